@@ -1,0 +1,54 @@
+"""The seam of readers: content in, a filled TraceWriter out.
+
+A reader module offers ``READER``, an object of the protocol below; ``collectors.normalize`` lists them all
+and asks each, in order, whether the content is its own. File names never decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from profrun.traces.writer import TraceWriter
+
+Progress = Callable[[int, int | None], None]
+"""Called with bytes (or rows) done and the total, None when unknown."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to read and what was seen of it.
+
+    Attributes:
+        path: the file (or folder: parquetdir).
+        head: its first 64 KiB, after gunzip when it is gzip.
+        gzip: whether the content is gzip, whatever the suffix.
+        sqlite_tables: names of tables and views when it is a readable SQLite database, else empty.
+    """
+
+    path: Path
+    head: bytes
+    gzip: bool
+    sqlite_tables: frozenset[str] = frozenset()
+
+
+class Reader(Protocol):
+    """Reads one family of files.
+
+    Attributes:
+        name: value of ``meta.source``: kineto, nsys, ncu, rocpd, rocprofv3-csv, ...
+    """
+
+    name: str
+
+    def accepts(self, source: Source) -> bool:
+        """Is this content mine? Cheap, never raises."""
+
+    def read(self, sources: Sequence[Source], writer: TraceWriter, progress: Progress) -> None:
+        """Fill the writer's tables and meta from all sources (ranks, databases, CSV families of one run).
+
+        Raises:
+            InputError: it is mine but cannot be read; says what it is and what to do.
+        """

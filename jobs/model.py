@@ -1,0 +1,94 @@
+"""The job after validation: frozen values that everything downstream takes.
+
+Times are seconds, sizes bytes. ``jobs.load`` makes these from YAML; nothing below the cli reads YAML again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+COLLECTORS = ("none", "torch", "nsys", "ncu", "rocprof", "timeline", "counters")
+CollectorName = Literal["none", "torch", "nsys", "ncu", "rocprof", "timeline", "counters"]
+BlockingMode = Literal["off", "on", "both"]
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Steps to skip, warm up and record, as torch.profiler.schedule counts them.
+
+    ``skip_first`` steps, then ``repeat`` cycles of wait + warmup + active steps.
+    """
+
+    wait: int = 1
+    warmup: int = 1
+    active: int = 3
+    repeat: int = 1
+    skip_first: int = 0
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Automatic ranges: nn.Modules to this depth (0 none), and how steps are found."""
+
+    modules: int = 0
+    steps: Literal["auto", "explicit", "optimizer", "module", "off"] = "auto"
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a trial needs. ``gpus`` is per node; ``shm`` and ``memory`` are bytes; times are seconds."""
+
+    gpus: int | Literal["auto"] = "auto"
+    nodes: int = 1
+    ranks_per_node: int = 1
+    cpus: int | None = None
+    memory: int | None = None
+    shm: int | None = 16 << 30
+    timeout: float = 1800.0
+    grace: float = 60.0
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One written-down guess: ``variant``/``vendor``/``collector`` select, ``checks`` are as in the spec."""
+
+    variant: str | None
+    vendor: str | None
+    checks: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A validated job spec with every default filled in.
+
+    Attributes:
+        command: shell-like command with ``{placeholders}`` of variant values.
+        variants: name -> values, after ``matrix`` and ``exclude``; at least one ('default' with no values).
+        env: environment for the workload; ``secrets`` names variables taken from the caller and never written.
+        options: collector name -> its options block, validated.
+        source: path of the spec, or None.
+    """
+
+    name: str
+    command: str
+    image: str = "auto"
+    variants: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
+    collectors: tuple[CollectorName, ...] = ("none", "torch")
+    launch_blocking: BlockingMode = "off"
+    repeats: int = 1
+    schedule: Schedule = Schedule()
+    ranges: Ranges = Ranges()
+    resources: Resources = Resources()
+    expect: tuple[Expectation, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    env_file: str | None = None
+    workdir: str | None = None
+    mounts: tuple[str, ...] = ()
+    network: bool = False
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    cluster: Mapping[str, Any] = field(default_factory=dict)
+    source: str | None = None

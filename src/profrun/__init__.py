@@ -1,0 +1,39 @@
+"""profrun: one YAML job, profiled on NVIDIA or AMD, into one trace format, with numbers you can trust.
+
+Public names: ``open``, ``compare``, ``Trace`` for analysis; ``range`` and ``step`` for code that is
+profiled (they do nothing when nobody profiles). Importing this package imports none of torch, docker, duckdb.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from profrun.errors import ProfrunError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from profrun.traces.trace import Trace
+
+__version__ = "0.1.0"
+__all__ = ["ProfrunError", "Trace", "__version__", "open"]
+
+
+def open(path: str | Path) -> Trace:
+    """Open a trace folder.
+
+    Raises:
+        ProfrunError: it is not a trace, or of an unknown format version.
+    """
+    from profrun.traces.trace import Trace
+
+    return Trace(path)
+
+
+def __getattr__(name: str) -> Any:
+    """Load ``Trace`` only when somebody asks for it (it needs duckdb)."""
+    if name == "Trace":
+        from profrun.traces.trace import Trace
+
+        return Trace
+    raise AttributeError(f"module 'profrun' has no attribute {name!r}")

@@ -1,0 +1,73 @@
+"""Every error profrun raises on purpose.
+
+One tree, one exit code a branch (only ``runner.cli`` exits)::
+
+    ProfrunError
+      UsageError        64  the command line or the job spec is wrong
+      InputError        65  a file that was given cannot be read as what it should be
+      UnavailableError  69  something needed is not there: a tool, an engine, a permission, a GPU
+      FailedError        1  the thing asked for ran and failed
+      InconclusiveError  2  no honest answer can be given from this data
+
+The message says what happened; ``why`` what is the likely reason; ``fix`` what to do. A traceback that
+reaches the user is a bug of ours and exits 70.
+"""
+
+from __future__ import annotations
+
+
+class ProfrunError(Exception):
+    """Base of all expected errors.
+
+    Args:
+        what: what happened, one sentence without a full stop.
+        why: the likely reason, or None.
+        fix: what the user can do, or None.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, why: str | None = None, fix: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.fix = fix
+
+    def __str__(self) -> str:
+        """One line: what happened: why likely; what to do."""
+        text = self.what
+        if self.why:
+            text += f": {self.why}"
+        if self.fix:
+            text += f"; {self.fix}"
+        return text
+
+
+class UsageError(ProfrunError):
+    """The command line or a job spec is wrong (exit 64)."""
+
+    exit_code = 64
+
+
+class InputError(ProfrunError):
+    """A given file is not what it should be (exit 65)."""
+
+    exit_code = 65
+
+
+class UnavailableError(ProfrunError):
+    """A tool, engine, permission or device that is needed is not there (exit 69)."""
+
+    exit_code = 69
+
+
+class FailedError(ProfrunError):
+    """What was asked for ran and failed (exit 1)."""
+
+    exit_code = 1
+
+
+class InconclusiveError(ProfrunError):
+    """The data does not allow an answer (exit 2)."""
+
+    exit_code = 2

@@ -1,0 +1,252 @@
+"""The trace format as code: the one source for DDL, checks and docs/trace-format.md.
+
+Rules that hold for every table:
+
+* Times are int64 nanoseconds on one axis a trace; ``meta.epoch_ns`` is the unix time of 0, or null.
+* Missing is NULL, never 0, -1 or ''.
+* Grids are in blocks, whatever the tool counted.
+* Ids (``slice``, ``track``, ``process``, ``device``) are dense integers from 0, unique in the trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FORMAT_VERSION = "1.0"
+"""major.minor. A reader refuses an unknown major; a minor only adds columns or tables."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: DuckDB type, whether NULL is forbidden, meaning with unit, allowed values if closed."""
+
+    name: str
+    type: str
+    doc: str
+    required: bool = False
+    values: tuple[str, ...] = ()
+    refers: str | None = None  # "table.column" whose ids this column holds
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: what a row is, its columns, and the columns that are its key."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names in file order."""
+        return tuple(column.name for column in self.columns)
+
+    def ddl(self, name: str | None = None) -> str:
+        """``CREATE TABLE`` without constraints (``Trace.check()`` holds them)."""
+        columns = ", ".join(f'"{column.name}" {column.type}' for column in self.columns)
+        return f'CREATE TABLE "{name or self.name}" ({columns})'
+
+
+TRACK_KINDS = ("thread", "stream", "queue", "copy", "counter", "range")
+SLICE_KINDS = ("op", "range", "step", "api", "kernel", "memcpy", "memset", "sync", "python", "overhead")
+GPU_KINDS = ("kernel", "memcpy", "memset")
+"""Slice kinds that occupy a GPU; GPU copies of annotations are ``range`` slices on a stream track."""
+DIRECTIONS = ("HtoD", "DtoH", "DtoD", "HtoH", "PtoP", "memset", "unknown")
+MEMORY_KINDS = ("pageable", "pinned", "host", "device", "array", "managed", "unknown")
+VENDORS = ("nvidia", "amd", "none")
+
+
+def _req(name: str, type_: str, doc: str, values: tuple[str, ...] = (), refers: str | None = None) -> Column:
+    return Column(name, type_, doc, True, values, refers)
+
+
+def _opt(name: str, type_: str, doc: str, values: tuple[str, ...] = (), refers: str | None = None) -> Column:
+    return Column(name, type_, doc, False, values, refers)
+
+
+_SLICE = _req("slice", "BIGINT", "the slice this row describes", refers="slices.slice")
+
+_TABLES = (
+    Table(
+        "processes",
+        "process",
+        (
+            _req("process", "INTEGER", "id"),
+            _req("pid", "BIGINT", "process id as the tool saw it (containers: inside their namespace)"),
+            _req("rank", "INTEGER", "rank in the job, 0 for a single process"),
+            _opt("host", "VARCHAR", "host name"),
+            _opt("name", "VARCHAR", "program or process name"),
+        ),
+        ("process",),
+    ),
+    Table(
+        "devices",
+        "GPU seen by a process",
+        (
+            _req("device", "INTEGER", "id"),
+            _req("process", "INTEGER", "process that saw it", refers="processes.process"),
+            _req("vendor", "VARCHAR", "who made it", VENDORS),
+            _req("ordinal", "INTEGER", "ordinal in that process (CUDA / HIP device index)"),
+            _req("name", "VARCHAR", "product name, 'unknown' when no tool said it"),
+            _opt("arch", "VARCHAR", "sm_90, gfx942, ..."),
+            _opt("sm_count", "INTEGER", "streaming multiprocessors (NVIDIA) or compute units (AMD)"),
+            _opt("warp_size", "INTEGER", "threads a warp / wavefront"),
+            _opt("max_threads_per_sm", "INTEGER", "resident threads an SM / CU"),
+            _opt("regs_per_sm", "INTEGER", "32-bit registers an SM / CU"),
+            _opt("smem_per_sm", "BIGINT", "bytes of shared memory / LDS an SM / CU"),
+            _opt("memory_bytes", "BIGINT", "bytes of device memory"),
+            _opt("uuid", "VARCHAR", "vendor's uuid"),
+        ),
+        ("device",),
+    ),
+    Table(
+        "tracks",
+        "lane",
+        (
+            _req("track", "INTEGER", "id"),
+            _req("kind", "VARCHAR", "what the lane is", TRACK_KINDS),
+            _req("process", "INTEGER", "process it belongs to", refers="processes.process"),
+            _opt("device", "INTEGER", "GPU, for stream, queue and copy lanes", refers="devices.device"),
+            _opt("native_id", "BIGINT", "thread id, stream id, queue id as the tool wrote it"),
+            _opt("name", "VARCHAR", "name of the lane"),
+        ),
+        ("track",),
+    ),
+    Table(
+        "slices",
+        "interval or instant",
+        (
+            _req("slice", "BIGINT", "id"),
+            _req("kind", "VARCHAR", "what it is", SLICE_KINDS),
+            _req("name", "VARCHAR", "name as the tool wrote it, demangled where it can be"),
+            _req("ts_ns", "BIGINT", "start, ns"),
+            _req("dur_ns", "BIGINT", "duration, ns; 0 for an instant"),
+            _req("track", "INTEGER", "lane it lies on", refers="tracks.track"),
+            _opt("parent", "BIGINT", "innermost enclosing slice on the same track", refers="slices.slice"),
+            _opt("depth", "INTEGER", "nesting depth on its track, 0 outermost; NULL on GPU lanes"),
+            _opt("correlation", "BIGINT", "the tool's correlation id, unique in a process at most"),
+            _opt("launch", "BIGINT", "host api slice that enqueued this GPU slice", refers="slices.slice"),
+        ),
+        ("slice",),
+    ),
+    Table(
+        "kernels",
+        "kernel slice",
+        (
+            _SLICE,
+            *(_opt(f"grid_{axis}", "BIGINT", f"blocks in {axis}") for axis in "xyz"),
+            *(_opt(f"block_{axis}", "INTEGER", f"threads a block in {axis}") for axis in "xyz"),
+            _opt("registers", "INTEGER", "registers a thread (NVIDIA) / VGPRs a work-item (AMD)"),
+            _opt("smem_static", "BIGINT", "bytes of static shared memory / LDS a block"),
+            _opt("smem_dynamic", "BIGINT", "bytes of dynamic shared memory a block"),
+            _opt("est_occupancy", "DOUBLE", "the tool's own estimate of achieved occupancy, 0 to 1"),
+            _opt("graph", "BIGINT", "id of the CUDA / HIP graph that launched it"),
+            _opt("graph_node", "BIGINT", "node in that graph"),
+            _opt("scratch", "BIGINT", "bytes of local / scratch memory a thread"),
+        ),
+        ("slice",),
+    ),
+    Table(
+        "copies",
+        "memcpy or memset slice",
+        (
+            _SLICE,
+            _req("direction", "VARCHAR", "from where to where", DIRECTIONS),
+            _opt("bytes", "BIGINT", "bytes moved or set"),
+            _opt("src_kind", "VARCHAR", "kind of source memory", MEMORY_KINDS),
+            _opt("dst_kind", "VARCHAR", "kind of destination memory", MEMORY_KINDS),
+            _opt("managed", "BOOLEAN", "true for a unified-memory migration nobody asked for"),
+        ),
+        ("slice",),
+    ),
+    Table(
+        "ops",
+        "framework operator slice",
+        (
+            _SLICE,
+            _opt("shapes", "VARCHAR", "input shapes as JSON, as recorded"),
+            _opt("dtypes", "VARCHAR", "input dtypes as JSON, as recorded"),
+            _opt("flops", "BIGINT", "floating point operations, as the framework counted them"),
+            _opt("sequence", "BIGINT", "autograd sequence number"),
+            _opt("backward_of", "BIGINT", "forward op slice this is the backward of", refers="slices.slice"),
+        ),
+        ("slice",),
+    ),
+    Table(
+        "collectives",
+        "collective slice",
+        (
+            _SLICE,
+            _req("op", "VARCHAR", "allreduce, allgather, ... ; 'unknown' if the tool gave none"),
+            _opt("dtype", "VARCHAR", "element type"),
+            _opt("in_elements", "BIGINT", "elements in"),
+            _opt("out_elements", "BIGINT", "elements out"),
+            _opt("group", "VARCHAR", "process group name"),
+            _opt("group_size", "INTEGER", "ranks in the group"),
+            _opt("bytes", "BIGINT", "payload bytes by the larger of in and out"),
+        ),
+        ("slice",),
+    ),
+    Table(
+        "counters",
+        "sample",
+        (
+            _req("track", "INTEGER", "counter lane", refers="tracks.track"),
+            _req("ts_ns", "BIGINT", "time, ns"),
+            _req("name", "VARCHAR", "what is counted"),
+            _req("value", "DOUBLE", "value in unit"),
+            _req("unit", "VARCHAR", "unit, '1' for a pure number"),
+        ),
+    ),
+    Table(
+        "metrics",
+        "hardware metric of a kernel",
+        (
+            _SLICE,
+            _req("name", "VARCHAR", "metric name as the tool wrote it"),
+            _req("value", "DOUBLE", "value in unit"),
+            _req("unit", "VARCHAR", "unit, normalised: ns, byte, byte/s, cycle, %, 1, ..."),
+        ),
+    ),
+    Table(
+        "issues",
+        "thing the reader noticed",
+        (
+            _req("code", "VARCHAR", "stable short name"),
+            _req("count", "BIGINT", "how many"),
+            _req("message", "VARCHAR", "one sentence"),
+            _opt("example", "VARCHAR", "one case"),
+        ),
+    ),
+)
+
+TABLES: dict[str, Table] = {table.name: table for table in _TABLES}
+"""The eleven tables by name, in file order."""
+
+
+@dataclass(frozen=True)
+class MetaKey:
+    """One key of meta.json."""
+
+    name: str
+    type: str
+    doc: str
+    required: bool = False
+
+
+META_KEYS = (
+    MetaKey("format_version", "string", "version of this format, major.minor", True),
+    MetaKey("source", "string", "kineto, nsys, ncu, rocpd, rocprofv3-csv, rocprofv3-json, ...", True),
+    MetaKey("vendor", "string", "nvidia, amd or none (no GPU record in it)", True),
+    MetaKey("collector", "string", "none, torch, nsys, ncu or rocprof", True),
+    MetaKey("tool_version", "string or null", "version the recording tool stated"),
+    MetaKey("epoch_ns", "integer or null", "unix time in ns of ts_ns = 0"),
+    MetaKey("clock", "string", "epoch, boottime, monotonic or session: what the axis is anchored to", True),
+    MetaKey("files", "array", "the source files: {name, bytes, sha256 or null}", True),
+    MetaKey("replayed", "boolean", "durations come from serialised or replayed kernels (ncu, --pmc)", True),
+    MetaKey("launch_blocking", "boolean or null", "was launch blocking set; null when not known"),
+    MetaKey("job", "object or null", "run, trial, variant, repeat, work: what profrun knows of the trial"),
+    MetaKey("counts", "object", "rows a table and slices a kind"),
+    MetaKey("extra", "object", "what else the tool stated: driver, runtime versions, world size, ..."),
+)

@@ -1,0 +1,109 @@
+"""Open a trace: DuckDB views over the Parquet files, and the named SQL views on top."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from profrun.errors import InputError
+from profrun.traces.schema import FORMAT_VERSION, TABLES
+
+
+@dataclass(frozen=True)
+class Result:
+    """Rows of a query: column names and tuples."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """Rows as dicts."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    def scalar(self) -> Any:
+        """The first value of the first row, or None when there is no row."""
+        return self.rows[0][0] if self.rows else None
+
+
+class Trace:
+    """A trace folder, read only.
+
+    Raises:
+        InputError: the folder is not a trace, or of a format version this profrun does not know.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.meta = _read_meta(self.path)
+        self.con = duckdb.connect(":memory:")
+        for table in TABLES.values():
+            file = self.path / f"{table.name}.parquet"
+            if file.exists():
+                quoted = str(file).replace("'", "''")
+                self.con.execute(f"CREATE VIEW \"{table.name}\" AS SELECT * FROM read_parquet('{quoted}')")
+            else:
+                self.con.execute(table.ddl())
+        from profrun.traces.views import create_views
+
+        create_views(self.con)
+
+    def sql(self, query: str, params: Sequence[Any] = ()) -> Result:
+        """Run SQL over the tables and named views; times are int64 ns.
+
+        Raises:
+            InputError: the query is wrong; the engine's own words are in the message.
+        """
+        try:
+            cursor = self.con.execute(query, list(params))
+        except duckdb.Error as error:
+            raise InputError(
+                f"query failed: {error}", fix="see docs/trace-format.md for tables and views"
+            ) from error
+        columns = tuple(item[0] for item in cursor.description or ())
+        return Result(columns, cursor.fetchall())
+
+    def check(self) -> None:
+        """Raise when an invariant of the format does not hold (see ``checks.problems``)."""
+        from profrun.traces.checks import problems
+
+        found = problems(self)
+        if found:
+            raise InputError(f"{self.path} breaks the trace format: " + "; ".join(found))
+
+    def close(self) -> None:
+        """Release the engine."""
+        self.con.close()
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
+    file = path / "meta.json"
+    if not file.is_file():
+        raise InputError(
+            f"{path} is not a trace",
+            why="it has no meta.json",
+            fix="make one with `profrun normalize FILE --out DIR`",
+        )
+    try:
+        meta = json.loads(file.read_text(encoding="utf-8"))
+        major = int(str(meta["format_version"]).split(".")[0])
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{file} cannot be read", why=str(error), fix="normalize the source again"
+        ) from error
+    if major != int(FORMAT_VERSION.split(".", maxsplit=1)[0]):
+        raise InputError(
+            f"{path} has trace format {meta['format_version']}, this profrun reads {FORMAT_VERSION}",
+            fix="normalize the source again with this profrun, or use the one that wrote it",
+        )
+    return dict(meta)

@@ -1,0 +1,109 @@
+"""Write a trace: readers fill staging tables in DuckDB, ``finish`` turns them into the folder.
+
+The folder appears whole or not at all: everything is written to ``<out>.partial`` and renamed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+
+from profrun.errors import InputError
+from profrun.traces.schema import FORMAT_VERSION, TABLES
+
+
+class TraceWriter:
+    """Collects one trace. Use as a context manager; call ``finish`` once.
+
+    Attributes:
+        con: the DuckDB connection with one empty staging table for each table of the schema, under its
+            own name. Readers fill them with SQL (fast) or with ``insert`` (small sources).
+        meta: what goes into meta.json (``schema.META_KEYS``); the reader sets source, vendor, ...
+    """
+
+    def __init__(self, out: Path, *, memory_limit: str = "300MB", threads: int | None = None) -> None:
+        self.out = Path(out)
+        if self.out.exists() and any(self.out.iterdir() if self.out.is_dir() else [self.out]):
+            raise InputError(f"{self.out} exists already", fix="name another --out or remove it")
+        self.partial = self.out.with_name(self.out.name + ".partial")
+        shutil.rmtree(self.partial, ignore_errors=True)
+        self.partial.mkdir(parents=True)
+        config: dict[str, Any] = {"memory_limit": memory_limit, "temp_directory": str(self.partial / "spill")}
+        if threads:
+            config["threads"] = threads
+        self.con = duckdb.connect(str(self.partial / "staging.duckdb"), config=config)
+        for table in TABLES.values():
+            self.con.execute(table.ddl())
+        self.meta: dict[str, Any] = {
+            "format_version": FORMAT_VERSION,
+            "source": None,
+            "vendor": "none",
+            "collector": None,
+            "tool_version": None,
+            "epoch_ns": None,
+            "clock": "session",
+            "files": [],
+            "replayed": False,
+            "launch_blocking": None,
+            "job": None,
+            "counts": {},
+            "extra": {},
+        }
+
+    def __enter__(self) -> TraceWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.con.close()
+        shutil.rmtree(self.partial, ignore_errors=True)
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Append rows (tuples in the order of ``columns``) to a staging table; other columns are NULL."""
+        batch = [tuple(row) for row in rows]
+        if not batch:
+            return
+        names = ", ".join(f'"{name}"' for name in columns)
+        marks = ", ".join("?" for _ in columns)
+        self.con.executemany(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', batch)
+
+    def issue(self, code: str, count: int, message: str, example: str | None = None) -> None:
+        """Record what was repaired, clipped, guessed or could not be placed. ``count`` 0 records nothing."""
+        if count:
+            self.insert("issues", ("code", "count", "message", "example"), [(code, count, message, example)])
+
+    def finish(self) -> Path:
+        """Write Parquet and meta.json, then move the folder into place; returns its path."""
+        counts = dict(
+            self.con.execute("SELECT kind, count(*) FROM slices GROUP BY kind ORDER BY kind").fetchall()
+        )
+        rows: dict[str, int] = {}
+        for table in TABLES.values():
+            order = {
+                "slices": "ORDER BY track, ts_ns, dur_ns DESC, slice",
+                "counters": "ORDER BY track, ts_ns",
+            }
+            target = str(self.partial / f"{table.name}.parquet").replace("'", "''")
+            self.con.execute(
+                f'COPY (SELECT * FROM "{table.name}" {order.get(table.name, "")}) '
+                f"TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
+            )
+            found = self.con.execute(f'SELECT count(*) FROM "{table.name}"').fetchone()
+            rows[table.name] = int(found[0]) if found else 0
+        self.meta["counts"] = {"rows": rows, "slices": counts}
+        self.con.close()
+        (self.partial / "staging.duckdb").unlink()
+        (self.partial / "staging.duckdb.wal").unlink(missing_ok=True)
+        shutil.rmtree(self.partial / "spill", ignore_errors=True)
+        (self.partial / "meta.json").write_text(json.dumps(self.meta, indent=1) + "\n", encoding="utf-8")
+        if self.out.exists():
+            self.out.rmdir()
+        self.partial.rename(self.out)
+        return self.out
