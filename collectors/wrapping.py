@@ -9,7 +9,10 @@ Every collector room has a ``wrap.py`` with::
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Tuple  # noqa: UP035  (Python 3.9 at run time)
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,12 @@ class WrapRequest:
         steps_found: False when no window can be driven (ranges.steps: off): record everything.
     """
 
-    argv: Tuple[str, ...]
+    argv: tuple[str, ...]
     window: Window
     options: Mapping[str, Any]
     out: str
     tool: str
-    version: Optional[Tuple[int, ...]] = None
+    version: tuple[int, ...] | None = None
     vendor: str = "none"
     ranks: int = 1
     ranges: int = 0
@@ -69,12 +72,12 @@ class Wrapped:
         notes: what was degraded or chosen, in words.
     """
 
-    argv: Tuple[str, ...]
-    env: Dict[str, str] = field(default_factory=dict)
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
     hook: str = "none"
-    emitter: Optional[str] = None
+    emitter: str | None = None
     finalise_s: float = 30.0
-    export: Tuple[Tuple[str, ...], ...] = ()
-    expected: Tuple[str, ...] = ()
-    passes: Tuple[Tuple[str, ...], ...] = ()
-    notes: List[str] = field(default_factory=list)
+    export: tuple[tuple[str, ...], ...] = ()
+    expected: tuple[str, ...] = ()
+    passes: tuple[tuple[str, ...], ...] = ()
+    notes: list[str] = field(default_factory=list)

@@ -1,1 +1,1 @@
-"""What to run: the job spec, its schema and its errors; jobs/*.yaml and jobs/workloads are what people submit."""
+"""What to run: the job spec, its schema and its errors; *.yaml and workloads/ are what people submit."""

@@ -67,7 +67,7 @@ class Job:
     Attributes:
         command: shell-like command with ``{placeholders}`` of variant values.
         variants: name -> values, after ``matrix`` and ``exclude``; at least one ('default' with no values).
-        env: environment for the workload; ``secrets`` names variables taken from the caller and never written.
+        env: environment for the workload; ``secrets`` names variables taken from the caller and never kept.
         options: collector name -> its options block, validated.
         source: path of the spec, or None.
     """

@@ -1,7 +1,4 @@
-"""Small synthetic traces for tests: the trace, the question and the expected table on one screen.
-
->>> path = make_trace(tmp, slices=[("kernel", "gemm", 10, 5, "stream 7"), ("api", "cudaLaunchKernel", 0, 2, "main")])
-"""
+"""Small synthetic traces for tests: the trace, the question and the expected table on one screen."""
 
 from __future__ import annotations
 

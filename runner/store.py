@@ -1,0 +1,1 @@
+"""Stub; see docs/architecture.md."""

@@ -1,0 +1,37 @@
+"""What every test may use: the shared real files, and tools that must be there in CI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = Path(os.environ.get("PROFRUN_SHARED", ROOT.parent / "shared"))
+DATA = SHARED / "data"
+
+
+def missing(what: str) -> NoReturn:
+    """Skip for a person, fail in CI: a skipped test there would pass off as green."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{what} is not there, and CI must have it")
+    pytest.skip(f"{what} is not there")
+
+
+def shared_data(relative: str) -> Path:
+    """A real profiler file that belongs to others: read where it lies, never copied into the project."""
+    path = DATA / relative
+    if not path.exists():
+        missing(str(path))
+    return path
+
+
+def need_tool(name: str) -> str:
+    """Path of an executable; skips or (CI) fails when it is not there."""
+    found = shutil.which(name)
+    if found is None:
+        missing(name)
+    return found
