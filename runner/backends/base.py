@@ -4,16 +4,29 @@ A backend turns a trial into a request, a plain value that ``--dry-run`` prints 
 (``render``), and carries it out. Every backend starts the same wrapper (``profrun.runner.in_job``) and
 believes only the ``exit.json`` that the wrapper writes last; its own engine's word counts only where that
 file is missing.
+
+Before ``submit`` the caller (``profrun.runner.submit``) has written, for each of these trials, the trial
+folder with ``command.json`` and the run's ``bundle/``. ``command.json`` speaks of the caller's machine: its
+``cwd`` is the folder the job was submitted from. A backend whose job sees other paths, or that knows the
+image's digest, rewrites ``cwd``, ``env`` and ``image`` with ``adapt`` (which ``--dry-run`` shows too).
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+from profrun.errors import UnavailableError, UsageError
 from profrun.runner.model import Plan, Trial, TrialState
+
+BACKENDS = ("local", "docker", "slurm", "kubernetes")
+"""Names of the backends; each is the module of that name here, with ``make() -> Backend``."""
+
+TERMINAL: frozenset[TrialState] = frozenset({"finished", "failed", "timeout", "cancelled", "lost"})
+"""States that nothing follows."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +88,21 @@ class Status:
 
 
 class Backend(Protocol):
-    """What executes trials. All methods raise ProfrunError subclasses only."""
+    """What executes trials. All methods raise ProfrunError subclasses only.
+
+    Attributes:
+        name: as in ``BACKENDS``.
+        concurrent: True when ``submit`` may be given all trials at once (an engine queues them); False when
+            the caller gives one, waits for its end, gives the next.
+        poll_s: how often the caller should ask ``status``, seconds. Files are looked at more often.
+    """
 
     name: str
+    concurrent: bool
+    poll_s: float
+
+    def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
+        """``command.json`` as the job will see it. Pure; the identity where the job runs on this machine."""
 
     def render(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
         """The requests for these trials: pure, no engine is asked. One a trial, or one for many (arrays)."""
@@ -93,3 +118,21 @@ class Backend(Protocol):
 
     def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
         """End these trials well: tell the wrapper, wait for reports, kill only after ``grace`` seconds."""
+
+
+def load(name: str) -> Backend:
+    """The backend of this name.
+
+    Raises:
+        UsageError: there is none.
+        UnavailableError: it needs a Python package that is not installed.
+    """
+    if name not in BACKENDS:
+        raise UsageError(f"no backend {name!r}", fix=f"choose one of {', '.join(BACKENDS)}")
+    try:
+        module = importlib.import_module(f"profrun.runner.backends.{name}")
+    except ModuleNotFoundError as error:
+        raise UnavailableError(
+            f"backend {name} cannot be used", why=f"no Python package {error.name!r} here"
+        ) from error
+    return cast(Backend, module.make())
