@@ -1,0 +1,133 @@
+"""Writing and reading small files of a run: whole or not at all, and one clear line when it cannot be.
+
+Every byte that the run store writes passes through ``write_all``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from profrun.errors import InputError, ProfrunError, UnavailableError
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def os_error(error: OSError, path: Path) -> ProfrunError:
+    """What a failed file operation means to a person."""
+    if error.errno in _FULL:
+        return UnavailableError(
+            f"the disk is full: {path} could not be written",
+            why=os.strerror(error.errno or 0),
+            fix="free some space, then `profrun resume` the run; what was collected so far is kept",
+        )
+    if error.errno in _FORBIDDEN:
+        return UnavailableError(
+            f"{path} cannot be written",
+            why=os.strerror(error.errno or 0),
+            fix="choose another folder with --runs DIR or $PROFRUN_RUNS",
+        )
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        return UnavailableError(
+            f"{path} cannot be made",
+            why=os.strerror(error.errno or 0),
+            fix="choose another folder with --runs DIR or $PROFRUN_RUNS",
+        )
+    return UnavailableError(f"{path}: {error.strerror or error}", fix="look at the disk, then try again")
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turns every OSError inside into one clear line about ``path``."""
+    try:
+        yield
+    except OSError as error:
+        raise os_error(error, Path(error.filename) if isinstance(error.filename, str) else path) from error
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte and make them durable. The single write point of the store."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.fsync(fd)
+
+
+def make_dir(path: Path) -> None:
+    """Create a folder and its parents.
+
+    Raises:
+        UnavailableError: it cannot be made (permissions, a full disk, a file in the way).
+    """
+    with explained(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace ``path`` by ``text`` (UTF-8) in one step: readers see the old or the new content, never half.
+
+    Raises:
+        UnavailableError: the disk is full or the folder cannot be written; the old content is still there.
+    """
+    with explained(path):
+        fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            try:
+                write_all(fd, text.encode())
+                os.fchmod(fd, 0o666 & ~_umask())
+            finally:
+                os.close(fd)
+            Path(name).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+        _sync_dir(path.parent)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """``write_text`` of a JSON document, indented, keys in the order given."""
+    write_text(path, json.dumps(value, indent=1) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in ``path``; None when the file is not there.
+
+    Raises:
+        InputError: it is there but is not a JSON object.
+    """
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read", why=str(error)) from error
+    if not isinstance(value, dict):
+        raise InputError(f"{path} is not a JSON object", why=f"it holds a {type(value).__name__}")
+    return value
+
+
+def _sync_dir(folder: Path) -> None:
+    """Make a rename durable. Some network filesystems refuse to sync a folder; the file itself is synced."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _umask() -> int:
+    """The process's umask (mkstemp makes 0600 files; runs are shared like any other file)."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
