@@ -1,0 +1,217 @@
+"""How Nsight Systems wraps a command: flags, window, names, export. Pure; shipped into the job.
+
+Flags were checked against ``nsys profile --help`` of 2024.2.3 and run with it; ``FLAGS`` says since when a
+flag is used, for older and newer ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..wrapping import Wrapped, WrapRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TOOL: str | None = "nsys"
+
+OPTIONS: dict[str, str] = {
+    "trace": "list of APIs to trace; default cuda, nvtx, cublas, cudnn on NVIDIA, nvtx elsewhere",
+    "capture": "auto (the hook's window where CUDA is there, else all), window, all",
+    "cuda_graph_trace": "node (default: each kernel of a graph) or graph (one bar a launch, cheaper)",
+    "sample": "none (default), process-tree, system-wide: CPU samples",
+    "cpuctxsw": "none (default), process-tree, system-wide: thread scheduling",
+    "trace_fork": "true (default): trace children between fork and exec, where DataLoader workers live",
+    "gpu_metrics": "device selector for GPU metrics sampling (all, 0, ...); needs counter permission",
+    "gpu_metrics_frequency": "Hz, default the tool's 10000",
+    "cuda_memory_usage": "true: track allocations",
+    "delay": "seconds before collection starts; all-of-run captures only",
+    "duration": "seconds of collection; the application is left running when it ends",
+    "tmpdir": "TMPDIR of the application; default /tmp (nsys itself works in the trial's folder)",
+    "args": "further arguments for nsys profile, as written",
+}
+
+FLAGS: dict[str, tuple[int, ...]] = {
+    "--cuda-graph-trace": (2021, 5),
+    "--gpu-metrics-devices": (2024, 4),  # --gpu-metrics-device before
+}
+
+_GPU_TRACE = ("cuda", "nvtx", "cublas", "cudnn")
+_HOST_TRACE = ("nvtx",)
+
+
+def nvtx_recordable(nvtx: tuple[int, ...], nsys: tuple[int, ...]) -> bool | None:
+    """Does this nsys record ranges of this version of Python's nvtx package? None: not known.
+
+    Measured: nvtx 0.2.10 and 0.2.11 are recorded by nsys 2024.2.3; nvtx 0.2.12, 0.2.14, 0.2.15 and 0.2.17
+    lose every range under 2023.4.4 and 2024.2.3, without a warning. The hook's injection emitter does
+    not need the package and is recorded by 2024.2.3 too.
+    """
+    if nvtx < (0, 2, 12):
+        return True
+    if nsys[:2] <= (2024, 2):
+        return False
+    return None
+
+
+def wrap(request: WrapRequest) -> Wrapped:
+    """``nsys profile ... COMMAND``; reports land in ``request.out`` and are exported to SQLite there.
+
+    The recorded part is the hook's window (cudaProfilerStart/Stop) where there is a CUDA GPU, else the whole
+    run: without CUDA nobody calls cudaProfilerStart, and nsys would write no report at all.
+    """
+    options = request.options
+    notes: list[str] = []
+    gpu = request.vendor == "nvidia"
+    windowed = _windowed(request, gpu, notes)
+    argv = [request.tool, "profile", "--trace=" + ",".join(_trace(options, gpu))]
+    argv += _window_flags(request, windowed)
+    argv += [
+        "--sample=" + str(options.get("sample", "none")),
+        "--cpuctxsw=" + str(options.get("cpuctxsw", "none")),
+    ]
+    if gpu and _has(request, "--cuda-graph-trace"):
+        argv.append("--cuda-graph-trace=" + str(options.get("cuda_graph_trace", "node")))
+    if options.get("trace_fork", True):
+        argv.append("--trace-fork-before-exec=true")
+    argv += _metrics_flags(request, gpu, notes)
+    argv += [
+        "--env-var=TMPDIR=" + str(options.get("tmpdir", "/tmp")),
+        "--force-overwrite=true",
+        "--output=" + request.out.rstrip("/") + "/" + _name(request),
+        *[str(value) for value in options.get("args", ())],
+    ]
+    return Wrapped(
+        argv=(*argv, *request.argv),
+        # nsys writes its unfinished report to TMPDIR: the trial's folder is on a disk that is large enough,
+        # not shared with other users' /tmp/nvidia, and kept when the job is stopped half way.
+        env={"TMPDIR": request.out},
+        hook="cuda" if windowed else "none",
+        emitter="nvtx",
+        finalise_s=120.0,
+        export=(export_command(request.tool),),
+        expected=("*.nsys-rep", "*.sqlite"),
+        notes=notes,
+    )
+
+
+def export_command(tool: str) -> tuple[str, ...]:
+    """``nsys export`` of one report ('{file}') to the SQLite file beside it, by the nsys that recorded it.
+
+    An older nsys cannot read the report of a newer one, so this runs where it was recorded.
+    """
+    return (tool, "export", "--type=sqlite", "--force-overwrite=true", "{file}")
+
+
+def reason(log: str, *, windowed: bool = True) -> str | None:
+    """Why there is no report, or no GPU data in it, read from what nsys printed; None when it says nothing.
+
+    Args:
+        log: stdout and stderr of ``nsys profile``.
+        windowed: whether the capture waited for cudaProfilerStart.
+    """
+    if "No reports were generated" in log:
+        return _NEVER_STARTED if windowed else "nsys recorded nothing: it found no process to trace"
+    for needle, text in _LOG_REASONS:
+        if needle in log:
+            return text
+    return None
+
+
+_NEVER_STARTED = (
+    "nsys recorded nothing: cudaProfilerStart was never called, so the run ended before its window opened "
+    "(fewer steps than the schedule's skip_first + wait + warmup), no step was found, or the work ran in a "
+    "process that the hook did not reach"
+)
+
+_LOG_REASONS = (
+    (
+        "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED",
+        (
+            "CUPTI has one subscriber at a time and another profiler (torch.profiler, DCGM, ncu) holds it: "
+            "there is no CUDA data in this report"
+        ),
+    ),
+    (
+        "Importer error status",
+        (
+            "nsys could not find its importer: it left a .qdstrm, which a full installation of Nsight Systems "
+            "(QdstrmImporter) turns into a report"
+        ),
+    ),
+    (
+        "No space left on device",
+        "the disk that holds the trial's folder is full: nsys could not write its report",
+    ),
+    (
+        "insufficient privilege",
+        (
+            "GPU metrics need counter permission (NVreg_RestrictProfilingToAdminUsers=0 or CAP_SYS_ADMIN); "
+            "the timeline does not"
+        ),
+    ),
+)
+
+
+def _windowed(request: WrapRequest, gpu: bool, notes: list[str]) -> bool:
+    capture = str(request.options.get("capture", "auto"))
+    if capture == "all":
+        notes.append("nsys records the whole run (capture: all)")
+        return False
+    if not gpu:
+        notes.append("nsys records the whole run: without a CUDA GPU nothing calls cudaProfilerStart")
+        return False
+    if not request.steps_found:
+        notes.append("nsys records the whole run: ranges.steps is off, so no window can be driven")
+        return False
+    return True
+
+
+def _window_flags(request: WrapRequest, windowed: bool) -> list[str]:
+    if windowed:
+        cycles = request.window.repeat
+        end = "stop" if cycles == 1 else f"repeat:{cycles}"
+        return ["--capture-range=cudaProfilerApi", f"--capture-range-end={end}"]
+    flags = []
+    if request.options.get("delay"):
+        flags.append(f"--delay={request.options['delay']}")
+    if request.options.get("duration"):
+        # Without --kill none nsys ends the application when the duration is over.
+        flags += [f"--duration={request.options['duration']}", "--kill=none"]
+    return flags
+
+
+def _trace(options: Mapping[str, Any], gpu: bool) -> tuple[str, ...]:
+    asked = options.get("trace")
+    if asked:
+        return tuple(str(name) for name in asked)
+    return _GPU_TRACE if gpu else _HOST_TRACE
+
+
+def _metrics_flags(request: WrapRequest, gpu: bool, notes: list[str]) -> list[str]:
+    options = request.options
+    flags = []
+    selector = options.get("gpu_metrics")
+    if selector is not None and not gpu:
+        notes.append("gpu_metrics is left out: there is no NVIDIA GPU")
+    elif selector is not None:
+        plural = _has(request, "--gpu-metrics-devices")
+        flags.append(f"--gpu-metrics-device{'s' if plural else ''}={selector}")
+        if options.get("gpu_metrics_frequency"):
+            flags.append(f"--gpu-metrics-frequency={options['gpu_metrics_frequency']}")
+    if gpu and options.get("cuda_memory_usage"):
+        flags.append("--cuda-memory-usage=true")
+    return flags
+
+
+def _has(request: WrapRequest, flag: str) -> bool:
+    """An unknown version is taken as a recent one."""
+    return request.version is None or request.version >= FLAGS[flag]
+
+
+def _name(request: WrapRequest) -> str:
+    """One rank, one folder: 'report'. With several ranks also host and root pid, in case they share one.
+
+    ``%q{RANK}`` is not used: nsys keeps the pattern itself as the name where RANK is not set.
+    """
+    return "report" if request.ranks == 1 else "report_%h_%p"
