@@ -115,8 +115,8 @@ _LOG_REASONS = (
     (
         "ERR_NVGPUCTRPERM",
         (
-            "this user may not read GPU counters: set NVreg_RestrictProfilingToAdminUsers=0 on the host, or run "
-            "with CAP_SYS_ADMIN (docker: --cap-add=SYS_ADMIN)"
+            "this user may not read GPU counters: set NVreg_RestrictProfilingToAdminUsers=0 on the host, or "
+            "run with CAP_SYS_ADMIN (docker: --cap-add=SYS_ADMIN)"
         ),
     ),
     (

@@ -135,8 +135,8 @@ _LOG_REASONS = (
     (
         "Importer error status",
         (
-            "nsys could not find its importer: it left a .qdstrm, which a full installation of Nsight Systems "
-            "(QdstrmImporter) turns into a report"
+            "nsys could not find its importer: it left a .qdstrm, which a full installation of Nsight "
+            "Systems (QdstrmImporter) turns into a report"
         ),
     ),
     (
