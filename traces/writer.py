@@ -79,8 +79,16 @@ class TraceWriter:
         if count:
             self.insert("issues", ("code", "count", "message", "example"), [(code, count, message, example)])
 
-    def finish(self) -> Path:
-        """Write Parquet and meta.json, then move the folder into place; returns its path."""
+    def finish(self, *, check: bool = False) -> Path:
+        """Write Parquet and meta.json, then move the folder into place; returns its path.
+
+        Args:
+            check: hold the written trace against the format's invariants before it appears.
+
+        Raises:
+            UnavailableError: no space left.
+            RuntimeError: ``check`` found a broken invariant: a bug of the reader.
+        """
         counts = dict(
             self.con.execute("SELECT kind, count(*) FROM slices GROUP BY kind ORDER BY kind").fetchall()
         )
@@ -103,7 +111,18 @@ class TraceWriter:
         (self.partial / "staging.duckdb.wal").unlink(missing_ok=True)
         shutil.rmtree(self.partial / "spill", ignore_errors=True)
         (self.partial / "meta.json").write_text(json.dumps(self.meta, indent=1) + "\n", encoding="utf-8")
+        if check:
+            self._check()
         if self.out.exists():
             self.out.rmdir()
         self.partial.rename(self.out)
         return self.out
+
+    def _check(self) -> None:
+        from profrun.traces.checks import problems
+        from profrun.traces.trace import Trace
+
+        with Trace(self.partial) as trace:
+            found = problems(trace)
+        if found:
+            raise RuntimeError("the reader made a trace that breaks the format: " + "; ".join(found))

@@ -1,0 +1,207 @@
+"""Any profiler's files in, one checked trace out. Which reader: by content, never by file name."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from profrun.collectors.reading import Progress, Reader, Source
+from profrun.collectors.sniff import make_source
+from profrun.errors import InputError, UsageError
+from profrun.traces.trace import Trace
+from profrun.traces.writer import TraceWriter
+
+READER_MODULES = (
+    "profrun.collectors.none.reader",
+    "profrun.collectors.torch.reader",
+    "profrun.collectors.nsys.reader",
+    "profrun.collectors.ncu.reader",
+    "profrun.collectors.rocprof.reader",
+)
+"""Asked in this order; each offers ``READER`` or ``READERS``."""
+
+HASH_LIMIT = 64 << 20
+"""Larger source files get sha256 null in meta.json: hashing would cost as much as reading."""
+
+
+@dataclass(frozen=True)
+class NormalizeResult:
+    """What was made; ``normalize --json`` prints it.
+
+    Attributes:
+        trace: the folder.
+        source: ``meta.source``.
+        tool_version: what the recording tool said of itself, or None.
+        vendor: nvidia, amd or none.
+        counts: slices (all kinds), kernels, memcpys, memsets, api, ops, ranges, steps.
+        issues: rows of the issues table: code, count, message, example.
+        seconds: wall time of reading, writing and checking.
+    """
+
+    trace: Path
+    source: str
+    tool_version: str | None
+    vendor: str
+    counts: dict[str, int]
+    issues: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """JSON-ready dict, keys as documented."""
+        return {
+            "trace": str(self.trace),
+            "source": self.source,
+            "tool_version": self.tool_version,
+            "vendor": self.vendor,
+            "counts": self.counts,
+            "issues": self.issues,
+            "seconds": self.seconds,
+        }
+
+
+def readers() -> Iterator[Reader]:
+    """Every reader that is there, in the order they are asked."""
+    for name in READER_MODULES:
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            continue
+        if hasattr(module, "READERS"):
+            yield from module.READERS
+        else:
+            yield module.READER
+
+
+def normalize(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    reader: str | None = None,
+    job: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> NormalizeResult:
+    """Read the files of one recording (ranks, databases, CSV families) into the trace folder ``out``.
+
+    Args:
+        paths: files, or folders that a reader knows; all of one kind.
+        out: where the trace goes; must not exist or be an empty folder.
+        reader: name of the reader to force (``meta.source``), None to detect by content.
+        job: what is known of the trial, kept as ``meta.job``.
+        progress: called with bytes done and the total (None when unknown).
+
+    Raises:
+        UsageError: no path, or an unknown reader name.
+        InputError: a file is no profile, is damaged beyond reading, or the files are of different kinds.
+        UnavailableError: no space left, or a tool that is needed to read the files is not there.
+    """
+    started = time.perf_counter()
+    if not paths:
+        raise UsageError("nothing to normalize", fix="name the profiler's files")
+    sources = [make_source(path) for path in paths]
+    chosen = _choose(sources, reader)
+    out = Path(out)
+    with TraceWriter(out) as writer:
+        writer.meta["files"] = [_file_entry(source.path) for source in sources]
+        writer.meta["job"] = dict(job) if job else None
+        chosen.read(sources, writer, progress or _silent)
+        writer.finish(check=True)
+    with Trace(out) as trace:
+        return _result(trace, time.perf_counter() - started)
+
+
+def _result(trace: Trace, seconds: float) -> NormalizeResult:
+    kinds = trace.meta["counts"]["slices"]
+    names = {
+        "kernels": "kernel",
+        "memcpys": "memcpy",
+        "memsets": "memset",
+        "api": "api",
+        "ops": "op",
+        "ranges": "range",
+        "steps": "step",
+    }
+    counts = {"slices": sum(kinds.values())} | {key: kinds.get(kind, 0) for key, kind in names.items()}
+    return NormalizeResult(
+        trace.path,
+        trace.meta["source"],
+        trace.meta["tool_version"],
+        trace.meta["vendor"],
+        counts,
+        trace.sql("SELECT * FROM issues ORDER BY code").dicts(),
+        round(seconds, 3),
+    )
+
+
+def _choose(sources: Sequence[Source], name: str | None) -> Reader:
+    """The one reader that takes all sources."""
+    known = list(readers())
+    if name is not None:
+        for reader in known:
+            if reader.name == name:
+                return reader
+        raise UsageError(
+            f"unknown reader {name!r}", fix="use one of " + ", ".join(sorted({item.name for item in known}))
+        )
+    takers = [next((reader for reader in known if reader.accepts(source)), None) for source in sources]
+    for source, taker in zip(sources, takers, strict=True):
+        if taker is None:
+            raise InputError(
+                f"{source.path} is no profile that profrun can read",
+                why=describe(source),
+                fix="give files of torch.profiler, nsys, ncu, rocprof or rocprofv3",
+            )
+    first = takers[0]
+    assert first is not None
+    for source, taker in zip(sources, takers, strict=True):
+        if taker is not first and taker is not None:
+            raise InputError(
+                f"{sources[0].path} and {source.path} are of different kinds",
+                why=f"{first.name} and {taker.name}",
+                fix="normalize each kind into a trace of its own",
+            )
+    return first
+
+
+def describe(source: Source) -> str:
+    """What unknown content looks like, in a few words."""
+    if source.path.is_dir():
+        return "it is a folder without profiler files"
+    if source.sqlite_tables:
+        return "it is a SQLite database with tables " + ", ".join(sorted(source.sqlite_tables)[:4])
+    if source.head.startswith(b"SQLite format 3\0"):
+        return "it is a SQLite database without tables"
+    text = source.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if text.startswith((b"{", b"[")):
+        if b'"traceEvents"' in text or b'"ph"' in text:
+            return "it is a Chrome trace, but of a tool that is not known"
+        return "it is JSON, but not a trace"
+    if b"\0" in text:
+        return "it is a binary file of unknown kind"
+    line = text.splitlines()[0][:60].decode("utf-8", "replace") if text.splitlines() else ""
+    return f"it is text that begins with {line!r}"
+
+
+def _file_entry(path: Path) -> dict[str, Any]:
+    if path.is_dir():
+        size = sum(item.stat().st_size for item in path.rglob("*") if item.is_file())
+        return {"name": path.name, "bytes": size, "sha256": None}
+    size = path.stat().st_size
+    digest = None
+    if size <= HASH_LIMIT:
+        with path.open("rb") as file:
+            state = hashlib.sha256()
+            while block := file.read(1 << 20):
+                state.update(block)
+        digest = state.hexdigest()
+    return {"name": path.name, "bytes": size, "sha256": digest}
+
+
+def _silent(_done: int, _total: int | None) -> None:
+    """No progress wanted."""

@@ -1,0 +1,119 @@
+"""Nesting of host slices: who encloses whom on one thread, exactly, in one vectorised pass.
+
+The rule is torch's own (``EventList._populate_cpu_children``): walk the slices of a thread by (start, longer
+first); a slice is the child of the nearest earlier slice that holds it whole, half open, so a slice that
+starts where another ends is not inside it. A slice that starts inside another and ends after it is nobody's
+child there: it goes to the nearest enclosing slice that holds it whole, and is counted.
+
+That walk is "nearest earlier element whose end is not smaller", solved by pointer jumping: every slice starts
+with its left neighbour as candidate and jumps over candidates that end too early, all slices at once, in
+O(log n) rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import duckdb
+    from numpy.typing import NDArray
+
+KIND_ORDER = ("step", "range", "python", "op", "api", "sync", "overhead")
+"""Outermost first: decides who is the parent when two slices have the same start and duration."""
+
+
+@dataclass(frozen=True)
+class Nesting:
+    """Result of ``nesting``, aligned with its input.
+
+    Attributes:
+        parent: position of the parent in the input, -1 for outermost.
+        depth: 0 for outermost.
+        overlaps: positions of slices that start inside their left neighbour and end after it.
+    """
+
+    parent: NDArray[np.int64]
+    depth: NDArray[np.int32]
+    overlaps: NDArray[np.int64]
+
+
+def nesting(track: NDArray[Any], ts: NDArray[np.int64], dur: NDArray[np.int64]) -> Nesting:
+    """Parents and depths of slices sorted by (track, ts, -dur, outermost kind first).
+
+    Args:
+        track: lane of each slice; any integers, equal ones adjacent.
+        ts: starts, int64 ns.
+        dur: durations, int64 ns, not negative.
+    """
+    count = len(ts)
+    end = np.empty(count + 1, dtype=np.int64)  # position 0 is a wall that ends never; slice i is i + 1
+    end[0] = np.iinfo(np.int64).max
+    np.add(ts, dur, out=end[1:])
+    need = end.copy()
+    need[1:] += dur == 0  # nothing that ends at an instant holds it (half open)
+    candidate = np.arange(-1, count, dtype=np.int64)
+    candidate[0] = 0
+    if count:
+        candidate[1] = 0
+        candidate[1:][1:][track[1:] != track[:-1]] = 0
+    left = candidate.copy()
+    todo = np.flatnonzero(end[candidate] < need)
+    while todo.size:
+        jumped = candidate[candidate[todo]]
+        candidate[todo] = jumped
+        todo = todo[end[jumped] < need[todo]]
+    crossing = np.flatnonzero((left[1:] != candidate[1:]) & (end[left[1:]] > ts) & (dur > 0))
+    return Nesting(candidate[1:] - 1, _depth(candidate), crossing)
+
+
+def _depth(parent: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Length of each chain to the wall at 0, less one, by pointer doubling."""
+    depth = (parent != 0).astype(np.int32)
+    above = parent[parent]
+    reach = parent
+    while above.any() or reach.any():
+        depth = depth + depth[reach]
+        reach = reach[reach]
+        above = reach
+        if not reach.any():
+            break
+    return depth[1:]
+
+
+def nest(con: duckdb.DuckDBPyConnection) -> tuple[int, str | None]:
+    """Fill ``parent`` and ``depth`` of every slice on a thread track of the staging tables.
+
+    Slices on other tracks keep parent and depth NULL. Call it when ``tracks`` and ``slices`` are filled.
+
+    Returns:
+        How many slices overlap another without being nested in it, and the name of one (for ``issues``).
+    """
+    rank = " ".join(f"WHEN '{kind}' THEN {number}" for number, kind in enumerate(KIND_ORDER))
+    host = con.execute(
+        "SELECT s.slice, s.track, s.ts_ns, s.dur_ns FROM slices s JOIN tracks t USING (track) "
+        "WHERE t.kind = 'thread' "
+        f"ORDER BY s.track, s.ts_ns, s.dur_ns DESC, CASE s.kind {rank} ELSE 99 END, s.slice"
+    ).fetchnumpy()
+    ids = np.asarray(host["slice"], dtype=np.int64)
+    if not ids.size:
+        return 0, None
+    found = nesting(
+        np.asarray(host["track"]), np.asarray(host["ts_ns"], np.int64), np.asarray(host["dur_ns"], np.int64)
+    )
+    parent = np.ma.masked_array(ids[found.parent], mask=found.parent < 0)
+    nested = {"slice": ids, "parent": parent, "depth": found.depth}
+    con.register("nested_arrays", nested)
+    con.execute(
+        "CREATE TABLE slices_nested AS SELECT s.* REPLACE (n.parent AS parent, n.depth AS depth) "
+        "FROM slices s LEFT JOIN nested_arrays n USING (slice)"
+    )
+    con.unregister("nested_arrays")
+    con.execute("DROP TABLE slices")
+    con.execute("ALTER TABLE slices_nested RENAME TO slices")
+    if not found.overlaps.size:
+        return 0, None
+    example = con.execute("SELECT name FROM slices WHERE slice = ?", [int(ids[found.overlaps[0]])]).fetchone()
+    return int(found.overlaps.size), str(example[0]) if example else None
