@@ -1,6 +1,91 @@
 """The command line: the only place that joins the rooms, and the only one that exits."""
 
+from __future__ import annotations
 
-def main() -> None:
-    """Entry point of the ``profrun`` command."""
-    raise SystemExit(70)
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from profrun.errors import ProfrunError
+
+USAGE = 64
+BUG = 70
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Entry point of the ``profrun`` command: 0, 1, 2, 64, 65, 69 or 70 (``profrun.errors``)."""
+    code = run(sys.argv[1:] if args is None else list(args))
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+    sys.exit(code)
+
+
+def run(args: Sequence[str]) -> int:
+    """Carry out one command line and return its exit code. No exception leaves, no traceback is shown."""
+    try:
+        return _run(args)
+    except ProfrunError as error:
+        print(f"profrun: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("profrun: interrupted", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # `profrun runs | head`: the reader has seen enough
+        _silence_stdout()
+        return 0
+    except Exception as error:
+        where = _keep_crash()
+        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        print(
+            f"profrun: bug in profrun ({text}); the traceback is in {where}; please report it with that file",
+            file=sys.stderr,
+        )
+        return BUG
+
+
+def _run(args: Sequence[str]) -> int:
+    import typer
+
+    from profrun.runner.cli.app import build
+
+    usage_error: type[Exception] = typer.BadParameter.__mro__[1]  # click's own, wherever typer keeps it
+    try:
+        code = build().main(list(args), prog_name="profrun", standalone_mode=False)
+    except usage_error as error:
+        context = getattr(error, "ctx", None)
+        print(f"profrun: {error.format_message()}", file=sys.stderr)  # type: ignore[attr-defined]
+        if context is not None:
+            print(f"Try `{context.command_path} --help`.", file=sys.stderr)
+        return USAGE
+    except typer.Abort:
+        print("profrun: interrupted", file=sys.stderr)
+        return 1
+    # 130 is typer's word for Ctrl-C; ours has one code for what was asked for and did not come.
+    return 1 if code == 130 else int(code or 0)
+
+
+def _keep_crash() -> str:
+    """Write the current traceback to a file and return its path."""
+    import tempfile
+    import traceback
+
+    text = traceback.format_exc()
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "profrun"
+    for folder in (state, Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"crash-{os.getpid()}.log"
+            path.write_text(f"{sys.argv}\n{text}", encoding="utf-8")
+        except OSError:
+            continue
+        return str(path)
+    sys.stderr.write(text)
+    return "the lines above"
+
+
+def _silence_stdout() -> None:
+    """Nobody reads any more: keep Python from complaining at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -122,9 +122,9 @@ def read_state(run: Run) -> RunState:
 
 
 def outcome(records: Iterable[TrialRecord]) -> RunPhase:
-    """How a run whose trials all ended has ended as a whole."""
+    """How a run has ended as a whole. A trial that did not end by then means that the run was cancelled."""
     states = {record.state for record in records}
-    if "cancelled" in states:
+    if "cancelled" in states or not states <= TERMINAL:
         return "cancelled"
     if states - {"finished"}:
         return "failed"

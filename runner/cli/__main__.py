@@ -1,0 +1,5 @@
+"""``python -m profrun.runner.cli``."""
+
+from profrun.runner.cli import main
+
+main()

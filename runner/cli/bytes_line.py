@@ -1,0 +1,34 @@
+"""A line on the terminal that says how far a file has been read."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+_EVERY_S = 0.25
+
+
+class BytesLine:
+    """Shows done and total on stderr while reading; nothing where stderr is no terminal."""
+
+    def __init__(self) -> None:
+        self._shown = False
+        self._last = time.monotonic()  # small files are done before the first line
+
+    def __enter__(self) -> BytesLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def update(self, done: int, total: int | None) -> None:
+        """Called by readers with what is done and, if known, the total."""
+        now = time.monotonic()
+        if now - self._last < _EVERY_S or not sys.stderr.isatty():
+            return
+        self._last, self._shown = now, True
+        share = f"{100 * done / total:.0f} %" if total else f"{done:,}"
+        sys.stderr.write(f"\r\x1b[Kreading: {share}")
+        sys.stderr.flush()

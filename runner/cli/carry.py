@@ -1,0 +1,73 @@
+"""What ``submit`` and ``resume`` share: drive a run to its end, finish it, show it, say how it went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from profrun.runner.cli.output import emit, say
+from profrun.runner.model import Plan
+from profrun.runner.store.runs import Run
+from profrun.runner.store.state import RunState
+
+
+def carry_out(
+    run: Run, plan: Plan, *, backend: str, cwd: Path, json_: bool, repeat_failed: bool = False
+) -> int:
+    """Drive the run, then compare, report and show it; returns the exit code."""
+    from profrun.runner.backends.base import load
+    from profrun.runner.cli.progress import Progress
+    from profrun.runner.submit.drive import drive
+    from profrun.runner.submit.interrupt import Interrupts
+
+    engine = load(backend)
+    with Interrupts() as interrupts, Progress(run, plan) as progress:
+        state = drive(
+            run,
+            plan,
+            engine,
+            cwd=cwd,
+            observer=progress,
+            interrupts=interrupts,
+            repeat_failed=repeat_failed,
+        )
+    return conclude(state, plan, json_=json_)
+
+
+def conclude(state: RunState, plan: Plan, *, json_: bool) -> int:
+    """Show a run that came to its end and return the exit code: 0, or 1 when something in it failed."""
+    from profrun.runner.cli.result import run_document, show_run
+
+    document = run_document(state)
+    if json_:
+        emit(document)
+    else:
+        say()
+        say(f"{state.run.name}: {state.phase}")
+        show_run(state)
+        if state.phase in ("cancelled", "interrupted"):
+            say()
+            say(f"finish it with `profrun resume {state.run.name}`")
+    return 0 if state.phase == "finished" and not any(t.normalise_error for t in state.trials) else 1
+
+
+def spawn_driver(run: Run) -> int:
+    """Start a process of its own that drives the run after this one ended; returns its pid.
+
+    Its output goes to ``driver.log`` in the run's folder.
+    """
+    import subprocess
+    import sys
+
+    from profrun.runner.store.files import explained
+
+    # The current folder must not be importable there: it holds the user's modules, not ours.
+    code = "import sys; sys.path[:] = [p for p in sys.path if p]; from profrun.runner.cli import main; main()"
+    with explained(run.driver_log), run.driver_log.open("ab") as log:
+        child = subprocess.Popen(
+            [sys.executable, "-c", code, "resume", str(run.path)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    return child.pid

@@ -1,0 +1,39 @@
+"""``profrun normalize FILE... --out DIR``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from profrun.runner.cli.options import JsonOption
+from profrun.runner.cli.output import emit, note, say
+
+
+def command(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Files of one recording, any profiler.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The trace folder to make.")],
+    reader: Annotated[
+        str | None, typer.Option(help="Force a reader instead of detecting by content.", show_default=False)
+    ] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Turn any profiler's files into one trace."""
+    from profrun.collectors.normalize import normalize
+    from profrun.runner.cli.bytes_line import BytesLine
+
+    with BytesLine() as line:
+        result = normalize(files, out, reader=reader, progress=line.update)
+    if json_:
+        emit(result.as_json())
+        return
+    version = f" {result.tool_version}" if result.tool_version else ""
+    slices = result.counts["slices"]
+    say(f"{result.trace}: {result.source}{version}, {slices} slices in {result.seconds:.2f} s")
+    say("  " + ", ".join(f"{count} {name}" for name, count in result.counts.items() if name != "slices"))
+    for issue in result.issues:
+        example = f" (e.g. {issue['example']})" if issue.get("example") else ""
+        note(f"  {issue['count']} x {issue['code']}: {issue['message']}{example}")

@@ -1,0 +1,150 @@
+"""The end of a run, as one document and as text: trials, overheads, launch-blocking, expectations, report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from profrun.runner.cli.output import columns, ns_text, say
+from profrun.runner.store.state import RunState, TrialRecord
+from profrun.runner.submit.points import Point, Ratio, overheads, points, twins
+
+
+def trial_document(record: TrialRecord) -> dict[str, Any]:
+    """One trial as `submit --json` lists it; times in ns, null where nothing was measured."""
+    return {
+        "trial": record.id,
+        "variant": record.variant,
+        "collector": record.collector,
+        "blocking": record.blocking,
+        "repeat": record.repeat,
+        "state": record.state,
+        "attempt": record.attempt,
+        "exit_code": record.exit_code,
+        "reason": record.reason,
+        "steps": record.steps.count if record.attempt else None,
+        "steps_found_by": record.steps.how,
+        "steps_measured": len(record.steps.measured),
+        "median_step_ns": record.steps.median_ns,
+        "clock": record.steps.clock,
+        "started_ns": record.started_ns,
+        "ended_ns": record.ended_ns,
+        "trace": str(record.trace) if record.trace else None,
+        "trace_error": record.normalise_error,
+        "warnings": list(record.warnings),
+    }
+
+
+def run_document(state: RunState) -> dict[str, Any]:
+    """The whole run, from its folder."""
+    found = points(state.trials)
+    return {
+        "run": state.run.name,
+        "path": str(state.run.path),
+        "job": state.job,
+        "backend": state.backend,
+        "state": state.phase,
+        "created_ns": state.created_ns,
+        "trials": [trial_document(record) for record in state.trials],
+        "overhead": [_ratio_document(item) for item in overheads(found)],
+        "blocking": [_ratio_document(item) for item in twins(found)],
+        "report": str(state.run.report) if state.run.report.exists() else None,
+        "notes": list(state.notes),
+    }
+
+
+def _ratio_document(ratio: Ratio) -> dict[str, Any]:
+    return {
+        "variant": ratio.of.variant,
+        "collector": ratio.of.collector,
+        "blocking": ratio.of.blocking,
+        "median_step_ns": ratio.of.median_step_ns,
+        "base_median_step_ns": ratio.base.median_step_ns,
+        "base": {"collector": ratio.base.collector, "blocking": ratio.base.blocking},
+        "ratio": ratio.value,
+        "ratio_of": "median over trials of the median step time, over the same of base",
+        "trials": [ratio.of.trials, ratio.base.trials],
+    }
+
+
+def trial_table(state: RunState) -> str:
+    """The trials as columns that fit 80 characters for names of usual length."""
+    header = ("#", "variant", "collector", "blocking", "rep", "state", "steps", "step", "trace")
+    rows = [
+        (
+            record.index,
+            record.variant,
+            record.collector,
+            "on" if record.blocking else "off",
+            record.repeat,
+            record.state,
+            record.steps.count if record.attempt else None,
+            ns_text(record.steps.median_ns),
+            "yes" if record.trace else ("failed" if record.normalise_error else "-"),
+        )
+        for record in state.trials
+    ]
+    return columns(header, rows, right=(0, 4, 6, 7))
+
+
+def show_run(state: RunState) -> None:
+    """The run's result for a person."""
+    say(trial_table(state))
+    found = points(state.trials)
+    for title, ratios, describe in (
+        ("Launch blocking (median step, blocking over not):", twins(found), _twin_line),
+        ("Collector overhead (median step, profiled over unprofiled):", overheads(found), _overhead_line),
+    ):
+        if ratios:
+            say()
+            say(title)
+            for ratio in ratios:
+                say("  " + describe(ratio))
+    for trouble in troubles(state):
+        say(trouble)
+
+
+def _point_name(point: Point) -> str:
+    return f"{point.variant}, {point.collector}"
+
+
+def _twin_line(ratio: Ratio) -> str:
+    on, off = ns_text(ratio.of.median_step_ns), ns_text(ratio.base.median_step_ns)
+    return f"{_point_name(ratio.of)}: {on} blocking, {off} not, ratio {_ratio(ratio)}"
+
+
+def _overhead_line(ratio: Ratio) -> str:
+    blocking = ", blocking" if ratio.of.blocking else ""
+    with_it, without = ns_text(ratio.of.median_step_ns), ns_text(ratio.base.median_step_ns)
+    return f"{_point_name(ratio.of)}{blocking}: {with_it} over {without}, ratio {_ratio(ratio)}"
+
+
+def _ratio(ratio: Ratio) -> str:
+    """Three digits, with the number of trials each side rests on."""
+    if ratio.value is None:
+        return "not known (a side measured no step)"
+    return f"{ratio.value:.3f} ({ratio.of.trials} and {ratio.base.trials} trials)"
+
+
+def troubles(state: RunState) -> list[str]:
+    """What went wrong, a line each: trials that did not finish, traces that were not made, warnings."""
+    lines = []
+    for record in state.trials:
+        if record.ended and record.state != "finished":
+            reason = record.reason or f"exit code {record.exit_code}"
+            lines.append(f"{record.id}: {record.state}: {reason}; see {record.path / 'stderr.log'}")
+        if record.normalise_error:
+            lines.append(f"{record.id}: no trace: {record.normalise_error}")
+        if record.state == "finished" and record.steps.median_ns is None:
+            lines.append(f"{record.id}: {_no_steps(record)}")
+        lines.extend(f"{record.id}: {text}" for text in record.warnings)
+    lines.extend(state.notes)
+    return ["", *lines] if lines else []
+
+
+def _no_steps(record: TrialRecord) -> str:
+    if record.steps.count == 0:
+        return "no step was seen: call profrun.step() once an iteration, or use an optimizer or nn.Module"
+    return (
+        f"the workload ended after {record.steps.count} steps, before the schedule's recorded window; "
+        "make it run longer or the schedule shorter"
+    )

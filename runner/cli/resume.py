@@ -1,0 +1,30 @@
+"""``profrun resume RUN``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from profrun.runner.cli.options import JsonOption, RunArgument, RunsOption, runs_root
+
+
+def command(
+    run: RunArgument = "last",
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Also repeat trials that failed or ran out of time.")
+    ] = False,
+    runs: RunsOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Finish a run that was interrupted; repeat nothing that finished."""
+    from profrun.runner.cli.carry import carry_out
+    from profrun.runner.store.runs import find
+    from profrun.runner.store.state import read_state
+    from profrun.runner.submit.create import plan_of
+
+    found = find(runs_root(runs), run)
+    plan = plan_of(found)
+    state = read_state(found)
+    code = carry_out(found, plan, backend=state.backend, cwd=state.cwd, json_=json_, repeat_failed=failed)
+    raise typer.Exit(code)

@@ -1,0 +1,56 @@
+"""``profrun runs``."""
+
+from __future__ import annotations
+
+import datetime
+
+from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
+from profrun.runner.cli.output import columns, emit, note, say
+
+
+def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
+    """List the runs."""
+    from profrun.errors import ProfrunError
+    from profrun.runner.store.runs import all_runs
+    from profrun.runner.store.state import read_state
+
+    root = runs_root(runs)
+    states = []
+    for run in all_runs(root):
+        try:
+            states.append(read_state(run))
+        except ProfrunError as error:
+            note(f"profrun: {error}")
+    if json_:
+        emit(
+            {
+                "runs": [
+                    {
+                        "run": state.run.name,
+                        "path": str(state.run.path),
+                        "job": state.job,
+                        "backend": state.backend,
+                        "state": state.phase,
+                        "created_ns": state.created_ns,
+                        "trials": len(state.trials),
+                        "finished": state.count("finished"),
+                    }
+                    for state in states
+                ]
+            }
+        )
+        return
+    if not states:
+        say(f"no runs in {root}; make one with `profrun submit JOB`")
+        return
+    rows = [
+        (
+            state.run.name,
+            state.backend,
+            state.phase,
+            f"{state.count('finished')}/{len(state.trials)}",
+            f"{datetime.datetime.fromtimestamp(state.created_ns // 10**9).astimezone():%Y-%m-%d %H:%M}",
+        )
+        for state in states
+    ]
+    say(columns(("run", "backend", "state", "trials", "created"), rows, right=(3,)))

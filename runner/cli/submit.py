@@ -1,0 +1,71 @@
+"""``profrun submit JOB``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
+from profrun.runner.cli.output import emit, note, say
+
+
+def command(
+    job: Annotated[Path, typer.Argument(metavar="JOB", help="The job spec (YAML).")],
+    backend: Annotated[
+        str, typer.Option(help="What executes trials: local, docker, slurm or kubernetes.")
+    ] = "local",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Override one value: variants.baseline.batch=8.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what every trial would do; start nothing.")
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Return at once; the run goes on by itself.")
+    ] = False,
+    runs: RunsOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Plan a job, run its trials, make traces and a report."""
+    from profrun.runner.submit.create import new_run, plan_job
+
+    plan = plan_job(job, set_ or ())
+    cwd = Path.cwd()
+    if dry_run:
+        _show_plan(plan, backend, runs_root(runs), cwd, json_=json_)
+        return
+    from profrun.runner.backends.base import load
+
+    load(backend)  # an unknown or unusable backend must not leave a run folder behind
+    run = new_run(runs_root(runs), job, plan, backend=backend, cwd=cwd)
+    note(f"{run.name}: {len(plan.trials)} trials in {run.path}")
+    from profrun.runner.cli.carry import carry_out, spawn_driver
+
+    if detach:
+        pid = spawn_driver(run)
+        if json_:
+            emit({"run": run.name, "path": str(run.path), "state": "running", "pid": pid})
+        else:
+            say(run.name)
+            note(f"it goes on by itself: `profrun status {run.name}`, `profrun logs {run.name} -f`")
+        return
+    raise typer.Exit(carry_out(run, plan, backend=backend, cwd=cwd, json_=json_))
+
+
+def _show_plan(plan: Any, backend: str, root: Path, cwd: Path, *, json_: bool) -> None:
+    """Every trial's request, command and environment; the same for the same job."""
+    from profrun.runner.submit.dry import dry_run, dry_text
+
+    document = dry_run(plan, backend, root, cwd)
+    if json_:
+        emit(document)
+    else:
+        say(dry_text(document))

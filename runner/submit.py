@@ -1,1 +1,0 @@
-"""Stub; see docs/architecture.md."""

@@ -1,0 +1,61 @@
+"""From a spec to a run folder, and from a run folder back to its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from profrun.errors import InputError
+from profrun.runner.model import Plan
+from profrun.runner.store.runs import Run, create, read_plan
+
+
+def plan_job(spec: Path, overrides: Sequence[str] = ()) -> Plan:
+    """Load and plan a job: strict, and nothing is started.
+
+    Raises:
+        UsageError: the spec or an override is wrong; names file, line, column and the nearest valid value.
+    """
+    from profrun.jobs.load import load_job
+
+    from profrun.runner.plan import make_plan
+
+    return make_plan(load_job(spec, overrides))
+
+
+def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> Run:
+    """Make the run folder of a plan.
+
+    Raises:
+        UnavailableError: the runs folder cannot be written or the disk is full.
+    """
+    from profrun import __version__
+    from profrun.runner.plan import plan_json, resolved_yaml
+
+    return create(
+        root,
+        plan.job.name,
+        spec_text=spec.read_text(encoding="utf-8"),
+        resolved_text=resolved_yaml(plan),
+        plan=plan_json(plan),
+        backend=backend,
+        cwd=cwd,
+        version=__version__,
+    )
+
+
+def plan_of(run: Run) -> Plan:
+    """The plan of a run, made again from its ``resolved.yaml``.
+
+    Raises:
+        InputError: the run was never planned to the end, or this profrun plans it differently.
+    """
+    planned = [item["id"] for item in read_plan(run)["trials"]]
+    plan = plan_job(run.resolved)
+    if [trial.id for trial in plan.trials] != planned:
+        raise InputError(
+            f"{run.name} cannot be carried on",
+            why="this profrun plans its resolved.yaml differently from plan.json",
+            fix="use the profrun version named in its events.jsonl, or submit it as a new run",
+        )
+    return plan
