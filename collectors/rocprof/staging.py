@@ -1,0 +1,125 @@
+"""What every AMD reader fills before a trace is built: one neutral shape for five tools' records.
+
+A reader only says what the file holds (times in ns, ids as the tool wrote them, grids in the tool's unit);
+``build.build`` turns that into the trace's tables, so that every rule about grids, devices, lanes, nesting
+and launches stands in one place. The tables are temporary ones of the writer's connection: beyond its memory
+limit they spill to disk, and they are dropped at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from profrun.errors import InputError
+from profrun.traces.writer import TraceWriter
+
+MISSING = -(2**63)
+"""Stands for NULL in integer columns on their way into DuckDB (numpy has no integer NULL)."""
+
+_TABLES = {
+    # host slices: API calls and ranges. prio: 0 HIP, 1 other APIs; the launch of a kernel is the lowest.
+    "amd_host": "proc INTEGER, tid BIGINT, kind VARCHAR, name VARCHAR, start BIGINT, stop BIGINT, "
+    "corr BIGINT, prio INTEGER",
+    # kernels, copies and fills. Grid g* and block w* are in the tool's unit; unit says which:
+    # 'items' (work-items), 'blocks', 'product' (only the products of the three dimensions: gx and wx).
+    "amd_gpu": "proc INTEGER, what VARCHAR, agent BIGINT, queue BIGINT, stream BIGINT, name VARCHAR, "
+    "start BIGINT, stop BIGINT, corr BIGINT, dispatch BIGINT, unit VARCHAR, gx BIGINT, gy BIGINT, gz BIGINT, "
+    "wx BIGINT, wy BIGINT, wz BIGINT, vgpr BIGINT, accum BIGINT, lds_static BIGINT, lds_total BIGINT, "
+    "scratch BIGINT, graph BIGINT, graph_node BIGINT, direction VARCHAR, bytes BIGINT, src BIGINT, dst "
+    "BIGINT",
+    # hardware counters of a dispatch
+    "amd_metric": "proc INTEGER, dispatch BIGINT, name VARCHAR, value DOUBLE, unit VARCHAR",
+    # samples over time of one GPU (agent) or of the process (agent NULL)
+    "amd_counter": "proc INTEGER, agent BIGINT, ts BIGINT, name VARCHAR, value DOUBLE, unit VARCHAR",
+    # memory allocations: op 'alloc' or 'free'
+    "amd_alloc": "proc INTEGER, agent BIGINT, op VARCHAR, address BIGINT, bytes BIGINT, stop BIGINT",
+    # scratch memory and other work of the runtime, without a thread of its own
+    "amd_overhead": "proc INTEGER, name VARCHAR, start BIGINT, stop BIGINT",
+    "amd_process": "proc INTEGER, pid BIGINT, rank INTEGER, host VARCHAR, name VARCHAR, node BIGINT",
+    # agents by the key that records use; ordinal NULL when no table said it
+    "amd_agent": "proc INTEGER, agent BIGINT, gpu BOOLEAN, ordinal INTEGER, name VARCHAR, arch VARCHAR, "
+    "cu INTEGER, wave INTEGER, threads INTEGER, lds BIGINT, memory BIGINT, uuid VARCHAR",
+}
+
+
+class Staging:
+    """The staging tables of one trace.
+
+    Attributes:
+        writer: the trace being written.
+        con: its DuckDB connection.
+    """
+
+    def __init__(self, writer: TraceWriter) -> None:
+        self.writer = writer
+        self.con = writer.con
+        self._next = 0
+        for name, columns in _TABLES.items():
+            self.con.execute(f"CREATE TEMP TABLE {name} ({columns})")
+
+    def process(
+        self,
+        pid: int,
+        *,
+        rank: int | None = None,
+        host: str | None = None,
+        name: str | None = None,
+        node: int | None = None,
+    ) -> int:
+        """Register a process; returns its number. ``node``: same value, same host clock."""
+        number = self._next
+        self._next += 1
+        self.con.execute(
+            "INSERT INTO amd_process VALUES (?, ?, ?, ?, ?, ?)", [number, pid, rank, host, name, node]
+        )
+        return number
+
+    def agent(self, proc: int, agent: int, gpu: bool, ordinal: int | None, **known: Any) -> None:
+        """Register a CPU or GPU agent under the key that records use; ``known``: columns of amd_agent."""
+        values = {"proc": proc, "agent": agent, "gpu": gpu, "ordinal": ordinal, **known}
+        marks = ", ".join("?" for _ in values)
+        self.con.execute(
+            f"INSERT INTO amd_agent ({', '.join(values)}) VALUES ({marks})", list(values.values())
+        )
+
+    def add(self, table: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]], proc: int) -> None:
+        """Append columns of equal length; integers may hold ``MISSING``, texts None, floats NaN for NULL."""
+        arrays: dict[str, np.ndarray[Any, Any]] = {}
+        selects = [f"{proc} AS proc"]
+        for name, values in columns.items():
+            array = values if isinstance(values, np.ndarray) else _array(name, values)
+            if not len(array):
+                return
+            arrays[name] = array
+            if array.dtype.kind == "i":
+                selects.append(f"nullif({name}, {MISSING}) AS {name}")
+            elif array.dtype.kind == "f":
+                selects.append(f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END AS {name}")
+            else:
+                selects.append(name)
+        self.con.register("amd_batch", arrays)
+        self.con.execute(f"INSERT INTO {table} BY NAME SELECT {', '.join(selects)} FROM amd_batch")
+        self.con.unregister("amd_batch")
+
+    def drop(self) -> None:
+        """Remove the staging tables."""
+        for name in _TABLES:
+            self.con.execute(f"DROP TABLE {name}")
+
+
+def _array(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """Integers, floats or texts as numpy has them; anything mixed is text or refused."""
+    first = next((value for value in values if value is not None), None)
+    try:
+        if isinstance(first, float):
+            return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+        if first is None or isinstance(first, int):
+            return np.array([MISSING if value is None else value for value in values], dtype=np.int64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"column {name} holds values that are not numbers", why=str(error), fix="record the run again"
+        ) from error
+    return np.array(values, dtype=object)
