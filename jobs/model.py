@@ -53,11 +53,17 @@ class Resources:
 
 @dataclass(frozen=True)
 class Expectation:
-    """One written-down guess: ``variant``/``vendor``/``collector`` select, ``checks`` are as in the spec."""
+    """One written-down guess: ``variant``/``vendor``/``collector`` select (None: all), ``checks`` say what.
+
+    ``checks`` holds the keys that are given, as values: kernels_per_step (low, high); present, absent, fused
+    tuples of globs; dtype and bound words; max_share glob or category -> share in (0, 1]; no_sync_in_step
+    bool; step_ms the limit that the median step must stay below.
+    """
 
     variant: str | None
     vendor: str | None
     checks: Mapping[str, Any]
+    collector: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,8 +74,12 @@ class Job:
         command: shell-like command with ``{placeholders}`` of variant values.
         variants: name -> values, after ``matrix`` and ``exclude``; at least one ('default' with no values).
         env: environment for the workload; ``secrets`` names variables taken from the caller and never kept.
-        options: collector name -> its options block, validated.
+        options: collector name -> its options block, validated: what the spec says and no more, since each
+            collector knows its own defaults. Every collector that is used has a block.
+        mounts: ``source:/target[:ro|rw]``.
+        cluster: the keys that the spec gives; times are seconds.
         source: path of the spec, or None.
+        warnings: what runs but is hardly meant, one line each.
     """
 
     name: str
@@ -91,4 +101,5 @@ class Job:
     network: bool = False
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cluster: Mapping[str, Any] = field(default_factory=dict)
-    source: str | None = None
+    source: str | None = field(default=None, compare=False)
+    warnings: tuple[str, ...] = field(default=(), compare=False)

@@ -42,7 +42,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run will do, deterministic for a given job."""
+    """What a run will do, deterministic for a given job.
+
+    Attributes:
+        vendor: auto (found inside the job), nvidia, amd or none.
+    """
 
     job: Job
     trials: tuple[Trial, ...]
+    vendor: str = "auto"

@@ -1,0 +1,93 @@
+"""A job as YAML again: with every default written out, and itself a valid spec that repeats the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import yaml
+
+from profrun.jobs.model import Job
+from profrun.jobs.units import size_text, time_text
+
+
+class _Dumper(yaml.SafeDumper):
+    """Block style for the outer levels, one line for what is short and flat, no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _flow(dumper: yaml.SafeDumper, data: _Line) -> yaml.Node:
+    return dumper.represent_mapping("tag:yaml.org,2002:map", data, flow_style=True)
+
+
+def _items(dumper: yaml.SafeDumper, data: list[Any]) -> yaml.Node:
+    flat = all(not isinstance(item, (list, dict)) for item in data)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=flat)
+
+
+class _Line(dict[str, Any]):
+    """A mapping that stands on one line."""
+
+
+_Dumper.add_representer(_Line, _flow)
+_Dumper.add_representer(list, _items)
+
+
+def dump_job(job: Job) -> str:
+    """The resolved job as YAML. ``load_text(dump_job(job))`` equals ``job``.
+
+    Defaults are written out, ``matrix`` is spelled out as variants, ``--set`` is applied, and an image that was
+    replaced by a digest stays one. Collector blocks hold what was given: their defaults belong to the collector.
+    """
+    data: dict[str, Any] = {
+        "name": job.name,
+        "image": job.image,
+        "command": job.command,
+        "variants": {name: _Line(values) for name, values in job.variants.items()},
+        "collectors": list(job.collectors),
+        "launch_blocking": job.launch_blocking,
+        "repeats": job.repeats,
+        "schedule": _Line(asdict(job.schedule)),
+        "ranges": _Line(asdict(job.ranges)),
+        "resources": _Line(_resources(job)),
+    }
+    if job.expect:
+        data["expect"] = [
+            _expectation(item.variant, item.vendor, item.collector, item.checks) for item in job.expect
+        ]
+    for name in ("env", "secrets", "env_file", "workdir", "mounts"):
+        if getattr(job, name):
+            data[name] = _plain(getattr(job, name))
+    data["network"] = job.network
+    data.update({name: _plain(block) for name, block in job.options.items() if block})
+    if job.cluster:
+        data["cluster"] = _plain(job.cluster)
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _resources(job: Job) -> dict[str, Any]:
+    values = asdict(job.resources)
+    for name in ("memory", "shm"):
+        values[name] = None if values[name] is None else size_text(values[name])
+    for name in ("timeout", "grace"):
+        values[name] = time_text(values[name])
+    return values
+
+
+def _expectation(
+    variant: str | None, vendor: str | None, collector: str | None, checks: Mapping[str, Any]
+) -> dict[str, Any]:
+    chosen = {"variant": variant, "vendor": vendor, "collector": collector}
+    return {**{name: value for name, value in chosen.items() if value is not None}, **_plain(checks)}
+
+
+def _plain(value: Any) -> Any:
+    """Tuples and mappings as YAML has them."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value

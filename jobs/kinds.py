@@ -1,0 +1,378 @@
+"""The kinds of values a spec holds. One object reads and checks a value, and describes itself twice.
+
+``read`` turns a node into a value or notes a problem with its place; ``schema`` gives the JSON Schema of the
+same; ``words`` gives the cell of the reference page. Compound kinds are in ``profrun.jobs.tables``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from profrun.jobs import units
+from profrun.jobs.nodes import Node, Typed, shorten, shown, typed
+from profrun.jobs.problems import Problems, suggest
+
+BAD: Final = object()
+"""What ``read`` returns after it has noted a problem."""
+
+Json = dict[str, Any]
+
+
+class Kind:
+    """One kind of value."""
+
+    def read(self, node: Node, at: str, problems: Problems) -> Any:
+        """The value, or BAD after a problem was noted. ``at``: dotted path, for the message."""
+        raise NotImplementedError
+
+    def schema(self) -> Json:
+        """JSON Schema of what ``read`` accepts, as far as that language goes."""
+        raise NotImplementedError
+
+    def words(self) -> str:
+        """What to write, in a few words."""
+        raise NotImplementedError
+
+
+def wrong(node: Node, at: str, problems: Problems, fix: str) -> Any:
+    """Note that the value is not of its kind."""
+    if node.kind == "scalar":
+        found = typed(node)
+        if found.type == "odd":
+            problems.bad(node.where, f"{at}: {shown(node)} {found.why.split('; ')[0]}", fix)
+            return BAD
+    problems.bad(node.where, f"{at}: {shown(node)} does not fit", fix)
+    return BAD
+
+
+def scalar(node: Node) -> Typed | None:
+    """The typed scalar, or None for a list or map."""
+    return typed(node) if node.kind == "scalar" else None
+
+
+@dataclass(frozen=True)
+class Text(Kind):
+    """Text that is not empty, in whole matched by ``pattern``; ``what`` says in words what that is."""
+
+    what: str = "text"
+    pattern: str | None = None
+    limit: int = 10_000
+    raw: bool = False  # numbers count as the text they are written with (versions, variables)
+
+    def read(self, node: Node, at: str, problems: Problems) -> Any:
+        found = scalar(node)
+        number = (
+            found is not None and found.type in ("int", "float", "odd") and node.text[:1] in "+-.0123456789"
+        )
+        if found is None or not (found.type == "text" or (self.raw and number)):
+            quote = found is not None and found.type not in ("null", "text")
+            return wrong(
+                node, at, problems, f"quote it: '{shorten(node.text)}'" if quote else f"write {self.what}"
+            )
+        if not node.text.strip() or len(node.text) > self.limit or "\0" in node.text:
+            return wrong(node, at, problems, f"write {self.what}")
+        if self.pattern and not re.fullmatch(self.pattern, node.text):
+            return wrong(node, at, problems, f"write {self.what}")
+        return node.text
+
+    def schema(self) -> Json:
+        schema: Json = {"type": ["string", "number"] if self.raw else "string", "minLength": 1}
+        return {**schema, "pattern": f"^(?:{self.pattern})$"} if self.pattern else schema
+
+    def words(self) -> str:
+        return self.what
+
+
+@dataclass(frozen=True)
+class Regex(Kind):
+    """A regular expression that compiles."""
+
+    def read(self, node: Node, at: str, problems: Problems) -> Any:
+        value = Text("a regular expression").read(node, at, problems)
+        if value is BAD:
+            return BAD
+        try:
+            re.compile(value)
+        except (re.error, RecursionError, OverflowError) as error:
+            problems.bad(
+                node.where, f"{at}: {shown(node)} is not a regular expression ({error})", "mend the pattern"
+            )
+            return BAD
+        return value
+
+    def schema(self) -> Json:
+        return {"type": "string", "minLength": 1, "format": "regex"}
+
+    def words(self) -> str:
+        return "a regular expression"
+
+
+@dataclass(frozen=True)
+class Word(Kind):
+    """One of a few words."""
+
+    known: tuple[str, ...]
+    what: str = "known words"
+
+    def read(self, node: Node, at: str, problems: Problems) -> Any:
+        # 'on' and 'off' are words here; YAML 1.1 readers take them for booleans, so only the text counts
+        if node.kind == "scalar" and node.text in self.known:
+            return node.text
+        if (
+            node.kind == "scalar"
+            and node.plain
+            and node.text.lower() in ("true", "false")
+            and "on" in self.known
+        ):
+            word = "on" if node.text.lower() == "true" else "off"
+            return wrong(node, at, problems, f"write {word} (one of {', '.join(self.known)})")
+        if node.kind != "scalar" or scalar(node) == Typed("null", None):
+            return wrong(node, at, problems, f"write one of {', '.join(self.known)}")
+        problems.bad(
+            node.where, f"{at}: {shown(node)} is not known", suggest(node.text, self.known, self.what)
+        )
+        return BAD
+
+    def schema(self) -> Json:
+        return {"enum": list(self.known)}
+
+    def words(self) -> str:
+        return " \\| ".join(f"`{word}`" for word in self.known)
+
+
+@dataclass(frozen=True)
+class Flag(Kind):
+    """true or false; yes, no, on and off are refused because YAML readers disagree on them."""
+
+    def read(self, node: Node, at: str, problems: Problems) -> Any:
+        found = scalar(node)
+        if found is not None and found.type == "bool":
+            return found.value
+        word = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(node.text.lower())
+        return wrong(node, at, problems, f"write {word}" if word else "write true or false")
+
+    def schema(self) -> Json:
+        return {"type": "boolean"}
+
+    def words(self) -> str:
+        return "`true` \\| `false`"
+
+
+@dataclass(frozen=True)
+class Whole(Kind):
+    """A whole number between two limits."""
+
+    low: int = 0
+    high: int = 1 << 31
+
+    def read(self, node: Node, at: str, problems: Problems) -> Any:
+        found = scalar(node)
+        if found is None or found.type != "int":
+            return wrong(node, at, problems, self._fix(node, found))
+        value = found.value
+        assert isinstance(value, int)
+        if not self.low <= value <= self.high:
+            side = "small" if value < self.low else "large"
+            problems.bad(node.where, f"{at}: {shown(node)} is too {side}", f"write {self.words()}")
+            return BAD
+        return value
+
+    def _fix(self, node: Node, found: Typed | None) -> str:
+        """The number that was most likely meant, when it is one."""
+        if found is not None and found.type == "odd" and node.text[:1] in "+-0123456789":
+            return found.why.split("; ")[-1].split(" or '")[0]
+        if found is not None and found.type == "text" and re.fullmatch(r"[0-9]{1,9}", node.text):
+            return f"write {int(node.text)} without quotes"
+        return f"write {self.words()}"
+
+    def schema(self) -> Json:
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+
+    def words(self) -> str:
+        limit = f" to {self.high}" if self.high < 1 << 31 else ""
+        return f"a whole number from {self.low}{limit}" if limit else f"a whole number of at least {self.low}"
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A number above ``above`` and at most ``high``."""
+
+    above: float = 0.0
+    high: float = 1e12
+
+    def read(self, node: Node, at: str, problems: Problems) -> Any:
+        found = scalar(node)
+        if found is None or found.type not in ("int", "float"):
+            return wrong(node, at, problems, f"write {self.words()}")
+        value = float(found.value)  # type: ignore[arg-type]  # int or float, see above
+        if not self.above < value <= self.high:
+            problems.bad(node.where, f"{at}: {shown(node)} is out of range", f"write {self.words()}")
+            return BAD
+        return value
+
+    def schema(self) -> Json:
+        return {"type": "number", "exclusiveMinimum": self.above, "maximum": self.high}
+
+    def words(self) -> str:
+        limit = f" and at most {self.high:g}" if self.high < 1e12 else ""
+        return f"a number above {self.above:g}{limit}"
+
+
+@dataclass(frozen=True)
+class Measure(Kind):
+    """A size in bytes or a time in seconds: a number, or a number with units."""
+
+    parse: Callable[[str], float]
+    pattern: str
+    what: str
+    low: float
+    whole: bool = False
+    high: float = float(1 << 60)
+    bare: str = ""
+    """How a bare number counts, for the reference."""
+
+    def read(self, node: Node, at: str, problems: Problems) -> Any:
+        found = scalar(node)
+        if found is None or found.type not in ("int", "float", "text"):
+            return wrong(node, at, problems, f"write {self.what}")
+        try:
+            value = self.parse(node.text) if found.type == "text" else self._number(found)
+        except ValueError as error:
+            return wrong(node, at, problems, str(error))
+        if not self.low <= value <= self.high:
+            side = "small" if value < self.low else "large"
+            problems.bad(
+                node.where, f"{at}: {shown(node)} is too {side} ({value:g} {self.bare})", f"write {self.what}"
+            )
+            return BAD
+        return int(value) if value == int(value) else float(value)
+
+    def _number(self, found: Typed) -> float:
+        if self.whole and found.type != "int":
+            raise ValueError(f"write {self.what}")
+        return found.value  # type: ignore[return-value]  # an int or a float
+
+    def schema(self) -> Json:
+        number: Json = {"type": "integer" if self.whole else "number", "minimum": self.low}
+        return {"anyOf": [number, {"type": "string", "pattern": f"^(?=.){self.pattern}$"}]}
+
+    def words(self) -> str:
+        return self.what
+
+
+def size(low: int) -> Measure:
+    """A size, at least ``low`` bytes."""
+    return Measure(
+        units.parse_size, units.SIZE_PATTERN, "a size like 16GiB or 512MiB", low, whole=True, bare="bytes"
+    )
+
+
+def seconds(low: float, *, clock: bool = False) -> Measure:
+    """A time, at least ``low`` seconds; ``clock`` also takes a scheduler's D-HH:MM:SS."""
+    if clock:
+        pattern = f"(({units.TIME_PATTERN})|({units.CLOCK_PATTERN}))"
+        return Measure(
+            units.parse_clock, pattern, "a time like 30m, 1h30m or 1-12:00:00", low, bare="seconds"
+        )
+    return Measure(
+        units.parse_time, units.TIME_PATTERN, "a time like 30m, 1h30m or 90s", low, high=3.2e7, bare="seconds"
+    )
+
+
+@dataclass(frozen=True)
+class Value(Kind):
+    """A variant's value: text, a number or a boolean that every YAML reader reads alike."""
+
+    def read(self, node: Node, at: str, problems: Problems) -> Any:
+        found = scalar(node)
+        if found is None:
+            return wrong(
+                node, at, problems, "write one text, number or true/false (lists belong under 'matrix:')"
+            )
+        if found.type == "null":
+            return wrong(node, at, problems, "write a value, or '' for nothing")
+        if found.type == "odd":
+            what, _, fix = found.why.partition("; ")
+            problems.bad(node.where, f"{at}: {shown(node)} {what}", fix)
+            return BAD
+        if "\0" in node.text:
+            return wrong(node, at, problems, "leave out the NUL character")
+        return found.value
+
+    def schema(self) -> Json:
+        return {"type": ["string", "number", "boolean"]}
+
+    def words(self) -> str:
+        return "text, a number, `true` or `false`"
+
+
+@dataclass(frozen=True)
+class Variable(Kind):
+    """An environment variable's value: text, or a number kept exactly as it is written."""
+
+    def read(self, node: Node, at: str, problems: Problems) -> Any:
+        found = scalar(node)
+        if found is None or found.type in ("null", "bool") or (
+            found.type == "odd" and node.text[:1].isalpha()
+        ):  # fmt: skip
+            quoted = found is not None and found.type in ("bool", "odd")
+            fix = (
+                f"quote it: '{node.text}'" if quoted else "write text or a number ('' for an empty variable)"
+            )
+            return wrong(node, at, problems, fix)
+        if "\0" in node.text:
+            return wrong(node, at, problems, "leave out the NUL character")
+        return node.text
+
+    def schema(self) -> Json:
+        return {"type": ["string", "number"]}
+
+    def words(self) -> str:
+        return "text or a number"
+
+
+@dataclass(frozen=True)
+class OneOf(Kind):
+    """The first alternative whose shape fits: scalars, lists and maps are told apart before reading."""
+
+    options: tuple[Kind, ...]
+    fits: tuple[Callable[[Node], bool], ...] = field(repr=False)
+
+    def read(self, node: Node, at: str, problems: Problems) -> Any:
+        for kind, fits in zip(self.options, self.fits, strict=True):
+            if fits(node):
+                return kind.read(node, at, problems)
+        return wrong(node, at, problems, f"write {self.plain_words()}")
+
+    def schema(self) -> Json:
+        return {"anyOf": [kind.schema() for kind in self.options]}
+
+    def words(self) -> str:
+        return " or ".join(kind.words() for kind in self.options)
+
+    def plain_words(self) -> str:
+        """As ``words``, without the reference page's marks."""
+        return self.words().replace("`", "").replace(" \\|", ",")
+
+
+def is_list(node: Node) -> bool:
+    """For OneOf."""
+    return node.kind == "list"
+
+
+def is_map(node: Node) -> bool:
+    """For OneOf."""
+    return node.kind == "map"
+
+
+def is_word(node: Node) -> bool:
+    """For OneOf: text that no number is written as."""
+    return node.kind == "scalar" and node.text[:1].isalpha()
+
+
+def is_scalar(node: Node) -> bool:
+    """For OneOf."""
+    return node.kind == "scalar"

@@ -1,0 +1,88 @@
+"""``matrix:`` to named variants: the product of the axes, minus ``exclude``, plus ``include``."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from profrun.jobs.command import text_of
+from profrun.jobs.model import Scalar
+from profrun.jobs.nodes import Node
+from profrun.jobs.problems import Problems, suggest
+
+MAX_POINTS = 1000
+
+Point = Mapping[str, Scalar]
+
+
+def expand(matrix: tuple[Any, Any, Any], node: Node, problems: Problems) -> dict[str, Point]:
+    """Name -> values of each point, in the order of the axes (the last one changes fastest).
+
+    Notes a problem for an exclusion that names no axis or takes nothing out, for an inclusion that is there
+    already, for more than 1000 points, and for none.
+    """
+    axes, exclude, include = matrix
+    count = math.prod(len(values) for values in axes.values())
+    if count > MAX_POINTS:
+        problems.bad(
+            node.where, f"matrix: {count} points", f"keep to {MAX_POINTS}: fewer values, or 'variants:'"
+        )
+        return {}
+    points: list[dict[str, Scalar]] = [
+        dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())
+    ]
+    full = list(points)
+    for i, exclusion in enumerate(exclude):
+        where = _item(node, "exclude", i).where
+        unknown = next((name for name in exclusion if name not in axes), None)
+        if unknown is not None:
+            problems.bad(where, f"matrix.exclude: '{unknown}' is no axis", suggest(unknown, axes, "axes"))
+        elif not any(_matches(point, exclusion) for point in full):
+            problems.bad(where, "matrix.exclude: no point fits this", "use values that the axes have")
+        points = [point for point in points if not _matches(point, exclusion)]
+    for i, inclusion in enumerate(include):
+        if any(_same(point, inclusion) for point in points):
+            where = _item(node, "include", i).where
+            problems.bad(where, "matrix.include: this point is there already", "leave it out")
+        points.append(dict(inclusion))
+    if not points and not problems.found:
+        problems.bad(node.where, "matrix: every point is excluded", "exclude fewer")
+    return _named(points)
+
+
+def _item(node: Node, key: str, index: int) -> Node:
+    part = node.get(key)
+    return part.items[index] if part is not None and index < len(part.items) else node
+
+
+def _equal(a: Scalar, b: Scalar) -> bool:
+    """1, 1.0 and true are three values here."""
+    return type(a) is type(b) and a == b
+
+
+def _matches(point: Point, pattern: Point) -> bool:
+    return all(name in point and _equal(point[name], value) for name, value in pattern.items())
+
+
+def _same(a: Point, b: Point) -> bool:
+    return a.keys() == b.keys() and _matches(a, b)
+
+
+def _named(points: list[dict[str, Scalar]]) -> dict[str, Point]:
+    """Names that can be folders: ``batch_8-precision_fp16``; a digest is added where two would be the same."""
+    names: dict[str, Point] = {}
+    for point in points:
+        name = "-".join(f"{key}_{_clean(text_of(value))}" for key, value in point.items()).lstrip("_")
+        if len(name) > 64 or name in names or not name:
+            digest = hashlib.sha256(repr(sorted(point.items())).encode()).hexdigest()[:8]
+            name = f"{name[:50]}-{digest}".lstrip("-")
+        names[name] = point
+    return names
+
+
+def _clean(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "_", text)
