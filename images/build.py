@@ -1,0 +1,247 @@
+"""Building our images on a base, with a cache that knows when the base is another one."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from profrun.errors import FailedError, UnavailableError
+from profrun.images.engine import docker_errors, explain, one_line
+from profrun.images.inspect import Contents, inspect
+from profrun.images.recipe import Recipe
+from profrun.images.resolve import (
+    LABEL_ARG,
+    LABEL_BASE,
+    LABEL_BASE_DIGEST,
+    LABEL_KEY,
+    LABEL_KIND,
+    Image,
+    check_architecture,
+    describe,
+    find,
+    pull,
+)
+
+if TYPE_CHECKING:
+    import docker
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build gave.
+
+    Attributes:
+        image: the image, under its own name.
+        key: cache key (``Recipe.key``).
+        cached: True when nothing had to be built.
+        base: the base as it was found.
+        tags: every name it has now.
+    """
+
+    image: Image
+    key: str
+    cached: bool
+    base: Image
+    tags: tuple[str, ...]
+
+
+def build(
+    client: docker.DockerClient,
+    what: Recipe,
+    *,
+    tag: str | None = None,
+    refresh: bool = False,
+    force: bool = False,
+    network: str = "host",
+) -> Generator[str, None, Built]:
+    """Build an image, unless one with the same key is there. Yields lines of progress, returns the image.
+
+    Args:
+        client: the engine.
+        what: the recipe.
+        tag: a further name for the result.
+        refresh: ask the registry for the base even when it is here.
+        force: build even when the key is known, without the engine's layer cache.
+        network: of the build's steps. ``host`` because they only download packages, and bridges of engines
+            often lack the host's route, name server or proxy.
+
+    Raises:
+        UnavailableError: no base, wrong architecture, full disk.
+        FailedError: a step of the Dockerfile failed, or the result lacks its profiler.
+    """
+    base = yield from _base(client, what.base, refresh)
+    key = what.key(base.digest)
+    names = [f"{what.name}:{key[:12]}", f"{what.name}:latest", *([tag] if tag else [])]
+    image = None if force else _with_key(client, key)
+    cached = image is not None
+    if image is None:
+        raw = yield from _run(client, what, base, key, network, fresh=force)
+        contents = inspect(client, raw)
+        _complete(what, contents)
+        yield "measured inside: " + (_words(contents) or "no profiler")
+        image = _with_labels(client, raw, _measured(contents))
+    else:
+        yield f"nothing has changed: {names[0]} is up to date"
+    with docker_errors("the image cannot be named"):
+        for name in names:
+            repository, _, version = name.rpartition(":")
+            if not repository or "/" in version:
+                repository, version = name, "latest"
+            client.images.get(image.id).tag(repository, version)
+    found = find(client, names[0])
+    if found is None:
+        raise FailedError(f"{names[0]} is gone right after it was built", fix="build it again")
+    return Built(found, key, cached, base, tuple(names))
+
+
+def _base(client: docker.DockerClient, name: str, refresh: bool) -> Generator[str, None, Image]:
+    """The base, pulled when it is not here or when asked to."""
+    image = find(client, name)
+    if image is None or refresh:
+        yield f"pulling {name}"
+        yield from pull(client, name)
+        image = find(client, name)
+    if image is None:
+        raise UnavailableError(f"base image {name} is not there after it was pulled")
+    check_architecture(client, image)
+    yield f"base {name} is {image.digest}"
+    return image
+
+
+def _with_key(client: docker.DockerClient, key: str) -> Image | None:
+    """The finished image with this key. One that was interrupted before it was measured has no key yet."""
+    with docker_errors("the engine's images cannot be listed"):
+        found = client.images.list(filters={"label": f"{LABEL_KEY}={key}"})
+    return describe(f"profrun:{key[:12]}", found[0]) if found else None
+
+
+def _run(
+    client: docker.DockerClient, what: Recipe, base: Image, key: str, network: str, *, fresh: bool
+) -> Generator[str, None, Image]:
+    """The build itself, on exactly this base."""
+    labels = {
+        LABEL_KIND: what.kind,
+        LABEL_BASE: what.base,
+        LABEL_BASE_DIGEST: base.digest,
+        **{LABEL_ARG + name: value for name, value in what.args.items()},
+    }
+    with docker_errors(f"{what.name} cannot be built"):
+        stream = client.api.build(
+            fileobj=io.BytesIO(what.tar()),
+            custom_context=True,
+            decode=True,
+            rm=True,
+            forcerm=True,
+            nocache=fresh,
+            network_mode=network,
+            buildargs={**what.args, "BASE": base.id},
+            labels=labels,
+        )
+        image_id = yield from _follow(stream, what.name)
+    image = find(client, image_id)
+    if image is None:
+        raise FailedError(f"{what.name} is gone right after it was built", fix="build it again")
+    return _pending(image, key)
+
+
+def _pending(image: Image, key: str) -> Image:
+    return Image(
+        image.reference, image.id, image.digest, image.architecture, {**image.labels, LABEL_KEY: key}
+    )
+
+
+def _follow(stream: Any, name: str) -> Generator[str, None, str]:
+    """Lines of a build; returns the image's id. Keeps the step and its last words for the error."""
+    step, last, image_id = "", "", ""
+    for event in stream:
+        if event.get("error"):
+            raise _step_error(name, step, last, str(event["error"]))
+        image_id = str((event.get("aux") or {}).get("ID") or image_id)
+        for line in str(event.get("stream") or event.get("status") or "").splitlines():
+            if not line.strip():
+                continue
+            if line.startswith("Step "):
+                step, last = line, ""
+            elif not line.startswith(" ---"):
+                last = line
+            yield line.rstrip()
+    if not image_id:
+        raise FailedError(f"the build of {name} ended without an image", why=last or None)
+    return image_id
+
+
+def _step_error(name: str, step: str, last: str, error: str) -> Exception:
+    """What failed, in which step, with what the step said last."""
+    known = explain(RuntimeError(error), f"{name} cannot be built")
+    if isinstance(known, UnavailableError):
+        return known
+    if "no space left" in last.lower():
+        return explain(RuntimeError(last), f"{name} cannot be built")
+    words = [one_line(error, 200)] + ([f"its last words: {one_line(last, 200)}"] if last else [])
+    return FailedError(
+        f"the build of {name} failed at {one_line(step, 120) or 'its start'}",
+        why="; ".join(words),
+        fix="the whole output is above",
+    )
+
+
+def _complete(what: Recipe, contents: Contents) -> None:
+    """Refuse a result without the profiler that it was built for."""
+    tool, arg = ("nsys", "NSYS_VERSION") if what.kind == "cuda" else ("rocprofv3", "ROCPROFILER_PACKAGE")
+    if what.args.get(arg) == "":
+        return
+    found = contents.tools.get(tool)
+    if found is None or not found.get("version"):
+        raise FailedError(
+            f"{what.name} was built, but has no working {tool} inside",
+            why=(found or {}).get("problem"),
+            fix=f"see the step that installs it, or build without it: --arg {arg}=",
+        )
+
+
+def _measured(contents: Contents) -> dict[str, str]:
+    """Labels that say what was found inside."""
+    labels = {f"profrun.{name}.version": str(tool["version"]) for name, tool in contents.tools.items()}
+    labels |= {"profrun.nvtx.version": contents.nvtx} if contents.nvtx else {}
+    labels |= {"profrun.torch.version": contents.torch["version"]} if contents.torch else {}
+    return {**labels, LABEL_KEY: contents.image.labels[LABEL_KEY]}
+
+
+def _words(contents: Contents) -> str:
+    torch = [f"torch {contents.torch['version']}"] if contents.torch else []
+    nvtx = [f"nvtx {contents.nvtx}"] if contents.nvtx else []
+    return ", ".join(torch + [f"{name} {tool['version']}" for name, tool in contents.tools.items()] + nvtx)
+
+
+def _with_labels(client: docker.DockerClient, image: Image, labels: Mapping[str, str]) -> Image:
+    """The same image with more labels. Given last, so that only a whole image has a key."""
+    dockerfile = f"FROM {image.id}\n".encode()
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        info = tarfile.TarInfo("Dockerfile")
+        info.size = len(dockerfile)
+        archive.addfile(info, io.BytesIO(dockerfile))
+    with docker_errors("the image cannot be labelled"):
+        stream = client.api.build(
+            fileobj=io.BytesIO(buffer.getvalue()),
+            custom_context=True,
+            decode=True,
+            rm=True,
+            labels=dict(labels),
+        )
+        labelled = find(client, _drain(_follow(stream, image.reference)))
+    if labelled is None:
+        raise FailedError("the labelled image is gone right after it was made", fix="build it again")
+    return labelled
+
+
+def _drain(lines: Generator[str, None, str]) -> str:
+    """The generator's result; its lines are not shown."""
+    while True:
+        try:
+            next(lines)
+        except StopIteration as end:
+            return str(end.value)

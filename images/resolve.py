@@ -1,0 +1,218 @@
+"""From the word in a job spec to one exact image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from profrun.errors import UnavailableError, UsageError
+from profrun.images.engine import docker_errors
+from profrun.images.recipe import recipe
+
+if TYPE_CHECKING:
+    import docker
+    import docker.models.images
+
+LABEL_KIND = "profrun.kind"
+LABEL_KEY = "profrun.key"
+LABEL_BASE = "org.opencontainers.image.base.name"
+LABEL_BASE_DIGEST = "org.opencontainers.image.base.digest"
+LABEL_ARG = "profrun.arg."
+"""Beginning of the labels that keep a build's arguments, so that its key can be computed again."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """One image of an engine.
+
+    Attributes:
+        reference: as it was named.
+        id: ``sha256:...`` of its configuration: names exactly this content, on this engine.
+        digest: ``name@sha256:...`` as its registry knows it, else the id.
+        architecture: as the engine says, e.g. amd64.
+        labels, user, size: as in the image; size in bytes.
+    """
+
+    reference: str
+    id: str
+    digest: str
+    architecture: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
+    size: int = 0
+
+
+def reference(wanted: str, vendor: str) -> str:
+    """The reference that a job's ``image`` stands for. Pure.
+
+    ``auto`` follows the GPU: ``rocm`` where AMD's is, else ``cuda``, also where there is no GPU (NVIDIA's
+    images run on a CPU and hold nsys and torch). ``cuda`` and ``rocm`` are what `images build` made last.
+
+    Args:
+        wanted: auto, cuda, rocm, none, or any reference.
+        vendor: nvidia, amd or none.
+
+    Raises:
+        UsageError: the job wants no image.
+    """
+    if wanted == "none":
+        raise UsageError(
+            "image: none means no container, and this backend runs containers",
+            fix="name an image (auto, cuda, rocm or a reference), or use --backend local",
+        )
+    if wanted == "auto":
+        wanted = "rocm" if vendor == "amd" else "cuda"
+    return f"profrun/{wanted}:latest" if wanted in ("cuda", "rocm") else wanted
+
+
+def find(client: docker.DockerClient, name: str) -> Image | None:
+    """The image of this name on the engine, or None when it is not there.
+
+    Raises:
+        UnavailableError: the engine fails, or the name is none.
+    """
+    import docker.errors
+
+    with docker_errors(f"image {name} cannot be looked up"):
+        try:
+            return describe(name, client.images.get(name))
+        except docker.errors.ImageNotFound:
+            return None
+
+
+def describe(name: str, image: docker.models.images.Image) -> Image:
+    """The SDK's image as ours."""
+    attrs: Mapping[str, Any] = image.attrs
+    config: Mapping[str, Any] = attrs.get("Config") or {}
+    return Image(
+        reference=name,
+        id=str(image.id),
+        digest=_digest(name, attrs.get("RepoDigests") or [], str(image.id)),
+        architecture=str(attrs.get("Architecture") or ""),
+        labels=dict(config.get("Labels") or {}),
+        user=str(config.get("User") or ""),
+        size=int(attrs.get("Size") or 0),
+    )
+
+
+def _digest(name: str, known: list[str], fallback: str) -> str:
+    """The repository digest under this name, else any, else the id."""
+    repository = name.partition("@")[0]
+    head, _, tail = repository.rpartition(":")
+    if head and "/" not in tail:
+        repository = head
+    short = repository.removeprefix("docker.io/").removeprefix("library/")
+    for digest in known:
+        if digest.partition("@")[0].removeprefix("docker.io/").removeprefix("library/") == short:
+            return digest
+    return known[0] if known else fallback
+
+
+def pull(client: docker.DockerClient, name: str) -> Iterator[str]:
+    """Pull an image; yields lines of progress, one a layer and state.
+
+    Raises:
+        UnavailableError: it cannot be pulled.
+    """
+    told: set[tuple[str, str]] = set()
+    with docker_errors(f"{name} cannot be pulled"):
+        repository, tag = _split(name)
+        for event in client.api.pull(repository, tag=tag, stream=True, decode=True):
+            if event.get("error"):
+                from profrun.images.engine import explain
+
+                raise explain(RuntimeError(event["error"]), f"{name} cannot be pulled")
+            state = (str(event.get("id") or ""), str(event.get("status") or ""))
+            if state not in told and not state[1].startswith(("Downloading", "Extracting", "Waiting")):
+                told.add(state)
+                yield ": ".join(part for part in state if part)
+
+
+def _split(name: str) -> tuple[str, str | None]:
+    """Repository and tag or digest, as the engine wants them; a bare name means latest, not all tags."""
+    if "@" in name:
+        repository, _, digest = name.partition("@")
+        return repository, digest
+    head, _, tail = name.rpartition(":")
+    return (head, tail) if head and "/" not in tail else (name, "latest")
+
+
+def resolve(client: docker.DockerClient, wanted: str, vendor: str, *, allow_pull: bool = True) -> Image:
+    """The one image that a job's ``image`` means now: it is here, fits this machine, and is not stale.
+
+    Raises:
+        UnavailableError: it is not there and cannot be pulled, is for another architecture, or was built by
+            profrun from a Dockerfile or a base that has changed since.
+        UsageError: ``image: none``.
+    """
+    name = reference(wanted, vendor)
+    image = find(client, name)
+    if image is None and name in ("profrun/cuda:latest", "profrun/rocm:latest"):
+        kind = name[len("profrun/") :].partition(":")[0]
+        raise UnavailableError(
+            f"no {kind} image is built on this engine",
+            why="image: auto with no GPU means cuda" if wanted == "auto" and vendor == "none" else None,
+            fix=f"run `profrun images build {kind}` once, or name another image in the job",
+        )
+    if image is None and allow_pull:
+        for _ in pull(client, name):
+            pass
+        image = find(client, name)
+    if image is None:
+        raise UnavailableError(f"image {name} is not on this engine", fix=f"`docker pull {name}`")
+    check_architecture(client, image)
+    check_fresh(client, image)
+    return image
+
+
+def check_architecture(client: docker.DockerClient, image: Image) -> None:
+    """Refuse an image that this machine's processor cannot run.
+
+    Raises:
+        UnavailableError: it is made for another architecture.
+    """
+    with docker_errors("the engine does not say its architecture"):
+        engine = str(client.version().get("Arch") or "")
+    if (
+        engine
+        and image.architecture
+        and _ARCH.get(engine, engine) != _ARCH.get(image.architecture, image.architecture)
+    ):
+        raise UnavailableError(
+            f"{image.reference} is made for {image.architecture}, and this engine runs on {engine}",
+            fix="use an image for this machine's architecture",
+        )
+
+
+_ARCH = {"x86_64": "amd64", "aarch64": "arm64", "arm64v8": "arm64"}
+
+
+def check_fresh(client: docker.DockerClient, image: Image) -> None:
+    """Refuse one of our images whose Dockerfile, context or base is another by now.
+
+    Raises:
+        UnavailableError: it must be built again.
+    """
+    kind = image.labels.get(LABEL_KIND)
+    if kind is None or LABEL_KEY not in image.labels:
+        return
+    base = image.labels.get(LABEL_BASE, "")
+    args = {k[len(LABEL_ARG) :]: v for k, v in image.labels.items() if k.startswith(LABEL_ARG)}
+    fix = f"`profrun images build {kind} --base {base}`"
+    try:
+        now = recipe(kind, base, args)
+    except UsageError as error:
+        raise UnavailableError(
+            f"{image.reference} was built by another profrun", why=error.what, fix=fix
+        ) from error
+    found = find(client, base)
+    digest = found.digest if found else image.labels.get(LABEL_BASE_DIGEST, "")
+    if now.key(digest) == image.labels[LABEL_KEY]:
+        return
+    changed = f"its base {base}" if digest != image.labels.get(LABEL_BASE_DIGEST) else f"Dockerfile.{kind}"
+    raise UnavailableError(
+        f"{image.reference} is stale",
+        why=f"{changed} has changed since it was built",
+        fix=f"build it again: {fix}",
+    )
