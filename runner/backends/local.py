@@ -22,10 +22,12 @@ from typing import Any
 
 from profrun.errors import UnavailableError
 from profrun.runner.backends.base import Handle, Request, Status, TrialPaths
+from profrun.runner.backends.environ import secret_env
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.files import explained, write_json
 from profrun.runner.store.lock import is_held, patient_lock, sign
 from profrun.runner.store.results import read_exit
+from profrun.runner.store.runs import Run, created
 
 _TERM_WAIT_S = 5.0
 """Between SIGTERM and SIGKILL, after the grace is over."""
@@ -56,9 +58,10 @@ class LocalBackend:
         Raises:
             UnavailableError: a process cannot be started, or the trial is still alive from before.
         """
-        return {trial.id: self._start(run, trial.id) for trial in trials}
+        secret = secret_env(plan.job, Path(str(created(Run(run)).get("cwd", "."))))
+        return {trial.id: self._start(run, trial.id, secret) for trial in trials}
 
-    def _start(self, run: Path, trial_id: str) -> Handle:
+    def _start(self, run: Path, trial_id: str, secret: Mapping[str, str]) -> Handle:
         trial = run / "trials" / trial_id
         live = patient_lock(trial / "live")
         if live is None:
@@ -71,6 +74,7 @@ class LocalBackend:
             with explained(trial / "wrapper.log"), (trial / "wrapper.log").open("ab") as log:
                 child = subprocess.Popen(
                     wrapper_argv(run, trial_id),
+                    env={**os.environ, **secret},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

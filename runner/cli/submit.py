@@ -43,7 +43,11 @@ def command(
         _show_plan(plan, backend, runs_root(runs), cwd, json_=json_)
         return
     from profrun.runner.backends.base import load
+    from profrun.runner.backends.environ import secret_env
 
+    for warning in plan.job.warnings:
+        note(f"{job}: {warning}")
+    secret_env(plan.job, cwd)
     load(backend)  # an unknown or unusable backend must not leave a run folder behind
     run = new_run(runs_root(runs), job, plan, backend=backend, cwd=cwd)
     note(f"{run.name}: {len(plan.trials)} trials in {run.path}")

@@ -10,17 +10,16 @@ from profrun.runner.model import Plan
 from profrun.runner.store.runs import Run, create, read_plan
 
 
-def plan_job(spec: Path, overrides: Sequence[str] = ()) -> Plan:
+def plan_job(spec: Path, overrides: Sequence[str] = (), *, vendor: str = "auto") -> Plan:
     """Load and plan a job: strict, and nothing is started.
 
     Raises:
         UsageError: the spec or an override is wrong; names file, line, column and the nearest valid value.
     """
     from profrun.jobs.load import load_job
-
     from profrun.runner.plan import make_plan
 
-    return make_plan(load_job(spec, overrides))
+    return make_plan(load_job(spec, overrides), vendor=vendor)
 
 
 def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> Run:
@@ -30,13 +29,14 @@ def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> R
         UnavailableError: the runs folder cannot be written or the disk is full.
     """
     from profrun import __version__
-    from profrun.runner.plan import plan_json, resolved_yaml
+    from profrun.jobs.dump import dump_job
+    from profrun.runner.plan import plan_json
 
     return create(
         root,
         plan.job.name,
         spec_text=spec.read_text(encoding="utf-8"),
-        resolved_text=resolved_yaml(plan),
+        resolved_text=dump_job(plan.job),
         plan=plan_json(plan),
         backend=backend,
         cwd=cwd,
@@ -50,8 +50,9 @@ def plan_of(run: Run) -> Plan:
     Raises:
         InputError: the run was never planned to the end, or this profrun plans it differently.
     """
-    planned = [item["id"] for item in read_plan(run)["trials"]]
-    plan = plan_job(run.resolved)
+    kept = read_plan(run)
+    planned = [item["id"] for item in kept["trials"]]
+    plan = plan_job(run.resolved, vendor=str(kept.get("vendor", "auto")))
     if [trial.id for trial in plan.trials] != planned:
         raise InputError(
             f"{run.name} cannot be carried on",

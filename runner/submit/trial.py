@@ -78,7 +78,7 @@ def command(
     """``command.json`` of a trial on this backend: pure, and what ``--dry-run`` shows."""
     from profrun.runner.plan import command_json
 
-    told = command_json(plan, trial, run=run.name, attempt=attempt, cwd=str(cwd))
+    told = command_json(plan, trial, run.name, attempt=attempt, cwd=str(cwd))
     return backend.adapt(plan, trial, run.path, told)
 
 
