@@ -14,7 +14,7 @@ from profrun.jobs.model import Job
 
 
 def secret_env(job: Job, cwd: Path, caller: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Variables of ``env_file`` (a relative path counts from ``cwd``), then ``secrets`` of the caller over them.
+    """Variables of ``env_file`` (relative to ``cwd``), then ``secrets`` of the caller over them.
 
     Args:
         cwd: the folder the job was submitted from.
@@ -36,7 +36,7 @@ def secret_env(job: Job, cwd: Path, caller: Mapping[str, str] | None = None) -> 
 
 
 def _file_env(path: Path) -> dict[str, str]:
-    """``NAME=value`` lines as `docker --env-file` reads them: no quoting, '#' lines and empty ones skipped."""
+    """``NAME=value`` lines as `docker --env-file` reads them: no quoting, '#' lines skipped."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -174,6 +174,17 @@ class LocalBackend:
         return _find_wrapper(trial)
 
 
+def machine_vendor(root: Path = Path("/")) -> str:
+    """Whose GPUs this machine drives, by the kernel driver's device files: nvidia, amd, or auto.
+
+    ``auto`` when there are none or both: then the wrapper looks closer (WSL has neither file, for one).
+    """
+    nvidia, amd = (root / "dev/nvidiactl").exists(), (root / "dev/kfd").exists()
+    if nvidia == amd:
+        return "auto"
+    return "nvidia" if nvidia else "amd"
+
+
 def make() -> LocalBackend:
     """The backend, for ``base.load``."""
     return LocalBackend()

@@ -35,9 +35,10 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """Plan a job, run its trials, make traces and a report."""
+    from profrun.runner.backends.local import machine_vendor
     from profrun.runner.submit.create import new_run, plan_job
 
-    plan = plan_job(job, set_ or ())
+    plan = plan_job(job, set_ or (), vendor=machine_vendor() if backend == "local" else "auto")
     cwd = Path.cwd()
     if dry_run:
         _show_plan(plan, backend, runs_root(runs), cwd, json_=json_)

@@ -41,6 +41,16 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> dict[str, Any]:
     }
 
 
+def _blocking_words() -> str:
+    """What the wrapper sets on each vendor's GPUs for a launch-blocking trial."""
+    from profrun.runner.plan import BLOCKING_ENV
+
+    return ", ".join(
+        f"{' '.join(f'{name}={value}' for name, value in BLOCKING_ENV[vendor].items())} ({vendor})"
+        for vendor in ("nvidia", "amd")
+    )
+
+
 def dry_text(document: Mapping[str, Any]) -> str:
     """The same for a person: a shell-like block a trial, then the requests."""
     lines = [
@@ -51,6 +61,8 @@ def dry_text(document: Mapping[str, Any]) -> str:
         told = trial["command"]
         lines += ["", f"## {trial['trial']}", f"cd {shlex.quote(str(told['cwd']))}"]
         lines += [f"export {name}={shlex.quote(str(value))}" for name, value in sorted(told["env"].items())]
+        if trial["blocking"] and told["vendor"] == "auto":
+            lines += [f"# set by the wrapper when it has seen the GPU: {_blocking_words()}"]
         lines += [shlex.join(told["argv"])]
         if one_each:
             lines += ["# asked of the backend:", document["requests"][number]["text"]]
