@@ -1,4 +1,4 @@
-"""What no single value shows: placeholders without a value, names that mean nothing, combinations that cannot be."""
+"""What no single value shows: placeholders without a value, names of nothing, impossible combinations."""
 
 from __future__ import annotations
 
@@ -92,9 +92,13 @@ def _undefined(
         elif lacking:
             place = find(root, "variants", lacking[0]) if root.get("variants") else find(root, "matrix")
             known = set(variants[lacking[0]])
-            problems.bad(place, f"variants.{lacking[0]}: no value for {{{name}}} of the {at}",
-                         suggest(name, sorted(known), "").split("?")[0] + "?"
-                         if _close(name, known) else f"add '{name}: ...'")  # fmt: skip
+            problems.bad(
+                place,
+                f"variants.{lacking[0]}: no value for {{{name}}} of the {at}",
+                suggest(name, sorted(known), "").split("?")[0] + "?"
+                if _close(name, known)
+                else f"add '{name}: ...'",
+            )
 
 
 def _close(name: str, known: set[str]) -> bool:
@@ -110,8 +114,11 @@ def _unused(used: Mapping[str, Any], variants: Values, root: Node, problems: Pro
                 block = root.get("variants")
                 point = block.get(variant) if block else root.get("matrix")
                 key = point.key(name) if point else None
-                problems.warn(key.where if key else find(root, "matrix"), f"nothing uses '{name}'",
-                              f"put {{{name}}} into the command, or delete it")  # fmt: skip
+                problems.warn(
+                    key.where if key else find(root, "matrix"),
+                    f"nothing uses '{name}'",
+                    f"put {{{name}}} into the command, or delete it",
+                )
 
 
 def _commands(values: Values, variants: Values, root: Node, problems: Problems) -> None:
@@ -145,8 +152,11 @@ def _neutral(template: str) -> str:
 def _environment(values: Values, root: Node, problems: Problems) -> None:
     for name in values["env"]:
         if name in BLOCKING_VARIABLES:
-            problems.bad(find(root, "env", name), f"env: {name} belongs to launch_blocking",
-                         "use 'launch_blocking: on' or 'both'")  # fmt: skip
+            problems.bad(
+                find(root, "env", name),
+                f"env: {name} belongs to launch_blocking",
+                "use 'launch_blocking: on' or 'both'",
+            )
         elif name.startswith("PROFRUN_"):
             problems.bad(find(root, "env", name), f"env: {name} belongs to profrun", "use another name")
     for i, name in enumerate(values["secrets"]):
@@ -163,14 +173,23 @@ def _collectors(values: Values, root: Node, problems: Problems) -> None:
         twice = next((name for name in concrete if name in collectors), None)
         if neutral in collectors and twice:
             vendor = "AMD" if twice == "rocprof" else "NVIDIA"
-            problems.bad(find(root, "collectors", collectors.index(neutral)),
-                         f"collectors: '{neutral}' is '{twice}' on {vendor}", f"keep '{neutral}' or '{twice}'")  # fmt: skip
+            problems.bad(
+                find(root, "collectors", collectors.index(neutral)),
+                f"collectors: '{neutral}' is '{twice}' on {vendor}",
+                f"keep '{neutral}' or '{twice}'",
+            )
     if values["launch_blocking"] == "both" and ({"ncu", "counters"} & set(collectors)):
-        problems.warn(find(root, "launch_blocking"), "ncu and counters trials are not doubled for launch_blocking",
-                      "they run one kernel at a time anyway")  # fmt: skip
+        problems.warn(
+            find(root, "launch_blocking"),
+            "ncu and counters trials get no blocking twin",
+            "they run one kernel at a time anyway",
+        )
     if values["ranges"].get("steps") == "off" and values["schedule"]:
-        problems.bad(find(root, "schedule"), "schedule: steps are off, so no step can be counted",
-                     "set ranges.steps to auto, or leave the schedule out")  # fmt: skip
+        problems.bad(
+            find(root, "schedule"),
+            "schedule: steps are off, so no step can be counted",
+            "set ranges.steps to auto, or leave the schedule out",
+        )
     for at in ("ncu", "counters.ncu"):
         block: Any = values
         for part in at.split("."):
@@ -184,18 +203,30 @@ def _expectations(values: Values, variants: Values, root: Node, problems: Proble
     for i, item in enumerate(values["expect"]):
         variant, collector = item.get("variant"), item.get("collector")
         if variant is not None and variant not in variants:
-            problems.bad(find(root, "expect", i, "variant"), f"expect[{i}].variant: there is no variant '{variant}'",
-                         suggest(variant, variants, "variants"))  # fmt: skip
+            problems.bad(
+                find(root, "expect", i, "variant"),
+                f"expect[{i}].variant: there is no variant '{variant}'",
+                suggest(variant, variants, "variants"),
+            )
         if collector is not None and collector not in values["collectors"]:
-            problems.bad(find(root, "expect", i, "collector"), f"expect[{i}].collector: '{collector}' is not collected",
-                         suggest(collector, values["collectors"], "collectors here"))  # fmt: skip
+            problems.bad(
+                find(root, "expect", i, "collector"),
+                f"expect[{i}].collector: '{collector}' is not collected",
+                suggest(collector, values["collectors"], "collectors here"),
+            )
         if not any(name in item for name in CHECKS):
-            problems.bad(find(root, "expect", i), f"expect[{i}]: nothing is expected",
-                         f"add one of {', '.join(CHECKS)}")  # fmt: skip
+            problems.bad(
+                find(root, "expect", i),
+                f"expect[{i}]: nothing is expected",
+                f"add one of {', '.join(CHECKS)}",
+            )
         both = sorted(set(item.get("present", ())) & set(item.get("absent", ())))
         if both:
-            problems.bad(find(root, "expect", i, "absent"), f"expect[{i}]: '{both[0]}' is both present and absent",
-                         "keep one of them")  # fmt: skip
+            problems.bad(
+                find(root, "expect", i, "absent"),
+                f"expect[{i}]: '{both[0]}' is both present and absent",
+                "keep one of them",
+            )
 
 
 def _mounts(values: Values, root: Node, problems: Problems) -> None:

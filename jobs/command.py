@@ -77,8 +77,13 @@ def pieces(template: str) -> Iterator[Piece]:
         else:
             name = _NAME.match(template, position + 1) if char == "{" else None
             if not name or template[name.end() : name.end() + 1] != "}":
-                raise CommandError(Finding(position, f"the '{char}' belongs to no {{placeholder}}",
-                                           f"write '{char}{char}' for a brace"))  # fmt: skip
+                raise CommandError(
+                    Finding(
+                        position,
+                        f"the '{char}' belongs to no {{placeholder}}",
+                        f"write '{char}{char}' for a brace",
+                    )
+                )
             if literal:
                 yield Piece(start, literal, False)
                 literal = ""
@@ -160,8 +165,13 @@ def split(line: str) -> tuple[str, ...]:
     first = argv[0]
     if re.fullmatch(r"[A-Za-z_]\w*=.*", first, re.DOTALL):
         name, _, value = first.partition("=")
-        raise CommandError(Finding(0, f"'{first[:60]}' is an assignment, and no shell reads it",
-                                   f"write env: {{{name}: '{value[:40]}'}} or use bash -c '...'"))  # fmt: skip
+        raise CommandError(
+            Finding(
+                0,
+                f"'{first[:60]}' is an assignment, and no shell reads it",
+                f"write env: {{{name}: '{value[:40]}'}} or use bash -c '...'",
+            )
+        )
     if first in _BUILTINS:
         fix = "set workdir:, or " + BASH if first == "cd" else BASH
         raise CommandError(Finding(0, f"'{first}' is a word of the shell, not a program", fix))
@@ -206,8 +216,9 @@ def _bare(line: str, position: int, word_start: bool) -> Finding | None:
     """What an unquoted character would have meant to a shell."""
     char = line[position]
     if char in _OPERATORS:
-        return Finding(position, f"{_OPERATORS[char]} needs a shell, and none runs the command",
-                       "quote it, or " + BASH)  # fmt: skip
+        return Finding(
+            position, f"{_OPERATORS[char]} needs a shell, and none runs the command", "quote it, or " + BASH
+        )
     if _expands(line, position):
         return Finding(position, "nothing expands '$' here", "write the value, or " + BASH)
     if char == "*":

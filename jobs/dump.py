@@ -39,8 +39,9 @@ _Dumper.add_representer(list, _items)
 def dump_job(job: Job) -> str:
     """The resolved job as YAML. ``load_text(dump_job(job))`` equals ``job``.
 
-    Defaults are written out, ``matrix`` is spelled out as variants, ``--set`` is applied, and an image that was
-    replaced by a digest stays one. Collector blocks hold what was given: their defaults belong to the collector.
+    Defaults are written out, ``matrix`` is spelled out as variants, ``--set`` is applied, and an image that
+    was replaced by a digest stays one. Collector blocks hold what was given: their defaults belong to the
+    collector.
     """
     data: dict[str, Any] = {
         "name": job.name,

@@ -15,6 +15,8 @@ from profrun.jobs import units
 from profrun.jobs.nodes import Node, Typed, shorten, shown, typed
 from profrun.jobs.problems import Problems, suggest
 
+QUOTE = "quote text that starts with '{' or '[' or holds ': '"
+
 BAD: Final = object()
 """What ``read`` returns after it has noted a problem."""
 
@@ -67,8 +69,10 @@ class Text(Kind):
         number = (
             found is not None and found.type in ("int", "float", "odd") and node.text[:1] in "+-.0123456789"
         )
-        if found is None or not (found.type == "text" or (self.raw and number)):
-            quote = found is not None and found.type not in ("null", "text")
+        if found is None:
+            return wrong(node, at, problems, f"write {self.what} ({QUOTE})")
+        if not (found.type == "text" or (self.raw and number)):
+            quote = found.type not in ("null", "text")
             return wrong(
                 node, at, problems, f"quote it: '{shorten(node.text)}'" if quote else f"write {self.what}"
             )
@@ -315,13 +319,11 @@ class Variable(Kind):
 
     def read(self, node: Node, at: str, problems: Problems) -> Any:
         found = scalar(node)
-        if found is None or found.type in ("null", "bool") or (
-            found.type == "odd" and node.text[:1].isalpha()
-        ):  # fmt: skip
-            quoted = found is not None and found.type in ("bool", "odd")
-            fix = (
-                f"quote it: '{node.text}'" if quoted else "write text or a number ('' for an empty variable)"
-            )
+        if found is None:
+            return wrong(node, at, problems, f"write text or a number ({QUOTE})")
+        if found.type in ("null", "bool") or (found.type == "odd" and node.text[:1].isalpha()):
+            quoted = found.type in ("bool", "odd")
+            fix = f"quote it: '{node.text}'" if quoted else "write text or a number, or '' for nothing"
             return wrong(node, at, problems, fix)
         if "\0" in node.text:
             return wrong(node, at, problems, "leave out the NUL character")

@@ -94,8 +94,12 @@ def typed(node: Node) -> Typed:
         return Typed("bool", text in _TRUE)
     if text.lower() in _YAML_1_1_BOOL:
         yes = text.lower() in ("yes", "on")
-        return Typed("odd", text, f"is true or false to some YAML readers and text to others; "
-                                  f"write {'true' if yes else 'false'} or '{text}'")  # fmt: skip
+        return Typed(
+            "odd",
+            text,
+            f"is true or false to some YAML readers and text to others; "
+            f"write {'true' if yes else 'false'} or '{text}'",
+        )
     if text[:1] in "+-.0123456789":
         return _number(text)
     return Typed("text", text)
@@ -105,8 +109,11 @@ def _number(text: str) -> Typed:
     if _NOT_FINITE.fullmatch(text):
         return Typed("odd", text, "is not a finite number; write a number")
     if _ODD_INT.fullmatch(text) or (_BARE_EXPONENT.fullmatch(text) and len(text) < 40):
-        return Typed("odd", text, f"is read as different numbers by different YAML readers; "
-                                  f"write {_decimal(text)} or '{text}'")  # fmt: skip
+        return Typed(
+            "odd",
+            text,
+            f"is read as different numbers by different YAML readers; write {_decimal(text)} or '{text}'",
+        )
     if len(text) > 40 and (_INT.fullmatch(text) or _FLOAT.fullmatch(text)):
         return Typed("odd", text, "is a number of more than 40 characters; write fewer digits")
     if _INT.fullmatch(text):
@@ -150,8 +157,11 @@ def parse(text: str, problems: Problems, label: str | None = None) -> Node:
         )
     bad = _UNPRINTABLE.search(text)
     if bad:
-        raise builder.stop(_where_of(text, bad.start(), label),
-                           f"character {bad.group()!a} cannot stand in YAML", "delete it")  # fmt: skip
+        raise builder.stop(
+            _where_of(text, bad.start(), label),
+            f"character {bad.group()!a} cannot stand in YAML",
+            "delete it",
+        )
     try:
         root = builder.build(yaml.parse(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
@@ -267,9 +277,12 @@ class _Builder:
                 self.merge(value, merged)
             elif key.text in own:
                 first = own[key.text][0].where
-                self.problems.bad(key.where, f"the key '{shorten(key.text)}' is given twice"
-                                  + (f", first in line {first.line}" if first.label is None else ""),
-                                  "keep one of them")  # fmt: skip
+                self.problems.bad(
+                    key.where,
+                    f"the key '{shorten(key.text)}' is given twice"
+                    + (f", first in line {first.line}" if first.label is None else ""),
+                    "keep one of them",
+                )
             else:
                 own[key.text] = (key, value)
         pairs = tuple({**merged, **own}.values())
@@ -309,18 +322,24 @@ def _where_of(text: str, index: int, label: str | None) -> Where:
 
 
 _HINTS = (  # what libyaml or pyyaml say, what it means, what to do
-    ("mapping values are not allowed", "a ': ' stands where no key can", "quote the value if ': ' belongs to it"),
+    ("mapping values are not allowed", "a ': ' stands where no key can", "quote the value if it holds ': '"),
     ("could not find expected ':'", "a key has no ':' after it", "write 'key: value'"),
     ("expected ',' or ']'", "a list that starts with '[' is not closed", "add ']' or the missing ','"),
     ("expected ',' or '}'", "a mapping that starts with '{' is not closed", "add '}' or the missing ','"),
     ("unexpected end of stream", "a quote is not closed", "add the closing quote"),
     ("cannot start any token", "this character cannot start a value", "quote the value"),
-    ("did not find expected key", "this line does not fit the lines above",
-     "check its indentation and the quotes above it"),
-    ("expected <block end>", "this line does not fit the lines above",
-     "check its indentation and the quotes above it"),
-    ("expected '-' indicator", "this line does not fit the list above", "start it with '- ' or indent it less"),
-)  # fmt: skip
+    (
+        "did not find expected key",
+        "this line does not fit the lines above",
+        "check its indentation and the quotes above it",
+    ),
+    (
+        "expected <block end>",
+        "this line does not fit the lines above",
+        "check its indentation and the quotes above it",
+    ),
+    ("expected '-' indicator", "this line does not fit the list above", "start it with '- ' or indent less"),
+)
 
 
 def _explain(error: yaml.MarkedYAMLError, text: str, label: str | None) -> tuple[Where, str, str]:

@@ -1,4 +1,4 @@
-"""The collectors' blocks of a job. The keys are those that each collector's ``wrap`` takes (a test says so)."""
+"""The collectors' blocks of a job, key by key as each collector's ``wrap`` takes them (a test says so)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ NSYS = Table(
         ),
         "capture": _key(
             Word(("auto", "window", "all")),
-            "`window`: only the schedule's active steps; `all`: the whole run; `auto`: the window where CUDA is there.",
+            "`window`: only active steps; `all`: the whole run; `auto`: the window where there is CUDA.",
             "auto",
         ),
         "cuda_graph_trace": _key(

@@ -25,7 +25,6 @@ def apply(root: Node, overrides: list[str], problems: Problems) -> Node:
         if not equals or not path or any(not part for part in path.split(".")):
             problems.bad(where, "is not 'path=value'", "write one like --set repeats=3")
             raise problems.error()
-        # A lone value is parsed as the value of a key, so that it may hold '#', ': ' errors are ours, and '' is null
         value = (
             parse(text, problems, label) if text.strip() else Node("scalar", where, plain=True, exact=False)
         )

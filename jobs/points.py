@@ -73,7 +73,7 @@ def _same(a: Point, b: Point) -> bool:
 
 
 def _named(points: list[dict[str, Scalar]]) -> dict[str, Point]:
-    """Names that can be folders: ``batch_8-precision_fp16``; a digest is added where two would be the same."""
+    """Names that can be folders: ``batch_8-precision_fp16``, with a digest where two would be the same."""
     names: dict[str, Point] = {}
     for point in points:
         name = "-".join(f"{key}_{_clean(text_of(value))}" for key, value in point.items()).lstrip("_")

@@ -54,8 +54,11 @@ class Image(Kind):
             return value
         close = nearest(value, IMAGE_WORDS, 0.7) if re.fullmatch(r"\w+", value) else None
         if close:
-            problems.bad(node.where, f"{at}: {shown(node)} is not known", f"did you mean '{close}'? "
-                         f"(an image of that name: '{value.lower()}:latest')")  # fmt: skip
+            problems.bad(
+                node.where,
+                f"{at}: {shown(node)} is not known",
+                f"did you mean '{close}'? (an image of that name: '{value.lower()}:latest')",
+            )
             return BAD
         if not re.fullmatch(IMAGE_REFERENCE, value):
             lower = value.lower()
@@ -164,8 +167,10 @@ class Matrix(Kind):
         for key, item in node.pairs:
             place = f"{at}.{key.text}"
             if key.text in parts:
-                kind = ListOf(MapOf(Value(), IDENTIFIER, IDENTIFIER_WORDS, "{batch: 16}", low=1),
-                              example="[{batch: 16}]")  # fmt: skip
+                kind = ListOf(
+                    MapOf(Value(), IDENTIFIER, IDENTIFIER_WORDS, "{batch: 16}", low=1),
+                    example="[{batch: 16}]",
+                )
                 parts[key.text] = kind.read(item, place, problems)
             elif not re.fullmatch(IDENTIFIER, key.text):
                 problems.bad(
@@ -182,8 +187,12 @@ class Matrix(Kind):
     def schema(self) -> Json:
         points: Json = {"type": "array", "items": {**POINT.schema(), "minProperties": 1}}
         axis: Json = {"type": "array", "minItems": 1, "uniqueItems": True, "items": Value().schema()}
-        return {"type": "object", "properties": {"exclude": points, "include": points},
-                "propertyNames": {"pattern": f"^(?:{IDENTIFIER})$"}, "additionalProperties": axis}  # fmt: skip
+        return {
+            "type": "object",
+            "properties": {"exclude": points, "include": points},
+            "propertyNames": {"pattern": f"^(?:{IDENTIFIER})$"},
+            "additionalProperties": axis,
+        }
 
     def words(self) -> str:
         return "a mapping `{axis: [values], exclude: [...], include: [...]}`"
@@ -209,7 +218,7 @@ RANGES = Table(
         "steps": Field(
             Word(("auto", "explicit", "optimizer", "module", "off")),
             "auto",
-            "How steps are found: `profrun.step()`, else the optimizer's step, else the root module's forward.",
+            "`auto`: `profrun.step()`, else the optimizer's step, else the root module's forward.",
         ),
     },
     "keys of 'ranges'",
@@ -271,26 +280,29 @@ JOB = Table(
             "What to run, split into arguments as a shell would; `{placeholder}` is filled from the variant. "
             "No shell runs it: for pipes and variables use `bash -c '...'`.",
         ),
-        "image": Field(Image(), "auto", "Where to run it; `auto` follows the GPU found, `none` uses no container."),
+        "image": Field(Image(), "auto", "`auto` follows the GPU found; `none` uses no container."),
         "variants": Field(
             MapOf(POINT, NAME, NAME_WORDS, "{baseline: {batch: 16}}", low=1),
             UNSET,
             "Named points; each fills the placeholders of `command` and `env`.",
             "one, `default`, without values",
         ),
-        "matrix": Field(Matrix(), UNSET, "Instead of `variants`: the full product of the axes, minus `exclude`, "
-                        "plus `include`."),
+        "matrix": Field(
+            Matrix(),
+            UNSET,
+            "Instead of `variants`: the full product of the axes, minus `exclude`, plus `include`.",
+        ),
         "collectors": Field(
             ListOf(Word(COLLECTORS, "collectors"), 1, unique=True, example="[none, torch]"),
             ("none", "torch"),
-            "Profilers; each gets trials of its own. `timeline` is nsys or rocprof and `counters` ncu or rocprof, "
+            "Profilers; each has trials of its own. `timeline`: nsys or rocprof, `counters`: ncu or rocprof, "
             "by vendor.",
             "[none, torch]",
         ),
         "launch_blocking": Field(
-            Word(("off", "on", "both")), "off", "Run with launches that wait for their kernel, without, or both."
+            Word(("off", "on", "both")), "off", "Launches that wait for their kernel: not, always, or twins."
         ),
-        "repeats": Field(Whole(1, 1000), 1, "Trials of each point; the points are interleaved so that drift cancels."),
+        "repeats": Field(Whole(1, 1000), 1, "Trials of each point, interleaved so that drift cancels."),
         "schedule": Field(SCHEDULE, {}, "Which steps are recorded, counted as torch.profiler.schedule does."),
         "ranges": Field(RANGES, {}, "Ranges made without touching the code."),
         "resources": Field(RESOURCES, {}, "What a trial needs."),
@@ -312,7 +324,7 @@ JOB = Table(
             "Variables taken from the caller's environment and never written down.",
             "[]",
         ),
-        "env_file": Field(Text("a path"), None, "File of `NAME=value` lines, read when the job is submitted."),
+        "env_file": Field(Text("a path"), None, "File of `NAME=value` lines, read at submission."),
         "workdir": Field(Text("a path"), None, "Folder the command runs in.", "where profrun was called"),
         "mounts": Field(
             ListOf(Mount(), unique=True, example="[./data:/data:ro]"),
@@ -325,7 +337,7 @@ JOB = Table(
         "cluster": Field(CLUSTER, {}, "Slurm and Kubernetes; a backend takes the keys that it knows."),
     },
     "known keys",
-)  # fmt: skip
+)
 
 
 def job_schema() -> dict[str, Any]:

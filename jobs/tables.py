@@ -42,8 +42,10 @@ class ListOf(Kind):
             fix = self.example or f"at least {self.low}"
             problems.bad(node.where, f"{at}: the list {what}", f"write {fix}")
             return BAD
-        values = [self.kind.read(item, at if self.unique else f"{at}[{i}]", problems)
-                  for i, item in enumerate(node.items)]  # fmt: skip
+        values = [
+            self.kind.read(item, at if self.unique else f"{at}[{i}]", problems)
+            for i, item in enumerate(node.items)
+        ]
         if any(value is BAD for value in values):
             return BAD
         for i, value in enumerate(values):
@@ -126,8 +128,12 @@ class Table(Kind):
         prefix = f"{at}: " if at else ""
         if node.kind != "map":
             example = next(iter(self.fields), None)
-            return wrong(node, at or "the spec", problems,
-                         f"write a mapping like {example}: ..." if example else "write {}")  # fmt: skip
+            return wrong(
+                node,
+                at or "the spec",
+                problems,
+                f"write a mapping like {example}: ..." if example else "write {}",
+            )
         values: dict[str, Any] = {}
         for key, item in node.pairs:
             found = self.fields.get(key.text)

@@ -31,7 +31,7 @@ BLOCKING_ENV: Mapping[str, Mapping[str, str]] = {
     "none": {},
     "auto": {},  # the wrapper sets them when it has seen the GPU
 }
-"""What a blocking trial sets. A trial that is not blocking must have none of them, whatever the caller has."""
+"""What a blocking trial sets. Other trials must have none of them, whatever the caller has."""
 
 BLOCKING_VARIABLES = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
 
@@ -68,8 +68,10 @@ def make_plan(job: Job, *, vendor: str = "auto") -> Plan:
     for name in job.collectors:
         if FOREIGN.get(name) == vendor:
             neutral = "counters" if name == "ncu" else "timeline"
-            raise UsageError(f"the collector '{name}' does not run on {vendor} GPUs",
-                             fix=f"use '{neutral}', which fits either vendor")  # fmt: skip
+            raise UsageError(
+                f"the collector '{name}' does not run on {vendor} GPUs",
+                fix=f"use '{neutral}', which fits either vendor",
+            )
     points = list(_points(job))
     width = max(3, len(str(len(points) - 1)))
     trials = (_trial(job, vendor, index, width, *point) for index, point in enumerate(points))
@@ -111,9 +113,9 @@ def _trial(
 def _options(job: Job, named: str, collector: str) -> dict[str, Any]:
     """The block of a trial's collector.
 
-    ``timeline`` and ``counters`` lay their own sub-blocks over the tools' blocks. While the vendor is not known
-    the options are one block for each tool (``{"nsys": {...}, "rocprof": {...}}``) and the wrapper takes the
-    one it needs.
+    ``timeline`` and ``counters`` lay their own sub-blocks over the tools' blocks. While the vendor is not
+    known the options are one block for each tool (``{"nsys": {...}, "rocprof": {...}}``) and the wrapper
+    takes the one it needs.
     """
     tools = {"timeline": ("nsys", "rocprof"), "counters": ("ncu", "rocprof")}.get(named)
     if tools is None:

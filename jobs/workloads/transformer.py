@@ -1,0 +1,118 @@
+"""One transformer layer, forward only: self-attention, add & norm, MLP, add & norm.
+
+Plain PyTorch: nothing here knows a profiler, except that the four parts are named with ``record_function``.
+The point of the exercise is the pair of its job: small and in fp32 with attention written out, the step is
+all launches and memory traffic; large, in half precision with fused attention, it is matrix multiplication.
+
+Without a GPU the sizes shrink until a CPU ends in seconds, and the output says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import statistics
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.profiler import record_function
+
+CPU_BATCH, CPU_SEQ = 2, 128
+"""Largest sizes without a GPU."""
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention: scores written out, or fused (flash attention where the GPU has it)."""
+
+    def __init__(self, width: int, heads: int, fused: bool) -> None:
+        super().__init__()
+        self.heads, self.fused = heads, fused
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, seq, width = x.shape
+        q, k, v = self.qkv(x).view(batch, seq, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        if self.fused:
+            y = F.scaled_dot_product_attention(q, k, v)
+        else:
+            scores = q @ k.transpose(-2, -1) * (width // self.heads) ** -0.5
+            y = scores.softmax(dim=-1) @ v
+        return self.out(y.transpose(1, 2).reshape(batch, seq, width))
+
+
+class TransformerLayer(nn.Module):
+    """Post-norm encoder layer on (batch, seq, width)."""
+
+    def __init__(self, width: int = 512, heads: int = 8, hidden: int = 2048, fused: bool = False) -> None:
+        super().__init__()
+        self.attention = SelfAttention(width, heads, fused)
+        self.norm1 = nn.LayerNorm(width)
+        self.mlp = nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, width))
+        self.norm2 = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        with record_function("Self-Attention"):
+            y = self.attention(x)
+        with record_function("Add & Norm 1"):
+            x = self.norm1(x + y)
+        with record_function("MLP"):
+            y = self.mlp(x)
+        with record_function("Add & Norm 2"):
+            return self.norm2(x + y)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--seq", type=int, default=128)
+    parser.add_argument("--precision", choices=("fp32", "fp16", "bf16"), default="fp32")
+    parser.add_argument("--attention", choices=("written-out", "fused"), default="written-out")
+    parser.add_argument("--steps", type=int, default=50)
+    return parser.parse_args()
+
+
+def fit_to_cpu(args: argparse.Namespace) -> None:
+    """Sizes and type that a CPU can do in seconds; says what was changed."""
+    batch, seq = min(args.batch, CPU_BATCH), min(args.seq, CPU_SEQ)
+    precision = "bf16" if args.precision == "fp16" else args.precision
+    if (batch, seq, precision) != (args.batch, args.seq, args.precision):
+        print(
+            f"no GPU here: batch {args.batch} -> {batch}, seq {args.seq} -> {seq}, "
+            f"{args.precision} -> {precision}, so that a CPU finishes in seconds",
+            flush=True,
+        )
+    args.batch, args.seq, args.precision = batch, seq, precision
+
+
+def main() -> None:
+    """Run the layer ``--steps`` times."""
+    args = arguments()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu":
+        fit_to_cpu(args)
+    torch.manual_seed(0)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    layer = TransformerLayer(fused=args.attention == "fused").to(device).eval()
+    x = torch.randn(args.batch, args.seq, 512, device=device)
+    half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(args.precision)
+    precision = torch.autocast(device, half) if half else contextlib.nullcontext()
+    times = []
+    with torch.inference_mode(), precision:
+        for _ in range(args.steps):
+            start = time.perf_counter()
+            layer(x)
+            times.append(time.perf_counter() - start)
+        if device == "cuda":
+            torch.cuda.synchronize()
+    print(
+        f"transformer layer: {args.steps} steps, batch {args.batch}, seq {args.seq}, {args.precision}, "
+        f"{args.attention} attention, on {device}; {statistics.median(times) * 1e3:.3f} ms a call on the host"
+    )
+
+
+if __name__ == "__main__":
+    main()
