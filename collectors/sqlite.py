@@ -33,7 +33,10 @@ class SqliteFile:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._uri = self.path.resolve().as_uri() + "?mode=ro"
+        log = self.path.with_name(self.path.name + "-wal")
+        # Immutable: no lock and no -shm file beside it, which a read-only folder refuses; not with a log.
+        frozen = "" if log.exists() and log.stat().st_size else "&immutable=1"
+        self._uri = f"{self.path.resolve().as_uri()}?mode=ro{frozen}"
         try:
             self._con = sqlite3.connect(self._uri, uri=True)
             catalogue = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"

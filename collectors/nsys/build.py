@@ -1,0 +1,213 @@
+"""Staging tables into the trace: slices, side tables, launches. All in SQL, all in the writer's engine.
+
+A staged row's slice id is the base of its kind plus DuckDB's rowid in its staging table (dense from 0: rows
+are only ever appended there), so links are known before a slice is written.
+"""
+
+from __future__ import annotations
+
+from profrun.collectors.nsys.names import (
+    API_VERSION_PATTERN,
+    COLLECTIVE_PATTERN,
+    COLLECTIVES,
+    COPY_DIRECTIONS,
+    DTYPE_PATTERN,
+    MEMORY_KINDS,
+    NO_STREAM,
+    SYNC_TYPES,
+    case,
+    case_text,
+)
+from profrun.traces.writer import TraceWriter
+
+_COLUMNS = "slice, kind, name, ts_ns, dur_ns, track, correlation, launch"
+_TS = "r.start + o.shift AS ts_ns"
+_DUR = "greatest(coalesce(r.stop, r.start) - r.start, 0) AS dur_ns"
+_GPU_TRACK = (
+    "JOIN n_gpu_track t ON t.src = r.src AND t.p = r.gpid >> 24 AND t.device = r.device AND t.what = "
+    "'{what}' "
+    "AND t.context = coalesce(r.context, -1) AND t.stream = coalesce(r.stream, -1) "
+)
+_LAUNCH = "LEFT JOIN n_launch a ON a.src = r.src AND a.p = r.gpid >> 24 AND a.corr = r.corr "
+
+
+class Builder:
+    """Fills slices and side tables; ``next`` is the first free slice id."""
+
+    def __init__(self, writer: TraceWriter) -> None:
+        self.writer = writer
+        self.con = writer.con
+        self.next = 0
+
+    def take(self, table: str) -> int:
+        """Reserve slice ids for every row of a staging table; returns the base."""
+        base = self.next
+        self.next += self.count(f"SELECT count(*) FROM {table}")
+        return base
+
+    def count(self, query: str) -> int:
+        """The single integer of a query."""
+        row = self.con.execute(query).fetchone()
+        return int(row[0]) if row and row[0] is not None else 0
+
+    def api(self) -> None:
+        """API slices, and n_launch: the call behind each (src, process, correlation)."""
+        base = self.take("n_api")
+        self.con.execute(
+            "CREATE TABLE n_api_name AS SELECT u.src, u.name_id, coalesce(regexp_replace(s.value, "
+            f"'{API_VERSION_PATTERN}', '\\1'), 'unknown API call') AS name "
+            "FROM (SELECT DISTINCT src, name_id FROM n_api) u "
+            "LEFT JOIN n_string s ON s.src = u.src AND s.id = u.name_id"
+        )
+        self.con.execute(
+            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'api', coalesce(n.name, 'unknown "
+            f"API call'), "
+            f"{_TS}, {_DUR}, t.track, nullif(r.corr, 0), NULL FROM n_api r JOIN n_origin o ON o.src = r.src "
+            "JOIN n_thread_track t ON t.src = r.src AND t.gtid = r.gtid "
+            "LEFT JOIN n_api_name n ON n.src = r.src AND n.name_id IS NOT DISTINCT FROM r.name_id"
+        )
+        # CUPTI gives a runtime call and the driver call inside it their own ids; where one id stands on
+        # several rows all the same, the innermost call is the one that enqueued the work.
+        self.con.execute(
+            f"CREATE TABLE n_launch AS SELECT src, gtid >> 24 AS p, corr, arg_max(rowid, start) + "
+            f"{base} AS slice, "
+            "count(*) AS calls FROM n_api WHERE corr IS NOT NULL AND corr <> 0 GROUP BY ALL"
+        )
+        self.writer.issue(
+            "correlation-repeated",
+            self.count("SELECT count(*) FROM n_launch WHERE calls > 1"),
+            "several API calls of a process have one correlation id: the latest to start counts as the "
+            "launch",
+        )
+
+    def kernels(self) -> None:
+        """Kernel slices, their launch, the kernels table and NCCL's collectives."""
+        base = self.take("n_kernel")
+        self.con.execute(
+            "CREATE TABLE n_kernel_name AS SELECT u.*, coalesce(d.value, s.value, m.value, 'unknown "
+            "kernel') AS name "
+            "FROM (SELECT DISTINCT src, demangled, short, mangled FROM n_kernel) u "
+            "LEFT JOIN n_string d ON d.src = u.src AND d.id = u.demangled "
+            "LEFT JOIN n_string s ON s.src = u.src AND s.id = u.short "
+            "LEFT JOIN n_string m ON m.src = u.src AND m.id = u.mangled"
+        )
+        self.con.execute(
+            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'kernel', n.name, {_TS}, {_DUR}, "
+            f"t.track, "
+            "nullif(r.corr, 0), a.slice FROM n_kernel r JOIN n_origin o ON o.src = r.src "
+            + _GPU_TRACK.format(what="stream")
+            + _LAUNCH
+            + "JOIN n_kernel_name n ON n.src = r.src AND n.demangled IS NOT DISTINCT FROM r.demangled "
+            "AND n.short IS NOT DISTINCT FROM r.short AND n.mangled IS NOT DISTINCT FROM r.mangled"
+        )
+        self.con.execute(
+            f"INSERT INTO kernels BY NAME SELECT {base} + rowid AS slice, grid_x, grid_y, grid_z, "
+            "block_x, block_y, block_z, regs AS registers, smem_static, smem_dynamic, "
+            "nullif(graph, 0) AS graph, nullif(node, 0) AS graph_node, local AS scratch FROM n_kernel"
+        )
+        op = f"regexp_extract(name, '{COLLECTIVE_PATTERN}', 1)"
+        self.con.execute(
+            "INSERT INTO collectives BY NAME SELECT slice, "
+            f"{case_text(op, COLLECTIVES, f'lower({op})')} AS op, "
+            f"nullif(regexp_extract(name, '{DTYPE_PATTERN}', 1), '') AS dtype FROM slices "
+            f"WHERE kind = 'kernel' AND regexp_matches(name, '{COLLECTIVE_PATTERN}')"
+        )
+
+    def memcpys(self) -> None:
+        """Copies asked for, and unified-memory migrations, which nobody asked for, on a lane of their own."""
+        base = self.take("n_memcpy")
+        direction = case("r.kind", COPY_DIRECTIONS, "'unknown'")
+        kinds = [case(f"r.{side}_kind", MEMORY_KINDS, "NULL") for side in ("src", "dst")]
+        shown = [f"coalesce(upper({kind}[1]) || {kind}[2:], 'Unknown')" for kind in kinds]
+        name = (
+            f"CASE WHEN r.kind IN (11, 12, 13) THEN 'Unified memory migration ' || {direction} "
+            f"ELSE 'Memcpy ' || {direction} || ' (' || {shown[0]} || ' -> ' || {shown[1]} || ')' END"
+        )
+        self.con.execute(
+            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'memcpy', {name}, {_TS}, {_DUR}, "
+            f"t.track, "
+            "nullif(r.corr, 0), a.slice FROM (SELECT *, rowid, kind IN (11, 12, 13) AS uvm FROM n_memcpy) r "
+            "JOIN n_origin o ON o.src = r.src "
+            "JOIN n_gpu_track t ON t.src = r.src AND t.p = r.gpid >> 24 AND t.device = r.device "
+            "AND t.what = CASE WHEN r.uvm THEN 'uvm' ELSE 'stream' END "
+            "AND t.context = CASE WHEN r.uvm THEN -1 ELSE coalesce(r.context, -1) END "
+            "AND t.stream = CASE WHEN r.uvm THEN -1 ELSE coalesce(r.stream, -1) END " + _LAUNCH
+        )
+        self.con.execute(
+            f"INSERT INTO copies BY NAME SELECT {base} + rowid AS slice, {direction} AS direction, r.bytes, "
+            f"{kinds[0]} AS src_kind, {kinds[1]} AS dst_kind, coalesce(r.kind IN (11, 12, 13), false) "
+            f"AS managed "
+            "FROM n_memcpy r"
+        )
+
+    def memsets(self) -> None:
+        """Memset slices and their rows in copies."""
+        base = self.take("n_memset")
+        kind = case("r.mem_kind", MEMORY_KINDS, "NULL")
+        name = f"'Memset (' || coalesce(upper({kind}[1]) || {kind}[2:], 'Unknown') || ')'"
+        self.con.execute(
+            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'memset', {name}, {_TS}, {_DUR}, "
+            f"t.track, "
+            "nullif(r.corr, 0), a.slice FROM n_memset r JOIN n_origin o ON o.src = r.src "
+            + _GPU_TRACK.format(what="stream")
+            + _LAUNCH
+        )
+        self.con.execute(
+            f"INSERT INTO copies BY NAME SELECT {base} + rowid AS slice, 'memset' AS direction, r.bytes, "
+            f"{kind} AS dst_kind, false AS managed FROM n_memset r"
+        )
+
+    def syncs(self) -> None:
+        """Synchronisation records, on one lane a device: they overlap the stream's own work."""
+        base = self.take("n_sync")
+        type_name = case("r.type", SYNC_TYPES, "'Sync'")
+        name = (
+            f"{type_name} || "
+            f"CASE WHEN r.stream IS NULL OR r.stream = {NO_STREAM} THEN '' ELSE ' (stream ' || r.stream "
+            f"|| ')' END"
+        )
+        self.con.execute(
+            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'sync', {name}, {_TS}, {_DUR}, "
+            f"t.track, "
+            "nullif(r.corr, 0), a.slice FROM n_sync r JOIN n_origin o ON o.src = r.src "
+            "JOIN n_gpu_track t ON t.src = r.src AND t.p = r.gpid >> 24 AND t.device = r.device "
+            "AND t.what = 'sync' " + _LAUNCH
+        )
+
+    def graphs(self) -> None:
+        """Graph launches recorded as one bar: a range on the stream, and an issue, as the kernels are "
+        "not there."""
+        base = self.take("n_graph")
+        self.con.execute(
+            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'range', "
+            f"'CUDA graph ' || coalesce(r.graph::VARCHAR, ''), {_TS}, {_DUR}, t.track, nullif(r.corr, "
+            f"0), a.slice "
+            "FROM n_graph r JOIN n_origin o ON o.src = r.src " + _GPU_TRACK.format(what="stream") + _LAUNCH
+        )
+        self.writer.issue(
+            "graph-opaque",
+            self.count("SELECT count(*) FROM n_graph"),
+            "CUDA graph launches were recorded as a whole: their kernels are not in this report; record with "
+            "--cuda-graph-trace=node",
+        )
+
+    def overheads(self) -> None:
+        """The profiler's own work, on a lane of its own."""
+        base = self.take("n_overhead")
+        self.con.execute(
+            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'overhead', "
+            f"coalesce(s.value, 'Profiler overhead'), {_TS}, {_DUR}, l.track, NULL, NULL FROM n_overhead r "
+            "JOIN n_origin o ON o.src = r.src JOIN n_proc m ON m.src = r.src AND m.p = r.gtid >> 24 "
+            "JOIN n_lane l ON l.process = m.process AND l.what = 'overhead' "
+            "LEFT JOIN n_string s ON s.src = r.src AND s.id = r.name_id"
+        )
+
+    def libraries(self) -> None:
+        """Calls of cuBLAS and cuDNN: ranges on the calling thread."""
+        base = self.take("n_lib")
+        self.con.execute(
+            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'range', "
+            f"coalesce(s.value, 'library call'), {_TS}, {_DUR}, t.track, NULL, NULL FROM n_lib r "
+            "JOIN n_origin o ON o.src = r.src JOIN n_thread_track t ON t.src = r.src AND t.gtid = r.gtid "
+            "LEFT JOIN n_string s ON s.src = r.src AND s.id = r.name_id"
+        )

@@ -1,0 +1,274 @@
+"""Who and where: processes with their ranks, devices, lanes and clocks of all exports of one trace.
+
+nsys numbers are taken apart as its own scripts do: ``globalTid = (vm << 48) | (pid << 24) | tid``; a process
+is known here by ``globalTid >> 24``, a device by its ordinal in that process.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from profrun.collectors.nsys.source import Export
+from profrun.errors import InputError
+from profrun.traces.writer import TraceWriter
+
+_PID_MASK = 0xFFFFFF
+_RANK_FOLDER = re.compile(r"^rank(\d+)$")
+
+
+@dataclass
+class Origin:
+    """What one export says of itself.
+
+    Attributes:
+        src: its number in the staging tables.
+        product, schema: versions of nsys and of the export's schema, None when not stated.
+        epoch_ns: unix time of its t = 0, None when not stated.
+        shift_ns: what is added to its times to be on the trace's axis.
+        environment: the few variables that profrun looks at (never the whole environment).
+        rank: rank of the job it was recorded under, None when nothing says it.
+        ranks: pid -> rank, where the hook left steps.json files beside it.
+        emitted: NVTX ranges that the hook counted, None when it left no file.
+    """
+
+    src: int
+    path: Path
+    product: str | None = None
+    schema: str | None = None
+    epoch_ns: int | None = None
+    shift_ns: int = 0
+    host: str | None = None
+    driver: str | None = None
+    environment: dict[str, str] | None = None
+    rank: int | None = None
+    ranks: dict[int, int] = field(default_factory=dict)
+    emitted: int | None = None
+
+
+_LOOKED_AT = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_LAUNCH_BLOCKING")
+
+
+def origin(export: Export, src: int) -> Origin:
+    """Read versions, clock, host and rank of one export."""
+    found = Origin(src, export.path)
+    for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
+        if table in export.columns:
+            meta = dict(export.rows(f'SELECT name, value FROM "{table}"'))
+            found.product = meta.get("EXPORT_PRODUCT_VERSION")
+            found.schema = meta.get("EXPORT_SCHEMA_VERSION")
+            _refuse_shifted(export.path, meta)
+    if "utcEpochNs" in export.columns.get("TARGET_INFO_SESSION_START_TIME", ()):
+        rows = export.rows('SELECT "utcEpochNs" FROM "TARGET_INFO_SESSION_START_TIME"')
+        found.epoch_ns = int(rows[0][0]) if rows and rows[0][0] is not None else None
+    if "TARGET_INFO_SYSTEM_ENV" in export.columns:
+        system = export.rows(
+            "SELECT name, value FROM \"TARGET_INFO_SYSTEM_ENV\" WHERE name IN ('Hostname', 'NvDriverVersion')"
+        )
+        values = dict(system)
+        found.host = values.get("Hostname") or None
+        found.driver = values.get("NvDriverVersion") or None
+    found.environment = _environment(export)
+    _find_ranks(found)
+    return found
+
+
+def _refuse_shifted(path: Path, meta: dict[str, Any]) -> None:
+    shift = str(meta.get("EXPORT_PARAM_TIME_SHIFT") or meta.get("EXPORT_CONFIG_TIME_SHIFT") or "0")
+    if shift not in ("", "0") or str(meta.get("EXPORT_PARAM_TIME_NORMALIZE", "false")).lower() == "true":
+        raise InputError(
+            f"{path} was exported with its times changed (--ts-shift or --ts-normalize)",
+            why="nothing in it says where its clock began then",
+            fix="export it again without these options",
+        )
+
+
+def _environment(export: Export) -> dict[str, str] | None:
+    """The variables of ``_LOOKED_AT``; None when the export holds no environment."""
+    if "META_DATA_CAPTURE" not in export.columns:
+        return None
+    where = " OR ".join(f"value LIKE '{name}=%'" for name in _LOOKED_AT)
+    held = export.rows("SELECT count(*) FROM \"META_DATA_CAPTURE\" WHERE name LIKE '%:ENVIRONMENT_VARIABLE%'")
+    if not held[0][0]:
+        return None
+    rows = export.rows(
+        f"SELECT value FROM \"META_DATA_CAPTURE\" WHERE name LIKE '%:ENVIRONMENT_VARIABLE%' AND ({where})"
+    )
+    return dict(str(value).split("=", 1) for (value,) in rows)
+
+
+def _find_ranks(found: Origin) -> None:
+    """Rank from the hook's steps.json files beside the report, the environment, or the folder's name."""
+    folder = found.path.resolve().parent
+    named = _RANK_FOLDER.match(folder.name)
+    beside = sorted(folder.parent.glob("rank*/steps.json")) if named else sorted(folder.glob("steps.json"))
+    for file in beside:
+        try:
+            steps = json.loads(file.read_text(encoding="utf-8"))
+            found.ranks[int(steps["pid"])] = int(steps["rank"])
+            if file.parent == folder:
+                found.emitted = int(steps.get("ranges_emitted") or 0)
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # not the hook's file, or cut short: the rank is found another way
+    rank = (found.environment or {}).get("RANK", "")
+    if rank.isdigit():
+        found.rank = int(rank)
+    elif named:
+        found.rank = int(named.group(1))
+
+
+def align(origins: list[Origin], writer: TraceWriter) -> None:
+    """Put all exports on one axis: 0 is the start of the earliest session. Sets meta.epoch_ns and clock."""
+    known = [item.epoch_ns for item in origins if item.epoch_ns is not None]
+    if not known:
+        writer.meta["clock"] = "session"
+        if len(origins) > 1:
+            writer.issue(
+                "clocks-not-aligned",
+                len(origins),
+                "the exports do not say when they began: each starts at its own 0, so times of different "
+                "processes cannot be compared",
+            )
+        return
+    epoch = min(known)
+    writer.meta["epoch_ns"] = epoch
+    writer.meta["clock"] = "epoch"
+    lost = [item for item in origins if item.epoch_ns is None]
+    for item in origins:
+        if item.epoch_ns is not None:
+            item.shift_ns = item.epoch_ns - epoch
+    if lost:
+        writer.issue(
+            "clocks-not-aligned",
+            len(lost),
+            "these exports do not say when they began: they were put at the start of the trace",
+            str(lost[0].path.name),
+        )
+
+
+def processes(writer: TraceWriter, origins: list[Origin]) -> None:
+    """Fill ``processes`` and the map n_proc(src, p, process, pid); one row a process that has a record."""
+    con = writer.con
+    con.execute(
+        "CREATE TABLE n_seen AS SELECT src, p, max(gpu) AS gpu, min(device) AS device FROM ("
+        "SELECT src, gtid >> 24 AS p, 0 AS gpu, NULL AS device FROM n_api UNION ALL "
+        "SELECT src, gtid >> 24, 0, NULL FROM n_nvtx UNION ALL "
+        "SELECT src, gtid >> 24, 0, NULL FROM n_lib UNION ALL "
+        "SELECT src, gtid >> 24, 0, NULL FROM n_overhead UNION ALL "
+        "SELECT src, p, 1, device FROM n_gpu_work) WHERE p IS NOT NULL GROUP BY src, p"
+    )
+    rows = con.execute(
+        "SELECT s.src, s.p, s.gpu, s.device, any_value(q.name) FROM n_seen s "
+        "LEFT JOIN n_process q ON q.src = s.src AND q.gpid >> 24 = s.p "
+        "GROUP BY ALL ORDER BY s.src, s.gpu DESC, s.device, s.p"
+    ).fetchall()
+    by_src = {item.src: item for item in origins}
+    rank_of, guessed = _ranks(rows, by_src)
+    number: dict[tuple[Any, ...], int] = {}
+    maps, table = [], []
+    for src, p, _, _, name in rows:
+        pid, rank, host = p & _PID_MASK, rank_of[(src, p)], by_src[src].host
+        key = (host, p >> 24, pid, rank)
+        if key not in number:
+            number[key] = len(number)
+            table.append((number[key], pid, rank, host, name))
+        maps.append((src, p, number[key], pid))
+    con.execute("CREATE TABLE n_proc (src INTEGER, p BIGINT, process INTEGER, pid BIGINT)")
+    if maps:
+        con.executemany("INSERT INTO n_proc VALUES (?, ?, ?, ?)", maps)
+    writer.insert("processes", ("process", "pid", "rank", "host", "name"), table)
+    writer.issue(
+        "rank-guessed",
+        guessed,
+        "ranks of processes that share a report are in the order of their device and pid: no steps.json "
+        "beside it says which is which",
+    )
+    idle = [row for row in rows if not row[2]]
+    if idle and len(idle) < len(rows):
+        example = f"pid {idle[0][1] & _PID_MASK} ({idle[0][4] or 'no name'})"
+        writer.issue("process-without-gpu-work", len(idle), "processes that used no GPU", example)
+
+
+def _ranks(rows: list[tuple[Any, ...]], by_src: dict[int, Origin]) -> tuple[dict[tuple[int, int], int], int]:
+    """Rank of each (src, p), and how many of them are a guess."""
+    working: dict[int, list[int]] = {}
+    for src, p, gpu, _, _ in rows:
+        if gpu:
+            working.setdefault(src, []).append(p)
+    result: dict[tuple[int, int], int] = {}
+    guessed = 0
+    several = len(by_src) > 1
+    met: dict[tuple[str | None, int], int] = {}  # one process recorded in several windows keeps its rank
+    for src, p, gpu, _, _ in rows:
+        item = by_src[src]
+        base = item.rank if item.rank is not None else (src if several else 0)
+        mine = working.get(src, [])
+        if (p & _PID_MASK) in item.ranks:
+            result[(src, p)] = item.ranks[p & _PID_MASK]
+        elif item.rank is None and (item.host, p) in met:
+            result[(src, p)] = met[(item.host, p)]
+        elif gpu and len(mine) > 1:
+            result[(src, p)] = base + mine.index(p)
+            guessed += 1
+        else:
+            result[(src, p)] = base
+        met.setdefault((item.host, p), result[(src, p)])
+    return result, guessed
+
+
+def devices(writer: TraceWriter) -> None:
+    """Fill ``devices`` and n_dev(process, ordinal, device): every ordinal that a process used.
+
+    TARGET_INFO_CUDA_DEVICE (2025.1+) says which GPU an ordinal is. Before, cuDevice does, which is the
+    ordinal in nsys's own process; where a process sees other devices that is a guess, and said so.
+    """
+    con = writer.con
+    con.execute(
+        "CREATE TABLE n_dev AS SELECT row_number() OVER (ORDER BY process, ordinal) - 1 AS device, * FROM ("
+        "SELECT m.process, w.device AS ordinal, min(w.src) AS src, min(m.pid) AS pid FROM n_gpu_work w "
+        "JOIN n_proc m ON m.src = w.src AND m.p = w.p WHERE w.device IS NOT NULL GROUP BY 1, 2)"
+    )
+    con.execute(
+        "CREATE TABLE n_card AS SELECT DISTINCT ON (src, id) * FROM n_gpu WHERE id IS NOT NULL "
+        "ORDER BY src, id"
+    )
+    con.execute(
+        "CREATE TABLE n_dev_gpu AS SELECT d.device, coalesce(any_value(exact.gpu), any_value(by_cu.id), "
+        "any_value(by_id.id)) AS gpu, any_value(exact.gpu) IS NOT NULL AS sure, d.src FROM n_dev d "
+        "LEFT JOIN n_cuda_device exact "
+        "ON exact.src = d.src AND exact.ordinal = d.ordinal AND exact.pid = d.pid "
+        "LEFT JOIN n_card by_cu ON by_cu.src = d.src AND by_cu.cu_device = d.ordinal "
+        "LEFT JOIN n_card by_id ON by_id.src = d.src AND by_id.cu_device IS NULL AND by_id.id = d.ordinal "
+        "GROUP BY d.device, d.src"
+    )
+    con.execute(
+        "INSERT INTO devices BY NAME SELECT d.device, d.process, 'nvidia' AS vendor, d.ordinal, "
+        "coalesce(nullif(c.name, ''), 'unknown') AS name, 'sm_' || c.major || c.minor AS arch, c.sm_count, "
+        "c.warp AS warp_size, c.warps_per_sm * c.warp AS max_threads_per_sm, c.regs_per_sm, c.smem_per_sm, "
+        "c.memory AS memory_bytes, nullif(c.uuid, '') AS uuid FROM n_dev d "
+        "LEFT JOIN n_dev_gpu g USING (device) "
+        "LEFT JOIN n_card c ON c.src = d.src AND c.id = g.gpu"
+    )
+    _device_issues(writer)
+
+
+def _device_issues(writer: TraceWriter) -> None:
+    unknown = writer.con.execute("SELECT count(*) FROM devices WHERE name = 'unknown'").fetchone()
+    writer.issue(
+        "gpu-unknown",
+        int(unknown[0]) if unknown else 0,
+        "the export does not say which GPU this was (no TARGET_INFO_GPU row for it)",
+    )
+    unsure = writer.con.execute(
+        "SELECT count(*) FROM n_dev_gpu g WHERE NOT sure AND gpu IS NOT NULL AND "
+        "(SELECT count(DISTINCT c.name) FROM n_card c WHERE c.src = g.src) > 1"
+    ).fetchone()
+    writer.issue(
+        "gpu-guessed",
+        int(unsure[0]) if unsure else 0,
+        "this machine has different GPUs and this version of nsys does not say which one an ordinal of "
+        "the process is: CUDA_VISIBLE_DEVICES may make the name wrong",
+    )

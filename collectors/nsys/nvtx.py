@@ -1,0 +1,82 @@
+"""NVTX: names, domains, steps; push/pop on the thread, start/end on lanes of their own.
+
+nsys stores no nesting: a push/pop range is only (thread, start, end). ``traces.nest`` rebuilds it together
+with the API calls of the thread. Names are ``text`` or the string of ``textId``, both in one table.
+"""
+
+from __future__ import annotations
+
+from profrun.collectors.nsys.build import Builder
+from profrun.collectors.nsys.identity import Origin
+from profrun.collectors.nsys.names import (
+    NVTX_MARK,
+    NVTX_PUSH_POP,
+    NVTX_START_END,
+    STEP_PATTERN,
+)
+
+
+def ranges(build: Builder, origins: list[Origin]) -> None:
+    """Fill range and step slices from n_nvtx, and say what was open at the end, unplaced or lost."""
+    con, writer = build.con, build.writer
+    con.execute(
+        "CREATE TABLE n_last AS SELECT src, max(stop) AS stop FROM ("
+        "SELECT src, max(stop) AS stop FROM n_api GROUP BY src UNION ALL "
+        "SELECT src, max(stop) FROM n_kernel GROUP BY src UNION ALL "
+        "SELECT src, max(greatest(start, coalesce(stop, start))) FROM n_nvtx GROUP BY src) GROUP BY src"
+    )
+    con.execute(
+        "CREATE TABLE n_range AS SELECT r.src, r.gtid, r.event, r.start, r.stop IS NULL AND r.event <> "
+        f"{NVTX_MARK} AS unfinished, CASE WHEN r.event = {NVTX_MARK} THEN r.start "
+        "ELSE coalesce(r.stop, e.stop) END AS stop, coalesce(r.domain, 0) AS domain, "
+        "coalesce(r.text, s.value, 'unnamed range') AS name "
+        "FROM n_nvtx r LEFT JOIN n_string s ON s.src = r.src AND s.id = r.text_id "
+        "LEFT JOIN n_last e ON e.src = r.src "
+        f"WHERE r.event IN ({NVTX_MARK}, {NVTX_PUSH_POP}, {NVTX_START_END}) AND r.start IS NOT NULL"
+    )
+    base = build.take("n_range")
+    con.execute(
+        "INSERT INTO slices (slice, kind, name, ts_ns, dur_ns, track, correlation, launch) "
+        f"SELECT {base} + r.rowid, CASE WHEN NOT r.unfinished AND r.event <> {NVTX_MARK} "
+        f"AND regexp_matches(r.name, '{STEP_PATTERN}') THEN 'step' ELSE 'range' END, r.name, r.start + "
+        f"o.shift, "
+        "greatest(r.stop - r.start, 0), coalesce(l.track, t.track), NULL, NULL FROM n_range r "
+        "JOIN n_origin o ON o.src = r.src "
+        "JOIN n_proc m ON m.src = r.src AND m.p = r.gtid >> 24 "
+        f"LEFT JOIN n_lane l ON r.event = {NVTX_START_END} AND l.process = m.process AND l.what = 'nvtx' "
+        "AND l.a = r.domain "
+        f"LEFT JOIN n_thread_track t ON r.event <> {NVTX_START_END} AND t.src = r.src AND t.gtid = r.gtid"
+    )
+    example = con.execute("SELECT name FROM n_range WHERE unfinished ORDER BY start LIMIT 1").fetchone()
+    writer.issue(
+        "range-unfinished",
+        build.count("SELECT count(*) FROM n_range WHERE unfinished"),
+        "ranges that were open when the recording ended: they end with its last record, and none counts as a "
+        "step",
+        example[0] if example else None,
+    )
+    writer.issue(
+        "nvtx-without-thread",
+        build.count("SELECT count(*) FROM n_nvtx WHERE gtid IS NULL AND event IN (34, 59, 60)"),
+        "NVTX records that name no thread were left out",
+    )
+    _lost(build, origins)
+
+
+def _lost(build: Builder, origins: list[Origin]) -> None:
+    """The hook counted the ranges it emitted: a report with none of them lost them all."""
+    for item in origins:
+        if not item.emitted:
+            continue
+        held = build.count(
+            f"SELECT count(*) FROM n_range WHERE src = {item.src} AND event = {NVTX_PUSH_POP} AND domain = 0"
+        )
+        if held == 0:
+            build.writer.issue(
+                "ranges-lost",
+                item.emitted,
+                "the workload emitted NVTX ranges and the report holds none: this nsys does not "
+                "understand the "
+                "emitter (nvtx 0.2.12 and later under nsys 2024.2 and before), or none fell in the window",
+                item.path.name,
+            )

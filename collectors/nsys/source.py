@@ -1,0 +1,141 @@
+"""Opens what nsys leaves: a SQLite export or a folder of Parquet files, behind one small interface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import duckdb
+
+from profrun.collectors.nsys.tables import Stage
+from profrun.collectors.sqlite import SqliteFile, quoted, text_column
+from profrun.errors import InputError
+
+
+class Export(Protocol):
+    """An export of nsys, whatever holds it.
+
+    Attributes:
+        path: the file or folder that was given.
+        columns: columns of every table, by name.
+    """
+
+    path: Path
+    columns: dict[str, tuple[str, ...]]
+
+    def load(self, con: duckdb.DuckDBPyConnection, stage: Stage, table: str, src: int) -> int:
+        """Append one table to its staging table; returns rows."""
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """A small query over the export's own tables."""
+
+    def close(self) -> None:
+        """Release it."""
+
+
+class SqliteExport:
+    """``nsys export --type=sqlite``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = SqliteFile(path)
+        self.columns = self._file.columns
+
+    def load(self, con: duckdb.DuckDBPyConnection, stage: Stage, table: str, src: int) -> int:
+        """See ``Export``."""
+        present = self.columns[table]
+        selected, inserted = [], []
+        for name, column in stage.columns.items():
+            if column not in present:
+                continue
+            if name in stage.text:
+                selected.append(f"{text_column(column)} AS {name}")
+                inserted.append(f"nullif({name}, chr(1)) AS {name}")
+            else:
+                selected.append(f"{quoted(column)} AS {name}")
+                inserted.append(f"CAST({name} AS BIGINT) AS {name}")
+        if not selected:
+            return 0
+        query = f"SELECT {', '.join(selected)} FROM {quoted(table)}{_where(stage, present)}"
+        insert = (
+            f"INSERT INTO {stage.name} BY NAME SELECT {src} AS src, {', '.join(inserted)} FROM sqlite_rows"
+        )
+        return self._file.load(con, insert, query)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """See ``Export``."""
+        return self._file.rows(query)
+
+    def close(self) -> None:
+        """See ``Export``."""
+        self._file.close()
+
+
+class ParquetExport:
+    """``nsys export --type=parquetdir``: one Parquet file a table."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._con = duckdb.connect(":memory:")
+        self.columns: dict[str, tuple[str, ...]] = {}
+        self._files: dict[str, str] = {}
+        for file in sorted(path.glob("*.parquet")):
+            literal = str(file).replace("'", "''")
+            try:
+                self._con.execute(
+                    f"CREATE VIEW {quoted(file.stem)} AS SELECT * FROM read_parquet('{literal}')"
+                )
+                described = self._con.execute(f"DESCRIBE {quoted(file.stem)}").fetchall()
+            except duckdb.Error as error:
+                raise InputError(
+                    f"{file} cannot be read as Parquet", why=str(error), fix="export it again"
+                ) from error
+            self.columns[file.stem] = tuple(row[0] for row in described)
+            self._files[file.stem] = literal
+
+    def load(self, con: duckdb.DuckDBPyConnection, stage: Stage, table: str, src: int) -> int:
+        """See ``Export``."""
+        present = self.columns[table]
+        selected = [
+            f"CAST({quoted(column)} AS {'VARCHAR' if name in stage.text else 'BIGINT'}) AS {name}"
+            for name, column in stage.columns.items()
+            if column in present
+        ]
+        if not selected:
+            return 0
+        try:
+            row = con.execute(
+                f"INSERT INTO {stage.name} BY NAME SELECT {src} AS src, {', '.join(selected)} "
+                f"FROM read_parquet('{self._files[table]}'){_where(stage, present)}"
+            ).fetchone()
+        except duckdb.Error as error:
+            raise InputError(
+                f"{self.path}/{table}.parquet is damaged", why=str(error), fix="export it again"
+            ) from error
+        return int(row[0]) if row else 0
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """See ``Export``."""
+        try:
+            return self._con.execute(query).fetchall()
+        except duckdb.Error as error:
+            raise InputError(f"{self.path} is damaged", why=str(error), fix="export it again") from error
+
+    def close(self) -> None:
+        """See ``Export``."""
+        self._con.close()
+
+
+def open_export(path: Path) -> Export:
+    """A SQLite export or a parquetdir.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    return ParquetExport(path) if path.is_dir() else SqliteExport(path)
+
+
+def _where(stage: Stage, present: tuple[str, ...]) -> str:
+    if stage.where is None or stage.where[0] not in present:
+        return ""
+    return f" WHERE {stage.where[1]}"
