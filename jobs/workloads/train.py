@@ -19,7 +19,8 @@ class Tokens(Dataset[Tensor]):
     """Random sequences, the same in every run."""
 
     def __init__(self, count: int, seq: int, vocabulary: int) -> None:
-        self.data = torch.randint(0, vocabulary, (count, seq), generator=torch.Generator().manual_seed(0))
+        seed = torch.Generator().manual_seed(0)
+        self.data = torch.randint(0, vocabulary, (count, seq), generator=seed)
 
     def __len__(self) -> int:
         return len(self.data)
