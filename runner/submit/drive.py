@@ -7,6 +7,7 @@ says, keeps what ended, waits for what still lives, and repeats only what is los
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from profrun.errors import ProfrunError
 from profrun.runner.backends.base import TERMINAL, Backend, Handle, Status
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.events import Event
-from profrun.runner.store.files import make_dir, read_json
+from profrun.runner.store.files import explained, read_json
 from profrun.runner.store.lock import driving
 from profrun.runner.store.results import read_exit
 from profrun.runner.store.runs import Run
@@ -96,7 +97,8 @@ class _Driver:
         if any(record.attempt for record in before.trials):
             self._write("resumed", kept=before.count("finished"))
         todo = self._take_over(before.trials, repeat_failed)
-        self._ship_bundle()
+        if todo:
+            self._ship_bundle()
         if self.backend.concurrent:
             self._start(todo)
             self._wait()
@@ -133,11 +135,16 @@ class _Driver:
         return todo
 
     def _ship_bundle(self) -> None:
+        """Put the in-job part beside the trials, whole or not at all."""
+        if (self.run.bundle / "run.py").exists():
+            return
         from profrun.runner.bundle import write_bundle
 
-        if not (self.run.bundle / "run.py").exists():
-            make_dir(self.run.path)
-            write_bundle(self.run.bundle)
+        partial = self.run.path / "bundle.partial"
+        with explained(partial):
+            shutil.rmtree(partial, ignore_errors=True)
+            write_bundle(partial)
+            partial.rename(self.run.bundle)
 
     def _start(self, trials: Sequence[Trial]) -> None:
         if not trials:

@@ -1,0 +1,130 @@
+"""A backend whose engine is a script: what each trial will leave behind, at which look."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from profrun.jobs.dump import dump_job
+from profrun.jobs.load import load_text
+from profrun.runner.backends.base import Handle, Request, Status
+from profrun.runner.model import Plan, Trial
+from profrun.runner.plan import make_plan, plan_json
+from profrun.runner.store.events import Event
+from profrun.runner.store.runs import Run, create
+
+SPEC = "name: t\ncommand: python x.py --n {n}\nvariants: {a: {n: 1}, b: {n: 2}}\ncollectors: [none]\n"
+
+
+def new_run(root: Path, spec: str = SPEC) -> tuple[Run, Plan]:
+    """A fresh run of a spec, with a bundle in place so that nothing is shipped."""
+    plan = make_plan(load_text(spec))
+    run = create(
+        root,
+        plan.job.name,
+        spec_text=spec,
+        resolved_text=dump_job(plan.job),
+        plan=plan_json(plan),
+        backend="scripted",
+        cwd=root,
+        version="0",
+    )
+    run.bundle.mkdir()
+    (run.bundle / "run.py").write_text("")
+    return run, plan
+
+
+def leave(trial: Path, state: str = "finished", steps: Sequence[int] = (10, 20, 30), **more: Any) -> None:
+    """Write what a wrapper leaves: steps of these durations (ns), all in the window, then exit.json."""
+    (trial / "raw/rank0").mkdir(parents=True, exist_ok=True)
+    rows = [{"step": i, "ts_ns": 0, "dur_ns": ns, "window": "active"} for i, ns in enumerate(steps)]
+    document = {"format": 1, "rank": 0, "how": "optimizer", "clock": "wall", "steps": rows}
+    (trial / "raw/rank0/steps.json").write_text(json.dumps(document))
+    attempt = json.loads((trial / "command.json").read_text())["attempt"]
+    known = {"format": 1, "attempt": attempt, "state": state, "exit_code": 0 if state == "finished" else 3}
+    (trial / "exit.json").write_text(json.dumps(known | more))
+
+
+@dataclass
+class Scripted:
+    """Every trial ends as ``ends`` says (default finished) when it was looked at ``looks`` times.
+
+    Attributes:
+        started: ids in the order they were submitted, one a submission.
+        stuck: ids that never end by themselves, only when they are cancelled.
+    """
+
+    concurrent: bool = False
+    ends: dict[str, str] = field(default_factory=dict)
+    stuck: set[str] = field(default_factory=set)
+    looks: int = 2
+    name: str = "scripted"
+    poll_s: float = 0.001
+    started: list[str] = field(default_factory=list)
+    cancels: list[tuple[list[str], float]] = field(default_factory=list)
+    _seen: dict[str, int] = field(default_factory=dict)
+
+    def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(command)
+
+    def render(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+        return [Request(f"start {trial.id}", {"trial": trial.id}) for trial in trials]
+
+    def submit(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+        assert self.concurrent or len(trials) == 1
+        self.started += [trial.id for trial in trials]
+        return {trial.id: Handle(self.name, {"number": len(self.started)}) for trial in trials}
+
+    def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
+        return {trial_id: self._one(trial_id, run / "trials" / trial_id) for trial_id in handles}
+
+    def _one(self, trial_id: str, trial: Path) -> Status:
+        seen = self._seen[trial_id] = self._seen.get(trial_id, 0) + 1
+        state = self.ends.get(trial_id, "finished")
+        if trial_id in self.stuck or seen < self.looks:
+            return Status("running")
+        if state == "lost":
+            return Status("lost", "no word")
+        leave(trial, state)
+        return Status(state)  # type: ignore[arg-type]  # a word of the script
+
+    def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
+        yield from ()
+
+    def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
+        self.cancels.append((sorted(handles), grace))
+        for trial_id in handles:
+            self.stuck.discard(trial_id)
+            self.ends[trial_id] = "cancelled" if grace else "lost"
+
+
+@dataclass
+class Watcher:
+    """An observer that remembers, and may act at an event."""
+
+    events: list[Event] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    at: Mapping[tuple[str, str | None], Any] = field(default_factory=dict)
+    ticks: int = 0
+    at_tick: Mapping[int, Any] = field(default_factory=dict)
+
+    def event(self, event: Event) -> None:
+        self.events.append(event)
+        action = self.at.get((event["event"], event["trial"]))
+        if action is not None:
+            action()
+
+    def tick(self, active: Sequence[str]) -> None:
+        self.ticks += 1
+        action = self.at_tick.get(self.ticks)
+        if action is not None:
+            action()
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def names(self) -> list[str]:
+        return [event["event"] for event in self.events]

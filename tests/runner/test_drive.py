@@ -1,0 +1,228 @@
+"""Driving a run: order, resuming, ending well, what a kill of the driver leaves; with a scripted engine."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from profrun.errors import InputError, UnavailableError, UsageError
+from profrun.runner.model import Plan
+from profrun.runner.store.events import read_events
+from profrun.runner.store.lock import driving
+from profrun.runner.store.runs import Run
+from profrun.runner.store.state import RunState, read_state
+from profrun.runner.submit.create import plan_of
+from profrun.runner.submit.drive import drive
+from profrun.runner.submit.interrupt import Interrupts
+from tests.runner.scripted import Scripted, Watcher, leave, new_run
+
+A, B = "000-a-none-r1", "001-b-none-r1"
+
+
+class _Killed(BaseException):
+    """Stands for SIGKILL: nothing of ours may run after it."""
+
+
+def _killed() -> None:
+    raise _Killed
+
+
+def _drive(
+    run: Run, plan: Plan, engine: Scripted, watcher: Watcher | None = None, **more: object
+) -> RunState:
+    watcher = watcher or Watcher()
+    interrupts = more.pop("interrupts", None) or Interrupts()
+    return drive(run, plan, engine, cwd=run.path, observer=watcher, interrupts=interrupts, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests are about driving: no reader is asked."""
+    monkeypatch.setattr("profrun.runner.submit.trial.sources", lambda record: [])
+
+
+def test_trials_run_in_order_one_at_a_time(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    engine, watcher = Scripted(), Watcher()
+    state = _drive(run, plan, engine, watcher)
+    assert engine.started == [A, B]
+    assert watcher.names() == ["queued", "started", "state", "finished"] * 2 + ["done"]
+    assert (state.phase, [t.state for t in state.trials]) == ("finished", ["finished", "finished"])
+    assert [t.steps.median_ns for t in state.trials] == [20, 20]
+    assert read_events(run.events).items[2:] == watcher.events  # after created and planned
+
+
+def test_a_queueing_engine_gets_all_at_once(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    engine = Scripted(concurrent=True)
+    state = _drive(run, plan, engine)
+    assert engine.started == [A, B]
+    assert state.phase == "finished"
+
+
+@pytest.mark.parametrize("how", ["failed", "timeout", "lost"])
+def test_a_trial_that_does_not_finish_fails_the_run_and_not_the_others(tmp_path: Path, how: str) -> None:
+    run, plan = new_run(tmp_path)
+    state = _drive(run, plan, Scripted(ends={A: how}))
+    assert [t.state for t in state.trials] == [how, "finished"]
+    assert state.phase == "failed"
+
+
+@pytest.mark.parametrize(
+    ("event", "trial", "again"),
+    [
+        ("finished", A, [B]),  # killed when the first had finished
+        ("started", B, []),  # killed while the second ran on: it is waited for, not repeated
+    ],
+)
+def test_resume_after_a_kill_repeats_nothing_that_finished(
+    tmp_path: Path, event: str, trial: str, again: list[str]
+) -> None:
+    run, plan = new_run(tmp_path)
+    with pytest.raises(_Killed):
+        _drive(run, plan, Scripted(), Watcher(at={(event, trial): _killed}))
+    assert read_state(run).phase == "interrupted"
+    engine = Scripted()
+    state = _drive(run, plan_of(run), engine)
+    assert engine.started == again
+    assert [t.attempt for t in state.trials] == [1, 1]
+    assert state.phase == "finished"
+
+
+def test_a_trial_that_the_engine_never_got_is_started_on_resume(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    with pytest.raises(_Killed):
+        _drive(run, plan, Scripted(), Watcher(at={("queued", A): _killed}))
+    engine = Scripted(ends={A: "lost"})  # what an engine says of a trial it does not know
+    engine.looks = 1
+    state = _drive(run, plan, engine, Watcher(at={("queued", A): engine.ends.clear}))
+    assert engine.started == [A, B]
+    assert state.phase == "finished"
+
+
+def test_a_trial_that_ended_while_nobody_watched_is_kept(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    with pytest.raises(_Killed):
+        _drive(run, plan, Scripted(), Watcher(at={("started", A): _killed}))
+    leave(run.trial(A), steps=[5])
+    assert read_state(run).trials[0].state == "finished"  # exit.json is right, whatever the log says
+    engine = Scripted()
+    state = _drive(run, plan, engine)
+    assert engine.started == [B]
+    assert state.trials[0].steps.measured == (5,)
+
+
+def test_the_first_wish_ends_well_and_starts_nothing_more(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    engine, interrupts = Scripted(stuck={A}), Interrupts()
+    watcher = Watcher(at_tick={2: lambda: interrupts.press("SIGINT")})
+    state = _drive(run, plan, engine, watcher, interrupts=interrupts)
+    assert engine.cancels == [([A], plan.job.resources.grace)]
+    assert engine.started == [A]
+    assert [t.state for t in state.trials] == ["cancelled", "planned"]
+    assert state.phase == "cancelled"
+
+
+def test_the_second_wish_ends_now(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    engine, interrupts = Scripted(stuck={A}), Interrupts()
+
+    def cancel_in_vain(handles: object, run: Path, *, grace: float) -> None:
+        engine.cancels.append(([A], grace))
+        if grace == 0:
+            engine.stuck.clear()
+            engine.ends[A] = "lost"
+
+    engine.cancel = cancel_in_vain  # type: ignore[method-assign]
+    press = lambda: interrupts.press("SIGINT")  # noqa: E731
+    state = _drive(run, plan, engine, Watcher(at_tick={2: press, 4: press}), interrupts=interrupts)
+    assert [grace for _, grace in engine.cancels] == [plan.job.resources.grace, 0.0]
+    assert state.trials[0].state == "cancelled"
+    assert state.trials[0].reason == "killed after SIGINT"
+    assert state.phase == "cancelled"
+
+
+def test_a_cancelled_run_resumes_and_keeps_the_first_attempt_whole(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    interrupts = Interrupts()
+    watcher = Watcher(at_tick={1: lambda: interrupts.press("SIGINT")})
+    _drive(run, plan, Scripted(stuck={A}), watcher, interrupts=interrupts)
+    state = _drive(run, plan, Scripted())
+    assert state.phase == "finished"
+    assert [t.attempt for t in state.trials] == [2, 1]
+    kept = run.trial(A) / "attempts" / "1"
+    assert sorted(path.name for path in kept.iterdir()) == ["command.json", "exit.json", "raw"]
+    assert (kept / "raw/rank0/steps.json").exists()
+
+
+def test_failed_trials_are_repeated_only_on_request(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    _drive(run, plan, Scripted(ends={A: "failed"}))
+    again = Scripted()
+    assert _drive(run, plan, again).phase == "failed"
+    assert again.started == []
+    assert _drive(run, plan, again, repeat_failed=True).phase == "finished"
+    assert again.started == [A]
+
+
+def test_two_cannot_drive_one_run(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    with driving(run.lock, run.name), pytest.raises(UsageError, match="is being driven already"):
+        _drive(run, plan, Scripted())
+
+
+def test_a_start_that_fails_is_written_down(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    engine = Scripted()
+
+    def refuse(*args: object) -> None:
+        raise UnavailableError("no engine here")
+
+    engine.submit = refuse  # type: ignore[method-assign, assignment]
+    with pytest.raises(UnavailableError, match="no engine here"):
+        _drive(run, plan, engine)
+    assert read_state(run).trials[0].reason == "never started: no engine here"
+    assert _drive(run, plan, Scripted()).phase == "finished"
+
+
+def test_a_run_planned_by_another_profrun_is_not_carried_on(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    run.resolved.write_text(run.resolved.read_text().replace("b:", "c:"))
+    with pytest.raises(InputError, match=r"plans its resolved\.yaml differently"):
+        plan_of(run)
+
+
+def test_a_readers_bug_costs_one_trace_and_no_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, plan = new_run(tmp_path)
+
+    def bug(record: object) -> None:
+        raise KeyError("surprise")
+
+    monkeypatch.setattr("profrun.runner.submit.trial.sources", bug)
+    state = _drive(run, plan, Scripted())
+    assert [t.state for t in state.trials] == ["finished", "finished"]
+    assert "bug in a reader (KeyError: 'surprise')" in str(state.trials[0].normalise_error)
+    assert "surprise" in (run.trial(A) / "normalise-crash.log").read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_are_wishes_and_handlers_come_back(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), number)
+        interrupts.wait(5.0)
+        assert (interrupts.count, interrupts.reason) == (1, number.name)
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_signal_breaks_off_what_can_be_redone() -> None:
+    with Interrupts() as interrupts:
+        interrupts.press("SIGINT")
+        with pytest.raises(KeyboardInterrupt), interrupts.abortable():
+            signal.raise_signal(signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)  # outside nothing is raised
+        interrupts.wait(5.0)
+    assert interrupts.count == 3
