@@ -1,0 +1,73 @@
+"""The tables of docs/job-spec.md, from the schema: ``python -m profrun.jobs.docs``; a test says when stale."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from profrun.jobs.options import BLOCKS, TOLERATION
+from profrun.jobs.schema import CLUSTER, EXPECT, JOB, RANGES, RESOURCES, SCHEDULE
+from profrun.jobs.tables import REQUIRED, UNSET, Field, Table
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "job-spec.md"
+
+_GENERATED = re.compile(r"<!-- (keys|blocks) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def _cell(text: str) -> str:
+    return text.replace("\n", " ")
+
+
+def _default(field: Field) -> str:
+    if field.default is REQUIRED:
+        return "**required**"
+    if field.default_words:
+        words = field.default_words
+    elif field.default is UNSET or field.default is None:
+        return ""
+    elif isinstance(field.default, bool):
+        words = str(field.default).lower()
+    elif isinstance(field.default, (str, int, float)):
+        words = f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
+    else:
+        words = ""
+    return f"`{words}`" if words and " " not in words else words
+
+
+def rows(table: Table, skip: tuple[str, ...] = ()) -> Iterator[str]:
+    """The Markdown table of a spec table."""
+    yield "| key | value | default | meaning |"
+    yield "|---|---|---|---|"
+    for name, field in table.fields.items():
+        if name not in skip:
+            value = field.kind.words() if not isinstance(field.kind, Table) else f"a mapping, see `{name}`"
+            yield f"| `{name}` | {_cell(value)} | {_default(field)} | {_cell(field.doc)} |"
+
+
+def _keys() -> str:
+    return "\n".join(rows(JOB, tuple(BLOCKS)))
+
+
+def _blocks() -> str:
+    sections = {
+        "`schedule`": SCHEDULE,
+        "`ranges`": RANGES,
+        "`resources`": RESOURCES,
+        "`expect`: each entry": EXPECT,
+        **{f"`{name}`": block for name, block in BLOCKS.items() if block.fields},
+        "`cluster`": CLUSTER,
+        "`cluster.tolerations`: each entry": TOLERATION,
+    }
+    parts = (f"## {title}\n\n" + "\n".join(rows(table)) for title, table in sections.items())
+    return "\n\n".join(parts)
+
+
+def renewed(page: str) -> str:
+    """The page with its generated parts written anew; what stands outside the markers stays."""
+    parts = {"keys": _keys, "blocks": _blocks}
+    return _GENERATED.sub(lambda m: f"<!-- {m[1]} -->\n{parts[m[1]]()}\n<!-- end -->", page)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
