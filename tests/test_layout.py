@@ -1,0 +1,84 @@
+"""The rooms stand at the repository's root, are imported as profrun.<room>, and the wheel owns one name."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+ROOMS = ("analysis", "collectors", "images", "jobs", "reports", "runner", "traces")
+DOCKERFILES = ("Dockerfile.cuda", "Dockerfile.rocm")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_is_the_folder_at_the_root(room: str) -> None:
+    module = importlib.import_module(f"profrun.{room}")
+    assert module.__file__ is not None
+    assert Path(module.__file__).resolve() == ROOT / room / "__init__.py"
+    assert (ROOT / "src/profrun" / room).is_symlink()
+
+
+@pytest.mark.parametrize("name", DOCKERFILES)
+def test_a_dockerfile_is_found_from_the_package(name: str) -> None:
+    found = files("profrun") / name
+    assert found.read_bytes() == (ROOT / name).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout, built by the same backend as pip uses."""
+    from hatchling.builders.wheel import WheelBuilder
+
+    out = tmp_path_factory.mktemp("wheel")
+    return Path(next(iter(WheelBuilder(str(ROOT)).build(directory=str(out), versions=["standard"]))))
+
+
+def test_the_wheel_owns_no_global_name_but_profrun(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"profrun"}
+    assert {f"profrun/{name}" for name in DOCKERFILES} <= set(names)
+    assert "profrun/py.typed" in names
+
+
+def test_the_wheel_holds_every_tracked_file_of_the_rooms(wheel: Path) -> None:
+    held = set(zipfile.ZipFile(wheel).namelist())
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z", *ROOMS], cwd=ROOT, capture_output=True, check=False
+    ).stdout.decode()
+    wanted = {f"profrun/{name}" for name in tracked.split("\0") if name and (ROOT / name).exists()}
+    if not wanted:  # an unpacked archive has no git: then every module on disk
+        wanted = {
+            f"profrun/{path.relative_to(ROOT)}" for room in ROOMS for path in (ROOT / room).rglob("*.py")
+        }
+    assert wanted - held == set()
+
+
+def test_the_wheel_works_unpacked_in_a_place_of_its_own(wheel: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    zipfile.ZipFile(wheel).extractall(site)
+    program = (
+        "import sys, importlib.util, profrun; from profrun.runner.cli import run\n"
+        "assert profrun.__file__.startswith(sys.argv[1]), profrun.__file__\n"
+        f"taken = [name for name in {ROOMS!r} if importlib.util.find_spec(name)]\n"
+        "assert not taken, taken\n"
+        "sys.exit(run(['--help']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(site)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "submit" in done.stdout
