@@ -6,6 +6,7 @@ profiled (they do nothing when nobody profiles). Importing this package imports 
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from profrun.errors import ProfrunError
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 __version__ = "0.1.0"
-__all__ = ["ProfrunError", "Trace", "__version__", "open"]
+__all__ = ["ProfrunError", "Trace", "__version__", "open", "range", "step"]
+
+# Inside a job the hook has loaded its own copy of these two functions before this package was imported.
+_api: Any = sys.modules.get("_profrun.runner.in_job.api")
+if _api is None:
+    from profrun.runner.in_job import api as _api
+range = _api.range
+step = _api.step
+_api.imported()
 
 
 def open(path: str | Path) -> Trace:

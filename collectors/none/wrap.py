@@ -1,0 +1,17 @@
+"""No profiler: the hook only times steps. Pure; shipped into the job."""
+
+from __future__ import annotations
+
+from ..wrapping import Wrapped, WrapRequest
+
+TOOL: str | None = None
+
+OPTIONS: dict[str, str] = {}
+
+
+def wrap(request: WrapRequest) -> Wrapped:
+    """The user's command as it is. No range is emitted: nobody would record it."""
+    notes = []
+    if not request.steps_found:
+        notes.append("steps are not timed: ranges.steps is off")
+    return Wrapped(argv=request.argv, hook="none", emitter=None, finalise_s=5.0, notes=notes)

@@ -1,0 +1,69 @@
+"""Every way a Python process ends leads through ``finish`` once: exit, exception, SIGTERM, os._exit.
+
+Exit codes stay what they were. SIGKILL and a crash in native code cannot be caught: then what was flushed
+during the run is what there is.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+from typing import Any, Callable
+
+
+class Exits:
+    """Calls ``finish()`` before the process ends.
+
+    Args:
+        finish: called once at most by each way out; must not raise.
+        failed: told the type of an exception that ends the program.
+        busy: whether the hook is in the middle of something a signal must not cut.
+    """
+
+    def __init__(
+        self,
+        finish: Callable[[], None],
+        failed: Callable[[type[BaseException], BaseException], None],
+        busy: Callable[[], bool],
+    ) -> None:
+        self._finish = finish
+        self._failed = failed
+        self._busy = busy
+        self._waiting = False
+        self._real_exit = os._exit
+        atexit.register(finish)
+        os._exit = self._exit  # type: ignore[assignment]
+        self._excepthook = sys.excepthook
+        sys.excepthook = self._on_exception
+        if (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        ):
+            signal.signal(signal.SIGTERM, self._on_term)
+
+    def resume_signal(self) -> None:
+        """The hook is no longer busy: die of the SIGTERM that came meanwhile."""
+        if self._waiting:
+            self._die()
+
+    def _exit(self, status: int) -> None:
+        self._finish()
+        self._real_exit(status)
+
+    def _on_exception(self, kind: type[BaseException], error: BaseException, traceback: Any) -> None:
+        self._failed(kind, error)
+        self._excepthook(kind, error, traceback)
+
+    def _on_term(self, _number: int, _frame: Any) -> None:
+        if self._busy():
+            self._waiting = True
+            return
+        self._die()
+
+    def _die(self) -> None:
+        self._finish()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,64 @@
+"""Files that are whole or not there: written to a temporary name, then renamed."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+RESERVE_BYTES = 256 * 1024
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON document and rename it into place.
+
+    Raises:
+        OSError: the folder is not writable or the disk is full; the old file, if any, is untouched.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump(value, file, indent=1, default=str)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a file, or None when there is none or it is not a whole JSON object."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+class Reserve:
+    """Some room on the disk, held from the start so that exit.json can be written when the disk is full."""
+
+    def __init__(self, folder: Path, size: int = RESERVE_BYTES) -> None:
+        self.path = folder / f".reserve.{os.getpid()}"
+        try:
+            self.path.write_bytes(b"\0" * size)
+        except OSError:
+            self.path.unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Give the room back."""
+        self.path.unlink(missing_ok=True)
+
+
+def set_phase(folder: Path, phase: str, since_ns: int, **more: Any) -> None:
+    """Say what the wrapper does now (``status`` shows it): preflight, app, finalise, export. Never raises."""
+    try:
+        path = folder / "phase"
+        temporary = folder / f".phase.{os.getpid()}.tmp"
+        temporary.write_text(json.dumps({"phase": phase, "since_ns": since_ns, **more}) + "\n", "utf-8")
+        temporary.replace(path)
+    except OSError:
+        pass
