@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 KIND_ORDER = ("step", "range", "python", "op", "api", "sync", "overhead")
 """Outermost first: decides who is the parent when two slices have the same start and duration."""
 
+PIECE = 1 << 20
+"""Rows nested at once by ``nest_sorted``: about 60 MB of arrays."""
+
 
 @dataclass(frozen=True)
 class Nesting:
@@ -70,17 +73,79 @@ def nesting(track: NDArray[Any], ts: NDArray[np.int64], dur: NDArray[np.int64]) 
 
 
 def _depth(parent: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Length of each chain to the wall at 0, less one, by pointer doubling."""
+    """How many slices stand between each and the wall at 0, by pointer doubling."""
     depth = (parent != 0).astype(np.int32)
-    above = parent[parent]
     reach = parent
-    while above.any() or reach.any():
+    while reach.any():
         depth = depth + depth[reach]
         reach = reach[reach]
-        above = reach
-        if not reach.any():
-            break
     return depth[1:]
+
+
+def nest_sorted(
+    con: duckdb.DuckDBPyConnection, table: str, where: str, target: str
+) -> tuple[int, str | None]:
+    """Nest a table whose rows are in nesting order and whose ``slice`` is their position from 0.
+
+    Memory is bounded: rows are taken in pieces, and the slices still open at the end of one piece go before
+    the next.
+
+    Args:
+        con: connection that keeps insertion order.
+        table: has slice, name, track, ts_ns, dur_ns; sorted by (track, ts, -dur, outermost kind first).
+        where: SQL condition that holds for the rows to nest, which are the first ones of the table.
+        target: table to make, with columns parent (a slice) and depth, row by row beside the nested ones.
+
+    Returns:
+        Slices that overlap another without being nested in it, and the name of one.
+    """
+    con.execute(f"CREATE TABLE {target} (parent BIGINT, depth INTEGER)")
+    found = con.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()
+    total = int(found[0]) if found else 0
+    crossing, first = 0, -1
+    chain = _Chain()
+    for start in range(0, total, PIECE):
+        stop = min(start + PIECE, total)
+        rows = con.execute(
+            f"SELECT track, ts_ns, dur_ns FROM {table} WHERE slice >= {start} AND slice < {stop} ORDER BY slice"
+        ).fetchnumpy()
+        piece = chain.advance(start, rows["track"], rows["ts_ns"], rows["dur_ns"])
+        con.register("nest_piece", {"parent": piece.parent, "depth": piece.depth})
+        con.execute(f"INSERT INTO {target} SELECT nullif(parent, -1), depth FROM nest_piece")
+        con.unregister("nest_piece")
+        if piece.overlaps.size and not crossing:
+            first = int(piece.overlaps[0])
+        crossing += int(piece.overlaps.size)
+    if not crossing:
+        return 0, None
+    example = con.execute(f"SELECT name FROM {table} WHERE slice = {first}").fetchone()
+    return crossing, str(example[0]) if example else None
+
+
+class _Chain:
+    """The slices still open between two pieces of one sorted sequence."""
+
+    def __init__(self) -> None:
+        empty = np.empty(0, dtype=np.int64)
+        self.position, self.track, self.ts, self.dur = empty, empty, empty, empty
+
+    def advance(self, start: int, track: NDArray[Any], ts: NDArray[Any], dur: NDArray[Any]) -> Nesting:
+        """Nest the next rows; positions in the result are those of the whole sequence."""
+        kept = self.track == track[0] if self.track.size else np.empty(0, dtype=bool)
+        before = int(kept.sum())
+        position = np.concatenate([self.position[kept], np.arange(start, start + len(ts))])
+        track = np.concatenate([self.track[kept], track])
+        ts = np.concatenate([self.ts[kept], ts])
+        dur = np.concatenate([self.dur[kept], dur])
+        local = nesting(track, ts, dur)
+        last = [len(ts) - 1]
+        while local.parent[last[-1]] >= 0:
+            last.append(int(local.parent[last[-1]]))
+        keep = np.array(last[::-1])
+        self.position, self.track, self.ts, self.dur = position[keep], track[keep], ts[keep], dur[keep]
+        parent = local.parent[before:]
+        overlaps = local.overlaps[local.overlaps >= before]
+        return Nesting(np.where(parent >= 0, position[parent], -1), local.depth[before:], position[overlaps])
 
 
 def nest(con: duckdb.DuckDBPyConnection) -> tuple[int, str | None]:

@@ -140,6 +140,7 @@ _TABLES = (
             _opt("registers", "INTEGER", "registers a thread (NVIDIA) / VGPRs a work-item (AMD)"),
             _opt("smem_static", "BIGINT", "bytes of static shared memory / LDS a block"),
             _opt("smem_dynamic", "BIGINT", "bytes of dynamic shared memory a block"),
+            _opt("smem", "BIGINT", "bytes of shared memory / LDS a block, static and dynamic together"),
             _opt("est_occupancy", "DOUBLE", "the tool's own estimate of achieved occupancy, 0 to 1"),
             _opt("graph", "BIGINT", "id of the CUDA / HIP graph that launched it"),
             _opt("graph_node", "BIGINT", "node in that graph"),

@@ -1,0 +1,276 @@
+"""torch.profiler's kineto JSON, every generation from 2021 on, NVIDIA, AMD and CPU only -> the trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from profrun.collectors.reading import Progress, Source
+from profrun.collectors.torch import reader_issues, reader_stage, reader_tables
+from profrun.collectors.torch.reader_lanes import GPU_KINDS, HOST_KINDS, Group, Lanes, number, vendor_of
+from profrun.traces.writer import TraceWriter
+
+_CATS = "|".join(sorted(HOST_KINDS | GPU_KINDS))
+_CATEGORY = re.compile(
+    rf'"cat"\s*:\s*"(?:{_CATS}|ac2g|async_cpu_to_gpu|fwdbwd|cpu_instant_event)"'.encode(), re.I
+)
+_KEYS = (
+    b'"schemaVersion"',
+    b'"deviceProperties"',
+    b'"computeProperties"',
+    b'"distributedInfo"',
+    b'"torch_profiler',
+)
+_ANCHORED_FROM_NS = 10**17
+"""Larger times can only be unix times (1973 and later)."""
+
+
+class KinetoReader:
+    """Reads one or several ranks' kineto files into one trace."""
+
+    name = "kineto"
+
+    def accepts(self, source: Source) -> bool:
+        """JSON with kineto's categories, or with the keys that only kineto writes."""
+        text = source.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        if not text.startswith((b"{", b"[")):
+            return False
+        if _CATEGORY.search(text):
+            return True
+        return text.startswith(b"{") and any(key in text for key in _KEYS)
+
+    def read(self, sources: Sequence[Source], writer: TraceWriter, progress: Progress) -> None:
+        """Fill the writer from all files; see ``Reader``."""
+        con = writer.con
+        con.execute("SET preserve_insertion_order = false")
+        reader_stage.create(con)
+        total = sum(source.path.stat().st_size for source in sources)
+        files = []
+        before = 0
+        for src, source in enumerate(sources):
+
+            def report(done: int, _total: int | None, before: int = before) -> None:
+                progress(before + done, total)
+
+            files.append(
+                reader_stage.stage(con, src, source.path, source.gzip, writer.partial / "cut", report)
+            )
+            before += source.path.stat().st_size
+        recording = _Recording(writer, [file.keys for file in files])
+        recording.place()
+        crossing = reader_tables.slices(con, recording.lanes.host_tracks)
+        reader_tables.kernels(con)
+        reader_tables.copies(con)
+        reader_tables.ops(con)
+        reader_tables.collectives(con)
+        reader_tables.counters(writer)
+        reader_issues.record(writer, files, recording.lanes, crossing)
+        _drop(writer)
+        progress(total, total)
+
+
+@dataclass
+class _Recording:
+    """The labels of all files and what they decide: vendors, ranks, clocks, lanes."""
+
+    writer: TraceWriter
+    keys: list[dict[str, Any]]
+    lanes: Lanes = field(default_factory=Lanes)
+
+    def place(self) -> None:
+        """Fill processes, devices, tracks, ``k_lane``, ``k_vendor``, ``k_counter`` and the meta."""
+        con = self.writer.con
+        groups = [
+            Group(*row)
+            for row in con.execute(
+                "SELECT src, cat, pid, tid, dev, stream, count(*) FROM k_event WHERE ph = 'X' GROUP BY ALL "
+                "ORDER BY src, min(ts), cat, pid, tid, dev, stream"
+            ).fetchall()
+        ]
+        self.vendors = [self._vendor(src, groups) for src in range(len(self.keys))]
+        shifts = self._clocks()
+        self._lanes(groups, self._ranks())
+        con.execute(
+            "CREATE TABLE k_lane (src INTEGER, cat VARCHAR, pid VARCHAR, tid VARCHAR, dev BIGINT, stream VARCHAR, "
+            "kind VARCHAR, track INTEGER, process INTEGER, host BOOLEAN, shift BIGINT)"
+        )
+        _many(con, "k_lane", [(*row, shifts[row[0]]) for row in self.lanes.mapping])
+        con.execute("CREATE TABLE k_vendor (src INTEGER, vendor VARCHAR)")
+        _many(con, "k_vendor", list(enumerate(self.vendors)))
+        self._counters(shifts)
+        self._write()
+        self._meta()
+
+    def _vendor(self, src: int, groups: Sequence[Group]) -> str:
+        gpu = sum(g.count for g in groups if g.src == src and (g.cat or "").lower() in GPU_KINDS)
+        apis = self.writer.con.execute(
+            "SELECT DISTINCT name FROM k_event WHERE src = ? AND cat IN "
+            "('cuda_runtime', 'cuda_driver', 'Runtime') AND ph = 'X' LIMIT 200",
+            [src],
+        ).fetchall()
+        return vendor_of(self.keys[src], [str(row[0]) for row in apis], gpu)
+
+    def _ranks(self) -> list[int]:
+        stated = [_rank(keys) for keys in self.keys]
+        if None not in stated and len(set(stated)) == len(stated):
+            return [rank for rank in stated if rank is not None]
+        if len(stated) > 1:
+            self.writer.issue(
+                "ranks_by_order",
+                len(stated),
+                "files do not state distinct ranks; they are numbered in the order given",
+            )
+            return list(range(len(stated)))
+        return [stated[0] or 0]
+
+    def _clocks(self) -> list[int]:
+        """Shift of each file onto one axis, ns; sets epoch and clock."""
+        anchors: list[int | None] = []
+        for src, keys in enumerate(self.keys):
+            row = self.writer.con.execute(
+                f"SELECT median(ts) FROM k_event WHERE src = ? AND ph = 'X' AND abs(ts) < {reader_tables.TIME_LIMIT_NS}",
+                [src],
+            ).fetchone()
+            middle = row[0] if row and row[0] is not None else 0
+            base = keys.get("baseTimeNanoseconds")
+            if middle >= _ANCHORED_FROM_NS:
+                anchors.append(0)
+            else:
+                anchors.append(int(base) if isinstance(base, int) and base > 0 else None)
+        known = [anchor for anchor in anchors if anchor is not None]
+        meta = self.writer.meta
+        if len(known) < len(anchors):
+            meta["epoch_ns"], meta["clock"] = None, "session"
+            if len(anchors) > 1:
+                self.writer.issue(
+                    "clocks_not_aligned",
+                    len(anchors) - len(known),
+                    "files without baseTimeNanoseconds: the ranks' times cannot be put on one axis",
+                )
+            return [0] * len(anchors)
+        meta["epoch_ns"], meta["clock"] = min(known), "epoch"
+        return [anchor - min(known) for anchor in known]
+
+    def _lanes(self, groups: Sequence[Group], ranks: Sequence[int]) -> None:
+        lanes = self.lanes
+        own = {src: [group for group in groups if group.src == src] for src in range(len(self.keys))}
+        named = {src: self._names(src) for src in own}
+        for src, mine in own.items():
+            lanes.add_processes(src, mine, ranks[src], named[src])
+        for src, mine in own.items():
+            lanes.add_devices(src, mine, self.keys[src], self.vendors[src], self._allocator(src))
+        for src, mine in own.items():
+            lanes.add_host_tracks(src, mine, named[src])
+        for src, mine in own.items():
+            lanes.add_gpu_tracks(src, mine)
+
+    def _names(self, src: int) -> dict[tuple[str, int | None, int | None], str]:
+        rows = self.writer.con.execute(
+            "SELECT name, pid, tid, label FROM k_event WHERE src = ? AND ph = 'M' "
+            "AND name IN ('process_name', 'thread_name') AND label <> ''",
+            [src],
+        ).fetchall()
+        names: dict[tuple[str, int | None, int | None], str] = {}
+        for kind, pid, tid, label in rows:
+            names[kind, number(pid), number(tid) if kind == "thread_name" else None] = label
+        return names
+
+    def _allocator(self, src: int) -> set[int]:
+        rows = self.writer.con.execute(
+            "SELECT DISTINCT dev_id FROM k_event WHERE src = ? AND name = '[memory]' AND dev_type = 1 "
+            "AND dev_id >= 0",
+            [src],
+        ).fetchall()
+        return {int(row[0]) for row in rows}
+
+    def _counters(self, shifts: Sequence[int]) -> None:
+        con = self.writer.con
+        con.execute(
+            "CREATE TABLE k_counter (src INTEGER, dev_type BIGINT, dev_id BIGINT, track INTEGER, shift BIGINT)"
+        )
+        rows = con.execute(
+            "SELECT DISTINCT src, dev_type, dev_id FROM k_event WHERE name = '[memory]' "
+            "AND coalesce(allocated, reserved, mem_bytes) IS NOT NULL ORDER BY ALL"
+        ).fetchall()
+        _many(
+            con,
+            "k_counter",
+            [
+                (
+                    src,
+                    kind,
+                    device,
+                    self.lanes.counter_track(src, None if kind in (0, None) or device is None else device),
+                    shifts[src],
+                )
+                for src, kind, device in rows
+            ],
+        )
+
+    def _write(self) -> None:
+        writer, lanes = self.writer, self.lanes
+        writer.insert("processes", ("process", "pid", "rank", "name"), lanes.processes)
+        for device in lanes.devices:
+            writer.insert("devices", tuple(device), [tuple(device.values())])
+        writer.insert("tracks", ("track", "kind", "process", "device", "native_id", "name"), lanes.tracks)
+
+    def _meta(self) -> None:
+        keys = self.keys[0] if self.keys else {}
+        vendors = {vendor for vendor in self.vendors if vendor != "none"}
+        versions = {
+            key: value
+            for key, value in keys.items()
+            if key.endswith("_version")
+            or key in ("schemaVersion", "trace_id", "traceName", "displayTimeUnit")
+        }
+        asked = [
+            key
+            for key in ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
+            if keys.get(key)
+        ]
+        info = keys.get("distributedInfo")
+        world = info.get("world_size") if isinstance(info, dict) else None
+        self.writer.meta.update(
+            source="kineto",
+            collector="torch",
+            vendor=sorted(vendors)[0] if vendors else "none",
+            tool_version=_tool_version(keys),
+            extra={"versions": versions, "asked": asked, "world_size": world, "backend": _backend(keys)},
+        )
+
+
+def _many(con: Any, table: str, rows: Sequence[Sequence[Any]]) -> None:
+    if rows:
+        con.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
+
+def _rank(keys: Mapping[str, Any]) -> int | None:
+    info = keys.get("distributedInfo")
+    rank = info.get("rank") if isinstance(info, dict) else None
+    return rank if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 2**31 else None
+
+
+def _backend(keys: Mapping[str, Any]) -> str | None:
+    info = keys.get("distributedInfo")
+    return info.get("backend") if isinstance(info, dict) else None
+
+
+def _tool_version(keys: Mapping[str, Any]) -> str | None:
+    """The GPU recorder's version: kineto states its own nowhere."""
+    for key in ("cupti_version", "rocprofiler-sdk_version", "roctracer_version"):
+        if key in keys:
+            return f"{key.removesuffix('_version')} {keys[key]}"
+    return None
+
+
+def _drop(writer: TraceWriter) -> None:
+    rows = writer.con.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'k\\_%' ESCAPE '\\'"
+    )
+    for (name,) in rows.fetchall():
+        writer.con.execute(f'DROP TABLE "{name}"')
+
+
+READER = KinetoReader()

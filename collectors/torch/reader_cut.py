@@ -1,0 +1,314 @@
+"""Cut a kineto JSON file into pieces of whole events, without parsing them.
+
+A piece is the text of some events, ready to stand between ``[`` and ``]``. It is cut where the layout says
+that an event ends: in the pretty-printed layout at ``}`` alone on a line of the events' own indent (a raw
+newline cannot stand inside a JSON string), in the single-line layout where the text between two events and
+the first key of an event follow a ``}`` (an unescaped quote cannot stand inside a string either). Both are
+guesses about a file that may be damaged: whoever parses a piece and fails calls ``scan`` on it, which walks
+event by event, repairs what it can and knows where the array ends.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from profrun.errors import InputError
+
+BLOCK = 16 << 20
+HEAD_LIMIT = 256 << 20
+CARRY_LIMIT = 64 << 20
+"""More than this without an event's end is walked instead of guessed."""
+
+_SPACE = b" \t\r\n"
+_BETWEEN = b", \t\r\n"
+_AFTER_EVENT = re.compile(r"\s*(?:,\s*)*")
+
+
+class Blocks:
+    """Blocks of the unpacked file; a cut or damaged gzip stream ends early and says so.
+
+    Attributes:
+        done: bytes of the file on disk read so far (for progress).
+        cut: why the stream ended early, or None.
+    """
+
+    def __init__(self, path: Path, compressed: bool) -> None:
+        self.file: IO[bytes] = path.open("rb", buffering=0)
+        self.compressed = compressed
+        self.done = 0
+        self.cut: str | None = None
+        self._unzip = zlib.decompressobj(31) if compressed else None
+        self._ended = False
+
+    def read(self, size: int = BLOCK) -> bytes:
+        """Up to ``size`` bytes (about that many when compressed), b'' at the end."""
+        if self._unzip is None:
+            data = self.file.read(size)
+            self.done += len(data)
+            return data
+        parts: list[bytes] = []
+        have = 0
+        while have < size and not self._ended:
+            part = self._inflate(size - have)
+            parts.append(part)
+            have += len(part)
+        return b"".join(parts)
+
+    def _inflate(self, size: int) -> bytes:
+        assert self._unzip is not None
+        if self._unzip.eof:  # several gzip members one after the other are one file
+            rest = self._unzip.unused_data or self._raw()
+            if not rest.startswith(b"\x1f\x8b"):
+                self._ended = True
+                return b""
+            self._unzip = zlib.decompressobj(31)
+        else:
+            rest = self._unzip.unconsumed_tail or self._raw()
+        if not rest:
+            self._ended = True
+            self.cut = "the gzip stream ends before its end mark"
+            return self._unzip.flush()
+        before = self._unzip.copy()
+        try:
+            return self._unzip.decompress(rest, size)
+        except zlib.error as error:
+            self._ended = True
+            self.cut = f"the gzip stream is damaged ({error})"
+            return _salvage(before, rest)
+
+    def _raw(self) -> bytes:
+        data = self.file.read(1 << 18)
+        self.done += len(data)
+        return data
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+
+def _salvage(unzip: zlib._Decompress, damaged: bytes) -> bytes:
+    """What can be unpacked before the damage, in steps of 64 bytes."""
+    out: list[bytes] = []
+    for at in range(0, len(damaged), 64):
+        try:
+            out.append(unzip.decompress(damaged[at : at + 64]))
+        except zlib.error:
+            break
+    return b"".join(out)
+
+
+@dataclass
+class EventFile:
+    """A kineto file as pieces of events and the keys round them.
+
+    Attributes:
+        careful: walk every event instead of guessing where they end: slow, for files that fooled the guess.
+        keys: top-level keys other than ``traceEvents``; complete once ``pieces`` is exhausted.
+        issues: code -> count of what was repaired or lost.
+        examples: code -> one case.
+    """
+
+    path: Path
+    compressed: bool
+    careful: bool = False
+    keys: dict[str, Any] = field(default_factory=dict)
+    issues: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.blocks = Blocks(self.path, self.compressed)
+        self._carry = b""
+        self._ended = False
+
+    def note(self, code: str, example: str | None = None, count: int = 1) -> None:
+        """Count an issue, keep its first example."""
+        self.issues[code] += count
+        if example is not None:
+            self.examples.setdefault(code, example[:200])
+
+    def open(self) -> bytes:
+        """Read up to the first event; returns the text that begins with it (for a look at its layout).
+
+        Raises:
+            InputError: the file holds no array of events.
+        """
+        buffer = self.blocks.read(1 << 20)
+        while True:
+            at = _find_events(buffer, self.keys)
+            if at is not None:
+                break
+            more = self.blocks.read(max(1 << 20, len(buffer)))
+            if not more or len(buffer) > HEAD_LIMIT:
+                at = self._search_events(buffer)
+                break
+            buffer += more
+        self._carry = buffer[at:]
+        self._end = _Ends(self._carry)
+        return self._carry
+
+    def _search_events(self, buffer: bytes) -> int:
+        found = re.search(rb'"traceEvents"\s*:\s*\[', buffer)
+        if found is None:
+            raise InputError(
+                f"{self.path} has no traceEvents",
+                why=self.blocks.cut or "the file was cut before its events, or is not a trace",
+                fix="copy or record it again",
+            )
+        self.note("unreadable_head", buffer[:80].decode("utf-8", "replace"))
+        for name, value in re.findall(
+            rb'"(baseTimeNanoseconds|\w+_version)"\s*:\s*(\d+)', buffer[: found.end()]
+        ):
+            self.keys[name.decode()] = int(value)
+        return found.end()
+
+    def pieces(self) -> Iterator[bytes]:
+        """Whole events as bytes without brackets, about ``BLOCK`` each; call ``open`` first."""
+        while not self._ended:
+            block = self.blocks.read()
+            if not block:
+                break
+            cut = 0 if self.careful else self._end.last(block)
+            if cut:
+                piece = self._carry + block[:cut]
+                yield piece if self._carry else piece.lstrip(_BETWEEN)
+                self._carry = block[cut:].lstrip(_BETWEEN)
+                continue
+            self._carry += block
+            cut = 0 if self.careful else self._end.last(self._carry)
+            if cut:
+                piece, self._carry = self._carry[:cut], self._carry[cut:].lstrip(_BETWEEN)
+                yield piece
+            elif self.careful or len(self._carry) >= CARRY_LIMIT:
+                good, self._carry, self._ended = self.scan(self._carry, final=False)
+                if good:
+                    yield good
+        if self._ended:
+            self.tail(self._carry)
+        else:
+            yield from self._finish()
+
+    def _finish(self) -> Iterator[bytes]:
+        """The last piece: guess the array's end, walk what follows the last sure event."""
+        data = self._carry
+        stop = self._end.array_end(data)
+        cut = 0 if self.careful else self._end.last(data if stop is None else data[:stop])
+        if cut:
+            yield data[:cut].lstrip(_BETWEEN)
+        good, rest, ended = self.scan(data[cut:], final=True)
+        if good:
+            yield good
+        if ended:
+            self.tail(rest)
+
+    def tail(self, rest: bytes) -> None:
+        """Read the keys behind the array from everything that is left of the file."""
+        while block := self.blocks.read():
+            rest += block
+            if len(rest) > HEAD_LIMIT:
+                self.note("unreadable_tail", "more than 256 MiB behind traceEvents")
+                return
+        text = rest.decode("latin-1")
+        at = _AFTER_EVENT.match(text)
+        position = at.end() if at else 0
+        position = _read_keys(text, position, self.keys)
+        left = text[position:].strip()
+        if left.startswith("}"):
+            left = left[1:].strip()
+        if left:
+            self.note("trailing_text", left[:80].encode("latin-1").decode("utf-8", "replace"))
+
+    def scan(self, data: bytes, *, final: bool) -> tuple[bytes, bytes, bool]:
+        """Walk events one by one, repairing.
+
+        Returns:
+            (clean events, what is left behind them, whether the array's end was met). With ``final`` a cut
+            event at the end is counted as an issue; without, it is what is left.
+        """
+        from profrun.collectors.torch.reader_repair import walk
+
+        result = walk(data, final, self.note)
+        if final and not result.ended:
+            self.note("truncated", self.blocks.cut or "the file ends inside traceEvents")
+        return result.events, data[result.at :], result.ended
+
+
+class _Ends:
+    """Where events end, by the layout of the first ones."""
+
+    def __init__(self, head: bytes) -> None:
+        first = head.find(b"{")
+        line = head.rfind(b"\n", 0, first)
+        self.pretty = first >= 0 and line >= 0 and not head[line + 1 : first].strip(_SPACE)
+        self.marks: tuple[bytes, ...] = ()
+        self.stops: tuple[bytes, ...] = ()
+        if self.pretty:
+            indent = head[line + 1 : first]
+            self.marks = (b"\n" + indent + b"},", b"\n" + indent + b"} ,")
+            self.stops = tuple(b"\n" + indent[:k] + b"]" for k in range(len(indent) + 1))
+        elif first >= 0:
+            self._single_line(head, first)
+
+    def _single_line(self, head: bytes, first: int) -> None:
+        text = head[first : first + (1 << 20)].decode("latin-1")
+        try:
+            event, end = json.JSONDecoder(strict=False).raw_decode(text)
+        except (ValueError, RecursionError):
+            return
+        key = re.match(r'\s*,\s*\{\s*"[^"\\]*"\s*:', text[end:])
+        if isinstance(event, dict) and key:
+            self.marks = (("}" + key.group()).encode("latin-1"),)
+
+    def last(self, data: bytes) -> int:
+        """Length of the part of ``data`` that ends with the last sure event's ``}``, 0 when there is none."""
+        best = 0
+        for mark in self.marks:
+            at = data.rfind(mark)
+            if at >= 0:
+                best = max(best, at + mark.index(b"}") + 1)
+        return best
+
+    def array_end(self, data: bytes) -> int | None:
+        """Where the array's ``]`` stands in the pretty layout, None when it is not seen."""
+        found = [at for at in (data.find(stop) for stop in self.stops) if at >= 0]
+        return min(found) if found else None
+
+
+def _find_events(buffer: bytes, keys: dict[str, Any]) -> int | None:
+    """Position behind the ``[`` of the events; fills the keys before it. None: not seen (yet)."""
+    text = buffer.decode("latin-1")
+    start = len(text) - len(text.lstrip("\ufeff\u00ef\u00bb\u00bf \t\r\n"))
+    if text.startswith("[", start):
+        return start + 1
+    if not text.startswith("{", start):
+        return None
+    found: dict[str, Any] = {}
+    position = _read_keys(text, start + 1, found)
+    match = re.compile(r'\s*,?\s*"traceEvents"\s*:\s*\[').match(text, position)
+    if match is None:
+        return None
+    keys.update(found)
+    return match.end()
+
+
+def _read_keys(text: str, position: int, keys: dict[str, Any]) -> int:
+    """Read ``"key": value`` pairs of an object until ``traceEvents``, its end, or something unreadable."""
+    decoder = json.JSONDecoder(strict=False)
+    key_at = re.compile(r'\s*,?\s*"((?:[^"\\]|\\.)*)"\s*:\s*')
+    while (match := key_at.match(text, position)) is not None:
+        if match.group(1) == "traceEvents":
+            break
+        try:
+            _, end = decoder.raw_decode(text, match.end())
+            raw = text[match.end() : end].encode("latin-1").decode("utf-8", "replace")
+            keys[match.group(1)] = decoder.decode(raw)
+        except (ValueError, RecursionError):
+            break
+        position = end
+    return position

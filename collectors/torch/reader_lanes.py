@@ -1,0 +1,320 @@
+"""Whose lane is it: kinds, processes, GPUs and tracks of kineto events, decided on their distinct labels.
+
+Facts about the files that decide here (seen in recordings of 2021 to 2026):
+
+* the ``pid`` of a GPU event is a device index, not a process; small container pids collide with it, so the
+  category decides, never the number;
+* CPUs of AMD hosts come first in roctracer's numbering: device 2 is the first GPU of a two-socket host, while
+  deviceProperties count from 0; the rocprofiler-sdk backend counts from 0 again;
+* ids are integers or strings ("stream 7", "0x0"), thread ids may be negative (truncated pthread ids).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+HOST_KINDS = {
+    "cpu_op": "op",
+    "operator": "op",
+    "user_annotation": "range",
+    "cuda_runtime": "api",
+    "cuda_driver": "api",
+    "runtime": "api",
+    "driver": "api",
+    "xpu_runtime": "api",
+    "xpu_driver": "api",
+    "mtia_runtime": "api",
+    "privateuse1_runtime": "api",
+    "privateuse1_driver": "api",
+    "python_function": "python",
+    "overhead": "overhead",
+}
+GPU_KINDS = {
+    "kernel": "kernel",
+    "concurrent_kernel": "kernel",
+    "gpu_memcpy": "memcpy",
+    "memcpy": "memcpy",
+    "gpu_memset": "memset",
+    "memset": "memset",
+    "gpu_user_annotation": "range",
+    "cuda_sync": "sync",
+    "cuda_profiler_range": "range",
+}
+LEFT_OUT = {"trace"}
+"""The profiler's own span over the whole recording: not work."""
+
+_ARCHES = {(9, 4): "gfx942", (9, 5): "gfx950"}
+_AMD_NAMES = (("MI100", "gfx908"), ("MI210", "gfx90a"), ("MI250", "gfx90a"), ("MI300", "gfx942"))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Events that share every label: one row of the grouped ``k_event``."""
+
+    src: int
+    cat: str | None
+    pid: str | None
+    tid: str | None
+    dev: int | None
+    stream: str | None
+    count: int
+
+
+def number(text: str | None) -> int | None:
+    """The integer in a label: ``7``, ``stream 7``, ``-1107294656``, ``0x1f``; None without one."""
+    if text is None:
+        return None
+    found = re.search(r"0x[0-9a-fA-F]+|-?\d+", text)
+    if found is None:
+        return None
+    value = int(found.group(), 0) if "x" in found.group() else int(found.group())
+    return value if -(2**63) <= value < 2**63 else None
+
+
+def kind_of(cat: str | None) -> tuple[str | None, bool]:
+    """(slice kind or None, lies on a GPU) of a category; unknown ones are ranges of a thread."""
+    low = (cat or "").lower()
+    if low in LEFT_OUT:
+        return None, False
+    if low in GPU_KINDS:
+        return GPU_KINDS[low], True
+    return HOST_KINDS.get(low, "range"), False
+
+
+def vendor_of(keys: Mapping[str, Any], apis: Sequence[str], gpu_events: int) -> str:
+    """nvidia, amd, or none for a recording without any GPU record."""
+    names = " ".join(str(item.get("name", "")) for item in properties(keys)).lower()
+    warps = {item.get("warpSize") for item in properties(keys)}
+    if (
+        any(key.startswith(("roctracer", "rocprofiler", "hip_")) for key in keys)
+        or "amd" in names
+        or 64 in warps
+    ):
+        return "amd"
+    if any(name.startswith("hip") for name in apis):
+        return "amd"
+    if gpu_events or any(name.startswith(("cuda", "cuLaunch")) for name in apis):
+        return "nvidia"
+    return "none"
+
+
+def properties(keys: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """deviceProperties (early files: computeProperties), dicts only."""
+    listed = keys.get("deviceProperties") or keys.get("computeProperties") or []
+    return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+
+
+class Lanes:
+    """Collects the rows of processes, devices and tracks, and the map from labels to tracks.
+
+    Attributes:
+        processes: (process, pid, rank, name).
+        devices: rows of the devices table as dicts.
+        tracks: (track, kind, process, device, native_id, name); host tracks come first.
+        mapping: (src, cat, pid, tid, dev, stream, kind, track, process, host) for every label group.
+        host_tracks: how many tracks are threads.
+        unknown: categories that are not known -> events.
+        guessed: sentences about device numbers that could not be mapped for sure.
+    """
+
+    def __init__(self) -> None:
+        self.processes: list[tuple[int, int, int, str | None]] = []
+        self.devices: list[dict[str, Any]] = []
+        self.tracks: list[tuple[int, str, int, int | None, int | None, str | None]] = []
+        self.mapping: list[tuple[Any, ...]] = []
+        self.host_tracks = 0
+        self.unknown: Counter[str] = Counter()
+        self.guessed: list[str] = []
+        self.without_pid: list[int] = []
+        self._process: dict[tuple[int, int], int] = {}
+        self._main: dict[int, int] = {}
+        self._device: dict[tuple[int, int], int] = {}
+        self._ordinals: dict[int, dict[int, int]] = {}
+        self._counter: dict[tuple[int, int | None], int] = {}
+
+    def add_processes(
+        self,
+        src: int,
+        groups: Sequence[Group],
+        rank: int,
+        labels: Mapping[tuple[str, int | None, int | None], str],
+    ) -> None:
+        """Processes of one file; the busiest is the one that GPU events belong to."""
+        busy: Counter[int] = Counter()
+        for group in groups:
+            kind, on_gpu = kind_of(group.cat)
+            pid = number(group.pid)
+            if kind and not on_gpu and pid is not None and pid >= 0:
+                busy[pid] += group.count
+        if not busy:
+            self.without_pid.append(src)
+            busy[0] = 1
+        for pid, _ in busy.most_common():
+            process = len(self.processes)
+            self.processes.append((process, pid, rank, labels.get(("process_name", pid, None))))
+            self._process[src, pid] = process
+            self._main.setdefault(src, process)
+
+    def add_devices(
+        self, src: int, groups: Sequence[Group], keys: Mapping[str, Any], vendor: str, allocator: set[int]
+    ) -> None:
+        """GPUs that one file announces or uses, with ordinals from 0."""
+        used = sorted(
+            {_device(group) for group in groups if (kind_of(group.cat)[0]) in ("kernel", "memcpy", "memset")}
+            - {None},
+            key=lambda value: value or 0,
+        )
+        listed = {int(item["id"]): item for item in properties(keys) if isinstance(item.get("id"), int)}
+        self._ordinals[src] = self._map_ordinals(
+            [int(u) for u in used if u is not None], listed, keys, vendor, allocator
+        )
+        for ordinal in sorted(set(listed) | set(self._ordinals[src].values())):
+            self._device[src, ordinal] = len(self.devices)
+            self.devices.append(
+                {
+                    "device": len(self.devices),
+                    "process": self._main[src],
+                    "vendor": vendor,
+                    "ordinal": ordinal,
+                }
+                | _properties_row(listed.get(ordinal, {}), vendor)
+            )
+
+    def _map_ordinals(
+        self,
+        used: Sequence[int],
+        listed: Mapping[int, Any],
+        keys: Mapping[str, Any],
+        vendor: str,
+        allocator: set[int],
+    ) -> dict[int, int]:
+        """Device number in the events -> ordinal."""
+        same = {device: device for device in used}
+        if vendor != "amd" or "rocprofiler-sdk_version" in keys or 0 in used or not used:
+            return same  # node 0 is a CPU: a 0 proves that ordinals are counted
+        if len(used) == len(listed):
+            return dict(zip(used, sorted(listed), strict=True))
+        if len(used) == len(allocator):
+            return dict(zip(used, sorted(allocator), strict=True))
+        lowest = min(listed, default=0)
+        guess = {device: lowest + place for place, device in enumerate(used)}
+        self.guessed.append(
+            f"GPU node ids {', '.join(map(str, used))} were taken as ordinals "
+            f"{', '.join(str(guess[device]) for device in used)}"
+        )
+        return guess
+
+    def add_host_tracks(
+        self, src: int, groups: Sequence[Group], labels: Mapping[tuple[str, int | None, int | None], str]
+    ) -> None:
+        """Threads of one file; call for all files before ``add_gpu_tracks``."""
+        seen: dict[tuple[int, int | None], int] = {}
+        for group in groups:
+            kind, on_gpu = kind_of(group.cat)
+            if kind is None or on_gpu:
+                continue
+            if (group.cat or "").lower() not in HOST_KINDS:
+                self.unknown[str(group.cat)] += group.count
+            pid, tid = number(group.pid), number(group.tid)
+            process = self._process.get((src, -1 if pid is None else pid), self._main[src])
+            if kind == "overhead":
+                tid = None
+            if (process, tid) not in seen:
+                seen[process, tid] = len(self.tracks)
+                name = labels.get(("thread_name", pid, tid)) if kind != "overhead" else "profiler overhead"
+                self.tracks.append((len(self.tracks), "thread", process, None, tid, name))
+            self._map(group, kind, seen[process, tid], process, host=True)
+        self.host_tracks = len(self.tracks)
+
+    def add_gpu_tracks(self, src: int, groups: Sequence[Group]) -> None:
+        """Streams of one file."""
+        seen: dict[tuple[int, int | None], int] = {}
+        for group in groups:
+            kind, on_gpu = kind_of(group.cat)
+            if kind is None or not on_gpu:
+                continue
+            device, stream = self._device_row(src, _device(group)), _stream(group)
+            if (device, stream) not in seen:
+                seen[device, stream] = len(self.tracks)
+                name = f"stream {stream}" if stream is not None else "no stream"
+                self.tracks.append((len(self.tracks), "stream", self._main[src], device, stream, name))
+            self._map(group, kind, seen[device, stream], self._main[src], host=False)
+
+    def counter_track(self, src: int, ordinal: int | None) -> int:
+        """Track of the allocator's samples of one file on a GPU, or on the host (None)."""
+        if (src, ordinal) not in self._counter:
+            self._counter[src, ordinal] = len(self.tracks)
+            device = None if ordinal is None else self._device_row(src, ordinal, mapped=True)
+            name = "memory of the host" if ordinal is None else f"memory of GPU {ordinal}"
+            self.tracks.append((len(self.tracks), "counter", self._main[src], device, None, name))
+        return self._counter[src, ordinal]
+
+    def _device_row(self, src: int, device: int | None, *, mapped: bool = False) -> int:
+        found = device if device is not None else 0
+        ordinal = found if mapped else self._ordinals[src].get(found, found)
+        if (src, ordinal) not in self._device:
+            self._device[src, ordinal] = len(self.devices)
+            vendor = next(
+                (row["vendor"] for row in self.devices if row["process"] == self._main[src]), "nvidia"
+            )
+            self.devices.append(
+                {
+                    "device": len(self.devices),
+                    "process": self._main[src],
+                    "vendor": vendor,
+                    "ordinal": ordinal,
+                }
+                | _properties_row({}, vendor)
+            )
+        return self._device[src, ordinal]
+
+    def _map(self, group: Group, kind: str, track: int, process: int, *, host: bool) -> None:
+        self.mapping.append(
+            (group.src, group.cat, group.pid, group.tid, group.dev, group.stream, kind, track, process, host)
+        )
+
+
+def _device(group: Group) -> int | None:
+    return group.dev if group.dev is not None else number(group.pid)
+
+
+def _stream(group: Group) -> int | None:
+    stream = number(group.stream)
+    stream = number(group.tid) if stream is None else stream
+    return None if stream is None or stream < 0 else stream
+
+
+def _properties_row(item: Mapping[str, Any], vendor: str) -> dict[str, Any]:
+    """Columns of the devices table from one entry of deviceProperties."""
+
+    def whole(*names: str) -> int | None:
+        for name in names:
+            value = item.get(name)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value
+        return None
+
+    name = str(item.get("name") or "unknown")
+    return {
+        "name": name,
+        "arch": _arch(name, item.get("computeMajor"), item.get("computeMinor"), vendor),
+        "sm_count": whole("numSms", "multiProcessorCount"),
+        "warp_size": whole("warpSize"),
+        "max_threads_per_sm": whole("maxThreadsPerMultiprocessor", "maxThreadsPerMultiProcessor"),
+        "regs_per_sm": whole("regsPerMultiprocessor"),
+        "smem_per_sm": whole("sharedMemPerMultiprocessor", "maxSharedMemoryPerMultiProcessor"),
+        "memory_bytes": whole("totalGlobalMem"),
+    }
+
+
+def _arch(name: str, major: Any, minor: Any, vendor: str) -> str | None:
+    if not isinstance(major, int) or not isinstance(minor, int):
+        return None
+    if vendor == "nvidia":
+        return f"sm_{major}{minor}"
+    named = next((arch for part, arch in _AMD_NAMES if part in name), None)
+    return named or _ARCHES.get((major, minor))

@@ -1,0 +1,242 @@
+"""From staged kineto events to the trace's tables: ids, nesting, launches and side tables, in SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from profrun.traces.nest import KIND_ORDER, nest_sorted
+from profrun.traces.writer import TraceWriter
+
+if TYPE_CHECKING:
+    import duckdb
+
+TIME_LIMIT_NS = 4 * 10**18
+"""Times beyond (the year 2096) are damage: adding two of them would not fit int64."""
+
+STEP_NAME = r"^(ProfilerStep#|profrun\.step#|[Ss]tep[ #]?)\d+$"
+_STEP = (
+    "(e.name LIKE 'ProfilerStep#%' OR e.name LIKE 'profrun.step#%' OR e.name ILIKE 'step%') "
+    f"AND regexp_matches(e.name, '{STEP_NAME}')"
+)
+_KERNEL_NAME = r"regexp_replace(e.name, '( \[clone \.kd\]| \(\.kd\)|\.kd)$', '')"
+
+
+def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str | None]:
+    """Fill ``slices`` from ``k_event`` and ``k_lane``, sorted, with ids, nesting and launches.
+
+    Leaves ``k_slice`` (slice id, row of k_event, ...) for the side tables.
+
+    Returns:
+        Slices that overlap without nesting, and the name of one.
+    """
+    rank = " ".join(f"WHEN '{kind}' THEN {place}" for place, kind in enumerate(KIND_ORDER))
+    con.execute("SET preserve_insertion_order = true")
+    con.execute(
+        f"""
+        CREATE TABLE k_slice AS SELECT row_number() OVER () - 1 AS slice, * FROM (
+          SELECT e.rowid AS row, e.src,
+            CASE WHEN l.host AND l.kind IN ('op', 'range') AND {_STEP} THEN 'step' ELSE l.kind END AS kind,
+            CASE WHEN l.kind = 'kernel' THEN {_KERNEL_NAME} ELSE coalesce(nullif(e.name, ''), 'unnamed') END AS name,
+            e.ts + l.shift AS ts_ns,
+            CASE WHEN e.dur BETWEEN 0 AND {TIME_LIMIT_NS} THEN e.dur ELSE 0 END AS dur_ns,
+            l.track, l.process, e.corr, e.xid
+          FROM k_event e JOIN k_lane l ON e.src = l.src AND e.cat IS NOT DISTINCT FROM l.cat
+            AND e.pid IS NOT DISTINCT FROM l.pid AND e.tid IS NOT DISTINCT FROM l.tid
+            AND e.dev IS NOT DISTINCT FROM l.dev AND e.stream IS NOT DISTINCT FROM l.stream
+          WHERE e.ph = 'X' AND abs(e.ts) < {TIME_LIMIT_NS}
+          ORDER BY l.track, ts_ns, dur_ns DESC,
+            CASE kind {rank} ELSE 99 END, e.xid, e.corr, e.name)
+        """
+    )
+    crossing = nest_sorted(con, "k_slice", f"track < {host_tracks}", "k_nest")
+    con.execute(_LAUNCH)
+    con.execute(
+        "INSERT INTO slices SELECT s.slice, s.kind, s.name, s.ts_ns, s.dur_ns, s.track, s.parent, s.depth, "
+        "nullif(s.corr, 0), l.launch FROM (SELECT * FROM k_slice POSITIONAL JOIN k_nest) s "
+        "LEFT JOIN k_launch l USING (slice)"
+    )
+    return crossing
+
+
+_LAUNCH = """
+CREATE TABLE k_launch AS
+WITH gpu AS (SELECT slice, src, process, corr, xid FROM k_slice WHERE kind IN ('kernel', 'memcpy', 'memset', 'sync')
+             AND track >= (SELECT count(*) FROM tracks WHERE kind = 'thread')),
+     api AS (SELECT src, corr, arg_min(slice, ts_ns) AS slice FROM k_slice
+             WHERE kind = 'api' AND corr > 0 GROUP BY src, corr),
+     op AS (SELECT src, xid, min(slice) AS slice FROM k_slice
+            WHERE kind IN ('op', 'range', 'step') AND xid > 0
+              AND track < (SELECT count(*) FROM tracks WHERE kind = 'thread') GROUP BY src, xid)
+SELECT gpu.slice, coalesce(api.slice, op.slice) AS launch, api.slice IS NULL AS by_op
+FROM gpu LEFT JOIN api ON gpu.src = api.src AND gpu.corr = api.corr
+LEFT JOIN op ON gpu.src = op.src AND gpu.xid = op.xid
+WHERE coalesce(api.slice, op.slice) IS NOT NULL
+"""
+
+
+def _side(columns: str, where: str) -> str:
+    return (
+        f"SELECT s.slice, {columns} FROM k_slice s JOIN k_event e ON s.row = e.rowid "
+        f"LEFT JOIN k_vendor v ON v.src = s.src WHERE {where} ORDER BY s.slice"
+    )
+
+
+def kernels(con: duckdb.DuckDBPyConnection) -> None:
+    """Fill ``kernels``, grids in blocks.
+
+    NVIDIA's grids are blocks already. On AMD ``hipExtModuleLaunchKernel`` takes work-items, so its grids are
+    divided by the block; the first rocprofiler-sdk backend swapped grid and block and counted work-items
+    (no block holds more than 1024 threads, so a product beyond that in a file proves the swap).
+    """
+    con.execute(
+        """
+        CREATE TABLE k_launcher AS SELECT l.slice, a.name AS api,
+          ae.grid AS grid, ae.block AS block FROM k_launch l JOIN k_slice g ON g.slice = l.slice
+          JOIN k_slice a ON a.slice = l.launch JOIN k_event ae ON ae.rowid = a.row
+          WHERE g.kind = 'kernel' AND a.kind = 'api'
+        """
+    )
+    con.execute(
+        """
+        CREATE TABLE k_swapped AS SELECT DISTINCT e.src FROM k_event e JOIN k_vendor v USING (src)
+        WHERE v.vendor = 'amd' AND len(e.block) = 3
+          AND e.block[1]::HUGEINT * e.block[2] * e.block[3] > 1024
+        """
+    )
+    con.execute(
+        f"""
+        INSERT INTO kernels (slice, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, smem,
+                             est_occupancy, graph, graph_node)
+        WITH raw AS (
+          SELECT s.slice, s.src, v.vendor = 'amd' AS amd, s.src IN (SELECT src FROM k_swapped) AS swapped, l.api,
+            CASE WHEN len(e.grid) = 3 THEN e.grid WHEN len(l.grid) = 3 THEN l.grid END AS g,
+            CASE WHEN len(e.block) = 3 THEN e.block WHEN len(l.block) = 3 THEN l.block END AS b,
+            e.registers, e.smem, e.occupancy, e.graph, e.graph_node
+          FROM k_slice s JOIN k_event e ON s.row = e.rowid LEFT JOIN k_vendor v ON v.src = s.src
+          LEFT JOIN k_launcher l ON l.slice = s.slice WHERE s.kind = 'kernel'),
+        sides AS (SELECT * EXCLUDE (g, b), CASE WHEN swapped THEN b ELSE g END AS g,
+                         CASE WHEN swapped THEN g ELSE b END AS b,
+                         swapped OR (amd AND api = 'hipExtModuleLaunchKernel') AS items FROM raw)
+        SELECT slice, {", ".join(f"CASE WHEN items THEN (g[{a}] + b[{a}] - 1) // nullif(b[{a}], 0) ELSE g[{a}] END" for a in (1, 2, 3))},
+          b[1], b[2], b[3], registers, smem, CASE WHEN occupancy BETWEEN 0 AND 100 THEN occupancy / 100 END,
+          nullif(graph, 0), CASE WHEN graph > 0 THEN graph_node END
+        FROM sides ORDER BY slice
+        """
+    )
+
+
+def copies(con: duckdb.DuckDBPyConnection) -> None:
+    """Fill ``copies``; kineto states direction and memory kinds only in the name."""
+    kind = (
+        "CASE {0} "
+        + " ".join(
+            f"WHEN '{name}' THEN '{kind}'"
+            for name, kind in (
+                ("pageable", "pageable"),
+                ("pinned", "pinned"),
+                ("host", "host"),
+                ("device", "device"),
+                ("array", "array"),
+                ("managed", "managed"),
+                ("device static", "device"),
+                ("managed static", "managed"),
+            )
+        )
+        + " ELSE CASE WHEN {0} <> '' THEN 'unknown' END END"
+    )
+    source = r"lower(regexp_extract(e.name, '\((.+) -> (.+)\)', 1))"
+    target = r"lower(regexp_extract(e.name, '\((.+) -> (.+)\)', 2))"
+    letters = r"regexp_extract(e.name, '\b([HDAP])to([HDAP])\b', {})"
+    direction = (
+        "CASE WHEN s.kind = 'memset' THEN 'memset' "
+        "WHEN e.name ILIKE '%HostToDevice%' THEN 'HtoD' WHEN e.name ILIKE '%DeviceToHost%' THEN 'DtoH' "
+        "WHEN e.name ILIKE '%DeviceToDevice%' THEN 'DtoD' WHEN e.name ILIKE '%HostToHost%' THEN 'HtoH' "
+        f"WHEN {letters.format(1)} = 'P' THEN 'PtoP' "
+        f"WHEN {letters.format(1)} IN ('H', 'D', 'A') AND {letters.format(2)} IN ('H', 'D', 'A') THEN "
+        f"replace({letters.format(1)}, 'A', 'D') || 'to' || replace({letters.format(2)}, 'A', 'D') "
+        "ELSE 'unknown' END"
+    )
+    con.execute(
+        "INSERT INTO copies (slice, direction, bytes, src_kind, dst_kind) "
+        + _side(
+            f"{direction}, e.bytes, CASE WHEN s.kind = 'memcpy' THEN {kind.format(source)} END, "
+            f"CASE WHEN s.kind = 'memcpy' THEN {kind.format(target)} "
+            r"ELSE " + kind.format(r"lower(regexp_extract(e.name, '\((.+)\)', 1))") + " END",
+            "s.kind IN ('memcpy', 'memset')",
+        )
+    )
+
+
+def ops(con: duckdb.DuckDBPyConnection) -> None:
+    """Fill ``ops``; the forward op of a backward one comes from the flow arrows."""
+    con.execute(_BACKWARD)
+    con.execute(
+        "INSERT INTO ops (slice, shapes, dtypes, sequence, backward_of) SELECT o.*, b.forward FROM ("
+        + _side("e.dims, e.types, CASE WHEN e.seq >= 0 THEN e.seq END", "s.kind = 'op'")
+        + ") o LEFT JOIN k_backward b USING (slice) ORDER BY slice"
+    )
+
+
+_BACKWARD = """
+CREATE TABLE k_backward AS
+WITH arrow AS (SELECT e.src, e.flow, e.ph, l.track, e.ts + l.shift AS ts FROM k_event e
+               JOIN (SELECT DISTINCT src, pid, tid, track, shift FROM k_lane WHERE host AND kind = 'op') l
+                 ON e.src = l.src AND e.pid = l.pid AND e.tid = l.tid
+               WHERE e.cat = 'fwdbwd'),
+     found AS (SELECT a.src, a.flow, a.ph, arg_min(s.slice, (e.seq IS NULL, s.slice)) AS slice
+               FROM arrow a JOIN k_slice s ON s.track = a.track AND s.ts_ns = a.ts AND s.kind = 'op'
+               JOIN k_event e ON e.rowid = s.row GROUP BY ALL)
+SELECT b.slice, min(f.slice) AS forward FROM found f JOIN found b ON f.src = b.src AND f.flow = b.flow
+WHERE f.ph = 's' AND b.ph = 'f' AND f.slice <> b.slice GROUP BY b.slice
+"""
+
+_NCCL_OP = (
+    "CASE WHEN regexp_matches(e.name, '(?i)^(nccl|rccl|msccl)') THEN coalesce(nullif(lower(regexp_extract(e.name, "
+    "'(?i)(AllReduce|AllGather|ReduceScatter|Broadcast|SendRecv|AllToAll|Reduce|Send|Recv)', 1)), ''), "
+    "'unknown') END"
+)
+_ELEMENT_BYTES = {
+    "8": ("byte", "char", "int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2"),
+    "16": ("half", "bfloat16", "float16", "short", "int16", "c10::half", "c10::bfloat16"),
+    "32": ("float", "int", "float32", "int32"),
+    "64": ("double", "long", "long int", "int64", "float64"),
+}
+
+
+def collectives(con: duckdb.DuckDBPyConnection) -> None:
+    """Fill ``collectives`` from the metadata of kernels and of their host ops; without any, from the name."""
+    size = (
+        "CASE "
+        + " ".join(
+            f"WHEN lower(e.dtype) IN ({', '.join(repr(name) for name in names)}) THEN {int(bits) // 8}"
+            for bits, names in _ELEMENT_BYTES.items()
+        )
+        + " END"
+    )
+    con.execute(
+        'INSERT INTO collectives (slice, op, dtype, in_elements, out_elements, "group", group_size, bytes) '
+        + _side(
+            f"coalesce(nullif(ltrim(e.coll, '_'), ''), {_NCCL_OP}, 'unknown'), nullif(e.dtype, ''), e.in_nelems, "
+            f"e.out_nelems, nullif(e.pg, ''), e.group_size, greatest(e.in_nelems, e.out_nelems) * {size}",
+            f"(s.kind IN ('kernel', 'op') AND e.coll IS NOT NULL) OR (s.kind = 'kernel' AND {_NCCL_OP} IS NOT NULL)",
+        )
+    )
+
+
+def counters(writer: TraceWriter) -> None:
+    """Fill ``counters`` with the allocator's samples from ``k_counter`` (src, dev_type, dev_id, track)."""
+    samples = (
+        ("allocated", "memory allocated"),
+        ("reserved", "memory reserved"),
+        ("mem_bytes", "memory change"),
+    )
+    writer.con.execute(
+        "INSERT INTO counters "
+        + " UNION ALL ".join(
+            f"SELECT c.track, e.ts + c.shift, '{name}', CAST(e.{column} AS DOUBLE), 'byte' FROM k_event e "
+            "JOIN k_counter c ON e.src = c.src AND e.dev_type IS NOT DISTINCT FROM c.dev_type "
+            "AND e.dev_id IS NOT DISTINCT FROM c.dev_id "
+            f"WHERE e.name = '[memory]' AND e.{column} IS NOT NULL AND abs(e.ts) < {TIME_LIMIT_NS}"
+            for column, name in samples
+        )
+    )
