@@ -7,7 +7,6 @@ says, keeps what ended, waits for what still lives, and repeats only what is los
 from __future__ import annotations
 
 import contextlib
-import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -140,11 +139,8 @@ class _Driver:
             return
         from profrun.runner.bundle import write_bundle
 
-        partial = self.run.path / "bundle.partial"
-        with explained(partial):
-            shutil.rmtree(partial, ignore_errors=True)
-            write_bundle(partial)
-            partial.rename(self.run.bundle)
+        with explained(self.run.bundle):
+            write_bundle(self.run.bundle)
 
     def _start(self, trials: Sequence[Trial]) -> None:
         if not trials:

@@ -1,0 +1,134 @@
+"""``profrun images list | build | inspect``."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from profrun.runner.cli.options import JsonOption
+from profrun.runner.cli.output import columns, emit, note, say
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Base images, our images, and which profilers are inside.",
+)
+T = TypeVar("T")
+
+
+@app.command(name="list")
+def list_(json_: JsonOption = False) -> None:
+    """List known base images and who says what is inside. Nothing is pulled or asked."""
+    import msgspec
+
+    from profrun.images.catalogue import load
+
+    bases = load()
+    if json_:
+        emit({"images": [msgspec.to_builtins(base) for base in bases]})
+        return
+    rows = [
+        (
+            base.reference + (" *" if base.default else ""),
+            base.kind,
+            base.framework,
+            base.toolkit,
+            base.nsys or base.rocprofv3,
+            base.ncu,
+        )
+        for base in bases
+    ]
+    say(columns(("image (* default)", "kind", "framework", "toolkit", "nsys/rocprofv3", "ncu"), rows))
+
+
+@app.command()
+def build(
+    kind: Annotated[str, typer.Argument(help="cuda or rocm.")],
+    base: Annotated[
+        str | None, typer.Option(help="Base image [default: the catalogue's].", show_default=False)
+    ] = None,
+    tag: Annotated[str | None, typer.Option(help="A further name for the image.", show_default=False)] = None,
+    arg: Annotated[
+        list[str] | None,
+        typer.Option("--arg", metavar="KEY=VALUE", help="A build argument.", show_default=False),
+    ] = None,
+    refresh: Annotated[bool, typer.Option("--refresh", help="Ask the registry for a newer base.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Build even when nothing has changed.")] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Build our image on a base, unless the same one is there already."""
+    from profrun.errors import UsageError
+    from profrun.images import build as building
+    from profrun.images.engine import connect
+    from profrun.images.recipe import recipe
+
+    pairs = dict(item.partition("=")[::2] for item in arg or ())
+    if any("=" not in item for item in arg or ()):
+        raise UsageError("--arg needs KEY=VALUE", fix="e.g. --arg NSYS_VERSION=2025.1.1")
+    what = recipe(kind, base, pairs)
+    built = _narrate(building.build(connect(), what, tag=tag, refresh=refresh, force=force))
+    if json_:
+        emit(
+            {
+                "image": built.image.reference,
+                "id": built.image.id,
+                "key": built.key,
+                "cached": built.cached,
+                "base": {"reference": built.base.reference, "digest": built.base.digest},
+                "tags": list(built.tags),
+            }
+        )
+    else:
+        say(f"{built.image.reference} on {built.base.digest}" + (" (was up to date)" if built.cached else ""))
+
+
+@app.command()
+def inspect(
+    image: Annotated[str, typer.Argument(help="auto, cuda, rocm or any reference.")] = "auto",
+    vendor: Annotated[str, typer.Option(help="What `auto` follows: nvidia, amd or none.")] = "nvidia",
+    pull: Annotated[bool, typer.Option("--pull", help="Pull it when it is not here.")] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Run an image once, without network, and list the profilers and frameworks inside."""
+    from profrun.images import inspect as inspecting
+    from profrun.images.engine import connect
+    from profrun.images.resolve import resolve
+
+    client = connect()
+    found = resolve(client, image, vendor, allow_pull=pull)
+    document = inspecting.inspect(client, found).document()
+    if json_:
+        emit(document)
+        return
+    rows = []
+    for name, value in document.items():
+        if name == "profilers":
+            rows += [(tool, _tool_text(about)) for tool, about in value.items()]
+        elif name != "labels":
+            rows.append((name, _plain(value)))
+    say(columns(("what", "found"), rows))
+
+
+def _tool_text(about: dict[str, Any] | None) -> str | None:
+    if about is None:
+        return None
+    problem = f" ({about['problem']})" if about.get("problem") else ""
+    return f"{about.get('version') or 'version unknown'} at {about.get('path')}{problem}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item}" for key, item in value.items() if item)
+    return value
+
+
+def _narrate(lines: Generator[str, None, T]) -> T:
+    """Print a generator's lines as they come and return what it returns."""
+    while True:
+        try:
+            note(next(lines))
+        except StopIteration as end:
+            result: T = end.value
+            return result

@@ -1,0 +1,173 @@
+"""The top of the command line: exit codes, messages, lazy commands, speed."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import profrun.runner.cli as cli
+from profrun import __version__
+from profrun.errors import (
+    FailedError,
+    InconclusiveError,
+    InputError,
+    ProfrunError,
+    UnavailableError,
+    UsageError,
+)
+from profrun.runner.cli.app import COMMANDS, load_command
+from tests.cli.running import call
+from tests.conftest import ROOT
+
+NAMES = [name for section in COMMANDS.values() for name in section]
+
+
+def test_help_lists_every_command_in_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = call(capsys, "--help")
+    assert done.code == 0
+    for name in NAMES:
+        assert f"\n  {name} " in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_command_says_of_itself_what_the_list_says(name: str) -> None:
+    said = next(section[name] for section in COMMANDS.values() if name in section)
+    assert (load_command(name).help or "").strip().splitlines()[0] == said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_and_option_is_in_the_docs(name: str) -> None:
+    page = (ROOT / "docs/cli.md").read_text()
+    assert f"profrun {name}" in page
+    command = load_command(name)
+    for part in [command, *getattr(command, "commands", {}).values()]:
+        for parameter in part.params:
+            for option in getattr(parameter, "opts", []):
+                if option.startswith("--") and option not in ("--help", "--json", "--runs"):
+                    assert option in page, f"docs/cli.md does not know {option} of {name}"
+
+
+def test_alone_it_says_what_to_do_next(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PROFRUN_RUNS", raising=False)
+    assert "profrun submit JOB.yaml" in call(capsys).out
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs/x.yaml").touch()
+    (tmp_path / "runs/x-1").mkdir(parents=True)
+    (tmp_path / "runs/x-1/events.jsonl").touch()
+    out = call(capsys).out
+    assert "profrun submit jobs/x.yaml" in out
+    assert "profrun status last" in out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(capsys, "--version").out == f"profrun {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["statuss"], "no command 'statuss'; did you mean 'status'?"),
+        (["xyzzy"], "no command 'xyzzy'; see `profrun --help`"),
+        (["submit"], "Missing argument 'JOB'"),
+        (["submit", "--frobnicate"], "No such option: --frobnicate"),
+        (["job"], "Missing command"),
+        (["submit", "nowhere.yaml"], "there is no job spec at nowhere.yaml"),
+        (["submit", "nowhere.yaml", "--backend", "moon"], "there is no job spec"),
+        (["--frobnicate"], "No such option: --frobnicate"),
+    ],
+)
+def test_wrong_usage_is_64_and_words_on_stderr(
+    capsys: pytest.CaptureFixture[str], args: list[str], said: str
+) -> None:
+    done = call(capsys, *args)
+    assert done.code == 64
+    assert said in done.err
+    assert done.out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (FailedError, 1),
+        (InconclusiveError, 2),
+        (UsageError, 64),
+        (InputError, 65),
+        (UnavailableError, 69),
+    ],
+)
+def test_every_error_has_its_code_and_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: type[ProfrunError], code: int
+) -> None:
+    def fail(args: object) -> int:
+        raise error("it broke", why="because", fix="mend it")
+
+    monkeypatch.setattr(cli, "_run", fail)
+    done = call(capsys, "x")
+    assert (done.code, done.out, done.err) == (code, "", "profrun: it broke: because; mend it\n")
+
+
+def test_a_bug_is_one_line_and_a_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(args: object) -> int:
+        raise KeyError("surprise")
+
+    monkeypatch.setattr(cli, "_run", fail)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    done = call(capsys, "x")
+    assert done.code == 70
+    assert done.err.count("\n") == 1
+    assert "bug in profrun (KeyError: 'surprise')" in done.err
+    (crash,) = (tmp_path / "profrun").iterdir()
+    assert str(crash) in done.err
+    assert "Traceback" in crash.read_text()
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m profrun.runner.cli job schema | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "{\n"
+    assert done.stderr == ""
+
+
+def test_help_and_import_load_nothing_heavy() -> None:
+    program = (
+        "import sys, profrun; from profrun.runner.cli import run; run(['--help']); "
+        "heavy = {'torch', 'duckdb', 'docker', 'numpy', 'rich', 'yaml', 'msgspec', 'kubernetes'}; "
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def _cpu_seconds(*args: str) -> float:
+    """User and system time of one call: what it costs, whatever else the machine does."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-m", "profrun.runner.cli", *args], capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@pytest.mark.parametrize(
+    ("args", "limit_s"),
+    [(["--help"], 0.150), (["submit", str(ROOT / "jobs/transformer.yaml"), "--dry-run"], 0.300)],
+)
+def test_it_answers_fast(args: list[str], limit_s: float) -> None:
+    """The best of a few, because a busy machine only ever adds."""
+    assert min(_cpu_seconds(*args) for _ in range(5)) < limit_s
