@@ -1,0 +1,251 @@
+"""Carrying containers out: start, watch, end, and leave nothing behind.
+
+The engine removes a container the moment it ends (``--rm``), whether or not profrun still lives. A thread a
+trial keeps what the engine says at the end; ``exit.json`` is believed before it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from profrun.errors import InputError, UnavailableError
+from profrun.images.engine import connect, docker_errors
+from profrun.images.resolve import Image, reference, resolve
+from profrun.runner.backends.base import Handle, Request, Status, TrialPaths
+from profrun.runner.backends.docker.body import body, create
+from profrun.runner.backends.docker.host import HostFacts, probe_host
+from profrun.runner.backends.docker.leftovers import clear_dead, remove
+from profrun.runner.backends.docker.line import docker_run
+from profrun.runner.backends.docker.request import Container, container, container_name
+from profrun.runner.backends.docker.watch import Watch
+from profrun.runner.backends.environ import secret_env
+from profrun.runner.backends.local import _Tail as Tail
+from profrun.runner.model import Plan, Trial
+from profrun.runner.store.files import read_json, write_json
+from profrun.runner.store.results import read_exit
+from profrun.runner.store.runs import Run, created
+
+if TYPE_CHECKING:
+    import docker
+
+_LOOK_S = 0.2
+_KILL_WAIT_S = 10.0
+"""After SIGKILL, seconds until the engine must have let go."""
+_ALIVE = ("created", "running", "paused", "restarting", "removing")
+
+
+class DockerBackend:
+    """Trials as containers of this machine's engine, one at a time.
+
+    Args:
+        facts: this machine as requests need it; None looks.
+    """
+
+    name = "docker"
+    concurrent = False
+    poll_s = 0.5
+
+    def __init__(self, facts: HostFacts | None = None) -> None:
+        self._facts = facts
+        self._client: docker.DockerClient | None = None
+        self._image: Image | None = None
+        self._watches: dict[str, Watch] = {}
+
+    @property
+    def facts(self) -> HostFacts:
+        """This machine; its engine's version too, once one was asked."""
+        if self._facts is None:
+            self._facts = probe_host()
+        return self._facts
+
+    def client(self) -> docker.DockerClient:
+        """The engine.
+
+        Raises:
+            UnavailableError: none answers, or this user may not talk to it.
+        """
+        if self._client is None:
+            self._client = connect()
+            api = tuple(int(part) for part in str(self._client.api.api_version).split("."))
+            self._facts = dataclasses.replace(self.facts, api=api)
+        return self._client
+
+    def pin(self, plan: Plan) -> Plan:
+        """The plan with its image replaced by exactly the one meant now, so that it can be repeated.
+
+        Raises:
+            UnavailableError: the image is not there, cannot be pulled, is stale or for another processor.
+            UsageError: the job wants no image.
+        """
+        return dataclasses.replace(plan, job=dataclasses.replace(plan.job, image=self._resolve(plan).digest))
+
+    def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Paths are the same inside; only the image is added."""
+        found = self._image
+        named = found.reference if found else reference(plan.job.image, self.facts.vendor)
+        return {**command, "image": {"reference": named, "digest": found.digest if found else None}}
+
+    def render(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+        """One `docker run` line a trial, and the same as arguments of the SDK."""
+        image = self._image.id if self._image else reference(plan.job.image, self.facts.vendor)
+        return [_request(self._container(plan, trial, run, image)) for trial in trials]
+
+    def submit(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+        """Start these trials now.
+
+        Raises:
+            UnavailableError: no engine, no image, a device or a folder that is not there.
+        """
+        client = self.client()
+        image = self._resolve(plan)
+        clear_dead(client)
+        return {trial.id: self._start(client, plan, trial, run, image) for trial in trials}
+
+    def _resolve(self, plan: Plan) -> Image:
+        if self._image is None:
+            self._image = resolve(self.client(), plan.job.image, self.facts.vendor)
+        return self._image
+
+    def _container(self, plan: Plan, trial: Trial, run: Path, image: str) -> Container:
+        return container(plan, trial, run, submitted_from(run), self.facts, image)
+
+    def _start(
+        self, client: docker.DockerClient, plan: Plan, trial: Trial, run: Path, image: Image
+    ) -> Handle:
+        what = self._container(plan, trial, run, image.id)
+        _check_mounts(what)
+        _tell_image(TrialPaths(run, run / "trials" / trial.id), image)
+        hidden = secret_env(plan.job, submitted_from(run))
+        remove(client, what.name)  # of an earlier attempt whose driver was killed
+        with docker_errors(f"{trial.id} cannot be started in {image.reference}"):
+            made = create(client, body(what), hidden)
+            try:
+                watch = Watch(client, made, run / "trials" / trial.id / "wrapper.log")
+                client.api.start(made)
+            except BaseException:
+                remove(client, made)
+                raise
+        watch.start()
+        self._watches[trial.id] = watch
+        return Handle(self.name, {"container": what.name, "id": made})
+
+    def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
+        """State of each: ``exit.json`` if there is one, else what the engine knows."""
+        return {trial_id: self._status(run, trial_id) for trial_id in handles}
+
+    def _status(self, run: Path, trial_id: str) -> Status:
+        trial = run / "trials" / trial_id
+        # asked before the file is looked for: a container that is gone has written all it will
+        alive = self._alive(container_name(run, trial_id))
+        document = read_exit(trial)
+        if document is not None:
+            return Status(document["state"], document.get("reason"), document.get("exit_code"))
+        if alive:
+            return Status("finalising" if (trial / "cancel").exists() else "running")
+        watch = self._watches.get(trial_id)
+        return Status("lost", watch.last_words() if watch else _gone(trial))
+
+    def _alive(self, name: str) -> bool:
+        """Does the container exist? One that ended but was not removed with it is removed here."""
+        import docker.errors
+
+        client = self.client()
+        with docker_errors(f"the engine does not say how {name} is"):
+            try:
+                found = client.containers.get(name)
+            except docker.errors.NotFound:
+                return False
+        if found.status in _ALIVE and (found.status != "created" or self._watched(str(found.id))):
+            return True
+        remove(client, str(found.id))  # never started, or dead: its driver was killed in between
+        return False
+
+    def _watched(self, container_id: str) -> bool:
+        return any(watch.container == container_id for watch in self._watches.values())
+
+    def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
+        """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""
+        trial = run / "trials" / trial_id
+        tails = [Tail(trial / "stdout.log"), Tail(trial / "stderr.log")]
+        while True:
+            ended = not follow or self._status(run, trial_id).state not in ("running", "finalising")
+            for tail in tails:
+                yield from tail.lines(last=ended)
+            if ended:
+                return
+            time.sleep(_LOOK_S)
+
+    def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
+        """SIGURG to the wrapper, so that the profiler gets to write; SIGKILL after ``grace`` seconds."""
+        for trial_id in handles:
+            trial = run / "trials" / trial_id
+            if not (trial / "exit.json").exists():
+                write_json(trial / "cancel", {"grace_s": grace, "requested_ns": time.time_ns()})
+            self._end(container_name(run, trial_id), grace)
+
+    def _end(self, name: str, grace: float) -> None:
+        client = self.client()
+        for signal, wait_s in ((("SIGURG", grace),) if grace > 0 else ()) + (("SIGKILL", _KILL_WAIT_S),):
+            if not self._alive(name):
+                return
+            with contextlib.suppress(UnavailableError), docker_errors(f"{name} cannot be signalled"):
+                _signal(client, name, signal)
+            deadline = time.monotonic() + wait_s
+            while self._alive(name) and time.monotonic() < deadline:
+                time.sleep(_LOOK_S)
+        remove(client, name)
+
+
+def submitted_from(run: Path) -> Path:
+    """The folder the job was submitted from, by the run's log; this one when there is no run yet."""
+    try:
+        return Path(str(created(Run(run))["cwd"]))
+    except InputError:
+        return Path.cwd()
+
+
+def _request(what: Container) -> Request:
+    return Request(text=docker_run(what), body=body(what))
+
+
+def _check_mounts(what: Container) -> None:
+    """Say it before the engine does: engines differ in what they do with a folder that is not there."""
+    for mount in what.mounts:
+        if not Path(mount.source).exists():
+            raise UnavailableError(
+                f"{mount.source} is to be mounted at {mount.target}, and it does not exist",
+                fix="make it, or correct `mounts` in the job",
+            )
+
+
+def _tell_image(paths: TrialPaths, image: Image) -> None:
+    """Into ``command.json`` goes the digest, where it was written before the image was known."""
+    told = read_json(paths.command)
+    named = {"reference": image.reference, "digest": image.digest}
+    if told is not None and told.get("image") != named:
+        write_json(paths.command, {**told, "image": named})
+
+
+def _signal(client: docker.DockerClient, name: str, signal: str) -> None:
+    import docker.errors
+
+    with contextlib.suppress(docker.errors.NotFound):
+        try:
+            client.api.kill(name, signal=signal)
+        except docker.errors.APIError as error:
+            if error.response is None or error.response.status_code != 409:  # 409: it has just ended
+                raise
+
+
+def _gone(trial: Path) -> str:
+    """What is left to say when no profrun watched the container's end."""
+    text = "its container is gone, and nothing says how it ended"
+    with contextlib.suppress(OSError):
+        lines = (trial / "wrapper.log").read_text(errors="replace").strip().splitlines()
+        text += f"; its last words: {lines[-1][:200]}" if lines else ""
+    return text
