@@ -1,0 +1,184 @@
+"""Floating point operations and bytes of framework ops, from their recorded input shapes.
+
+``flops_of`` counts as torch does (``torch/csrc/profiler/util.cpp``, ``computeFlops``): matrix multiplies and
+convolutions by multiply-adds x 2, ``add`` and ``mul`` by elements of the first input; nothing else. The
+roofline
+also wants attention, which torch does not count: ``work_of`` adds it and says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+Shapes = Sequence[Any]
+
+ITEM_BYTES = {
+    "float": 4, "double": 8, "c10::half": 2, "c10::bfloat16": 2, "half": 2, "bfloat16": 2, "int": 4,
+    "long": 8, "long int": 8, "short": 2, "unsigned char": 1, "signed char": 1, "bool": 1,
+    "c10::float8_e4m3fn": 1,
+    "c10::float8_e5m2": 1, "c10::float8_e4m3fnuz": 1, "c10::float8_e5m2fnuz": 1, "c10::complex<float>": 8,
+    "c10::complex<double>": 16, "unsigned short": 2, "unsigned int": 4, "unsigned long": 8,
+}  # fmt: skip
+"""Bytes of an element by the type names that torch records, lower case."""
+
+DTYPES = {
+    "float": "fp32", "double": "fp64", "c10::half": "fp16", "half": "fp16", "c10::bfloat16": "bf16",
+    "bfloat16": "bf16",
+    "c10::float8_e4m3fn": "fp8", "c10::float8_e5m2": "fp8",
+    "signed char": "int8",
+    "c10::float8_e4m3fnuz": "fp8", "c10::float8_e5m2fnuz": "fp8",
+}  # fmt: skip
+
+
+def _dims(shape: Any) -> list[int] | None:
+    """A tensor's dimensions, None for anything that is not a recorded tensor shape."""
+    if isinstance(shape, list) and shape and all(isinstance(size, int) for size in shape):
+        return shape
+    return None
+
+
+def _pair(left: Any, right: Any) -> tuple[list[int], list[int]] | None:
+    a, b = _dims(left), _dims(right)
+    return (a, b) if a and b else None
+
+
+def _matmul(shapes: Shapes, at: int) -> int | None:
+    if len(shapes) < at + 2:
+        return None
+    pair = _pair(shapes[at], shapes[at + 1])
+    if pair is None or len(pair[0]) < 2 or len(pair[1]) < 2 or pair[0][-1] != pair[1][-2]:
+        return None
+    a, b = pair
+    return 2 * prod(a[:-1]) * a[-1] * b[-1]
+
+
+def flops_of(name: str, shapes: Shapes, concrete: Sequence[Any] | None = None) -> int | None:
+    """FLOPs of one call as torch counts them, None for ops it does not count or shapes that do not say.
+
+    Args:
+        name: the op, such as aten::mm.
+        shapes: input shapes; lists of ints, [] for what is no tensor.
+        concrete: values of non-tensor inputs where recorded (stride, padding, ...), for convolutions.
+    """
+    if name in ("aten::mm", "aten::bmm", "aten::_scaled_mm"):
+        return _matmul(shapes, 0)
+    if name in ("aten::addmm", "aten::baddbmm", "aten::_addmm_activation"):
+        return _matmul(shapes, 1)
+    if name in ("aten::add", "aten::mul"):
+        dims = _dims(shapes[0]) if shapes else None
+        return prod(dims) if dims else None
+    if name == "aten::conv2d":
+        return _conv2d(shapes, concrete)
+    return None
+
+
+def _ints(value: Any, count: int) -> list[int] | None:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    if isinstance(value, int):
+        return [value] * count
+    if isinstance(value, list) and value and all(isinstance(item, int) for item in value):
+        return value * count if len(value) == 1 else value
+    return None
+
+
+def _conv2d(shapes: Shapes, concrete: Sequence[Any] | None) -> int | None:
+    pair = _pair(*shapes[:2]) if len(shapes) >= 2 else None
+    if pair is None or len(pair[0]) != 4 or len(pair[1]) != 4 or not concrete or len(concrete) < 7:
+        return None
+    stride, padding, dilation = (_ints(concrete[place], 2) for place in (3, 4, 5))
+    groups = _ints(concrete[6], 1)
+    if stride is None or padding is None or dilation is None or not groups or 0 in stride or not groups[0]:
+        return None
+    (batch, channels, height, width), (out, _, kernel_h, kernel_w) = pair
+    rows = (height + 2 * padding[0] - dilation[0] * (kernel_h - 1) - 1) // stride[0] + 1
+    columns = (width + 2 * padding[1] - dilation[1] * (kernel_w - 1) - 1) // stride[1] + 1
+    return 2 * batch * rows * columns * out * (channels // groups[0]) * kernel_h * kernel_w
+
+
+def parse_list(text: str | None) -> list[Any]:
+    """A JSON list column of the ops table; [] when it is NULL or no list."""
+    if not text:
+        return []
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return []
+    return value if isinstance(value, list) else []
+
+
+def flops_by_op(trace: Trace) -> dict[str, int]:
+    """Total FLOPs by op name: as the trace states them, else from shapes. One parse a distinct shape."""
+    rows = trace.sql(
+        "SELECT s.name, o.shapes, sum(o.flops), count(*) - count(o.flops) FROM ops o "
+        "JOIN slices s USING (slice) WHERE o.flops IS NOT NULL OR (o.shapes IS NOT NULL AND s.name IN "
+        "('aten::mm', 'aten::bmm', 'aten::addmm', 'aten::baddbmm', 'aten::add', 'aten::mul', "
+        "'aten::_scaled_mm', 'aten::_addmm_activation', 'aten::conv2d')) GROUP BY ALL"
+    ).rows
+    total: dict[str, int] = {}
+    for name, shapes, stated, unstated in rows:
+        each = flops_of(name, parse_list(shapes)) if unstated else 0
+        if stated is not None or each is not None:
+            total[name] = total.get(name, 0) + int(stated or 0) + (each or 0) * int(unstated)
+    return total
+
+
+@dataclass(frozen=True)
+class Work:
+    """Work of one op call: FLOPs and the least bytes it must move (each input once, each output once)."""
+
+    flops: int | None
+    bytes: int | None
+    dtype: str | None
+
+
+def work_of(name: str, shapes: Shapes, dtypes: Sequence[Any]) -> Work:
+    """FLOPs, compulsory bytes and dtype of one call; attention counts both of its matrix products.
+
+    Bytes are a lower bound: a kernel that reads an input twice moves more.
+    """
+    types = [str(item).lower() for item in dtypes]
+    dtype = next((DTYPES[item] for item in types if item in DTYPES), None)
+    item = next((ITEM_BYTES[kind] for kind in types if kind in ITEM_BYTES), None)
+    dims = [_dims(shape) for shape in shapes]
+    tensors = [shape for shape in dims if shape]
+    if "scaled_dot_product" in name or "flash_attention" in name or "efficient_attention" in name:
+        return Work(_attention(name, tensors), _bytes(item, tensors[:3] + tensors[:1]), dtype)
+    count = flops_of(name, shapes)
+    out = _output(name, dims)
+    return Work(count, _bytes(item, [*tensors, out]) if out else None, dtype)
+
+
+def _bytes(item: int | None, tensors: Sequence[Sequence[int]]) -> int | None:
+    return None if item is None else item * sum(prod(shape) for shape in tensors)
+
+
+def _output(name: str, dims: Sequence[list[int] | None]) -> list[int] | None:
+    at = {"aten::mm": 0, "aten::bmm": 0, "aten::_scaled_mm": 0, "aten::addmm": 1, "aten::baddbmm": 1}.get(
+        name
+    )
+    if at is not None and len(dims) > at + 1:
+        a, b = dims[at], dims[at + 1]
+        return [*a[:-1], b[-1]] if a and b else None
+    tensors = [shape for shape in dims if shape]
+    return max(tensors, key=prod) if tensors else None
+
+
+def _attention(name: str, tensors: Sequence[list[int]]) -> int | None:
+    """2 products of 2 x B x H x Sq x Sk x D; the backward does five instead of two (FlashAttention-2,
+    2.3.1)."""
+    if len(tensors) < 3 or any(len(shape) != 4 for shape in tensors[:3]):
+        return None
+    query, key = tensors[0], tensors[1]
+    forward = 4 * prod(query) * key[2]
+    return forward * 5 // 2 if "backward" in name else forward

@@ -1,0 +1,202 @@
+"""A trace as columns in memory: what the sweeps over time need, read once and kept as long as the trace.
+
+SQL says aggregates best; nesting, unions and critical paths are said best on arrays. A frame holds about
+40 bytes a slice. Names stay in a dictionary; no row ever becomes a Python object.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profrun.traces.schema import SLICE_KINDS
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+KIND = {kind: code for code, kind in enumerate(SLICE_KINDS)}
+"""Codes of ``Frame.kind``."""
+GPU_CODES = (KIND["kernel"], KIND["memcpy"], KIND["memset"])
+
+STEP_NAMES = (  # in order of preference: one family a process makes its steps
+    re.compile(r"^profrun\.step#(\d+)$"),
+    re.compile(r"^ProfilerStep#(\d+)$"),
+    re.compile(r"^[Ss]tep[ #]?(\d+)$"),
+)
+
+Ints = NDArray[np.int64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class Frame:
+    """Columns by slice id (dense from 0), and tables of tracks.
+
+    Attributes:
+        kind: code of the kind (``KIND``), 255 where an id is unused.
+        ts, end: ns.
+        track, parent, launch, name: ids, -1 for NULL.
+        names: text of each name id.
+        track_kind, track_process, track_device: by track id; device -1 for none.
+        processes, devices: rows of those tables as dicts.
+    """
+
+    kind: NDArray[np.uint8]
+    ts: Ints
+    end: Ints
+    track: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    launch: NDArray[np.int32]
+    name: NDArray[np.int32]
+    names: list[str]
+    track_kind: list[str]
+    track_process: NDArray[np.int32]
+    track_device: NDArray[np.int32]
+    processes: list[dict[str, Any]]
+    devices: list[dict[str, Any]]
+    meta: dict[str, Any]
+    cache: dict[Any, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    @property
+    def dur(self) -> Ints:
+        """ns of each slice."""
+        return self.end - self.ts
+
+    def of(self, *kinds: str) -> Index:
+        """Ids of all slices of these kinds, in id order."""
+        found = self.cache.get(kinds)
+        if found is None:
+            mask = np.zeros(256, dtype=bool)
+            mask[[KIND[kind] for kind in kinds]] = True
+            found = self.cache[kinds] = np.flatnonzero(mask[self.kind])
+        return np.asarray(found)
+
+    @cached_property
+    def on_gpu(self) -> Mask:
+        """True for tracks (by id) that belong to a device."""
+        return self.track_device >= 0
+
+    @cached_property
+    def gpu(self) -> Index:
+        """Kernels, memcpys and memsets, in id order."""
+        return self.of("kernel", "memcpy", "memset")
+
+    @cached_property
+    def host_order(self) -> Index:
+        """Host slices (op, range, step, api, python, sync) in pre-order: by track, start, longest first."""
+        ids = self.of("op", "range", "step", "api", "python", "sync")
+        ids = ids[~self.on_gpu[self.track[ids]]]
+        order = np.lexsort((ids, -self.end[ids], self.ts[ids], self.track[ids]))
+        return np.asarray(ids[order])
+
+    @cached_property
+    def extent(self) -> tuple[int, int]:
+        """First start and last end of all slices, ns; (0, 0) when there is none."""
+        used = self.kind != 255
+        if not used.any():
+            return 0, 0
+        return int(self.ts[used].min()), int(self.end[used].max())
+
+    def nearest(self, *kinds: str) -> NDArray[np.int32]:
+        """For every slice the innermost enclosing slice (not itself) of these kinds on its track, or -1."""
+        key = ("nearest", kinds)
+        found = self.cache.get(key)
+        if found is None:
+            found = self.cache[key] = self.chase(np.isin(self.kind, [KIND[kind] for kind in kinds]))
+        return np.asarray(found)
+
+    def chase(self, wanted: Mask) -> NDArray[np.int32]:
+        """For every slice its nearest ancestor with ``wanted``, or -1. Work: one gather a level of depth."""
+        padded = np.append(wanted, True)  # -1 indexes the pad: a missing parent ends the chase
+        up = np.append(self.parent, np.int32(-1))
+        current = self.parent.copy()
+        open_ = np.flatnonzero(~padded[current])
+        while len(open_):
+            current[open_] = up[current[open_]]
+            open_ = open_[~padded[current[open_]]]
+        return current
+
+    def device_of(self, ids: Index) -> NDArray[np.int32]:
+        """Device id of slices on GPU tracks, -1 for others."""
+        return np.asarray(self.track_device[self.track[ids]])
+
+    @cached_property
+    def launched(self) -> Index:
+        """GPU slices whose launching host slice is known."""
+        ids = self.gpu
+        return np.asarray(ids[self.launch[ids] >= 0])
+
+    def text(self, slice_id: int) -> str:
+        """Name of one slice."""
+        return str(self.names[int(self.name[slice_id])])
+
+    def name_ids(self, matches: Any) -> NDArray[np.int32]:
+        """Name ids whose text satisfies the predicate."""
+        return np.array([number for number, text in enumerate(self.names) if matches(text)], dtype=np.int32)
+
+
+_FRAMES: WeakKeyDictionary[Trace, Frame] = WeakKeyDictionary()
+
+_COLUMNS = """
+SELECT s.slice::BIGINT AS slice, k.code AS kind, s.ts_ns AS ts, s.ts_ns + s.dur_ns AS "end",
+  s.track::INTEGER AS track, coalesce(s.parent, -1)::INTEGER AS parent,
+  coalesce(s.launch, -1)::INTEGER AS launch, n.name_id::INTEGER AS name
+FROM slices s JOIN frame_kinds k ON k.kind = s.kind JOIN frame_names n ON n.name = s.name
+"""
+
+
+def frame(trace: Trace) -> Frame:
+    """The frame of a trace; made at the first call, kept while the trace lives."""
+    found = _FRAMES.get(trace)
+    if found is None:
+        found = _FRAMES[trace] = _read(trace)
+    return found
+
+
+def _read(trace: Trace) -> Frame:
+    con = trace.con
+    con.execute(
+        "CREATE OR REPLACE TEMP TABLE frame_names AS "
+        "SELECT name, (row_number() OVER () - 1)::INTEGER AS name_id "
+        "FROM (SELECT DISTINCT name FROM slices)"
+    )
+    kinds = ", ".join(f"('{kind}', {code}::UTINYINT)" for kind, code in KIND.items())
+    con.execute(f"CREATE OR REPLACE TEMP TABLE frame_kinds AS SELECT * FROM (VALUES {kinds}) v(kind, code)")
+    names = [row[0] for row in con.execute("SELECT name FROM frame_names ORDER BY name_id").fetchall()]
+    size = con.execute("SELECT coalesce(max(slice), -1) + 1 FROM slices").fetchall()[0][0]
+    columns: dict[str, Any] = {
+        "kind": np.full(size, 255, dtype=np.uint8),
+        "ts": np.zeros(size, dtype=np.int64),
+        "end": np.zeros(size, dtype=np.int64),
+    } | {name: np.full(size, -1, dtype=np.int32) for name in ("track", "parent", "launch", "name")}
+    if size:
+        got: Any = con.execute(_COLUMNS).fetchnumpy()
+        place = got.pop("slice")
+        for name, target in columns.items():
+            target[place] = got.pop(name)
+    tracks = trace.sql("SELECT track, kind, process, coalesce(device, -1) FROM tracks ORDER BY track").rows
+    count = max((row[0] for row in tracks), default=-1) + 1
+    track_kind = ["thread"] * count
+    process, device = np.zeros(count, dtype=np.int32), np.full(count, -1, dtype=np.int32)
+    for number, kind, owner, gpu in tracks:
+        track_kind[number], process[number], device[number] = kind, owner, gpu
+    return Frame(
+        **columns,
+        names=names,
+        track_kind=track_kind,
+        track_process=process,
+        track_device=device,
+        processes=trace.sql("SELECT * FROM processes ORDER BY process").dicts(),
+        devices=trace.sql("SELECT * FROM devices ORDER BY device").dicts(),
+        meta=trace.meta,
+    )

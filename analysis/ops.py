@@ -1,0 +1,202 @@
+"""The operator table: calls, CPU and device time by name, equal to torch's own ``key_averages()``.
+
+torch's rules (``torch/autograd/profiler.py``, ``profiler_util.py``), followed here so that the numbers agree:
+
+* ``ProfilerStep#N`` are one row, ``ProfilerStep*``; utility names (``aten::is_leaf``, ...) are no rows and
+their
+  children belong to the op above;
+* a slice that is the only child of a slice of the same name is the same call (``_remove_dup_nodes``);
+* a runtime call is a child of the op or annotation round it and lowers its self time;
+* GPU time belongs to the innermost op round the launch; an op's total adds its children's. GPU work that no
+op
+  launched (a Triton kernel called straight from Python) is in no row here: see ``ranges``;
+* copies of annotations on the GPU are ranges, not work: an annotation is one row, counted once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profrun.analysis.flops import flops_by_op
+from profrun.analysis.frame import KIND, Frame, Index, Ints, Mask, frame
+from profrun.analysis.memory import op_memory
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+UTILITY = frozenset(
+    {
+        "[memory]", "[OutOfMemory]", "profiler::_record_function_enter",
+        "profiler::_record_function_enter_new",
+        "profiler::_record_function_exit", "aten::is_leaf", "aten::output_nr", "aten::_version",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OpRow:
+    """One name; times in ns.
+
+    Attributes:
+        name: the name; ``ProfilerStep*`` for torch's own steps.
+        kind: op, range, step or api.
+        calls: how often.
+        self_cpu_ns, cpu_ns: host time without and with children, summed over calls.
+        self_device_ns, device_ns: GPU time of what it launched itself, and with its children.
+        flops: by torch's counting, None where it counts none.
+        cpu_memory_bytes, device_memory_bytes: allocated minus freed inside the calls, children included; None
+            without memory records.
+    """
+
+    name: str
+    kind: str
+    calls: int
+    self_cpu_ns: int
+    cpu_ns: int
+    self_device_ns: int
+    device_ns: int
+    flops: int | None
+    cpu_memory_bytes: int | None = None
+    device_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class OpTree:
+    """torch's tree over host slices, as arrays by slice id.
+
+    Attributes:
+        counted: slices that are rows.
+        repeat: slices that are the same call as their parent (not a call of their own).
+        parent: parent in torch's tree, -1 for none.
+        self_cpu: ns.
+        self_device, device: ns of GPU work.
+    """
+
+    counted: Mask
+    repeat: Mask
+    parent: Any
+    self_cpu: Ints
+    self_device: Ints
+    device: Ints
+
+
+def op_tree(source: Frame) -> OpTree:
+    """torch's tree of a frame; kept."""
+    found: OpTree | None = source.cache.get("op_tree")
+    if found is None:
+        found = source.cache["op_tree"] = _tree(source)
+    return found
+
+
+def _tree(source: Frame) -> OpTree:
+    size = len(source)
+    nodes = np.zeros(size, dtype=bool)
+    ids = source.host_order
+    nodes[ids[np.isin(source.kind[ids], [KIND[kind] for kind in ("op", "range", "step", "api")])]] = True
+    utility = source.name_ids(UTILITY.__contains__)
+    if len(utility):
+        nodes[np.isin(source.name, utility)] = False
+    parent = source.chase(nodes)
+    parent[~nodes] = -1
+    children = np.flatnonzero(nodes & (parent >= 0))
+    above = parent[children]
+    dur = source.dur
+    inside = np.bincount(above, weights=dur[children], minlength=size).astype(np.int64)
+    count = np.bincount(above, minlength=size)
+    repeat = np.zeros(size, dtype=bool)
+    same = _row_names(source)
+    repeat[children] = (count[above] == 1) & (same[source.name[children]] == same[source.name[above]])
+    self_cpu = np.where(nodes, dur - inside, 0)
+    self_device = device_by_host(source, source.nearest("op"))
+    return OpTree(nodes, repeat, parent, self_cpu, self_device, subtree_sum(source, self_device))
+
+
+def device_by_host(source: Frame, owner_of: Any) -> Ints:
+    """ns of GPU work by owner: each launched GPU slice adds its duration to ``owner_of[its launch]``."""
+    launched = source.launched
+    owner = owner_of[source.launch[launched]]
+    keep = owner >= 0
+    total = np.bincount(owner[keep], weights=source.dur[launched[keep]], minlength=len(source))
+    return np.asarray(total, dtype=np.int64)
+
+
+def subtree_sum(source: Frame, values: Ints) -> Ints:
+    """For every host slice the sum of ``values`` over itself and everything nested in it (prefix sums)."""
+    order = source.host_order
+    total = np.concatenate(([0], np.cumsum(values[order])))
+    found = np.zeros(len(source), dtype=np.int64)
+    if not len(order):
+        return found
+    tracks = source.track[order]
+    cuts = np.flatnonzero(np.append(True, tracks[1:] != tracks[:-1]))
+    for start, stop in zip(cuts, np.append(cuts[1:], len(order)), strict=True):
+        part = order[start:stop]
+        place = np.arange(start, stop)
+        last = start + np.searchsorted(source.ts[part], source.end[part], side="left")
+        found[part] = total[np.maximum(last, place + 1)] - total[place]
+    return found
+
+
+def _row_names(source: Frame) -> Ints:
+    """Name id -> id of the row it belongs to."""
+    same = np.arange(len(source.names), dtype=np.int64)
+    profiler = source.name_ids(lambda text: text.startswith("ProfilerStep#"))
+    if len(profiler):
+        same[profiler] = profiler[0]
+    return same
+
+
+def _row_text(source: Frame, name: int) -> str:
+    text = source.names[name]
+    return "ProfilerStep*" if text.startswith("ProfilerStep#") else text
+
+
+def operators(trace: Trace) -> list[OpRow]:
+    """The operator table, most device time first, then most self CPU time."""
+    source = frame(trace)
+    tree = op_tree(source)
+    same = _row_names(source)
+    ids = np.flatnonzero(tree.counted)
+    row = same[source.name[ids]] * 16 + source.kind[ids]
+    keys, place = np.unique(row, return_inverse=True)
+    calls = ~tree.repeat[ids]
+
+    def total(values: Ints, mask: Mask | None = None) -> Ints:
+        weights = values[ids] if mask is None else np.where(mask, values[ids], 0)
+        return np.bincount(place, weights=weights, minlength=len(keys)).astype(np.int64)
+
+    columns = {
+        "calls": np.bincount(place, weights=calls, minlength=len(keys)).astype(np.int64),
+        "self_cpu_ns": total(tree.self_cpu),
+        "cpu_ns": total(source.dur, calls),
+        "self_device_ns": total(tree.self_device),
+        "device_ns": total(tree.device, calls),
+    }
+    flops = flops_by_op(trace)
+    memory = op_memory(trace, ids, place, len(keys), calls)
+    kinds = {code: kind for kind, code in KIND.items()}
+    rows = []
+    for number, key in enumerate(keys):
+        name, kind = _row_text(source, int(key) // 16), kinds[int(key) % 16]
+        rows.append(
+            OpRow(
+                name=name,
+                kind=kind,
+                flops=flops.get(name) if kind == "op" else None,
+                cpu_memory_bytes=None if memory is None else int(memory[0][number]),
+                device_memory_bytes=None if memory is None else int(memory[1][number]),
+                **{column: int(values[number]) for column, values in columns.items()},
+            )
+        )
+    rows.sort(key=lambda item: (-item.self_device_ns, -item.self_cpu_ns, item.name))
+    return rows
+
+
+def enclosing_op(source: Frame, ids: Index) -> Index:
+    """Innermost op round the launch of each GPU slice, -1 where there is none."""
+    calls = source.launch[ids]
+    found = np.where(calls >= 0, source.nearest("op")[calls], -1)
+    return np.asarray(found, dtype=np.intp)

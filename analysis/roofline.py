@@ -1,0 +1,193 @@
+"""Roofline: work and traffic from recorded shapes against measured GPU time and the table of peaks.
+
+Work is known per op (its input shapes), time per kernel: an op's GPU time is that of the kernels it launched
+itself, so TFLOP/s = FLOPs / that time. Bytes are compulsory traffic (each input and output once): achieved
+TB/s is
+a lower bound of what the kernel moved, and arithmetic intensity an upper bound.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profrun.analysis.flops import Work, parse_list, work_of
+from profrun.analysis.frame import Frame, frame
+from profrun.analysis.ops import enclosing_op
+from profrun.analysis.peaks import Peaks, peaks_for
+from profrun.analysis.roles import kernel_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from profrun.traces.trace import Trace
+
+
+@dataclass(frozen=True)
+class RooflineRow:
+    """All calls of one op with the same shapes that ran the same main kernel on one device.
+
+    Attributes:
+        op, shapes, dtypes: as recorded; dtype: what the kernel multiplied (tf32 for fp32 inputs on tensor
+            cores).
+        kernel: the kernel that took most of the time; kernels: how many GPU slices in all.
+        device, calls, gpu_ns: GPU time of all calls.
+        flops, bytes: per call; None where shapes do not give them.
+        tflops, tb_s: achieved rates: flops x calls / gpu_ns, bytes x calls / gpu_ns.
+        intensity: flops / bytes.
+        peak_tflops, peak_tb_s: of the GPU for that dtype, None for an unknown GPU or dtype.
+        compute_share, memory_share: achieved / peak.
+        bound: 'compute' or 'memory', by intensity against the ridge of the peaks; None when not known.
+        limit_share: achieved / the roofline at this intensity.
+    """
+
+    op: str
+    shapes: str
+    dtypes: str | None
+    dtype: str | None
+    kernel: str
+    kernels: int
+    device: int
+    calls: int
+    gpu_ns: int
+    flops: int | None
+    bytes: int | None
+    tflops: float | None
+    tb_s: float | None
+    intensity: float | None
+    peak_tflops: float | None
+    peak_tb_s: float | None
+    compute_share: float | None
+    memory_share: float | None
+    bound: str | None
+    limit_share: float | None
+    compute_share_of: str = field(default="peak_tflops", init=False)
+    memory_share_of: str = field(default="peak_tb_s", init=False)
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Rows, most GPU time first, and what they cover.
+
+    Attributes:
+        rows: see ``RooflineRow``.
+        peaks: by device id; None for a GPU that is not in the table.
+        covered_ns: GPU time in rows with FLOPs or bytes; total_ns: all GPU time.
+    """
+
+    rows: list[RooflineRow]
+    peaks: dict[int, Peaks | None]
+    covered_ns: int
+    total_ns: int
+    covered_of: str = field(default="total_ns", init=False)
+
+
+def device_peaks(source: Frame, overrides: Mapping[str, float] | None = None) -> dict[int, Peaks | None]:
+    """Peaks of every device of the trace."""
+    return {
+        int(row["device"]): peaks_for(
+            str(row["name"]), arch=row["arch"], sm_count=row["sm_count"], overrides=overrides
+        )
+        for row in source.devices
+    }
+
+
+def roofline(trace: Trace, *, peaks: Mapping[str, float] | None = None) -> Roofline:
+    """Roofline of every op with recorded shapes that launched GPU work.
+
+    Args:
+        peaks: overrides, see ``peaks.peaks_for``.
+    """
+    source = frame(trace)
+    table = device_peaks(source, peaks)
+    total = int(source.dur[source.gpu].sum())
+    groups = _groups(trace, source)
+    rows = [_row(key, group, source, table) for key, group in groups.items()]
+    rows.sort(key=lambda row: (-row.gpu_ns, row.op, row.shapes))
+    known = sum(row.gpu_ns for row in rows if row.flops is not None or row.bytes is not None)
+    return Roofline(rows, table, known, total)
+
+
+_Key = tuple[str, str, str | None, int]
+
+
+def _groups(trace: Trace, source: Frame) -> dict[_Key, dict[int, list[int]]]:
+    """(op, shapes, dtypes, device) -> kernel name id -> [ops, slices, ns]; one SQL group-by."""
+    launched = source.launched
+    owner = enclosing_op(source, launched)
+    keep = owner >= 0
+    ids = launched[keep]
+    work = {
+        "slice": owner[keep].astype(np.int64),
+        "kernel": source.name[ids].astype(np.int64),
+        "device": source.device_of(ids).astype(np.int64),
+        "dur": source.dur[ids],
+        "seen": np.arange(len(ids)),
+    }
+    trace.con.register("roofline_work", work)
+    try:
+        rows = trace.con.execute(
+            "SELECT s.name, o.shapes, o.dtypes, w.device, w.kernel, count(DISTINCT w.slice), count(*), "
+            "sum(w.dur) FROM roofline_work w JOIN ops o USING (slice) JOIN slices s USING (slice) "
+            "WHERE o.shapes IS NOT NULL GROUP BY ALL"
+        ).fetchall()
+    finally:
+        trace.con.unregister("roofline_work")
+    groups: dict[_Key, dict[int, list[int]]] = defaultdict(dict)
+    for name, shapes, dtypes, device, kernel, calls, slices, time in rows:
+        groups[(name, shapes, dtypes, device)][kernel] = [calls, slices, int(time)]
+    return groups
+
+
+def _row(
+    key: _Key, group: dict[int, list[int]], source: Frame, table: dict[int, Peaks | None]
+) -> RooflineRow:
+    name, shapes, dtypes, device = key
+    main = max(group, key=lambda kernel: group[kernel][2])
+    calls = max(values[0] for values in group.values())
+    time = sum(values[2] for values in group.values())
+    work = work_of(name, parse_list(shapes), parse_list(dtypes))
+    reading = kernel_names(source).get(main)
+    dtype = reading.dtype if reading is not None and reading.dtype else work.dtype
+    peak = table.get(device)
+    return RooflineRow(
+        op=name, shapes=shapes, dtypes=dtypes, dtype=dtype, kernel=source.names[main],
+        kernels=sum(values[1] for values in group.values()), device=device, calls=calls, gpu_ns=time,
+        flops=work.flops, bytes=work.bytes, **_rates(work, calls, time, dtype, peak, _matrix(reading)),
+    )  # fmt: skip
+
+
+def _matrix(reading: Any) -> bool:
+    """Against which unit's peak: matrix units unless the kernel's name says that it does not use them."""
+    return not (reading is not None and reading.matrix_core is False)
+
+
+def _rates(
+    work: Work, calls: int, time: int, dtype: str | None, peak: Peaks | None, matrix: bool
+) -> dict[str, Any]:
+    tflops = work.flops * calls / time / 1e3 if work.flops is not None and time else None
+    tb_s = work.bytes * calls / time / 1e3 if work.bytes is not None and time else None
+    intensity = work.flops / work.bytes if work.flops is not None and work.bytes else None
+    top = peak.for_dtype(dtype, matrix=matrix) if peak else None
+    wide = peak.memory_gb_s / 1e3 if peak else None
+    bound = limit = None
+    if intensity is not None and top is not None and wide and tflops is not None:
+        roof = min(top, intensity * wide)
+        bound = "compute" if intensity * wide >= top else "memory"
+        limit = tflops / roof if roof else None
+    elif work.flops is None and tb_s is not None and wide:
+        bound, limit = "memory", tb_s / wide
+    return {
+        "tflops": tflops,
+        "tb_s": tb_s,
+        "intensity": intensity,
+        "peak_tflops": top,
+        "peak_tb_s": wide,
+        "compute_share": tflops / top if tflops is not None and top else None,
+        "memory_share": tb_s / wide if tb_s is not None and wide else None,
+        "bound": bound,
+        "limit_share": limit,
+    }

@@ -1,0 +1,347 @@
+"""Tables of ranges, runtime calls, copies and collectives."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profrun.analysis.frame import Frame, Index, Ints, Mask, frame
+from profrun.analysis.ops import subtree_sum
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+MODULE = re.compile(r"^nn\.Module: (?P<path>.*) \((?P<cls>[^()]*)\)$")
+"""Ranges that profrun's hook puts round modules."""
+TORCH_MODULE = re.compile(r"^nn\.Module: (?P<cls>\w+)_\d+$")
+"""Ranges of torch's own with_modules."""
+
+
+@dataclass(frozen=True)
+class RangeRow:
+    """One range name; times ns, summed over calls.
+
+    Attributes:
+        name, kind: range or step.
+        calls: how often.
+        host_ns: host time (a range inside one of the same name is not counted twice).
+        gpu_ns, gpu_slices: GPU work launched inside it on its own thread, through launches.
+        adopted_ns, adopted_slices: GPU work that threads without any range (autograd's) launched while this
+            was
+            the innermost range of the main thread, or of one inside it: backward work.
+        module, module_class: qualified name and class when it is the range of an nn.Module.
+    """
+
+    name: str
+    kind: str
+    calls: int
+    host_ns: int
+    gpu_ns: int
+    gpu_slices: int
+    adopted_ns: int
+    adopted_slices: int
+    module: str | None
+    module_class: str | None
+
+
+@dataclass(frozen=True)
+class ApiRow:
+    """One runtime or driver function; times ns, of host threads. ``gpu_slices``: GPU slices its calls
+    enqueued."""
+
+    name: str
+    calls: int
+    total_ns: int
+    mean_ns: float
+    p50_ns: float
+    p99_ns: float
+    max_ns: int
+    gpu_slices: int
+
+
+@dataclass(frozen=True)
+class CopyRow:
+    """Copies or fills of one direction and pair of memory kinds.
+
+    Attributes:
+        direction, src_kind, dst_kind, managed: as in the trace.
+        calls, total_ns, bytes: bytes None when no row has them.
+        gb_s: bytes / ns of the rows that have bytes (1e9 bytes a second).
+        timed_bytes, timed_ns: numerator and denominator of gb_s.
+    """
+
+    direction: str
+    src_kind: str | None
+    dst_kind: str | None
+    managed: bool | None
+    calls: int
+    total_ns: int
+    bytes: int | None
+    gb_s: float | None
+    timed_bytes: int
+    timed_ns: int
+
+
+@dataclass(frozen=True)
+class CollectiveRow:
+    """Collectives of one kind and size on one process.
+
+    Attributes:
+        op, dtype, group, group_size, bytes: what; bytes is the larger of input and output of one rank.
+        process, rank: whose.
+        calls, total_ns, mean_ns, min_ns, max_ns: time on the GPU (host where there is no GPU part).
+        alg_gb_s: bytes / mean time. bus_gb_s: alg_gb_s x the factor of nccl-tests (PERFORMANCE.md): 2(n-1)/n
+            for
+            all-reduce, (n-1)/n for all-gather, reduce-scatter and all-to-all, 1 otherwise.
+    """
+
+    op: str
+    dtype: str | None
+    group: str | None
+    group_size: int | None
+    bytes: int | None
+    process: int
+    rank: int
+    calls: int
+    total_ns: int
+    mean_ns: float
+    min_ns: int
+    max_ns: int
+    alg_gb_s: float | None
+    bus_gb_s: float | None
+
+
+def innermost_range(source: Frame) -> dict[int, tuple[Index, Any]]:
+    """For each process: ranges of its main thread in pre-order, and their parents among ranges."""
+    key = "main_ranges"
+    found: dict[int, tuple[Index, Any]] | None = source.cache.get(key)
+    if found is not None:
+        return found
+    ids = source.of("range", "step")
+    ids = ids[~source.on_gpu[source.track[ids]]]
+    parent = source.nearest("range", "step")
+    found = {}
+    for process in np.unique(source.track_process[source.track[ids]]):
+        mine = ids[source.track_process[source.track[ids]] == process]
+        tracks, count = np.unique(source.track[mine], return_counts=True)
+        main = mine[source.track[mine] == tracks[np.argmax(count)]]
+        order = np.lexsort((main, -source.end[main], source.ts[main]))
+        found[int(process)] = (main[order], parent)
+    source.cache[key] = found
+    return found
+
+
+def range_at(source: Frame, process: int, times: Ints) -> Index:
+    """Innermost range of the process's main thread at each time, -1 for none."""
+    entry = innermost_range(source).get(process)
+    if entry is None:
+        return np.full(len(times), -1, dtype=np.intp)
+    ids, parent = entry
+    place = np.searchsorted(source.ts[ids], times, side="right") - 1
+    found = np.where(place >= 0, ids[np.maximum(place, 0)], -1).astype(np.intp)
+    late = np.flatnonzero((found >= 0) & (source.end[found] <= times))
+    while len(late):
+        found[late] = parent[found[late]]
+        late = late[(found[late] >= 0) & (source.end[found[late]] <= times[late])]
+    return found
+
+
+def _range_gpu(source: Frame) -> tuple[Ints, Ints, Ints, Ints]:
+    """Per slice id: own GPU ns and slices, adopted GPU ns and slices, each over the whole subtree."""
+    launched = source.launched
+    calls, dur = source.launch[launched], source.dur[launched]
+    size = len(source)
+    own = np.bincount(calls, weights=dur, minlength=size).astype(np.int64)
+    own_count = np.bincount(calls, minlength=size)
+    ranges = source.of("range", "step")
+    with_ranges = np.zeros(len(source.track_kind), dtype=bool)
+    with_ranges[source.track[ranges]] = True
+    stray = ~with_ranges[source.track[calls]]
+    owner = np.full(len(calls), -1, dtype=np.intp)
+    process = source.track_process[source.track[calls]]
+    for number in np.unique(process[stray]):
+        mask = stray & (process == number)
+        owner[mask] = range_at(source, int(number), source.ts[calls[mask]])
+    good = owner >= 0
+    adopted = np.bincount(owner[good], weights=dur[good], minlength=size).astype(np.int64)
+    adopted_count = np.bincount(owner[good], minlength=size)
+    return (
+        subtree_sum(source, own), subtree_sum(source, own_count),
+        subtree_sum(source, adopted), subtree_sum(source, adopted_count),
+    )  # fmt: skip
+
+
+def _outermost(source: Frame, ids: Index) -> Mask:
+    """True where no enclosing range has the same name."""
+    parent = source.nearest("range", "step")
+    outer = np.ones(len(ids), dtype=bool)
+    above = parent[ids]
+    while (above >= 0).any():
+        outer &= ~((above >= 0) & (source.name[above] == source.name[ids]))
+        above = np.where(above >= 0, parent[above], -1)
+    return outer
+
+
+def ranges(trace: Trace) -> list[RangeRow]:
+    """Every host range by name, most GPU time first."""
+    source = frame(trace)
+    ids = source.of("range", "step")
+    ids = ids[~source.on_gpu[source.track[ids]]]
+    if not len(ids):
+        return []
+    columns = _range_gpu(source)
+    outer = _outermost(source, ids)
+    keys, place = np.unique(source.name[ids].astype(np.int64) * 16 + source.kind[ids], return_inverse=True)
+
+    def total(values: Ints) -> Ints:
+        return np.bincount(place, weights=np.where(outer, values[ids], 0), minlength=len(keys)).astype(
+            np.int64
+        )
+
+    host = total(source.dur)
+    sums = [total(column) for column in columns]
+    calls = np.bincount(place, minlength=len(keys))
+    step = source.of("step")
+    step_code = source.kind[step[0]] if len(step) else -1
+    rows = []
+    for number, key in enumerate(keys):
+        name = source.names[int(key) // 16]
+        hit = MODULE.match(name)
+        other = TORCH_MODULE.match(name)
+        rows.append(
+            RangeRow(
+                name,
+                "step" if key % 16 == step_code else "range",
+                int(calls[number]),
+                int(host[number]),
+                int(sums[0][number]),
+                int(sums[1][number]),
+                int(sums[2][number]),
+                int(sums[3][number]),
+                hit["path"] if hit else None,
+                hit["cls"] if hit else (other["cls"] if other else None),
+            )
+        )
+    return sorted(rows, key=lambda row: (-(row.gpu_ns + row.adopted_ns), -row.host_ns, row.name))
+
+
+def apis(trace: Trace) -> list[ApiRow]:
+    """Every runtime function, most time first."""
+    rows = trace.sql(
+        "WITH made AS (SELECT launch AS slice, count(*) AS gpu FROM slices WHERE launch IS NOT NULL "
+        "GROUP BY launch) "
+        "SELECT s.name, count(*), sum(s.dur_ns)::BIGINT AS total, avg(s.dur_ns), "
+        "quantile_cont(s.dur_ns, [0.5, 0.99]), max(s.dur_ns), coalesce(sum(m.gpu), 0)::BIGINT "
+        "FROM slices s LEFT JOIN made m USING (slice) WHERE s.kind = 'api' GROUP BY s.name "
+        "ORDER BY total DESC, 1"
+    ).rows
+    return [
+        ApiRow(name, calls, total, mean, p50, p99, high, made)
+        for name, calls, total, mean, (p50, p99), high, made in rows
+    ]
+
+
+def copies(trace: Trace) -> list[CopyRow]:
+    """Copies and fills by direction and memory kinds, most time first."""
+    rows = trace.sql(
+        "SELECT c.direction, c.src_kind, c.dst_kind, c.managed, count(*), sum(s.dur_ns)::BIGINT AS total, "
+        "sum(c.bytes)::BIGINT, coalesce(sum(c.bytes) FILTER (s.dur_ns > 0), 0)::BIGINT, "
+        "coalesce(sum(s.dur_ns) FILTER (c.bytes IS NOT NULL), 0)::BIGINT "
+        "FROM copies c JOIN slices s USING (slice) GROUP BY ALL ORDER BY total DESC, 1, 2, 3, 4"
+    ).rows
+    return [
+        CopyRow(
+            direction,
+            src,
+            dst,
+            managed,
+            calls,
+            total,
+            size,
+            timed / time if timed and time else None,
+            timed,
+            time,
+        )
+        for direction, src, dst, managed, calls, total, size, timed, time in rows
+    ]
+
+
+_RING = ("allgather", "all_gather", "reducescatter", "reduce_scatter", "alltoall", "all_to_all")
+
+
+def bus_factor(op: str, group_size: int | None) -> float | None:
+    """nccl-tests' factor from algorithm to bus bandwidth; None when the group's size is not known."""
+    word = op.lower().lstrip("_")
+    if word.startswith(("allreduce", "all_reduce")):
+        return 2.0 * (group_size - 1) / group_size if group_size else None
+    if word.startswith(_RING):
+        return (group_size - 1) / group_size if group_size else None
+    return 1.0
+
+
+_NCCL_NAME = re.compile(
+    r"(?:nccl|rccl)\w*?Kernel_(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|SendRecv|AllToAll|Generic)"
+)
+
+
+def collective_op(name: str) -> str:
+    """The collective that a kernel's name tells, 'unknown' for generic kernels."""
+    hit = _NCCL_NAME.search(name)
+    return hit[1].lower() if hit and hit[1] != "Generic" else "unknown"
+
+
+_COLLECTIVES = """
+WITH gpu AS (
+  SELECT s.slice, s.name, s.dur_ns, s.track, c.op, c.dtype, c."group", c.group_size, c.bytes
+  FROM slices s LEFT JOIN collectives c USING (slice)
+  WHERE s.kind = 'kernel' AND (c.slice IS NOT NULL OR regexp_matches(s.name, '(?i)nccl|rccl'))
+), host AS (
+  SELECT s.slice, s.name, s.dur_ns, s.track, c.op, c.dtype, c."group", c.group_size, c.bytes
+  FROM slices s JOIN collectives c USING (slice) WHERE s.kind <> 'kernel' AND NOT EXISTS (SELECT 1 FROM gpu)
+)
+SELECT u.name, coalesce(u.op, 'unknown') AS op, u.dtype, u."group", u.group_size, u.bytes, p.process, p.rank,
+  count(*), sum(u.dur_ns)::BIGINT, min(u.dur_ns), max(u.dur_ns)
+FROM (SELECT * FROM gpu UNION ALL SELECT * FROM host) u JOIN tracks t USING (track) JOIN processes p USING
+(process)
+GROUP BY ALL
+"""
+
+
+def collectives(trace: Trace) -> list[CollectiveRow]:
+    """Collectives by what they move, most time first; kernels where there are any, else host slices."""
+    groups: dict[tuple[Any, ...], list[Any]] = {}
+    for name, op, dtype, group, size, payload, process, rank, *numbers in trace.sql(_COLLECTIVES).rows:
+        key = (op if op != "unknown" else collective_op(name), dtype, group, size, payload, process, rank)
+        old = groups.get(key)
+        if old is None:
+            groups[key] = list(numbers)
+        else:
+            count, total, low, high = numbers
+            groups[key] = [old[0] + count, old[1] + total, min(old[2], low), max(old[3], high)]
+    rows = []
+    for (op, dtype, group, size, payload, process, rank), (count, total, low, high) in groups.items():
+        mean = total / count
+        alg = payload / mean if payload and mean else None
+        factor = bus_factor(op, size)
+        rows.append(
+            CollectiveRow(
+                op,
+                dtype,
+                group,
+                size,
+                payload,
+                process,
+                rank,
+                count,
+                total,
+                mean,
+                low,
+                high,
+                alg,
+                alg * factor if alg is not None and factor is not None else None,
+            )
+        )
+    return sorted(rows, key=lambda row: (-row.total_ns, row.op, row.rank, str(row.group)))
