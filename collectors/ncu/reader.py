@@ -1,0 +1,75 @@
+"""Reader of Nsight Compute: .ncu-rep reports and CSV pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from profrun.collectors.ncu import csvpage, launches, report
+from profrun.collectors.reading import Progress, Source
+from profrun.traces.writer import TraceWriter
+
+_RANK_FOLDER = re.compile(r"^rank(\d+)$")
+
+
+class NcuReader:
+    """See ``collectors.reading.Reader``. Several files are ranks of one run."""
+
+    name = "ncu"
+
+    def accepts(self, source: Source) -> bool:
+        """A report by its magic, a CSV page by its header line."""
+        return source.head.startswith(report.MAGIC) or csvpage.looks_like(source.head)
+
+    def read(self, sources: Sequence[Source], writer: TraceWriter, progress: Progress) -> None:
+        """See ``collectors.reading.Reader``.
+
+        Raises:
+            InputError: damaged, a summary page, or numbers in another locale.
+            UnavailableError: a report, and the ncu-report package is not installed.
+        """
+        chosen = _choose(sources, writer)
+        total = sum(source.path.stat().st_size for source in chosen)
+        done = 0
+        found: list[launches.Launch] = []
+        for number, source in enumerate(chosen):
+            rank = _rank(source.path, number)
+            if source.head.startswith(report.MAGIC):
+                found += report.read(source.path, writer, rank)
+            else:
+                found += csvpage.read(source.path, writer, rank, zipped=source.gzip)
+            done += source.path.stat().st_size
+            progress(done, total)
+        launches.write(found, writer)
+        writer.meta.update(
+            source="ncu",
+            collector="ncu",
+            vendor="nvidia" if found else "none",
+            replayed=True,
+            clock="session",
+        )
+
+
+READER = NcuReader()
+
+
+def _choose(sources: Sequence[Source], writer: TraceWriter) -> list[Source]:
+    """A report and its own CSV page say the same twice: take the reports when they can be read."""
+    reports = [source for source in sources if source.head.startswith(report.MAGIC)]
+    pages = [source for source in sources if source not in reports]
+    if not reports or not pages:
+        return list(sources)
+    left = pages if report.module() is not None else reports
+    writer.issue(
+        "same-twice",
+        len(left),
+        "a report and a CSV page of it hold the same launches: one of them was read",
+        left[0].path.name,
+    )
+    return [source for source in sources if source not in left]
+
+
+def _rank(path: Path, number: int) -> int:
+    named = _RANK_FOLDER.match(path.resolve().parent.name)
+    return int(named.group(1)) if named else number
