@@ -1,0 +1,147 @@
+"""A run's state from its folder alone: the log folded, then corrected by what the trials left."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from profrun.errors import InputError
+from profrun.runner.store.lock import driving
+from profrun.runner.store.results import Steps, fold_steps, median_ns, read_steps
+from profrun.runner.store.runs import Run
+from profrun.runner.store.state import read_state
+from tests.runner.scripted import leave, new_run
+
+A = "000-a-none-r1"
+
+
+def _begin(run: Run, trial: str = A, attempt: int = 1) -> Path:
+    """A trial that was started."""
+    folder = run.trial(trial)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "command.json").write_text(json.dumps({"attempt": attempt}))
+    handle = {"backend": "local", "data": {"pid": 1}}
+    run.log().append("started", trial, attempt=attempt, handle=handle)
+    return folder
+
+
+def test_a_fresh_run_is_planned_and_nobody_drives_it(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    state = read_state(run)
+    assert (state.job, state.backend, state.cwd, state.phase) == ("t", "scripted", tmp_path, "interrupted")
+    assert [(t.id, t.state, t.attempt, t.steps) for t in state.trials] == [
+        (A, "planned", 0, Steps()),
+        ("001-b-none-r1", "planned", 0, Steps()),
+    ]
+
+
+def test_a_driven_run_is_running(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    with driving(run.lock, run.name):
+        assert read_state(run).phase == "running"
+
+
+def test_exit_json_is_right_where_the_log_says_otherwise(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    leave(_begin(run), "failed", reason="it broke", started_ns=5, ended_ns=9)
+    record = read_state(run).trials[0]
+    assert (record.state, record.exit_code, record.reason) == ("failed", 3, "it broke")
+    assert (record.started_ns, record.ended_ns) == (5, 9)
+
+
+def test_exit_json_of_an_earlier_attempt_says_nothing(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    leave(_begin(run), "failed")
+    run.log().append("queued", A, attempt=2)
+    assert read_state(run).trials[0].state == "queued"
+
+
+def test_a_damaged_exit_json_is_no_success(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    folder = _begin(run)
+    for content in ("", "{", "[]", '{"state": 1}'):
+        (folder / "exit.json").write_text(content)
+        assert read_state(run).trials[0].state == "running"
+
+
+def test_damaged_steps_are_said_and_the_rest_is_shown(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    leave(_begin(run))
+    (run.trial(A) / "raw/rank0/steps.json").write_text('{"steps": [{"step": 0}]}')
+    state = read_state(run)
+    assert state.trials[0].state == "finished"
+    assert "steps.json is not a steps file" in state.notes[0]
+
+
+def test_torn_lines_are_counted(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    with run.events.open("ab") as file:
+        file.write(b'{"ts":1,"event":"sta')
+    assert read_state(run).notes == ("1 unreadable lines in events.jsonl",)
+
+
+def test_a_run_without_a_plan_is_broken_and_a_folder_without_created_is_none(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    run.plan.unlink()
+    assert read_state(run).phase == "broken"
+    run.events.write_text("")
+    with pytest.raises(InputError, match="not a whole run"):
+        read_state(run)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_any_prefix_of_a_log_can_be_read(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """A kill may come between any two bytes; what was known before it stays known."""
+    root = tmp_path_factory.getbasetemp() / "prefix"
+    if not root.exists():
+        run, _ = new_run(root)
+        leave(_begin(run))
+        log = run.log()
+        log.append("finished", A, state="finished", exit_code=0)
+        log.append("normalised", A, trace=f"trials/{A}/trace")
+        log.append("done", state="failed")
+        (root / "name").write_text(run.name)
+        (root / "whole").write_bytes(run.events.read_bytes())
+    run = Run(root / (root / "name").read_text())
+    whole = (root / "whole").read_bytes()
+    first = whole.index(b"\n") + 1
+    started = whole.index(b'"started"')
+    cut = data.draw(st.integers(first, len(whole)))
+    run.events.write_bytes(whole[:cut])
+    record = read_state(run).trials[0]
+    known = whole.index(b"\n", started) <= cut
+    assert record.state == ("finished" if known else "planned")
+
+
+@pytest.mark.parametrize(
+    ("durations", "median"), [([], None), ([5], 5), ([1, 9], 5), ([1, 2], 2), ([3, 1, 2], 2)]
+)
+def test_median_in_whole_ns(durations: list[int], median: int | None) -> None:
+    assert median_ns(durations) == median
+
+
+def _document(*steps: tuple[int, int | None, str]) -> dict[str, object]:
+    rows = [{"step": n, "ts_ns": 0, "dur_ns": ns, "window": window} for n, ns, window in steps]
+    return {"how": "explicit", "clock": "wall", "steps": rows}
+
+
+def test_of_several_ranks_the_slowest_of_each_step_counts() -> None:
+    ranks = [
+        (Path("r0"), _document((0, 100, "wait"), (1, 10, "active"), (2, 30, "active"))),
+        (Path("r1"), _document((0, 90, "wait"), (1, 20, "active"), (2, 25, "active"), (3, None, "outside"))),
+    ]
+    steps = fold_steps(ranks)
+    assert steps.measured == (20, 30)
+    assert steps.all_ns == (100, 20, 30)
+    assert (steps.median_ns, steps.count, steps.how, steps.clock) == (25, 4, "explicit", "wall")
+
+
+def test_no_file_is_no_steps(tmp_path: Path) -> None:
+    assert read_steps(tmp_path) == Steps()
