@@ -40,6 +40,8 @@ def build(staging: Staging, source: str, *, clock: str = "boottime", **meta: Any
     writer = staging.writer
     writer.meta.update({"source": source, "vendor": "amd", "collector": "rocprof", "clock": clock, **meta})
     _running_memory(staging)
+    if not any(_any(staging.con, f"FROM {table}") for table in ("amd_host", "amd_gpu", "amd_counter")):
+        writer.issue("no_records", 1, "the files hold no record: no GPU work, or the profiler was not on")
     settle_processes(staging)
     _drop_bad(staging)
     settle_agents(staging)

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,9 +19,10 @@ from profrun.errors import InputError
 
 @dataclass(frozen=True)
 class Header:
-    """Column names of a CSV file, in lower case, unique, in file order."""
+    """Column names of a CSV file in file order: in lower case and unique, and as they are written."""
 
     names: tuple[str, ...]
+    original: tuple[str, ...]
 
     def has(self, *names: str) -> bool:
         """Are all these columns there?"""
@@ -40,6 +43,8 @@ class Header:
 def header(source: Source) -> Header | None:
     """The header of a file that starts like a CSV; None for anything else. Never raises."""
     first = source.head.split(b"\n", 1)[0].removeprefix(b"\xef\xbb\xbf").strip()
+    if b"\n" not in source.head and len(source.head) >= 1 << 16:
+        first = _long_line(source)
     if not first or b"\0" in first or first[:1] in (b"{", b"[") or b"," not in first:
         return None
     try:
@@ -54,7 +59,16 @@ def header(source: Source) -> Header | None:
             number += 1
             text = f"{base}.{number}"
         unique.append(text)
-    return Header(tuple(unique))
+    return Header(tuple(unique), tuple(name.strip() for name in names))
+
+
+def _long_line(source: Source) -> bytes:
+    """First line of a file whose header is longer than what was seen of it (thousands of counters)."""
+    try:
+        with gzip.open(source.path) if source.gzip else source.path.open("rb") as file:
+            return bytes(file.readline(1 << 22)).strip()
+    except (OSError, EOFError, zlib.error):
+        return b""
 
 
 def load(staging: Staging, source: Source, columns: Header, table: str = "csv_raw") -> int:

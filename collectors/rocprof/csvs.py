@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.rocprof.build import build
 from profrun.collectors.rocprof.csvfile import Header, header, load, unreadable
+from profrun.collectors.rocprof.folder import expand, knows
 from profrun.collectors.rocprof.names import direction_sql
 from profrun.collectors.rocprof.rocpd_facts import MARKER_CALL
 from profrun.collectors.rocprof.staging import Staging
+from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
 
 _SIGNS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -57,10 +59,13 @@ class CsvReader:
 
     def accepts(self, source: Source) -> bool:
         """Has it the header of one of rocprofv3's tables?"""
+        if source.path.is_dir():
+            return knows(self, source)
         return kind_of(header(source)) is not None
 
     def read(self, sources: Sequence[Source], writer: TraceWriter, progress: Progress) -> None:
         """Fill the writer from all files of a run."""
+        sources = expand(self, sources)
         staging = Staging(writer)
         groups: dict[str, _Group] = {}
         for source in sources:
@@ -71,6 +76,12 @@ class CsvReader:
             label = str(source.path.parent / _SUFFIX.sub("", source.path.name))
             files = groups.setdefault(label, _Group(label)).files
             files.setdefault(kind, []).append((source, columns))
+        if not any(kind in _READ for group in groups.values() for kind in group.files):
+            raise InputError(
+                f"{sources[0].path.name} holds no records",
+                why="it is a table of totals, samples or agents",
+                fix="give the *_trace.csv or *_counter_collection.csv files of the run",
+            )
         for number, group in enumerate(groups.values()):
             _read_group(staging, group)
             progress(number + 1, len(groups))

@@ -20,6 +20,7 @@ from typing import Any
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.rocprof import rocpd_facts as facts
 from profrun.collectors.rocprof.build import build
+from profrun.collectors.rocprof.folder import expand, knows
 from profrun.collectors.rocprof.sqlite import Database
 from profrun.collectors.rocprof.staging import Staging
 from profrun.errors import InputError
@@ -37,6 +38,8 @@ class RocpdReader:
 
     def accepts(self, source: Source) -> bool:
         """Is it a rocpd database of any version (and not the older RPD, which shares the prefix)?"""
+        if source.path.is_dir():
+            return knows(self, source)
         names = source.sqlite_tables
         return "rocpd_api" not in names and any(
             name.startswith(("rocpd_kernel_dispatch", "rocpd_info_process", "rocpd_region")) for name in names
@@ -44,6 +47,7 @@ class RocpdReader:
 
     def read(self, sources: Sequence[Source], writer: TraceWriter, progress: Progress) -> None:
         """Fill the writer from all databases of a run."""
+        sources = expand(self, sources)
         staging = Staging(writer)
         seen: dict[str, str] = {}
         versions: set[str] = set()
