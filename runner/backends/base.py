@@ -101,6 +101,12 @@ class Backend(Protocol):
     concurrent: bool
     poll_s: float
 
+    def pin(self, plan: Plan) -> Plan:
+        """The plan with its image replaced by exactly the one meant now; the identity where there is none.
+
+        Asked once, before the run folder is made: ``resolved.yaml`` then repeats exactly this run.
+        """
+
     def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
         """``command.json`` as the job will see it. Pure; the identity where the job runs on this machine."""
 

@@ -44,6 +44,10 @@ class LocalBackend:
     def __init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
+    def pin(self, plan: Plan) -> Plan:
+        """There is no image."""
+        return plan
+
     def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
         """The job sees this machine's paths: nothing changes."""
         return dict(command)

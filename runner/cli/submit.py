@@ -49,7 +49,7 @@ def command(
     for warning in plan.job.warnings:
         note(f"{job}: {warning}")
     secret_env(plan.job, cwd)
-    load(backend)  # an unknown or unusable backend must not leave a run folder behind
+    plan = load(backend).pin(plan)  # an unusable backend or image must not leave a run folder behind
     run = new_run(runs_root(runs), job, plan, backend=backend, cwd=cwd)
     note(f"{run.name}: {len(plan.trials)} trials in {run.path}")
     from profrun.runner.cli.carry import carry_out, spawn_driver

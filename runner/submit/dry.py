@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from profrun.collectors.wrapping import Window, WrapRequest
 from profrun.runner.backends.base import load
 from profrun.runner.model import Plan
 from profrun.runner.store.runs import Run
 from profrun.runner.submit.trial import command
+
+NEUTRAL = {"timeline": ("nsys", "rocprof"), "counters": ("ncu", "rocprof")}
+"""What a vendor-neutral collector may become in the job."""
+VENDOR_OF = {"nsys": "nvidia", "ncu": "nvidia", "rocprof": "amd"}
 
 
 def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> dict[str, Any]:
@@ -34,11 +40,56 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> dict[str, Any]:
                 "collector": trial.collector,
                 "blocking": trial.blocking,
                 "repeat": trial.repeat,
-                "command": command(run, plan, trial, engine, cwd),
+                "command": (told := command(run, plan, trial, engine, cwd)),
+                "wrapped": wrapped(told),
             }
             for trial in plan.trials
         ],
     }
+
+
+def wrapped(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """How the collector wraps the command: {collector, argv, passes, env, notes}, one for each it may become.
+
+    ``timeline`` and ``counters`` are two while the vendor is not known. Which flags a profiler gets may still
+    depend on its version, which only the job sees; here it is unknown.
+    """
+    named = str(told["collector"])
+    found = []
+    for name in NEUTRAL.get(named, (named,)):
+        module = importlib.import_module(f"profrun.collectors.{name}.wrap")
+        done = module.wrap(
+            WrapRequest(
+                argv=tuple(told["argv"]),
+                window=Window(**told["schedule"]),
+                options=told["options"] if name == named else told["options"].get(name, {}),
+                out="raw/rank0",
+                tool=module.TOOL or "",
+                vendor=VENDOR_OF.get(name, told["vendor"]),
+                ranks=int(told["ranks"]),
+                ranges=int(told["ranges"]["modules"]),
+                steps_found=told["ranges"]["steps"] != "off",
+            )
+        )
+        found.append(
+            {
+                "collector": name,
+                "argv": list(done.argv),
+                "passes": [list(argv) for argv in done.passes],
+                "env": dict(done.env),
+                "notes": list(done.notes),
+            }
+        )
+    return found
+
+
+def _wrapped_lines(way: Mapping[str, Any], plain: list[str]) -> list[str]:
+    """What the wrapper starts instead, where that is something else."""
+    argvs = way["passes"] or [way["argv"]]
+    if argvs == [plain]:
+        return []
+    sets = "".join(f"{name}={shlex.quote(value)} " for name, value in sorted(way["env"].items()))
+    return [f"# under {way['collector']}:", *(sets + shlex.join(argv) for argv in argvs)]
 
 
 def _blocking_words() -> str:
@@ -64,6 +115,8 @@ def dry_text(document: Mapping[str, Any]) -> str:
         if trial["blocking"] and told["vendor"] == "auto":
             lines += [f"# set by the wrapper when it has seen the GPU: {_blocking_words()}"]
         lines += [shlex.join(told["argv"])]
+        for way in trial["wrapped"]:
+            lines += _wrapped_lines(way, told["argv"])
         if one_each:
             lines += ["# asked of the backend:", document["requests"][number]["text"]]
     if not one_each:

@@ -67,6 +67,9 @@ class Scripted:
     cancels: list[tuple[list[str], float]] = field(default_factory=list)
     _seen: dict[str, int] = field(default_factory=dict)
 
+    def pin(self, plan: Plan) -> Plan:
+        return plan
+
     def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
         return dict(command)
 
