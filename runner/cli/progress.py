@@ -83,13 +83,16 @@ class Progress:
             return
         from rich.text import Text
 
+        self._live.update(Text(self.live_text(active, self._live.console.width - 1), no_wrap=True))
+
+    def live_text(self, active: Sequence[str], width: int) -> str:
+        """The live line: trial i of n, what it is, what it does now, for how long; cut to ``width``."""
         first = active[0]
         elapsed = seconds_text(time.monotonic() - self._started.get(first, self._begin))
         more = f" (+{len(active) - 1} more)" if len(active) > 1 else ""
         doing = self._doing(first)
         line = f"[{self._number(first)}] {trial_label(self.trials[first])}{more}: {doing}, {elapsed}"
-        width = self._live.console.width - 1
-        self._live.update(Text(line if len(line) <= width else line[: width - 3] + "...", no_wrap=True))
+        return line if len(line) <= width else line[: width - 3] + "..."
 
     def _number(self, trial_id: str) -> str:
         return f"{self.trials[trial_id].index + 1}/{len(self.trials)}"

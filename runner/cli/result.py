@@ -94,11 +94,13 @@ def show_run(state: RunState) -> None:
         ("Launch blocking (median step, blocking over not):", twins(found), _twin_line),
         ("Collector overhead (median step, profiled over unprofiled):", overheads(found), _overhead_line),
     ):
-        if ratios:
+        over = state.phase in ("finished", "failed")  # before that a missing number only means "not yet"
+        told = [ratio for ratio in ratios if over or ratio.value is not None]
+        if told:
             say()
             say(title)
-            for ratio in ratios:
-                say("  " + describe(ratio))
+        for ratio in told:
+            say("  " + describe(ratio))
     for trouble in troubles(state):
         say(trouble)
 
