@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import re
+import socket
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from profrun.errors import FailedError, ProfrunError, UnavailableError
 if TYPE_CHECKING:
     import docker
 
+_DEFAULT = "unix:///var/run/docker.sock"
 TIMEOUT_S = 120
 """How long one answer of the engine may take, seconds. Builds and logs are streams and not bound by it."""
 
@@ -26,14 +28,29 @@ def connect(*, timeout: float = TIMEOUT_S) -> docker.DockerClient:
     """
     import docker
 
-    where = os.environ.get("DOCKER_HOST") or _context_host()
+    where = os.environ.get("DOCKER_HOST") or _context_host() or _DEFAULT
+    if where.startswith("unix://"):
+        _try_socket(where.removeprefix("unix://"))
     with docker_errors("the container engine cannot be reached", where=where):
-        if where and not os.environ.get("DOCKER_HOST"):
-            client = docker.DockerClient(base_url=where, timeout=int(timeout))
-        else:
-            client = docker.from_env(timeout=int(timeout))
+        # from_env also takes the TLS settings of the environment
+        in_env = bool(os.environ.get("DOCKER_HOST"))
+        client = (
+            docker.from_env(timeout=int(timeout))
+            if in_env
+            else docker.DockerClient(where, timeout=int(timeout))
+        )
         client.ping()
     return client
+
+
+def _try_socket(path: str) -> None:
+    """Knock before the SDK does: it leaves a socket open when nobody answers."""
+    with socket.socket(socket.AF_UNIX) as knock:
+        knock.settimeout(5.0)
+        try:
+            knock.connect(path)
+        except OSError as error:
+            raise _no_engine(error, path) from error
 
 
 def _context_host() -> str | None:
@@ -120,7 +137,7 @@ def _os_error(error: BaseException | None) -> OSError | None:
 
 
 def _no_engine(error: OSError, where: str | None) -> UnavailableError:
-    at = where or "/var/run/docker.sock"
+    at = where or _DEFAULT
     if error.errno in (errno.EACCES, errno.EPERM):
         return UnavailableError(
             f"this user may not talk to the container engine at {at}",
@@ -130,7 +147,7 @@ def _no_engine(error: OSError, where: str | None) -> UnavailableError:
         )
     return UnavailableError(
         f"no container engine answers at {at}",
-        why=os.strerror(error.errno or 0),
+        why=os.strerror(error.errno) if error.errno else str(error),
         fix="start Docker (or Podman with its socket), or set DOCKER_HOST",
     )
 
