@@ -17,7 +17,11 @@ from pathlib import Path
 import profrun.collectors
 import profrun.runner
 
-_RENAMED = {"_run.py": "run.py", "_sitecustomize.py": "site/sitecustomize.py", "_shim.py": "shim/profrun/__init__.py"}
+_RENAMED = {
+    "_run.py": "run.py",
+    "_sitecustomize.py": "site/sitecustomize.py",
+    "_shim.py": "shim/profrun/__init__.py",
+}
 
 
 def bundle_files() -> dict[str, bytes]:

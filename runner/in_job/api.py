@@ -7,8 +7,6 @@ made and reused, by any thread and nested in itself; what is open lives on the s
 
 from __future__ import annotations
 
-import functools
-import inspect
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 if TYPE_CHECKING:
@@ -49,6 +47,9 @@ class Range:
 
     def __call__(self, function: F) -> F:
         """Decorate a function (or coroutine function): each call is one range."""
+        import functools
+        import inspect
+
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)

@@ -66,7 +66,7 @@ class Doorbell:
         original = self._original
         bell = self
 
-        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             if emit._compiling() or not bell._mine() or bell._has_no_parameters(self):
                 return original(self, *args, **kwargs)
             return bell._ring(self, args, kwargs)

@@ -109,7 +109,9 @@ def _nvtx(torch: Any, tool: tuple[int, ...]) -> tuple[Emitter | None, list[str]]
     try:
         import nvtx as package
     except ImportError:
-        return None, ["no NVTX to emit ranges with: the profiler injected none, torch has none, nvtx is absent"]
+        return None, [
+            "no NVTX to emit ranges with: the profiler injected none, torch has none, nvtx is absent"
+        ]
     version = _package_version("nvtx")
     notes = []
     if version >= (0, 2, 12) and tool and tool[:2] <= (2024, 2):

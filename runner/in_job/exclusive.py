@@ -35,7 +35,7 @@ def _cpu_only(torch: Any, collector: str, warn: Callable[[str], None]) -> None:
     original = owner.__init__
 
     @functools.wraps(original)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         activities = getattr(self, "kineto_activities", None)
         if not getattr(self, "enabled", True) or not activities:
@@ -63,7 +63,7 @@ def _switch_off(torch: Any, warn: Callable[[str], None]) -> None:
     )
 
     @functools.wraps(original)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         warn(message)
         arguments = dict(kwargs)
         arguments["schedule"] = lambda _step: torch.profiler.ProfilerAction.NONE
@@ -96,7 +96,7 @@ def _legacy_off(torch: Any, warn: Callable[[str], None], message: str) -> None:
     enter = owner.__enter__
 
     @functools.wraps(enter)
-    def __enter__(self: Any) -> Any:  # noqa: N807
+    def __enter__(self: Any) -> Any:
         if getattr(self, "enabled", False):
             warn(message)
             self.enabled = False
@@ -125,12 +125,12 @@ def reroute_record_function(torch: Any, sink: emit.Sink) -> None:
     enter, leave = owner.__enter__, owner.__exit__
 
     @functools.wraps(enter)
-    def __enter__(self: Any) -> Any:  # noqa: N807
+    def __enter__(self: Any) -> Any:
         sink.push(self.name)
         return enter(self)
 
     @functools.wraps(leave)
-    def __exit__(self: Any, *error: Any) -> Any:  # noqa: N807
+    def __exit__(self: Any, *error: Any) -> Any:
         try:
             return leave(self, *error)
         finally:

@@ -27,7 +27,9 @@ def range_name(name: str, module: Any) -> str:
 
 def compiled(module: Any) -> bool:
     """Whether calling it runs code that torch.compile made."""
-    return type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
+    return (
+        type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
+    )
 
 
 def inner(root: Any) -> Any:

@@ -1,0 +1,178 @@
+"""From how a command ended to the state of a trial: a pure function."""
+
+from __future__ import annotations
+
+import signal as signals
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .supervise import Outcome
+
+_DEADLY = {
+    128 + int(number): int(number)
+    for number in (
+        signals.SIGILL,
+        signals.SIGABRT,
+        signals.SIGBUS,
+        signals.SIGFPE,
+        signals.SIGKILL,
+        signals.SIGSEGV,
+        signals.SIGTERM,
+    )
+}
+_PYTHON_REASONS = (
+    "ModuleNotFoundError",
+    "ImportError",
+    "SyntaxError",
+    "FileNotFoundError",
+    "OutOfMemoryError",
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a trial ended. ``signal`` is a number; ``wrapper_code`` is what run.py exits with."""
+
+    state: str
+    exit_code: int | None
+    signal: int | None
+    reason: str | None
+    wrapper_code: int
+
+
+def judge(
+    outcome: Outcome,
+    *,
+    cancelled: bool,
+    limit: float | None,
+    tool: str | None,
+    artefacts: Sequence[dict[str, Any]],
+    steps: int,
+    hooked: bool,
+    hook: str,
+    steps_wanted: bool,
+    warnings: list[str],
+    tool_says: str | None,
+    log: str,
+) -> Verdict:
+    """State, exit code, signal and one sentence; adds to ``warnings`` what did not decide it.
+
+    Args:
+        cancelled: the file 'cancel' is there.
+        tool: name of the profiler round the command, None when there is none.
+        steps: steps that the hook saw in this rank.
+        hooked: whether a Python process of the job loaded the hook.
+        hook: what the hook was to do (``Wrapped.hook``).
+        tool_says: the collector's own reading of its tool's output.
+        log: the end of the output.
+    """
+    warnings += [*outcome.killed, *_strays(outcome)]
+    if outcome.lost_output:
+        warnings.append(
+            f"{outcome.lost_output} bytes of output could not be written to the logs (disk full?)"
+        )
+    code, number = _codes(outcome, tool)
+    told = 1 if code is None and number is None else (code if code is not None else 128 + (number or 0))
+    missing = [row["path"] for row in artefacts if row["state"] == "missing"]
+    broken = [row["path"] for row in artefacts if row["state"] == "truncated"]
+    if broken:
+        warnings.append(f"unfinished files were kept: {', '.join(broken)}")
+    why_no_steps = _no_steps(steps, hooked, steps_wanted)
+    if why_no_steps is not None:
+        warnings.append(why_no_steps)
+    if outcome.stopped_by is not None:
+        return _stopped(outcome, cancelled, limit, code, number, missing)
+    if outcome.error is not None:
+        return Verdict("failed", None, None, outcome.error, 127)
+    if number is not None:
+        return Verdict("failed", None, number, _died(number), told)
+    if code != 0:
+        return Verdict("failed", code, None, _failed(code, tool, log, tool_says), told)
+    if missing:
+        reason = tool_says or _no_data(missing, hook, steps, why_no_steps, warnings)
+        return Verdict("failed", code, None, reason, 1)
+    if tool_says is not None:
+        warnings.append(tool_says)
+    return Verdict("finished", code, None, None, 0)
+
+
+def _codes(outcome: Outcome, tool: str | None) -> tuple[int | None, int | None]:
+    """Exit code and signal of the user's command; profilers report a death by signal n as 128 + n."""
+    code = outcome.code
+    if tool is not None and code in _DEADLY:
+        return None, _DEADLY[code]
+    return code, outcome.signal
+
+
+def _stopped(
+    outcome: Outcome,
+    cancelled: bool,
+    limit: float | None,
+    code: int | None,
+    number: int | None,
+    missing: list[str],
+) -> Verdict:
+    """Ended early. Without the file 'cancel' a signal from above means a time limit, SIGINT a person."""
+    by = outcome.stopped_by
+    kept = "what was recorded is kept" if not missing else f"nothing was written ({', '.join(missing)})"
+    if cancelled or by == "SIGINT":
+        return Verdict("cancelled", code, number, f"cancelled ({by}): {kept}", 130)
+    if by == "limit":
+        reason = f"the time limit of {limit:g} s was reached: {kept}; set resources.timeout higher"
+        return Verdict("timeout", code, number, reason, 124)
+    reason = f"ended from outside by {by}, as schedulers do at their time limit: {kept}"
+    return Verdict("timeout", code, number, reason, 124)
+
+
+def _died(number: int) -> str:
+    name = signals.Signals(number).name
+    if number == signals.SIGKILL:
+        return f"the program was killed ({name}): out of memory is the usual reason (dmesg, container limits)"
+    return f"the program died of {name}"
+
+
+def _failed(code: int | None, tool: str | None, log: str, tool_says: str | None) -> str:
+    """The exit code, and the last line of a Python traceback when there is one."""
+    inside = f" (under {tool})" if tool else ""
+    for line in reversed(log.strip().splitlines()[-200:]):
+        head = line.split(":")[0].strip()
+        if line[:1] not in (" ", "\t") and (head.endswith(("Error", "Exception")) or head in _PYTHON_REASONS):
+            return f"the program exited with {code}{inside}: {line.strip()[:300]}"
+    if tool_says is not None:
+        return f"the program exited with {code}{inside}: {tool_says}"
+    return f"the program exited with {code}{inside}: see stderr.log"
+
+
+def _no_steps(steps: int, hooked: bool, wanted: bool) -> str | None:
+    if steps or not wanted:
+        return None
+    if not hooked:
+        return (
+            "no step was seen: no Python process of the command loaded profrun's hook; it is not a Python program, "
+            "it clears PYTHONPATH, or it runs python with -I, -E or -S"
+        )
+    return (
+        "no step was seen: no optimizer stepped and no nn.Module with parameters was called (CUDA graphs and "
+        "scripted code hide them); call profrun.step() once an iteration, or set ranges.steps: off"
+    )
+
+
+def _no_data(missing: list[str], hook: str, steps: int, why_no_steps: str | None, warnings: list[str]) -> str:
+    """The program was fine, the recording is not there."""
+    schedule = next((text for text in warnings if text.startswith("the schedule is longer")), None)
+    if schedule is not None:
+        return schedule
+    if hook != "none" and why_no_steps is not None:
+        return f"nothing was recorded: {why_no_steps}"
+    failed = next((text for text in warnings if "hook failed" in text), None)
+    return f"the collector left no {', '.join(missing)}" + (f": {failed}" if failed else "; see stderr.log")
+
+
+def _strays(outcome: Outcome) -> list[str]:
+    if not outcome.strays:
+        return []
+    shown = "; ".join(outcome.strays[:3])
+    return [f"{len(outcome.strays)} processes were left running and were ended: {shown}"]

@@ -1,0 +1,136 @@
+"""Processes below the wrapper, read from /proc: who is the user's program, who is the profiler."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_PR_SET_CHILD_SUBREAPER = 36
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh", "busybox"})
+
+
+@dataclass(frozen=True)
+class Process:
+    """One live process. ``started`` (clock ticks since boot) tells a reused pid apart."""
+
+    pid: int
+    parent: int
+    started: int
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """Its command line; empty when it is gone."""
+        try:
+            content = Path(f"/proc/{self.pid}/cmdline").read_bytes()
+        except OSError:
+            return ()
+        return tuple(os.fsdecode(part) for part in content.split(b"\0")[:-1])
+
+    @property
+    def program(self) -> str:
+        """Path of its executable; empty when it is gone or not ours to see."""
+        try:
+            return os.readlink(f"/proc/{self.pid}/exe")
+        except OSError:
+            return ""
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether a signal to it would not reach what it runs."""
+        return os.path.basename(self.program) in _SHELLS
+
+    def alive(self) -> bool:
+        """Whether this very process runs still."""
+        now = _read(self.pid)
+        return now is not None and now.started == self.started
+
+
+def become_subreaper() -> bool:
+    """Orphans below us become our children, so that none is lost. False where the kernel cannot."""
+    try:
+        return ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    except (OSError, AttributeError):
+        return False
+
+
+def _read(pid: int) -> Process | None:
+    try:
+        content = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    fields = content[content.rfind(b")") + 2 :].split()
+    if fields[0] in (b"Z", b"X"):  # dead, only not waited for yet
+        return None
+    return Process(pid, int(fields[1]), int(fields[19]))
+
+
+def descendants(root: int) -> list[Process]:
+    """All live processes below ``root``, parents before children."""
+    everyone = [_read(int(name)) for name in os.listdir("/proc") if name.isdigit()]
+    children: dict[int, list[Process]] = {}
+    for process in everyone:
+        if process is not None:
+            children.setdefault(process.parent, []).append(process)
+    found: list[Process] = []
+    queue = [root]
+    while queue:
+        for child in children.get(queue.pop(0), ()):
+            found.append(child)
+            queue.append(child.pid)
+    return found
+
+
+def find_app(below: int, argv: Sequence[str], tool: str | None) -> Process | None:
+    """The user's process: the topmost whose command line is the user's, with at most a '#!' interpreter before.
+
+    Args:
+        below: pid of the process that was started (the profiler, or the program itself).
+        argv: the user's command.
+        tool: path of the profiler, None when there is none.
+    """
+    own = _read(below)
+    if tool is None:
+        return own
+    everyone = ([own] if own is not None else []) + descendants(below)
+    for process in everyone:
+        if is_command(process.argv, argv):
+            return process
+    return None
+
+
+def is_command(running: Sequence[str], argv: Sequence[str]) -> bool:
+    """Whether a running command line is that of ``argv``: the same, or behind up to two words of a '#!' line."""
+    if not running:
+        return False
+    tail = tuple(argv[1:])
+    for extra in (0, 1, 2):
+        shown = tuple(running[extra:])
+        if not shown or shown[1:] != tail:
+            continue
+        if os.path.basename(shown[0]) == os.path.basename(argv[0]):
+            return True
+    return False
+
+
+def send(processes: Iterable[Process], number: int) -> None:
+    """Signal them; those that are gone meanwhile are no error."""
+    for process in processes:
+        if not process.alive():
+            continue
+        try:
+            os.kill(process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def end_app(app: Process, *, everyone: bool) -> None:
+    """SIGTERM to the user's process; to all below it too when it is a shell, or when it did not help."""
+    below = descendants(app.pid) if everyone or app.is_shell else []
+    send([app, *below], signal.SIGTERM)

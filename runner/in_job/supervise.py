@@ -1,0 +1,387 @@
+"""Runs one command to its end: output teed to logs, signals as docs/architecture.md says, nobody left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from . import proctree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+STOPS = {signal.SIGURG, signal.SIGTERM, signal.SIGINT}
+BLOCKED = STOPS | {signal.SIGCHLD}
+AGAIN_S = 5.0  # after this the whole tree of an app that did not end is asked too
+LAST_S = 10.0  # for a profiler to write after the second signal
+STRAY_S = 2.0  # for processes left behind to end by themselves
+_TAIL = 1 << 18
+
+
+@dataclass
+class Outcome:
+    """How a command ended.
+
+    Attributes:
+        status: as os.waitpid gave it; None when it could not be started.
+        stopped_by: None, or why it was ended early: 'limit' or the signal's name.
+        killed: what had to be killed, in words.
+        app_s: seconds from start to the end of the user's process.
+        finalise_s: seconds from there to the end of the profiler.
+    """
+
+    status: int | None = None
+    error: str | None = None
+    stopped_by: str | None = None
+    killed: list[str] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)
+    app_s: float = 0.0
+    finalise_s: float = 0.0
+    lost_output: int = 0
+
+    @property
+    def code(self) -> int | None:
+        """Exit code; None when it was killed by a signal or never started."""
+        if self.status is None or not os.WIFEXITED(self.status):
+            return None
+        return os.WEXITSTATUS(self.status)
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that killed it, or None."""
+        if self.status is None or not os.WIFSIGNALED(self.status):
+            return None
+        return os.WTERMSIG(self.status)
+
+
+class Tee(threading.Thread):
+    """Copies a pipe to a log file and to our own stream; a full disk or a closed stream loses only itself."""
+
+    def __init__(self, source: int, log: Path, stream: int | None) -> None:
+        super().__init__(daemon=True)
+        self.source = source
+        self.stream = stream
+        self.tail = bytearray()
+        self.lost = 0
+        self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self.start()
+
+    def run(self) -> None:
+        """Until the last writer has closed the pipe."""
+        while True:
+            try:
+                data = os.read(self.source, 65536)
+            except OSError:
+                break
+            if not data:
+                break
+            self.tail += data
+            if len(self.tail) > 2 * _TAIL:
+                del self.tail[:-_TAIL]
+            self.lost += len(data) - _write(self._log, data)
+            if self.stream is not None and _write(self.stream, data) < len(data):
+                self.stream = None
+        os.close(self.source)
+        os.close(self._log)
+
+
+def _write(descriptor: int, data: bytes) -> int:
+    """Write all of it; returns the bytes that went through."""
+    done = 0
+    try:
+        while done < len(data):
+            done += os.write(descriptor, data[done:])
+    except OSError:
+        pass
+    return done
+
+
+class Supervisor:
+    """Runs commands one after another and hears the signals that end them.
+
+    Args:
+        folder: the trial folder, for the logs.
+        suffix: before '.log' in their names, for ranks beyond the first.
+        grace: seconds between the request to end and the kill.
+    """
+
+    def __init__(self, folder: Path, *, suffix: str = "", grace: float = 60.0, echo: bool = True) -> None:
+        self.folder = folder
+        self.suffix = suffix
+        self.grace = grace
+        self.echo = echo
+        self.stopped_by: str | None = None
+        self.tail = b""
+        self._old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
+        proctree.become_subreaper()
+
+    def close(self) -> None:
+        """Give signals their old way back."""
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._old_mask)
+
+    def pending(self) -> str | None:
+        """A signal to end that has come while nothing ran; it is taken."""
+        while True:
+            info = signal.sigtimedwait(BLOCKED, 0)
+            if info is None:
+                return self.stopped_by
+            if info.si_signo in STOPS:
+                self.stopped_by = self.stopped_by or signal.Signals(info.si_signo).name
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: str | None = None,
+        app: Sequence[str] | None = None,
+        tool: str | None = None,
+        limit: float | None = None,
+        finalise: float = 30.0,
+        on_app_end: Callable[[], None] | None = None,
+    ) -> Outcome:
+        """Run a command to its end.
+
+        Args:
+            argv: what to start.
+            app: the user's command inside it, when a profiler wraps it.
+            tool: path of that profiler.
+            limit: seconds after which the user's process is ended.
+            finalise: seconds that the profiler may write after the user's process has ended.
+            on_app_end: called when the user's process has ended and the profiler has not.
+        """
+        outcome = Outcome(stopped_by=self.pending())
+        if outcome.stopped_by:
+            outcome.error = f"stopped by {outcome.stopped_by} before the command was started"
+            return outcome
+        try:
+            child = self._start(argv, env, cwd)
+        except OSError as error:
+            outcome.error = start_error(argv, cwd, error)
+            return outcome
+        watch = _Watch(self, child.pid, tuple(app or argv), tool, limit, finalise, on_app_end)
+        outcome.status = watch.loop(outcome)
+        child.returncode = 0  # reaped here, not by subprocess
+        self._sweep(outcome)
+        self._end_tees(outcome)
+        return outcome
+
+    def _start(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> subprocess.Popen[bytes]:
+        mask = self._old_mask
+
+        def unblock() -> None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+        child = subprocess.Popen(
+            list(argv),
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=unblock,
+        )
+        assert child.stdout is not None
+        assert child.stderr is not None
+        self._tees = [
+            Tee(
+                os.dup(pipe.fileno()), self.folder / f"{name}{self.suffix}.log", stream if self.echo else None
+            )
+            for name, pipe, stream in (("stdout", child.stdout, 1), ("stderr", child.stderr, 2))
+        ]
+        child.stdout.close()
+        child.stderr.close()
+        return child
+
+    def _sweep(self, outcome: Outcome) -> None:
+        """End what the command left running; profilers' helpers and DataLoader workers mostly go by themselves."""
+        deadline = time.monotonic() + STRAY_S
+        left = self._left()
+        while left and time.monotonic() < deadline:
+            time.sleep(0.05)
+            left = self._left()
+        if not left:
+            return
+        outcome.strays = [" ".join(process.argv)[:120] or str(process.pid) for process in left]
+        proctree.send(left, signal.SIGTERM)
+        deadline = time.monotonic() + STRAY_S
+        while self._left() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        proctree.send(self._left(), signal.SIGKILL)
+        self._left()
+
+    def _left(self) -> list[proctree.Process]:
+        _reap()
+        return proctree.descendants(os.getpid())
+
+    def _end_tees(self, outcome: Outcome) -> None:
+        for tee in self._tees:
+            tee.join(timeout=STRAY_S)
+        outcome.lost_output = sum(tee.lost for tee in self._tees)
+        self.tail = b"\n".join(bytes(tee.tail) for tee in self._tees)
+
+
+class _Watch:
+    """One running command: waits for its end, for signals and for the time limit."""
+
+    def __init__(
+        self,
+        owner: Supervisor,
+        pid: int,
+        argv: tuple[str, ...],
+        tool: str | None,
+        limit: float | None,
+        finalise: float,
+        on_app_end: Callable[[], None] | None,
+    ) -> None:
+        self.owner = owner
+        self.pid = pid
+        self.argv = argv
+        self.tool = tool
+        self.finalise = finalise
+        self.on_app_end = on_app_end
+        self.start = time.monotonic()
+        self.limit = None if limit is None else self.start + limit
+        self.kill_at: float | None = None
+        self.again_at: float | None = None
+        self.app: proctree.Process | None = None
+        self.app_end: float | None = None
+        self.requests = 0
+
+    def loop(self, outcome: Outcome) -> int:
+        """Until the command is gone; returns its wait status."""
+        while True:
+            status = _reap().get(self.pid)
+            if status is not None:
+                break
+            self._look()
+            self._clock(outcome)
+            info = signal.sigtimedwait(BLOCKED, self._nap())
+            if info is not None and info.si_signo in STOPS:
+                self._request(signal.Signals(info.si_signo).name, outcome)
+        end = time.monotonic()
+        outcome.app_s = (self.app_end or end) - self.start
+        outcome.finalise_s = end - (self.app_end or end)
+        return status
+
+    def _nap(self) -> float:
+        return 0.1 if self.tool is not None or self.kill_at is not None else 0.5
+
+    def _look(self) -> None:
+        """Find the user's process, and notice when it has ended while the profiler writes."""
+        if self.app is None:
+            self.app = proctree.find_app(self.pid, self.argv, self.tool)
+        elif self.app_end is None and self.tool is not None and not self.app.alive():
+            self.app_end = time.monotonic()
+            if self.kill_at is None:
+                self.kill_at = self.app_end + max(self.finalise, self.owner.grace)
+            if self.on_app_end is not None:
+                self.on_app_end()
+
+    def _clock(self, outcome: Outcome) -> None:
+        now = time.monotonic()
+        if self.limit is not None and now >= self.limit and self.app_end is None:
+            self.limit = None
+            self._request("limit", outcome)
+        if self.again_at is not None and now >= self.again_at:
+            self.again_at = None
+            if self.app_end is None:
+                self._end_app(everyone=True)
+        if self.kill_at is not None and now >= self.kill_at:
+            self.kill_at = now + 1.0
+            self._kill(outcome, "was killed: it had not ended in time")
+
+    def _request(self, why: str, outcome: Outcome) -> None:
+        """End the app; from the second TERM or INT on be less patient. SIGURG only ever asks."""
+        now = time.monotonic()
+        if outcome.stopped_by is None:
+            outcome.stopped_by = self.owner.stopped_by = why
+        elif why in ("SIGURG", "limit"):
+            return
+        self.requests += 1
+        if self.requests == 1:
+            self._end_app(everyone=False)
+            self.again_at = now + AGAIN_S
+            self.kill_at = now + self.owner.grace
+        elif self.requests == 2:
+            self._kill_app(outcome)
+            self.kill_at = min(self.kill_at or now + LAST_S, now + LAST_S)
+        else:
+            self._kill(outcome, "was killed: asked to end three times")
+
+    def _end_app(self, *, everyone: bool) -> None:
+        app = self.app or proctree.find_app(self.pid, self.argv, self.tool)
+        if app is None:  # not recognised: everything but the profiler itself
+            proctree.send(self._not_tool(), signal.SIGTERM)
+        else:
+            proctree.end_app(app, everyone=everyone)
+
+    def _not_tool(self) -> list[proctree.Process]:
+        home = os.path.dirname(os.path.realpath(self.tool or "/"))
+        return [
+            process
+            for process in proctree.descendants(self.pid)
+            if not process.program.startswith(home + os.sep)
+        ]
+
+    def _kill_app(self, outcome: Outcome) -> None:
+        """The app at once; the profiler is asked to end and may still write."""
+        app = self.app or proctree.find_app(self.pid, self.argv, self.tool)
+        doomed = self._not_tool() if app is None else [app, *proctree.descendants(app.pid)]
+        if any(process.alive() for process in doomed):
+            outcome.killed.append("the program was killed: asked to end twice")
+        proctree.send(doomed, signal.SIGKILL)
+        if self.tool is not None and (app is None or app.pid != self.pid):
+            try:
+                os.kill(self.pid, signal.SIGTERM)
+            except ProcessLookupError:
+                pass
+
+    def _kill(self, outcome: Outcome, why: str) -> None:
+        who = "the profiler" if self.app_end is not None else "the program"
+        message = f"{who} {why}"
+        if message not in outcome.killed:
+            outcome.killed.append(message)
+        proctree.send(proctree.descendants(os.getpid()), signal.SIGKILL)
+
+
+def _reap() -> dict[int, int]:
+    """Collect every child that has ended, ours and adopted orphans: pid -> wait status."""
+    done = {}
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return done
+        if pid == 0:
+            return done
+        done[pid] = status
+
+
+def start_error(argv: Sequence[str], cwd: str | None, error: OSError) -> str:
+    """Why a command could not be started, and what to do, in one sentence."""
+    name = argv[0]
+    if cwd is not None and not os.path.isdir(cwd):
+        return f"the working directory {cwd} is not there: mount it, or set workdir in the job"
+    if isinstance(error, FileNotFoundError):
+        return f"the command {name!r} was not found: it is not on the PATH of this image ({os.environ.get('PATH')})"
+    if isinstance(error, PermissionError):
+        return f"the command {name!r} may not be executed: chmod +x it, or start it with its interpreter"
+    return f"the command {name!r} could not be started: {error.strerror or error}"
+
+
+def flush_streams() -> None:
+    """What we printed ourselves comes before what the command prints."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue

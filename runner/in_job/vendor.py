@@ -1,0 +1,183 @@
+"""Whose GPUs are here, found without torch, and which variables steer them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+NVIDIA_BLOCKING = {"CUDA_LAUNCH_BLOCKING": "1"}
+AMD_BLOCKING = {"HIP_LAUNCH_BLOCKING": "1", "AMD_SERIALIZE_KERNEL": "3"}
+_BLOCKING = {"nvidia": NVIDIA_BLOCKING, "amd": AMD_BLOCKING, "none": NVIDIA_BLOCKING}
+_VISIBLE = {
+    "nvidia": ("CUDA_VISIBLE_DEVICES",),
+    # One of these filters; two filter twice: HIP's indices count what ROCR's left over.
+    "amd": ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
+}
+_ALL_VISIBLE = _VISIBLE["amd"]
+
+
+def detect(root: Path = Path("/")) -> tuple[str, str]:
+    """(nvidia, amd or none; how it was found). Devices and drivers count, not libraries."""
+    if amd_gpus(root):
+        if not (root / "proc/driver/nvidia/version").exists():
+            return "amd", "/dev/kfd and a GPU node in the kernel's topology"
+    if (root / "proc/driver/nvidia/version").exists() and any((root / "dev").glob("nvidia[0-9]*")):
+        return "nvidia", "/proc/driver/nvidia and /dev/nvidia*"
+    listing = _listing() if root == Path("/") else ""
+    if "GPU 0" in listing:
+        return "nvidia", "nvidia-smi -L"
+    if amd_gpus(root):
+        return "amd", "/dev/kfd and a GPU node in the kernel's topology"
+    return "none", "neither an NVIDIA driver with a GPU nor /dev/kfd with one"
+
+
+def amd_gpus(root: Path = Path("/")) -> list[dict[str, str]]:
+    """Properties of the kernel's GPU nodes (those with SIMDs), empty without /dev/kfd."""
+    if not (root / "dev/kfd").exists():
+        return []
+    found = []
+    for path in sorted((root / "sys/class/kfd/kfd/topology/nodes").glob("*/properties")):
+        try:
+            pairs = [line.split(maxsplit=1) for line in path.read_text().splitlines()]
+        except OSError:
+            continue
+        properties = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+        if properties.get("simd_count", "0") != "0":
+            found.append({"node": path.parent.name, **properties})
+    return found
+
+
+def _listing() -> str:
+    if shutil.which("nvidia-smi") is None:
+        return ""
+    return output(["nvidia-smi", "-L"])
+
+
+def output(argv: list[str], timeout: float = 15.0) -> str:
+    """Standard output of a short command, empty when it fails, hangs or is not there."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=timeout)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def blocking_env(env: dict[str, str], vendor: str, *, blocking: bool) -> list[str]:
+    """Set launch blocking for this vendor in ``env``, or take every trace of it out. Returns what to tell."""
+    notes = []
+    wanted = _BLOCKING[vendor] if blocking else {}
+    for name in (*NVIDIA_BLOCKING, *AMD_BLOCKING):
+        if name in wanted:
+            env[name] = wanted[name]
+        elif env.pop(name, None) not in (None, "", "0") and not blocking:
+            notes.append(f"{name} was set and has been unset: this trial does not block launches")
+    if blocking and vendor == "none":
+        notes.append("launch blocking changes nothing here: there is no GPU")
+    return notes
+
+
+def visible_env(env: dict[str, str], vendor: str) -> list[str]:
+    """Keep one device-visibility variable, the vendor's own: Slurm sets three at once. Returns what to tell."""
+    present = [name for name in _VISIBLE.get(vendor, ()) if name in env]
+    keep = present[:1]
+    notes = []
+    for name in _ALL_VISIBLE:
+        if name in env and name not in keep and vendor != "none":
+            notes.append(
+                f"{name}={env.pop(name)} was unset: {keep[0] if keep else 'nothing'} selects the GPUs"
+            )
+    return notes
+
+
+def nvidia_state() -> list[dict[str, Any]]:
+    """Name, driver, clocks (MHz), temperature (C), power (W) and throttle reasons of each GPU, by nvidia-smi."""
+    fields = (
+        "index,name,uuid,driver_version,pci.bus_id,memory.total,memory.used,utilization.gpu,clocks.sm,clocks.mem,"
+        "clocks.max.sm,clocks.max.mem,temperature.gpu,power.draw,power.limit,persistence_mode,compute_mode"
+    )
+    if shutil.which("nvidia-smi") is None:
+        return []
+    for throttle in (",clocks_event_reasons.active", ",clocks_throttle_reasons.active", ""):
+        names = (fields + throttle).split(",")
+        text = output(["nvidia-smi", f"--query-gpu={fields}{throttle}", "--format=csv,noheader,nounits"])
+        if text:
+            return [_gpu(names, line) for line in text.splitlines() if line.count(",") >= len(names) - 1]
+    return []
+
+
+def _gpu(names: list[str], line: str) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for name, value in zip(names, (part.strip() for part in line.split(","))):
+        key = name.replace(".", "_").replace("clocks_event_reasons", "clocks_throttle_reasons")
+        row[key] = None if value in ("[N/A]", "N/A", "[Not Supported]", "") else _number(value)
+    mask = row.get("clocks_throttle_reasons_active")
+    if isinstance(mask, str) and mask.startswith("0x"):
+        row["throttled_by"] = throttle_names(int(mask, 16))
+    return row
+
+
+def _number(value: str) -> Any:
+    try:
+        return int(value)
+    except ValueError:
+        try:
+            return float(value)
+        except ValueError:
+            return value
+
+
+def throttle_names(mask: int) -> list[str]:
+    """Names of the bits of NVML's clocks-event (throttle) reasons (nvml.h, nvmlClocksEventReason*)."""
+    names = {
+        0x1: "gpu_idle",
+        0x2: "applications_clocks_setting",
+        0x4: "sw_power_cap",
+        0x8: "hw_slowdown",
+        0x10: "sync_boost",
+        0x20: "sw_thermal_slowdown",
+        0x40: "hw_thermal_slowdown",
+        0x80: "hw_power_brake_slowdown",
+        0x100: "display_clock_setting",
+    }
+    return [name for bit, name in names.items() if mask & bit]
+
+
+def amd_state() -> list[dict[str, Any]]:
+    """What amd-smi (or rocm-smi) says of clocks, temperatures, power and throttling, in the tool's own words."""
+    import json
+
+    commands = (
+        ["amd-smi", "metric", "--json"],
+        [
+            "rocm-smi",
+            "--showproductname",
+            "--showuniqueid",
+            "--showtemp",
+            "--showclocks",
+            "--showpower",
+            "--json",
+        ],
+    )
+    for command in commands:
+        if shutil.which(command[0]) is None:
+            continue
+        try:
+            value = json.loads(output(command))
+        except ValueError:
+            continue
+        rows = value if isinstance(value, list) else value.get("gpu_data", value)
+        if isinstance(rows, dict):
+            rows = [{"card": card, **fields} for card, fields in rows.items() if isinstance(fields, dict)]
+        return [{"by": command[0], **row} for row in rows if isinstance(row, dict)]
+    return []
+
+
+def state(vendor: str) -> list[dict[str, Any]]:
+    """The GPUs' state now, one row a GPU; empty when no tool tells."""
+    if vendor == "nvidia":
+        return nvidia_state()
+    if vendor == "amd":
+        return amd_state()
+    return []
