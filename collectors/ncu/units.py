@@ -66,6 +66,8 @@ def normal(value: float, unit: str) -> tuple[float, str]:
     if per == "ns":  # a rate: per second, not per nanosecond
         rate = value * factor * 1e9 / below
         return (rate, "Hz") if base == "cycle" else (rate, f"{base}/s")
+    if per == "byte":  # ncu shows 8190 %/byte as '8.19 %/Kbyte': the prefix is that of the whole value
+        return value * factor * below, f"{base}/{per}"
     return value * factor / below, f"{base}/{per}"
 
 

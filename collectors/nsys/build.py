@@ -7,7 +7,6 @@ are only ever appended there), so links are known before a slice is written.
 from __future__ import annotations
 
 from profrun.collectors.nsys.names import (
-    API_VERSION_PATTERN,
     COLLECTIVE_PATTERN,
     COLLECTIVES,
     COPY_DIRECTIONS,
@@ -28,16 +27,26 @@ _GPU_TRACK = (
     "'{what}' "
     "AND t.context = coalesce(r.context, -1) AND t.stream = coalesce(r.stream, -1) "
 )
-_LAUNCH = "LEFT JOIN n_launch a ON a.src = r.src AND a.p = r.gpid >> 24 AND a.corr = r.corr "
+_LAUNCH = "LEFT JOIN n_launch a ON a.slice = {base} + r.rowid "
+
+GPU_TABLES = ("n_kernel", "n_memcpy", "n_memset", "n_sync", "n_graph")
 
 
 class Builder:
-    """Fills slices and side tables; ``next`` is the first free slice id."""
+    """Fills slices and side tables.
+
+    Attributes:
+        next: the first free slice id.
+        unplaced: records that found no lane or had no start.
+        base: first slice id of each GPU staging table, after ``launches``.
+    """
 
     def __init__(self, writer: TraceWriter) -> None:
         self.writer = writer
         self.con = writer.con
         self.next = 0
+        self.unplaced = 0
+        self.base: dict[str, int] = {}
 
     def take(self, table: str) -> int:
         """Reserve slice ids for every row of a staging table; returns the base."""
@@ -50,39 +59,35 @@ class Builder:
         row = self.con.execute(query).fetchone()
         return int(row[0]) if row and row[0] is not None else 0
 
-    def api(self) -> None:
-        """API slices, and n_launch: the call behind each (src, process, correlation)."""
-        base = self.take("n_api")
-        self.con.execute(
-            "CREATE TABLE n_api_name AS SELECT u.src, u.name_id, coalesce(regexp_replace(s.value, "
-            f"'{API_VERSION_PATTERN}', '\\1'), 'unknown API call') AS name "
-            "FROM (SELECT DISTINCT src, name_id FROM n_api) u "
-            "LEFT JOIN n_string s ON s.src = u.src AND s.id = u.name_id"
-        )
-        self.con.execute(
-            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'api', coalesce(n.name, 'unknown "
-            f"API call'), "
-            f"{_TS}, {_DUR}, t.track, nullif(r.corr, 0), NULL FROM n_api r JOIN n_origin o ON o.src = r.src "
-            "JOIN n_thread_track t ON t.src = r.src AND t.gtid = r.gtid "
-            "LEFT JOIN n_api_name n ON n.src = r.src AND n.name_id IS NOT DISTINCT FROM r.name_id"
+    def launches(self) -> None:
+        """n_launch(slice, launch): the call behind every GPU record, by (file, process, correlation).
+
+        Reserves the ids of all GPU records: ``base`` of each staging table.
+        """
+        for table in GPU_TABLES:
+            self.base[table] = self.take(table)
+        work = " UNION ALL ".join(
+            f"SELECT {self.base[table]} + rowid AS slice, src, gpid >> 24 AS p, corr FROM {table}"
+            for table in GPU_TABLES
         )
         # CUPTI gives a runtime call and the driver call inside it their own ids; where one id stands on
-        # several rows all the same, the innermost call is the one that enqueued the work.
+        # several rows all the same, the latest to start is the innermost, which enqueued the work.
         self.con.execute(
-            f"CREATE TABLE n_launch AS SELECT src, gtid >> 24 AS p, corr, arg_max(rowid, start) + "
-            f"{base} AS slice, "
-            "count(*) AS calls FROM n_api WHERE corr IS NOT NULL AND corr <> 0 GROUP BY ALL"
+            "CREATE TABLE n_launch AS SELECT w.slice, arg_max(h.rowid, h.ts) AS launch, count(*) AS calls "
+            f"FROM ({work}) w JOIN n_host h ON h.src = w.src AND h.p = w.p AND h.corr = w.corr GROUP BY "
+            f"w.slice"
         )
         self.writer.issue(
             "correlation-repeated",
             self.count("SELECT count(*) FROM n_launch WHERE calls > 1"),
-            "several API calls of a process have one correlation id: the latest to start counts as the "
-            "launch",
+            "GPU records whose correlation id stands on several API calls of their process: the latest "
+            "to start "
+            "counts as the launch",
         )
 
     def kernels(self) -> None:
         """Kernel slices, their launch, the kernels table and NCCL's collectives."""
-        base = self.take("n_kernel")
+        base = self.base["n_kernel"]
         self.con.execute(
             "CREATE TABLE n_kernel_name AS SELECT u.*, coalesce(d.value, s.value, m.value, 'unknown "
             "kernel') AS name "
@@ -94,9 +99,9 @@ class Builder:
         self.con.execute(
             f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'kernel', n.name, {_TS}, {_DUR}, "
             f"t.track, "
-            "nullif(r.corr, 0), a.slice FROM n_kernel r JOIN n_origin o ON o.src = r.src "
+            "nullif(r.corr, 0), a.launch FROM n_kernel r JOIN n_origin o ON o.src = r.src "
             + _GPU_TRACK.format(what="stream")
-            + _LAUNCH
+            + _LAUNCH.format(base=base)
             + "JOIN n_kernel_name n ON n.src = r.src AND n.demangled IS NOT DISTINCT FROM r.demangled "
             "AND n.short IS NOT DISTINCT FROM r.short AND n.mangled IS NOT DISTINCT FROM r.mangled"
         )
@@ -115,7 +120,7 @@ class Builder:
 
     def memcpys(self) -> None:
         """Copies asked for, and unified-memory migrations, which nobody asked for, on a lane of their own."""
-        base = self.take("n_memcpy")
+        base = self.base["n_memcpy"]
         direction = case("r.kind", COPY_DIRECTIONS, "'unknown'")
         kinds = [case(f"r.{side}_kind", MEMORY_KINDS, "NULL") for side in ("src", "dst")]
         shown = [f"coalesce(upper({kind}[1]) || {kind}[2:], 'Unknown')" for kind in kinds]
@@ -126,12 +131,13 @@ class Builder:
         self.con.execute(
             f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'memcpy', {name}, {_TS}, {_DUR}, "
             f"t.track, "
-            "nullif(r.corr, 0), a.slice FROM (SELECT *, rowid, kind IN (11, 12, 13) AS uvm FROM n_memcpy) r "
+            "nullif(r.corr, 0), a.launch FROM (SELECT *, rowid, kind IN (11, 12, 13) AS uvm FROM n_memcpy) r "
             "JOIN n_origin o ON o.src = r.src "
             "JOIN n_gpu_track t ON t.src = r.src AND t.p = r.gpid >> 24 AND t.device = r.device "
             "AND t.what = CASE WHEN r.uvm THEN 'uvm' ELSE 'stream' END "
             "AND t.context = CASE WHEN r.uvm THEN -1 ELSE coalesce(r.context, -1) END "
-            "AND t.stream = CASE WHEN r.uvm THEN -1 ELSE coalesce(r.stream, -1) END " + _LAUNCH
+            "AND t.stream = CASE WHEN r.uvm THEN -1 ELSE coalesce(r.stream, -1) END "
+            + _LAUNCH.format(base=base)
         )
         self.con.execute(
             f"INSERT INTO copies BY NAME SELECT {base} + rowid AS slice, {direction} AS direction, r.bytes, "
@@ -142,15 +148,15 @@ class Builder:
 
     def memsets(self) -> None:
         """Memset slices and their rows in copies."""
-        base = self.take("n_memset")
+        base = self.base["n_memset"]
         kind = case("r.mem_kind", MEMORY_KINDS, "NULL")
         name = f"'Memset (' || coalesce(upper({kind}[1]) || {kind}[2:], 'Unknown') || ')'"
         self.con.execute(
             f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'memset', {name}, {_TS}, {_DUR}, "
             f"t.track, "
-            "nullif(r.corr, 0), a.slice FROM n_memset r JOIN n_origin o ON o.src = r.src "
+            "nullif(r.corr, 0), a.launch FROM n_memset r JOIN n_origin o ON o.src = r.src "
             + _GPU_TRACK.format(what="stream")
-            + _LAUNCH
+            + _LAUNCH.format(base=base)
         )
         self.con.execute(
             f"INSERT INTO copies BY NAME SELECT {base} + rowid AS slice, 'memset' AS direction, r.bytes, "
@@ -159,7 +165,7 @@ class Builder:
 
     def syncs(self) -> None:
         """Synchronisation records, on one lane a device: they overlap the stream's own work."""
-        base = self.take("n_sync")
+        base = self.base["n_sync"]
         type_name = case("r.type", SYNC_TYPES, "'Sync'")
         name = (
             f"{type_name} || "
@@ -169,20 +175,21 @@ class Builder:
         self.con.execute(
             f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'sync', {name}, {_TS}, {_DUR}, "
             f"t.track, "
-            "nullif(r.corr, 0), a.slice FROM n_sync r JOIN n_origin o ON o.src = r.src "
+            "nullif(r.corr, 0), a.launch FROM n_sync r JOIN n_origin o ON o.src = r.src "
             "JOIN n_gpu_track t ON t.src = r.src AND t.p = r.gpid >> 24 AND t.device = r.device "
-            "AND t.what = 'sync' " + _LAUNCH
+            "AND t.what = 'sync' " + _LAUNCH.format(base=base)
         )
 
     def graphs(self) -> None:
         """Graph launches recorded as one bar: a range on the stream, and an issue, as the kernels are "
         "not there."""
-        base = self.take("n_graph")
+        base = self.base["n_graph"]
         self.con.execute(
             f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'range', "
-            f"'CUDA graph ' || coalesce(r.graph::VARCHAR, ''), {_TS}, {_DUR}, t.track, nullif(r.corr, "
-            f"0), a.slice "
-            "FROM n_graph r JOIN n_origin o ON o.src = r.src " + _GPU_TRACK.format(what="stream") + _LAUNCH
+            f"'CUDA graph ' || coalesce(r.graph::VARCHAR, ''), {_TS}, {_DUR}, t.track, "
+            "nullif(r.corr, 0), a.launch FROM n_graph r JOIN n_origin o ON o.src = r.src "
+            + _GPU_TRACK.format(what="stream")
+            + _LAUNCH.format(base=base)
         )
         self.writer.issue(
             "graph-opaque",
@@ -193,21 +200,13 @@ class Builder:
 
     def overheads(self) -> None:
         """The profiler's own work, on a lane of its own."""
-        base = self.take("n_overhead")
+        self.con.execute("CREATE TABLE n_over AS SELECT * FROM n_overhead WHERE gtid IS NOT NULL")
+        self.unplaced += self.count("SELECT count(*) FROM n_overhead WHERE gtid IS NULL")
+        base = self.take("n_over")
         self.con.execute(
             f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'overhead', "
-            f"coalesce(s.value, 'Profiler overhead'), {_TS}, {_DUR}, l.track, NULL, NULL FROM n_overhead r "
+            f"coalesce(s.value, 'Profiler overhead'), {_TS}, {_DUR}, l.track, NULL, NULL FROM n_over r "
             "JOIN n_origin o ON o.src = r.src JOIN n_proc m ON m.src = r.src AND m.p = r.gtid >> 24 "
             "JOIN n_lane l ON l.process = m.process AND l.what = 'overhead' "
-            "LEFT JOIN n_string s ON s.src = r.src AND s.id = r.name_id"
-        )
-
-    def libraries(self) -> None:
-        """Calls of cuBLAS and cuDNN: ranges on the calling thread."""
-        base = self.take("n_lib")
-        self.con.execute(
-            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'range', "
-            f"coalesce(s.value, 'library call'), {_TS}, {_DUR}, t.track, NULL, NULL FROM n_lib r "
-            "JOIN n_origin o ON o.src = r.src JOIN n_thread_track t ON t.src = r.src AND t.gtid = r.gtid "
             "LEFT JOIN n_string s ON s.src = r.src AND s.id = r.name_id"
         )

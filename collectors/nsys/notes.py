@@ -90,7 +90,8 @@ def _launches(build: Builder) -> None:
     )
     failed = build.con.execute(
         "SELECT count(*), any_value(n.name || ' returned ' || r.ret) FROM n_api r "
-        "LEFT JOIN n_api_name n ON n.src = r.src AND n.name_id IS NOT DISTINCT FROM r.name_id "
+        "LEFT JOIN n_call_name n ON n.what = 'api' AND n.src = r.src AND n.name_id IS NOT DISTINCT FROM "
+        "r.name_id "
         "WHERE r.ret IS NOT NULL AND r.ret NOT IN (0, 600)"  # 600: cudaErrorNotReady, a query's normal answer
     ).fetchone()
     if failed:
@@ -104,10 +105,10 @@ def _times(build: Builder) -> None:
     build.writer.issue("negative-duration", negative, "records that end before they start were given 0 ns")
     open_ended = sum(build.count(f"SELECT count(*) FROM {table} WHERE stop IS NULL") for table in spans)
     build.writer.issue("no-end", open_ended, "records without an end were given 0 ns")
-    placed = build.count("SELECT count(*) FROM slices")
+    unplaced = build.unplaced + build.next - build.count("SELECT count(*) FROM slices")
     build.writer.issue(
         "record-unplaced",
-        build.next - placed,
+        unplaced,
         "records without a start, a process or a thread could not be placed and are left out",
     )
 

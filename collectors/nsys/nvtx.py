@@ -16,9 +16,9 @@ from profrun.collectors.nsys.names import (
 )
 
 
-def ranges(build: Builder, origins: list[Origin]) -> None:
-    """Fill range and step slices from n_nvtx, and say what was open at the end, unplaced or lost."""
-    con, writer = build.con, build.writer
+def stage(build: Builder) -> None:
+    """n_range: marks and ranges with their names; those open at the end end with the last record."""
+    con = build.con
     con.execute(
         "CREATE TABLE n_last AS SELECT src, max(stop) AS stop FROM ("
         "SELECT src, max(stop) AS stop FROM n_api GROUP BY src UNION ALL "
@@ -29,23 +29,25 @@ def ranges(build: Builder, origins: list[Origin]) -> None:
         "CREATE TABLE n_range AS SELECT r.src, r.gtid, r.event, r.start, r.stop IS NULL AND r.event <> "
         f"{NVTX_MARK} AS unfinished, CASE WHEN r.event = {NVTX_MARK} THEN r.start "
         "ELSE coalesce(r.stop, e.stop) END AS stop, coalesce(r.domain, 0) AS domain, "
-        "coalesce(r.text, s.value, 'unnamed range') AS name "
+        "coalesce(r.text, s.value, 'unnamed range') AS name, r.stop IS NOT NULL AND r.event <> "
+        f"{NVTX_MARK} AND regexp_matches(coalesce(r.text, s.value, ''), '{STEP_PATTERN}') AS step "
         "FROM n_nvtx r LEFT JOIN n_string s ON s.src = r.src AND s.id = r.text_id "
         "LEFT JOIN n_last e ON e.src = r.src "
         f"WHERE r.event IN ({NVTX_MARK}, {NVTX_PUSH_POP}, {NVTX_START_END}) AND r.start IS NOT NULL"
     )
-    base = build.take("n_range")
+
+
+def start_end(build: Builder, origins: list[Origin]) -> None:
+    """Slices of start/end ranges, on lanes of their own; and what was open, without a thread, or lost."""
+    con, writer = build.con, build.writer
+    con.execute(f"CREATE TABLE n_start_end AS SELECT * FROM n_range WHERE event = {NVTX_START_END}")
+    base = build.take("n_start_end")
     con.execute(
-        "INSERT INTO slices (slice, kind, name, ts_ns, dur_ns, track, correlation, launch) "
-        f"SELECT {base} + r.rowid, CASE WHEN NOT r.unfinished AND r.event <> {NVTX_MARK} "
-        f"AND regexp_matches(r.name, '{STEP_PATTERN}') THEN 'step' ELSE 'range' END, r.name, r.start + "
-        f"o.shift, "
-        "greatest(r.stop - r.start, 0), coalesce(l.track, t.track), NULL, NULL FROM n_range r "
-        "JOIN n_origin o ON o.src = r.src "
+        "INSERT INTO slices (slice, kind, name, ts_ns, dur_ns, track) "
+        f"SELECT {base} + r.rowid, CASE WHEN r.step THEN 'step' ELSE 'range' END, r.name, r.start + o.shift, "
+        "greatest(r.stop - r.start, 0), l.track FROM n_start_end r JOIN n_origin o ON o.src = r.src "
         "JOIN n_proc m ON m.src = r.src AND m.p = r.gtid >> 24 "
-        f"LEFT JOIN n_lane l ON r.event = {NVTX_START_END} AND l.process = m.process AND l.what = 'nvtx' "
-        "AND l.a = r.domain "
-        f"LEFT JOIN n_thread_track t ON r.event <> {NVTX_START_END} AND t.src = r.src AND t.gtid = r.gtid"
+        "JOIN n_lane l ON l.process = m.process AND l.what = 'nvtx' AND l.a = r.domain"
     )
     example = con.execute("SELECT name FROM n_range WHERE unfinished ORDER BY start LIMIT 1").fetchone()
     writer.issue(

@@ -5,19 +5,21 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
 
-from profrun.collectors.nsys import export, identity, lanes, notes, nvtx
+from profrun.collectors.nsys import export, host, identity, lanes, notes, nvtx
 from profrun.collectors.nsys.build import Builder
-from profrun.collectors.nsys.source import Export, open_export
-from profrun.collectors.nsys.tables import MARKERS, STAGES
+from profrun.collectors.nsys.source import Export, open_export, without_start
+from profrun.collectors.nsys.tables import MARKERS, STAGES, Stage
 from profrun.collectors.reading import Progress, Source
 from profrun.errors import InputError
-from profrun.traces.nest import nest
 from profrun.traces.writer import TraceWriter
+
+_LOADERS = 2  # SQLite is read on one thread a table; the engine's own threads take the rows
 
 
 class NsysReader:
@@ -71,40 +73,46 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
     identity.align(origins, writer)
     con.execute("CREATE TABLE n_origin (src INTEGER, shift BIGINT)")
     con.executemany("INSERT INTO n_origin VALUES (?, ?)", [(item.src, item.shift_ns) for item in origins])
-    _load(exports, writer, progress)
+    dropped = _load(exports, writer, progress)
     lanes.gpu_work(writer)
     identity.processes(writer, origins)
     identity.devices(writer)
     lanes.lanes(writer)
     build = Builder(writer)
-    for step in (build.api, build.kernels, build.memcpys, build.memsets, build.syncs, build.graphs):
+    build.unplaced = dropped
+    nvtx.stage(build)
+    host.host(build)
+    build.launches()
+    for step in (build.kernels, build.memcpys, build.memsets, build.syncs, build.graphs, build.overheads):
         step()
-    build.overheads()
-    build.libraries()
-    nvtx.ranges(build, origins)
+    nvtx.start_end(build, origins)
     notes.counters(build)
     notes.noticed(build, exports, origins)
     _drop_staging(writer)
-    crossing, example = nest(con)
-    writer.issue(
-        "overlapping-ranges",
-        crossing,
-        "host records that start inside another of their thread and end after it (NVTX domains push and pop "
-        "on their own): each is the child of the nearest that holds it whole",
-        example,
-    )
     writer.meta.update(source="nsys", collector="nsys", tool_version=origins[0].product)
 
 
-def _load(exports: list[Export], writer: TraceWriter, progress: Progress) -> None:
-    done = 0
+def _load(exports: list[Export], writer: TraceWriter, progress: Progress) -> int:
+    """Fill the staging tables, two at a time; returns rows without a start, which are left out."""
     for stage in STAGES:
         writer.con.execute(stage.ddl)
-        for src, item in enumerate(exports):
-            for table in stage.sources:
-                if table in item.columns:
-                    done += item.load(writer.con, stage, table, src)
-                    progress(done, None)
+    done = 0
+    with ThreadPoolExecutor(_LOADERS) as pool:
+        for rows in pool.map(lambda stage: _load_stage(exports, writer, stage), STAGES):
+            done += rows
+            progress(done, None)
+    held = [(item, stage, table) for item in exports for stage in STAGES for table in stage.sources]
+    return sum(without_start(*place) for place in held if place[2] in place[0].columns)
+
+
+def _load_stage(exports: list[Export], writer: TraceWriter, stage: Stage) -> int:
+    with writer.con.cursor() as con:
+        return sum(
+            item.load(con, stage, table, src)
+            for src, item in enumerate(exports)
+            for table in stage.sources
+            if table in item.columns
+        )
 
 
 def _drop_staging(writer: TraceWriter) -> None:

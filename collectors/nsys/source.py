@@ -24,7 +24,7 @@ class Export(Protocol):
     columns: dict[str, tuple[str, ...]]
 
     def load(self, con: duckdb.DuckDBPyConnection, stage: Stage, table: str, src: int) -> int:
-        """Append one table to its staging table; returns rows."""
+        """Append one table to its staging table; returns rows. Any thread may call it."""
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """A small query over the export's own tables."""
@@ -136,6 +136,15 @@ def open_export(path: Path) -> Export:
 
 
 def _where(stage: Stage, present: tuple[str, ...]) -> str:
-    if stage.where is None or stage.where[0] not in present:
-        return ""
-    return f" WHERE {stage.where[1]}"
+    """Filters of the stage; a record without a start has no place on any axis."""
+    conditions = [stage.where[1]] if stage.where and stage.where[0] in present else []
+    if stage.columns.get("start") in present:
+        conditions.append('"start" IS NOT NULL')
+    return " WHERE " + " AND ".join(conditions) if conditions else ""
+
+
+def without_start(export: Export, stage: Stage, table: str) -> int:
+    """Rows of a table that ``load`` left out because they say no start."""
+    if stage.columns.get("start") not in export.columns[table]:
+        return 0
+    return int(export.rows(f'SELECT count(*) FROM {quoted(table)} WHERE "start" IS NULL')[0][0])
