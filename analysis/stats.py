@@ -17,6 +17,7 @@ measures false alarms, coverage and power against known truth (docs/statistics.m
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -131,14 +132,22 @@ def trials_needed(spread: float, threshold: float, *, most: int = 10_000) -> int
         At least 2; None when even ``most`` trials would not do.
     """
     target = math.log1p(threshold)
-    count = MIN_TRIALS
-    while count <= most:
+
+    def enough(count: int) -> bool:
         freedom = 2 * (count - 1)
         quantiles = t_quantile(1 - (1 - CONFIDENCE) / 2, freedom) + t_quantile(POWER, freedom)
-        if quantiles * spread * math.sqrt(2 / count) <= target:
-            return count
-        count = max(count + 1, math.ceil(count * 1.02))
-    return None
+        return quantiles * spread * math.sqrt(2 / count) <= target
+
+    high = MIN_TRIALS
+    while not enough(high):  # the left side falls with count: double, then halve the bracket
+        if high >= most:
+            return None
+        high = min(high * 2, most)
+    low = max(MIN_TRIALS, high // 2)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return high
 
 
 def outlier_steps(steps: Sequence[float], *, width: float = 8.0) -> list[int]:
@@ -155,6 +164,7 @@ def outlier_steps(steps: Sequence[float], *, width: float = 8.0) -> list[int]:
     return [int(index) for index in np.nonzero(values > middle + width * deviation)[0]]
 
 
+@functools.lru_cache(maxsize=4096)
 def t_quantile(probability: float, freedom: float) -> float:
     """Quantile of Student's t, ``probability`` in (0, 1), ``freedom`` above 0 (Welch's are not whole).
 
@@ -172,7 +182,7 @@ def t_quantile(probability: float, freedom: float) -> float:
             low = middle
         else:
             high = middle
-        if high - low < 1e-12 * max(1.0, high):
+        if high - low < 1e-11 * max(1.0, high):
             break
     return (low + high) / 2
 
@@ -191,9 +201,9 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
     front = math.exp(
         a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a + 1) - math.lgamma(b)
     )
-    # Evaluated from the innermost term outwards; 300 terms are far more than any (a, b) here needs.
+    # Evaluated from the innermost term outwards; the fraction needs of the order of sqrt(max(a, b)) terms.
     value = 1.0
-    for m in range(300, 0, -1):
+    for m in range(20 + int(2 * math.sqrt(max(a, b))), 0, -1):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m - 1) * (a + b + m - 1) * x / ((a + 2 * m - 2) * (a + 2 * m - 1))
         value = 1 + odd / (1 + even / value)

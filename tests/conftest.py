@@ -8,10 +8,16 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("PROFRUN_SHARED", ROOT.parent / "shared"))
 DATA = SHARED / "data"
+
+
+# No deadline: a loaded machine must not fail a property that holds.
+settings.register_profile("profrun", deadline=None)
+settings.load_profile("profrun")
 
 
 def missing(what: str) -> NoReturn:

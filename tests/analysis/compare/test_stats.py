@@ -1,0 +1,161 @@
+"""The interval on a ratio: known quantiles, known truth, and the honest absence of an answer."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profrun.analysis.stats import (
+    Estimate,
+    Statistic,
+    estimate,
+    outlier_steps,
+    t_quantile,
+    trials_needed,
+    verdict,
+)
+
+
+# Quantiles printed in any table of Student's t.
+@pytest.mark.parametrize(
+    ("probability", "freedom", "expected"),
+    [
+        (0.975, 1, 12.7062),
+        (0.975, 2, 4.3027),
+        (0.975, 8, 2.3060),
+        (0.95, 5, 2.0150),
+        (0.8, 4, 0.9410),
+        (0.975, 1e6, 1.9600),
+        (0.025, 2, -4.3027),
+    ],
+)
+def test_t_quantiles_equal_the_printed_table(probability: float, freedom: float, expected: float) -> None:
+    assert t_quantile(probability, freedom) == pytest.approx(expected, abs=1e-4)
+
+
+def _side(
+    rng: np.random.Generator, trials: int, steps: int, *, base: float = 100.0, between: float = 0.01
+) -> list[list[float]]:
+    """Trials with their own level (``between``) and log-normal steps: what real step times look like."""
+    levels = base * np.exp(rng.normal(0, between, trials))
+    return [list(level * np.exp(rng.normal(0, 0.03, steps))) for level in levels]
+
+
+@pytest.mark.parametrize("trials", [2, 3, 5])
+def test_same_against_same_alarms_at_most_one_time_in_twenty(trials: int) -> None:
+    rng = np.random.default_rng(trials)
+    alarms = 0
+    runs = 400
+    for seed in range(runs):
+        result = estimate(_side(rng, trials, 40), _side(rng, trials, 40), resamples=500, seed=seed)
+        alarms += verdict(result, threshold=0.0) in ("faster", "slower")
+    # 5 % of 400 is 20; three standard deviations above would be 33.
+    assert alarms <= 33
+
+
+def test_a_real_difference_is_found_and_covered() -> None:
+    rng = np.random.default_rng(1)
+    covered = found = 0
+    for seed in range(200):
+        result = estimate(_side(rng, 5, 100), _side(rng, 5, 100, base=105.0), resamples=500, seed=seed)
+        assert result.ci95 is not None
+        covered += result.ci95[0] <= 1.05 <= result.ci95[1]
+        found += verdict(result) == "slower"
+    assert covered >= 180  # nominal 190; three standard deviations below is 181
+    assert found >= 195
+
+
+def test_one_trial_a_side_is_inconclusive_and_says_how_many_more() -> None:
+    result = estimate([[100.0, 101.0]], [[50.0, 50.5]])
+    assert result.ci95 is None
+    assert result.mde is None
+    assert verdict(result) == "inconclusive"
+    assert result.trials_needed is not None
+    assert result.trials_needed >= 3
+
+
+def test_fewer_trials_widen_the_interval() -> None:
+    rng = np.random.default_rng(0)
+    a, b = _side(rng, 8, 50), _side(rng, 8, 50)
+    widths = []
+    for trials in (2, 4, 8):
+        low, high = estimate(a[:trials], b[:trials]).ci95 or (0.0, 0.0)
+        widths.append(high / low)
+    assert widths == sorted(widths, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "ci95", "expected"),
+    [
+        (1.05, (1.03, 1.07), "slower"),
+        (0.95, (0.93, 0.97), "faster"),
+        (1.001, (0.995, 1.006), "same"),
+        (1.03, (0.97, 1.09), "inconclusive"),
+        (1.005, (1.002, 1.008), "same"),  # certain, but below the practical threshold
+        (1.008, (1.002, 1.014), "inconclusive"),
+        (2.0, None, "inconclusive"),
+    ],
+)
+def test_verdicts(ratio: float, ci95: tuple[float, float] | None, expected: str) -> None:
+    assert verdict(Estimate("median", ratio, ci95, 0.01, (5, 5), (100, 100), 5), 0.01) == expected
+
+
+@pytest.mark.parametrize("statistic", ["median", "mean", "p99"])
+def test_order_statistics_drawn_by_beta_have_the_variance_of_real_resampling(statistic: Statistic) -> None:
+    from profrun.analysis.stats import _resampled, _statistic
+
+    rng = np.random.default_rng(3)
+    trial = np.sort(rng.lognormal(0, 0.2, 60))
+    real = [_statistic(np.sort(rng.choice(trial, 60)), statistic) for _ in range(4000)]
+    drawn = _resampled(trial, statistic, 4000, rng)
+    assert float(drawn.mean()) == pytest.approx(float(np.mean(real)), rel=0.01)
+    assert float(drawn.std()) == pytest.approx(float(np.std(real)), rel=0.1)
+
+
+def test_ten_thousand_resamples_of_five_trials_of_a_hundred_steps_take_under_a_second() -> None:
+    rng = np.random.default_rng(0)
+    a, b = _side(rng, 5, 100), _side(rng, 5, 100)
+    start = time.process_time()
+    estimate(a, b, resamples=10_000)
+    assert time.process_time() - start < 1.0
+
+
+def test_trials_needed_is_the_number_whose_mde_meets_the_threshold() -> None:
+    needed = trials_needed(0.01, 0.02)
+    assert needed is not None
+    for count, enough in ((needed, True), (needed - 1, False)):
+        freedom = 2 * (count - 1)
+        mde = (t_quantile(0.975, freedom) + t_quantile(0.8, freedom)) * 0.01 * math.sqrt(2 / count)
+        assert (mde <= math.log1p(0.02)) is enough
+
+
+def test_a_cold_first_step_is_named() -> None:
+    assert outlier_steps([900.0, 100.0, 101.0, 99.0, 100.0, 102.0]) == [0]
+    assert outlier_steps([100.0, 100.1, 100.0, 100.2]) == []
+
+
+@given(
+    st.lists(st.lists(st.floats(1.0, 1e9), min_size=1, max_size=5), min_size=2, max_size=4),
+    st.lists(st.lists(st.floats(1.0, 1e9), min_size=1, max_size=5), min_size=2, max_size=4),
+    st.floats(0.5, 2.0),
+)
+def test_swapping_sides_inverts_and_scaling_scales(
+    a: list[list[float]], b: list[list[float]], scale: float
+) -> None:
+    forward, back = estimate(a, b, resamples=50), estimate(b, a, resamples=50)
+    assert forward.ratio * back.ratio == pytest.approx(1.0)
+    assert forward.ci95 is not None
+    assert forward.ci95[0] <= forward.ratio <= forward.ci95[1]
+    scaled = estimate(a, [[value * scale for value in trial] for trial in b], resamples=50)
+    assert scaled.ratio == pytest.approx(forward.ratio * scale)
+
+
+@pytest.mark.parametrize("bad", [[], [[]], [[0.0, 1.0]], [[-1.0]], [[math.inf]], [[math.nan]]])
+def test_data_without_a_ratio_is_refused(bad: list[list[float]]) -> None:
+    with pytest.raises(ValueError, match="step"):
+        estimate(bad, [[1.0], [2.0]])
