@@ -100,6 +100,7 @@ class LocalBackend:
         alive = self._alive(handle, paths.trial)  # asked before the file is looked for: no gap between
         document = read_exit(paths.trial)
         if document is not None:
+            self._reap(handle)
             return Status(document["state"], document.get("reason"), document.get("exit_code"))
         if alive:
             return Status("running")
@@ -110,6 +111,13 @@ class LocalBackend:
         if child is not None:
             return child.poll() is None  # also reaps it
         return is_held(trial / "live")
+
+    def _reap(self, handle: Handle) -> None:
+        """``exit.json`` is the wrapper's last deed: see it gone, so that the next trial has the machine."""
+        child = self._children.get(int(handle.data.get("pid", -1)))
+        if child is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(_TERM_WAIT_S)
 
     def _last_words(self, handle: Handle, trial: Path) -> str:
         """Why a trial without ``exit.json`` may have ended."""

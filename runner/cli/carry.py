@@ -55,7 +55,7 @@ def spawn_driver(run: Run) -> int:
 
     Its output goes to ``driver.log`` in the run's folder.
     """
-    import subprocess
+    import os
     import sys
 
     from profrun.runner.store.files import explained
@@ -63,11 +63,14 @@ def spawn_driver(run: Run) -> int:
     # The current folder must not be importable there: it holds the user's modules, not ours.
     code = "import sys; sys.path[:] = [p for p in sys.path if p]; from profrun.runner.cli import main; main()"
     with explained(run.driver_log), run.driver_log.open("ab") as log:
-        child = subprocess.Popen(
+        return os.posix_spawn(
+            sys.executable,
             [sys.executable, "-c", code, "resume", str(run.path)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, log.fileno(), 1),
+                (os.POSIX_SPAWN_DUP2, log.fileno(), 2),
+            ],
+            setsid=True,
         )
-    return child.pid

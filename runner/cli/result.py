@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from profrun.runner.cli.output import columns, ns_text, say
@@ -132,21 +134,39 @@ def troubles(state: RunState) -> list[str]:
     lines = []
     for record in state.trials:
         if record.ended and record.state != "finished":
-            reason = record.reason or f"exit code {record.exit_code}"
-            lines.append(f"{record.id}: {record.state}: {reason}; see {record.path / 'stderr.log'}")
+            lines.append(f"{record.id}: {record.state}: {why(record)}")
         if record.normalise_error:
             lines.append(f"{record.id}: no trace: {record.normalise_error}")
-        if record.state == "finished" and record.steps.median_ns is None:
-            lines.append(f"{record.id}: {_no_steps(record)}")
-        lines.extend(f"{record.id}: {text}" for text in record.warnings)
+        if record.state == "finished":
+            lines.extend(f"{record.id}: {text}" for text in record.warnings or _no_steps(record))
     lines.extend(state.notes)
     return ["", *lines] if lines else []
 
 
-def _no_steps(record: TrialRecord) -> str:
+def why(record: TrialRecord) -> str:
+    """Why a trial did not finish, with the last line that its program complained with."""
+    reason = record.reason or f"exit code {record.exit_code}"
+    last = last_line(record.path / "stderr.log") if record.state != "cancelled" else None
+    return f"{reason}; it ended with: {last}" if last else reason
+
+
+def last_line(path: Path, most: int = 300) -> str | None:
+    """The last line of a log that is not blank, cut to ``most`` characters; None where there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - 8192))
+            lines = file.read().decode(errors="replace").strip().splitlines()
+    except OSError:
+        return None
+    return lines[-1].strip()[:most] if lines else None
+
+
+def _no_steps(record: TrialRecord) -> list[str]:
+    """What to say of a trial that measured nothing, where the wrapper said nothing."""
+    if record.steps.median_ns is not None:
+        return []
     if record.steps.count == 0:
-        return "no step was seen: call profrun.step() once an iteration, or use an optimizer or nn.Module"
-    return (
-        f"the workload ended after {record.steps.count} steps, before the schedule's recorded window; "
-        "make it run longer or the schedule shorter"
-    )
+        return ["no step was seen: call profrun.step() once an iteration, or use an optimizer or nn.Module"]
+    count = record.steps.count
+    return [f"it made {count} steps, none in the schedule's window: make it longer or the schedule shorter"]

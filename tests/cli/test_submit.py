@@ -1,0 +1,308 @@
+"""submit, end to end on this machine with small programs: results, faults, Ctrl-C, kill -9, detach."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from profrun.runner.store import events as events_module
+from profrun.runner.store.events import read_events
+from profrun.runner.store.runs import Run, all_runs
+from profrun.runner.store.state import read_state
+from tests.cli.running import call, program, start
+
+STEPS = """
+import sys, time
+import profrun
+for _ in range(int(sys.argv[1])):
+    time.sleep(0.005)
+    profrun.step()
+print("done", flush=True)
+"""
+"""A program that makes a number of steps."""
+
+WAITS = """
+import pathlib, sys, time
+import profrun
+for _ in range(8):
+    profrun.step()
+with open("ran", "a") as file:
+    print(sys.argv[1], file=file)
+while not pathlib.Path("go." + sys.argv[1]).exists():
+    time.sleep(0.02)
+"""
+"""A program that leaves its argument in a file and waits until go.<argument> is there."""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, current, with this Python first on the PATH."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PROFRUN_RUNS", raising=False)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path
+
+
+def _job(here: Path, source: str, argument: str = "8", **more: object) -> Path:
+    (here / "work.py").write_text(source)
+    spec = {"name": "t", "command": f"python work.py {argument}", "collectors": ["none"], **more}
+    (here / "job.yaml").write_text(json.dumps(spec))  # JSON is YAML
+    return here / "job.yaml"
+
+
+def _last(here: Path) -> Run:
+    return all_runs(here / "runs")[-1]
+
+
+def _until(condition: Callable[[], object], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
+
+
+def _has(here: Path, event: str, times: int = 1) -> bool:
+    runs = all_runs(here / "runs") if (here / "runs").exists() else []
+    found = read_events(runs[-1].events).items if runs else []
+    return sum(item["event"] == event for item in found) >= times
+
+
+def test_a_run_lists_what_each_trial_measured(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = _job(here, STEPS, "{n}", variants={"a": {"n": 8}, "b": {"n": 9}}, repeats=2, launch_blocking="both")
+    done = call(capsys, "submit", job, "--json")
+    assert done.code == 0, done.err
+    found = done.json
+    assert [(t["variant"], t["blocking"], t["repeat"], t["steps"]) for t in found["trials"]] == [
+        ("a", False, 1, 8), ("b", False, 1, 9), ("a", True, 1, 8), ("b", True, 1, 9),
+        ("a", False, 2, 8), ("b", False, 2, 9), ("a", True, 2, 8), ("b", True, 2, 9),
+    ]  # fmt: skip
+    for trial in found["trials"]:
+        assert trial["state"] == "finished"
+        assert trial["collector"] == "none"
+        assert 5e6 <= trial["median_step_ns"] < 1e9  # a step sleeps 5 ms
+        assert trial["steps_measured"] == 3  # the schedule's active steps
+        assert Path(trial["trace"], "meta.json").exists()
+    assert [item["variant"] for item in found["blocking"]] == ["a", "b"]
+    assert found["state"] == "finished"
+    again = call(capsys, "status", "last", "--json")
+    assert again.json["trials"] == found["trials"]
+    (listed,) = call(capsys, "runs", "--json").json["runs"]
+    assert (listed["run"], listed["finished"], listed["trials"]) == (found["run"], 8, 8)
+    assert call(capsys, "logs", "last", "3").out == "done\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "argument", "code", "said"),
+    [
+        ("def f(:\n", "8", 1, "SyntaxError"),
+        ("import sys; sys.exit(3)", "8", 3, "exited with 3"),
+        ("import no_such_module_xyz", "8", 1, "no_such_module_xyz"),
+        ("import os; os._exit(5)", "8", 5, "exited with 5"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "8", None, "SIGSEGV"),
+    ],
+)
+def test_a_broken_program_is_a_failed_trial_with_its_own_code(
+    here: Path, capsys: pytest.CaptureFixture[str], source: str, argument: str, code: int | None, said: str
+) -> None:
+    done = call(capsys, "submit", _job(here, source, argument), "--json")
+    (trial,) = done.json["trials"]
+    assert (done.code, trial["state"], trial["exit_code"]) == (1, "failed", code)
+    logged = call(capsys, "logs", "last").out
+    assert said in str(trial["reason"]) + logged
+    assert "Traceback" not in done.err
+
+
+def test_a_missing_script_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = _job(here, "")
+    (here / "work.py").unlink()
+    done = call(capsys, "submit", job)
+    assert done.code == 1
+    (said,) = [line for line in done.out.splitlines() if "No such file" in line]
+    assert str(here / "work.py") in said
+
+
+def test_a_program_without_steps_finishes_and_says_so(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "submit", _job(here, "print('hello')"))
+    assert done.code == 0
+    assert "no step was" in done.out
+    assert "hello" in call(capsys, "logs", "last").out
+
+
+def test_a_schedule_longer_than_the_program_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "submit", _job(here, STEPS, "2"))
+    assert done.code == 0
+    assert "schedule" in done.out
+    assert _last(here).path.exists()
+
+
+def test_no_torch_in_the_interpreter_is_one_clear_line(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "bare"], check=True)
+    _job(here, STEPS, "8", collectors=["torch"], command="bare/bin/python work.py 8")
+    done = call(capsys, "submit", here / "job.yaml")
+    assert done.code == 1
+    assert "torch" in done.out + done.err
+    assert "Traceback" not in done.out + done.err
+
+
+def test_users_own_modules_stay_theirs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """runner.py, jobs/ and images.py beside the script import as theirs, under the wrapper and its hook."""
+    (here / "runner.py").write_text("mine = 'my runner'")
+    (here / "images.py").write_text("mine = 'my images'")
+    (here / "jobs").mkdir()
+    (here / "jobs/__init__.py").write_text("mine = 'my jobs'")
+    (here / "collectors.py").write_text("mine = 'my collectors'")
+    names = "runner images jobs collectors"
+    listed = names.replace(" ", ", ")
+    source = f"import {listed}\nprint(*(m.mine for m in ({listed})), sep='\\n')"
+    assert call(capsys, "submit", _job(here, source)).code == 0
+    assert call(capsys, "logs", "last").out.splitlines() == [f"my {name}" for name in names.split()]
+
+
+def test_one_ctrl_c_ends_well_and_keeps_what_was_collected(here: Path) -> None:
+    job = _job(here, WAITS, "x", repeats=3)
+    with start("submit", job, cwd=here) as child:
+        _until((here / "ran").exists)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    assert child.returncode == 1, err
+    assert "ending after SIGINT" in err
+    state = read_state(_last(here))
+    assert [t.state for t in state.trials] == ["cancelled", "planned", "planned"]
+    assert state.phase == "cancelled"
+    assert state.trials[0].steps.count == 8
+    assert f"profrun resume {state.run.name}" in out
+    assert "Traceback" not in err
+
+
+def test_two_ctrl_c_end_now(here: Path) -> None:
+    stubborn = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WAITS
+    with start("submit", _job(here, stubborn, "x"), cwd=here) as child:
+        _until((here / "ran").exists)
+        child.send_signal(signal.SIGINT)
+        _until(lambda: _has(here, "cancelled"))
+        began = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+    assert time.monotonic() - began < 15  # the grace is a minute
+    assert child.returncode == 1
+    assert "killing after SIGINT" in err
+    assert read_state(_last(here)).trials[0].state == "cancelled"
+    assert "Traceback" not in err
+
+
+def test_kill_9_and_resume_repeat_nothing_that_finished(here: Path) -> None:
+    job = _job(here, WAITS, "{n}", variants={name: {"n": name} for name in "abc"})
+    (here / "go.a").touch()
+    with start("submit", job, cwd=here) as child:
+        _until(lambda: (here / "ran").exists() and "b" in (here / "ran").read_text())
+        child.kill()
+        child.communicate()
+    before = read_state(_last(here))
+    assert before.phase == "interrupted"
+    assert [t.state for t in before.trials] == ["finished", "running", "planned"]
+    (here / "go.b").touch()
+    (here / "go.c").touch()
+    done = program("resume", "last", "--json", cwd=here)
+    assert done.code == 0, done.err
+    assert [t["attempt"] for t in done.json["trials"]] == [1, 1, 1]
+    assert [t["state"] for t in done.json["trials"]] == ["finished"] * 3
+    assert (here / "ran").read_text().split() == ["a", "b", "c"]  # each ran once
+    assert all(t["trace"] for t in done.json["trials"])
+
+
+def test_a_killed_trial_is_repeated_and_its_first_attempt_kept(here: Path) -> None:
+    job = _job(here, WAITS, "x")
+    with start("submit", job, cwd=here) as child:
+        _until((here / "ran").exists)
+        child.kill()
+        child.communicate()
+    run = _last(here)
+    (record,) = read_state(run).trials
+    assert record.handle is not None
+    os.killpg(record.handle.data["pid"], signal.SIGKILL)
+    (here / "go.x").touch()
+    done = program("resume", cwd=here)
+    assert done.code == 0, done.err
+    assert (run.trial(record.id) / "attempts/1/command.json").exists()
+    (record,) = read_state(run).trials
+    assert (record.state, record.attempt) == ("finished", 2)
+
+
+def test_detach_status_and_cancel_from_outside(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "submit", _job(here, WAITS, "x", repeats=2), "--detach", "--json")
+    assert done.code == 0
+    assert done.json["state"] == "running"
+    _until((here / "ran").exists)
+    status = call(capsys, "status", "last", "--json").json
+    assert (status["state"], [t["state"] for t in status["trials"]]) == ("running", ["running", "planned"])
+    assert call(capsys, "resume", "last").code == 64  # somebody drives it
+    done = call(capsys, "cancel", "last", "--json")
+    assert done.code == 0
+    assert [t["state"] for t in done.json["trials"]] == ["cancelled", "planned"]
+    assert call(capsys, "cancel", "last").code == 64  # nothing runs any more
+
+
+def test_a_disk_that_fills_up_is_one_line_and_resume_goes_on(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = events_module.write_all
+    left = [6]
+
+    def filling(fd: int, data: bytes) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(fd, data)
+
+    monkeypatch.setattr(events_module, "write_all", filling)
+    done = call(capsys, "submit", _job(here, STEPS, repeats=2))
+    assert done.code == 69
+    (said,) = [line for line in done.err.splitlines() if "the disk is full" in line]
+    assert said.startswith("profrun: the disk is full: ")
+    monkeypatch.undo()
+    os.chdir(here)
+    done = program("resume", "last", "--json", cwd=here)
+    assert done.code == 0, done.err
+    assert [t["state"] for t in done.json["trials"]] == ["finished"] * 2
+
+
+def test_an_unwritable_runs_folder_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "file").touch()
+    done = call(capsys, "submit", _job(here, STEPS), "--runs", here / "file" / "runs")
+    assert done.code == 69
+    assert done.err.count("\n") == 1
+    assert "--runs DIR" in done.err
+
+
+def test_dry_run_starts_and_writes_nothing_and_says_the_same_twice(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = _job(here, STEPS, env={"MODE": "a b"}, launch_blocking="both")
+    first = call(capsys, "submit", job, "--dry-run")
+    assert first.code == 0
+    assert first.out == call(capsys, "submit", job, "--dry-run").out
+    assert not (here / "runs").exists()
+    assert f"cd {here}\nexport MODE='a b'\npython work.py 8\n" in first.out
+    found = call(capsys, "submit", job, "--dry-run", "--json").json
+    assert [t["trial"] for t in found["trials"]] == ["000-default-none-r1", "001-default-none-blocking-r1"]
+    assert found["requests"][0]["body"]["argv"][1:] == [
+        f"{here}/runs/t-dry-run/bundle/run.py",
+        f"{here}/runs/t-dry-run/trials/000-default-none-r1",
+    ]
+
+
+def test_set_overrides_one_value(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = _job(here, STEPS, "{n}", variants={"a": {"n": 1}})
+    found = call(capsys, "submit", job, "--dry-run", "--json", "--set", "variants.a.n=5").json
+    assert found["trials"][0]["command"]["argv"] == ["python", "work.py", "5"]
