@@ -63,7 +63,7 @@ def pieces(template: str) -> Iterator[Piece]:
     Raises:
         CommandError: a brace that belongs to no placeholder.
     """
-    start = position = 0
+    begin = start = position = 0  # of the literal, of what is not in it yet, of the search
     literal = ""
     while position < len(template):
         char = template[position]
@@ -85,14 +85,14 @@ def pieces(template: str) -> Iterator[Piece]:
                     )
                 )
             if literal:
-                yield Piece(start, literal, False)
+                yield Piece(begin, literal, False)
                 literal = ""
             yield Piece(position, name.group(), True)
-            position = name.end() + 1
+            begin = position = name.end() + 1
         start = position
     literal += template[start:]
     if literal:
-        yield Piece(start, literal, False)
+        yield Piece(begin, literal, False)
 
 
 def text_of(value: Scalar) -> str:
@@ -126,10 +126,10 @@ def fill_command(template: str, values: Mapping[str, Scalar]) -> str:
             line += piece.text
             continue
         text = text_of(values[piece.text])
-        if quote == "'":
+        if quote:
+            # leave the template's quotes for single ones, where nothing is special, and come back
             text = text.replace("'", "'\"'\"'")
-        elif quote == '"':
-            text = text.replace("\\", "\\\\").replace('"', '\\"')
+            text = text if quote == "'" else f"\"'{text}'\""
         line += text
     return line
 
@@ -155,7 +155,7 @@ def split(line: str) -> tuple[str, ...]:
     Raises:
         CommandError: it is empty, a quote is open, or it needs a shell.
     """
-    line = line.replace("\\\n", "  ").rstrip("\n")
+    line = _joined(line).rstrip("\n")
     finding = _shell_syntax(line)
     if finding:
         raise CommandError(finding)
@@ -178,6 +178,17 @@ def split(line: str) -> tuple[str, ...]:
     return argv
 
 
+def _joined(line: str) -> str:
+    """Lines that end in a backslash outside quotes, joined; every character keeps its place."""
+    if "\\\n" not in line:
+        return line
+    parts = line.split("\\\n")
+    joined = parts[0]
+    for part in parts[1:]:
+        joined += ("\\\n" if _quote_after(joined, "") else "  ") + part
+    return joined
+
+
 def _shell_syntax(line: str) -> Finding | None:
     """The first thing in the line that only a shell can do, or a quote left open."""
     quote, opened, position, word_start = "", 0, 0, True
@@ -187,6 +198,8 @@ def _shell_syntax(line: str) -> Finding | None:
         if char == "\\" and quote != "'":
             if position + 1 == len(line):
                 return Finding(position, "a backslash ends the command", "leave it out")
+            if quote and line[position + 1] in "$`":
+                return Finding(position, "a backslash stays as it is here", "use single quotes, without it")
             position, word_start = position + 2, False
             continue
         if quote:

@@ -1,4 +1,4 @@
-"""The tables of docs/job-spec.md, from the schema: ``python -m profrun.jobs.docs``; a test says when stale."""
+"""The tables of docs/job-spec.md, from the schema: ``python -m profrun.jobs.docs``."""
 
 from __future__ import annotations
 

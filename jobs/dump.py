@@ -9,6 +9,8 @@ from typing import Any
 import yaml
 
 from profrun.jobs.model import Job
+from profrun.jobs.nodes import Node, typed
+from profrun.jobs.problems import Where
 from profrun.jobs.units import size_text, time_text
 
 
@@ -32,6 +34,13 @@ class _Line(dict[str, Any]):
     """A mapping that stands on one line."""
 
 
+def _text(dumper: yaml.SafeDumper, data: str) -> yaml.Node:
+    """Quoted where our rules, or YAML 1.1's (pyyaml sees to those), would not read plain text as text."""
+    plain = typed(Node("scalar", Where(0, 0), text=data, plain=True)).type == "text"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=None if plain else "'")
+
+
+_Dumper.add_representer(str, _text)
 _Dumper.add_representer(_Line, _flow)
 _Dumper.add_representer(list, _items)
 

@@ -39,14 +39,18 @@ class Kind:
         raise NotImplementedError
 
 
-def wrong(node: Node, at: str, problems: Problems, fix: str) -> Any:
-    """Note that the value is not of its kind."""
+def wrong(node: Node, at: str, problems: Problems, fix: str, what: str = "does not fit") -> Any:
+    """Note that the value is not of its kind; ``what`` goes on after the value."""
     if node.kind == "scalar":
         found = typed(node)
         if found.type == "odd":
             problems.bad(node.where, f"{at}: {shown(node)} {found.why.split('; ')[0]}", fix)
             return BAD
-    problems.bad(node.where, f"{at}: {shown(node)} does not fit", fix)
+        if found.type == "null":
+            what = "is given"
+    else:
+        what = "does not fit"
+    problems.bad(node.where, f"{at}: {shown(node)} {what}", fix)
     return BAD
 
 
@@ -72,10 +76,10 @@ class Text(Kind):
         if found is None:
             return wrong(node, at, problems, f"write {self.what} ({QUOTE})")
         if not (found.type == "text" or (self.raw and number)):
-            quote = found.type not in ("null", "text")
-            return wrong(
-                node, at, problems, f"quote it: '{shorten(node.text)}'" if quote else f"write {self.what}"
-            )
+            if found.type in ("null", "text"):
+                return wrong(node, at, problems, f"write {self.what}")
+            what = "is a boolean" if found.type == "bool" else "is a number"
+            return wrong(node, at, problems, f"quote it: '{shorten(node.text)}'", what)
         if not node.text.strip() or len(node.text) > self.limit or "\0" in node.text:
             return wrong(node, at, problems, f"write {self.what}")
         if self.pattern and not re.fullmatch(self.pattern, node.text):
@@ -120,6 +124,8 @@ class Word(Kind):
 
     known: tuple[str, ...]
     what: str = "known words"
+    also: tuple[tuple[str, str], ...] = ()
+    """Other names that people use, each with the word that is meant."""
 
     def read(self, node: Node, at: str, problems: Problems) -> Any:
         # 'on' and 'off' are words here; YAML 1.1 readers take them for booleans, so only the text counts
@@ -132,12 +138,13 @@ class Word(Kind):
             and "on" in self.known
         ):
             word = "on" if node.text.lower() == "true" else "off"
-            return wrong(node, at, problems, f"write {word} (one of {', '.join(self.known)})")
+            fix = f"write {word} (one of {', '.join(self.known)})"
+            return wrong(node, at, problems, fix, "is a boolean")
         if node.kind != "scalar" or scalar(node) == Typed("null", None):
             return wrong(node, at, problems, f"write one of {', '.join(self.known)}")
-        problems.bad(
-            node.where, f"{at}: {shown(node)} is not known", suggest(node.text, self.known, self.what)
-        )
+        meant = dict(self.also).get(node.text.lower())
+        fix = f"write {meant}" if meant else suggest(node.text, self.known, self.what)
+        problems.bad(node.where, f"{at}: {shown(node)} is not known", fix)
         return BAD
 
     def schema(self) -> Json:
@@ -156,13 +163,19 @@ class Flag(Kind):
         if found is not None and found.type == "bool":
             return found.value
         word = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(node.text.lower())
-        return wrong(node, at, problems, f"write {word}" if word else "write true or false")
+        what = "is text" if found is not None and not node.plain else "is not true or false"
+        return wrong(node, at, problems, f"write {word}" if word else "write true or false", what)
 
     def schema(self) -> Json:
         return {"type": "boolean"}
 
     def words(self) -> str:
         return "`true` \\| `false`"
+
+
+def _no_number(found: Typed | None, wanted: str) -> str:
+    quoted = found is not None and found.type == "text" and re.fullmatch(r"[0-9.]+", str(found.value))
+    return "is text" if quoted else f"is no {wanted}"
 
 
 @dataclass(frozen=True)
@@ -175,7 +188,7 @@ class Whole(Kind):
     def read(self, node: Node, at: str, problems: Problems) -> Any:
         found = scalar(node)
         if found is None or found.type != "int":
-            return wrong(node, at, problems, self._fix(node, found))
+            return wrong(node, at, problems, self._fix(node, found), _no_number(found, "whole number"))
         value = found.value
         assert isinstance(value, int)
         if not self.low <= value <= self.high:
@@ -210,7 +223,7 @@ class Number(Kind):
     def read(self, node: Node, at: str, problems: Problems) -> Any:
         found = scalar(node)
         if found is None or found.type not in ("int", "float"):
-            return wrong(node, at, problems, f"write {self.words()}")
+            return wrong(node, at, problems, f"write {self.words()}", _no_number(found, "number"))
         value = float(found.value)  # type: ignore[arg-type]  # int or float, see above
         if not self.above < value <= self.high:
             problems.bad(node.where, f"{at}: {shown(node)} is out of range", f"write {self.words()}")
@@ -324,7 +337,7 @@ class Variable(Kind):
         if found.type in ("null", "bool") or (found.type == "odd" and node.text[:1].isalpha()):
             quoted = found.type in ("bool", "odd")
             fix = f"quote it: '{node.text}'" if quoted else "write text or a number, or '' for nothing"
-            return wrong(node, at, problems, fix)
+            return wrong(node, at, problems, fix, "is a boolean")
         if "\0" in node.text:
             return wrong(node, at, problems, "leave out the NUL character")
         return node.text

@@ -98,11 +98,11 @@ def _variants(values: Mapping[str, Any], root: Node, problems: Problems) -> dict
 
 
 def _options(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The blocks that are given, and empty ones for collectors that are used without."""
+    """The blocks that hold something, and empty ones for collectors that are used without."""
     used = set(values["collectors"])
     for name in values["collectors"]:
         used.update(IMPLIED.get(name, ()))
-    return {name: values.get(name, {}) for name in BLOCKS if name in used or name in values}
+    return {name: values.get(name, {}) for name in BLOCKS if name in used or values.get(name)}
 
 
 def _job(values: Mapping[str, Any], variants: Mapping[str, Any], source: str, warnings: list[str]) -> Job:

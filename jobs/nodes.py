@@ -226,7 +226,8 @@ class _Builder:
 
     def tag(self, event: Any, where: Where) -> None:
         if event.tag not in (None, "!"):
-            self.problems.bad(where, f"the tag {event.tag} is not known here", "leave it out")
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            raise self.stop(where, f"the tag {shorten(tag)} is not known here", "leave it out")
 
     def start(self, event: Any, where: Where) -> None:
         if len(self.open) >= MAX_DEPTH:
@@ -351,7 +352,15 @@ def _explain(error: yaml.MarkedYAMLError, text: str, label: str | None) -> tuple
     indent = line[: len(line) - len(line.lstrip())]
     if "\t" in indent:
         return Where(where.line, indent.index("\t") + 1, label), "a tab cannot indent YAML", "use spaces"
+    before = line[: where.column - 1].rstrip()[-1:]
+    if before in ("}", "]", '"', "'") and "expected" in (error.problem or ""):
+        return where, f"text follows the closing {before}", "quote the whole value if it is one text"
     said = " ".join(part for part in (error.context, error.problem) if part)
+    opened = error.context_mark
+    if opened and ("quoted scalar" in said or "a flow " in said):
+        where = Where(
+            opened.line + 1, opened.column + 1, label
+        )  # where it was opened, not the end of the file
     for words, what, fix in _HINTS:
         if words in said:
             return where, what, fix

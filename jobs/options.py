@@ -79,7 +79,7 @@ TORCH = Table(
         "activities": _key(
             OneOf(
                 (
-                    Word(("auto",)),
+                    Word(("auto",), "write a list, or one of"),
                     ListOf(Word(TORCH_ACTIVITIES, "activities"), 1, unique=True, example="[cpu, cuda]"),
                 ),
                 (is_word, lambda node: True),

@@ -35,6 +35,15 @@ IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 IDENTIFIER_WORDS = "letters, digits and '_'"
 VENDORS = ("nvidia", "amd", "none")
 DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
+DTYPE_NAMES = (
+    ("float64", "fp64"),
+    ("double", "fp64"),
+    ("float32", "fp32"),
+    ("float", "fp32"),
+    ("float16", "fp16"),
+    ("half", "fp16"),
+    ("bfloat16", "bf16"),
+)
 IMAGE_WORDS = ("auto", "cuda", "rocm", "none")
 
 _HOST = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]+)?"
@@ -143,6 +152,13 @@ class Share(Kind):
         match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%", node.text) if node.kind == "scalar" else None
         if match and 0 < float(match[1]) <= 100:
             return float(match[1]) / 100
+        if (
+            node.kind == "scalar"
+            and re.fullmatch(r"[1-9][0-9]{0,2}", node.text)
+            and 1 < int(node.text) <= 100
+        ):
+            share = f"{int(node.text) / 100:g} or {node.text}%"
+            return wrong(node, at, problems, f"write {share}", "is more than everything")
         return Number(0, 1).read(node, at, problems)
 
     def schema(self) -> Json:
@@ -226,7 +242,9 @@ RANGES = Table(
 RESOURCES = Table(
     {
         "gpus": Field(
-            OneOf((Word(("auto",)), Whole(0, 1024)), (is_word, lambda node: True)),
+            OneOf(
+                (Word(("auto",), "write a number, or one of"), Whole(0, 1024)), (is_word, lambda node: True)
+            ),
             "auto",
             "GPUs a node; `auto`: one where there is one.",
         ),
@@ -235,7 +253,11 @@ RESOURCES = Table(
         "cpus": Field(Whole(1, 4096), None, "CPU cores a node.", "the engine's"),
         "memory": Field(size(1 << 20), None, "Memory a node.", "the engine's"),
         "shm": Field(
-            size(1 << 20), 16 << 30, "Size of /dev/shm in a container; null: the engine's.", "16GiB"
+            size(1 << 20),
+            16 << 30,
+            "Size of /dev/shm in a container; null: the engine's.",
+            "16GiB",
+            nullable=True,
         ),
         "timeout": Field(seconds(1), 1800.0, "A trial that runs longer is ended, its profile kept.", "30m"),
         "grace": Field(seconds(0), 60.0, "Time a profiler gets to write before it is killed.", "60s"),
@@ -247,7 +269,7 @@ CHECKS: dict[str, Field] = {
     "present": _globs("Names that must occur among kernels, API calls and ops."),
     "absent": _globs("Names that must not occur there."),
     "fused": _globs("Ops that must not run as kernels of their own."),
-    "dtype": Field(Word(DTYPES, "types"), UNSET, "Type that the matrix kernels must work in."),
+    "dtype": Field(Word(DTYPES, "types", DTYPE_NAMES), UNSET, "Type that the matrix kernels must work in."),
     "max_share": Field(
         MapOf(Share(), r".+", "a kernel, a glob or a category", "{'*softmax*': 0.2}", low=1),
         UNSET,

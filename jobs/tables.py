@@ -33,9 +33,8 @@ class ListOf(Kind):
 
     def read(self, node: Node, at: str, problems: Problems) -> Any:
         if node.kind != "list":
-            example = self.example or (
-                f"[{shorten(node.text, 30)}]" if node.kind == "scalar" and node.text else "[]"
-            )
+            lone = node.kind == "scalar" and not is_null(node)
+            example = f"[{shorten(node.text, 30)}]" if lone else self.example or "[]"
             return wrong(node, at, problems, f"write a list: {example}")
         if len(node.items) < self.low:
             what = "is empty" if not node.items else f"has {len(node.items)} values"
@@ -49,7 +48,7 @@ class ListOf(Kind):
         if any(value is BAD for value in values):
             return BAD
         for i, value in enumerate(values):
-            if self.unique and value in values[:i]:
+            if self.unique and any(type(value) is type(other) and value == other for other in values[:i]):
                 problems.bad(node.items[i].where, f"{at}: '{value}' is given twice", "keep one of them")
                 return BAD
         return tuple(values)
@@ -109,12 +108,19 @@ class Field:
             None also lets ``null`` be written.
         doc: one or two sentences for the reference and the schema.
         default_words: how the reference shows the default, when its value does not say it.
+        nullable: ``null`` may be written although the default is something else.
     """
 
     kind: Kind
     default: Any
     doc: str
     default_words: str = ""
+    nullable: bool = False
+
+    @property
+    def takes_null(self) -> bool:
+        """May ``null`` be written?"""
+        return self.nullable or self.default is None
 
 
 @dataclass(frozen=True)
@@ -143,7 +149,7 @@ class Table(Kind):
                     key.where, f"{prefix}unknown key '{word}'", suggest(word, self.fields, self.what)
                 )
                 continue
-            if found.default is None and is_null(item):
+            if found.takes_null and is_null(item):
                 values[key.text] = None
                 continue
             values[key.text] = found.kind.read(item, f"{at}.{key.text}" if at else key.text, problems)
@@ -171,7 +177,7 @@ class Table(Kind):
         properties: Json = {}
         for name, item in self.fields.items():
             schema = item.kind.schema()
-            if item.default is None:
+            if item.takes_null:
                 schema = {"anyOf": [schema, {"type": "null"}]}
             properties[name] = {**schema, "description": item.doc}
             if item.default not in (None, REQUIRED, UNSET) and isinstance(

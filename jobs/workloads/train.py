@@ -61,8 +61,8 @@ def main() -> None:
     if device == "cpu":
         batch, seq, vocabulary, width, layers = (2, 64, 1024, 128, 2)
         print(
-            f"no GPU here: batch {batch}, seq {seq}, vocabulary {vocabulary}, width {width}, {layers} layers, so "
-            "that a CPU finishes in seconds",
+            f"no GPU here: batch {batch}, seq {seq}, vocabulary {vocabulary}, width {width}, "
+            f"{layers} layers, so that a CPU finishes in seconds",
             flush=True,
         )
     torch.manual_seed(0)

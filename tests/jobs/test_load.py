@@ -1,0 +1,255 @@
+"""Right specs: what they mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profrun.errors import UsageError
+from profrun.jobs import units
+from profrun.jobs.kinds import QUOTE
+from profrun.jobs.load import load_job, load_text
+from profrun.jobs.model import Job, Ranges, Resources, Schedule
+from profrun.jobs.problems import SpecError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load(more: str = "", command: str = "run", *overrides: str) -> Job:
+    return load_text(f"name: x\ncommand: {command}\n{more}", "job.yaml", overrides)
+
+
+def test_name_and_command_are_enough_and_defaults_are_those_of_the_model() -> None:
+    assert load() == Job(name="x", command="run", variants={"default": {}}, options={"none": {}, "torch": {}})
+
+
+def test_every_block_of_the_design_is_read() -> None:
+    job = load_text("""
+name: transformer
+image: auto
+command: python transformer.py --batch {batch} --seq {seq} --precision {precision}
+variants:
+  baseline:  {batch: 16, seq: 128,  precision: fp32}
+  optimised: {batch: 32, seq: 2048, precision: fp16}
+collectors: [none, torch, timeline]
+launch_blocking: both
+repeats: 5
+schedule: {wait: 1, warmup: 1, active: 3, repeat: 1}
+ranges: {modules: 2, steps: auto}
+resources: {gpus: 1, nodes: 1, ranks_per_node: 1, shm: 16GiB, timeout: 30m}
+expect:
+  - {variant: baseline, kernels_per_step: 18, absent: [cudaMemcpyAsync]}
+torch: {record_shapes: true, profile_memory: true, with_stack: false, with_flops: true}
+nsys:  {trace: [cuda, nvtx, cublas, cudnn], cuda_graph_trace: node}
+rocprof: {trace: [kernel, hip, marker, memory-copy]}
+""")
+    assert job.variants["optimised"] == {"batch": 32, "seq": 2048, "precision": "fp16"}
+    assert job.collectors == ("none", "torch", "timeline")
+    assert job.launch_blocking == "both"
+    assert job.schedule == Schedule(1, 1, 3, 1, 0)
+    assert job.ranges == Ranges(2, "auto")
+    assert job.resources == Resources(gpus=1, shm=16 << 30, timeout=1800.0)
+    assert job.expect[0].checks == {"kernels_per_step": (18, 18), "absent": ("cudaMemcpyAsync",)}
+    assert job.options["nsys"] == {"trace": ("cuda", "nvtx", "cublas", "cudnn"), "cuda_graph_trace": "node"}
+    assert list(job.options) == ["none", "torch", "nsys", "rocprof", "timeline"]
+    assert job.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "attribute", "value"),
+    [
+        ("launch_blocking: off", "launch_blocking", "off"),  # false to a YAML 1.1 reader
+        ("launch_blocking: 'on'", "launch_blocking", "on"),
+        ("network: True", "network", True),
+        (
+            "env: {A: 1.10, B: 007, C: '', D: text, E: 1e3}",
+            "env",
+            {"A": "1.10", "B": "007", "C": "", "D": "text", "E": "1e3"},
+        ),
+        ("env: &e {A: 1}", "env", {"A": "1"}),
+        (
+            "variants: {a: &a {n: 1, m: x}, b: {<<: *a, n: 2}}",
+            "variants",
+            {"a": {"n": 1, "m": "x"}, "b": {"m": "x", "n": 2}},
+        ),
+        (
+            "variants: {a: {n: 1e-4, f: true, t: 2026-11-20, q: '010', s: '', v: 1.5}}",
+            "variants",
+            {"a": {"n": 1e-4, "f": True, "t": "2026-11-20", "q": "010", "s": "", "v": 1.5}},
+        ),
+        ("resources: {cpus: null, shm: ~}", "resources", Resources(shm=None)),
+        ("image: rocm/pytorch:latest", "image", "rocm/pytorch:latest"),
+        ("image: ubuntu", "image", "ubuntu"),
+        (
+            "image: host.example:5000/a/b@sha256:" + "0" * 64,
+            "image",
+            f"host.example:5000/a/b@sha256:{'0' * 64}",
+        ),
+        ("image: ./torch.sif", "image", "./torch.sif"),
+        ("mounts: ['./data:/data', '~/x:/x:ro']", "mounts", ("./data:/data", "~/x:/x:ro")),
+        (
+            "cluster: {time: 1-12:00:00, gpu_directive: gres}",
+            "cluster",
+            {"time": 129600, "gpu_directive": "gres"},
+        ),
+        ("nsys: {version: 2024.20}", "options", {"none": {}, "torch": {}, "nsys": {"version": "2024.20"}}),
+        (
+            "rocprof: {pmc: [[SQ_WAVES, 'TCC_HIT[0]'], [GRBM_COUNT]]}",
+            "options",
+            {"none": {}, "torch": {}, "rocprof": {"pmc": (("SQ_WAVES", "TCC_HIT[0]"), ("GRBM_COUNT",))}},
+        ),
+    ],
+)
+def test_values(more: str, attribute: str, value: Any) -> None:
+    assert getattr(load(more), attribute) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "checks"),
+    [
+        ("kernels_per_step: 10..20", {"kernels_per_step": (10, 20)}),
+        ("kernels_per_step: [10, 20]", {"kernels_per_step": (10, 20)}),
+        ("max_share: {'*gemm*': 40%, norm: 0.1}", {"max_share": {"*gemm*": 0.4, "norm": 0.1}}),
+        ("step_ms: 3, bound: memory, dtype: bf16", {"dtype": "bf16", "step_ms": 3.0, "bound": "memory"}),
+        ("no_sync_in_step: false, fused: [gelu]", {"fused": ("gelu",), "no_sync_in_step": False}),
+    ],
+)
+def test_expectations(text: str, checks: dict[str, Any]) -> None:
+    assert load(f"expect: [{{{text}}}]").expect[0].checks == checks
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("16GiB", 17179869184),
+        ("512 MiB", 536870912),
+        ("1.5GB", 1500000000),
+        ("1kB", 1000),
+        ("2TiB", 2199023255552),
+    ],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert units.parse_size(text) == size
+    assert (
+        units.size_text(size) in (size, text.replace(" ", ""))
+        or units.parse_size(str(units.size_text(size))) == size
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("30m", 1800), ("1h30m", 5400), ("90s", 90), ("500ms", 0.5), ("2d", 172800), ("1.5s", 1.5)],
+)
+def test_times(text: str, seconds: float) -> None:
+    assert units.parse_time(text) == seconds
+
+
+def test_a_matrix_is_a_product_in_the_order_of_its_axes() -> None:
+    job = load(
+        "matrix: {batch: [8, 16], kind: [a, b],\n"
+        "  exclude: [{batch: 16, kind: a}], include: [{batch: 64, kind: c/d}]}",
+        "run {batch} {kind}",
+    )
+    assert job.variants == {
+        "batch_8-kind_a": {"batch": 8, "kind": "a"},
+        "batch_8-kind_b": {"batch": 8, "kind": "b"},
+        "batch_16-kind_b": {"batch": 16, "kind": "b"},
+        "batch_64-kind_c_d": {"batch": 64, "kind": "c/d"},
+    }
+
+
+def test_an_exclusion_tells_numbers_from_booleans() -> None:
+    job = load("matrix: {n: [0, 1, true], exclude: [{n: true}]}", "run {n}")
+    assert [values["n"] for values in job.variants.values()] == [0, 1]
+
+
+def test_matrix_points_of_the_same_name_are_told_apart() -> None:
+    names = list(load("matrix: {n: [a/b, a_b, '" + "x" * 80 + "']}", "run {n}").variants)
+    assert names[0] == "n_a_b"
+    assert names[1].startswith("n_a_b-")
+    assert all(len(name) <= 64 for name in names)
+
+
+def test_what_nothing_uses_is_a_warning_with_its_place() -> None:
+    assert load("variants:\n  a: {n: 1, m: 2}\n", "run {n}").warnings == (
+        "job.yaml:4:13: nothing uses 'm'; put {m} into the command, or delete it",
+    )
+
+
+def test_ncu_is_not_doubled_and_says_so() -> None:
+    assert load("collectors: [none, ncu]\nlaunch_blocking: both").warnings == (
+        "job.yaml:4:18: ncu and counters trials get no blocking twin; they run one kernel at a time anyway",
+    )
+
+
+def test_overrides_are_laid_over_in_order() -> None:
+    job = load(
+        "variants: {v1.5: {n: 1}}\nexpect: [{step_ms: 1}]",
+        "run {n}",
+        "variants.v1.5.n=8",
+        "repeats=2",
+        "repeats=3",
+        "collectors=[none]",
+        "torch.with_stack=true",
+        "expect.0.step_ms=5",
+        "env.A='{n}'",
+        "cluster.labels.example.org/team=a",
+        "resources.shm=",
+    )
+    assert job.variants == {"v1.5": {"n": 8}}
+    assert (job.repeats, job.collectors, job.env, job.resources.shm) == (3, ("none",), {"A": "{n}"}, None)
+    assert job.options["torch"] == {"with_stack": True}
+    assert job.expect[0].checks == {"step_ms": 5.0}
+    assert job.cluster == {"labels": {"example.org/team": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("repeats", "is not 'path=value'; write one like --set repeats=3"),
+        ("=3", "is not 'path=value'; write one like --set repeats=3"),
+        ("a..b=3", "is not 'path=value'; write one like --set repeats=3"),
+        ("repeat=3", "unknown key 'repeat'; did you mean 'repeats'?"),
+        ("repeats=x", "repeats: 'x' is no whole number; write a whole number from 1 to 1000"),
+        ("repeats=", "repeats: nothing is given; write a whole number from 1 to 1000"),
+        ("repeats=[1", "a list that starts with '[' is not closed; add ']' or the missing ','"),
+        ("variants.b.n=1", "there is no variant 'b'; variants: a"),
+        ("variants.a.n.m=1", "variants.a.n holds no keys; set variants.a.n itself"),
+        ("collectors.5=none", "collectors has no item '5'; items are 0 to 0; or set the whole list"),
+        ("collectors.0=nsy", "collectors: 'nsy' is not known; did you mean 'nsys'?"),
+        ("env.A={n}", f"env.A: a mapping does not fit; write text or a number ({QUOTE})"),
+        ("command=run {m}", "command: no variant has a value for {m}; values are: n"),
+        ("schedule.activ=1", "schedule: unknown key 'activ'; did you mean 'active'?"),
+    ],
+)
+def test_wrong_overrides(override: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load("variants: {a: {n: 1}}\ncollectors: [none]", "run {n}", override)
+    assert str(caught.value) == f"--set {override}: {said}"
+
+
+def test_problems_can_be_taken_apart() -> None:
+    with pytest.raises(SpecError) as caught:
+        load("repeat: 3\nrepeats: x\n")
+    first, second = caught.value.problems
+    assert (first.where.line, first.where.column, first.fix) == (3, 1, "did you mean 'repeats'?")
+    assert (second.where.line, second.what) == (4, "repeats: 'x' is no whole number")
+
+
+def test_hundreds_of_mistakes_do_not_fill_the_screen() -> None:
+    with pytest.raises(SpecError) as caught:
+        load("".join(f"key{i}: 1\n" for i in range(300)))
+    lines = str(caught.value).split("\n")
+    assert len(lines) == 21
+    assert lines[-1] == "job.yaml: and 280 more; mend these first"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "jobs").glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_jobs_of_this_repository_are_valid(path: Path) -> None:
+    job = load_job(path)
+    assert job.warnings == ()
+    assert job.source == str(path)
+    script = job.command.split()[1]
+    assert (ROOT / script).is_file()
