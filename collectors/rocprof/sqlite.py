@@ -45,8 +45,8 @@ class Database:
     ) -> None:
         """Create temporary DuckDB ``table`` from the query's rows, streamed in Arrow batches.
 
-        ``columns``: DuckDB type of each column of the query; SQLite itself has no types. A text column that is
-        NULL at first would come as integers, and some tools write '' for a missing number.
+        ``columns``: DuckDB type of each column of the query; SQLite itself has no types. A text column that
+        is NULL at first would come as integers, and some tools write '' for a missing number.
         """
         out = ", ".join(
             f"{text_column(name)} AS {quoted(name)}"

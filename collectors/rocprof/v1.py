@@ -274,8 +274,9 @@ class _JsonRun:
         )
         con.execute(
             "UPDATE amd_host SET corr = a.arrow FROM (SELECT n, min(arrow) AS arrow FROM v1_arrow ASOF JOIN "
-            "(SELECT rowid AS n, tid, start // 1000 AS us FROM amd_host WHERE kind = 'api' AND prio = 0) h "
-            "ON h.tid = v1_arrow.s_tid AND v1_arrow.s_ts >= h.us GROUP BY n) a WHERE amd_host.rowid = a.n"
+            "(SELECT rowid AS n, tid, start FROM amd_host WHERE kind = 'api' AND prio = 0) h "
+            "ON h.tid = v1_arrow.s_tid AND v1_arrow.s_ts * 1000 + 999 >= h.start GROUP BY n) a "
+            "WHERE amd_host.rowid = a.n"
         )
         con.execute(
             "UPDATE amd_gpu SET corr = a.arrow FROM (SELECT min(arrow) AS arrow, t_ts, copy FROM v1_arrow "
