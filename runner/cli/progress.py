@@ -7,14 +7,25 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from profrun.errors import InputError
 from profrun.runner.cli.output import ns_text, seconds_text
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.events import Event
+from profrun.runner.store.files import read_json
 from profrun.runner.store.results import read_exit, read_steps
 from profrun.runner.store.runs import Run
 
 if TYPE_CHECKING:
     from rich.live import Live
+
+
+_PHASES = {
+    "preflight": "looking round",
+    "app": "running",
+    "finalise": "the profiler writes",
+    "export": "exporting",
+}
+"""What the wrapper's phases are for a person."""
 
 
 def trial_label(trial: Trial) -> str:
@@ -104,7 +115,11 @@ class Progress:
             return "ending"
         if read_exit(folder) is not None:
             return "making the trace"
-        return "running"
+        try:
+            phase = (read_json(folder / "phase") or {}).get("phase")
+        except InputError:  # read in the middle of a write by an older wrapper
+            phase = None
+        return _PHASES.get(str(phase), "running")
 
     def _line(self, event: Event) -> str | None:
         """An event as one line; None for those that say nothing new to a person."""

@@ -1,0 +1,62 @@
+"""``profrun doctor``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
+from profrun.runner.cli.output import emit, say
+
+if TYPE_CHECKING:
+    from profrun.runner.doctor import Machine
+
+_MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
+
+
+def command(
+    collectors: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[COLLECTOR]...",
+            help="Collectors that must work: exit 69 when one of them cannot.",
+            show_default=False,
+        ),
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(help="Where they must work: local or docker [default: either].", show_default=False),
+    ] = None,
+    image: Annotated[
+        list[str] | None, typer.Option("--image", help="Also look into this image.", show_default=False)
+    ] = None,
+    inside: Annotated[bool, typer.Option(help="Run our images to see what is in them.")] = True,
+    runs: RunsOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """What this machine can collect, and why not."""
+    from profrun.runner.doctor import cannot, look, report
+
+    machine = look(runs_root(runs), image or (), inside=inside)
+    failing = cannot(machine, collectors or (), backend)
+    if json_:
+        emit({**report(machine), "cannot": [verdict.collector for verdict in failing]})
+    else:
+        _show(machine)
+    if failing:
+        raise typer.Exit(69)
+
+
+def _show(machine: Machine) -> None:
+    """Each line looked at, then which collector works where."""
+    from profrun.runner.doctor import lines, verdicts
+
+    for line in lines(machine):
+        where = "" if line.where == "host" else f" ({line.where})"
+        text = f"{_MARKS[line.state]}  {line.check}{where}: {line.found}"
+        say("; ".join(part for part in (text, line.means, line.fix) if part))
+    say()
+    for verdict in verdicts(machine):
+        places = (["local"] if verdict.local else []) + [name for name, ok in verdict.images.items() if ok]
+        say(f"{verdict.collector}: {', '.join(places) or 'no: ' + '; '.join(verdict.reasons)}")
