@@ -69,7 +69,7 @@ def make_plan(job: Job, *, vendor: str = "auto") -> Plan:
         if FOREIGN.get(name) == vendor:
             neutral = "counters" if name == "ncu" else "timeline"
             raise UsageError(
-                f"the collector '{name}' does not run on {vendor} GPUs",
+                f"'{name}' does not run on {vendor} GPUs",
                 fix=f"use '{neutral}', which fits either vendor",
             )
     points = list(_points(job))

@@ -77,15 +77,19 @@ def arguments() -> argparse.Namespace:
 
 def fit_to_cpu(args: argparse.Namespace) -> None:
     """Sizes and type that a CPU can do in seconds; says what was changed."""
-    batch, seq = min(args.batch, CPU_BATCH), min(args.seq, CPU_SEQ)
-    precision = "bf16" if args.precision == "fp16" else args.precision
-    if (batch, seq, precision) != (args.batch, args.seq, args.precision):
-        print(
-            f"no GPU here: batch {args.batch} -> {batch}, seq {args.seq} -> {seq}, "
-            f"{args.precision} -> {precision}, so that a CPU finishes in seconds",
-            flush=True,
-        )
-    args.batch, args.seq, args.precision = batch, seq, precision
+    wanted = {
+        "batch": min(args.batch, CPU_BATCH),
+        "seq": min(args.seq, CPU_SEQ),
+        "precision": "bf16" if args.precision == "fp16" else args.precision,
+    }
+    changes = [
+        f"{key} {getattr(args, key)} -> {value}"
+        for key, value in wanted.items()
+        if value != getattr(args, key)
+    ]
+    if changes:
+        print(f"no GPU here: {', '.join(changes)}, so that a CPU finishes in seconds", flush=True)
+    vars(args).update(wanted)
 
 
 def main() -> None:

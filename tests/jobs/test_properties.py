@@ -122,7 +122,7 @@ def expectations(variants: list[str]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @given(jobs())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_dump_is_a_spec_of_the_same_job(data: dict[str, Any]) -> None:
     job = load_text(spec_of(data))
     text = dump_job(job)
@@ -178,7 +178,7 @@ def check(text: str) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, len(BASE)), st.integers(0, 12), BITS), min_size=1, max_size=4))
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=500, deadline=None)
 def test_a_mutated_spec_loads_or_says_why(cuts: list[tuple[int, int, str]]) -> None:
     text = BASE
     for position, length, bit in cuts:
@@ -187,7 +187,7 @@ def test_a_mutated_spec_loads_or_says_why(cuts: list[tuple[int, int, str]]) -> N
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_text_loads_or_says_why(text: str) -> None:
     check(text)
     check("name: x\ncommand: run\nenv: " + text)
@@ -231,6 +231,6 @@ TOP = [
 
 
 @given(st.dictionaries(st.sampled_from(TOP), JSON, max_size=3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_shape_of_data_loads_or_says_why(data: dict[str, Any]) -> None:
     check(yaml.safe_dump({"name": "x", "command": "run", **data}, allow_unicode=True))

@@ -1,0 +1,109 @@
+"""The workloads run as they stand, with plain PyTorch and without profrun, on a CPU in seconds."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from profrun.jobs.load import load_job
+from profrun.runner.plan import make_plan
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = sorted((ROOT / "jobs" / "workloads").glob("*.py"))
+
+PROBE = """
+import runpy, sys, torch
+sys.argv = sys.argv[1:]
+names = set()
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+for event in profile.key_averages():
+    names.add(event.key)
+print("NAMES", sorted(names))
+print("PROFRUN", any(name.split(".")[0] == "profrun" for name in sys.modules))
+"""
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_workload_does_not_import_profrun(script: Path) -> None:
+    for node in ast.walk(ast.parse(script.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert not any(name.split(".")[0] == "profrun" for name in names)
+
+
+def run(argv: list[str]) -> str:
+    """Output of a workload under torch.profiler, in a process without GPUs."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *argv],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"PATH": "/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": "", "HOME": "/tmp", "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("variant", "names", "absent", "said"),
+    [
+        (
+            "baseline",
+            ["Self-Attention", "Add & Norm 1", "MLP", "Add & Norm 2", "aten::softmax"],
+            "aten::scaled_dot_product_attention",
+            "no GPU here: batch 16 -> 2, so that a CPU finishes in seconds",
+        ),
+        (
+            "optimised",
+            ["Self-Attention", "Add & Norm 1", "MLP", "Add & Norm 2", "aten::scaled_dot_product_attention"],
+            "aten::softmax",
+            "no GPU here: batch 32 -> 2, seq 2048 -> 128, precision fp16 -> bf16, so that a CPU finishes",
+        ),
+    ],
+    ids=["baseline", "optimised"],
+)
+def test_the_transformer_of_the_job(variant: str, names: list[str], absent: str, said: str) -> None:
+    trials = make_plan(load_job(ROOT / "jobs" / "transformer.yaml")).trials
+    argv = next(trial.argv for trial in trials if trial.variant == variant)
+    out = run([*argv[1:], "--steps", "3"])
+    assert said in out
+    assert "transformer layer: 3 steps, batch 2, seq 128" in out
+    assert all(f"'{name}'" in out for name in names)
+    assert f"'{absent}'" not in out
+    assert "PROFRUN False" in out
+
+
+def test_the_training_loop_steps_its_optimizer() -> None:
+    out = run(["jobs/workloads/train.py", "--steps", "3"])
+    assert "no GPU here" in out
+    assert "trained 3 steps on cpu; last loss read" in out
+    for name in ("data", "forward", "backward", "optimizer", "Optimizer.step#AdamW.step"):
+        assert f"'{name}'" in out
+
+
+def test_the_gated_mlp_runs_eagerly() -> None:
+    out = run(["jobs/workloads/mlp.py", "--steps", "2", "--rows", "8"])
+    assert "gated MLP, eager: 2 steps of 8 rows on cpu" in out
+    assert "'aten::gelu'" in out
+
+
+def test_compiling_without_a_compiler_is_one_clear_line(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "jobs/workloads/mlp.py", "--mode", "compile"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"PATH": str(tmp_path), "CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert done.returncode == 1
+    assert (
+        done.stderr
+        == "torch.compile needs a C++ compiler on a CPU, and none is on the PATH: install g++ or clang\n"
+    )

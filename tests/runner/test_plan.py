@@ -1,0 +1,246 @@
+"""Spec -> trials: which, in which order, with which command and environment."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from profrun.errors import UsageError
+from profrun.jobs.load import load_text
+from profrun.jobs.model import Job
+from profrun.runner.plan import AMD_COUNTERS, command_json, make_plan, plan_json
+
+AB = "variants: {a: {n: 1}, b: {n: 2}}\n"
+
+
+def job(more: str = AB, command: str = "run {n}") -> Job:
+    return load_text(f"name: x\ncommand: {command}\n{more}")
+
+
+def ids(made: Job, vendor: str = "auto") -> list[str]:
+    return [trial.id for trial in make_plan(made, vendor=vendor).trials]
+
+
+def test_variants_alternate_innermost_then_blocking_then_collectors_then_repeats() -> None:
+    assert ids(job(AB + "launch_blocking: both\nrepeats: 2\n")) == [
+        "000-a-none-r1",
+        "001-b-none-r1",
+        "002-a-none-blocking-r1",
+        "003-b-none-blocking-r1",
+        "004-a-torch-r1",
+        "005-b-torch-r1",
+        "006-a-torch-blocking-r1",
+        "007-b-torch-blocking-r1",
+        "008-a-none-r2",
+        "009-b-none-r2",
+        "010-a-none-blocking-r2",
+        "011-b-none-blocking-r2",
+        "012-a-torch-r2",
+        "013-b-torch-r2",
+        "014-a-torch-blocking-r2",
+        "015-b-torch-blocking-r2",
+    ]
+
+
+def test_every_point_has_as_many_trials_as_repeats_and_is_spread_over_the_run() -> None:
+    trials = make_plan(job(AB + "launch_blocking: both\nrepeats: 5\n")).trials
+    points: dict[tuple[str, str, bool], list[int]] = {}
+    for trial in trials:
+        points.setdefault((trial.variant, trial.collector, trial.blocking), []).append(trial.index)
+    assert len(points) == 8
+    for indices in points.values():
+        assert indices == list(range(indices[0], len(trials), 8))
+
+
+def test_more_than_a_thousand_trials_still_sort_by_name() -> None:
+    names = ids(job("repeats: 600\n", "run"))
+    assert names == sorted(names)
+    assert (names[0], names[-1]) == ("0000-default-none-r1", "1199-default-torch-r600")
+
+
+def test_the_same_job_makes_the_same_plan() -> None:
+    assert make_plan(job()) == make_plan(job())
+    assert json.dumps(plan_json(make_plan(job()))) == json.dumps(plan_json(make_plan(job())))
+
+
+@pytest.mark.parametrize(
+    ("vendor", "env"),
+    [
+        ("nvidia", {"CUDA_LAUNCH_BLOCKING": "1"}),
+        ("amd", {"HIP_LAUNCH_BLOCKING": "1", "AMD_SERIALIZE_KERNEL": "3"}),
+        ("none", {}),
+        ("auto", {}),  # the wrapper sets them: command.json says blocking
+    ],
+)
+def test_blocking_variables_by_vendor(vendor: str, env: dict[str, str]) -> None:
+    plan = make_plan(job("launch_blocking: both\ncollectors: [none]\nenv: {A: 1}\n", "run"), vendor=vendor)
+    assert [dict(trial.env) for trial in plan.trials] == [{"A": "1"}, {"A": "1", **env}]
+    assert [command_json(plan, trial, "r")["blocking"] for trial in plan.trials] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "collectors"),
+    [
+        ("nvidia", ["nsys", "ncu"]),
+        ("amd", ["rocprof", "rocprof"]),
+        ("auto", ["timeline", "counters"]),
+        ("none", ["timeline", "counters"]),
+    ],
+)
+def test_neutral_collectors_by_vendor(vendor: str, collectors: list[str]) -> None:
+    plan = make_plan(job("collectors: [timeline, counters]\n", "run"), vendor=vendor)
+    assert [trial.collector for trial in plan.trials] == collectors
+
+
+OPTIONS = """collectors: [timeline, counters, torch]
+torch: {with_stack: true}
+nsys: {sample: process-tree, capture: all}
+rocprof: {kernels: gemm, pmc: [[A]]}
+ncu: {set: full}
+timeline: {nsys: {capture: window}}
+counters: {ncu: {launch_count: 5}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("vendor", "options"),
+    [
+        (
+            "nvidia",
+            [
+                {"sample": "process-tree", "capture": "window"},
+                {"set": "full", "launch_count": 5},
+                {"with_stack": True},
+            ],
+        ),
+        ("amd", [{"kernels": "gemm"}, {"kernels": "gemm", "pmc": (("A",),)}, {"with_stack": True}]),
+        (
+            "auto",
+            [
+                {"nsys": {"sample": "process-tree", "capture": "window"}, "rocprof": {"kernels": "gemm"}},
+                {"ncu": {"set": "full", "launch_count": 5}, "rocprof": {"kernels": "gemm", "pmc": (("A",),)}},
+                {"with_stack": True},
+            ],
+        ),
+    ],
+)
+def test_options_of_a_trial(vendor: str, options: list[dict[str, Any]]) -> None:
+    assert [dict(trial.options) for trial in make_plan(job(OPTIONS, "run"), vendor=vendor).trials] == options
+
+
+def test_counters_on_amd_have_passes_without_being_told() -> None:
+    (trial,) = make_plan(job("collectors: [counters]\n", "run"), vendor="amd").trials
+    assert trial.options == {"pmc": AMD_COUNTERS}
+
+
+def test_ncu_has_no_blocking_twin() -> None:
+    assert ids(job("collectors: [none, ncu]\nlaunch_blocking: both\n", "run")) == [
+        "000-default-none-r1",
+        "001-default-none-blocking-r1",
+        "002-default-ncu-r1",
+    ]
+    assert ids(job("collectors: [ncu]\nlaunch_blocking: on\n", "run")) == ["000-default-ncu-blocking-r1"]
+
+
+@pytest.mark.parametrize(
+    ("collector", "vendor", "said"),
+    [
+        ("nsys", "amd", "'nsys' does not run on amd GPUs; use 'timeline', which fits either vendor"),
+        ("ncu", "amd", "'ncu' does not run on amd GPUs; use 'counters', which fits either vendor"),
+        (
+            "rocprof",
+            "nvidia",
+            "'rocprof' does not run on nvidia GPUs; use 'timeline', which fits either vendor",
+        ),
+        ("none", "intel", "no vendor 'intel'; use one of auto, nvidia, amd, none"),
+    ],
+)
+def test_what_cannot_run_is_said_before_anything_starts(collector: str, vendor: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        make_plan(job(f"collectors: [{collector}]\n", "run"), vendor=vendor)
+    assert str(caught.value) == said
+
+
+def test_placeholders_reach_argv_and_environment() -> None:
+    made = job(
+        "variants: {a: {n: 1, name: it's, flags: --x --y}}\nenv: {N: 'n={n}'}\n", "run '{name}' {flags} -n{n}"
+    )
+    trial = make_plan(made).trials[0]
+    assert trial.argv == ("run", "it's", "--x", "--y", "-n1")
+    assert trial.env == {"N": "n=1"}
+
+
+def test_command_json_is_what_the_architecture_page_says() -> None:
+    made = load_text("""
+name: transformer
+command: python train.py --batch {batch}
+variants: {baseline: {batch: 16}}
+launch_blocking: both
+collectors: [torch]
+ranges: {modules: 2}
+resources: {nodes: 2, ranks_per_node: 4, timeout: 10m, grace: 5s}
+env: {A: b}
+torch: {activities: [cpu, cuda]}
+workdir: sub
+""")
+    plan = make_plan(made)
+    command = command_json(
+        plan, plan.trials[1], "transformer-20260101T000000Z-abcd", cwd="/home/me", attempt=2
+    )
+    assert command == {
+        "format": 1,
+        "trial": "001-baseline-torch-blocking-r1",
+        "attempt": 2,
+        "run": "transformer-20260101T000000Z-abcd",
+        "job": "transformer",
+        "variant": "baseline",
+        "values": {"batch": 16},
+        "repeat": 1,
+        "collector": "torch",
+        "vendor": "auto",
+        "blocking": True,
+        "argv": ["python", "train.py", "--batch", "16"],
+        "cwd": "/home/me/sub",
+        "env": {"A": "b"},
+        "schedule": {"wait": 1, "warmup": 1, "active": 3, "repeat": 1, "skip_first": 0},
+        "ranges": {"modules": 2, "steps": "auto"},
+        "options": {"activities": ["cpu", "cuda"]},
+        "ranks": 8,
+        "timeout_s": 600.0,
+        "grace_s": 5.0,
+        "image": {"reference": None, "digest": None},
+    }
+    assert json.loads(json.dumps(command)) == command
+
+
+def test_secrets_are_in_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "hunter2")
+    plan = make_plan(job("secrets: [TOKEN]\n", "run"))
+    assert "hunter2" not in json.dumps(plan_json(plan)) + json.dumps(command_json(plan, plan.trials[0], "r"))
+
+
+def test_plan_json_holds_what_a_person_wants_to_see() -> None:
+    plan = plan_json(make_plan(job(AB + "collectors: [none]\n"), vendor="nvidia"))
+    assert plan == {
+        "format": 1,
+        "job": "x",
+        "vendor": "nvidia",
+        "warnings": [],
+        "trials": [
+            {
+                "index": index,
+                "id": f"00{index}-{variant}-none-r1",
+                "variant": variant,
+                "values": {"n": index + 1},
+                "collector": "none",
+                "blocking": False,
+                "repeat": 1,
+                "argv": ["run", str(index + 1)],
+                "env": {},
+                "options": {},
+            }
+            for index, variant in enumerate("ab")
+        ],
+    }
