@@ -85,8 +85,9 @@ def describe(name: str, image: docker.models.images.Image) -> Image:
     """The SDK's image as ours."""
     attrs: Mapping[str, Any] = image.attrs
     config: Mapping[str, Any] = attrs.get("Config") or {}
+    tags = attrs.get("RepoTags") or []
     return Image(
-        reference=name,
+        reference=tags[0] if name.startswith("sha256:") and tags else name,
         id=str(image.id),
         digest=_digest(name, attrs.get("RepoDigests") or [], str(image.id)),
         architecture=str(attrs.get("Architecture") or ""),
@@ -162,7 +163,8 @@ def resolve(client: docker.DockerClient, wanted: str, vendor: str, *, allow_pull
     if image is None:
         raise UnavailableError(f"image {name} is not on this engine", fix=f"`docker pull {name}`")
     check_architecture(client, image)
-    check_fresh(client, image)
+    if "sha256:" not in name:
+        check_fresh(client, image)
     return image
 
 
@@ -190,6 +192,8 @@ _ARCH = {"x86_64": "amd64", "aarch64": "arm64", "arm64v8": "arm64"}
 
 def check_fresh(client: docker.DockerClient, image: Image) -> None:
     """Refuse one of our images whose Dockerfile, context or base is another by now.
+
+    An image that is named by its digest is what it says, and never stale.
 
     Raises:
         UnavailableError: it must be built again.

@@ -38,8 +38,9 @@ HOSTS = {
     "amd-cdi": dataclasses.replace(CPU, amd_gpus=AMD_NODES, kfd_gid=993, amd_cdi=True),
     "amd-runtime": dataclasses.replace(CPU, amd_gpus=AMD_NODES, kfd_gid=993, amd_runtime=True),
     "amd-open": dataclasses.replace(CPU, amd_gpus=AMD_NODES, kfd_gid=993, paranoid=2),
-    "rootless": dataclasses.replace(CPU, rootless=True),
-    "podman": dataclasses.replace(CPU, rootless=True, podman=True),
+    "rootless": dataclasses.replace(CPU, rootless=True, raise_limits=False),
+    "podman": dataclasses.replace(CPU, rootless=True, raise_limits=False, podman=True),
+    "weak-engine": dataclasses.replace(CPU, raise_limits=False),
     "selinux": dataclasses.replace(CPU, selinux=True),
     "root": dataclasses.replace(CPU, uid=0, gid=0, user="root", nvidia_gpus=1, nvidia_driver=(570, 1)),
 }
@@ -183,8 +184,9 @@ GPU_CHANGES = {
         set(),
         {"--runtime amd", "--env AMD_VISIBLE_DEVICES=0,1", "--group-add 992", "--group-add 993"},
     ),
-    "rootless": ({"--user 1001:1002"}, {"--user 0:0"}),
-    "podman": (set(), {"--userns keep-id"}),
+    "rootless": ({"--user 1001:1002", "--ulimit memlock=-1:-1"}, {"--user 0:0"}),
+    "podman": ({"--ulimit memlock=-1:-1"}, {"--userns keep-id"}),
+    "weak-engine": ({"--ulimit memlock=-1:-1"}, set()),
     "selinux": (set(), {"--security-opt label=disable"}),
 }
 
@@ -449,6 +451,14 @@ def test_probe_of_an_amd_host(tmp_path: Path) -> None:
     assert facts.vendor == "amd"
     assert facts.amd_gpus == (RenderNode("/dev/dri/renderD129", gid), RenderNode("/dev/dri/renderD128", gid))
     assert (facts.kfd_gid, facts.amd_cdi, facts.amd_runtime) == (gid, True, True)
+
+
+@pytest.mark.parametrize(("mask", "may"), [("000001ffffffffff", True), ("000001fffeffffff", False)])
+def test_probe_of_the_engines_capabilities(tmp_path: Path, mask: str, may: bool) -> None:
+    status = f"Name: dockerd\nCapEff:\t{mask}\n"
+    root = _write(tmp_path, {"var/run/docker.pid": "77\n", "proc/77/status": status})
+    assert probe_host(root, {}).raise_limits is may
+    assert probe_host(tmp_path / "without", {}).raise_limits
 
 
 def test_probe_of_the_caller(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from profrun.runner.backends.docker.line import ULIMITS
 from profrun.runner.backends.docker.request import Container
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def _host_config(what: Container) -> dict[str, Any]:
             {"Type": "bind", "Source": m.source, "Target": m.target, "ReadOnly": m.read_only}
             for m in what.mounts
         ],
-        "ulimits": [{"name": name, "soft": soft, "hard": hard} for name, soft, hard in ULIMITS],
+        "ulimits": [{"name": name, "soft": soft, "hard": hard} for name, soft, hard in what.ulimits],
         "device_requests": [dict(request) for request in what.gpus.device_requests],
         "devices": [f"{path}:{path}:rwm" for path in what.gpus.devices],
     }

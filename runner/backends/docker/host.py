@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+_CAP_SYS_RESOURCE = 24
 Vendor = Literal["nvidia", "amd", "none"]
 
 
@@ -45,6 +46,7 @@ class HostFacts:
         rootless: the engine runs as the caller, so that root in a container is the caller outside.
         podman: the engine is Podman.
         selinux: SELinux is enforcing.
+        raise_limits: the engine may raise resource limits; it may not when rootless, or without SYS_RESOURCE.
         remote: address of an engine on another machine, or None.
         api: version of the engine's API, None when no engine was asked.
     """
@@ -64,6 +66,7 @@ class HostFacts:
     rootless: bool = False
     podman: bool = False
     selinux: bool = False
+    raise_limits: bool = True
     remote: str | None = None
     api: tuple[int, ...] | None = None
 
@@ -94,6 +97,7 @@ def probe_host(
     uid, gid, user = _caller(environ)
     where = environ.get("DOCKER_HOST") or endpoint or ""
     kfd = root / "dev/kfd"
+    rootless = uid != 0 and "/run/user/" in where
     return HostFacts(
         uid=uid,
         gid=gid,
@@ -107,9 +111,10 @@ def probe_host(
         amd_cdi=_has_cdi(root, "amd.com/gpu"),
         amd_runtime='"amd"' in _text(root / "etc/docker/daemon.json"),
         paranoid=_number(root / "proc/sys/kernel/perf_event_paranoid"),
-        rootless=uid != 0 and "/run/user/" in where,
+        rootless=rootless,
         podman="podman" in where,
         selinux=_text(root / "sys/fs/selinux/enforce").strip() == "1",
+        raise_limits=not rootless and _may_raise(root),
         remote=where if where.startswith(("tcp://", "ssh://", "http://", "https://")) else None,
     )
 
@@ -123,6 +128,13 @@ def _caller(environ: Mapping[str, str]) -> tuple[int, int, str]:
         return uid, gid, pwd.getpwuid(uid).pw_name
     except KeyError:  # a number without an entry, as in containers
         return uid, gid, f"user{uid}"
+
+
+def _may_raise(root: Path) -> bool:
+    """Has the engine's process CAP_SYS_RESOURCE? True when it cannot be found: then it is asked to."""
+    pid = _number(root / "var/run/docker.pid")
+    found = re.search(r"^CapEff:\s*([0-9a-f]+)", _text(root / f"proc/{pid}/status"), re.MULTILINE)
+    return bool(int(found.group(1), 16) >> _CAP_SYS_RESOURCE & 1) if found else True
 
 
 def _driver(root: Path) -> tuple[int, ...] | None:

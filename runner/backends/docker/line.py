@@ -10,9 +10,6 @@ from typing import Any
 
 from profrun.runner.backends.docker.request import Container, Mount
 
-ULIMITS: tuple[tuple[str, int, int], ...] = (("memlock", -1, -1), ("stack", 67108864, 67108864))
-"""Name, soft, hard. Pinned buffers and NCCL lock memory; deep graphs need stack (NVIDIA's own advice)."""
-
 
 def docker_run(what: Container) -> str:
     """A shell command, one option a line. Secrets stand there by name only: the shell must have them set."""
@@ -51,7 +48,7 @@ def _resources(what: Container) -> Iterator[tuple[str, ...]]:
         yield ("--memory", str(what.memory), "--memory-swap", str(what.memory))
     if what.cpus is not None:
         yield ("--cpus", str(what.cpus))
-    yield from (("--ulimit", f"{name}={soft}:{hard}") for name, soft, hard in ULIMITS)
+    yield from (("--ulimit", f"{name}={soft}:{hard}") for name, soft, hard in what.ulimits)
     yield ("--stop-timeout", str(what.stop_s))
 
 

@@ -28,6 +28,9 @@ LABEL_PATH = "profrun.path"
 
 HOSTNAME = "profrun"
 """Profilers name folders after the host: the same for every trial."""
+MEMLOCK = ("memlock", -1, -1)
+STACK = ("stack", 67108864, 67108864)
+"""Limits: name, soft, hard. NCCL registers memory, deep graphs need stack; values are NVIDIA's own advice."""
 LEAVE_S = 15.0
 """Room for the wrapper's own end beside the profiler's, seconds."""
 _PATH = re.compile(r"/[^\x00-\x1f]*")
@@ -77,6 +80,7 @@ class Container:
         secrets: names of variables whose values come from the caller.
         env_file: file of further variables, or None.
         stop_s: how long a stopped container gets before it is killed, whole seconds.
+        ulimits: name, soft, hard.
         shm, memory: bytes, None for the engine's.
         cpus: cores, None for all.
     """
@@ -100,6 +104,7 @@ class Container:
     memory: int | None = None
     cpus: int | None = None
     stop_s: int = 60
+    ulimits: tuple[tuple[str, int, int], ...] = (STACK,)
     gpus: Gpus = field(default_factory=Gpus)
     userns: str | None = None
 
@@ -150,6 +155,7 @@ def container(plan: Plan, trial: Trial, run: Path, cwd: Path, facts: HostFacts, 
         memory=job.resources.memory,
         cpus=job.resources.cpus,
         stop_s=math.ceil(job.resources.grace + finalise_s(trial, facts) + LEAVE_S),
+        ulimits=(MEMLOCK, STACK) if facts.raise_limits else (STACK,),
         gpus=devices,
         userns="keep-id" if facts.podman and facts.rootless else None,
     )
