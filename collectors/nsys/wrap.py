@@ -84,12 +84,13 @@ def wrap(request: WrapRequest) -> Wrapped:
     return Wrapped(
         argv=(*argv, *request.argv),
         # nsys writes its unfinished report to TMPDIR: the trial's folder is on a disk that is large enough,
-        # not shared with other users' /tmp/nvidia, and kept when the job is stopped half way.
+        # not shared with other users' /tmp/nvidia, and kept when the job is stopped half way; its lock files
+        # go after the export.
         env={"TMPDIR": request.out},
         hook="cuda" if windowed else "none",
         emitter="nvtx",
         finalise_s=120.0,
-        export=(export_command(request.tool),),
+        export=(export_command(request.tool), ("rm", "-rf", request.out.rstrip("/") + "/nvidia")),
         expected=("*.nsys-rep", "*.sqlite"),
         notes=notes,
     )
@@ -98,9 +99,10 @@ def wrap(request: WrapRequest) -> Wrapped:
 def export_command(tool: str) -> tuple[str, ...]:
     """``nsys export`` of one report ('{file}') to the SQLite file beside it, by the nsys that recorded it.
 
-    An older nsys cannot read the report of a newer one, so this runs where it was recorded.
+    An older nsys cannot read the report of a newer one, so this runs where it was recorded. Without
+    ``--output`` nsys writes into the working directory, whatever the report's path.
     """
-    return (tool, "export", "--type=sqlite", "--force-overwrite=true", "{file}")
+    return (tool, "export", "--type=sqlite", "--force-overwrite=true", "--output={file}.sqlite", "{file}")
 
 
 def reason(log: str, *, windowed: bool = True) -> str | None:
@@ -135,8 +137,8 @@ _LOG_REASONS = (
     (
         "Importer error status",
         (
-            "nsys could not find its importer: it left a .qdstrm, which a full installation of Nsight "
-            "Systems (QdstrmImporter) turns into a report"
+            "nsys found no importer beside it: where it left a .qdstrm and no .nsys-rep, the QdstrmImporter "
+            "of a full installation of Nsight Systems makes the report"
         ),
     ),
     (
