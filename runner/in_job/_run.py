@@ -1,4 +1,4 @@
-"""Start the wrapper of a trial: ``python3 run.py <trial folder>`` or ``run.py --preflight [collector] --json``."""
+"""Start the wrapper: ``python3 run.py <trial folder>`` or ``run.py --preflight [collector] --json``."""
 
 import os
 import sys
@@ -9,6 +9,6 @@ if sys.version_info < (3, 9):  # noqa: UP036 - images bring what they bring
 sys.dont_write_bytecode = True  # the bundle may be mounted read-only or shared
 sys.path[0] = os.path.dirname(os.path.abspath(__file__))
 
-from _profrun.runner.in_job.wrapper import main  # noqa: E402
+from _profrun.runner.in_job.wrapper import main  # type: ignore[import-not-found] # noqa: E402
 
 sys.exit(main(sys.argv[1:]))

@@ -1,9 +1,10 @@
 """Loads profrun's hook into this Python process, then the image's own sitecustomize."""
 
 import sys
+from typing import Any
 
 
-def _load_hook():
+def _load_hook() -> None:
     import importlib.util
     import os
 
@@ -12,7 +13,7 @@ def _load_hook():
     package = os.path.join(bundle, "_profrun")
     if "_profrun" not in sys.modules:
         # Under its own name and from its own folder: nothing of ours but this file lies on the import path.
-        spec = importlib.util.spec_from_file_location(
+        spec: Any = importlib.util.spec_from_file_location(
             "_profrun", os.path.join(package, "__init__.py"), submodule_search_locations=[package]
         )
         module = importlib.util.module_from_spec(spec)
@@ -20,7 +21,7 @@ def _load_hook():
         spec.loader.exec_module(module)
     written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
-        from _profrun.runner.in_job import bootstrap
+        from _profrun.runner.in_job import bootstrap  # type: ignore[import-not-found]
 
         bootstrap.install()
     finally:
@@ -30,7 +31,7 @@ def _load_hook():
         sys.path.append(shim)  # last: an installed profrun wins
 
 
-def _chain():
+def _chain() -> None:
     """Run the sitecustomize that would have run without us; its errors are the image's own business."""
     import importlib.machinery
     import importlib.util
@@ -49,5 +50,5 @@ def _chain():
 try:
     _load_hook()
 except Exception as error:
-    sys.stderr.write("profrun: the hook could not be loaded: %r\n" % (error,))
+    sys.stderr.write(f"profrun: the hook could not be loaded: {error!r}\n")
 _chain()

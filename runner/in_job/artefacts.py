@@ -16,7 +16,7 @@ _FULL_CHECK = 256 << 20  # compressed bytes up to which a gzip file is read to i
 
 
 def examine(path: Path) -> str:
-    """'whole' or 'truncated', by what the format itself says of its end; unknown formats are whole if not empty."""
+    """'whole' or 'truncated', by what the format says of its end; unknown formats are whole if not empty."""
     try:
         size = path.stat().st_size
         if size == 0 or path.name.endswith(_UNFINISHED):
@@ -86,7 +86,7 @@ def collect(folder: Path, rank: int, expected: Iterable[str]) -> list[dict[str, 
 def _files(raw: Path) -> list[Path]:
     found = []
     for parent, _folders, names in os.walk(raw):
-        found += [Path(parent) / name for name in names]
+        found += [Path(parent) / name for name in names if ".lock" not in name]
     return [path for path in found if path.is_file()]
 
 

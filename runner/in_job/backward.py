@@ -44,7 +44,7 @@ class _Call:
 
 
 class _Node:
-    """What happens when autograd reaches a node: calls whose input it made end, calls whose output it made begin."""
+    """When autograd gets here: calls whose input this node made end, calls whose output it made begin."""
 
     __slots__ = ("ends", "starts")
 
@@ -80,11 +80,10 @@ class BackwardRanges:
     def leave(self, label: str, output: Any) -> None:
         """A module's forward ends; ``output`` is None after an exception."""
         stack = self._threads.forward
-        while stack:
+        call: _Call | None = None
+        while stack and (call is None or call.label != label):
             call = stack.pop()
-            if call.label == label:
-                break
-        else:
+        if call is None or call.label != label:
             return
         if output is not None and self.torch.is_grad_enabled():
             for node in self._nodes(output):

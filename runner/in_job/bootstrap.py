@@ -32,11 +32,11 @@ class TorchFinder:
         """The real spec of torch with our loader round its own; None for every other module."""
         if name != "torch":
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path.remove(self)
         try:
             spec = importlib.util.find_spec(name)
         finally:
-            sys.meta_path.insert(0, self)  # type: ignore[arg-type]
+            sys.meta_path.insert(0, self)
         if spec is None or not hasattr(spec.loader, "exec_module"):
             return None
         spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
@@ -119,4 +119,4 @@ def install() -> None:
             pass
     api._on_import = _import
     api._on_step = _first_step
-    sys.meta_path.insert(0, TorchFinder())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, TorchFinder())

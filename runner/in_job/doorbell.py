@@ -15,6 +15,7 @@ import weakref
 from typing import Any, Callable
 
 from . import emit
+from .modules import torch_version
 
 
 class Doorbell:
@@ -34,7 +35,8 @@ class Doorbell:
         self._class = torch.nn.Module
         self._original = self._class.__call__
         self._wanted = False
-        self._inside = False
+        self._current: weakref.ref[Any] | None = None
+        self._ringing = False  # in a call that came through the replacement
         self._thread: int | None = None
         self._hooks: list[Any] = []
         self._empty: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
@@ -79,7 +81,7 @@ class Doorbell:
         thread = threading.get_ident()
         if self._thread is None:
             self._thread = thread
-        return self._wanted and not self._inside and thread == self._thread
+        return self._wanted and self._current is None and thread == self._thread
 
     def _has_no_parameters(self, module: Any) -> bool:
         """Losses and image transforms are modules too, but no model."""
@@ -92,16 +94,19 @@ class Doorbell:
         return empty
 
     def _ring(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._inside = True
+        self._current = weakref.ref(module)
         if not any(reference() is module for reference in self.roots):
             self.roots.append(weakref.ref(module))
+        self._ringing = True
         self._before(module, args)
         self._patch(False)
         try:
-            return self._original(module, *args, **kwargs)
-        finally:
-            self._inside = False
+            output = self._original(module, *args, **kwargs)
             self._after(module)
+            return output
+        finally:
+            self._current = None
+            self._ringing = False
             if self._wanted:
                 self._patch(True)
 
@@ -120,25 +125,36 @@ class Doorbell:
         if compiled is not None:  # module.compile(): hooks would become part of the compiled code
             self._wrap_compiled(module, compiled)
             return
+        extra = {"always_call": True} if torch_version(self.torch) >= (2, 1) else {}
         before = module.register_forward_pre_hook(self._pre_hook)
-        after = module.register_forward_hook(self._post_hook)
+        after = module.register_forward_hook(self._post_hook, **extra)
         self._hooks += [before.remove, after.remove]
 
     def _wrap_compiled(self, module: Any, compiled: Any) -> None:
         def call(*args: Any, **kwargs: Any) -> Any:
-            self._before(module, args)
+            self._pre_hook(module, args)
+            output = None
             try:
-                return compiled(*args, **kwargs)
+                output = compiled(*args, **kwargs)
             finally:
-                self._after(module)
+                self._post_hook(module, args, output)
+            return output
 
         module._compiled_call_impl = call
         self._hooks.append(lambda: setattr(module, "_compiled_call_impl", compiled))
 
     def _pre_hook(self, module: Any, args: tuple[Any, ...]) -> None:
-        if not emit._compiling() and threading.get_ident() == self._thread:
+        if emit._compiling() or threading.get_ident() != self._thread:
+            return
+        current = self._current() if self._current is not None else None
+        if current is None or (current is module and not self._wanted and not self._ringing):
+            self._current = weakref.ref(module)
             self._before(module, args)
 
     def _post_hook(self, module: Any, args: Any, output: Any) -> None:
-        if not emit._compiling() and threading.get_ident() == self._thread:
-            self._after(module)
+        if emit._compiling() or threading.get_ident() != self._thread or self._ringing:
+            return
+        if self._current is not None and self._current() is module:
+            self._current = None
+            if output is not None:
+                self._after(module)

@@ -1,8 +1,9 @@
 """Where ranges go: NVTX, ROCTX or torch's record_function, behind one stack a thread.
 
-Ranges of one thread always nest in what is emitted: closing a range closes those left open inside it, and
-a step's end closes the ranges still open in that step. Such a range, if it is really still open when the
-thread opens its next one, is opened again inside the new step.
+Ranges of one thread always nest in what is emitted: closing a range closes those left open inside it. Steps
+are outermost: a step's begin and end close the ranges that are open. Such a range, if it is still open when
+the thread opens its next one, is opened again inside the new step, so a range over many steps (an epoch)
+appears as one piece a step, and one round ``optimizer.step()`` as one piece although the step ends in it.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def choose(kind: str | None, torch: Any, tool: tuple[int, ...]) -> tuple[Emitter
 
 
 def _nvtx(torch: Any, tool: tuple[int, ...]) -> tuple[Emitter | None, list[str]]:
-    """The profiler's injection, else torch's compiled-in NVTX, else Python's nvtx where this nsys reads it."""
+    """The profiler's injection, else torch's compiled-in NVTX, else Python's nvtx if this nsys reads it."""
     injection = connect()
     if injection is not None:
         return PushPop("nvtx-injection", injection.push, lambda: injection.pop()), []
@@ -202,17 +203,17 @@ class Sink:
         self.emitting = False
 
     def begin_step(self, number: int) -> None:
-        """Open the range of a step, inside whatever is open."""
-        self.push(f"{STEP}{number}")
+        """Open the range of a step, outermost on this thread."""
+        entries = self._stack.entries
+        self._suspend(entries, 0)
+        name = f"{STEP}{number}"
+        entries.insert(0, [name, self._emit(name) if self.emitting else None])
 
     def end_step(self) -> None:
-        """Close the open step's range; ranges opened inside it and still open end with it in the recording."""
+        """Close the open step's range; what is open inside it ends with it."""
         entries = self._stack.entries
-        for place in range(len(entries) - 1, -1, -1):
-            if entries[place][0].startswith(STEP):
-                self._suspend(entries, place)
-                del entries[place]
-                return
+        self._suspend(entries, 0)
+        entries[:] = [entry for entry in entries if not entry[0].startswith(STEP)]
 
     def cut(self) -> None:
         """The recording's own step marks change here: ranges that are open end with the step."""

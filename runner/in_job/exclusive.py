@@ -47,8 +47,8 @@ def _cpu_only(torch: Any, collector: str, warn: Callable[[str], None]) -> None:
         self.use_device = None
         self.use_cuda = False
         warn(
-            f"the program starts torch.profiler inside a {collector} trial: it records CPU activity only here, "
-            "because the GPU's tracing interface serves one profiler at a time; use collectors: [torch] for that"
+            f"the program starts torch.profiler inside a {collector} trial: it records CPU activity only, "
+            "because the GPU's tracing interface serves one profiler at a time: use collectors: [torch]"
         )
 
     owner.__init__ = __init__
@@ -58,8 +58,8 @@ def _switch_off(torch: Any, warn: Callable[[str], None]) -> None:
     owner = torch.profiler.profile
     original = owner.__init__
     message = (
-        "the program starts torch.profiler itself: it records nothing in a torch trial, because torch runs one "
-        "profiler at a time and profrun's has the window"
+        "the program starts torch.profiler itself: it records nothing in a torch trial, because torch runs "
+        "one profiler at a time and profrun's has the window"
     )
 
     @functools.wraps(original)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def slurm_ranks(env: dict[str, str]) -> None:
-    """Under srun: RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torch.distributed reads them."""
+    """Under srun: RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT as torch.distributed reads them."""
     if "SLURM_PROCID" not in env or "RANK" in env:
         return
     world = int(env.get("SLURM_STEP_NUM_TASKS") or env.get("SLURM_NTASKS") or 1)

@@ -65,7 +65,7 @@ class ModuleRanges:
     def __init__(self, torch: Any, depth: int, sink: emit.Sink) -> None:
         self.depth = depth
         self.sink = sink
-        self._always = _version(torch) >= (2, 1)
+        self._always = torch_version(torch) >= (2, 1)
         self._backward = BackwardRanges(torch, sink)
         self._handles: list[Any] = []
         self._done: set[int] = set()
@@ -135,7 +135,8 @@ class _Undo:
             self._module._compiled_call_impl = self._wrapped
 
 
-def _version(torch: Any) -> tuple[int, int]:
+def torch_version(torch: Any) -> tuple[int, int]:
+    """(major, minor) of torch, (0, 0) when it does not say."""
     parts = str(torch.__version__).split("+")[0].split(".")
     try:
         return int(parts[0]), int(parts[1])

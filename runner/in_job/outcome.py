@@ -151,8 +151,8 @@ def _no_steps(steps: int, hooked: bool, wanted: bool) -> str | None:
         return None
     if not hooked:
         return (
-            "no step was seen: no Python process of the command loaded profrun's hook; it is not a Python program, "
-            "it clears PYTHONPATH, or it runs python with -I, -E or -S"
+            "no step was seen: no Python process of the command loaded profrun's hook; it is not a Python "
+            "program, it clears PYTHONPATH, or it runs python with -I, -E or -S"
         )
     return (
         "no step was seen: no optimizer stepped and no nn.Module with parameters was called (CUDA graphs and "

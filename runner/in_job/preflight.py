@@ -1,6 +1,7 @@
 """May this collector collect here? Findings in words: what, why, for which collector, how to fix it.
 
-``error``: the main data cannot be had. ``degraded``: some of it is left out, the trial runs. ``note``: told only.
+``error``: the main data cannot be had. ``degraded``: some of it is left
+out, the trial runs. ``note``: told only.
 """
 
 from __future__ import annotations
@@ -157,7 +158,8 @@ def _nvidia(collector: str, gpu: str, options: dict[str, Any], mask: int, root: 
             Finding(
                 "error" if collector == "ncu" else "degraded",
                 "GPU performance counters may not be read",
-                "the driver allows them to administrators only (RmProfilingAdminOnly: 1), and CAP_SYS_ADMIN is absent",
+                "the driver allows them to administrators only (RmProfilingAdminOnly: 1), and "
+                "CAP_SYS_ADMIN is absent",
                 "load the driver with NVreg_RestrictProfilingToAdminUsers=0 or add the capability "
                 "(docker: --cap-add=SYS_ADMIN)",
                 collector,
@@ -179,7 +181,7 @@ def _sampling(options: dict[str, Any], mask: int, root: Path) -> list[Finding]:
             "degraded",
             f"CPU sampling ({', '.join(asked)}) is not possible",
             f"kernel.perf_event_paranoid is {level}, and neither CAP_PERFMON nor CAP_SYS_ADMIN is there",
-            "sysctl kernel.perf_event_paranoid=2 on the host, or add CAP_PERFMON; the GPU timeline is not affected",
+            "sysctl kernel.perf_event_paranoid=2 on the host, or add CAP_PERFMON; GPU data is not affected",
             "nsys",
         )
     ]

@@ -55,7 +55,7 @@ class Process:
 def become_subreaper() -> bool:
     """Orphans below us become our children, so that none is lost. False where the kernel cannot."""
     try:
-        return ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+        return bool(ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
     except (OSError, AttributeError):
         return False
 
@@ -88,7 +88,7 @@ def descendants(root: int) -> list[Process]:
 
 
 def find_app(below: int, argv: Sequence[str], tool: str | None) -> Process | None:
-    """The user's process: the topmost whose command line is the user's, with at most a '#!' interpreter before.
+    """The user's process: the topmost whose command line is the user's, behind a '#!' interpreter or not.
 
     Args:
         below: pid of the process that was started (the profiler, or the program itself).
@@ -106,7 +106,7 @@ def find_app(below: int, argv: Sequence[str], tool: str | None) -> Process | Non
 
 
 def is_command(running: Sequence[str], argv: Sequence[str]) -> bool:
-    """Whether a running command line is that of ``argv``: the same, or behind up to two words of a '#!' line."""
+    """Whether a running command line is that of ``argv``, the same or behind two words of a '#!' line."""
     if not running:
         return False
     tail = tuple(argv[1:])

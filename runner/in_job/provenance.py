@@ -67,7 +67,7 @@ def after(value: dict[str, Any], notes: list[dict[str, Any]]) -> None:
 
 
 def git(folder: str) -> dict[str, Any]:
-    """Commit of the working directory and whether tracked files differ from it; nulls where git cannot tell."""
+    """Commit of the working directory, and whether tracked files differ; nulls where git cannot tell."""
     if shutil.which("git") is None:
         return {"sha": None, "dirty": None, "why": "git is not in this image"}
     base = ["git", "-c", "safe.directory=*", "-C", folder]

@@ -78,7 +78,7 @@ def _emitter(session: Session) -> str | None:
 
 
 def device(torch: Any) -> dict[str, Any] | None:
-    """The GPU this process uses (current device), named as the trace's ``devices`` table; None without one."""
+    """The current GPU of this process, named as in the trace's ``devices`` table; None without one."""
     if torch is None or not torch.cuda.is_initialized():
         return None
     ordinal = torch.cuda.current_device()
@@ -124,9 +124,9 @@ def write_note(session: Session) -> None:
 
 
 def _role(session: Session) -> str:
-    if session.torch is not None and "torch.utils.data" in sys.modules:
-        if session.torch.utils.data.get_worker_info() is not None:
-            return "dataloader worker"
+    data = sys.modules.get("torch.utils.data")
+    if data is not None and data.get_worker_info() is not None:
+        return "dataloader worker"
     if session.finder.count:
         return "workload"
     if "torch.distributed.run" in sys.modules or "torch.distributed.launcher" in sys.modules:

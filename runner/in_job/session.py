@@ -145,17 +145,17 @@ class Session:
         found, window = self.finder.count, self.config.window
         if self.finder.kept_lower is not None:
             self.warn(
-                f"steps were found by {self.finder.how} and recorded before the first {self.finder.kept_lower} "
-                "step was seen: call profrun.step() once an iteration to say what a step is"
+                f"steps were found by {self.finder.how} and recorded before the first "
+                f"{self.finder.kept_lower} step was seen: call profrun.step() once an iteration"
             )
         if not self.window.windowed or not found or self.window.complete:
             return
         need = steps_needed(window)
         done = "nothing was recorded" if not self.window.opened else "the recording stops early"
         self.warn(
-            f"the schedule is longer than the program: it made {found} step{'s' * (found != 1)}, and skip_first "
-            f"{window.skip_first} + wait {window.wait} + warmup {window.warmup} + active {window.active} need "
-            f"{need}: {done}; run at least {need} steps or set a smaller schedule"
+            f"the schedule is longer than the program: it made {found} step{'s' * (found != 1)}, and "
+            f"skip_first {window.skip_first} + wait {window.wait} + warmup {window.warmup} + active "
+            f"{window.active} need {need}: {done}; run at least {need} steps or set a smaller schedule"
         )
 
     def _make_sink(self) -> None:

@@ -1,4 +1,4 @@
-"""Runs one command to its end: output teed to logs, signals as docs/architecture.md says, nobody left behind."""
+"""Runs one command to its end: output teed, signals as docs/architecture.md says, nobody left behind."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class Supervisor:
         return child
 
     def _sweep(self, outcome: Outcome) -> None:
-        """End what the command left running; profilers' helpers and DataLoader workers mostly go by themselves."""
+        """End what the command left running; helpers and DataLoader workers mostly go by themselves."""
         deadline = time.monotonic() + STRAY_S
         left = self._left()
         while left and time.monotonic() < deadline:
@@ -355,7 +355,7 @@ class _Watch:
 
 def _reap() -> dict[int, int]:
     """Collect every child that has ended, ours and adopted orphans: pid -> wait status."""
-    done = {}
+    done: dict[int, int] = {}
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -372,7 +372,7 @@ def start_error(argv: Sequence[str], cwd: str | None, error: OSError) -> str:
     if cwd is not None and not os.path.isdir(cwd):
         return f"the working directory {cwd} is not there: mount it, or set workdir in the job"
     if isinstance(error, FileNotFoundError):
-        return f"the command {name!r} was not found: it is not on the PATH of this image ({os.environ.get('PATH')})"
+        return f"the command {name!r} was not found: it is not on the PATH here ({os.environ.get('PATH')})"
     if isinstance(error, PermissionError):
         return f"the command {name!r} may not be executed: chmod +x it, or start it with its interpreter"
     return f"the command {name!r} could not be started: {error.strerror or error}"

@@ -30,7 +30,7 @@ def wrap_module(collector: str) -> Any:
 
 
 def find(tool: str) -> str | None:
-    """Path of a profiler: ``$PROFRUN_<TOOL>``, the PATH, then the places where vendors install it (newest)."""
+    """Path of a profiler: ``$PROFRUN_<TOOL>``, the PATH, then where vendors install it (newest)."""
     named = os.environ.get(f"PROFRUN_{tool.upper()}")
     if named and os.access(named, os.X_OK):
         return named

@@ -207,7 +207,9 @@ class Trial:
                 argv = [part.replace("{file}", str(report)) for part in command]
                 env = {**self.env, **wrapped.env}
                 env.pop(config.ENV, None)
-                done = supervisor.run(argv, env=env, limit=max(self.grace, wrapped.finalise_s))
+                done = supervisor.run(  # some exporters write where they stand, whatever the report's path
+                    argv, env=env, cwd=str(self.ranks.raw), limit=max(self.grace, wrapped.finalise_s)
+                )
                 if done.code != 0:
                     said = supervisor.tail.decode("utf-8", "replace").strip().splitlines()
                     reason = done.error or (said[-1] if said else f"exit code {done.code}")

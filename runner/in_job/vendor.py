@@ -20,9 +20,6 @@ _ALL_VISIBLE = _VISIBLE["amd"]
 
 def detect(root: Path = Path("/")) -> tuple[str, str]:
     """(nvidia, amd or none; how it was found). Devices and drivers count, not libraries."""
-    if amd_gpus(root):
-        if not (root / "proc/driver/nvidia/version").exists():
-            return "amd", "/dev/kfd and a GPU node in the kernel's topology"
     if (root / "proc/driver/nvidia/version").exists() and any((root / "dev").glob("nvidia[0-9]*")):
         return "nvidia", "/proc/driver/nvidia and /dev/nvidia*"
     listing = _listing() if root == Path("/") else ""
@@ -79,7 +76,7 @@ def blocking_env(env: dict[str, str], vendor: str, *, blocking: bool) -> list[st
 
 
 def visible_env(env: dict[str, str], vendor: str) -> list[str]:
-    """Keep one device-visibility variable, the vendor's own: Slurm sets three at once. Returns what to tell."""
+    """Keep one device-visibility variable, the vendor's own (Slurm sets three). Returns what to tell."""
     present = [name for name in _VISIBLE.get(vendor, ()) if name in env]
     keep = present[:1]
     notes = []
@@ -92,7 +89,7 @@ def visible_env(env: dict[str, str], vendor: str) -> list[str]:
 
 
 def nvidia_state() -> list[dict[str, Any]]:
-    """Name, driver, clocks (MHz), temperature (C), power (W) and throttle reasons of each GPU, by nvidia-smi."""
+    """Name, driver, clocks (MHz), temperature (C), power (W), throttle reasons of each GPU, by nvidia-smi."""
     fields = (
         "index,name,uuid,driver_version,pci.bus_id,memory.total,memory.used,utilization.gpu,clocks.sm,clocks.mem,"
         "clocks.max.sm,clocks.max.mem,temperature.gpu,power.draw,power.limit,persistence_mode,compute_mode"
@@ -145,7 +142,7 @@ def throttle_names(mask: int) -> list[str]:
 
 
 def amd_state() -> list[dict[str, Any]]:
-    """What amd-smi (or rocm-smi) says of clocks, temperatures, power and throttling, in the tool's own words."""
+    """What amd-smi (or rocm-smi) says of clocks, temperatures, power, throttling, in the tool's own words."""
     import json
 
     commands = (

@@ -159,7 +159,7 @@ class WindowDriver:
         self._stop()
 
     def abandon(self) -> bool:
-        """This is a forked child: what is recorded belongs to the parent. False: nothing is, it may record."""
+        """A forked child: what is recorded belongs to the parent. False: nothing is, it may record."""
         active = self.profile is not None or self._edges is not None
         self.profile = self._edges = None
         self.recording = False

@@ -51,9 +51,7 @@ def _preflight(collector: str, *, as_json: bool) -> int:
     print(f"GPU vendor: {answer['vendor']} ({answer['vendor_by']})")
     for name, row in answer["collectors"].items():
         version = f" {row.get('version') or ''}".rstrip()
-        print(
-            f"{name}{version}: {'usable' if row['usable'] else 'not usable'} {row.get('reason') or ''}".rstrip()
-        )
+        print(f"{name}{version}: {'' if row['usable'] else 'not '}usable {row.get('reason') or ''}".rstrip())
         for finding in row["findings"]:
             print(f"  {finding['level']}: {finding['what']}: {finding['why']}; {finding['fix']}")
     return 0
