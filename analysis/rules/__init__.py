@@ -1,0 +1,256 @@
+"""Diagnosis rules: each a small function with an id, what it means, its threshold, and what to do.
+
+A rule looks at a ``Context`` and yields what it found; ``diagnose.diagnose`` runs them all. ``RULES`` is the
+one
+list: the docs page of every rule is generated from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profrun.analysis.frame import Frame, Index, frame
+from profrun.analysis.gpu import DeviceMetrics, devices
+from profrun.analysis.idle import IdleRow, idle
+from profrun.analysis.integrity import Doubt, doubts
+from profrun.analysis.intervals import Intervals, covered, union
+from profrun.analysis.kernels import KernelRow, kernels
+from profrun.analysis.names import KernelName
+from profrun.analysis.roles import kernel_names, roles
+from profrun.analysis.roofline import Roofline, roofline
+from profrun.analysis.steps import Step, StepIndex, step_index, step_spans, steps
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+SEVERITIES = ("critical", "warning", "info")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """What a rule found once.
+
+    Attributes:
+        message: one sentence with the numbers in it.
+        numbers: evidence by name; keys end in their unit (_ns, _bytes, _share, ...).
+        slices: slices to open, a few, the worst first.
+        severity: overrides the rule's.
+        names: kernels, ops or calls it is about.
+        relies_on: names of numbers (as in ``integrity.Doubt.affects``) that it rests on.
+    """
+
+    message: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    slices: Sequence[int] = ()
+    severity: str | None = None
+    names: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        id: stable short name.
+        title: a few words.
+        severity: 'critical', 'warning' or 'info'.
+        meaning: what it means when it fires.
+        threshold: when it fires, in words with numbers.
+        advice: what to do.
+        relies_on: numbers it rests on, by the names that ``integrity.Doubt.affects`` uses.
+        find: the function.
+    """
+
+    id: str
+    title: str
+    severity: str
+    meaning: str
+    threshold: str
+    advice: str
+    relies_on: tuple[str, ...]
+    find: Callable[[Context], Iterable[Hit]]
+
+
+_FOUND: dict[str, Rule] = {}
+
+
+def rule(
+    id_: str, title: str, *, meaning: str, threshold: str, advice: str, severity: str = "warning",
+    relies_on: tuple[str, ...] = (),
+) -> Callable[[Callable[[Context], Iterable[Hit]]], Callable[[Context], Iterable[Hit]]]:  # fmt: skip
+    """Register a rule."""
+
+    def register(find: Callable[[Context], Iterable[Hit]]) -> Callable[[Context], Iterable[Hit]]:
+        _FOUND[id_] = Rule(id_, title, severity, meaning, threshold, advice, relies_on, find)
+        return find
+
+    return register
+
+
+def all_rules() -> list[Rule]:
+    """Every rule, in the order of the modules that hold them."""
+    from profrun.analysis.rules import bound, comm, copies, device, fusion, host, recording, waits
+
+    assert all((bound, comm, copies, device, fusion, host, recording, waits))
+    return list(_FOUND.values())
+
+
+class Context:
+    """What rules may ask, each thing computed once.
+
+    Args:
+        trace: the trace.
+        provenance: the trial's provenance.json as a dict, where there is one.
+    """
+
+    def __init__(self, trace: Trace, provenance: Mapping[str, Any] | None = None) -> None:
+        self.trace = trace
+        self.provenance = provenance or {}
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Columns of the trace."""
+        return frame(self.trace)
+
+    @cached_property
+    def index(self) -> StepIndex:
+        """Step ranges and the step of each GPU slice."""
+        return step_index(self.frame)
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """Every step."""
+        return steps(self.trace)
+
+    @cached_property
+    def step_ns(self) -> int:
+        """Host time of all steps."""
+        return sum(step.dur_ns for step in self.steps)
+
+    @cached_property
+    def window_ns(self) -> int:
+        """Time of all extended steps, or of the whole recording when there are none."""
+        return sum(step.span_ns for step in self.steps) or (self.frame.extent[1] - self.frame.extent[0])
+
+    @cached_property
+    def devices(self) -> list[DeviceMetrics]:
+        """GPUs that ran something."""
+        return devices(self.trace)
+
+    @cached_property
+    def kernels(self) -> list[KernelRow]:
+        """The kernel table."""
+        return kernels(self.trace)
+
+    @cached_property
+    def kernel_ns(self) -> int:
+        """Time of all kernels."""
+        return sum(row.total_ns for row in self.kernels)
+
+    @cached_property
+    def idle(self) -> list[IdleRow]:
+        """Idle rows of whole devices."""
+        return [row for row in idle(self.trace) if row.track is None]
+
+    @cached_property
+    def roofline(self) -> Roofline:
+        """Roofline rows."""
+        return roofline(self.trace)
+
+    @cached_property
+    def doubts(self) -> list[Doubt]:
+        """What is doubtful."""
+        return doubts(self.trace)
+
+    @cached_property
+    def names(self) -> dict[int, KernelName]:
+        """Readings of kernel names by name id."""
+        return kernel_names(self.frame)
+
+    @cached_property
+    def roles(self) -> Any:
+        """Roles of GPU slices by slice id."""
+        return roles(self.trace, self.frame)
+
+    @cached_property
+    def gpu_busy_share(self) -> float | None:
+        """Union of all GPU work inside the extended steps / their time, over devices; None without a GPU."""
+        if not self.devices:
+            return None
+        whole = inside = 0
+        for row in self.devices:
+            starts, ends, _ = step_spans(self.frame, row.process)
+            whole += int((ends - starts).sum())
+            inside += int(covered(self.busy(row.device), starts, ends).sum())
+        return inside / whole if whole else None
+
+    def busy(self, device: int) -> Intervals:
+        """Union of the GPU slices of a device."""
+        source = self.frame
+        ids = source.gpu[source.device_of(source.gpu) == device]
+        return union(source.ts[ids], source.end[ids])
+
+    def step_of(self, ids: Index) -> Any:
+        """Index of the step in whose host range each host slice starts (same process), -1 for none."""
+        source, index = self.frame, self.index
+        found = np.full(len(ids), -1, dtype=np.int64)
+        owner = source.track_process[source.track[ids]]
+        for process in np.unique(index.process):
+            mine = np.flatnonzero(index.process == process)
+            starts, ends = source.ts[index.slices[mine]], source.end[index.slices[mine]]
+            place = np.searchsorted(starts, source.ts[ids], side="right") - 1
+            good = (place >= 0) & (owner == process)
+            good[good] &= source.ts[ids][good] < ends[place[good]]
+            found[good] = mine[place[good]]
+        return found
+
+    def in_steps(self, ids: Index) -> Index:
+        """The host slices that start inside a step; all of them when there are no steps."""
+        if not len(self.index.slices):
+            return ids
+        return np.asarray(ids[self.step_of(ids) >= 0])
+
+    def named(self, kind: str, matches: Callable[[str], bool]) -> Index:
+        """Slices of a kind whose name satisfies the predicate."""
+        ids = self.frame.of(kind)
+        return np.asarray(ids[np.isin(self.frame.name[ids], self.frame.name_ids(matches))])
+
+    def total(self, ids: Index) -> int:
+        """Sum of durations, ns."""
+        return int(self.frame.dur[ids].sum())
+
+    def worst(self, ids: Index, count: int = 5) -> list[int]:
+        """The longest slices."""
+        order = np.argsort(-self.frame.dur[ids], kind="stable")[:count]
+        return [int(one) for one in ids[order]]
+
+    def kernel_slices(self, matches: Callable[[KernelName], bool]) -> Index:
+        """Kernel slices whose reading satisfies the predicate."""
+        wanted = [number for number, kernel in self.names.items() if matches(kernel)]
+        ids = self.frame.of("kernel")
+        return np.asarray(ids[np.isin(self.frame.name[ids], wanted)])
+
+    def python_line(self, slice_id: int) -> str | None:
+        """The innermost recorded Python frame round a host slice, None without stacks."""
+        parent = int(self.frame.nearest("python")[slice_id])
+        return self.frame.text(parent) if parent >= 0 else None
+
+    @property
+    def step_count(self) -> int:
+        """Number of steps, at least 1 so that per-step rates can be formed."""
+        return max(1, len(self.steps))
+
+
+def ms(value: float) -> str:
+    """ns as ms or us, for sentences."""
+    return f"{value / 1e6:.2f} ms" if value >= 1e6 else f"{value / 1e3:.1f} us"
+
+
+def percent(share: float) -> str:
+    """A share as per cent."""
+    return f"{100 * share:.1f} %"

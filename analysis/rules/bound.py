@@ -1,0 +1,246 @@
+"""What bounds the program: the host, arithmetic, memory, or one kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from profrun.analysis.names import MATRIX_CATEGORIES
+from profrun.analysis.rules import Context, Hit, ms, percent, rule
+from profrun.analysis.rules.recording import blocking_share
+
+LOW_BUSY = 0.5
+HIGH_BUSY = 0.6
+HOST_SHARE = 0.5
+BOUND_SHARE = 0.5
+DOMINANT = 0.5
+TINY_NS = 10_000
+TINY_SHARE = 0.5
+TINY_PER_STEP = 10
+
+
+@rule(
+    "overhead-bound",
+    "The host cannot keep the GPU busy",
+    severity="critical",
+    meaning="The GPU waits for work most of the time because Python, the framework and launches take longer "
+    "than the "
+    "kernels they enqueue: milliseconds on the CPU for microseconds on the GPU.",
+    threshold="GPU work covers under 50 % of the steps, and over half of the GPU's idle time is host_wait "
+    "(the next "
+    "piece was enqueued only after the GPU had run dry). Not on recordings with blocking launches.",
+    advice="Do more work a launch: larger batches, torch.compile, CUDA/HIP graphs (mode='reduce-overhead'), "
+    "fused "
+    "optimizers; move Python work out of the step.",
+    relies_on=("devices.utilization", "idle"),
+)
+def overhead_bound(ctx: Context) -> Iterator[Hit]:
+    """Low busy share, and idle time that is the host's."""
+    share = ctx.gpu_busy_share
+    blocking = blocking_share(ctx)
+    if share is None or share >= LOW_BUSY or (blocking is not None and blocking > 0.9):
+        return
+    idle = sum(row.idle_ns for row in ctx.idle)
+    host = sum(row.host_wait_ns for row in ctx.idle)
+    if not idle or host / idle <= HOST_SHARE:
+        return
+    gpu = ctx.total(ctx.frame.gpu) / ctx.step_count
+    step = ctx.window_ns / ctx.step_count
+    launches = sum(one.launches for one in ctx.steps) / ctx.step_count
+    yield Hit(
+        f"a step takes {ms(step)} on the host for {ms(gpu)} of GPU work; GPU work covers {percent(share)} "
+        "of the "
+        f"steps and {percent(host / idle)} of the idle time waits for the host",
+        {
+            "gpu_busy_share": share, "gpu_busy_of": "time of steps", "step_ns": step, "gpu_ns_per_step": gpu,
+            "launches_per_step": launches, "host_wait_ns": host, "idle_ns": idle,
+        },
+        slices=[one.slice for one in ctx.steps[:3]],
+    )  # fmt: skip
+
+
+@rule(
+    "low-utilization",
+    "The GPU is idle most of the time",
+    meaning="Kernels cover less than half of the steps, whatever the reason.",
+    threshold="GPU utilization (union of kernels / time of steps, as the TensorBoard plugin) under 50 %.",
+    advice="See which other findings explain the idle time: overhead, synchronisation, data loading, "
+    "communication.",
+    relies_on=("devices.utilization",),
+)
+def low_utilization(ctx: Context) -> Iterator[Hit]:
+    """Utilization by the plugin's formula."""
+    for row in ctx.devices:
+        if row.utilization is not None and row.utilization < LOW_BUSY:
+            yield Hit(
+                f"utilization of {row.name} (device {row.ordinal}, rank {row.rank}) is "
+                f"{percent(row.utilization)} of "
+                f"{ms(row.window_ns)}",
+                {
+                    "utilization": row.utilization,
+                    "utilization_of": row.utilization_of,
+                    "window_ns": row.window_ns,
+                },
+            )
+
+
+def _bound_shares(ctx: Context) -> tuple[float, float, str]:
+    """(share of GPU time bound by arithmetic, by memory, how it is known)."""
+    total = ctx.total(ctx.frame.gpu)
+    rows = [row for row in ctx.roofline.rows if row.bound is not None]
+    known = sum(row.gpu_ns for row in rows)
+    if total and known / total > BOUND_SHARE:
+        compute = sum(row.gpu_ns for row in rows if row.bound == "compute")
+        return compute / total, (known - compute) / total, "roofline"
+    matrix = sum(row.total_ns for row in ctx.kernels if row.category in MATRIX_CATEGORIES)
+    other = sum(
+        row.total_ns
+        for row in ctx.kernels
+        if row.category not in (*MATRIX_CATEGORIES, "collective", "unknown")
+    )
+    return (matrix / total, other / total, "kernel categories") if total else (0.0, 0.0, "nothing")
+
+
+@rule(
+    "compute-bound",
+    "Arithmetic sets the time",
+    severity="info",
+    meaning="The GPU is busy, and mostly with kernels whose arithmetic intensity is right of the roofline's "
+    "ridge.",
+    threshold="GPU work covers at least 60 % of the steps and at least half of the GPU time is in "
+    "compute-bound work "
+    "(by the roofline where shapes are known for most of the time, else GEMM, convolution and attention "
+    "kernels).",
+    advice="Use a faster dtype (bf16, fp8), fewer FLOPs, or check how far from the peak the largest kernels "
+    "are.",
+    relies_on=("devices.utilization",),
+)
+def compute_bound(ctx: Context) -> Iterator[Hit]:
+    """Busy, and right of the ridge."""
+    busy = ctx.gpu_busy_share
+    compute, _, how = _bound_shares(ctx)
+    if busy is not None and busy >= HIGH_BUSY and compute >= BOUND_SHARE:
+        best = next((row for row in ctx.roofline.rows if row.bound == "compute"), None)
+        extra = ""
+        if best is not None and best.tflops is not None and best.compute_share is not None:
+            extra = (
+                f"; {best.op} reaches {best.tflops:.0f} TFLOP/s, "
+                f"{percent(best.compute_share)} of the {best.dtype} peak"
+            )
+        yield Hit(
+            f"GPU work covers {percent(busy)} of the steps and {percent(compute)} of it is "
+            f"compute-bound{extra}",
+            {"gpu_busy_share": busy, "compute_share": compute, "compute_of": "GPU time", "known_by": how},
+            names=[best.kernel] if best else [],
+        )
+
+
+@rule(
+    "memory-bound",
+    "Memory traffic sets the time",
+    severity="info",
+    meaning="The GPU is busy, and mostly with kernels that move data rather than compute.",
+    threshold="GPU work covers at least 60 % of the steps and at least half of the GPU time is in "
+    "memory-bound work "
+    "(by the roofline where shapes are known for most of the time, else by kernel category).",
+    advice="Fuse element-wise work (torch.compile), keep activations in half precision, avoid copies and "
+    "casts.",
+    relies_on=("devices.utilization",),
+)
+def memory_bound(ctx: Context) -> Iterator[Hit]:
+    """Busy, and left of the ridge."""
+    busy = ctx.gpu_busy_share
+    _, memory, how = _bound_shares(ctx)
+    if busy is not None and busy >= HIGH_BUSY and memory >= BOUND_SHARE:
+        yield Hit(
+            f"GPU work covers {percent(busy)} of the steps and {percent(memory)} of it is memory-bound",
+            {"gpu_busy_share": busy, "memory_share": memory, "memory_of": "GPU time", "known_by": how},
+        )
+
+
+@rule(
+    "dominant-kernel",
+    "One kernel takes most of the time",
+    severity="info",
+    meaning="Work on anything else can win little: Amdahl's law on this kernel.",
+    threshold="One kernel name has at least 50 % of the time of all kernels, and there are others.",
+    advice="Profile this kernel with hardware counters (`ncu`, `rocprof --pmc`) and look at its roofline "
+    "row.",
+    relies_on=("kernels",),
+)
+def dominant_kernel(ctx: Context) -> Iterator[Hit]:
+    """The top of the kernel table."""
+    if len(ctx.kernels) > 1 and ctx.kernels[0].share >= DOMINANT:
+        top = ctx.kernels[0]
+        ids = ctx.kernel_slices(lambda kernel: kernel.name == top.name)
+        yield Hit(
+            f"{top.short} ({top.category}) has {percent(top.share)} of the kernel time in {top.calls} calls",
+            {"share": top.share, "share_of": top.share_of, "total_ns": top.total_ns, "calls": top.calls},
+            slices=ctx.worst(ids), names=[top.name],
+        )  # fmt: skip
+
+
+@rule(
+    "tiny-kernels",
+    "Many kernels too short to hide their launch",
+    meaning="A launch costs a few microseconds on the host; kernels that run shorter than that leave the "
+    "GPU idle.",
+    threshold="At least 10 kernels a step, at least half of all kernels under 10 us, and GPU work covers "
+    "under 60 % "
+    "of the steps.",
+    advice="Fuse them (torch.compile, fused or foreach optimizers) or launch them at once (CUDA/HIP graphs).",
+    relies_on=("steps.kernels", "devices.utilization"),
+)
+def tiny_kernels(ctx: Context) -> Iterator[Hit]:
+    """Count of short kernels."""
+    ids = ctx.frame.of("kernel")
+    busy = ctx.gpu_busy_share
+    if not len(ids) or busy is None or busy >= HIGH_BUSY:
+        return
+    each = len(ids) / ctx.step_count
+    short = ctx.frame.dur[ids] < TINY_NS
+    share = float(short.mean())
+    if each < TINY_PER_STEP or share < TINY_SHARE:
+        return
+    median = float(np.median(ctx.frame.dur[ids]))
+    yield Hit(
+        f"{each:.0f} kernels a step, {percent(share)} of them under {TINY_NS // 1000} us (median "
+        f"{ms(median)})",
+        {"kernels_per_step": each, "tiny_share": share, "tiny_of": "kernels", "median_ns": median},
+    )
+
+
+@rule(
+    "kernel-mix",
+    "What a step runs on the GPU",
+    severity="info",
+    meaning="The recipe of a step: kernels by category. A change of code that should not change it is a "
+    "surprise.",
+    threshold="Always, when steps and kernels are recorded and every step has the same recipe; else it says "
+    "that they "
+    "differ.",
+    advice="Compare it with what you expect (job key `expect`) and with another variant.",
+    relies_on=("steps.kernels",),
+)
+def kernel_mix(ctx: Context) -> Iterator[Hit]:
+    """Kernels a step by category."""
+    ids = ctx.frame.of("kernel")
+    step = ctx.index.of_gpu[ids]
+    if not len(ctx.index.slices) or not (step >= 0).any():
+        return
+    recipes = []
+    for number in range(len(ctx.index.slices)):
+        names = ctx.frame.name[ids[step == number]]
+        recipes.append(Counter(ctx.names[int(name)].category for name in names))
+    same = all(one == recipes[0] for one in recipes)
+    first = recipes[-1]
+    text = " + ".join(
+        f"{count} {name}" for name, count in sorted(first.items(), key=lambda row: (-row[1], row[0]))
+    )
+    note = "in every step" if same else f"in the last of {len(recipes)} steps; the steps differ"
+    yield Hit(
+        f"{sum(first.values())} kernels {note}: {text}",
+        {"kernels_per_step": dict(sorted(first.items())), "same_in_every_step": same, "steps": len(recipes)},
+    )

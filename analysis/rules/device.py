@@ -1,0 +1,180 @@
+"""How well kernels fill the GPU, and whether it ran at its speed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from profrun.analysis.gpu import kernel_columns, occupancies
+from profrun.analysis.names import MATRIX_CATEGORIES
+from profrun.analysis.ops import enclosing_op
+from profrun.analysis.rules import Context, Hit, ms, percent, rule
+
+FEW_BLOCKS_SHARE = 0.25
+LOW_OCCUPANCY = 0.25
+OCCUPANCY_SHARE = 0.25
+VARIATION = 0.15
+VARIATION_CALLS = 10
+VARIATION_SHARE = 0.05
+
+
+@rule(
+    "few-blocks",
+    "Kernels too small to fill the GPU",
+    meaning="A grid with fewer blocks than the GPU has SMs (CUs) leaves the rest idle, however busy the "
+    "timeline looks.",
+    threshold="Kernels with under one block an SM take at least 25 % of the kernel time.",
+    advice="Larger batches or sequences, split-K GEMMs, or several streams so that small kernels run side "
+    "by side.",
+    relies_on=("devices.est_sm_efficiency",),
+)
+def few_blocks(ctx: Context) -> Iterator[Hit]:
+    """Kernel time with blocks < SMs, by device."""
+    source = ctx.frame
+    blocks = kernel_columns(ctx.trace, source)["blocks"]
+    for device in source.devices:
+        if not device["sm_count"]:
+            continue
+        ids = source.of("kernel")
+        ids = ids[source.device_of(ids) == device["device"]]
+        known = ids[~np.isnan(blocks[ids])]
+        small = known[blocks[known] < device["sm_count"]]
+        whole = ctx.total(known)
+        if whole and ctx.total(small) / whole >= FEW_BLOCKS_SHARE:
+            share = ctx.total(small) / whole
+            yield Hit(
+                f"{percent(share)} of the kernel time ({ms(ctx.total(small))}) runs with fewer blocks than "
+                "the "
+                f"{device['sm_count']} SMs",
+                {"share": share, "share_of": "time of kernels with a grid", "kernels": len(small),
+                 "sm_count": device["sm_count"]},
+                slices=ctx.worst(small),
+            )  # fmt: skip
+
+
+@rule(
+    "low-occupancy",
+    "Few threads resident on the GPU",
+    severity="info",
+    meaning="Kernels that are not matrix kernels hide memory latency by having many warps resident; these "
+    "have few. "
+    "Matrix kernels are left out: they trade occupancy for registers by design.",
+    threshold="Kernels other than GEMM, convolution, attention and MoE with an estimated occupancy under 25 "
+    "% take at "
+    "least 25 % of the kernel time.",
+    advice="Larger grids; fewer registers or less shared memory a block; see the `ncu` counters of these "
+    "kernels.",
+    relies_on=("devices.est_achieved_occupancy",),
+)
+def low_occupancy(ctx: Context) -> Iterator[Hit]:
+    """Time of low-occupancy kernels, by device."""
+    source = ctx.frame
+    ids = ctx.kernel_slices(lambda kernel: kernel.category not in (*MATRIX_CATEGORIES, "collective"))
+    for device in source.devices:
+        mine = ids[source.device_of(ids) == device["device"]]
+        if not len(mine):
+            continue
+        value, _ = occupancies(ctx.trace, source, mine, device)
+        low = mine[value < LOW_OCCUPANCY]
+        if ctx.kernel_ns and ctx.total(low) / ctx.kernel_ns >= OCCUPANCY_SHARE:
+            share = ctx.total(low) / ctx.kernel_ns
+            yield Hit(
+                f"{percent(share)} of the kernel time is in non-matrix kernels under "
+                f"{percent(LOW_OCCUPANCY)} occupancy",
+                {"share": share, "share_of": "time of all kernels", "kernels": len(low)},
+                slices=ctx.worst(low),
+            )  # fmt: skip
+
+
+@rule(
+    "kernel-variance",
+    "The same kernel takes different times",
+    severity="info",
+    meaning="Equal launches (name, grid, block and op shapes) should take equal time; they do not, so "
+    "clocks, "
+    "throttling, memory "
+    "contention or a neighbour changed during the recording.",
+    threshold="A kernel with at least 10 equal launches and at least 5 % of the kernel time whose standard "
+    "deviation is "
+    "over 15 % of its mean.",
+    advice="Lock clocks, look at temperature and throttle reasons in provenance, compare medians over "
+    "several runs.",
+    relies_on=("kernels",),
+)
+def kernel_variance(ctx: Context) -> Iterator[Hit]:
+    """Coefficient of variation over equal launches."""
+    reasons = throttle_reasons(ctx.provenance)
+    for name, calls, mean, deviation, total, slow, fast in _equal_launches(ctx):
+        row = next(row for row in ctx.kernels if row.name == name)
+        if row.category == "collective" or total < VARIATION_SHARE * ctx.kernel_ns:
+            continue
+        why = f"; throttled: {', '.join(reasons)}" if reasons else ""
+        yield Hit(
+            f"{row.short}: {calls} equal launches take {ms(mean)} +- {percent(deviation / mean)}{why}",
+            {"calls": calls, "mean_ns": mean, "stdev_ns": deviation, "variation": deviation / mean,
+             "share": total / ctx.kernel_ns, "share_of": "time of all kernels"},
+            slices=[int(slow), int(fast)], names=[name],
+        )  # fmt: skip
+
+
+def _equal_launches(ctx: Context) -> list[tuple[Any, ...]]:
+    """Spread of launches equal in name, grid, block and the input shapes of their op.
+
+    A GEMM's grid does not tell its inner dimension, so matrix kernels without recorded shapes are left out.
+    """
+    source = ctx.frame
+    ids = source.of("kernel")
+    owner = enclosing_op(source, ids).astype(np.int64)
+    matrix = [number for number, kernel in ctx.names.items() if kernel.category in MATRIX_CATEGORIES]
+    columns = {"slice": ids.astype(np.int64), "op": owner, "matrix": np.isin(source.name[ids], matrix)}
+    ctx.trace.con.register("variance_launches", columns)
+    try:
+        return ctx.trace.sql(
+            "SELECT s.name, count(*), avg(s.dur_ns), stddev_samp(s.dur_ns), sum(s.dur_ns)::BIGINT AS total, "
+            "arg_max(s.slice, s.dur_ns), arg_min(s.slice, s.dur_ns) "
+            "FROM variance_launches v JOIN slices s USING (slice) JOIN kernels k USING (slice) "
+            "LEFT JOIN ops o ON o.slice = v.op WHERE k.grid_x IS NOT NULL AND (NOT v.matrix OR o.shapes IS "
+            "NOT NULL) "
+            "GROUP BY s.name, s.track, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z, "
+            "o.shapes "
+            f"HAVING count(*) >= {VARIATION_CALLS} AND stddev_samp(s.dur_ns) > {VARIATION} * avg(s.dur_ns) "
+            "ORDER BY total DESC, 1"
+        ).rows
+    finally:
+        ctx.trace.con.unregister("variance_launches")
+
+
+_HARMLESS = frozenset(
+    {"none", "not active", "gpu_idle", "gpuidle", "applications_clocks_setting", "display_clock_setting"}
+)
+
+
+def throttle_reasons(provenance: Mapping[str, Any]) -> list[str]:
+    """Active throttle reasons in provenance.json, before or after the run; idling is none."""
+    found: set[str] = set()
+    for gpu in provenance.get("gpus") or []:
+        for moment in (gpu, gpu.get("before") or {}, gpu.get("after") or {}):
+            value = moment.get("throttle_reasons")
+            if isinstance(value, Mapping):
+                value = [name for name, active in value.items() if active]
+            if isinstance(value, str):
+                value = [value]
+            found |= {str(item) for item in value or [] if str(item).lower() not in _HARMLESS}
+    return sorted(found)
+
+
+@rule(
+    "throttled",
+    "The GPU ran below its clocks",
+    meaning="The driver states a reason for lower clocks (power, temperature, hardware slowdown) before or "
+    "after the run.",
+    threshold="provenance.json names a throttle reason other than idling.",
+    advice="Compare only runs in the same state; more cooling, a higher power limit, or locked lower clocks.",
+)
+def throttled(ctx: Context) -> Iterator[Hit]:
+    """Throttle reasons of provenance."""
+    reasons = throttle_reasons(ctx.provenance)
+    if reasons:
+        yield Hit(f"throttle reasons: {', '.join(reasons)}", {"reasons": reasons})
