@@ -74,7 +74,7 @@ def nesting(track: NDArray[Any], ts: NDArray[np.int64], dur: NDArray[np.int64]) 
 
 def _depth(parent: NDArray[np.int64]) -> NDArray[np.int32]:
     """How many slices stand between each and the wall at 0, by pointer doubling."""
-    depth = (parent != 0).astype(np.int32)
+    depth: NDArray[np.int32] = (parent != 0).astype(np.int32)
     reach = parent
     while reach.any():
         depth = depth + depth[reach]
@@ -107,7 +107,8 @@ def nest_sorted(
     for start in range(0, total, PIECE):
         stop = min(start + PIECE, total)
         rows = con.execute(
-            f"SELECT track, ts_ns, dur_ns FROM {table} WHERE slice >= {start} AND slice < {stop} ORDER BY slice"
+            f"SELECT track, ts_ns, dur_ns FROM {table} "
+            f"WHERE slice >= {start} AND slice < {stop} ORDER BY slice"
         ).fetchnumpy()
         piece = chain.advance(start, rows["track"], rows["ts_ns"], rows["dur_ns"])
         con.register("nest_piece", {"parent": piece.parent, "depth": piece.depth})

@@ -37,7 +37,7 @@ class TraceWriter:
         config: dict[str, Any] = {"memory_limit": memory_limit, "temp_directory": str(self.partial / "spill")}
         if threads:
             config["threads"] = threads
-        self.con = duckdb.connect(str(self.partial / "staging.duckdb"), config=config)
+        self.con = duckdb.connect(":memory:", config=config)  # what exceeds the limit goes to spill
         for table in TABLES.values():
             self.con.execute(table.ddl())
         self.meta: dict[str, Any] = {
@@ -112,8 +112,6 @@ class TraceWriter:
             rows[table.name] = int(found[0]) if found else 0
         self.meta["counts"] = {"rows": rows, "slices": counts}
         self.con.close()
-        (self.partial / "staging.duckdb").unlink()
-        (self.partial / "staging.duckdb.wal").unlink(missing_ok=True)
         shutil.rmtree(self.partial / "spill", ignore_errors=True)
         (self.partial / "meta.json").write_text(json.dumps(self.meta, indent=1) + "\n", encoding="utf-8")
         if check:

@@ -93,8 +93,8 @@ class _Recording:
         shifts = self._clocks()
         self._lanes(groups, self._ranks())
         con.execute(
-            "CREATE TABLE k_lane (src INTEGER, cat VARCHAR, pid VARCHAR, tid VARCHAR, dev BIGINT, stream VARCHAR, "
-            "kind VARCHAR, track INTEGER, process INTEGER, host BOOLEAN, shift BIGINT)"
+            "CREATE TABLE k_lane (src INTEGER, cat VARCHAR, pid VARCHAR, tid VARCHAR, dev BIGINT, "
+            "stream VARCHAR, kind VARCHAR, track INTEGER, process INTEGER, host BOOLEAN, shift BIGINT)"
         )
         _many(con, "k_lane", [(*row, shifts[row[0]]) for row in self.lanes.mapping])
         con.execute("CREATE TABLE k_vendor (src INTEGER, vendor VARCHAR)")
@@ -130,7 +130,8 @@ class _Recording:
         anchors: list[int | None] = []
         for src, keys in enumerate(self.keys):
             row = self.writer.con.execute(
-                f"SELECT median(ts) FROM k_event WHERE src = ? AND ph = 'X' AND abs(ts) < {reader_tables.TIME_LIMIT_NS}",
+                "SELECT median(ts) FROM k_event WHERE src = ? AND ph = 'X' "
+                f"AND abs(ts) < {reader_tables.TIME_LIMIT_NS}",
                 [src],
             ).fetchone()
             middle = row[0] if row and row[0] is not None else 0
@@ -188,7 +189,8 @@ class _Recording:
     def _counters(self, shifts: Sequence[int]) -> None:
         con = self.writer.con
         con.execute(
-            "CREATE TABLE k_counter (src INTEGER, dev_type BIGINT, dev_id BIGINT, track INTEGER, shift BIGINT)"
+            "CREATE TABLE k_counter "
+            "(src INTEGER, dev_type BIGINT, dev_id BIGINT, track INTEGER, shift BIGINT)"
         )
         rows = con.execute(
             "SELECT DISTINCT src, dev_type, dev_id FROM k_event WHERE name = '[memory]' "

@@ -35,9 +35,12 @@ _COUNTED = (
     (
         "unplaced_event",
         "instant or begin/end event that the format has no place for: left out",
-        "ph NOT IN ('X', 'M', 's', 't', 'f') AND NOT (name = '[memory]' AND "
-        "coalesce(allocated, reserved, mem_bytes) IS NOT NULL) "
-        "AND coalesce(name, '') NOT LIKE 'Iteration Start:%' AND coalesce(name, '') <> 'Record Window End'",
+        (
+            "ph NOT IN ('X', 'M', 's', 't', 'f') AND NOT (name = '[memory]' AND "
+            "coalesce(allocated, reserved, mem_bytes) IS NOT NULL) "
+            "AND coalesce(name, '') NOT LIKE 'Iteration Start:%' "
+            "AND coalesce(name, '') <> 'Record Window End'"
+        ),
     ),
     ("no_phase", "object among the events that has no ph: left out", "ph IS NULL"),
 )
@@ -81,13 +84,13 @@ def _lanes(writer: TraceWriter, lanes: Lanes) -> None:
 
 
 def _launches(writer: TraceWriter) -> None:
-    rows = dict(
-        (kind, (count, name))
+    rows = {
+        kind: (count, name)
         for kind, count, name in writer.con.execute(
             "SELECT kind, count(*), min(name) FROM slices WHERE kind IN ('kernel', 'memcpy', 'memset') "
             "AND launch IS NULL GROUP BY kind"
         ).fetchall()
-    )
+    }
     for kind, (count, name) in sorted(rows.items()):
         writer.issue(
             f"{kind}_without_launch",

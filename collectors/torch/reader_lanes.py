@@ -47,6 +47,9 @@ GPU_KINDS = {
 LEFT_OUT = {"trace"}
 """The profiler's own span over the whole recording: not work."""
 
+Labels = Mapping[tuple[str, int | None, int | None], str]
+"""("process_name", pid, None) or ("thread_name", pid, tid) -> what the file calls it."""
+
 _ARCHES = {(9, 4): "gfx942", (9, 5): "gfx950"}
 _AMD_NAMES = (("MI100", "gfx908"), ("MI210", "gfx90a"), ("MI250", "gfx90a"), ("MI300", "gfx942"))
 
@@ -163,26 +166,18 @@ class Lanes:
         self, src: int, groups: Sequence[Group], keys: Mapping[str, Any], vendor: str, allocator: set[int]
     ) -> None:
         """GPUs that one file announces or uses, with ordinals from 0."""
-        used = sorted(
-            {_device(group) for group in groups if (kind_of(group.cat)[0]) in ("kernel", "memcpy", "memset")}
-            - {None},
-            key=lambda value: value or 0,
-        )
+        work = ("kernel", "memcpy", "memset")
+        numbers = {_device(group) for group in groups if kind_of(group.cat)[0] in work}
+        used = sorted(number for number in numbers if number is not None)
         listed = {int(item["id"]): item for item in properties(keys) if isinstance(item.get("id"), int)}
-        self._ordinals[src] = self._map_ordinals(
-            [int(u) for u in used if u is not None], listed, keys, vendor, allocator
-        )
+        self._ordinals[src] = self._map_ordinals(used, listed, keys, vendor, allocator)
         for ordinal in sorted(set(listed) | set(self._ordinals[src].values())):
-            self._device[src, ordinal] = len(self.devices)
-            self.devices.append(
-                {
-                    "device": len(self.devices),
-                    "process": self._main[src],
-                    "vendor": vendor,
-                    "ordinal": ordinal,
-                }
-                | _properties_row(listed.get(ordinal, {}), vendor)
-            )
+            self._new_device(src, ordinal, vendor, listed.get(ordinal, {}))
+
+    def _new_device(self, src: int, ordinal: int, vendor: str, item: Mapping[str, Any]) -> None:
+        self._device[src, ordinal] = len(self.devices)
+        row = {"device": len(self.devices), "process": self._main[src], "vendor": vendor, "ordinal": ordinal}
+        self.devices.append(row | _properties_row(item, vendor))
 
     def _map_ordinals(
         self,
@@ -208,9 +203,7 @@ class Lanes:
         )
         return guess
 
-    def add_host_tracks(
-        self, src: int, groups: Sequence[Group], labels: Mapping[tuple[str, int | None, int | None], str]
-    ) -> None:
+    def add_host_tracks(self, src: int, groups: Sequence[Group], labels: Labels) -> None:
         """Threads of one file; call for all files before ``add_gpu_tracks``."""
         seen: dict[tuple[int, int | None], int] = {}
         for group in groups:
@@ -257,19 +250,8 @@ class Lanes:
         found = device if device is not None else 0
         ordinal = found if mapped else self._ordinals[src].get(found, found)
         if (src, ordinal) not in self._device:
-            self._device[src, ordinal] = len(self.devices)
-            vendor = next(
-                (row["vendor"] for row in self.devices if row["process"] == self._main[src]), "nvidia"
-            )
-            self.devices.append(
-                {
-                    "device": len(self.devices),
-                    "process": self._main[src],
-                    "vendor": vendor,
-                    "ordinal": ordinal,
-                }
-                | _properties_row({}, vendor)
-            )
+            own = (row["vendor"] for row in self.devices if row["process"] == self._main[src])
+            self._new_device(src, ordinal, next(own, "nvidia"), {})
         return self._device[src, ordinal]
 
     def _map(self, group: Group, kind: str, track: int, process: int, *, host: bool) -> None:

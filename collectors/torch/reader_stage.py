@@ -4,14 +4,17 @@ Pieces of whole events (``reader_cut``) are written as small files, each a JSON 
 all its threads while the next ones are cut. A piece that the strict column types refuse is read again with
 every column as text; one that is no JSON is walked event by event (``reader_repair``).
 
-DuckDB parses JSON numbers with a fraction as float64. That is exact to the ns below 2**43 us; files with
-larger fractional times (absolute microseconds, 2024) get them quoted first and read as decimal text.
+DuckDB parses JSON numbers with a fraction as float64. Below 2**43 us such a number lies within 0.489 ns of
+the three-decimal text it came from, and its product with 1000 stays below 2**53, so rounding that product
+gives the exact ns. Larger whole microseconds are read as decimals; files with larger fractional times
+(absolute microseconds, 2024) get them quoted first and read as decimal text.
 """
 
 from __future__ import annotations
 
 import queue
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,43 +32,45 @@ BATCH = 8
 EXACT_BELOW_NS = 2**43 * 1000
 OBJECT_LIMIT = 4 << 20
 
-# column of k_event, key in args, type
+# column of k_event, key in args, type, group. A column costs time even where it is NULL throughout, so a
+# group is read only once a sign of it was seen; the batch that shows the first one is read again.
 ARGS = (
-    ("xid", "External id", "BIGINT"),
-    ("corr", "correlation", "BIGINT"),
-    ("dev", "device", "BIGINT"),
-    ("stream", "stream", "VARCHAR"),
-    ("registers", "registers per thread", "BIGINT"),
-    ("smem", "shared memory", "BIGINT"),
-    ("grid", "grid", "BIGINT[]"),
-    ("block", "block", "BIGINT[]"),
-    ("occupancy", "est. achieved occupancy %", "DOUBLE"),
-    ("bytes", "bytes", "BIGINT"),
-    ("akind", "kind", "VARCHAR"),
-    ("graph", "graph id", "BIGINT"),
-    ("graph_node", "graph node id", "BIGINT"),
-    ("coll", "Collective name", "VARCHAR"),
-    ("in_nelems", "In msg nelems", "BIGINT"),
-    ("out_nelems", "Out msg nelems", "BIGINT"),
-    ("group_size", "Group size", "BIGINT"),
-    ("dtype", "dtype", "VARCHAR"),
-    ("pg", "Process Group Name", "VARCHAR"),
-    ("dims", "Input Dims", "VARCHAR"),
-    ("types", "Input type", "VARCHAR"),
-    ("seq", "Sequence number", "BIGINT"),
-    ("dev_type", "Device Type", "BIGINT"),
-    ("dev_id", "Device Id", "BIGINT"),
-    ("allocated", "Total Allocated", "BIGINT"),
-    ("reserved", "Total Reserved", "BIGINT"),
-    ("mem_bytes", "Mem Bytes", "BIGINT"),
-    ("label", "name", "VARCHAR"),
-    ("labels", "labels", "VARCHAR"),
+    ("xid", "External id", "BIGINT", ""),
+    ("corr", "correlation", "BIGINT", ""),
+    ("dev", "device", "BIGINT", ""),
+    ("stream", "stream", "VARCHAR", ""),
+    ("registers", "registers per thread", "BIGINT", ""),
+    ("smem", "shared memory", "BIGINT", ""),
+    ("grid", "grid", "BIGINT[]", ""),
+    ("block", "block", "BIGINT[]", ""),
+    ("occupancy", "est. achieved occupancy %", "DOUBLE", ""),
+    ("bytes", "bytes", "BIGINT", ""),
+    ("graph", "graph id", "BIGINT", ""),
+    ("graph_node", "graph node id", "BIGINT", ""),
+    ("coll", "Collective name", "VARCHAR", ""),
+    ("in_nelems", "In msg nelems", "BIGINT", "coll"),
+    ("out_nelems", "Out msg nelems", "BIGINT", "coll"),
+    ("group_size", "Group size", "BIGINT", "coll"),
+    ("dtype", "dtype", "VARCHAR", "coll"),
+    ("pg", "Process Group Name", "VARCHAR", "coll"),
+    ("dims", "Input Dims", "VARCHAR", ""),
+    ("types", "Input type", "VARCHAR", ""),
+    ("seq", "Sequence number", "BIGINT", ""),
+    ("dev_type", "Device Type", "BIGINT", "memory"),
+    ("dev_id", "Device Id", "BIGINT", "memory"),
+    ("allocated", "Total Allocated", "BIGINT", ""),
+    ("reserved", "Total Reserved", "BIGINT", "memory"),
+    ("mem_bytes", "Mem Bytes", "BIGINT", ""),
+    ("label", "name", "VARCHAR", ""),
+    ("pyid", "Python id", "BIGINT", ""),
 )
+SIGNS = {"coll": "coll IS NOT NULL", "memory": "coalesce(allocated, mem_bytes) IS NOT NULL"}
 _RENAMED = (  # DuckDB's field names ignore case: keys that differ only there are renamed in the text
     (b'"external id"', b'"External id"'),
     (b'"Input dims"', b'"Input Dims"'),
     (b'"Bytes"', b'"Mem Bytes"'),
 )
+_OLD = re.compile(rb'"cat"\s*:\s*"(?:Operator|Kernel|Runtime)"')
 _TIME = re.compile(rb'"(ts|dur)"\s*:\s*(-?[0-9][0-9.eE+-]*)')
 
 
@@ -80,17 +85,26 @@ class _Fooled(Exception):
 
 @dataclass
 class Staged:
-    """One file in ``k_event`` under its number: its keys and what was noticed."""
+    """One file on its way into ``k_event``.
+
+    Attributes:
+        file: the file, its keys and what was noticed.
+        renames: keys to rename in its text.
+        quote: quote times first, to read them as decimal text.
+        time_type: DOUBLE where that is exact, else DECIMAL(20,3).
+        groups: column groups whose sign was seen.
+    """
 
     file: EventFile
     renames: list[tuple[bytes, bytes]] = field(default_factory=list)
     quote: bool = False
-    time_type: str = "DECIMAL(18,3)"
+    time_type: str = "DOUBLE"
+    groups: set[str] = field(default_factory=set)
 
 
 def create(con: duckdb.DuckDBPyConnection) -> None:
     """Make the empty table ``k_event``."""
-    args = ", ".join(f"{name} {type_}" for name, _, type_ in ARGS)
+    args = ", ".join(f"{name} {type_}" for name, _, type_, _ in ARGS)
     con.execute(
         "CREATE TABLE k_event (src INTEGER, ph VARCHAR, cat VARCHAR, name VARCHAR, pid VARCHAR, tid VARCHAR, "
         f"ts BIGINT, dur BIGINT, flow VARCHAR, {args})"
@@ -124,6 +138,7 @@ def stage(
             con.execute("DELETE FROM k_event WHERE src = ?", [number])
         finally:
             staged.file.blocks.close()
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def _stage_once(
@@ -136,11 +151,9 @@ def _stage_once(
         progress(staged.file.blocks.done, None)
         for piece in batch:
             piece.unlink()
-    unit = "" if staged.time_type == "DECIMAL(20,3)" else f" AND abs(ts) >= {EXACT_BELOW_NS}"
-    inexact = con.execute(
-        f"SELECT count(*) FROM k_event WHERE src = ? AND ts % 1000 <> 0{unit}", [number]
-    ).fetchone()
-    if not staged.quote and inexact and inexact[0]:
+    limit = "" if staged.time_type == "DECIMAL(20,3)" else f" AND abs(ts) >= {EXACT_BELOW_NS}"
+    inexact = f"SELECT 1 FROM k_event WHERE src = ? AND ts % 1000 <> 0{limit} LIMIT 1"
+    if not staged.quote and con.execute(inexact, [number]).fetchone():
         raise _Fooled(quote=True)
 
 
@@ -148,15 +161,13 @@ def _look(staged: Staged, head: bytes) -> None:
     """Choose the time's type and the keys to rename from the first events."""
     times = [value for key, value in _TIME.findall(head[: 1 << 20]) if key == b"ts"]
     largest = max((abs(float(value)) for value in times if _is_number(value)), default=0.0)
-    fractions = any(b"." in value for value in times)
     if largest * 1000 >= EXACT_BELOW_NS:
         staged.time_type = "DECIMAL(20,3)"
-        staged.quote = staged.quote or fractions
+        staged.quote = staged.quote or any(b"." in value for value in times)
     if staged.quote:
         staged.time_type = "DECIMAL(20,3)"
-    staged.renames = [(old, new) for old, new in _RENAMED if old in head]
-    if b'"Total Allocated"' in head:
-        staged.renames = [pair for pair in staged.renames if pair[0] != b'"Bytes"']
+    if _OLD.search(head[: 1 << 20]):
+        staged.renames = list(_RENAMED)
 
 
 def _is_number(text: bytes) -> bool:
@@ -224,6 +235,23 @@ def _ahead(batches: Iterator[list[Path]]) -> Iterator[list[Path]]:
 
 
 def _insert(con: duckdb.DuckDBPyConnection, number: int, staged: Staged, batch: list[Path]) -> None:
+    """Insert a batch, once more when it shows a column group that was not read."""
+    row = con.execute("SELECT coalesce(max(rowid), -1) FROM k_event").fetchone()
+    last = row[0] if row else -1
+    _insert_patiently(con, number, staged, batch)
+    unread = {
+        group
+        for group, sign in SIGNS.items()
+        if group not in staged.groups
+        and con.execute(f"SELECT 1 FROM k_event WHERE rowid > {last} AND {sign} LIMIT 1").fetchone()
+    }
+    if unread:
+        staged.groups |= unread
+        con.execute(f"DELETE FROM k_event WHERE rowid > {last}")
+        _insert_patiently(con, number, staged, batch)
+
+
+def _insert_patiently(con: duckdb.DuckDBPyConnection, number: int, staged: Staged, batch: list[Path]) -> None:
     """Insert a batch; when it is refused, piece by piece, ever more patiently."""
     if _try(con, number, batch, _select(staged, strict=True)):
         return
@@ -241,15 +269,17 @@ def _insert(con: duckdb.DuckDBPyConnection, number: int, staged: Staged, batch: 
             raise RuntimeError(f"{piece.name}: repaired events are refused")
 
 
-def _try(con: duckdb.DuckDBPyConnection, number: int, files: list[Path], select: tuple[str, str]) -> bool:
+def _try(
+    con: duckdb.DuckDBPyConnection, number: int, files: list[Path], select: tuple[str, str, str]
+) -> bool:
     import duckdb
 
-    columns, wanted = select
-    names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+    columns, names, wanted = select
+    paths = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     try:
         con.execute(
-            f"INSERT INTO k_event SELECT {number}, {wanted} FROM read_json([{names}], format = 'array', "
-            f"maximum_object_size = {OBJECT_LIMIT}, columns = {{{columns}}}) "
+            f"INSERT INTO k_event ({names}) SELECT {number}, {wanted} FROM read_json([{paths}], "
+            f"format = 'array', maximum_object_size = {OBJECT_LIMIT}, columns = {{{columns}}}) "
             "WHERE ph IS NULL OR ph NOT IN ('s', 't', 'f') OR cat = 'fwdbwd'"
         )
     except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.OutOfRangeException):
@@ -257,19 +287,24 @@ def _try(con: duckdb.DuckDBPyConnection, number: int, files: list[Path], select:
     return True
 
 
-def _select(staged: Staged, *, strict: bool) -> tuple[str, str]:
-    """(columns for read_json, select list) with the file's types, or with everything as text."""
+def _select(staged: Staged, *, strict: bool) -> tuple[str, str, str]:
+    """(columns for read_json, columns of k_event, select list): the file's types, or everything as text."""
+    args = [entry for entry in ARGS if not entry[3] or entry[3] in staged.groups]
     time = staged.time_type if strict else "VARCHAR"
-    fields = ", ".join(f'"{key}" {type_ if strict else "VARCHAR"}' for _, key, type_ in ARGS)
+    fields = ", ".join(f'"{key}" {type_ if strict else "VARCHAR"}' for _, key, type_, _ in args)
     texts = ", ".join(f"{name}: 'VARCHAR'" for name in ("ph", "cat", "name", "pid", "tid", "id"))
     columns = f"{texts}, ts: '{time}', dur: '{time}', args: 'STRUCT({fields})'"
-    cast = "CAST" if strict else "TRY_CAST"
-
-    def ns(column: str) -> str:
-        return f"{cast}({cast}({column} AS DECIMAL(38,3)) * 1000 AS BIGINT)"
-
     wanted = [
         f'args."{key}"' if strict or type_ == "VARCHAR" else f'TRY_CAST(args."{key}" AS {type_})'
-        for _, key, type_ in ARGS
+        for _, key, type_, _ in args
     ]
-    return columns, ", ".join(["ph", "cat", "name", "pid", "tid", ns("ts"), ns("dur"), "id", *wanted])
+    names = ["src", "ph", "cat", "name", "pid", "tid", "ts", "dur", "flow", *(entry[0] for entry in args)]
+    times = [_ns(column, staged, strict) for column in ("ts", "dur")]
+    return columns, ", ".join(names), ", ".join(["ph", "cat", "name", "pid", "tid", *times, "id", *wanted])
+
+
+def _ns(column: str, staged: Staged, strict: bool) -> str:
+    if strict and staged.time_type == "DOUBLE":
+        return f"CAST({column} * 1000 AS BIGINT)"
+    cast = "CAST" if strict else "TRY_CAST"
+    return f"{cast}({cast}({column} AS DECIMAL(38,3)) * 1000 AS BIGINT)"

@@ -1,0 +1,86 @@
+"""Every real kineto file: counts, summed durations and each single time equal the raw JSON's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from profrun.collectors.normalize import normalize
+from profrun.traces.trace import Trace
+from tests.collectors.torch.rawcount import kind_of, raw_count, to_ns
+from tests.conftest import shared_data
+
+FILES = (
+    "amd/kineto-rocm-aorta-mi350-rocprofsdk/smci350-zts-gtu-c6-25_200691.1758927066581847260.pt.trace.json",
+    "amd/kineto-rocm-hta-mi250/mi250_minitoy_train_ROCm6_2_kineto.json.gz",
+    "amd/kineto-rocm-multirank-derived/rank0.json.gz",
+    "amd/kineto-rocm-multirank-derived/rank1.json.gz",
+    "amd/kineto-rocm-tracelens/inference_sglang_decode/capture_traces/bs_32_rank0.json.gz",
+    "amd/kineto-rocm-tracelens/inference_sglang_decode/sglang_Qwen3-8B_decode.json.gz",
+    "amd/kineto-rocm-tracelens/inference_vllm_decode_full/graph_execution.json.gz",
+    "amd/kineto-rocm-tracelens/mi210/gpu_only_trace/gpu_only_trace.json.gz",
+    "amd/kineto-rocm-tracelens/mi300/Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz",
+    "amd/kineto-rocm-tracelens/mi300/gaunernst_bert-small-uncased__1016001.json.gz",
+    "amd/kineto-rocm-tracelens/mi300/resnet_act_checkpoint.json.gz",
+    "amd/kineto-rocm-tracelens/mi300_ddp_resnet18_no_pool/train_resnet18.json.gz",
+    "amd/kineto-rocm-tracelens/torch_compile_triton/trace.json.gz",
+    "h200/ddp/ddp_rank0.json.gz",
+    "h200/ddp/ddp_rank1.json.gz",
+    "h200/torch/matmul_add_64.json.gz",
+    "h200/torch/mlp_compile.json.gz",
+    "h200/torch/rep1_mlp.json.gz",
+    "h200/torch/train.json.gz",
+    "h200/torch/transformer_blocking.json.gz",
+    "h200/torch/transformer_optim.json.gz",
+    "nvidia/hta/backward_thread.json",
+    "nvidia/hta/cpu_only_rank-34.pt.trace.json.gz",
+    "nvidia/hta/critical_path_alexnet.json.gz",
+    "nvidia/hta/cuda_event_sync_multi_stream.json.gz",
+    "nvidia/hta/cupti_profiler_trace.json.gz",
+    "nvidia/hta/distributed_info_not_found.json.gz",
+    "nvidia/hta/large_integer_rank-70.pt.trace.json.gz",
+    "nvidia/hta/ns_resolution_rank-0.pt.trace.json.gz",
+    "nvidia/hta/rank_non_gpu.json.gz",
+    "nvidia/hta/sampled_rank-0.json.gz",
+    "nvidia/hta/triton_example.json.gz",
+    "nvidia/kineto-tb/after_fix_trace.json",
+    "nvidia/kineto-tb/gpu_metrics_input.json",
+    "nvidia/kineto-tb/resnet50_nw0_old.pt.trace.json.gz",
+    "nvidia/tracelens/b200_eager_trace.json.gz",
+    "nvidia/tracelens/h100_bert-small.json.gz",
+    "nvidia/tracelens/h100_qwen1.5.json.gz",
+)
+LARGE = (  # tens of megabytes each: with PROFRUN_FUZZ=thorough
+    "amd/kineto-rocm-tracelens/mi300/google_owlv2-large-patch14-ensemble__1016001.json.gz",
+    "nvidia/hta/trace_diff_control.json.gz",
+    "nvidia/kineto-tb/resnet50_autograd_api_nw0.pt.trace.json.gz",
+    "nvidia/kineto-tb/resnet50_nw0.pt.trace.json.gz",
+    "nvidia/tracelens/h100_owlv2.json.gz",
+)
+
+
+def check_file(path: Path, out: Path) -> None:
+    """Count, duration sum and multiset of (kind, ns, ns, name) of one file."""
+    raw = raw_count(path)
+    result = normalize([path], out)
+    assert result.source == "kineto"
+    with Trace(out) as trace:
+        base = raw.keys.get("baseTimeNanoseconds") or 0
+        epoch = trace.meta["epoch_ns"]
+        shift = base - epoch if epoch else 0
+        rows = trace.sql("SELECT kind, count(*), sum(dur_ns) FROM slices GROUP BY kind").rows
+        assert {kind: count for kind, count, _ in rows} == dict(raw.count)
+        assert {kind: int(total) for kind, _, total in rows} == dict(raw.dur_ns)
+        expected = sorted(
+            (kind, to_ns(event["ts"]) + shift, to_ns(event.get("dur", 0)))
+            for event in raw.events
+            if (kind := kind_of(event))
+        )
+        assert sorted(trace.sql("SELECT kind, ts_ns, dur_ns FROM slices").rows) == expected
+
+
+@pytest.mark.parametrize("name", FILES + (LARGE if os.environ.get("PROFRUN_FUZZ") == "thorough" else ()))
+def test_every_event_is_there_to_the_nanosecond(name: str, tmp_path: Path) -> None:
+    check_file(shared_data(name), tmp_path / "trace")
