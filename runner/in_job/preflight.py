@@ -50,14 +50,16 @@ class Tool:
         return self.name is not None and self.path is None
 
 
-def find_tool(collector: str) -> Tool:
-    """Look for the collector's profiler and ask for its version."""
+def find_tool(collector: str, given: str | None = None) -> Tool:
+    """Look for the collector's profiler, or take the path that the job gives, and ask for its version."""
     module = tools.wrap_module(collector)
     names = tuple(getattr(module, "TOOLS", ())) or ((module.TOOL,) if module.TOOL else ())
     if not names:
         return Tool(None)
     for name in names:
-        path = tools.find(name)
+        path = tools.find(name) if given is None else given
+        if given is not None and not os.access(given, os.X_OK):
+            return Tool(name, findings=[_not_there(name, given, collector)])
         if path is not None:
             return Tool(name, path, tools.version(path, name))
     finding = Finding(
@@ -68,6 +70,16 @@ def find_tool(collector: str) -> Tool:
         collector,
     )
     return Tool(names[0], findings=[finding])
+
+
+def _not_there(name: str, path: str, collector: str) -> Finding:
+    return Finding(
+        "error",
+        f"there is no {name} at {path} in this image",
+        f"the job's {collector}.path says so, and no executable file is there",
+        "mend the path, or leave it out to have it looked for",
+        collector,
+    )
 
 
 def capabilities(status: Path = Path("/proc/self/status")) -> int:

@@ -98,13 +98,15 @@ class Trial:
         concrete, why = tools.resolve(self.collector, self.vendor)
         if concrete is None:
             return why
+        options = dict(self.command.get("options") or {})
+        if concrete != self.collector:  # timeline, counters: one block for each tool they may become
+            options = dict(options.get(concrete) or {})
         self.collector = concrete
         try:
             module = tools.wrap_module(concrete)
         except ImportError as error:
             return f"this bundle has no collector {concrete!r}: {error}"
-        self.tool = preflight.find_tool(concrete)
-        options = dict(self.command.get("options") or {})
+        self.tool = preflight.find_tool(concrete, options.get("path"))
         findings = [
             *self.tool.findings,
             *preflight.check(concrete, self.vendor, options, self.folder),

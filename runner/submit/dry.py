@@ -52,19 +52,21 @@ def wrapped(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     """How the collector wraps the command: {collector, argv, passes, env, notes}, one for each it may become.
 
     ``timeline`` and ``counters`` are two while the vendor is not known. Which flags a profiler gets may still
-    depend on its version, which only the job sees; here it is unknown.
+    depend on its version, which only the job sees; here it is what the job's ``version`` says, if anything.
     """
     named = str(told["collector"])
     found = []
     for name in NEUTRAL.get(named, (named,)):
         module = importlib.import_module(f"profrun.collectors.{name}.wrap")
+        options = told["options"] if name == named else told["options"].get(name, {})
         done = module.wrap(
             WrapRequest(
                 argv=tuple(told["argv"]),
                 window=Window(**told["schedule"]),
-                options=told["options"] if name == named else told["options"].get(name, {}),
+                options=options,
                 out="raw/rank0",
-                tool=module.TOOL or "",
+                tool=options.get("path") or module.TOOL or "",
+                version=_version(options.get("version")),
                 vendor=VENDOR_OF.get(name, told["vendor"]),
                 ranks=int(told["ranks"]),
                 ranges=int(told["ranges"]["modules"]),
@@ -81,6 +83,11 @@ def wrapped(told: Mapping[str, Any]) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _version(text: str | None) -> tuple[int, ...] | None:
+    """The profiler's version as the job states it for dry runs."""
+    return tuple(int(part) for part in text.split(".")) if text else None
 
 
 def _wrapped_lines(way: Mapping[str, Any], plain: list[str]) -> list[str]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from profrun.errors import UsageError
 from profrun.jobs.load import load_text
 from profrun.jobs.model import Job
+from profrun.runner.bundle import write_bundle
 from profrun.runner.plan import AMD_COUNTERS, command_json, make_plan, plan_json
 
 AB = "variants: {a: {n: 1}, b: {n: 2}}\n"
@@ -244,3 +248,57 @@ def test_plan_json_holds_what_a_person_wants_to_see() -> None:
             for index, variant in enumerate("ab")
         ],
     }
+
+
+def test_a_dry_run_shows_each_tool_with_its_own_options_path_and_version() -> None:
+    from profrun.runner.submit.dry import wrapped
+
+    made = job(
+        "collectors: [timeline]\nnsys: {path: /opt/n/nsys, version: 2024.2.3}\n"
+        "timeline: {nsys: {sample: process-tree}}\nrocprof: {trace: [kernel], version: 6.3}\n",
+        "run",
+    )
+    plan = make_plan(made)
+    nsys, rocprof = wrapped(command_json(plan, plan.trials[0], "r"))
+    assert nsys["argv"][:2] == ["/opt/n/nsys", "profile"]
+    assert "--sample=process-tree" in nsys["argv"]
+    assert "--kernel-trace" in rocprof["argv"]
+    assert "--hip-trace" not in rocprof["argv"]
+
+
+STAND_IN = """#!/bin/sh
+if [ "$1" = --version ]; then echo "NVIDIA Nsight Systems version 2024.2.3"; exit; fi
+echo "$@" >> "${0%/*}/seen"
+[ "$1" = profile ] && shift
+while [ "${1#-}" != "$1" ]; do shift; done
+exec "$@"
+"""
+
+
+def wrapped_trial(folder: Path, tool: Path) -> dict[str, Any]:
+    """exit.json of a ``timeline`` trial of ``ls /``, run by the real wrapper; ``tool`` stands for nsys."""
+    options = f"{{nsys: {{sample: process-tree, capture: all, path: {tool}}}}}"
+    plan = make_plan(job(f"collectors: [timeline]\ntimeline: {options}\n", "ls /"))
+    trial = folder / "trials" / plan.trials[0].id
+    trial.mkdir(parents=True)
+    told = command_json(plan, plan.trials[0], "run", cwd=str(folder)) | {"vendor": "nvidia"}
+    (trial / "command.json").write_text(json.dumps(told))
+    write_bundle(folder / "bundle")
+    wrapper = str(folder / "bundle" / "run.py")
+    subprocess.run([sys.executable, wrapper, str(trial)], timeout=60, check=False, capture_output=True)
+    return dict(json.loads((trial / "exit.json").read_text()))
+
+
+def test_the_job_runs_the_tool_that_the_path_names_with_the_options_of_its_block(tmp_path: Path) -> None:
+    tool = tmp_path / "my-nsys"
+    tool.write_text(STAND_IN)
+    tool.chmod(0o755)
+    ended = wrapped_trial(tmp_path / "run", tool)
+    assert "--sample=process-tree" in (tmp_path / "seen").read_text()
+    assert (ended["exit_code"], ended["tool_version"]) == (0, "2024.2.3")
+
+
+def test_a_path_where_no_tool_is_ends_the_trial_with_the_reason(tmp_path: Path) -> None:
+    ended = wrapped_trial(tmp_path / "run", tmp_path / "missing")
+    assert ended["state"] == "failed"
+    assert f"there is no nsys at {tmp_path}/missing in this image" in ended["reason"]
