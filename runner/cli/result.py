@@ -131,16 +131,23 @@ def _ratio(ratio: Ratio) -> str:
 
 def troubles(state: RunState) -> list[str]:
     """What went wrong, a line each: trials that did not finish, traces that were not made, warnings."""
-    lines = []
+    told: dict[str, list[str]] = {}
     for record in state.trials:
         if record.ended and record.state != "finished":
-            lines.append(f"{record.id}: {record.state}: {why(record)}")
+            told.setdefault(f"{record.state}: {why(record)}", []).append(record.id)
         if record.normalise_error:
-            lines.append(f"{record.id}: no trace: {record.normalise_error}")
+            told.setdefault(f"no trace: {record.normalise_error}", []).append(record.id)
         if record.state == "finished":
-            lines.extend(f"{record.id}: {text}" for text in record.warnings or _no_steps(record))
+            for text in record.warnings or _no_steps(record):
+                told.setdefault(text, []).append(record.id)
+    lines = [f"{_some(trials)}: {text}" for text, trials in told.items()]
     lines.extend(state.notes)
     return ["", *lines] if lines else []
+
+
+def _some(trials: list[str]) -> str:
+    """Whom a message is about: the first trial, and how many more say the same."""
+    return trials[0] if len(trials) == 1 else f"{trials[0]} and {len(trials) - 1} more"
 
 
 def why(record: TrialRecord) -> str:

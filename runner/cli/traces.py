@@ -1,0 +1,102 @@
+"""What a person may give where a trace is wanted: a trace, a trial, a run, or a profiler's own file."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profrun.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+TraceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRACE", help="A trace folder, a trial's folder, a run with one trace, or a profiler's file."
+    ),
+]
+
+
+def trace_paths(reference: str, root: Path) -> list[Path]:
+    """The traces meant: a trace folder, a trial's, or all of a run (path, name, beginning, ``last``).
+
+    Raises:
+        UsageError: nothing of that name is there.
+        InputError: it is a run or a trial without traces.
+    """
+    path = Path(reference)
+    if (path / "meta.json").is_file():
+        return [path]
+    if (path / "trace" / "meta.json").is_file():
+        return [path / "trace"]
+    run_path = _run_path(reference, root)
+    found = sorted(run_path.glob("trials/*/trace/meta.json"))
+    if not found:
+        raise InputError(
+            f"{reference} has no traces",
+            why="none of its trials has made one",
+            fix=f"see `profrun status {run_path.name}`",
+        )
+    return [file.parent for file in found]
+
+
+def _run_path(reference: str, root: Path) -> Path:
+    from profrun.runner.store.runs import find
+
+    try:
+        return find(root, reference).path
+    except UsageError:
+        if Path(reference).is_dir():
+            raise InputError(
+                f"{reference} is neither a trace nor a trial nor a run",
+                why="it has no meta.json, no trace/ and no events.jsonl",
+                fix="make a trace with `profrun normalize FILE --out DIR`",
+            ) from None
+        raise
+
+
+@contextlib.contextmanager
+def opened(reference: str, root: Path) -> Iterator[Trace]:
+    """Open the one trace meant. A profiler's own file is read into a temporary trace first.
+
+    Raises:
+        UsageError: nothing is there, or a run with several traces was named.
+        InputError: it is no trace and no profiler's file.
+    """
+    import profrun
+
+    path = Path(reference)
+    if path.is_file():
+        from profrun.collectors.normalize import normalize
+
+        with tempfile.TemporaryDirectory(prefix="profrun-") as folder:
+            normalize([path], Path(folder) / "trace")
+            with profrun.open(Path(folder) / "trace") as trace:
+                yield trace
+        return
+    found = trace_paths(reference, root)
+    if len(found) > 1:
+        examples = ", ".join(item.parent.name for item in found[:3])
+        raise UsageError(
+            f"{reference} has {len(found)} traces",
+            why=f"of trials {examples}{', ...' if len(found) > 3 else ''}",
+            fix=f"name one, e.g. {found[0].parent}",
+        )
+    with profrun.open(found[0]) as trace:
+        yield trace
+
+
+def labelled(reference: str, root: Path) -> list[tuple[str, Path]]:
+    """(name to show, trace) for each trace meant; the name is the trial's where there is one."""
+    return [
+        (path.parent.name if path.name == "trace" else path.name, path)
+        for path in trace_paths(reference, root)
+    ]
+
+
