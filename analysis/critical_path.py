@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.frame import Frame, Index, frame
+from profrun.analysis.frame import KIND, Frame, Index, frame
 from profrun.analysis.roles import COMM, MEMCPY, MEMSET, roles
 from profrun.analysis.steps import step_index
 
@@ -243,7 +243,7 @@ class _Walk:
             return self.add(turn, at, "host", inner), -1, int(source.track[helper])
         if inner < 0:
             return self.idle_host(thread, edge, at)
-        kind = "launch" if source.kind[inner] == source.kind[source.of("api")[:1]].sum() else "host"
+        kind = "launch" if source.kind[inner] == KIND["api"] else "host"
         return self.add(edge, at, kind, inner), -1, thread
 
     def idle_host(self, thread: int, edge: int, at: int) -> tuple[int, int, int]:

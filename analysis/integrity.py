@@ -49,11 +49,16 @@ EMPTY_LAUNCH_SHARE = 0.05
 GRAPH_SHARE = 0.2
 """GPU time launched by graphs from which per-op GPU time is called doubtful."""
 OVERHEAD_SHARE = 0.05
-"""Profiler overhead slices, of the trace's span."""
+"""Profiler overhead slices, of the host time of steps (or the span), from which host times are doubtful."""
+NOTED_OVERHEAD = 0.001
+"""Below this it is not mentioned."""
 
 _STEPS = ("steps.kernels", "steps.kernel_ns", "steps.gpu_busy_ns")
 _OPS = ("ops.self_device_ns", "ops.device_ns", "ranges.gpu_ns", "modules.gpu_ns")
-_TIMES = ("devices.utilization", "devices.busy_ns", "kernels", "steps.dur_ns", "idle", "queues", "launches")
+_TIMES = (
+    "devices.utilization", "devices.est_sm_efficiency", "devices.busy_ns", "devices.idle_ns", "devices.span_ns",
+    "steps", "idle", "queues", "launches", "collectives",
+)  # fmt: skip
 
 
 def doubts(trace: Trace) -> list[Doubt]:
@@ -83,11 +88,18 @@ def _percent(part: float, whole: float) -> str:
 def _replayed(trace: Trace, source: Frame) -> list[Doubt]:
     if not trace.meta.get("replayed"):
         return []
-    message = (
-        "kernels ran one by one or were replayed to read counters: durations are no timeline, "
-        "and idle time, utilization, overlap and steps mean nothing"
+    count = len(source.of("kernel"))
+    wrong = (
+        "kernels ran one by one or were replayed to read counters: there is no timeline, "
+        "so idle time, utilization, overlap and steps mean nothing"
     )
-    return [Doubt("replayed", "wrong", message, _TIMES, len(source.of("kernel")))]
+    care = (
+        "kernel durations are under replay (clocks, caches and neighbours differ): never beside a timeline's"
+    )
+    return [
+        Doubt("replayed", "wrong", wrong, _TIMES, count),
+        Doubt("replayed_durations", "care", care, ("kernels", "categories"), count),
+    ]
 
 
 def _no_gpu(trace: Trace, source: Frame) -> list[Doubt]:
@@ -364,6 +376,8 @@ def _overhead(trace: Trace, source: Frame) -> list[Doubt]:
     else:
         part, whole, of = overhead.total, high - low, "span"
     share = part / whole if whole else 0.0
+    if share < NOTED_OVERHEAD:
+        return []
     message = f"the profiler's own work takes {100 * share:.1f} % of the {of}"
     severity = "care" if share > OVERHEAD_SHARE else "note"
     return [

@@ -7,6 +7,7 @@ list: the docs page of every rule is generated from it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +29,8 @@ from profrun.analysis.steps import Step, StepIndex, step_index, step_spans, step
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
+PYTHON_LINE = re.compile(r"\(\d+\): ")
+"""torch writes frames as 'path/file.py(12): function'; built-ins have no line."""
 SEVERITIES = ("critical", "warning", "info")
 
 
@@ -236,9 +239,28 @@ class Context:
         return np.asarray(ids[np.isin(self.frame.name[ids], wanted)])
 
     def python_line(self, slice_id: int) -> str | None:
-        """The innermost recorded Python frame round a host slice, None without stacks."""
-        parent = int(self.frame.nearest("python")[slice_id])
-        return self.frame.text(parent) if parent >= 0 else None
+        """The innermost Python line round a host slice (a built-in where no line is), None without stacks."""
+        source = self.frame
+        above = source.nearest("python")
+        at, first = int(above[slice_id]), None
+        while at >= 0:
+            text = source.text(at)
+            first = first or text
+            if PYTHON_LINE.search(text):
+                return text
+            at = int(above[at])
+        return first
+
+    @property
+    def each(self) -> str:
+        """'a step', or 'in all' for recordings without steps: what per-step rates are rates of."""
+        return "a step" if self.steps else "in all"
+
+    @cached_property
+    def step_kernels(self) -> Index:
+        """Kernels that steps launched; every kernel when there are no steps."""
+        ids = self.frame.of("kernel")
+        return ids if not len(self.index.slices) else np.asarray(ids[self.index.of_gpu[ids] >= 0])
 
     @property
     def step_count(self) -> int:

@@ -46,11 +46,13 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
     host = sum(row.host_wait_ns for row in ctx.idle)
     if not idle or host / idle <= HOST_SHARE:
         return
-    gpu = ctx.total(ctx.frame.gpu) / ctx.step_count
+    work = ctx.frame.gpu[ctx.index.of_gpu[ctx.frame.gpu] >= 0] if ctx.steps else ctx.frame.gpu
+    gpu = ctx.total(work) / ctx.step_count
     step = ctx.window_ns / ctx.step_count
     launches = sum(one.launches for one in ctx.steps) / ctx.step_count
     yield Hit(
-        f"a step takes {ms(step)} on the host for {ms(gpu)} of GPU work; GPU work covers {percent(share)} "
+        f"{'a step' if ctx.steps else 'the recording'} takes {ms(step)} on the host for {ms(gpu)} of GPU "
+        f"work; GPU work covers {percent(share)} "
         "of the "
         f"steps and {percent(host / idle)} of the idle time waits for the host",
         {
@@ -195,7 +197,7 @@ def dominant_kernel(ctx: Context) -> Iterator[Hit]:
 )
 def tiny_kernels(ctx: Context) -> Iterator[Hit]:
     """Count of short kernels."""
-    ids = ctx.frame.of("kernel")
+    ids = ctx.step_kernels
     busy = ctx.gpu_busy_share
     if not len(ids) or busy is None or busy >= HIGH_BUSY:
         return
@@ -206,7 +208,7 @@ def tiny_kernels(ctx: Context) -> Iterator[Hit]:
         return
     median = float(np.median(ctx.frame.dur[ids]))
     yield Hit(
-        f"{each:.0f} kernels a step, {percent(share)} of them under {TINY_NS // 1000} us (median "
+        f"{each:.0f} kernels {ctx.each}, {percent(share)} of them under {TINY_NS // 1000} us (median "
         f"{ms(median)})",
         {"kernels_per_step": each, "tiny_share": share, "tiny_of": "kernels", "median_ns": median},
     )

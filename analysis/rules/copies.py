@@ -25,7 +25,7 @@ GEMM_OPS = (
 def _copies(ctx: Context, where: str) -> tuple[Index, Any, Any]:
     """(ids, bytes, direction) of memcpys matching SQL over the copies table."""
     got = ctx.trace.con.execute(
-        "SELECT c.slice, coalesce(c.bytes, 0)::BIGINT AS bytes, c.direction FROM copies c JOIN slices s "
+        "SELECT c.slice, coalesce(c.bytes, -1)::BIGINT AS bytes, c.direction FROM copies c JOIN slices s "
         "USING (slice) "
         f"WHERE s.kind = 'memcpy' AND ({where}) ORDER BY c.slice"
     ).fetchnumpy()
@@ -34,6 +34,16 @@ def _copies(ctx: Context, where: str) -> tuple[Index, Any, Any]:
         np.asarray(got["bytes"]),
         np.asarray(got["direction"], dtype=object),
     )
+
+
+def _bytes(size: Any) -> int | None:
+    """Sum of bytes, None when any copy's size was not recorded (-1)."""
+    return None if not len(size) or (size < 0).any() else int(size.sum())
+
+
+def _said(size: Any) -> str:
+    total = _bytes(size)
+    return "of unknown size" if total is None else f"of {total} bytes in all"
 
 
 def _of_steps(ctx: Context, ids: Index) -> Any:
@@ -67,10 +77,9 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
             continue
         time = ctx.total(ids[mine])
         yield Hit(
-            f"{count / ctx.step_count:.1f} {way} copies a step, {size[mine].sum() / ctx.step_count:.0f} "
-            "bytes and "
+            f"{count / ctx.step_count:.1f} {way} copies a step {_said(size[mine])}, "
             f"{ms(time / ctx.step_count)} a step",
-            {"count": count, "bytes": int(size[mine].sum()), "total_ns": time, "direction": str(way)},
+            {"count": count, "bytes": _bytes(size[mine]), "total_ns": time, "direction": str(way)},
             slices=ctx.worst(ids[mine]),
             severity="warning" if total and time / total > EXPOSED_SHARE else None,
         )  # fmt: skip
@@ -95,10 +104,10 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
     time = ctx.total(ids)
     ways = ", ".join(f"{count} {way}" for way, count in sorted(Counter(direction).items()))
     yield Hit(
-        f"{ways} copies of {int(size.sum())} bytes use pageable memory, {ms(time)} in all",
-        {"count": len(ids), "bytes": int(size.sum()), "total_ns": time,
-         "gb_s": float(size.sum() / time) if time else None},
-        slices=ctx.worst(ids), severity="info" if size.sum() < 65536 else None,
+        f"{ways} copies {_said(size)} use pageable memory, {ms(time)} in all",
+        {"count": len(ids), "bytes": _bytes(size), "total_ns": time,
+         "gb_s": float(size.sum() / time) if time and _bytes(size) is not None else None},
+        slices=ctx.worst(ids), severity="info" if 0 <= size.sum() < 65536 else None,
     )  # fmt: skip
 
 
@@ -124,9 +133,9 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
     if mine.any():
         ops = sorted(set(names[mine]))
         yield Hit(
-            f"{int(mine.sum())} device-to-device copies by {', '.join(ops)}: {int(size[mine].sum())} bytes, "
+            f"{int(mine.sum())} device-to-device copies by {', '.join(ops)}: {_said(size[mine])}, "
             f"{ms(ctx.total(ids[mine]))}",
-            {"count": int(mine.sum()), "bytes": int(size[mine].sum()), "total_ns": ctx.total(ids[mine])},
+            {"count": int(mine.sum()), "bytes": _bytes(size[mine]), "total_ns": ctx.total(ids[mine])},
             slices=ctx.worst(ids[mine]), names=ops,
         )  # fmt: skip
 

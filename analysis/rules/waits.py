@@ -48,9 +48,9 @@ def _hit(ctx: Context, ids: Index, what: str) -> Hit:
     time = ctx.total(ids)
     where = f", at {lines[0]}" if lines else ""
     return Hit(
-        f"{len(ids) / ctx.step_count:.1f} times a step {what} waits for the GPU in "
-        f"{', '.join(sorted(calls))}{where}: {ms(time / ctx.step_count)} a step, {percent(time / whole)} of "
-        "it",
+        f"{len(ids) / ctx.step_count:.1f} times {ctx.each} {what} waits for the GPU in "
+        f"{', '.join(sorted(calls))}{where}: {ms(time / ctx.step_count)} {ctx.each}, "
+        f"{percent(time / whole)} of the host time",
         {
             "calls": len(ids), "total_ns": time, "share": time / whole, "share_of": "host time of steps",
             "python_lines": lines,
