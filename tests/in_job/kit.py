@@ -1,0 +1,168 @@
+"""Runs real trials through the real bundle and wrapper; a stand-in nsys for what takes a profiler."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from profrun.runner.bundle import write_bundle
+
+SCHEDULE = {"wait": 1, "warmup": 1, "active": 2, "repeat": 1, "skip_first": 0}
+
+
+@dataclass
+class Done:
+    """A finished trial."""
+
+    folder: Path
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def exit(self) -> dict[str, Any]:
+        """exit.json."""
+        value: dict[str, Any] = json.loads((self.folder / "exit.json").read_text())
+        return value
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """provenance.json."""
+        value: dict[str, Any] = json.loads((self.folder / "provenance.json").read_text())
+        return value
+
+    def steps(self, rank: int = 0) -> dict[str, Any]:
+        """steps.json of a rank."""
+        value: dict[str, Any] = json.loads((self.folder / f"raw/rank{rank}/steps.json").read_text())
+        return value
+
+    def log(self, name: str = "stdout") -> str:
+        """A log of the user's command."""
+        return (self.folder / f"{name}.log").read_text()
+
+
+class Trial:
+    """A trial folder ready to run; ``start`` gives the wrapper's process, ``run`` waits for it."""
+
+    def __init__(self, root: Path, argv: Sequence[str], script: str | None = None, **command: Any) -> None:
+        self.bundle = root / "bundle"
+        if not self.bundle.exists():
+            write_bundle(self.bundle)
+        self.work = root / "work"
+        self.work.mkdir(exist_ok=True)
+        if script is not None:
+            (self.work / "job.py").write_text(script)
+        number = len(list((root / "trials").glob("*"))) if (root / "trials").exists() else 0
+        self.folder = root / "trials" / f"{number:03}-a"
+        self.folder.mkdir(parents=True)
+        values = {
+            "format": 1,
+            "trial": self.folder.name,
+            "attempt": 1,
+            "run": "r",
+            "job": "j",
+            "variant": "a",
+            "values": {"batch": 4},
+            "repeat": 0,
+            "collector": "none",
+            "vendor": "auto",
+            "blocking": False,
+            "argv": list(argv),
+            "cwd": str(self.work),
+            "env": {},
+            "schedule": SCHEDULE,
+            "ranges": {"modules": 0, "steps": "auto"},
+            "options": {},
+            "ranks": 1,
+            "timeout_s": 60.0,
+            "grace_s": 5.0,
+            "image": {"reference": None, "digest": None},
+        }
+        (self.folder / "command.json").write_text(json.dumps(values | command))
+
+    def start(self, env: Mapping[str, str] | None = None, **popen: Any) -> subprocess.Popen[str]:
+        """Start the wrapper as backends do."""
+        return subprocess.Popen(
+            [sys.executable, str(self.bundle / "run.py"), str(self.folder)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(env or {})},
+            **popen,
+        )
+
+    def finish(self, process: subprocess.Popen[str]) -> Done:
+        """Wait for it."""
+        out, err = process.communicate(timeout=120)
+        return Done(self.folder, process.returncode, out, err)
+
+    def run(self, env: Mapping[str, str] | None = None) -> Done:
+        """Start and wait."""
+        return self.finish(self.start(env))
+
+    def wait_for(self, text: str, name: str = "stdout", seconds: float = 60.0) -> None:
+        """Until the command has printed something."""
+        deadline = time.monotonic() + seconds
+        log = self.folder / f"{name}.log"
+        while not (log.exists() and text in log.read_text()):
+            assert time.monotonic() < deadline, f"{text!r} never appeared in {log}"
+            time.sleep(0.02)
+
+
+def python(*code: str) -> list[str]:
+    """argv of a small program."""
+    return [sys.executable, "-u", "-c", "\n".join(code)]
+
+
+FAKE_NSYS = """#!{python}
+# A stand-in nsys: runs its command, and needs a while after that to write its report, as the real one does.
+import os, signal, subprocess, sys, time
+if sys.argv[1:] == ["--version"]:
+    print("NVIDIA Nsight Systems version 2024.2.3.38-242334140272v0")
+    sys.exit(0)
+if sys.argv[1] == "export":
+    open(os.path.splitext(os.path.basename(sys.argv[-1]))[0] + ".sqlite", "wb").write({sqlite!r})
+    sys.exit(0)
+out = next(word.split("=", 1)[1] for word in sys.argv if word.startswith("--output="))
+rest = [word for word in sys.argv[2:]]
+while rest and rest[0].startswith("-"):
+    rest.pop(0)
+{on_signal}
+open(out + ".qdstrm", "w").write("unfinished")
+child = subprocess.Popen(rest)
+code = child.wait()
+print("fake nsys: the app is gone", flush=True)
+end = time.monotonic() + {seconds}
+while time.monotonic() < end:
+    time.sleep(0.05)
+os.remove(out + ".qdstrm")
+open(out + ".nsys-rep", "w").write("whole report")
+print("fake nsys: report written", flush=True)
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
+def fake_nsys(folder: Path, seconds: float = 1.0, on_signal: str = "") -> dict[str, str]:
+    """Environment in which the wrapper finds the stand-in nsys, which needs ``seconds`` to write its report."""
+    import sqlite3
+
+    database = folder / "template.sqlite"
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    path = folder / "nsys"
+    path.write_text(
+        FAKE_NSYS.format(
+            python=sys.executable, seconds=seconds, sqlite=database.read_bytes(), on_signal=on_signal
+        )
+    )
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return {"PROFRUN_NSYS": str(path)}

@@ -1,0 +1,154 @@
+"""Being stopped: who is signalled, what is kept, when something is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.in_job.kit import Trial, fake_nsys, python
+
+TIDY = python(
+    "import signal, sys, time",
+    "def end(*_):",
+    "    print('app ends well', flush=True); sys.exit(5)",
+    "signal.signal(signal.SIGTERM, end)",
+    "print('running', flush=True)",
+    "time.sleep(60)",
+)
+STUBBORN = python(
+    "import signal, time",
+    "signal.signal(signal.SIGTERM, lambda *_: print('no', flush=True))",
+    "print('running', flush=True)",
+    "while True: time.sleep(1)",
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "cancel", "state", "code"),
+    [
+        (signal.SIGURG, True, "cancelled", 130),
+        (signal.SIGURG, False, "timeout", 124),
+        (signal.SIGTERM, True, "cancelled", 130),
+        (signal.SIGTERM, False, "timeout", 124),
+        (signal.SIGINT, False, "cancelled", 130),
+    ],
+)
+def test_the_app_is_asked_and_the_cause_is_told(
+    tmp_path: Path, number: signal.Signals, cancel: bool, state: str, code: int
+) -> None:
+    trial = Trial(tmp_path, TIDY)
+    process = trial.start()
+    trial.wait_for("running")
+    if cancel:
+        (trial.folder / "cancel").touch()
+    process.send_signal(number)
+    done = trial.finish(process)
+    assert done.log() == "running\napp ends well\n"
+    assert (done.exit["state"], done.exit["exit_code"], done.code) == (state, 5, code)
+    assert signal.Signals(number).name in done.exit["reason"]
+
+
+def test_the_time_limit_ends_the_app_and_keeps_the_report(tmp_path: Path) -> None:
+    """The profiler needs 1.5 s to write after the app has ended, and is not signalled itself."""
+    on_signal = "signal.signal(signal.SIGTERM, lambda *_: (print('profiler was hit', flush=True), os._exit(9)))"
+    env = fake_nsys(tmp_path, 1.5, on_signal)
+    done = Trial(tmp_path, TIDY, collector="nsys", timeout_s=1.5).run(env)
+    assert done.log().splitlines() == [
+        "running",
+        "app ends well",
+        "fake nsys: the app is gone",
+        "fake nsys: report written",
+    ]
+    found = done.exit
+    assert (found["state"], found["exit_code"]) == ("timeout", 5)
+    assert "time limit of 1.5 s" in found["reason"]
+    assert [row["state"] for row in found["artefacts"]] == ["whole", "whole"]
+    assert found["seconds"]["finalise"] >= 1.2
+    assert found["warnings"] == [text for text in found["warnings"] if "killed" not in text]
+
+
+def test_only_after_the_grace_something_is_killed_and_the_unfinished_file_is_named(tmp_path: Path) -> None:
+    env = fake_nsys(tmp_path, 60)
+    trial = Trial(tmp_path, STUBBORN, collector="nsys", grace_s=1.5)
+    process = trial.start(env)
+    trial.wait_for("running")
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    done = trial.finish(process)
+    assert 1.4 <= time.monotonic() - began < 20
+    found = done.exit
+    assert found["state"] == "timeout"
+    assert ("raw/rank0/report.qdstrm", "truncated") in [(r["path"], r["state"]) for r in found["artefacts"]]
+    assert ("raw/rank0/*.nsys-rep", "missing") in [(r["path"], r["state"]) for r in found["artefacts"]]
+    assert any("was killed: it had not ended in time" in text for text in found["warnings"])
+    assert "no" in done.log().splitlines()
+
+
+def test_a_second_signal_kills_the_app_and_the_profiler_still_writes(tmp_path: Path) -> None:
+    on_signal = "signal.signal(signal.SIGTERM, lambda *_: print('profiler was asked', flush=True))"
+    env = fake_nsys(tmp_path, 0.5, on_signal)
+    trial = Trial(tmp_path, STUBBORN, collector="nsys", grace_s=60.0)
+    process = trial.start(env)
+    trial.wait_for("running")
+    process.send_signal(signal.SIGINT)
+    trial.wait_for("no")
+    process.send_signal(signal.SIGINT)
+    done = trial.finish(process)
+    found = done.exit
+    assert (found["state"], found["exit_code"], found["signal"]) == ("cancelled", None, "SIGKILL")
+    assert ("raw/rank0/report.nsys-rep", "whole") in [(r["path"], r["state"]) for r in found["artefacts"]]
+    assert "profiler was asked" in done.log()
+    assert any("killed: asked to end twice" in text for text in found["warnings"])
+
+
+def test_repeated_urg_stays_polite(tmp_path: Path) -> None:
+    trial = Trial(
+        tmp_path,
+        python(
+            "import signal, sys, time",
+            "def end(*_):",
+            "    print('ending', flush=True); time.sleep(0.7); print('done', flush=True); sys.exit(0)",
+            "signal.signal(signal.SIGTERM, end)",
+            "print('running', flush=True); time.sleep(60)",
+        ),
+    )
+    process = trial.start()
+    trial.wait_for("running")
+    process.send_signal(signal.SIGURG)
+    trial.wait_for("ending")
+    process.send_signal(signal.SIGURG)
+    assert trial.finish(process).log() == "running\nending\ndone\n"
+
+
+def test_a_shell_in_between_does_not_keep_the_program_from_ending(tmp_path: Path) -> None:
+    program = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(print('heard', flush=True)))"
+    (tmp_path / "app.py").write_text(f"{program}\nprint('running', flush=True)\ntime.sleep(60)\n")
+    trial = Trial(tmp_path, ["sh", "-c", f"{sys.executable} {tmp_path}/app.py; exit 0"])
+    process = trial.start()
+    trial.wait_for("running")
+    process.send_signal(signal.SIGTERM)
+    began = time.monotonic()
+    done = trial.finish(process)
+    assert "heard" in done.log()
+    assert time.monotonic() - began < 4
+
+
+def test_a_signal_before_the_start_keeps_the_program_from_starting(tmp_path: Path) -> None:
+    slow = tmp_path / "nsys"
+    slow.write_text("#!/bin/sh\necho asked > " + str(tmp_path / "asked") + "\nsleep 0.7\necho 2024.2.3\n")
+    slow.chmod(0o755)
+    trial = Trial(tmp_path, python("print('must not run')"), collector="nsys")
+    process = trial.start({"PROFRUN_NSYS": str(slow)})
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "asked").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGTERM)
+    done = trial.finish(process)
+    assert done.exit["state"] == "timeout"
+    assert "must not run" not in done.stdout
