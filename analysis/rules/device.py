@@ -154,9 +154,12 @@ _HARMLESS = frozenset(
 def throttle_reasons(provenance: Mapping[str, Any]) -> list[str]:
     """Active throttle reasons in provenance.json, before or after the run; idling is none."""
     found: set[str] = set()
-    for gpu in provenance.get("gpus") or []:
+    gpus = provenance.get("gpus") or []
+    if isinstance(gpus, Mapping):  # as the wrapper writes it: {"before": [GPU, ...], "after": [GPU, ...]}
+        gpus = [gpu for rows in gpus.values() for gpu in rows or []]
+    for gpu in gpus:
         for moment in (gpu, gpu.get("before") or {}, gpu.get("after") or {}):
-            value = moment.get("throttle_reasons")
+            value = moment.get("throttled_by", moment.get("throttle_reasons"))
             if isinstance(value, Mapping):
                 value = [name for name, active in value.items() if active]
             if isinstance(value, str):
