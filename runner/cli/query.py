@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from profrun.runner.cli.options import JsonOption
+from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
 from profrun.runner.cli.output import columns, emit, say
+from profrun.runner.cli.traces import TraceArgument, opened
 
 
 def command(
-    trace: Annotated[Path, typer.Argument(help="A trace folder.")],
+    trace: TraceArgument,
     sql: Annotated[str, typer.Argument(metavar="SQL", help="A query; `-` reads it from stdin.")],
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Ask a trace in SQL.
 
     Tables and views are listed in docs/trace-format.md; times are int64 ns.
     """
-    import profrun
-
-    with profrun.open(trace) as opened:
-        result = opened.sql(sys.stdin.read() if sql == "-" else sql)
+    with opened(trace, runs_root(runs)) as found:
+        result = found.sql(sys.stdin.read() if sql == "-" else sql)
     if json_:
         emit(
             {"columns": list(result.columns), "rows": [[_plain(cell) for cell in row] for row in result.rows]}

@@ -98,5 +98,3 @@ def labelled(reference: str, root: Path) -> list[tuple[str, Path]]:
         (path.parent.name if path.name == "trace" else path.name, path)
         for path in trace_paths(reference, root)
     ]
-
-
