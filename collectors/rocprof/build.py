@@ -142,9 +142,10 @@ def _side_tables(staging: Staging, first: int) -> None:
     con.execute(
         "INSERT INTO kernels (slice, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, "
         "smem_static, "
-        f"smem_dynamic, graph, graph_node, scratch) SELECT {first} + n, {blocks}, {threads}, "
+        f"smem_dynamic, smem, graph, graph_node, scratch) SELECT {first} + n, {blocks}, {threads}, "
         "try_cast(CASE WHEN d.a.arch = 'gfx908' THEN vgpr ELSE vgpr + coalesce(accum, 0) END AS INTEGER), "
-        "coalesce(lds_static, lds_total), CASE WHEN lds_total >= lds_static THEN lds_total - lds_static END, "
+        "lds_static, CASE WHEN lds_total >= lds_static THEN lds_total - lds_static END, coalesce(lds_total, "
+        "lds_static), "
         "nullif(graph, 0), graph_node, scratch FROM amd_rows r LEFT JOIN amd_device d "
         "ON d.proc = r.proc AND d.agent = r.agent WHERE what = 'kernel'"
     )

@@ -2,7 +2,8 @@
 
 It refuses every flag that the rocprofv3 of the chosen ROCm does not have, runs the application, and then
 puts a recording made elsewhere where the real tool would have written its own:
-``<-d>/<hostname>/<pid>_results.db``, or ``<-d>/<NAME>_results.db`` with ``-o NAME``. It needs the standard library only. Put this folder on the PATH.
+``<-d>/<hostname>/<pid>_results.db``, or ``<-d>/<NAME>_results.db`` with ``-o NAME``. It needs the
+standard library only. Put this folder on the PATH.
 
 Environment::
 
@@ -32,23 +33,23 @@ _TRACES_62 = [
     *("hsa", "hsa-core", "hsa-amd", "hsa-image", "hsa-finalizer", "sys"),
 ]
 
+FORMATS = (("csv", "json", "pftrace", "otf2"), ("csv", "json", "pftrace", "otf2", "rocpd"))
+"""Before ROCm 7.0, and since."""
+
 FLAGS: dict[tuple[int, int], dict[str, object]] = {
     # from the option tables of "Using rocprofv3" in each release's documentation
     (6, 2): {
         "traces": _TRACES_62,
-        "formats": ("csv", "json", "pftrace", "otf2"),
         "pmc": False,
         "version": False,
     },
     (6, 3): {
         "traces": [*_TRACES_62, "memory-allocation"],
-        "formats": ("csv", "json", "pftrace", "otf2"),
         "pmc": True,
         "version": False,
     },
     (6, 4): {
         "traces": [*_TRACES_62, "memory-allocation", "rccl", "rocdecode", "runtime", "kokkos"],
-        "formats": ("csv", "json", "pftrace", "otf2"),
         "pmc": True,
         "version": False,
     },
@@ -56,7 +57,6 @@ FLAGS: dict[tuple[int, int], dict[str, object]] = {
 for _release in ((7, 0), (7, 1), (7, 2)):
     FLAGS[_release] = {
         "traces": [*_TRACES_62, "memory-allocation", "rccl", "rocdecode", "rocjpeg", "runtime", "kokkos"],
-        "formats": ("csv", "json", "pftrace", "otf2", "rocpd"),
         "pmc": True,
         "version": True,
     }
@@ -77,7 +77,9 @@ def build_parser(release: tuple[int, int]) -> argparse.ArgumentParser:
     parser.add_argument("-i", "--input")
     parser.add_argument("-o", "--output-file", default=os.environ.get("ROCPROF_OUTPUT_FILE_NAME"))
     parser.add_argument("-d", "--output-directory", default=os.environ.get("ROCPROF_OUTPUT_PATH"))
-    parser.add_argument("-f", "--output-format", nargs="+", choices=known["formats"], type=str.lower)
+    parser.add_argument(
+        "-f", "--output-format", nargs="+", choices=FORMATS[release >= (7, 0)], type=str.lower
+    )
     parser.add_argument("--log-level")
     for trace in known["traces"]:  # type: ignore[attr-defined]
         _boolean(parser, f"--{trace}-trace")

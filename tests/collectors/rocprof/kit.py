@@ -51,6 +51,7 @@ class Rocpd:
     def __init__(self, path: Path, *, guid: str = GUID, version: str = "3.0.2", plain: bool = False) -> None:
         self.guid = guid
         self.con = sqlite3.connect(path)
+        self.con.execute("PRAGMA synchronous = OFF")
         self.suffix = "" if plain else "_" + guid.replace("-", "_")
         for table, columns in _DDL.items():
             quoted = columns.replace(" end INT", ' "end" INT')

@@ -40,7 +40,10 @@ def test_rocpd_equals_the_databases_own_views(name: str, tmp_path: Path) -> None
     assert totals(trace) == {"kernel": kernels, "api": regions}
 
     by_name = _sql(path, "SELECT name, count(*), sum(duration) FROM kernels GROUP BY name ORDER BY name")
-    ours = "SELECT name, count(*), sum(dur_ns)::BIGINT FROM slices WHERE kind = 'kernel' GROUP BY name ORDER BY name"
+    ours = (
+        "SELECT name, count(*), sum(dur_ns)::BIGINT FROM slices WHERE kind = 'kernel' "
+        "GROUP BY name ORDER BY name"
+    )
     assert trace.sql(ours).rows == by_name
 
     joined = _sql(
@@ -62,7 +65,7 @@ def test_rocpd_equals_the_databases_own_views(name: str, tmp_path: Path) -> None
         "vgpr_count + accum_vgpr_count FROM kernels ORDER BY start",
     )
     ours = (
-        "SELECT ts_ns, grid_x, grid_y, grid_z, block_x * block_y * block_z, smem_static + smem_dynamic, "
+        "SELECT ts_ns, grid_x, grid_y, grid_z, block_x * block_y * block_z, smem, "
         "scratch, "
         "registers FROM slices JOIN kernels USING (slice) ORDER BY ts_ns"
     )
@@ -199,8 +202,7 @@ def test_csv_kernels_equal_csv(name: str, tmp_path: Path) -> None:
         for row in rows
     )
     ours = (
-        "SELECT ts_ns, name, grid_x, grid_y, grid_z, smem_static "
-        "FROM slices JOIN kernels USING (slice) ORDER BY ALL"
+        "SELECT ts_ns, name, grid_x, grid_y, grid_z, smem FROM slices JOIN kernels USING (slice) ORDER BY ALL"
     )
     assert trace.sql(ours).rows == wanted
 
