@@ -75,9 +75,7 @@ def _steps(summary: Summary) -> None:
         ("step", "time", "kernels", "kernel time", "copies", "comm", "no GPU work"),
         [
             (
-                f"{step.step}"
-                if len({item.rank for item in summary.steps}) == 1
-                else f"{step.step} r{step.rank}",
+                f"{step.step}" if len(ranks) == 1 else f"{step.step} r{step.rank}",
                 ns_text(step.dur_ns),
                 step.kernels,
                 *map(ns_text, (step.kernel_ns, step.memcpy_ns, step.comm_ns, step.idle_ns)),
