@@ -5,7 +5,9 @@ The folder appears whole or not at all: everything is written to ``<out>.partial
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,8 +16,23 @@ from typing import Any
 
 import duckdb
 
-from profrun.errors import InputError
+from profrun.errors import InputError, UnavailableError
 from profrun.traces.schema import FORMAT_VERSION, TABLES
+
+
+MAX_THREADS = 4
+"""More would each hold their own read buffers and break the memory bound on large machines."""
+
+_ORDER = {
+    "slices": "ORDER BY track, ts_ns, dur_ns DESC, slice",
+    "counters": "ORDER BY track, ts_ns, name",
+}
+
+
+def _out_of_space(error: BaseException | None) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(error, duckdb.IOException) and "No space left" in str(error)
 
 
 class TraceWriter:
@@ -33,10 +50,18 @@ class TraceWriter:
             raise InputError(f"{self.out} exists already", fix="name another --out or remove it")
         self.partial = self.out.with_name(self.out.name + ".partial")
         shutil.rmtree(self.partial, ignore_errors=True)
-        self.partial.mkdir(parents=True)
-        config: dict[str, Any] = {"memory_limit": memory_limit, "temp_directory": str(self.partial / "spill")}
-        if threads:
-            config["threads"] = threads
+        try:
+            self.partial.mkdir(parents=True)
+        except OSError as error:
+            raise UnavailableError(
+                f"{self.partial} cannot be made", why=error.strerror, fix="name another --out"
+            ) from error
+        config: dict[str, Any] = {
+            "memory_limit": memory_limit,
+            "temp_directory": str(self.partial / "spill"),
+            "threads": threads or min(MAX_THREADS, os.cpu_count() or 1),
+        }
+        self._delivered: dict[str, str] = {}
         self.con = duckdb.connect(":memory:", config=config)  # what exceeds the limit goes to spill
         for table in TABLES.values():
             self.con.execute(table.ddl())
@@ -64,6 +89,16 @@ class TraceWriter:
     ) -> None:
         self.con.close()
         shutil.rmtree(self.partial, ignore_errors=True)
+        if _out_of_space(error):
+            raise UnavailableError(
+                f"no space left to write {self.out}",
+                why="the trace and what does not fit into memory are written beside it",
+                fix="free some space or name an --out on another disk",
+            ) from error
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise UnavailableError(
+                f"not enough memory to write {self.out}", why=str(error), fix="free memory and try again"
+            ) from error
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Append rows (tuples in the order of ``columns``) to a staging table; other columns are NULL."""
@@ -84,6 +119,14 @@ class TraceWriter:
         if count:
             self.insert("issues", ("code", "count", "message", "example"), [(code, count, message, example)])
 
+    def deliver(self, table: str, query: str) -> None:
+        """Let ``finish`` write the rows of ``query`` instead of the staging table's.
+
+        For large tables that are in order already and need not be stored once more. The query yields the
+        table's columns in order; for ``slices`` ordered by (track, ts_ns, -dur_ns).
+        """
+        self._delivered[table] = query
+
     def finish(self, *, check: bool = False) -> Path:
         """Write Parquet and meta.json, then move the folder into place; returns its path.
 
@@ -91,25 +134,26 @@ class TraceWriter:
             check: hold the written trace against the format's invariants before it appears.
 
         Raises:
-            UnavailableError: no space left.
+            UnavailableError: no space left (raised by the context manager).
             RuntimeError: ``check`` found a broken invariant: a bug of the reader.
         """
-        counts = dict(
-            self.con.execute("SELECT kind, count(*) FROM slices GROUP BY kind ORDER BY kind").fetchall()
-        )
+        self.con.execute("SET preserve_insertion_order = true")
         rows: dict[str, int] = {}
         for table in TABLES.values():
-            order = {
-                "slices": "ORDER BY track, ts_ns, dur_ns DESC, slice",
-                "counters": "ORDER BY track, ts_ns",
-            }
-            target = str(self.partial / f"{table.name}.parquet").replace("'", "''")
-            self.con.execute(
-                f'COPY (SELECT * FROM "{table.name}" {order.get(table.name, "")}) '
-                f"TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
+            query = (
+                self._delivered.get(table.name)
+                or f'SELECT * FROM "{table.name}" {_ORDER.get(table.name, "")}'
             )
-            found = self.con.execute(f'SELECT count(*) FROM "{table.name}"').fetchone()
+            target = "'" + str(self.partial / f"{table.name}.parquet").replace("'", "''") + "'"
+            self.con.execute(f"COPY ({query}) TO {target} (FORMAT parquet, COMPRESSION zstd)")
+            found = self.con.execute(f"SELECT count(*) FROM read_parquet({target})").fetchone()
             rows[table.name] = int(found[0]) if found else 0
+        slices = str(self.partial / "slices.parquet").replace("'", "''")
+        counts = dict(
+            self.con.execute(
+                f"SELECT kind, count(*) FROM read_parquet('{slices}') GROUP BY kind ORDER BY kind"
+            ).fetchall()
+        )
         self.meta["counts"] = {"rows": rows, "slices": counts}
         self.con.close()
         shutil.rmtree(self.partial / "spill", ignore_errors=True)

@@ -67,7 +67,7 @@ class KinetoReader:
         reader_tables.collectives(con)
         reader_tables.counters(writer)
         reader_issues.record(writer, files, recording.lanes, crossing)
-        _drop(writer)
+        writer.deliver("slices", reader_tables.SLICES)
         progress(total, total)
 
 
@@ -85,18 +85,19 @@ class _Recording:
         groups = [
             Group(*row)
             for row in con.execute(
-                "SELECT src, cat, pid, tid, dev, stream, count(*) FROM k_event WHERE ph = 'X' GROUP BY ALL "
-                "ORDER BY src, min(ts), cat, pid, tid, dev, stream"
+                "SELECT l.label, l.src, l.cat, l.pid, l.tid, l.dev, l.stream, count(*) FROM k_core "
+                "JOIN k_label l USING (label) GROUP BY ALL "
+                "ORDER BY l.src, min(ts), l.cat, l.pid, l.tid, l.dev, l.stream"
             ).fetchall()
         ]
         self.vendors = [self._vendor(src, groups) for src in range(len(self.keys))]
         shifts = self._clocks()
         self._lanes(groups, self._ranks())
         con.execute(
-            "CREATE TABLE k_lane (src INTEGER, cat VARCHAR, pid VARCHAR, tid VARCHAR, dev BIGINT, "
-            "stream VARCHAR, kind VARCHAR, track INTEGER, process INTEGER, host BOOLEAN, shift BIGINT)"
+            "CREATE TABLE k_lane (label INTEGER, src INTEGER, pid VARCHAR, tid VARCHAR, kind VARCHAR, "
+            "track INTEGER, host BOOLEAN, shift BIGINT)"
         )
-        _many(con, "k_lane", [(*row, shifts[row[0]]) for row in self.lanes.mapping])
+        _many(con, "k_lane", [(*row, shifts[row[1]]) for row in self.lanes.mapping])
         con.execute("CREATE TABLE k_vendor (src INTEGER, vendor VARCHAR)")
         _many(con, "k_vendor", list(enumerate(self.vendors)))
         self._counters(shifts)
@@ -106,8 +107,8 @@ class _Recording:
     def _vendor(self, src: int, groups: Sequence[Group]) -> str:
         gpu = sum(g.count for g in groups if g.src == src and (g.cat or "").lower() in GPU_KINDS)
         apis = self.writer.con.execute(
-            "SELECT DISTINCT name FROM k_event WHERE src = ? AND cat IN "
-            "('cuda_runtime', 'cuda_driver', 'Runtime') AND ph = 'X' LIMIT 200",
+            "SELECT DISTINCT name FROM k_core JOIN k_label USING (label) WHERE src = ? AND cat IN "
+            "('cuda_runtime', 'cuda_driver', 'Runtime') LIMIT 200",
             [src],
         ).fetchall()
         return vendor_of(self.keys[src], [str(row[0]) for row in apis], gpu)
@@ -130,13 +131,12 @@ class _Recording:
         anchors: list[int | None] = []
         for src, keys in enumerate(self.keys):
             row = self.writer.con.execute(
-                "SELECT median(ts) FROM k_event WHERE src = ? AND ph = 'X' "
-                f"AND abs(ts) < {reader_tables.TIME_LIMIT_NS}",
+                f"SELECT count(*), count(*) FILTER (ts >= {_ANCHORED_FROM_NS}) FROM k_core "
+                f"JOIN k_label USING (label) WHERE src = ? AND abs(ts) < {reader_tables.TIME_LIMIT_NS}",
                 [src],
             ).fetchone()
-            middle = row[0] if row and row[0] is not None else 0
             base = keys.get("baseTimeNanoseconds")
-            if middle >= _ANCHORED_FROM_NS:
+            if row and 2 * row[1] > row[0]:
                 anchors.append(0)
             else:
                 anchors.append(int(base) if isinstance(base, int) and base > 0 else None)
@@ -169,7 +169,7 @@ class _Recording:
 
     def _names(self, src: int) -> dict[tuple[str, int | None, int | None], str]:
         rows = self.writer.con.execute(
-            "SELECT name, pid, tid, label FROM k_event WHERE src = ? AND ph = 'M' "
+            "SELECT name, pid, tid, label FROM k_other WHERE src = ? AND ph = 'M' "
             "AND name IN ('process_name', 'thread_name') AND label <> ''",
             [src],
         ).fetchall()
@@ -180,7 +180,7 @@ class _Recording:
 
     def _allocator(self, src: int) -> set[int]:
         rows = self.writer.con.execute(
-            "SELECT DISTINCT dev_id FROM k_event WHERE src = ? AND name = '[memory]' AND dev_type = 1 "
+            "SELECT DISTINCT dev_id FROM k_other WHERE src = ? AND name = '[memory]' AND dev_type = 1 "
             "AND dev_id >= 0",
             [src],
         ).fetchall()
@@ -193,7 +193,7 @@ class _Recording:
             "(src INTEGER, dev_type BIGINT, dev_id BIGINT, track INTEGER, shift BIGINT)"
         )
         rows = con.execute(
-            "SELECT DISTINCT src, dev_type, dev_id FROM k_event WHERE name = '[memory]' "
+            "SELECT DISTINCT src, dev_type, dev_id FROM k_other WHERE name = '[memory]' "
             "AND coalesce(allocated, reserved, mem_bytes) IS NOT NULL ORDER BY ALL"
         ).fetchall()
         _many(
@@ -265,14 +265,6 @@ def _tool_version(keys: Mapping[str, Any]) -> str | None:
         if key in keys:
             return f"{key.removesuffix('_version')} {keys[key]}"
     return None
-
-
-def _drop(writer: TraceWriter) -> None:
-    rows = writer.con.execute(
-        "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'k\\_%' ESCAPE '\\'"
-    )
-    for (name,) in rows.fetchall():
-        writer.con.execute(f'DROP TABLE "{name}"')
 
 
 READER = KinetoReader()

@@ -26,6 +26,9 @@ HEAD_LIMIT = 256 << 20
 CARRY_LIMIT = 64 << 20
 """More than this without an event's end is walked instead of guessed."""
 
+Piece = tuple["bytes | memoryview", ...]
+"""Text of whole events, in parts that belong together."""
+
 _SPACE = b" \t\r\n"
 _BETWEEN = b", \t\r\n"
 _AFTER_EVENT = re.compile(r"\s*(?:,\s*)*")
@@ -168,42 +171,44 @@ class EventFile:
             self.keys[name.decode()] = int(value)
         return found.end()
 
-    def pieces(self) -> Iterator[bytes]:
-        """Whole events as bytes without brackets, about ``BLOCK`` each; call ``open`` first."""
+    def pieces(self) -> Iterator[Piece]:
+        """Whole events without brackets, about ``BLOCK`` each; call ``open`` first."""
         while not self._ended:
             block = self.blocks.read()
             if not block:
                 break
             cut = 0 if self.careful else self._end.last(block)
             if cut:
-                piece = self._carry + block[:cut]
-                yield piece if self._carry else piece.lstrip(_BETWEEN)
+                if self._carry:
+                    yield self._carry, memoryview(block)[:cut]
+                else:
+                    yield (block[:cut].lstrip(_BETWEEN),)
                 self._carry = block[cut:].lstrip(_BETWEEN)
                 continue
             self._carry += block
             cut = 0 if self.careful else self._end.last(self._carry)
             if cut:
                 piece, self._carry = self._carry[:cut], self._carry[cut:].lstrip(_BETWEEN)
-                yield piece
+                yield (piece,)
             elif self.careful or len(self._carry) >= CARRY_LIMIT:
                 good, self._carry, self._ended = self.scan(self._carry, final=False)
                 if good:
-                    yield good
+                    yield (good,)
         if self._ended:
             self.tail(self._carry)
         else:
             yield from self._finish()
 
-    def _finish(self) -> Iterator[bytes]:
+    def _finish(self) -> Iterator[Piece]:
         """The last piece: guess the array's end, walk what follows the last sure event."""
         data = self._carry
         stop = self._end.array_end(data)
         cut = 0 if self.careful else self._end.last(data if stop is None else data[:stop])
         if cut:
-            yield data[:cut].lstrip(_BETWEEN)
+            yield (data[:cut].lstrip(_BETWEEN),)
         good, rest, ended = self.scan(data[cut:], final=True)
         if good:
-            yield good
+            yield (good,)
         if ended:
             self.tail(rest)
 

@@ -24,25 +24,26 @@ _COUNTED = (
     (
         "no_timestamp",
         "event without a usable time (missing, not a number, or beyond the year 2096): left out",
-        f"ph = 'X' AND (ts IS NULL OR abs(ts) >= {TIME_LIMIT_NS})",
+        "k_core",
+        f"ts IS NULL OR abs(ts) >= {TIME_LIMIT_NS}",
     ),
-    ("negative_duration", "event that ends before it starts: duration set to 0", "ph = 'X' AND dur < 0"),
+    ("negative_duration", "event that ends before it starts: duration set to 0", "k_core", "dur < 0"),
     (
         "no_duration",
         "event without a usable duration: set to 0",
-        f"ph = 'X' AND (dur IS NULL OR dur > {TIME_LIMIT_NS})",
+        "k_core",
+        f"dur IS NULL OR dur > {TIME_LIMIT_NS}",
     ),
     (
         "unplaced_event",
         "instant or begin/end event that the format has no place for: left out",
-        (
-            "ph NOT IN ('X', 'M', 's', 't', 'f') AND NOT (name = '[memory]' AND "
-            "coalesce(allocated, reserved, mem_bytes) IS NOT NULL) "
-            "AND coalesce(name, '') NOT LIKE 'Iteration Start:%' "
-            "AND coalesce(name, '') <> 'Record Window End'"
-        ),
+        "k_other",
+        "ph NOT IN ('M', 's', 't', 'f') AND NOT (coalesce(name, '') = '[memory]' AND "
+        "coalesce(allocated, reserved, mem_bytes) IS NOT NULL) "
+        "AND coalesce(name, '') NOT LIKE 'Iteration Start:%' "
+        "AND coalesce(name, '') <> 'Record Window End'",
     ),
-    ("no_phase", "object among the events that has no ph: left out", "ph IS NULL"),
+    ("no_phase", "object among the events that has no ph: left out", "k_other", "ph IS NULL"),
 )
 
 
@@ -54,8 +55,8 @@ def record(
         count = sum(file.issues[code] for file in files)
         example = next((file.examples[code] for file in files if code in file.examples), None)
         writer.issue(code, count, message, example)
-    for code, message, where in _COUNTED:
-        row = writer.con.execute(f"SELECT count(*), min(name) FROM k_event WHERE {where}").fetchone()
+    for code, message, table, where in _COUNTED:
+        row = writer.con.execute(f"SELECT count(*), min(name) FROM {table} WHERE {where}").fetchone()
         if row:
             writer.issue(code, int(row[0]), message, row[1])
     writer.issue(
@@ -87,8 +88,8 @@ def _launches(writer: TraceWriter) -> None:
     rows = {
         kind: (count, name)
         for kind, count, name in writer.con.execute(
-            "SELECT kind, count(*), min(name) FROM slices WHERE kind IN ('kernel', 'memcpy', 'memset') "
-            "AND launch IS NULL GROUP BY kind"
+            "SELECT kind, count(*), min(name) FROM k_slice ANTI JOIN k_launch USING (slice) "
+            "WHERE kind IN ('kernel', 'memcpy', 'memset') GROUP BY kind"
         ).fetchall()
     }
     for kind, (count, name) in sorted(rows.items()):
@@ -112,7 +113,7 @@ def _overlaps(writer: TraceWriter) -> None:
         SELECT count(*), min(name) FROM (
           SELECT name, ts_ns, max(ts_ns + dur_ns) OVER (PARTITION BY track ORDER BY ts_ns, dur_ns DESC, slice
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS busy_until
-          FROM slices WHERE kind IN ('kernel', 'memcpy', 'memset'))
+          FROM k_slice WHERE kind IN ('kernel', 'memcpy', 'memset'))
         WHERE ts_ns < busy_until
         """
     ).fetchone()

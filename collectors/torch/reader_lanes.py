@@ -56,8 +56,9 @@ _AMD_NAMES = (("MI100", "gfx908"), ("MI210", "gfx90a"), ("MI250", "gfx90a"), ("M
 
 @dataclass(frozen=True)
 class Group:
-    """Events that share every label: one row of the grouped ``k_event``."""
+    """Events that share every label of a lane."""
 
+    label: int
     src: int
     cat: str | None
     pid: str | None
@@ -118,7 +119,7 @@ class Lanes:
         processes: (process, pid, rank, name).
         devices: rows of the devices table as dicts.
         tracks: (track, kind, process, device, native_id, name); host tracks come first.
-        mapping: (src, cat, pid, tid, dev, stream, kind, track, process, host) for every label group.
+        mapping: (label, src, pid, tid, kind, track, on a host thread) for every label that has a lane.
         host_tracks: how many tracks are threads.
         unknown: categories that are not known -> events.
         guessed: sentences about device numbers that could not be mapped for sure.
@@ -220,7 +221,7 @@ class Lanes:
                 seen[process, tid] = len(self.tracks)
                 name = labels.get(("thread_name", pid, tid)) if kind != "overhead" else "profiler overhead"
                 self.tracks.append((len(self.tracks), "thread", process, None, tid, name))
-            self._map(group, kind, seen[process, tid], process, host=True)
+            self._map(group, kind, seen[process, tid], host=True)
         self.host_tracks = len(self.tracks)
 
     def add_gpu_tracks(self, src: int, groups: Sequence[Group]) -> None:
@@ -235,7 +236,7 @@ class Lanes:
                 seen[device, stream] = len(self.tracks)
                 name = f"stream {stream}" if stream is not None else "no stream"
                 self.tracks.append((len(self.tracks), "stream", self._main[src], device, stream, name))
-            self._map(group, kind, seen[device, stream], self._main[src], host=False)
+            self._map(group, kind, seen[device, stream], host=False)
 
     def counter_track(self, src: int, ordinal: int | None) -> int:
         """Track of the allocator's samples of one file on a GPU, or on the host (None)."""
@@ -254,10 +255,8 @@ class Lanes:
             self._new_device(src, ordinal, next(own, "nvidia"), {})
         return self._device[src, ordinal]
 
-    def _map(self, group: Group, kind: str, track: int, process: int, *, host: bool) -> None:
-        self.mapping.append(
-            (group.src, group.cat, group.pid, group.tid, group.dev, group.stream, kind, track, process, host)
-        )
+    def _map(self, group: Group, kind: str, track: int, *, host: bool) -> None:
+        self.mapping.append((group.label, group.src, group.pid, group.tid, kind, track, host))
 
 
 def _device(group: Group) -> int | None:

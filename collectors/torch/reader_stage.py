@@ -1,4 +1,4 @@
-"""Bring the events of kineto files into one DuckDB table, typed, with exact int64 ns times.
+"""Bring the events of kineto files into DuckDB, typed, with exact int64 ns times.
 
 Pieces of whole events (``reader_cut``) are written as small files, each a JSON array, and read by DuckDB on
 all its threads while the next ones are cut. A piece that the strict column types refuse is read again with
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profrun.collectors.reading import Progress
-from profrun.collectors.torch.reader_cut import EventFile
+from profrun.collectors.torch.reader_cut import EventFile, Piece
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,7 +32,7 @@ BATCH = 8
 EXACT_BELOW_NS = 2**43 * 1000
 OBJECT_LIMIT = 4 << 20
 
-# column of k_event, key in args, type, group. A column costs time even where it is NULL throughout, so a
+# column of k_batch, key in args, type, group. A column costs time even where it is NULL throughout, so a
 # group is read only once a sign of it was seen; the batch that shows the first one is read again.
 ARGS = (
     ("xid", "External id", "BIGINT", ""),
@@ -64,6 +64,7 @@ ARGS = (
     ("label", "name", "VARCHAR", ""),
     ("pyid", "Python id", "BIGINT", ""),
 )
+_COLLECTIVE = ("coll", "in_nelems", "out_nelems", "group_size", "dtype", "pg")
 SIGNS = {"coll": "coll IS NOT NULL", "memory": "coalesce(allocated, mem_bytes) IS NOT NULL"}
 _RENAMED = (  # DuckDB's field names ignore case: keys that differ only there are renamed in the text
     (b'"external id"', b'"External id"'),
@@ -85,7 +86,7 @@ class _Fooled(Exception):
 
 @dataclass
 class Staged:
-    """One file on its way into ``k_event``.
+    """One file on its way into the staging tables.
 
     Attributes:
         file: the file, its keys and what was noticed.
@@ -102,22 +103,70 @@ class Staged:
     groups: set[str] = field(default_factory=set)
 
 
+LABELS = ("cat", "pid", "tid", "dev", "stream")
+_GPU_CATS = "('kernel', 'gpu_memcpy', 'gpu_memset', 'Kernel', 'Memcpy', 'Memset', 'concurrent_kernel')"
+_NAMED_CATS = "('cpu_op', 'Operator', 'user_annotation')"
+# table: (columns from k_batch, condition); every row also carries ``row``, its number in the recording
+_PARTS = {
+    "k_gpu": (
+        (
+            "xid",
+            "registers",
+            "smem",
+            "grid",
+            "block",
+            "occupancy",
+            "bytes",
+            "graph",
+            "graph_node",
+            *_COLLECTIVE,
+        ),
+        f"ph = 'X' AND (cat IN {_GPU_CATS} OR grid IS NOT NULL)",
+    ),
+    "k_op": (("xid", "dims", "types", "seq", *_COLLECTIVE), f"ph = 'X' AND cat IN {_NAMED_CATS}"),
+    "k_other": (
+        (
+            *("src", "ph", "cat", "name", "pid", "tid", "ts", "flow", "label"),
+            *("dev_type", "dev_id", "allocated", "reserved", "mem_bytes"),
+        ),
+        "ph IS DISTINCT FROM 'X'",
+    ),
+}
+
+
 def create(con: duckdb.DuckDBPyConnection) -> None:
-    """Make the empty table ``k_event``."""
+    """Make the empty staging tables.
+
+    ``k_core`` has a row for each complete event: its number, the label of its lane, name, times in ns,
+    correlation, and what decides between events of the same time; ``k_label`` the distinct lane labels;
+    ``k_gpu`` and ``k_op`` the arguments of GPU work and of ops; ``k_other`` every other event.
+    """
     args = ", ".join(f"{name} {type_}" for name, _, type_, _ in ARGS)
     con.execute(
-        "CREATE TABLE k_event (src INTEGER, ph VARCHAR, cat VARCHAR, name VARCHAR, pid VARCHAR, tid VARCHAR, "
+        "CREATE TABLE k_batch (src INTEGER, ph VARCHAR, cat VARCHAR, name VARCHAR, pid VARCHAR, tid VARCHAR, "
         f"ts BIGINT, dur BIGINT, flow VARCHAR, {args})"
     )
+    con.execute(
+        "CREATE TABLE k_label (label INTEGER, src INTEGER, cat VARCHAR, pid VARCHAR, tid VARCHAR, dev BIGINT, "
+        "stream VARCHAR)"
+    )
+    con.execute(
+        'CREATE TABLE k_core ("row" BIGINT, label INTEGER, name VARCHAR, ts BIGINT, dur BIGINT, corr BIGINT, '
+        "tie BIGINT)"
+    )
+    for table, (columns, _) in _PARTS.items():
+        con.execute(
+            f'CREATE TABLE {table} AS SELECT rowid AS "row", {", ".join(columns)} FROM k_batch LIMIT 0'
+        )
 
 
 def stage(
     con: duckdb.DuckDBPyConnection, number: int, path: Path, compressed: bool, work: Path, progress: Progress
 ) -> EventFile:
-    """Fill ``k_event`` with the events of one file; flow arrows other than forward-backward are left out.
+    """Add one file to the staging tables; flow arrows other than forward-backward are left out.
 
     Args:
-        con: connection with ``k_event``; insertion order is not kept.
+        con: connection with the tables of ``create``; insertion order is not kept.
         number: the file's number, column ``src``.
         path: the file.
         compressed: whether it is gzip.
@@ -128,6 +177,7 @@ def stage(
         InputError: no array of events in it.
     """
     careful = quote = False
+    first = _next_row(con)
     while True:
         staged = Staged(EventFile(path, compressed, careful), quote=quote)
         try:
@@ -135,7 +185,8 @@ def stage(
             return staged.file
         except _Fooled as fooled:
             careful, quote = careful or fooled.careful, quote or fooled.quote
-            con.execute("DELETE FROM k_event WHERE src = ?", [number])
+            for table in ("k_core", *_PARTS):
+                con.execute(f'DELETE FROM {table} WHERE "row" >= {first}')
         finally:
             staged.file.blocks.close()
             shutil.rmtree(work, ignore_errors=True)
@@ -146,15 +197,18 @@ def _stage_once(
 ) -> None:
     _look(staged, staged.file.open())
     work.mkdir(parents=True, exist_ok=True)
+    row = _next_row(con)
     for batch in _ahead(_batches(staged, work, number)):
-        _insert(con, number, staged, batch)
+        row = _insert(con, number, staged, batch, row)
         progress(staged.file.blocks.done, None)
         for piece in batch:
             piece.unlink()
-    limit = "" if staged.time_type == "DECIMAL(20,3)" else f" AND abs(ts) >= {EXACT_BELOW_NS}"
-    inexact = f"SELECT 1 FROM k_event WHERE src = ? AND ts % 1000 <> 0{limit} LIMIT 1"
-    if not staged.quote and con.execute(inexact, [number]).fetchone():
-        raise _Fooled(quote=True)
+
+
+def _next_row(con: duckdb.DuckDBPyConnection) -> int:
+    row = con.execute('SELECT max("row") FROM (SELECT "row" FROM k_core UNION ALL SELECT "row" FROM k_other)')
+    found = row.fetchone()
+    return 0 if found is None or found[0] is None else int(found[0]) + 1
 
 
 def _look(staged: Staged, head: bytes) -> None:
@@ -180,26 +234,28 @@ def _is_number(text: bytes) -> bool:
 
 def _batches(staged: Staged, work: Path, number: int) -> Iterator[list[Path]]:
     batch: list[Path] = []
+    size = 2  # what the first pieces teach makes reading them again cheap
     for count, piece in enumerate(staged.file.pieces()):
         path = work / f"{number}-{count}.json"
         _write(path, staged, piece)
         batch.append(path)
-        if len(batch) == BATCH:
+        if len(batch) == size:
             yield batch
-            batch = []
+            batch, size = [], BATCH
     if batch:
         yield batch
 
 
-def _write(path: Path, staged: Staged, piece: bytes) -> None:
-    for old, new in staged.renames:
-        piece = piece.replace(old, new)
-    if staged.quote:
-        piece = _TIME.sub(rb'"\1": "\2"', piece)
+def _write(path: Path, staged: Staged, piece: Piece) -> None:
+    if staged.renames or staged.quote:
+        text = b"".join(piece)
+        for old, new in staged.renames:
+            text = text.replace(old, new)
+        if staged.quote:
+            text = _TIME.sub(rb'"\1": "\2"', text)
+        piece = (text,)
     with path.open("wb") as file:
-        file.write(b"[")
-        file.write(piece)
-        file.write(b"]")
+        file.writelines((b"[", *piece, b"]"))
 
 
 def _ahead(batches: Iterator[list[Path]]) -> Iterator[list[Path]]:
@@ -234,25 +290,50 @@ def _ahead(batches: Iterator[list[Path]]) -> Iterator[list[Path]]:
         thread.join()
 
 
-def _insert(con: duckdb.DuckDBPyConnection, number: int, staged: Staged, batch: list[Path]) -> None:
-    """Insert a batch, once more when it shows a column group that was not read."""
-    row = con.execute("SELECT coalesce(max(rowid), -1) FROM k_event").fetchone()
-    last = row[0] if row else -1
-    _insert_patiently(con, number, staged, batch)
+def _insert(con: duckdb.DuckDBPyConnection, number: int, staged: Staged, batch: list[Path], row: int) -> int:
+    """Add a batch; read it once more when it shows a column group that was not read. Returns the next row."""
+    _read(con, number, staged, batch)
     unread = {
         group
         for group, sign in SIGNS.items()
         if group not in staged.groups
-        and con.execute(f"SELECT 1 FROM k_event WHERE rowid > {last} AND {sign} LIMIT 1").fetchone()
+        and con.execute(f"SELECT 1 FROM k_batch WHERE {sign} LIMIT 1").fetchone()
     }
     if unread:
         staged.groups |= unread
-        con.execute(f"DELETE FROM k_event WHERE rowid > {last}")
-        _insert_patiently(con, number, staged, batch)
+        _read(con, number, staged, batch)
+    limit = "" if staged.time_type == "DECIMAL(20,3)" else f" AND abs(ts) >= {EXACT_BELOW_NS}"
+    inexact = f"SELECT 1 FROM k_batch WHERE ts % 1000 <> 0{limit} LIMIT 1"
+    if not staged.quote and con.execute(inexact).fetchone():
+        raise _Fooled(quote=True)
+    return _distribute(con, number, row)
 
 
-def _insert_patiently(con: duckdb.DuckDBPyConnection, number: int, staged: Staged, batch: list[Path]) -> None:
-    """Insert a batch; when it is refused, piece by piece, ever more patiently."""
+def _distribute(con: duckdb.DuckDBPyConnection, number: int, row: int) -> int:
+    """Move ``k_batch`` into the narrow tables: sorting and joining them costs a fraction of the wide one."""
+    same = " AND ".join(f"b.{name} IS NOT DISTINCT FROM l.{name}" for name in LABELS)
+    labels = ", ".join(LABELS)
+    con.execute(
+        f"INSERT INTO k_label SELECT (SELECT count(*) FROM k_label) + row_number() OVER () - 1, {number}, {labels} "
+        f"FROM (SELECT DISTINCT {labels} FROM k_batch WHERE ph = 'X') b WHERE NOT EXISTS "
+        f"(FROM k_label l WHERE l.src = {number} AND {same})"
+    )
+    con.execute(
+        f"INSERT INTO k_core SELECT b.rowid + {row}, l.label, b.name, b.ts, b.dur, nullif(b.corr, 0), "
+        f"coalesce(b.corr, b.xid, b.pyid) FROM k_batch b JOIN k_label l ON l.src = {number} AND {same} "
+        "WHERE b.ph = 'X'"
+    )
+    for table, (columns, where) in _PARTS.items():
+        con.execute(
+            f"INSERT INTO {table} SELECT rowid + {row}, {', '.join(columns)} FROM k_batch WHERE {where}"
+        )
+    found = con.execute("SELECT coalesce(max(rowid), -1) FROM k_batch").fetchone()
+    return row + 1 + (int(found[0]) if found else -1)
+
+
+def _read(con: duckdb.DuckDBPyConnection, number: int, staged: Staged, batch: list[Path]) -> None:
+    """Fill ``k_batch``; when the whole is refused, piece by piece, ever more patiently."""
+    con.execute("TRUNCATE k_batch")
     if _try(con, number, batch, _select(staged, strict=True)):
         return
     for piece in batch:
@@ -278,7 +359,7 @@ def _try(
     paths = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     try:
         con.execute(
-            f"INSERT INTO k_event ({names}) SELECT {number}, {wanted} FROM read_json([{paths}], "
+            f"INSERT INTO k_batch ({names}) SELECT {number}, {wanted} FROM read_json([{paths}], "
             f"format = 'array', maximum_object_size = {OBJECT_LIMIT}, columns = {{{columns}}}) "
             "WHERE ph IS NULL OR ph NOT IN ('s', 't', 'f') OR cat = 'fwdbwd'"
         )
@@ -288,7 +369,7 @@ def _try(
 
 
 def _select(staged: Staged, *, strict: bool) -> tuple[str, str, str]:
-    """(columns for read_json, columns of k_event, select list): the file's types, or everything as text."""
+    """(columns for read_json, columns of k_batch, select list): the file's types, or everything as text."""
     args = [entry for entry in ARGS if not entry[3] or entry[3] in staged.groups]
     time = staged.time_type if strict else "VARCHAR"
     fields = ", ".join(f'"{key}" {type_ if strict else "VARCHAR"}' for _, key, type_, _ in args)

@@ -22,9 +22,7 @@ _KERNEL_NAME = r"regexp_replace(e.name, '( \[clone \.kd\]| \(\.kd\)|\.kd)$', '')
 
 
 def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str | None]:
-    """Fill ``slices`` from ``k_event`` and ``k_lane``, sorted, with ids, nesting and launches.
-
-    Leaves ``k_slice`` (slice id, row of k_event, ...) for the side tables.
+    """Make ``k_slice`` from ``k_core`` and ``k_lane``: sorted, with ids; ``k_nest`` and ``k_launch`` beside it.
 
     Returns:
         Slices that overlap without nesting, and the name of one.
@@ -34,39 +32,39 @@ def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str |
     con.execute(
         f"""
         CREATE TABLE k_slice AS SELECT row_number() OVER () - 1 AS slice, * FROM (
-          SELECT e.rowid AS row, e.src,
+          SELECT e."row", l.src,
             CASE WHEN l.host AND l.kind IN ('op', 'range') AND {_STEP} THEN 'step' ELSE l.kind END AS kind,
-            CASE WHEN l.kind = 'kernel' THEN {_KERNEL_NAME} ELSE coalesce(nullif(e.name, ''), 'unnamed') END AS name,
+            CASE WHEN l.kind = 'kernel' THEN {_KERNEL_NAME} ELSE e.name END AS name,
             e.ts + l.shift AS ts_ns,
             CASE WHEN e.dur BETWEEN 0 AND {TIME_LIMIT_NS} THEN e.dur ELSE 0 END AS dur_ns,
-            l.track, l.process, e.corr, e.xid
-          FROM k_event e JOIN k_lane l ON e.src = l.src AND e.cat IS NOT DISTINCT FROM l.cat
-            AND e.pid IS NOT DISTINCT FROM l.pid AND e.tid IS NOT DISTINCT FROM l.tid
-            AND e.dev IS NOT DISTINCT FROM l.dev AND e.stream IS NOT DISTINCT FROM l.stream
-          WHERE e.ph = 'X' AND abs(e.ts) < {TIME_LIMIT_NS}
-          ORDER BY l.track, ts_ns, dur_ns DESC,
-            CASE kind {rank} ELSE 99 END, e.xid, e.corr, e.name)
+            l.track, e.corr
+          FROM k_core e JOIN k_lane l USING (label)
+          WHERE abs(e.ts) < {TIME_LIMIT_NS}
+          ORDER BY l.track, ts_ns, dur_ns DESC, CASE kind {rank} ELSE 99 END, e.tie)
         """
     )
     crossing = nest_sorted(con, "k_slice", f"track < {host_tracks}", "k_nest")
     con.execute(_LAUNCH)
-    con.execute(
-        "INSERT INTO slices SELECT s.slice, s.kind, s.name, s.ts_ns, s.dur_ns, s.track, s.parent, s.depth, "
-        "nullif(s.corr, 0), l.launch FROM (SELECT * FROM k_slice POSITIONAL JOIN k_nest) s "
-        "LEFT JOIN k_launch l USING (slice)"
-    )
     return crossing
 
 
+SLICES = """
+SELECT s.slice, s.kind, coalesce(nullif(s.name, ''), 'unnamed') AS name, s.ts_ns, s.dur_ns, s.track, s.parent,
+  s.depth, s.corr AS correlation, l.launch
+FROM (SELECT * FROM k_slice POSITIONAL JOIN k_nest) s LEFT JOIN k_launch l USING (slice)
+"""
+"""The slices table, in order."""
+
 _LAUNCH = """
 CREATE TABLE k_launch AS
-WITH gpu AS (SELECT slice, src, process, corr, xid FROM k_slice WHERE kind IN ('kernel', 'memcpy', 'memset', 'sync')
-             AND track >= (SELECT count(*) FROM tracks WHERE kind = 'thread')),
-     api AS (SELECT src, corr, arg_min(slice, ts_ns) AS slice FROM k_slice
-             WHERE kind = 'api' AND corr > 0 GROUP BY src, corr),
-     op AS (SELECT src, xid, min(slice) AS slice FROM k_slice
-            WHERE kind IN ('op', 'range', 'step') AND xid > 0
-              AND track < (SELECT count(*) FROM tracks WHERE kind = 'thread') GROUP BY src, xid)
+WITH threads AS (SELECT count(*) AS n FROM tracks WHERE kind = 'thread'),
+gpu AS (SELECT s.slice, s.src, s.corr, g.xid FROM k_slice s LEFT JOIN k_gpu g USING ("row")
+        WHERE s.kind IN ('kernel', 'memcpy', 'memset', 'sync') AND s.track >= (SELECT n FROM threads)),
+api AS (SELECT src, corr, arg_min(slice, ts_ns) AS slice FROM k_slice
+        WHERE kind = 'api' AND corr > 0 GROUP BY src, corr),
+op AS (SELECT s.src, o.xid, min(s.slice) AS slice FROM k_op o JOIN k_slice s USING ("row")
+       WHERE o.xid > 0 AND s.track < (SELECT n FROM threads)
+       GROUP BY s.src, o.xid)
 SELECT gpu.slice, coalesce(api.slice, op.slice) AS launch, api.slice IS NULL AS by_op
 FROM gpu LEFT JOIN api ON gpu.src = api.src AND gpu.corr = api.corr
 LEFT JOIN op ON gpu.src = op.src AND gpu.xid = op.xid
@@ -74,11 +72,9 @@ WHERE coalesce(api.slice, op.slice) IS NOT NULL
 """
 
 
-def _side(columns: str, where: str) -> str:
-    return (
-        f"SELECT s.slice, {columns} FROM k_slice s JOIN k_event e ON s.row = e.rowid "
-        f"LEFT JOIN k_vendor v ON v.src = s.src WHERE {where} ORDER BY s.slice"
-    )
+def _side(columns: str, table: str, where: str) -> str:
+    """Select the side table's rows: ``s`` is the slice, ``e`` its row in a table of arguments."""
+    return f'SELECT s.slice, {columns} FROM {table} e JOIN k_slice s USING ("row") WHERE {where} ORDER BY s.slice'
 
 
 def kernels(con: duckdb.DuckDBPyConnection) -> None:
@@ -90,35 +86,39 @@ def kernels(con: duckdb.DuckDBPyConnection) -> None:
     """
     con.execute(
         """
-        CREATE TABLE k_launcher AS SELECT l.slice, a.name AS api,
-          ae.grid AS grid, ae.block AS block FROM k_launch l JOIN k_slice g ON g.slice = l.slice
-          JOIN k_slice a ON a.slice = l.launch JOIN k_event ae ON ae.rowid = a.row
-          WHERE g.kind = 'kernel' AND a.kind = 'api'
+        CREATE TABLE k_launcher AS SELECT l.slice, a.name AS api, e.grid, e.block
+        FROM k_launch l JOIN k_slice a ON a.slice = l.launch LEFT JOIN k_gpu e ON e."row" = a."row"
+        WHERE a.kind = 'api' AND a.src IN (SELECT src FROM k_vendor WHERE vendor = 'amd')
         """
     )
     con.execute(
         """
-        CREATE TABLE k_swapped AS SELECT DISTINCT e.src FROM k_event e JOIN k_vendor v USING (src)
+        CREATE TABLE k_swapped AS SELECT DISTINCT s.src FROM k_gpu e JOIN k_slice s USING ("row")
+        JOIN k_vendor v USING (src)
         WHERE v.vendor = 'amd' AND len(e.block) = 3
           AND e.block[1]::HUGEINT * e.block[2] * e.block[3] > 1024
         """
+    )
+    blocks = ", ".join(
+        f"CASE WHEN items THEN (g[{axis}] + b[{axis}] - 1) // nullif(b[{axis}], 0) ELSE g[{axis}] END"
+        for axis in (1, 2, 3)
     )
     con.execute(
         f"""
         INSERT INTO kernels (slice, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, smem,
                              est_occupancy, graph, graph_node)
         WITH raw AS (
-          SELECT s.slice, s.src, v.vendor = 'amd' AS amd, s.src IN (SELECT src FROM k_swapped) AS swapped, l.api,
+          SELECT s.slice, v.vendor = 'amd' AS amd, s.src IN (SELECT src FROM k_swapped) AS swapped, l.api,
             CASE WHEN len(e.grid) = 3 THEN e.grid WHEN len(l.grid) = 3 THEN l.grid END AS g,
             CASE WHEN len(e.block) = 3 THEN e.block WHEN len(l.block) = 3 THEN l.block END AS b,
             e.registers, e.smem, e.occupancy, e.graph, e.graph_node
-          FROM k_slice s JOIN k_event e ON s.row = e.rowid LEFT JOIN k_vendor v ON v.src = s.src
+          FROM k_slice s JOIN k_gpu e USING ("row") JOIN k_vendor v ON v.src = s.src
           LEFT JOIN k_launcher l ON l.slice = s.slice WHERE s.kind = 'kernel'),
         sides AS (SELECT * EXCLUDE (g, b), CASE WHEN swapped THEN b ELSE g END AS g,
                          CASE WHEN swapped THEN g ELSE b END AS b,
                          swapped OR (amd AND api = 'hipExtModuleLaunchKernel') AS items FROM raw)
-        SELECT slice, {", ".join(f"CASE WHEN items THEN (g[{a}] + b[{a}] - 1) // nullif(b[{a}], 0) ELSE g[{a}] END" for a in (1, 2, 3))},
-          b[1], b[2], b[3], registers, smem, CASE WHEN occupancy BETWEEN 0 AND 100 THEN occupancy / 100 END,
+        SELECT slice, {blocks}, b[1], b[2], b[3], registers, smem,
+          CASE WHEN occupancy BETWEEN 0 AND 100 THEN occupancy / 100 END,
           nullif(graph, 0), CASE WHEN graph > 0 THEN graph_node END
         FROM sides ORDER BY slice
         """
@@ -144,13 +144,13 @@ def copies(con: duckdb.DuckDBPyConnection) -> None:
         )
         + " ELSE CASE WHEN {0} <> '' THEN 'unknown' END END"
     )
-    source = r"lower(regexp_extract(e.name, '\((.+) -> (.+)\)', 1))"
-    target = r"lower(regexp_extract(e.name, '\((.+) -> (.+)\)', 2))"
-    letters = r"regexp_extract(e.name, '\b([HDAP])to([HDAP])\b', {})"
+    source = r"lower(regexp_extract(s.name, '\((.+) -> (.+)\)', 1))"
+    target = r"lower(regexp_extract(s.name, '\((.+) -> (.+)\)', 2))"
+    letters = r"regexp_extract(s.name, '\b([HDAP])to([HDAP])\b', {})"
     direction = (
         "CASE WHEN s.kind = 'memset' THEN 'memset' "
-        "WHEN e.name ILIKE '%HostToDevice%' THEN 'HtoD' WHEN e.name ILIKE '%DeviceToHost%' THEN 'DtoH' "
-        "WHEN e.name ILIKE '%DeviceToDevice%' THEN 'DtoD' WHEN e.name ILIKE '%HostToHost%' THEN 'HtoH' "
+        "WHEN s.name ILIKE '%HostToDevice%' THEN 'HtoD' WHEN s.name ILIKE '%DeviceToHost%' THEN 'DtoH' "
+        "WHEN s.name ILIKE '%DeviceToDevice%' THEN 'DtoD' WHEN s.name ILIKE '%HostToHost%' THEN 'HtoH' "
         f"WHEN {letters.format(1)} = 'P' THEN 'PtoP' "
         f"WHEN {letters.format(1)} IN ('H', 'D', 'A') AND {letters.format(2)} IN ('H', 'D', 'A') THEN "
         f"replace({letters.format(1)}, 'A', 'D') || 'to' || replace({letters.format(2)}, 'A', 'D') "
@@ -161,7 +161,8 @@ def copies(con: duckdb.DuckDBPyConnection) -> None:
         + _side(
             f"{direction}, e.bytes, CASE WHEN s.kind = 'memcpy' THEN {kind.format(source)} END, "
             f"CASE WHEN s.kind = 'memcpy' THEN {kind.format(target)} "
-            r"ELSE " + kind.format(r"lower(regexp_extract(e.name, '\((.+)\)', 1))") + " END",
+            r"ELSE " + kind.format(r"lower(regexp_extract(s.name, '\((.+)\)', 1))") + " END",
+            "k_gpu",
             "s.kind IN ('memcpy', 'memset')",
         )
     )
@@ -172,27 +173,27 @@ def ops(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(_BACKWARD)
     con.execute(
         "INSERT INTO ops (slice, shapes, dtypes, sequence, backward_of) SELECT o.*, b.forward FROM ("
-        + _side("e.dims, e.types, CASE WHEN e.seq >= 0 THEN e.seq END", "s.kind = 'op'")
+        + _side("e.dims, e.types, CASE WHEN e.seq >= 0 THEN e.seq END", "k_op", "s.kind = 'op'")
         + ") o LEFT JOIN k_backward b USING (slice) ORDER BY slice"
     )
 
 
 _BACKWARD = """
 CREATE TABLE k_backward AS
-WITH arrow AS (SELECT e.src, e.flow, e.ph, l.track, e.ts + l.shift AS ts FROM k_event e
+WITH arrow AS (SELECT e.src, e.flow, e.ph, l.track, e.ts + l.shift AS ts FROM k_other e
                JOIN (SELECT DISTINCT src, pid, tid, track, shift FROM k_lane WHERE host AND kind = 'op') l
                  ON e.src = l.src AND e.pid = l.pid AND e.tid = l.tid
                WHERE e.cat = 'fwdbwd'),
-     found AS (SELECT a.src, a.flow, a.ph, arg_min(s.slice, (e.seq IS NULL, s.slice)) AS slice
+     found AS (SELECT a.src, a.flow, a.ph, arg_min(s.slice, (o.seq IS NULL, s.slice)) AS slice
                FROM arrow a JOIN k_slice s ON s.track = a.track AND s.ts_ns = a.ts AND s.kind = 'op'
-               JOIN k_event e ON e.rowid = s.row GROUP BY ALL)
+               JOIN k_op o USING ("row") GROUP BY ALL)
 SELECT b.slice, min(f.slice) AS forward FROM found f JOIN found b ON f.src = b.src AND f.flow = b.flow
 WHERE f.ph = 's' AND b.ph = 'f' AND f.slice <> b.slice GROUP BY b.slice
 """
 
 _NCCL_OP = (
-    "CASE WHEN regexp_matches(e.name, '(?i)^(nccl|rccl|msccl)') THEN coalesce(nullif(lower(regexp_extract(e.name, "
-    "'(?i)(AllReduce|AllGather|ReduceScatter|Broadcast|SendRecv|AllToAll|Reduce|Send|Recv)', 1)), ''), "
+    "CASE WHEN regexp_matches(s.name, '(?i)^(nccl|rccl|msccl)') THEN "
+    "coalesce(nullif(lower(regexp_extract(s.name, '(?i)(AllReduce|AllGather|ReduceScatter|Broadcast|SendRecv|AllToAll|Reduce|Send|Recv)', 1)), ''), "
     "'unknown') END"
 )
 _ELEMENT_BYTES = {
@@ -213,14 +214,18 @@ def collectives(con: duckdb.DuckDBPyConnection) -> None:
         )
         + " END"
     )
-    con.execute(
-        'INSERT INTO collectives (slice, op, dtype, in_elements, out_elements, "group", group_size, bytes) '
-        + _side(
-            f"coalesce(nullif(ltrim(e.coll, '_'), ''), {_NCCL_OP}, 'unknown'), nullif(e.dtype, ''), e.in_nelems, "
-            f"e.out_nelems, nullif(e.pg, ''), e.group_size, greatest(e.in_nelems, e.out_nelems) * {size}",
-            f"(s.kind IN ('kernel', 'op') AND e.coll IS NOT NULL) OR (s.kind = 'kernel' AND {_NCCL_OP} IS NOT NULL)",
-        )
+    columns = (
+        f"coalesce(nullif(ltrim(e.coll, '_'), ''), {_NCCL_OP}, 'unknown'), nullif(e.dtype, ''), e.in_nelems, "
+        f"e.out_nelems, nullif(e.pg, ''), e.group_size, greatest(e.in_nelems, e.out_nelems) * {size}"
     )
+    for table, where in (
+        ("k_op", "s.kind = 'op' AND e.coll IS NOT NULL"),
+        ("k_gpu", f"s.kind = 'kernel' AND (e.coll IS NOT NULL OR {_NCCL_OP} IS NOT NULL)"),
+    ):
+        con.execute(
+            'INSERT INTO collectives (slice, op, dtype, in_elements, out_elements, "group", group_size, bytes) '
+            + _side(columns, table, where)
+        )
 
 
 def counters(writer: TraceWriter) -> None:
@@ -233,7 +238,7 @@ def counters(writer: TraceWriter) -> None:
     writer.con.execute(
         "INSERT INTO counters "
         + " UNION ALL ".join(
-            f"SELECT c.track, e.ts + c.shift, '{name}', CAST(e.{column} AS DOUBLE), 'byte' FROM k_event e "
+            f"SELECT c.track, e.ts + c.shift, '{name}', CAST(e.{column} AS DOUBLE), 'byte' FROM k_other e "
             "JOIN k_counter c ON e.src = c.src AND e.dev_type IS NOT DISTINCT FROM c.dev_type "
             "AND e.dev_id IS NOT DISTINCT FROM c.dev_id "
             f"WHERE e.name = '[memory]' AND e.{column} IS NOT NULL AND abs(e.ts) < {TIME_LIMIT_NS}"
