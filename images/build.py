@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from profrun.images.resolve import (
 
 if TYPE_CHECKING:
     import docker
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,7 @@ def build(
     cached = image is not None
     if image is None:
         raw = yield from _run(client, what, base, key, network, fresh=force)
-        contents = inspect(client, raw)
-        _complete(what, contents)
+        contents = _measure(client, what, raw)
         yield "measured inside: " + (_words(contents) or "no profiler")
         image = _with_labels(client, raw, _measured(contents))
     else:
@@ -158,16 +160,18 @@ def _follow(stream: Any, name: str) -> Generator[str, None, str]:
     step, last, image_id = "", "", ""
     for event in stream:
         if event.get("error"):
+            for _ in stream:  # read to its end, else the SDK leaves the connection open
+                pass
             raise _step_error(name, step, last, str(event["error"]))
         image_id = str((event.get("aux") or {}).get("ID") or image_id)
-        for line in str(event.get("stream") or event.get("status") or "").splitlines():
-            if not line.strip():
-                continue
+        for coloured in str(event.get("stream") or event.get("status") or "").splitlines():
+            line = _COLOUR.sub("", coloured).rstrip()
             if line.startswith("Step "):
                 step, last = line, ""
-            elif not line.startswith(" ---"):
+            elif line and not line.startswith((" ---", "Removing intermediate")):
                 last = line
-            yield line.rstrip()
+            if line:
+                yield line
     if not image_id:
         raise FailedError(f"the build of {name} ended without an image", why=last or None)
     return image_id
@@ -186,6 +190,18 @@ def _step_error(name: str, step: str, last: str, error: str) -> Exception:
         why="; ".join(words),
         fix="the whole output is above",
     )
+
+
+def _measure(client: docker.DockerClient, what: Recipe, image: Image) -> Contents:
+    """What is inside the new image. One that is not what it should be does not stay."""
+    try:
+        contents = inspect(client, image)
+        _complete(what, contents)
+    except BaseException:
+        with docker_errors("the unfinished image cannot be removed"):
+            client.images.remove(image.id, force=True)
+        raise
+    return contents
 
 
 def _complete(what: Recipe, contents: Contents) -> None:

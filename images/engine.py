@@ -227,6 +227,12 @@ _KNOWN: tuple[tuple[str, _Make], ...] = (
         "use an image with Python 3.9 or later on its PATH",
     ),
     _known(
+        r"exec (\S+) failed: No such file",
+        UnavailableError,
+        "the image has no {1}",
+        "use an image with Python 3.9 or later on its PATH",
+    ),
+    _known(
         r"exec format error|does not match the (?:specified|detected) (?:host )?platform",
         UnavailableError,
         "the image is made for another processor architecture",

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from profrun.errors import UnavailableError
-from profrun.images.engine import docker_errors, one_line
+from profrun.images.engine import docker_errors, explain, one_line
 from profrun.images.resolve import Image
 
 if TYPE_CHECKING:
@@ -103,8 +103,12 @@ def _run_probe(client: docker.DockerClient, image: Image) -> dict[str, Any]:
     last = (out.strip().splitlines() or [""])[-1]
     if code == 0 and last.startswith("{"):
         return dict(json.loads(last))
+    what = f"what is inside {image.reference} cannot be asked"
+    known = explain(RuntimeError(err or out), what)
+    if isinstance(known, UnavailableError):
+        raise known
     raise UnavailableError(
-        f"what is inside {image.reference} cannot be asked",
+        what,
         why=f"its python3 ended with {code}: {one_line(err or out)}",
         fix="use an image with Python 3.9 or later",
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from profrun.errors import UnavailableError, UsageError
-from profrun.images.engine import docker_errors
+from profrun.images.engine import docker_errors, explain
 from profrun.images.recipe import recipe
 
 if TYPE_CHECKING:
@@ -119,10 +119,11 @@ def pull(client: docker.DockerClient, name: str) -> Iterator[str]:
     told: set[tuple[str, str]] = set()
     with docker_errors(f"{name} cannot be pulled"):
         repository, tag = _split(name)
-        for event in client.api.pull(repository, tag=tag, stream=True, decode=True):
+        events = client.api.pull(repository, tag=tag, stream=True, decode=True)
+        for event in events:
             if event.get("error"):
-                from profrun.images.engine import explain
-
+                for _ in events:  # read to its end, else the SDK leaves the connection open
+                    pass
                 raise explain(RuntimeError(event["error"]), f"{name} cannot be pulled")
             state = (str(event.get("id") or ""), str(event.get("status") or ""))
             if state not in told and not state[1].startswith(("Downloading", "Extracting", "Waiting")):

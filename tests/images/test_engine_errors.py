@@ -33,6 +33,7 @@ SAID = [
         'unable to start container process: exec: "python3": executable file not found in $PATH: unknown',
         "the image has no python3",
     ),
+    ("[FATAL tini (6)] exec python3 failed: No such file or directory", "the image has no python3"),
     ("standard_init_linux.go:228: exec user process caused: exec format error", "another processor"),
     ("write /var/lib/docker/tmp/x: no space left on device", "disk is full"),
     ("manifest for nvcr.io/nvidia/pytorch:99.99-py3 not found: manifest unknown", "no such image"),

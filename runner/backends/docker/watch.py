@@ -7,6 +7,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from profrun.errors import UnavailableError
+from profrun.images.engine import explain
+
 if TYPE_CHECKING:
     import docker
 
@@ -42,6 +45,11 @@ class Watch:
             if thread.ident is not None:
                 thread.join(_END_S)
         text = "its container ended without saying how"
+        known = explain(RuntimeError(self._words), "it never began")
+        if isinstance(
+            known, UnavailableError
+        ):  # what an engine's init says when it finds no program to start
+            return str(known)
         if self._code is not None:
             text += f" (exit code {self._code}{_meaning(self._code)})"
         return text + (f"; its last words: {self._words}" if self._words else "")
