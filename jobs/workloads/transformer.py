@@ -76,7 +76,12 @@ def arguments() -> argparse.Namespace:
 
 
 def fit_to_cpu(args: argparse.Namespace) -> None:
-    """Sizes and type that a CPU can do in seconds; says what was changed."""
+    """Sizes and type that a CPU can do in seconds; says what was changed.
+
+    One thread, because at these sizes several spend their time waiting for each other, and on a busy machine
+    that wait is all one would measure.
+    """
+    torch.set_num_threads(1)
     wanted = {
         "batch": min(args.batch, CPU_BATCH),
         "seq": min(args.seq, CPU_SEQ),
@@ -88,7 +93,7 @@ def fit_to_cpu(args: argparse.Namespace) -> None:
         if value != getattr(args, key)
     ]
     if changes:
-        print(f"no GPU here: {', '.join(changes)}, so that a CPU finishes in seconds", flush=True)
+        print(f"no GPU here: {', '.join(changes)}, one thread, so that a CPU finishes in seconds", flush=True)
     vars(args).update(wanted)
 
 
