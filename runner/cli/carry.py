@@ -35,8 +35,9 @@ def carry_out(
 
 def conclude(state: RunState, plan: Plan, *, json_: bool) -> int:
     """Show a run that came to its end and return the exit code: 0, or 1 when something in it failed."""
-    from profrun.runner.cli.result import run_document, show_run
+    from profrun.runner.cli.result import run_document, show_run, write_comparison
 
+    write_comparison(state)
     document = run_document(state)
     if json_:
         emit(document)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
 
 from profrun.runner.cli.output import columns, ns_text, say
+from profrun.runner.cli.twins import Twins, compare_twins, twins_line
+from profrun.runner.store.files import read_json, write_json
 from profrun.runner.store.state import RunState, TrialRecord
 from profrun.runner.submit.points import Point, Ratio, overheads, points, twins
 
@@ -49,9 +52,33 @@ def run_document(state: RunState) -> dict[str, Any]:
         "trials": [trial_document(record) for record in state.trials],
         "overhead": [_ratio_document(item) for item in overheads(found)],
         "blocking": [_ratio_document(item) for item in twins(found)],
+        "blocking_kernels": _compared(state),
         "report": str(state.run.report) if state.run.report.exists() else None,
         "notes": list(state.notes),
     }
+
+
+def write_comparison(state: RunState) -> None:
+    """Ask the traces what their twins share and keep all comparisons of the run in ``comparison.json``.
+
+    Done once, at the end of a run: it opens every trace of a point with twins.
+    """
+    found = points(state.trials)
+    write_json(
+        state.run.comparison,
+        {
+            "format": 1,
+            "overhead": [_ratio_document(item) for item in overheads(found)],
+            "blocking": [_ratio_document(item) for item in twins(found)],
+            "blocking_kernels": [dataclasses.asdict(item) for item in compare_twins(state.trials)],
+        },
+    )
+
+
+def _compared(state: RunState) -> list[dict[str, Any]]:
+    """What was kept of the twins' kernels; empty before the end of the run."""
+    kept = read_json(state.run.comparison) or {}
+    return list(kept.get("blocking_kernels") or [])
 
 
 def _ratio_document(ratio: Ratio) -> dict[str, Any]:
@@ -103,6 +130,12 @@ def show_run(state: RunState) -> None:
             say(title)
         for ratio in told:
             say("  " + describe(ratio))
+    same = _compared(state)
+    if same:
+        say()
+        say("Kernels of launch-blocking twins (by name, launched inside the steps):")
+    for pair in same:
+        say("  " + twins_line(Twins(**pair)))
     for trouble in troubles(state):
         say(trouble)
 
