@@ -45,7 +45,7 @@ class NsysReader:
         """
         with ExitStack() as stack:
             opened: list[Export] = []
-            for source in sources:
+            for source in _without_exported(sources, writer):
                 path = source.path
                 if export.is_report(source.head):
                     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=writer.partial)))
@@ -69,6 +69,7 @@ READER = NsysReader()
 
 def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> None:
     con = writer.con
+    exports = _one_of_each_session(exports, writer)
     origins = [identity.origin(item, src) for src, item in enumerate(exports)]
     identity.align(origins, writer)
     con.execute("CREATE TABLE n_origin (src INTEGER, shift BIGINT)")
@@ -90,6 +91,42 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
     notes.noticed(build, exports, origins)
     _drop_staging(writer)
     writer.meta.update(source="nsys", collector="nsys", tool_version=origins[0].product)
+
+
+def _without_exported(sources: Sequence[Source], writer: TraceWriter) -> list[Source]:
+    """Leave out reports whose SQLite export is given too: they say the same, and reading one needs nsys."""
+    held = {source.path.resolve() for source in sources if not export.is_report(source.head)}
+    left = []
+    for source in sources:
+        path = source.path.resolve()
+        names = (path.with_name(path.name + ".sqlite"), path.with_suffix(".sqlite"))
+        if export.is_report(source.head) and any(name in held for name in names):
+            left.append(source)
+    _same_twice(len(left), left[0].path.name if left else None, writer)
+    return [source for source in sources if source not in left]
+
+
+def _one_of_each_session(exports: list[Export], writer: TraceWriter) -> list[Export]:
+    """Two exports of one report begin at the same ns on the same host: only the first is read."""
+    seen: set[tuple[int, str | None]] = set()
+    kept, left = [], []
+    for src, item in enumerate(exports):
+        found = identity.origin(item, src)
+        session = None if found.epoch_ns is None else (found.epoch_ns, found.host)
+        if session in seen:
+            left.append(item.path.name)
+            continue
+        if session is not None:
+            seen.add(session)
+        kept.append(item)
+    _same_twice(len(left), left[0] if left else None, writer)
+    return kept
+
+
+def _same_twice(count: int, example: str | None, writer: TraceWriter) -> None:
+    writer.issue(
+        "same-twice", count, "another file that was given holds the same recording: not read", example
+    )
 
 
 def _load(exports: list[Export], writer: TraceWriter, progress: Progress) -> int:

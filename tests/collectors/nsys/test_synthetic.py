@@ -369,3 +369,23 @@ def test_errors_of_calls_are_told_but_not_ready_is_normal(tmp_path: Path) -> Non
     assert trace.sql("SELECT count, example FROM issues WHERE code = 'api-error'").rows == [
         (1, "cudaEventQuery returned 700")
     ]
+
+
+def test_a_report_beside_its_own_export_is_not_read_twice(tmp_path: Path) -> None:
+    export = make_export(tmp_path / "report.nsys-rep.sqlite", {KERNEL: [kernel(0, 9)]}, ["k"])
+    report = tmp_path / "report.nsys-rep"
+    report.write_bytes(b"NVIDIA Tegra Profiler Report 2024@2@3@38-0v0.")
+    trace = trace_of(tmp_path, report, export)
+    assert trace.meta["counts"]["slices"] == {"kernel": 1}
+    assert issues(trace)["same-twice"] == 1
+
+
+def test_two_exports_of_one_session_are_one_recording(tmp_path: Path) -> None:
+    tables = {
+        KERNEL: [kernel(0, 9)],
+        "TARGET_INFO_SESSION_START_TIME": [{"utcEpochNs": 1_700_000_000_000_000_007}],
+    }
+    paths = [make_export(tmp_path / name, tables, ["k"]) for name in ("a", "b")]
+    trace = trace_of(tmp_path, *paths)
+    assert trace.meta["counts"]["slices"] == {"kernel": 1}
+    assert issues(trace)["same-twice"] == 1
