@@ -117,7 +117,11 @@ class Backend(Protocol):
         """Start these trials (or queue them); returns trial id -> handle. Local kinds start one at a time."""
 
     def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
-        """State of all of them, with as few questions to the engine as possible."""
+        """State of all of them, with as few questions to the engine as possible.
+
+        A handle without data belongs to a trial whose driver was killed while it submitted: find out from the
+        engine (by the trial's name) or the trial folder whether it was started; ``lost`` if it was not.
+        """
 
     def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of the trial's output."""

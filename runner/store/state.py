@@ -121,6 +121,18 @@ def read_state(run: Run) -> RunState:
     )
 
 
+def read_trial(run: Run, trial_id: str) -> TrialRecord:
+    """One trial of a run, without reading the others' files.
+
+    Raises:
+        InputError: the run is broken or has no such trial.
+    """
+    for item in read_plan(run)["trials"]:
+        if item["id"] == trial_id:
+            return _record(run, item, _of(read_events(run.events).items, trial_id), [])
+    raise InputError(f"{run.name} has no trial {trial_id}", fix=f"see `profrun status {run.name}`")
+
+
 def outcome(records: Iterable[TrialRecord]) -> RunPhase:
     """How a run has ended as a whole. A trial that did not end by then means that the run was cancelled."""
     states = {record.state for record in records}

@@ -21,7 +21,7 @@ from profrun.runner.store.files import explained, read_json
 from profrun.runner.store.lock import driving
 from profrun.runner.store.results import read_exit
 from profrun.runner.store.runs import Run
-from profrun.runner.store.state import RunState, TrialRecord, outcome, read_state
+from profrun.runner.store.state import RunState, TrialRecord, outcome, read_state, read_trial
 from profrun.runner.submit.interrupt import Interrupts
 from profrun.runner.submit.trial import normalise, prepare
 
@@ -179,7 +179,8 @@ class _Driver:
                 return
             self._wishes()
             self.observer.tick(list(self.active))
-            self.interrupts.wait(min(self.backend.poll_s, _LOOK_S))
+            # Many trials of a queue may lie on a network filesystem: look at them less often.
+            self.interrupts.wait(min(self.backend.poll_s, _LOOK_S + 0.01 * len(self.active)))
 
     def _look(self) -> Mapping[str, Status]:
         """What changed: ``exit.json`` first, the engine only every ``poll_s``."""
@@ -235,8 +236,7 @@ class _Driver:
         self._write(
             "finished", trial_id, state=status.state, reason=status.reason, exit_code=status.exit_code
         )
-        record = next(item for item in read_state(self.run).trials if item.id == trial_id)
-        self._normalise(record)
+        self._normalise(read_trial(self.run, trial_id))
 
     def _normalise(self, record: TrialRecord) -> None:
         try:

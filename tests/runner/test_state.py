@@ -13,7 +13,7 @@ from profrun.errors import InputError
 from profrun.runner.store.lock import driving
 from profrun.runner.store.results import Steps, fold_steps, median_ns, read_steps
 from profrun.runner.store.runs import Run
-from profrun.runner.store.state import read_state
+from profrun.runner.store.state import read_state, read_trial
 from tests.runner.scripted import leave, new_run
 
 A = "000-a-none-r1"
@@ -75,6 +75,14 @@ def test_damaged_steps_are_said_and_the_rest_is_shown(tmp_path: Path) -> None:
     state = read_state(run)
     assert state.trials[0].state == "finished"
     assert "steps.json is not a steps file" in state.notes[0]
+
+
+def test_one_trial_reads_like_all(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    leave(_begin(run), "failed", reason="it broke")
+    assert [read_trial(run, item.id) for item in read_state(run).trials] == list(read_state(run).trials)
+    with pytest.raises(InputError, match="has no trial 9"):
+        read_trial(run, "9")
 
 
 def test_torn_lines_are_counted(tmp_path: Path) -> None:
