@@ -191,7 +191,7 @@ def test_json_of_another_shape(text: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-EXAMPLES = int(os.environ.get("PROFRUN_FUZZ", "12"))
+EXAMPLES = int(os.environ.get("PROFRUN_FUZZ", "6"))
 """Mutants a test; thousands when somebody asks for them."""
 MUTANTS = settings(
     max_examples=EXAMPLES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -368,7 +369,7 @@ def _tool_json(records: dict[str, object], **more: object) -> str:
     return json.dumps({"rocprofiler-sdk-tool": [process]})
 
 
-def _times(start: int, stop: int, corr: int, **more: object) -> dict[str, object]:
+def _times(start: int, stop: int, corr: int, **more: Any) -> dict[str, Any]:
     return {
         "start_timestamp": start,
         "end_timestamp": stop,

@@ -1,0 +1,175 @@
+"""A whole trial without an AMD GPU: the real bundle, wrapper and hook, a strict stand-in for rocprofv3.
+
+Shown: our flags are known to the release, the window is opened and closed round the right steps, files are
+found where rocprofv3 puts them, and the trace of the trial equals the recording. Not shown: a GPU.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.collectors.rocprof.kit import totals, trace_of
+from tests.conftest import ROOT, need_tool, shared_data
+from tests.in_job.kit import Trial
+
+STANDINS = ROOT / "tests" / "standins"
+RECORDING = "amd/rocpd-batched-gemm-mi300x/ck_bmm/37ca13315e70/28_results.db"
+STEPS = """
+import profrun
+
+for n in range(6):
+    print("step", n, flush=True)
+    profrun.step()
+"""
+
+
+class AmdTrial(Trial):
+    """A trial that believes to be on an AMD host."""
+
+    def start(self, env: Mapping[str, str] | None = None, **popen: Any) -> subprocess.Popen[str]:
+        """Start the wrapper without its look at /dev/kfd."""
+        argv = [sys.executable, str(STANDINS / "run_without_kfd.py"), str(self.bundle), str(self.folder)]
+        surroundings = {**os.environ, "PATH": f"{STANDINS}:{os.environ['PATH']}", **(env or {})}
+        return subprocess.Popen(
+            argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=surroundings, **popen
+        )
+
+
+@pytest.fixture(scope="session")
+def roctx(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that stands for /opt/rocm, with a ROCTX library that logs its calls."""
+    root = tmp_path_factory.mktemp("rocm")
+    (root / "lib").mkdir()
+    library = root / "lib" / "librocprofiler-sdk-roctx.so"
+    build = [need_tool("cc"), "-shared", "-fPIC", "-o", str(library), str(STANDINS / "roctx.c")]
+    subprocess.run(build, check=True, capture_output=True)
+    return root
+
+
+def _environment(tmp_path: Path, roctx: Path, release: str = "7.1", **more: str) -> dict[str, str]:
+    return {
+        "PROFRUN_STANDIN_ROCM": release,
+        "PROFRUN_STANDIN_ROCPD": str(shared_data(RECORDING)),
+        "PROFRUN_STANDIN_LOG": str(tmp_path / "commands"),
+        "PROFRUN_STANDIN_ROCTX_LOG": str(tmp_path / "roctx"),
+        "ROCM_PATH": str(roctx),
+        **more,
+    }
+
+
+def _trial(tmp_path: Path, script: str = STEPS, **command: Any) -> AmdTrial:
+    return AmdTrial(
+        tmp_path, [sys.executable, "job.py"], script, collector="rocprof", vendor="amd", **command
+    )
+
+
+def _commands(tmp_path: Path) -> list[list[str]]:
+    return [json.loads(line) for line in (tmp_path / "commands").read_text().splitlines()]
+
+
+def test_a_trial_from_command_to_trace(tmp_path: Path, roctx: Path) -> None:
+    done = _trial(tmp_path).run(_environment(tmp_path, roctx))
+    assert done.code == 0, done.stderr + json.dumps(done.exit)
+    assert done.exit["state"] == "finished"
+    assert (done.exit["tool"], done.exit["tool_version"]) == ("rocprofv3", "7.1.1")
+    (database,) = (done.folder / "raw" / "rank0").rglob("*.db")
+    assert database.parent.name == socket.gethostname()
+    assert database.name.split("_")[0].isdigit()
+
+    with sqlite3.connect(f"file:{shared_data(RECORDING)}?mode=ro&immutable=1", uri=True) as con:
+        kernels = con.execute("SELECT count(*), sum(duration) FROM kernels").fetchone()
+        calls = con.execute("SELECT count(*), sum(duration) FROM regions").fetchone()
+    con.close()
+    assert totals(trace_of(database, tmp_path / "t")) == {"kernel": kernels, "api": calls}
+
+    (command,) = _commands(tmp_path)
+    assert command[command.index("--output-format") + 1] == "rocpd"
+    assert {"--selected-regions", "--marker-trace", "--kernel-trace"} <= set(command)
+
+
+def test_the_window_is_opened_round_the_active_steps(tmp_path: Path, roctx: Path) -> None:
+    """Schedule 1 wait, 1 warmup, 2 active: recording is on for steps 2 and 3, which have ranges."""
+    done = _trial(tmp_path).run(_environment(tmp_path, roctx))
+    lines = (tmp_path / "roctx").read_text().splitlines()
+    inside = lines[lines.index("resume") : lines.index("pause") + 1]
+    assert lines.count("resume") == lines.count("pause") == 1
+    assert [line for line in inside if line.startswith("push")] == [
+        "push profrun.step#2",
+        "push profrun.step#3",
+    ]
+    assert sum(line == "pop" for line in inside) == 2
+    assert done.exit["ranges_emitted"] == 2
+
+
+@pytest.mark.parametrize("release", ["6.2", "6.3", "6.4", "7.0", "7.2"])
+def test_every_release_takes_its_command(release: str, tmp_path: Path, roctx: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    sample = shared_data("amd/rocprofv3-docs-samples-rocm6_3/kernel_trace.csv")
+    (files / "kernel_trace.csv").write_bytes(sample.read_bytes())
+    # before ROCm 7.0 rocprofv3 has no --version: the release is in the .info folder of the installation
+    home = tmp_path / "rocm"
+    (home / "bin").mkdir(parents=True)
+    (home / ".info").mkdir()
+    (home / ".info" / "version").write_text(f"{release}.0-1\n")
+    for name in ("rocprofv3", "rocprofv3.py"):
+        shutil.copy(STANDINS / name, home / "bin" / name)
+    path = f"{home / 'bin'}:{os.environ['PATH']}"
+    environment = _environment(tmp_path, roctx, release, PROFRUN_STANDIN_FILES=str(files), PATH=path)
+    done = _trial(tmp_path).run(environment)
+    assert done.code == 0, json.dumps(done.exit)
+    assert done.exit["tool_version"].startswith(release)
+    found = {path.suffix for path in (done.folder / "raw" / "rank0").rglob("*_*.*")}
+    assert (".db" if release >= "7" else ".csv") in found
+
+
+def test_counter_groups_run_the_command_once_each(tmp_path: Path, roctx: Path) -> None:
+    options = {"pmc": [["SQ_WAVES"], ["TCC_HIT_sum", "TCC_MISS_sum"]]}
+    done = _trial(tmp_path, options=options).run(_environment(tmp_path, roctx))
+    assert done.code == 0, json.dumps(done.exit)
+    groups = [command[command.index("--pmc") + 1 :] for command in _commands(tmp_path)]
+    assert [group[: group.index("--marker-trace")] for group in groups] == [
+        ["SQ_WAVES"],
+        ["TCC_HIT_sum", "TCC_MISS_sum"],
+    ]
+    folders = {path.parent.parent.name for path in (done.folder / "raw").rglob("*.db")}
+    assert folders == {"pass1", "pass2"}
+
+
+def test_a_failing_program_keeps_its_code_and_its_recording(tmp_path: Path, roctx: Path) -> None:
+    done = _trial(tmp_path, STEPS + "\nraise SystemExit(3)").run(_environment(tmp_path, roctx))
+    assert done.code == 3
+    assert done.exit["exit_code"] == 3
+    assert list((done.folder / "raw" / "rank0").rglob("*_results.db"))
+
+
+def test_stopped_from_outside_the_recording_is_there(tmp_path: Path, roctx: Path) -> None:
+    """SIGTERM to the wrapper: the program ends, the profiler writes, then the wrapper leaves."""
+    script = STEPS + "\nimport time\nprint('waiting', flush=True)\ntime.sleep(60)"
+    trial = _trial(tmp_path, script)
+    process = trial.start(_environment(tmp_path, roctx))
+    try:
+        trial.wait_for("waiting")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        done = trial.finish(process)
+    assert done.exit["state"] in ("cancelled", "timeout", "failed")
+    assert list((done.folder / "raw" / "rank0").rglob("*_results.db"))
+
+
+def test_an_unknown_flag_is_refused_as_the_real_tool_would(tmp_path: Path, roctx: Path) -> None:
+    done = _trial(tmp_path, options={"args": ["--no-such-flag"]}).run(_environment(tmp_path, roctx))
+    assert done.code != 0
+    assert "flags" in str(done.exit["reason"])
