@@ -55,7 +55,9 @@ def test_the_app_is_asked_and_the_cause_is_told(
 
 def test_the_time_limit_ends_the_app_and_keeps_the_report(tmp_path: Path) -> None:
     """The profiler needs 1.5 s to write after the app has ended, and is not signalled itself."""
-    on_signal = "signal.signal(signal.SIGTERM, lambda *_: (print('profiler was hit', flush=True), os._exit(9)))"
+    on_signal = (
+        "signal.signal(signal.SIGTERM, lambda *_: (print('profiler was hit', flush=True), os._exit(9)))"
+    )
     env = fake_nsys(tmp_path, 1.5, on_signal)
     done = Trial(tmp_path, TIDY, collector="nsys", timeout_s=1.5).run(env)
     assert done.log().splitlines() == [

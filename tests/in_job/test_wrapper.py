@@ -25,7 +25,12 @@ def test_exit_code_output_and_provenance_of_a_program(tmp_path: Path) -> None:
         env={"GREETING": "hello", "API_TOKEN": "s3cret"},
     )
     done = trial.run({"CUDA_LAUNCH_BLOCKING": "1", "DATABASE_URL": "postgres://me:pw@db/x"})
-    assert (done.code, done.exit["state"], done.exit["exit_code"], done.exit["signal"]) == (3, "failed", 3, None)
+    assert (done.code, done.exit["state"], done.exit["exit_code"], done.exit["signal"]) == (
+        3,
+        "failed",
+        3,
+        None,
+    )
     assert done.log("stdout") == "out hello None\n" == done.stdout
     assert done.log("stderr") == "err\n"
     assert "CUDA_LAUNCH_BLOCKING was set and has been unset" in done.exit["warnings"][0]
@@ -52,7 +57,12 @@ def test_true_ends(
 ) -> None:
     done = Trial(tmp_path, python(code)).run()
     found = done.exit
-    assert (found["state"], found["exit_code"], found["signal"], done.code) == (state, exit_code, number, wrapper)
+    assert (found["state"], found["exit_code"], found["signal"], done.code) == (
+        state,
+        exit_code,
+        number,
+        wrapper,
+    )
 
 
 def test_the_reason_names_the_python_error_and_unstartable_commands(tmp_path: Path) -> None:
@@ -113,7 +123,14 @@ def test_explicit_steps_without_torch_are_timed(tmp_path: Path) -> None:
     ).run()
     assert done.exit["steps"] == {"how": "explicit", "count": 6}
     steps = done.steps()
-    assert [row["window"] for row in steps["steps"]] == ["wait", "warmup", "active", "active", "outside", "outside"]
+    assert [row["window"] for row in steps["steps"]] == [
+        "wait",
+        "warmup",
+        "active",
+        "active",
+        "outside",
+        "outside",
+    ]
     assert steps["clock"] == "wall"
     assert steps["steps"][3]["dur_ns"] >= 10_000_000
     assert sorted(steps["steps"], key=lambda row: row["dur_ns"])[-1]["step"] == 3
@@ -203,7 +220,9 @@ def test_orphans_are_ended_and_named(tmp_path: Path) -> None:
     code = "import subprocess; subprocess.Popen(['sleep', '87']); print('left', flush=True)"
     done = Trial(tmp_path, python(code)).run()
     assert done.exit["state"] == "finished"
-    assert any("1 processes were left running" in text and "sleep 87" in text for text in done.exit["warnings"])
+    assert any(
+        "1 processes were left running" in text and "sleep 87" in text for text in done.exit["warnings"]
+    )
     listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert "sleep 87" not in listing.splitlines()
 

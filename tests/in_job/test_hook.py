@@ -1,0 +1,323 @@
+"""The hook in real programs with CPU torch: steps, window, ranges, torch's own table, ways out.
+
+Importing torch costs seconds, so each program shows several things.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.in_job.kit import Done, Trial, fake_nsys
+
+ENV = {"OMP_NUM_THREADS": "1"}
+MODULES = {"modules": 2, "steps": "auto"}
+
+
+def trace_of(done: Done, rank: int = 0) -> list[dict[str, Any]]:
+    """Complete events of the rank's only torch trace."""
+    (path,) = (done.folder / f"raw/rank{rank}").glob("*.pt.trace.json.gz")
+    assert re.fullmatch(r"[^_]+_\d+\.\d+\.pt\.trace\.json\.gz", path.name), "as TensorBoard wants it"
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    return [event for event in events if event.get("ph") == "X"]
+
+
+def annotations(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    found = [event for event in events if event.get("cat") == "user_annotation"]
+    return sorted(found, key=lambda event: (event["ts"], -event["dur"]))
+
+
+def inside(events: list[dict[str, Any]], inner: str, outer: str) -> bool:
+    """Every slice named ``inner`` lies in one named ``outer`` of the same thread."""
+    outers = [event for event in events if event["name"] == outer]
+    inners = [event for event in events if event["name"] == inner]
+    return bool(inners) and all(
+        any(
+            big["tid"] == small["tid"]
+            and big["ts"] <= small["ts"]
+            and small["ts"] + small["dur"] <= big["ts"] + big["dur"]
+            for big in outers
+        )
+        for small in inners
+    )
+
+
+TRAIN = """
+import torch, profrun
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(8, 8)
+        self.calls = 0
+    def forward(self, x, again=1):
+        self.calls += 1
+        if self.calls % 11 == 0 and again:
+            raise RuntimeError("now and then")
+        y = self.lin(x)
+        return self(y, again - 1) if again else y   # re-entrant
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = Block(), torch.nn.ReLU(), torch.nn.Linear(8, 8)
+    def forward(self, x):
+        return self.c(self.b(self.a(x))).add_(1)     # in place on an output: full backward hooks break this
+net = Net()
+ema = torch.nn.Linear(8, 8)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+other = torch.optim.Adam(ema.parameters())
+loss = torch.nn.MSELoss()
+failed = 0
+for step in range(7):
+    for micro in range(2):
+        with profrun.range("forward"):
+            try:
+                out = net(torch.randn(4, 8))
+            except RuntimeError as error:
+                assert "now and then" in str(error)
+                failed += 1
+                continue
+        loss(out, torch.zeros(4, 8)).backward()
+    with profrun.range("optimizer"):
+        opt.step(); other.step()
+    with torch.no_grad():
+        net.b(torch.randn(2, 8)); net.c(torch.randn(2, 8))
+print("failed", failed)
+p = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+with p:
+    net.c(torch.randn(4, 8))
+print("own profiler saw", len(p.key_averages()))
+"""
+
+
+def test_training_with_accumulation_exceptions_and_two_optimizers(tmp_path: Path) -> None:
+    trial = Trial(
+        tmp_path,
+        [sys.executable, "job.py"],
+        TRAIN,
+        collector="torch",
+        ranges=MODULES,
+        options={"record_shapes": True},
+    )
+    done = trial.run(ENV)
+    assert done.exit["state"] == "finished", done.exit["reason"]
+    assert done.exit["steps"] == {"how": "optimizer", "count": 7}
+    assert int(done.log().split()[1]) > 0, "a forward must have failed for this to show anything"
+    events = trace_of(done)
+    named = Counter(event["name"] for event in annotations(events))
+    assert [name for name in named if name.startswith("ProfilerStep#")] == [
+        "ProfilerStep#2",
+        "ProfilerStep#3",
+    ]
+    assert named["forward"] == 4
+    assert named["optimizer"] == 2, "one piece each although the step ends inside"
+    _check_nesting(events, named)
+    _check_table(done, events)
+    assert "own profiler saw 0" in done.log()
+    assert any("torch runs one profiler at a time" in text for text in done.exit["warnings"])
+    assert done.steps()["ranges_emitted"] == done.exit["ranges_emitted"]
+    assert done.provenance["torch"]["version"]
+    assert any(line.startswith("torch==") for line in done.provenance["packages"])
+
+
+def _check_nesting(events: list[dict[str, Any]], named: Counter[str]) -> None:
+    failed = named["nn.Module: root (Net)"] - named["nn.Module: root (Net) backward"]
+    assert named["nn.Module: root (Net)"] == 4
+    assert failed == 1, "one of the four forwards in the window failed, and its range was closed all the same"
+    assert named["nn.Module: a (Block)"] == 4 + 3, "re-entrant: twice in each good forward"
+    assert named["nn.Module: c (Linear) backward"] == 3
+    assert inside(events, "nn.Module: a.lin (Linear)", "nn.Module: a (Block)")
+    assert inside(events, "nn.Module: a (Block)", "nn.Module: root (Net)")
+    assert inside(events, "nn.Module: root (Net)", "forward")
+    assert inside(events, "nn.Module: c (Linear) backward", "nn.Module: root (Net) backward")
+    assert inside(events, "nn.Module: a.lin (Linear) backward", "nn.Module: a (Block) backward")
+    assert inside(events, "aten::relu", "nn.Module: b (ReLU)")
+    ours = [event for event in annotations(events) if not event["name"].startswith("ProfilerStep")]
+    open_until: list[tuple[float, float]] = []
+    for event in ours:  # ranges either nest or follow each other
+        start, end = event["ts"], event["ts"] + event["dur"]
+        open_until = [(low, high) for low, high in open_until if high > start]
+        assert all(end <= high for _, high in open_until), event
+        open_until.append((start, end))
+
+
+def _check_table(done: Done, events: list[dict[str, Any]]) -> None:
+    """torch's table of the same profile: its counts are those of the trace, its total is its sum."""
+    (path,) = (done.folder / "raw/rank0").glob("*.key_averages.json")
+    table = json.loads(path.read_text())
+    assert table["unit"] == "us"
+    assert path.name.startswith(table["trace"])
+    rows = {row["key"]: row for row in table["rows"]}
+    counted = Counter(event["name"] for event in events if event.get("cat") == "cpu_op")
+    for name in ("aten::addmm", "aten::relu", "aten::mse_loss"):
+        assert rows[name]["count"] == counted[name] > 0
+        durations = sum(event["dur"] for event in events if event["name"] == name)
+        assert abs(rows[name]["cpu"] - durations) < 0.01 * len(events)
+
+
+COMPILED = """
+import warnings, torch
+from torch._dynamo.testing import CompileCounter
+warnings.simplefilter("error")
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(8, 8), torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+    def forward(self, x):
+        return self.b(self.a(x))
+torch.manual_seed(0)
+eager = Net().eval()
+counts = []
+def check(model, counter):
+    for _ in range(6):
+        x = torch.randn(4, 8)
+        with torch.no_grad():
+            assert torch.equal(model(x), eager(x))
+    counts.append(counter.frame_count)
+def copy():
+    net = Net().eval(); net.load_state_dict(eager.state_dict()); return net
+counter = CompileCounter(); check(torch.compile(copy(), backend=counter), counter)
+counter = CompileCounter(); net = copy(); net.compile(backend=counter); check(net, counter)
+counter = CompileCounter(); net = copy(); check(torch.compile(lambda x: net(x), backend=counter), counter)
+counters = torch._dynamo.utils.counters
+print(counts, dict(counters["graph_break"]), dict(counters["recompiles"]))
+print(torch.nn.Module.__call__ is torch._dynamo.utils.unpatched_nn_module_call)
+"""
+
+
+def test_compiled_modules_keep_one_graph_and_have_one_range(tmp_path: Path) -> None:
+    trial = Trial(
+        tmp_path,
+        [sys.executable, "job.py"],
+        COMPILED,
+        collector="torch",
+        ranges=MODULES,
+        schedule={"wait": 1, "warmup": 1, "active": 7, "repeat": 1, "skip_first": 0},
+    )
+    done = trial.run(ENV)
+    assert done.exit["state"] == "finished", done.exit["reason"]
+    assert done.log().splitlines() == ["[1, 1, 1] {} {}", "True"]
+    assert done.exit["steps"]["how"] == "module"
+    assert done.exit["steps"]["count"] >= 12, "one a pass of the first two loops"
+    events = trace_of(done)
+    named = Counter(event["name"] for event in annotations(events))
+    assert named["nn.Module: root (OptimizedModule)"] == 4, "steps 2 to 5 of the first loop"
+    assert named["nn.Module: b.1 (ReLU)"] == named["nn.Module: a (Linear)"] > 0
+    assert inside(events, "nn.Module: b.1 (ReLU)", "nn.Module: root (Net)")
+
+
+INFERENCE = """
+import os, sys, time
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.1))
+transform = torch.nn.Softmax(dim=-1)     # a module without parameters is no model
+how = sys.argv[1]
+for step in range(int(sys.argv[2])):
+    for _ in range(3):
+        transform(torch.randn(2, 8))
+    net(torch.randn(4, 8))
+    if step == 3 and how == "os._exit":
+        os._exit(4)
+    if step == 3 and how == "raise":
+        raise torch.OutOfMemoryError("CUDA out of memory")
+    if step == 3 and how == "sleep":
+        print("sleeping", flush=True); time.sleep(60)
+"""
+
+
+def test_the_window_is_kept_whichever_way_the_program_ends(tmp_path: Path) -> None:
+    """os._exit, an exception and SIGTERM in the middle of the window; python -m and a '#!' script."""
+    left = Trial(tmp_path, [sys.executable, "-m", "job", "os._exit", "9"], INFERENCE, collector="torch")
+    script = tmp_path / "tool"
+    script.write_text(f"#!{sys.executable}\n{INFERENCE}")
+    script.chmod(0o755)
+    raised = Trial(tmp_path, [str(script), "raise", "9"], collector="torch")
+    ended = Trial(tmp_path, [sys.executable, "job.py", "sleep", "9"], INFERENCE, collector="torch")
+    trials = (left, raised, ended)
+    running = [trial.start(ENV) for trial in trials]
+    ended.wait_for("sleeping")
+    running[2].send_signal(signal.SIGTERM)
+    done = [trial.finish(process) for trial, process in zip(trials, running, strict=True)]
+    expected = [("failed", 4, None), ("failed", 1, None), ("timeout", None, "SIGTERM")]
+    for trial, (state, code, number) in zip(done, expected, strict=True):
+        found = trial.exit
+        assert (found["state"], found["exit_code"], found["signal"]) == (state, code, number), found["reason"]
+        names = {event["name"] for event in annotations(trace_of(trial))}
+        assert {"ProfilerStep#2", "ProfilerStep#3"} <= names
+        assert [row["window"] for row in trial.steps()["steps"]][:3] == ["wait", "warmup", "active"]
+        assert trial.steps()["how"] == "module"
+    assert "OutOfMemoryError" in done[1].exit["reason"]
+    assert done[1].steps()["out_of_memory"] is True
+    assert done[0].steps()["out_of_memory"] is False
+
+
+def test_a_schedule_longer_than_the_program_says_how_many_steps_there_were(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, [sys.executable, "job.py", "end", "2"], INFERENCE, collector="torch")
+    done = trial.run(ENV)
+    assert (done.exit["state"], done.exit["exit_code"], done.code) == ("failed", 0, 1)
+    assert "it made 2 steps" in done.exit["reason"]
+    assert "run at least 4 steps or set a smaller schedule" in done.exit["reason"]
+    assert len(done.steps()["steps"]) == 2, "what was timed is kept"
+
+
+NSYS = """
+import torch, profrun
+net = torch.nn.Linear(4, 4)
+with torch.profiler.profile() as own:     # asks for the GPU too where there is one
+    for _ in range(4):
+        with torch.profiler.record_function("mine"):
+            net(torch.randn(2, 4))
+        profrun.step()
+assert own.key_averages().total_average().count > 0
+"""
+
+
+def test_under_nsys_record_function_is_emitted_and_lossy_nvtx_is_told(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, [sys.executable, "job.py"], NSYS, collector="nsys", ranges=MODULES)
+    done = trial.run({**ENV, **fake_nsys(tmp_path, 0.0)})
+    assert done.exit["state"] == "finished", done.exit["reason"]
+    assert done.exit["steps"] == {"how": "explicit", "count": 4}
+    assert done.steps()["emitter"] == "nvtx"
+    assert done.exit["ranges_emitted"] >= 4 + 4 + 4, "steps, modules and record_function"
+    assert any("ranges will be lost" in text for text in done.exit["warnings"])
+
+
+DISTRIBUTED = """
+import os, torch, torch.distributed as dist
+class Data(torch.utils.data.Dataset):
+    net = torch.nn.Linear(4, 4)               # a model in a worker: noted, never profiled
+    def __len__(self): return 12
+    def __getitem__(self, index):
+        return self.net(torch.ones(4)).detach()
+dist.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(4, 4)))
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=1):
+    model(batch).sum().backward()
+    opt.step(); opt.zero_grad()
+dist.destroy_process_group()
+"""
+
+
+def test_torchrun_gives_a_trace_a_rank_and_notes_the_other_processes(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "job.py"]
+    trial = Trial(tmp_path, argv, DISTRIBUTED, collector="torch", ranges=MODULES, ranks=2)
+    done = trial.run(ENV)
+    assert done.exit["state"] == "finished", done.exit["reason"]
+    pids = set()
+    for rank in (0, 1):
+        steps = done.steps(rank)
+        assert (steps["rank"], steps["local_rank"], steps["world_size"]) == (rank, rank, 2)
+        assert (steps["how"], len(steps["steps"])) == ("optimizer", 6)
+        pids.add(steps["pid"])
+        names = {event["name"] for event in annotations(trace_of(done, rank))}
+        assert {"ProfilerStep#2", "nn.Module: root (Sequential)", "nn.Module: 0 (Linear)"} <= names
+    assert len(pids) == 2
+    assert {row["state"] for row in done.exit["artefacts"]} == {"whole"}
+    roles = Counter(row["role"] for row in done.provenance["processes"])
+    assert (roles["workload"], roles["launcher"], roles["dataloader worker"]) == (2, 1, 2)
