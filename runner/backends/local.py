@@ -156,7 +156,8 @@ class LocalBackend:
         if pid is None or not self._alive(handle, trial):
             return
         if grace > 0:
-            for number, wait_s in ((signal.SIGURG, grace), (signal.SIGTERM, _TERM_WAIT_S)):
+            # The wrapper kills the app itself after its grace and then needs a moment to say how it ended.
+            for number, wait_s in ((signal.SIGURG, grace + _TERM_WAIT_S), (signal.SIGTERM, _TERM_WAIT_S)):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, number)
                 if self._wait(handle, trial, wait_s):

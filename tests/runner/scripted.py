@@ -41,7 +41,8 @@ def leave(trial: Path, state: str = "finished", steps: Sequence[int] = (10, 20, 
     """Write what a wrapper leaves: steps of these durations (ns), all in the window, then exit.json."""
     (trial / "raw/rank0").mkdir(parents=True, exist_ok=True)
     rows = [{"step": i, "ts_ns": 0, "dur_ns": ns, "window": "active"} for i, ns in enumerate(steps)]
-    document = {"format": 1, "rank": 0, "how": "optimizer", "clock": "wall", "steps": rows}
+    document = {"format": 1, "rank": 0, "pid": 5, "how": "optimizer", "clock": "wall", "steps": rows}
+    document |= {"collector": "none", "blocking": False, "device": None, "anchor": {}, "work": {}}
     (trial / "raw/rank0/steps.json").write_text(json.dumps(document))
     attempt = json.loads((trial / "command.json").read_text())["attempt"]
     known = {"format": 1, "attempt": attempt, "state": state, "exit_code": 0 if state == "finished" else 3}

@@ -1,0 +1,193 @@
+"""Commands that look: at specs, traces, files, runs; their text, JSON and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from profrun.runner.store.lock import driving
+from profrun.runner.store.runs import Run
+from tests.cli.running import call
+from tests.conftest import ROOT
+from tests.runner.scripted import leave, new_run
+from tests.tracekit import make_trace
+
+SLICES = [
+    ("step", "profrun.step#1", 0, 1000, "main"),
+    ("api", "cudaLaunchKernel", 10, 5, "main", {"parent": 0, "depth": 1}),
+    ("kernel", "gemm", 100, 300, "stream 7", {"launch": 1}),
+    ("kernel", "relu", 500, 200, "stream 7", {"launch": 1}),
+]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """A step with two kernels: 500 of 1000 ns."""
+    make_trace(tmp_path / "t", SLICES).close()
+    return tmp_path / "t"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A run whose first trial finished and whose second nobody started; nobody drives it."""
+    run, _ = new_run(tmp_path / "runs")
+    first = run.trial("000-a-none-r1")
+    first.mkdir(parents=True)
+    (first / "command.json").write_text('{"attempt": 1}')
+    run.log().append("started", first.name, attempt=1, handle={"backend": "local", "data": {}})
+    leave(first)
+    (first / "stdout.log").write_text("out 1\nout 2")
+    (first / "stderr.log").write_text("err\n")
+    return run
+
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_query_as_text_csv_and_json(trace: Path, capsys: Capture) -> None:
+    sql = "SELECT kind, count(*) AS n, max(dur_ns) AS longest, NULL AS x FROM slices GROUP BY 1 ORDER BY 1"
+    assert call(capsys, "query", trace, sql).out.splitlines() == [
+        "kind    n  longest  x",
+        "api     1        5  -",
+        "kernel  2      300  -",
+        "step    1     1000  -",
+    ]
+    assert call(capsys, "query", trace, sql, "--csv").out == (
+        "kind,n,longest,x\napi,1,5,\nkernel,2,300,\nstep,1,1000,\n"
+    )
+    assert call(capsys, "query", trace, sql, "--json").json == {
+        "columns": ["kind", "n", "longest", "x"],
+        "rows": [["api", 1, 5, None], ["kernel", 2, 300, None], ["step", 1, 1000, None]],
+    }
+    assert call(capsys, "query", trace, "SELECT 'nan'::DOUBLE AS x", "--json").json["rows"] == [[None]]
+
+
+def test_a_wrong_query_is_65_and_the_engines_words(trace: Path, capsys: Capture) -> None:
+    done = call(capsys, "query", trace, "SELECT nothing FROM nowhere")
+    assert done.code == 65
+    assert "nowhere" in done.err
+
+
+def test_summary_says_what_the_trace_holds(trace: Path, capsys: Capture) -> None:
+    found = call(capsys, "summary", trace, "--json").json
+    assert found["devices"][0]["busy_ns"] == 500
+    assert [(row["name"], row["total_ns"]) for row in found["kernels"]] == [("gemm", 300), ("relu", 200)]
+    text = call(capsys, "summary", trace, "--top", 1).out
+    assert "utilization 50.0 % of 1 us (steps)" in text
+    assert "gemm" in text
+    assert "... and 1 more (--top 0 shows all)" in text
+    assert "relu" in call(capsys, "summary", trace, "--top", 0).out
+
+
+def test_diagnose_prints_findings_with_evidence(trace: Path, capsys: Capture) -> None:
+    found = call(capsys, "diagnose", trace, "--json").json["findings"]
+    assert found
+    text = call(capsys, "diagnose", trace).out
+    for finding in found:
+        assert finding["message"] in text
+        assert {"rule", "severity", "message", "evidence", "advice"} <= set(finding)
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "said"),
+    [
+        ("folder", 65, "is neither a trace nor a trial nor a run"),
+        ("nowhere", 64, "no run 'nowhere'"),
+        ("note.txt", 65, "is no profile that profrun can read"),
+    ],
+)
+def test_what_is_no_trace_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, what: str, code: int, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "note.txt").write_text("hello\n")
+    for command in (["summary", what], ["query", what, "SELECT 1"], ["diagnose", what]):
+        done = call(capsys, *command)
+        assert (done.code, done.out) == (code, "")
+        assert said in done.err
+
+
+def test_a_trials_and_a_runs_only_trace_are_found(
+    tmp_path: Path, run: Run, trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("PROFRUN_RUNS", str(tmp_path / "runs"))
+    assert call(capsys, "query", "last", "SELECT 1").code == 65  # no traces yet
+    trace.rename(run.trial("000-a-none-r1") / "trace")
+    for what in ("last", run.name[:4], run.path, run.trial("000-a-none-r1")):
+        assert call(capsys, "query", what, "SELECT count(*) AS n FROM kernels", "--json").json["rows"] == [
+            [2]
+        ]
+    make_trace(run.trial("001-b-none-r1") / "trace", SLICES).close()
+    done = call(capsys, "query", "last", "SELECT 1")
+    assert done.code == 64
+    assert "has 2 traces: of trials 000-a-none-r1, 001-b-none-r1" in done.err
+
+
+def test_normalize_reads_by_content(tmp_path: Path, run: Run, capsys: Capture) -> None:
+    steps = run.trial("000-a-none-r1") / "raw/rank0/steps.json"
+    moved = steps.rename(tmp_path / "anything.bin")
+    done = call(capsys, "normalize", moved, "--out", tmp_path / "made", "--json")
+    assert done.code == 0, done.err
+    assert (done.json["trace"], done.json["counts"]["steps"]) == (str(tmp_path / "made"), 3)
+    again = call(capsys, "normalize", moved, "--out", tmp_path / "made")
+    assert again.code == 65
+    assert "exists already" in again.err
+
+
+def test_status_of_an_interrupted_run_says_how_to_go_on(run: Run, capsys: Capture) -> None:
+    done = call(capsys, "status", run.path)
+    assert done.code == 0
+    assert f"{run.name}: interrupted, 1 of 2 trials finished" in done.out
+    assert f"finish it with `profrun resume {run.name}`" in done.out
+    with driving(run.lock, run.name):
+        assert f"{run.name}: running" in call(capsys, "status", run.path).out
+
+
+@pytest.mark.parametrize("trial", [[], ["0"], ["000-a"], ["000-a-none-r1"]])
+def test_logs_of_a_trial_by_any_name(run: Run, capsys: Capture, trial: list[str]) -> None:
+    done = call(capsys, "logs", run.path, *trial)
+    assert done.out == "out 1\nout 2\nerr\n"
+    assert done.err == "000-a-none-r1 (finished)\n"
+
+
+@pytest.mark.parametrize("trial", ["0-b", "xyz", "7"])
+def test_logs_of_no_or_several_trials_is_64(run: Run, capsys: Capture, trial: str) -> None:
+    done = call(capsys, "logs", run.path, trial)
+    assert done.code == 64
+    assert f"match {trial!r}" in done.err
+
+
+def test_runs_are_listed_oldest_first_and_none_is_said(tmp_path: Path, run: Run, capsys: Capture) -> None:
+    listed = call(capsys, "runs", "--runs", tmp_path / "runs").out.splitlines()
+    assert listed[0].split() == ["run", "backend", "state", "trials", "created"]
+    assert listed[1].split()[:4] == [run.name, "scripted", "interrupted", "1/2"]
+    assert "no runs in" in call(capsys, "runs", "--runs", tmp_path / "none").out
+
+
+def test_a_spec_is_checked_and_shown(tmp_path: Path, capsys: Capture) -> None:
+    job = ROOT / "jobs/transformer.yaml"
+    assert call(capsys, "job", "check", job).code == 0
+    shown = call(capsys, "job", "check", job, "--show", "--set", "repeats=7").out
+    assert "repeats: 7\n" in shown
+    (tmp_path / "x.yaml").write_text(shown)
+    assert call(capsys, "job", "check", tmp_path / "x.yaml", "--json").json["ok"] is True
+    (tmp_path / "x.yaml").write_text("name: t\ncomand: python x.py\n")
+    done = call(capsys, "job", "check", tmp_path / "x.yaml")
+    assert done.code == 64
+    assert "x.yaml:2:1" in done.err
+    assert json.loads(call(capsys, "job", "schema").out)["title"] == "profrun job"
+
+
+def test_images_are_listed_without_an_engine(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
+    assert {base["kind"] for base in call(capsys, "images", "list", "--json").json["images"]} == {
+        "cuda",
+        "rocm",
+    }
+    assert "(* default)" in call(capsys, "images", "list").out
+    done = call(capsys, "images", "inspect", "x:1")
+    assert done.code == 69
+    assert "/nowhere.sock" in done.err
