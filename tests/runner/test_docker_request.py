@@ -86,6 +86,8 @@ def test_the_whole_line_of_a_cpu_trial() -> None:
   --shm-size 17179869184 \\
   --ulimit memlock=-1:-1 \\
   --ulimit stack=67108864:67108864 \\
+  --log-driver json-file \\
+  --log-opt max-size=10m \\
   --stop-timeout 80 \\
   --label profrun.path=/runs/t-0a1b/trials/000-a-none-r1 \\
   --label profrun.role=trial \\
@@ -141,6 +143,7 @@ def test_the_whole_body_of_a_cpu_trial() -> None:
                 {"Type": "bind", "Source": f"{RUN}/bundle", "Target": f"{RUN}/bundle", "ReadOnly": True},
                 {"Type": "bind", "Source": trial, "Target": trial, "ReadOnly": False},
             ],
+            "log_config": {"Type": "json-file", "Config": {"max-size": "10m"}},
             "ulimits": [
                 {"name": "memlock", "soft": -1, "hard": -1},
                 {"name": "stack", "soft": 67108864, "hard": 67108864},

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _LOOK_S = 0.2
 _KILL_WAIT_S = 10.0
 """After SIGKILL, seconds until the engine must have let go."""
+_GONE = "its container is gone, and nothing says how it ended"
 _ALIVE = ("created", "running", "paused", "restarting", "removing")
 
 
@@ -125,7 +126,7 @@ class DockerBackend:
         with docker_errors(f"{trial.id} cannot be started in {image.reference}"):
             made = create(client, body(what), hidden)
             try:
-                watch = Watch(client, made, run / "trials" / trial.id / "wrapper.log")
+                watch = Watch(client, made)
                 client.api.start(made)
             except BaseException:
                 remove(client, made)
@@ -148,7 +149,7 @@ class DockerBackend:
         if alive:
             return Status("finalising" if (trial / "cancel").exists() else "running")
         watch = self._watches.get(trial_id)
-        return Status("lost", watch.last_words() if watch else _gone(trial))
+        return Status("lost", watch.last_words() if watch else _GONE)
 
     def _alive(self, name: str) -> bool:
         """Does the container exist? One that ended but was not removed with it is removed here."""
@@ -240,12 +241,3 @@ def _signal(client: docker.DockerClient, name: str, signal: str) -> None:
         except docker.errors.APIError as error:
             if error.response is None or error.response.status_code != 409:  # 409: it has just ended
                 raise
-
-
-def _gone(trial: Path) -> str:
-    """What is left to say when no profrun watched the container's end."""
-    text = "its container is gone, and nothing says how it ended"
-    with contextlib.suppress(OSError):
-        lines = (trial / "wrapper.log").read_text(errors="replace").strip().splitlines()
-        text += f"; its last words: {lines[-1][:200]}" if lines else ""
-    return text

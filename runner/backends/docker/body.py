@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from profrun.runner.backends.docker.request import Container
+from profrun.runner.backends.docker.request import LOG_DRIVER, LOG_OPTIONS, Container
 
 if TYPE_CHECKING:
     import docker
@@ -49,6 +49,7 @@ def _host_config(what: Container) -> dict[str, Any]:
             {"Type": "bind", "Source": m.source, "Target": m.target, "ReadOnly": m.read_only}
             for m in what.mounts
         ],
+        "log_config": {"Type": LOG_DRIVER, "Config": LOG_OPTIONS},
         "ulimits": [{"name": name, "soft": soft, "hard": hard} for name, soft, hard in what.ulimits],
         "device_requests": [dict(request) for request in what.gpus.device_requests],
         "devices": [f"{path}:{path}:rwm" for path in what.gpus.devices],

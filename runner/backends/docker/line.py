@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from profrun.runner.backends.docker.request import Container, Mount
+from profrun.runner.backends.docker.request import LOG_DRIVER, LOG_OPTIONS, Container, Mount
 
 
 def docker_run(what: Container) -> str:
@@ -49,6 +49,8 @@ def _resources(what: Container) -> Iterator[tuple[str, ...]]:
     if what.cpus is not None:
         yield ("--cpus", str(what.cpus))
     yield from (("--ulimit", f"{name}={soft}:{hard}") for name, soft, hard in what.ulimits)
+    yield ("--log-driver", LOG_DRIVER)
+    yield from (("--log-opt", f"{name}={value}") for name, value in LOG_OPTIONS.items())
     yield ("--stop-timeout", str(what.stop_s))
 
 

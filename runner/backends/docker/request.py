@@ -28,6 +28,9 @@ LABEL_PATH = "profrun.path"
 
 HOSTNAME = "profrun"
 """Profilers name folders after the host: the same for every trial."""
+LOG_DRIVER = "json-file"
+LOG_OPTIONS = {"max-size": "10m"}
+"""The engine's own copy of the output, removed with the container: bounded, and in no journal."""
 MEMLOCK = ("memlock", -1, -1)
 STACK = ("stack", 67108864, 67108864)
 """Limits: name, soft, hard. NCCL registers memory, deep graphs need stack; values are NVIDIA's own advice."""

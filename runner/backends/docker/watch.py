@@ -1,13 +1,11 @@
-"""Keeping what the engine says about a container: its output while it runs, its exit code when it ends."""
+"""Keeping what the engine says about a container: the end of its output, its exit code."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from profrun.errors import UnavailableError
 from profrun.images.engine import explain
 
 if TYPE_CHECKING:
@@ -15,6 +13,8 @@ if TYPE_CHECKING:
 
 _END_S = 5.0
 """How long a container that is gone may take to be reported so."""
+_KEEP = 4096
+"""Bytes of its output's end that are kept in memory; the whole is in stdout.log and stderr.log."""
 
 
 class Watch:
@@ -23,20 +23,19 @@ class Watch:
     The end is waited for from before the container starts, so that one that ends at once is rarely missed.
     """
 
-    def __init__(self, client: docker.DockerClient, container: str, log: Path) -> None:
+    def __init__(self, client: docker.DockerClient, container: str) -> None:
         self.container = container
         self._client = client
-        self._log = log
         self._code: int | None = None
-        self._words = ""
+        self._end = b""
         self._threads = [
             threading.Thread(target=target, name=f"{target.__name__} {container[:12]}", daemon=True)
-            for target in (self._wait, self._copy)
+            for target in (self._wait, self._read)
         ]
         self._threads[0].start()
 
     def start(self) -> None:
-        """Begin to copy its output; it runs now."""
+        """Begin to read its output; it runs now."""
         self._threads[1].start()
 
     def last_words(self) -> str:
@@ -44,31 +43,25 @@ class Watch:
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(_END_S)
+        lines = self._end.decode(errors="replace").strip().splitlines()
+        words = lines[-1][:200] if lines else ""
+        if words.startswith("[FATAL tini"):  # the engine's init found no program to start
+            return str(explain(RuntimeError(words), "it never began"))
         text = "its container ended without saying how"
-        known = explain(RuntimeError(self._words), "it never began")
-        if isinstance(
-            known, UnavailableError
-        ):  # what an engine's init says when it finds no program to start
-            return str(known)
         if self._code is not None:
             text += f" (exit code {self._code}{_meaning(self._code)})"
-        return text + (f"; its last words: {self._words}" if self._words else "")
+        return text + (f"; its last words: {words}" if words else "")
 
     def _wait(self) -> None:
         with contextlib.suppress(Exception):  # the engine went away: then nothing is known, and said so
             answer = self._client.api.wait(self.container, timeout=None, condition="removed")
             self._code = int(answer["StatusCode"])
 
-    def _copy(self) -> None:
-        """The wrapper's own output; the workload's goes to stdout.log and stderr.log."""
+    def _read(self) -> None:
         with contextlib.suppress(Exception):
             stream: Any = self._client.api.attach(self.container, stream=True, logs=True)
-            with self._log.open("ab") as file:
-                for chunk in stream:
-                    file.write(chunk)
-                    file.flush()
-                    lines = chunk.decode(errors="replace").strip().splitlines()
-                    self._words = lines[-1][:200] if lines else self._words
+            for chunk in stream:
+                self._end = (self._end + chunk)[-_KEEP:]
 
 
 def _meaning(code: int) -> str:

@@ -1,0 +1,228 @@
+"""Trials in real containers: as a user who is not root, without network and capabilities, nothing left."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profrun.jobs.load import load_job
+from profrun.runner.backends.docker import DockerBackend
+from profrun.runner.bundle import write_bundle
+from profrun.runner.plan import make_plan
+from profrun.runner.store.runs import Run
+from profrun.runner.submit.trial import prepare
+from tests.conftest import ROOT
+from tests.docker.conftest import CALLER_GID, CALLER_UID, Cli, own
+
+pytestmark = pytest.mark.docker
+
+# What a trial can see and do, told by the trial itself.
+FACTS = """
+import json, os, socket, sys
+lines = open("/proc/self/status").read().splitlines()
+status = dict(line.split(":\\t", 1) for line in lines if ":\\t" in line)
+def may_write(path):
+    try:
+        open(os.path.join(path, "probe-of-writing"), "w").close()
+        os.remove(os.path.join(path, "probe-of-writing"))
+        return True
+    except OSError:
+        return False
+print(json.dumps({
+    "uid": os.getuid(), "gid": os.getgid(), "groups": sorted(os.getgroups()),
+    "capabilities": {key: int(status[key], 16) for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")},
+    "no_new_privs": int(status["NoNewPrivs"]),
+    "network": sorted(os.listdir("/sys/class/net")), "host": socket.gethostname(),
+    "cwd": os.getcwd(),
+    "writes": [p for p in (os.getcwd(), os.environ["HOME"], "/data", "/etc") if may_write(p)],
+    "data": os.path.exists("/data/thing"),
+    "secret": os.environ.get("HF_TOKEN"), "file": os.environ.get("FROM_FILE"),
+    "shm": os.statvfs("/dev/shm").f_blocks * os.statvfs("/dev/shm").f_frsize,
+    "init": open("/proc/1/comm").read().strip(),
+    "stack": __import__("resource").getrlimit(__import__("resource").RLIMIT_STACK)[0],
+}))
+sys.exit(int(os.environ.get("LEAVE_WITH", "0")))
+"""
+JOB = """
+name: facts
+command: python facts.py
+collectors: [none]
+image: cuda
+secrets: [HF_TOKEN]
+env_file: private.env
+mounts: ['data:/data:ro']
+resources: {shm: 64MiB, cpus: 1, memory: 2GiB, timeout: 60s}
+"""
+
+
+def documents(run: Path) -> list[dict[str, Any]]:
+    """exit.json of every trial."""
+    return [json.loads(path.read_text()) for path in sorted(run.glob("trials/*/exit.json"))]
+
+
+def assert_owned(folder: Path) -> None:
+    """Everything below belongs to the caller."""
+    uid = CALLER_UID if os.getuid() == 0 else os.getuid()
+    others = [path for path in folder.rglob("*") if path.lstat().st_uid != uid]
+    assert others == []
+
+
+@pytest.fixture
+def facts(cli: Cli) -> Cli:
+    """A job that tells what it sees."""
+    cli.write("facts.py", FACTS)
+    cli.write("private.env", "# mine\nFROM_FILE=with spaces = and equals\n")
+    (cli.folder / "data").mkdir()
+    cli.write("data/thing", "")
+    cli.env["HF_TOKEN"] = "hf_very_secret"
+    cli.write("job.yaml", JOB)
+    return cli
+
+
+def test_what_a_trial_sees(facts: Cli, cuda: str) -> None:
+    done = facts.run("submit", "job.yaml", "--backend", "docker", "--json")
+    assert done.returncode == 0, done.stderr
+    run = facts.only_run()
+    (trial,) = (run / "trials").iterdir()
+    seen = json.loads((trial / "stdout.log").read_text().splitlines()[-1])
+    expected = (CALLER_UID, CALLER_GID) if os.getuid() == 0 else (os.getuid(), os.getgid())
+    assert (seen["uid"], seen["gid"]) == expected
+    assert seen["groups"] in ([], [expected[1]])
+    assert seen["capabilities"] == dict.fromkeys(("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"), 0)
+    assert seen["no_new_privs"] == 1
+    assert seen["network"] == ["lo"]
+    assert seen["host"] == "profrun"
+    assert seen["cwd"] == str(facts.folder)
+    assert seen["writes"] == ["/tmp"], "the source and the mounts are read-only"
+    assert seen["data"] is True
+    assert (seen["secret"], seen["file"]) == ("hf_very_secret", "with spaces = and equals")
+    assert seen["shm"] == 64 << 20
+    assert seen["init"] in ("docker-init", "tini")
+    assert seen["stack"] == 64 << 20
+    assert_owned(run)
+    kept = [path for path in run.rglob("*") if path.is_file() and b"hf_very_secret" in path.read_bytes()]
+    assert kept == [trial / "stdout.log"], "only what the workload itself printed"
+    told = json.loads((trial / "command.json").read_text())["image"]
+    assert told["digest"].startswith("sha256:")
+    assert told["digest"] in (run / "resolved.yaml").read_text()
+    assert told["digest"] in (trial / "provenance.json").read_text()
+
+
+def test_exit_codes_are_true(facts: Cli, cuda: str) -> None:
+    facts.write("job.yaml", JOB + "env: {LEAVE_WITH: '7'}\n")
+    assert facts.run("submit", "job.yaml", "--backend", "docker").returncode == 1
+    (document,) = documents(facts.only_run())
+    assert (document["state"], document["exit_code"]) == ("failed", 7)
+
+
+def test_a_capability_reaches_a_user_who_is_not_root(facts: Cli, cuda: str) -> None:
+    """CPU samples need one capability: the trial has that one and is still the caller."""
+    facts.write("job.yaml", JOB.replace("[none]", "[nsys]") + "nsys: {sample: process-tree}\n")
+    done = facts.run("submit", "job.yaml", "--backend", "docker", "--json")
+    (trial,) = (facts.only_run() / "trials").iterdir()
+    lines = [line for line in (trial / "stdout.log").read_text().splitlines() if line.startswith("{")]
+    assert lines, done.stderr + (trial / "stderr.log").read_text()[-2000:]
+    seen = json.loads(lines[-1])
+    assert seen["uid"] == (CALLER_UID if os.getuid() == 0 else os.getuid())
+    assert seen["capabilities"]["CapEff"] in (
+        1 << 21,
+        1 << 38,
+    )  # SYS_ADMIN, or PERFMON where the engine knows it
+    assert set(seen["capabilities"].values()) == {seen["capabilities"]["CapEff"]}
+    assert seen["no_new_privs"] == 1
+    assert_owned(facts.only_run())
+
+
+def test_the_dry_runs_line_pasted_into_a_shell_does_the_same(facts: Cli, cuda: str, tmp_path: Path) -> None:
+    dry = facts.run("submit", "job.yaml", "--backend", "docker", "--dry-run", "--json")
+    assert dry.returncode == 0, dry.stderr
+    document = json.loads(dry.stdout)
+    (request,) = document["requests"]
+    # A dry run writes nothing: its folder is made as `submit` makes one.
+    _prepare(facts, Path(document["path"]))
+    pasted = _paste(facts, request["text"])
+    assert pasted.returncode == 0, pasted.stderr
+    assert facts.run("submit", "job.yaml", "--backend", "docker").returncode == 0
+    (real,) = [path for path in (facts.folder / "runs").iterdir() if not path.name.endswith("-dry-run")]
+    by_hand, by_us = Path(document["path"]), real
+    (seen_by_hand,) = by_hand.glob("trials/*/stdout.log")
+    (seen_by_us,) = by_us.glob("trials/*/stdout.log")
+    assert json.loads(seen_by_hand.read_text()) == json.loads(seen_by_us.read_text())
+    ((first,), (second,)) = documents(by_hand), documents(by_us)
+    for key in ("state", "exit_code", "collector", "argv", "warnings"):
+        assert first[key] == second[key]
+    assert_owned(by_hand)
+
+
+def _prepare(cli: Cli, folder: Path) -> None:
+    """The run folder of a dry run, the caller's."""
+    here = Path.cwd()
+    os.chdir(cli.folder)
+    try:
+        plan = make_plan(load_job(cli.folder / "job.yaml"))
+        run = Run(folder)
+        folder.mkdir(parents=True)
+        write_bundle(run.bundle)
+        prepare(run, plan, plan.trials[0], DockerBackend(), cli.folder)
+    finally:
+        os.chdir(here)
+    for path in (folder.parent, folder, *folder.rglob("*")):
+        own(path)
+
+
+def _paste(cli: Cli, line: str) -> subprocess.CompletedProcess[str]:
+    """Into a shell of the caller's: the same user, groups and environment as profrun had."""
+    prefix = cli.argv()[: -len(Cli(cli.folder).argv()) or None] if os.getuid() else cli.argv()[:-3]
+    return subprocess.run(
+        [*prefix, "sh", "-c", line],
+        cwd=cli.folder,
+        env=cli.environ(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_the_repositorys_own_job(cli: Cli, cuda: str) -> None:
+    """torch and nsys inside containers, on jobs/transformer.yaml, submitted from the repository."""
+    done = cli.run(
+        *(
+            "submit",
+            str(ROOT / "jobs/transformer.yaml"),
+            "--backend",
+            "docker",
+            "--runs",
+            str(cli.folder / "runs"),
+        ),
+        *(
+            "--set",
+            "collectors=[torch, nsys]",
+            "--set",
+            "repeats=1",
+            "--set",
+            "launch_blocking=off",
+            "--json",
+        ),
+        cwd=ROOT,
+    )
+    run = cli.only_run()
+    assert [item["state"] for item in documents(run)] == ["finished"] * 4, done.stderr
+    assert len(list(run.glob("trials/*-torch-*/raw/rank0/*.pt.trace.json.gz"))) == 2
+    assert len(list(run.glob("trials/*-nsys-*/raw/rank0/*.nsys-rep"))) == 2
+    assert len(list(run.glob("trials/*-nsys-*/raw/rank0/*.sqlite"))) == 2
+    assert_owned(run)
+    ranges = [item["ranges_emitted"] for item in documents(run) if item["collector"] == "nsys"]
+    assert all(count and count > 0 for count in ranges)
+
+
+def test_shlex_reads_the_line_as_one_command(facts: Cli, cuda: str) -> None:
+    dry = facts.run("submit", "job.yaml", "--backend", "docker", "--dry-run", "--json")
+    words = shlex.split(json.loads(dry.stdout)["requests"][0]["text"].replace("\\\n", " "))
+    assert words[:2] == ["docker", "run"]
+    assert "hf_very_secret" not in dry.stdout
