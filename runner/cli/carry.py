@@ -48,6 +48,9 @@ def conclude(state: RunState, plan: Plan, *, json_: bool) -> int:
         if state.phase in ("cancelled", "interrupted"):
             say()
             say(f"finish it with `profrun resume {state.run.name}`")
+        elif state.count("failed", "timeout"):
+            say()
+            say(f"repeat what failed with `profrun resume {state.run.name} --failed`")
     return 0 if state.phase == "finished" and not any(t.normalise_error for t in state.trials) else 1
 
 

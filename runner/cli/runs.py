@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import datetime
+from typing import TYPE_CHECKING, Any
 
 from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
 from profrun.runner.cli.output import columns, emit, note, say
+
+if TYPE_CHECKING:
+    from profrun.runner.store.state import RunState
 
 
 def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
@@ -22,23 +26,7 @@ def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
         except ProfrunError as error:
             note(f"profrun: {error}")
     if json_:
-        emit(
-            {
-                "runs": [
-                    {
-                        "run": state.run.name,
-                        "path": str(state.run.path),
-                        "job": state.job,
-                        "backend": state.backend,
-                        "state": state.phase,
-                        "created_ns": state.created_ns,
-                        "trials": len(state.trials),
-                        "finished": state.count("finished"),
-                    }
-                    for state in states
-                ]
-            }
-        )
+        emit({"runs": [_document(state) for state in states]})
         return
     if not states:
         say(f"no runs in {root}; make one with `profrun submit JOB`")
@@ -54,3 +42,16 @@ def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
         for state in states
     ]
     say(columns(("run", "backend", "state", "trials", "created"), rows, right=(3,)))
+
+
+def _document(state: RunState) -> dict[str, Any]:
+    return {
+        "run": state.run.name,
+        "path": str(state.run.path),
+        "job": state.job,
+        "backend": state.backend,
+        "state": state.phase,
+        "created_ns": state.created_ns,
+        "trials": len(state.trials),
+        "finished": state.count("finished"),
+    }

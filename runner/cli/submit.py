@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
 from profrun.runner.cli.output import emit, note, say
+
+if TYPE_CHECKING:
+    from profrun.runner.model import Plan
 
 
 def command(
@@ -36,36 +39,41 @@ def command(
 ) -> None:
     """Plan a job, run its trials, make traces and a report."""
     from profrun.runner.backends.local import machine_vendor
-    from profrun.runner.submit.create import new_run, plan_job
+    from profrun.runner.submit.create import plan_job
 
     plan = plan_job(job, set_ or (), vendor=machine_vendor() if backend == "local" else "auto")
     cwd = Path.cwd()
     if dry_run:
         _show_plan(plan, backend, runs_root(runs), cwd, json_=json_)
         return
+    raise typer.Exit(_start(plan, job, backend, runs_root(runs), cwd, detach=detach, json_=json_))
+
+
+def _start(plan: Plan, job: Path, backend: str, root: Path, cwd: Path, *, detach: bool, json_: bool) -> int:
+    """Make the run and carry it out, here or in a process of its own; returns the exit code."""
     from profrun.runner.backends.base import load
     from profrun.runner.backends.environ import secret_env
+    from profrun.runner.cli.carry import carry_out, spawn_driver
+    from profrun.runner.submit.create import new_run
 
     for warning in plan.job.warnings:
         note(f"{job}: {warning}")
     secret_env(plan.job, cwd)
     plan = load(backend).pin(plan)  # an unusable backend or image must not leave a run folder behind
-    run = new_run(runs_root(runs), job, plan, backend=backend, cwd=cwd)
+    run = new_run(root, job, plan, backend=backend, cwd=cwd)
     note(f"{run.name}: {len(plan.trials)} trials in {run.path}")
-    from profrun.runner.cli.carry import carry_out, spawn_driver
-
-    if detach:
-        pid = spawn_driver(run)
-        if json_:
-            emit({"run": run.name, "path": str(run.path), "state": "running", "pid": pid})
-        else:
-            say(run.name)
-            note(f"it goes on by itself: `profrun status {run.name}`, `profrun logs {run.name} -f`")
-        return
-    raise typer.Exit(carry_out(run, plan, backend=backend, cwd=cwd, json_=json_))
+    if not detach:
+        return carry_out(run, plan, backend=backend, cwd=cwd, json_=json_)
+    pid = spawn_driver(run)
+    if json_:
+        emit({"run": run.name, "path": str(run.path), "state": "running", "pid": pid})
+    else:
+        say(run.name)
+        note(f"it goes on by itself: `profrun status {run.name}`, `profrun logs {run.name} -f`")
+    return 0
 
 
-def _show_plan(plan: Any, backend: str, root: Path, cwd: Path, *, json_: bool) -> None:
+def _show_plan(plan: Plan, backend: str, root: Path, cwd: Path, *, json_: bool) -> None:
     """Every trial's request, command and environment; the same for the same job."""
     from profrun.runner.submit.dry import dry_run, dry_text
 
