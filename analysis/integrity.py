@@ -56,7 +56,8 @@ NOTED_OVERHEAD = 0.001
 _STEPS = ("steps.kernels", "steps.kernel_ns", "steps.gpu_busy_ns")
 _OPS = ("ops.self_device_ns", "ops.device_ns", "ranges.gpu_ns", "modules.gpu_ns")
 _TIMES = (
-    "devices.utilization", "devices.est_sm_efficiency", "devices.busy_ns", "devices.idle_ns", "devices.span_ns",
+    "devices.utilization", "devices.est_sm_efficiency", "devices.busy_ns", "devices.idle_ns",
+    "devices.span_ns",
     "steps", "idle", "queues", "launches", "collectives",
 )  # fmt: skip
 

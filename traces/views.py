@@ -145,7 +145,8 @@ VIEWS: tuple[View, ...] = (
         "kernel name: calls, total, mean, median, p99, min, max, standard deviation",
         "SELECT name, count(*) AS calls, sum(dur_ns)::BIGINT AS total_ns, avg(dur_ns) AS mean_ns, "
         "quantile_cont(dur_ns, 0.5) AS p50_ns, quantile_cont(dur_ns, 0.99) AS p99_ns, "
-        "min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, stddev_samp(dur_ns) AS stdev_ns FROM slices WHERE kind = 'kernel' GROUP BY name",
+        "min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, stddev_samp(dur_ns) AS stdev_ns "
+        "FROM slices WHERE kind = 'kernel' GROUP BY name",
     ),
     View(
         "launch_ancestors",
@@ -160,16 +161,16 @@ VIEWS: tuple[View, ...] = (
     View(
         "range_kernels",
         "GPU slice and one range or step round its launch on the launching thread",
-        "SELECT a.slice AS range, a.name AS range_name, a.kind AS range_kind, g.slice, g.kind, g.name, g.ts_ns, "
-        "g.dur_ns, g.device, g.stream FROM gpu_slices g JOIN launch_ancestors a ON a.api = g.launch "
+        "SELECT a.slice AS range, a.name AS range_name, a.kind AS range_kind, g.slice, g.kind, g.name, "
+        "g.ts_ns, g.dur_ns, g.device, g.stream FROM gpu_slices g JOIN launch_ancestors a ON a.api = g.launch "
         "WHERE a.kind IN ('range', 'step')",
     ),
     View(
         "copy_summary",
         "direction and memory kinds of copies: calls, bytes, time, 1e9 bytes a second",
         "SELECT c.direction, c.src_kind, c.dst_kind, count(*) AS calls, sum(c.bytes)::BIGINT AS bytes, "
-        "sum(s.dur_ns)::BIGINT AS total_ns, sum(c.bytes) / nullif(sum(s.dur_ns) FILTER (c.bytes IS NOT NULL), 0) "
-        "AS gb_s FROM copies c JOIN slices s USING (slice) GROUP BY ALL",
+        "sum(s.dur_ns)::BIGINT AS total_ns, "
+        "sum(c.bytes) / nullif(sum(s.dur_ns) FILTER (c.bytes IS NOT NULL), 0) AS gb_s FROM copies c JOIN slices s USING (slice) GROUP BY ALL",
     ),
     View(
         "api_summary",

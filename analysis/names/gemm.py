@@ -45,7 +45,8 @@ _CUTLASS = re.compile(
     r"(?P<m>\d+)x(?P<n>\d+)(?:_(?P<k>\d+)x\d+)?_(?P<layout>[nt]{2})(?:_|$)"
 )
 _CUTLASS3 = re.compile(
-    r"cutlass3x_sm(?P<cc>\d+)_(?P<kind>tensorop|simt)_\w*?(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)"
+    r"cutlass3x_sm(?P<cc>\d+)_(?P<kind>tensorop|simt)_\w*?_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_\d+x\d+x\d+_"
+    r"(?:\d+_)?(?:(?P<layout>[nt]{2})[nt]_)?"
 )
 _OLD = re.compile(
     r"^(?:void )?(?P<era>volta|turing|ampere|maxwell|pascal)_(?P<type>(?:fp16|bf16|tf32|int8|fp64)_)?"

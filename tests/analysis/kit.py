@@ -1,0 +1,108 @@
+"""Traces for the tests of analysis: built in memory from a list, or normalised once from a real file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from profrun.traces.schema import TABLES
+from profrun.traces.trace import Trace
+from profrun.traces.views import create_views
+
+Row = tuple[Any, ...]  # (kind, name, ts_ns, dur_ns, lane[, {column: value}])
+
+H200 = {
+    "vendor": "nvidia", "name": "NVIDIA H200", "arch": "sm_90", "sm_count": 132, "warp_size": 32,
+    "max_threads_per_sm": 2048, "regs_per_sm": 65536, "smem_per_sm": 233472, "memory_bytes": 150109880320,
+}  # fmt: skip
+
+
+def memory_trace(
+    rows: Sequence[Row],
+    *,
+    meta: Mapping[str, Any] | None = None,
+    side: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    device: Mapping[str, Any] | None = None,
+    ranks: int = 1,
+) -> Trace:
+    """A trace that lives in memory only: ids are places in the list, parents follow from nesting.
+
+    Lanes: 'main', 'autograd', ... are host threads, 'stream N' a GPU stream; 'r1:main' belongs to rank 1,
+        whose
+    device is 1. ``columns`` as in ``tests.tracekit.make_trace``.
+    """
+    trace = Trace.__new__(Trace)
+    trace.path = Path("memory")
+    trace.meta = {
+        "source": "synthetic", "collector": "torch", "vendor": "nvidia", "tool_version": None, "epoch_ns": 0,
+        "clock": "epoch", "replayed": False, "launch_blocking": None, "job": None, "extra": {},
+    } | dict(meta or {})  # fmt: skip
+    trace.con = duckdb.connect(":memory:", config={"threads": 1})
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
+    for rank in range(ranks):
+        tables["processes"].append({"process": rank, "pid": 100 + rank, "rank": rank, "host": "h"})
+        gpu = {"device": rank, "process": rank, "ordinal": rank} | H200 | dict(device or {})
+        tables["devices"].append(gpu)
+    lanes: dict[str, int] = {}
+    for row in rows:
+        lanes.setdefault(row[4], len(lanes))
+    for lane, track in lanes.items():
+        prefix, _, name = lane.rpartition(":")
+        rank = int(prefix[1:]) if prefix else 0
+        stream = name.startswith("stream ")
+        tables["tracks"].append(
+            {"track": track, "kind": "stream" if stream else "thread", "process": rank, "name": name,
+             "device": rank if stream else None, "native_id": int(name.split()[1]) if stream else track}
+        )  # fmt: skip
+    _slices(tables, rows, lanes)
+    for table, extra in (side or {}).items():
+        tables[table] += [dict(one) for one in extra]
+    for name, table in TABLES.items():
+        trace.con.execute(table.ddl())
+        if tables[name]:
+            marks = "(" + ", ".join("?" for _ in table.column_names) + ")"
+            values = [one.get(column) for one in tables[name] for column in table.column_names]
+            trace.con.execute(f'INSERT INTO "{name}" VALUES {", ".join([marks] * len(tables[name]))}', values)
+    create_views(trace.con)
+    return trace
+
+
+def _slices(tables: dict[str, list[dict[str, Any]]], rows: Sequence[Row], lanes: Mapping[str, int]) -> None:
+    for number, (kind, name, ts, dur, lane, *rest) in enumerate(rows):
+        row = {"slice": number, "kind": kind, "name": name, "ts_ns": ts, "dur_ns": dur, "track": lanes[lane]}
+        side: dict[str, dict[str, Any]] = {}
+        if kind == "kernel":
+            side["kernels"] = {"slice": number}
+        for key, value in (rest[0] if rest else {}).items():
+            table, _, column = key.rpartition(".")
+            if table:
+                side.setdefault(table, {"slice": number})[column] = value
+            else:
+                row[key] = value
+        if "stream" not in lane:
+            row.setdefault("parent", _parent(rows, number))
+        tables["slices"].append(row)
+        for table, values in side.items():
+            tables[table].append(values)
+
+
+def _parent(rows: Sequence[Row], number: int) -> int | None:
+    """The shortest slice of the same lane that encloses this one (of equal ones the last before it)."""
+    _, _, ts, dur, lane = rows[number][:5]
+    found = None
+    for place, other in enumerate(rows):
+        if place == number or other[4] != lane or other[2] > ts or other[2] + other[3] < ts + dur:
+            continue
+        if (other[2], other[3]) == (ts, dur) and place > number:
+            continue
+        if found is None or other[3] <= rows[found][3]:
+            found = place
+    return found
+
+
+def step(number: int, ts: int, dur: int, lane: str = "main") -> Row:
+    """A step range."""
+    return ("step", f"profrun.step#{number}", ts, dur, lane)

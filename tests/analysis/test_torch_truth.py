@@ -1,0 +1,123 @@
+"""The op table against torch's own key_averages, to the microsecond it prints (0.001 us), for every row."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profrun.analysis.ops import OpRow, operators
+from profrun.traces.trace import Trace
+from tests.conftest import shared_data
+
+RECORDINGS = (
+    "matmul_add_64", "matmul_add_64_blocking", "matmul_add_4096", "matmul_add_4096_compile", "mlp",
+    "mlp_blocking", "mlp_compile", "transformer", "transformer_blocking", "transformer_optim",
+    "train", "train_blocking",    "rep1_transformer", "rep2_mlp_compile",
+)  # fmt: skip
+CUT = 120  # the truth's names are cut
+
+
+def truth(name: str) -> list[dict[str, Any]]:
+    for line in shared_data("h200/truth.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["trace"] == name:
+            return list(row["table"])
+    raise AssertionError(f"no truth for {name}")
+
+
+def compare(rows: list[OpRow], table: list[dict[str, Any]]) -> int:
+    """Assert equality of every host row; returns how many were compared."""
+    mine = {row.name[:CUT]: row for row in rows}
+    host = [row for row in table if row["self_cpu_us"] or row["cpu_us"]]
+    for want in host:
+        row = mine.pop(want["name"])
+        found = (row.calls, row.self_cpu_ns, row.cpu_ns, row.self_device_ns, row.device_ns, row.flops or 0)
+        times = [want[key] * 1000 for key in ("self_cpu_us", "cpu_us", "self_cuda_us", "cuda_us")]
+        assert found[0] == want["calls"], want["name"]
+        assert found[5] == want["flops"], want["name"]
+        for ns, us in zip(found[1:5], times, strict=True):
+            assert abs(ns - us) < 1, (want["name"], ns, us)
+    assert not mine, f"rows torch does not have: {list(mine)}"
+    return len(host)
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_equal_to_key_averages_of_the_same_profile(name: str, real: Callable[..., Trace]) -> None:
+    trace = real(f"h200/torch/{name}.json.gz")
+    assert compare(operators(trace), truth(name)) >= 8
+
+
+@pytest.mark.parametrize("name", ["mlp_compile", "train"])
+def test_gpu_rows_are_torchs_kernels_and_annotations_are_not_counted(
+    name: str, real: Callable[..., Trace]
+) -> None:
+    trace = real(f"h200/torch/{name}.json.gz")
+    rows = trace.sql(
+        "SELECT name, count(*) AS calls, sum(dur_ns) AS ns FROM slices "
+        "WHERE kind IN ('kernel', 'memcpy', 'memset') GROUP BY name"
+    ).dicts()
+    mine: dict[str, list[int]] = {}
+    for row in rows:
+        both = mine.setdefault(row["name"][:CUT], [0, 0])
+        both[0] += row["calls"]
+        both[1] += int(row["ns"])
+    theirs: dict[str, list[float]] = {}
+    annotations = {row["name"] for row in truth(name) if row["cpu_us"]}
+    for row in truth(name):
+        if not row["cpu_us"] and row["self_cuda_us"] and row["name"] not in annotations:
+            both_us = theirs.setdefault(row["name"], [0, 0.0])
+            both_us[0] += row["calls"]
+            both_us[1] += row["self_cuda_us"] * 1000
+    for key, (calls, ns) in theirs.items():
+        assert mine[key][0] == calls
+        assert abs(mine[key][1] - ns) < 1
+    if (
+        name == "train"
+    ):  # an Inductor kernel and its op share their name, so compiled files miss that row here
+        assert theirs.keys() == mine.keys()
+
+
+RECORD = """
+import json, sys
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function, schedule
+
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
+batch = torch.randn(16, 64)
+with profile(
+    activities=[ProfilerActivity.CPU], schedule=schedule(wait=0, warmup=1, active=2, repeat=1),
+    record_shapes=True,
+    with_flops=True,
+) as recording:
+    for _ in range(3):
+        with record_function("forward"):
+            loss = model(batch).to(torch.float64).to(torch.float32).sum()
+        loss.backward()
+        recording.step()
+recording.export_chrome_trace(sys.argv[1] + "/cpu.json")
+rows = [
+    {"name": row.key[:120], "calls": row.count, "self_cpu_us": row.self_cpu_time_total, "self_cuda_us": 0.0,
+     "cpu_us": row.cpu_time_total, "cuda_us": 0.0, "flops": row.flops}
+    for row in recording.key_averages()
+]
+open(sys.argv[1] + "/truth.json", "w").write(json.dumps(rows))
+"""
+
+
+def test_a_profile_recorded_here_on_the_cpu(tmp_path: Path) -> None:
+    """In a process of its own: torch's profiler wants to be the first to start threads."""
+    from profrun.collectors.normalize import normalize
+
+    done = subprocess.run(
+        [sys.executable, "-c", RECORD, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    normalize([tmp_path / "cpu.json"], tmp_path / "trace")
+    table = json.loads((tmp_path / "truth.json").read_text(encoding="utf-8"))
+    assert compare(operators(Trace(tmp_path / "trace")), table) > 20
