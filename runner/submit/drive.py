@@ -241,7 +241,7 @@ class _Driver:
     def _normalise(self, record: TrialRecord) -> None:
         try:
             with self.interrupts.abortable():
-                done = normalise(self.run, record)
+                done = normalise(self.run, record, lambda done, total: self.observer.tick([record.id]))
         except KeyboardInterrupt:
             self.observer.note(f"{record.id}: its files are kept, the trace is made on resume")
             return
