@@ -28,7 +28,8 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
-                self._before[number] = signal.signal(number, self._on_signal)
+                if signal.getsignal(number) != signal.SIG_IGN:  # nohup, and jobs that a shell put aside
+                    self._before[number] = signal.signal(number, self._on_signal)
         return self
 
     def __exit__(

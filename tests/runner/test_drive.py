@@ -218,6 +218,18 @@ def test_signals_are_wishes_and_handlers_come_back(number: signal.Signals) -> No
     assert signal.getsignal(number) is before
 
 
+def test_an_ignored_signal_stays_ignored() -> None:
+    """`nohup profrun submit ...` outlives its terminal."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interrupts() as interrupts:
+            signal.raise_signal(signal.SIGHUP)
+        assert interrupts.count == 0
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_second_signal_breaks_off_what_can_be_redone() -> None:
     with Interrupts() as interrupts:
         interrupts.press("SIGINT")
