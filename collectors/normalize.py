@@ -149,7 +149,7 @@ def _choose(sources: Sequence[Source], name: str | None) -> Reader:
         raise UsageError(
             f"unknown reader {name!r}", fix="use one of " + ", ".join(sorted({item.name for item in known}))
         )
-    takers = [next((reader for reader in known if reader.accepts(source)), None) for source in sources]
+    takers = [next((reader for reader in known if _accepts(reader, source)), None) for source in sources]
     for source, taker in zip(sources, takers, strict=True):
         if taker is None:
             raise InputError(
@@ -167,6 +167,13 @@ def _choose(sources: Sequence[Source], name: str | None) -> Reader:
                 fix="normalize each kind into a trace of its own",
             )
     return first
+
+
+def _accepts(reader: Reader, source: Source) -> bool:
+    try:
+        return reader.accepts(source)
+    except OSError:  # a folder that changes while it is looked through
+        return False
 
 
 def describe(source: Source) -> str:

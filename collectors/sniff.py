@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import sqlite3
 import stat
 import zlib
@@ -64,17 +63,15 @@ def make_source(path: Path | str) -> Source:
 
 def gunzip_head(path: Path, size: int = HEAD_BYTES) -> bytes:
     """The first ``size`` bytes inside a gzip file; what there is when it is cut or damaged."""
+    unzip = zlib.decompressobj(31)
     out = b""
     try:
-        with gzip.open(path) as file:
-            while len(out) < size:
-                block = file.read1(size - len(out))
-                if not block:
-                    break
-                out += block
-    except (EOFError, OSError, zlib.error):
-        pass  # the reader says what is cut; here only the head matters
-    return out
+        with path.open("rb") as file:
+            while len(out) < size and not unzip.eof and (raw := file.read(512)):
+                out += unzip.decompress(raw)
+    except zlib.error:
+        pass  # the reader says what is damaged; here only the head matters
+    return out[:size]
 
 
 def _refuse(path: Path, head: bytes) -> None:

@@ -40,6 +40,7 @@ class Blocks:
     Attributes:
         done: bytes of the file on disk read so far (for progress).
         cut: why the stream ended early, or None.
+        behind: what stands behind the end of a gzip stream and is no other one.
     """
 
     def __init__(self, path: Path, compressed: bool) -> None:
@@ -47,6 +48,7 @@ class Blocks:
         self.compressed = compressed
         self.done = 0
         self.cut: str | None = None
+        self.behind = b""
         self._unzip = zlib.decompressobj(31) if compressed else None
         self._ended = False
 
@@ -70,6 +72,7 @@ class Blocks:
             rest = self._unzip.unused_data or self._raw()
             if not rest.startswith(b"\x1f\x8b"):
                 self._ended = True
+                self.behind = rest[:80]
                 return b""
             self._unzip = zlib.decompressobj(31)
         else:
@@ -198,6 +201,7 @@ class EventFile:
             self.tail(self._carry)
         else:
             yield from self._finish()
+        self._trailing()
 
     def _finish(self) -> Iterator[Piece]:
         """The last piece: guess the array's end, walk what follows the last sure event."""
@@ -211,6 +215,10 @@ class EventFile:
             yield (good,)
         if ended:
             self.tail(rest)
+
+    def _trailing(self) -> None:
+        if self.blocks.behind.strip(b"\0"):
+            self.note("trailing_text", self.blocks.behind.decode("utf-8", "replace"))
 
     def tail(self, rest: bytes) -> None:
         """Read the keys behind the array from everything that is left of the file."""
@@ -226,7 +234,9 @@ class EventFile:
         left = text[position:].strip()
         if left.startswith("}"):
             left = left[1:].strip()
-        if left:
+        if left.startswith(('"', ",")):
+            self.note("unreadable_tail", left[:80].encode("latin-1").decode("utf-8", "replace"))
+        elif left:
             self.note("trailing_text", left[:80].encode("latin-1").decode("utf-8", "replace"))
 
     def scan(self, data: bytes, *, final: bool) -> tuple[bytes, bytes, bool]:
@@ -240,7 +250,8 @@ class EventFile:
 
         result = walk(data, final, self.note)
         if final and not result.ended:
-            self.note("truncated", self.blocks.cut or "the file ends inside traceEvents")
+            lost = data[result.at : result.at + 80].decode("utf-8", "replace")
+            self.note("truncated", f"{self.blocks.cut or 'the file ends inside traceEvents'}: {lost}")
         return result.events, data[result.at :], result.ended
 
 

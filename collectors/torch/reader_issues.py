@@ -15,6 +15,7 @@ FILE_MESSAGES = {
     "repaired_escape": "event with an unescaped backslash: repaired",
     "invalid_utf8": "event with bytes that are not UTF-8: replaced by U+FFFD",
     "not_an_event": "value among the events that is no object: left out",
+    "odd_args": "event whose args are no object: read without them",
     "unreadable_head": "keys before traceEvents cannot be read: versions and devices may be missing",
     "unreadable_tail": "keys behind traceEvents cannot be read: versions and devices may be missing",
     "trailing_text": "text behind the end of the JSON: ignored",
@@ -38,10 +39,12 @@ _COUNTED = (
         "unplaced_event",
         "instant or begin/end event that the format has no place for: left out",
         "k_other",
-        "ph NOT IN ('M', 's', 't', 'f') AND NOT (coalesce(name, '') = '[memory]' AND "
-        "coalesce(allocated, reserved, mem_bytes) IS NOT NULL) "
-        "AND coalesce(name, '') NOT LIKE 'Iteration Start:%' "
-        "AND coalesce(name, '') <> 'Record Window End'",
+        (
+            "ph NOT IN ('M', 's', 't', 'f') AND NOT (coalesce(name, '') = '[memory]' AND "
+            "coalesce(allocated, reserved, mem_bytes) IS NOT NULL) "
+            "AND coalesce(name, '') NOT LIKE 'Iteration Start:%' "
+            "AND coalesce(name, '') <> 'Record Window End'"
+        ),
     ),
     ("no_phase", "object among the events that has no ph: left out", "k_other", "ph IS NULL"),
 )
@@ -65,6 +68,8 @@ def record(
         "host slice that starts inside another and ends after it: not nested in it",
         crossing[1],
     )
+    empty = writer.con.execute("SELECT count(*) = 0 FROM k_slice").fetchone()
+    writer.issue("no_events", int(bool(empty and empty[0])), "the recording holds no event with a duration")
     _lanes(writer, lanes)
     _launches(writer)
     _overlaps(writer)

@@ -50,6 +50,7 @@ LEFT_OUT = {"trace"}
 Labels = Mapping[tuple[str, int | None, int | None], str]
 """("process_name", pid, None) or ("thread_name", pid, tid) -> what the file calls it."""
 
+_NO_STREAM = 2**32 - 1
 _ARCHES = {(9, 4): "gfx942", (9, 5): "gfx950"}
 _AMD_NAMES = (("MI100", "gfx908"), ("MI210", "gfx90a"), ("MI250", "gfx90a"), ("MI300", "gfx942"))
 
@@ -266,7 +267,7 @@ def _device(group: Group) -> int | None:
 def _stream(group: Group) -> int | None:
     stream = number(group.stream)
     stream = number(group.tid) if stream is None else stream
-    return None if stream is None or stream < 0 else stream
+    return None if stream is None or stream < 0 or stream == _NO_STREAM else stream
 
 
 def _properties_row(item: Mapping[str, Any], vendor: str) -> dict[str, Any]:

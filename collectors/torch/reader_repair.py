@@ -50,10 +50,8 @@ def walk(data: bytes, final: bool, note: Note) -> Walked:
         event, end = _event(text, at, note)
         if end is None:
             resumed = _NEXT_EVENT.search(text, at + 1)
-            if resumed is None:
-                if final:
-                    note("unreadable_event", _show(text, at))
-                return Walked(b",\n".join(out), len(text) if final else at, False)
+            if resumed is None:  # the caller says that the text was cut here
+                return Walked(b",\n".join(out), at, False)
             note("unreadable_event", _show(text, at))
             at = resumed.start() + 1
             continue
@@ -86,6 +84,8 @@ def _event(text: str, at: int, note: Note) -> tuple[Any, int | None]:
 
 
 def _clean(event: dict[str, Any], note: Note) -> bytes:
+    if not isinstance(event.get("args", {}), dict):
+        note("odd_args", str(event.pop("args"))[:120])
     raw = json.dumps(event, ensure_ascii=False).encode("latin-1", "replace")
     try:
         raw.decode("utf-8")

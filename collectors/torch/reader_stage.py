@@ -27,7 +27,7 @@ from profrun.collectors.torch.reader_cut import EventFile, Piece
 if TYPE_CHECKING:
     import duckdb
 
-BATCH = 8
+BATCH = 6
 """Pieces read by one statement: enough to keep all threads busy, few enough to overlap with cutting."""
 EXACT_BELOW_NS = 2**43 * 1000
 OBJECT_LIMIT = 4 << 20
@@ -141,14 +141,10 @@ def create(con: duckdb.DuckDBPyConnection) -> None:
     correlation, and what decides between events of the same time; ``k_label`` the distinct lane labels;
     ``k_gpu`` and ``k_op`` the arguments of GPU work and of ops; ``k_other`` every other event.
     """
-    args = ", ".join(f"{name} {type_}" for name, _, type_, _ in ARGS)
+    _empty_batch(con)
     con.execute(
-        "CREATE TABLE k_batch (src INTEGER, ph VARCHAR, cat VARCHAR, name VARCHAR, pid VARCHAR, tid VARCHAR, "
-        f"ts BIGINT, dur BIGINT, flow VARCHAR, {args})"
-    )
-    con.execute(
-        "CREATE TABLE k_label (label INTEGER, src INTEGER, cat VARCHAR, pid VARCHAR, tid VARCHAR, dev BIGINT, "
-        "stream VARCHAR)"
+        "CREATE TABLE k_label (label INTEGER, src INTEGER, cat VARCHAR, pid VARCHAR, tid VARCHAR, "
+        "dev BIGINT, stream VARCHAR)"
     )
     con.execute(
         'CREATE TABLE k_core ("row" BIGINT, label INTEGER, name VARCHAR, ts BIGINT, dur BIGINT, corr BIGINT, '
@@ -158,6 +154,15 @@ def create(con: duckdb.DuckDBPyConnection) -> None:
         con.execute(
             f'CREATE TABLE {table} AS SELECT rowid AS "row", {", ".join(columns)} FROM k_batch LIMIT 0'
         )
+
+
+def _empty_batch(con: duckdb.DuckDBPyConnection) -> None:
+    """A fresh ``k_batch``: dropping gives its memory back at once, deleting would not."""
+    args = ", ".join(f"{name} {type_}" for name, _, type_, _ in ARGS)
+    con.execute(
+        "CREATE OR REPLACE TABLE k_batch (src INTEGER, ph VARCHAR, cat VARCHAR, name VARCHAR, pid VARCHAR, "
+        f"tid VARCHAR, ts BIGINT, dur BIGINT, flow VARCHAR, {args})"
+    )
 
 
 def stage(
@@ -314,7 +319,8 @@ def _distribute(con: duckdb.DuckDBPyConnection, number: int, row: int) -> int:
     same = " AND ".join(f"b.{name} IS NOT DISTINCT FROM l.{name}" for name in LABELS)
     labels = ", ".join(LABELS)
     con.execute(
-        f"INSERT INTO k_label SELECT (SELECT count(*) FROM k_label) + row_number() OVER () - 1, {number}, {labels} "
+        "INSERT INTO k_label "
+        f"SELECT (SELECT count(*) FROM k_label) + row_number() OVER () - 1, {number}, {labels} "
         f"FROM (SELECT DISTINCT {labels} FROM k_batch WHERE ph = 'X') b WHERE NOT EXISTS "
         f"(FROM k_label l WHERE l.src = {number} AND {same})"
     )
@@ -333,7 +339,7 @@ def _distribute(con: duckdb.DuckDBPyConnection, number: int, row: int) -> int:
 
 def _read(con: duckdb.DuckDBPyConnection, number: int, staged: Staged, batch: list[Path]) -> None:
     """Fill ``k_batch``; when the whole is refused, piece by piece, ever more patiently."""
-    con.execute("TRUNCATE k_batch")
+    _empty_batch(con)
     if _try(con, number, batch, _select(staged, strict=True)):
         return
     for piece in batch:

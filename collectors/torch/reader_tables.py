@@ -22,7 +22,7 @@ _KERNEL_NAME = r"regexp_replace(e.name, '( \[clone \.kd\]| \(\.kd\)|\.kd)$', '')
 
 
 def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str | None]:
-    """Make ``k_slice`` from ``k_core`` and ``k_lane``: sorted, with ids; ``k_nest`` and ``k_launch`` beside it.
+    """Make ``k_slice`` of ``k_core`` and ``k_lane``: sorted, with ids; ``k_nest`` and ``k_launch`` beside it.
 
     Returns:
         Slices that overlap without nesting, and the name of one.
@@ -74,7 +74,8 @@ WHERE coalesce(api.slice, op.slice) IS NOT NULL
 
 def _side(columns: str, table: str, where: str) -> str:
     """Select the side table's rows: ``s`` is the slice, ``e`` its row in a table of arguments."""
-    return f'SELECT s.slice, {columns} FROM {table} e JOIN k_slice s USING ("row") WHERE {where} ORDER BY s.slice'
+    rows = f'{table} e JOIN k_slice s USING ("row")'
+    return f"SELECT s.slice, {columns} FROM {rows} WHERE {where} ORDER BY s.slice"
 
 
 def kernels(con: duckdb.DuckDBPyConnection) -> None:
@@ -82,11 +83,12 @@ def kernels(con: duckdb.DuckDBPyConnection) -> None:
 
     NVIDIA's grids are blocks already. On AMD ``hipExtModuleLaunchKernel`` takes work-items, so its grids are
     divided by the block; the first rocprofiler-sdk backend swapped grid and block and counted work-items
-    (no block holds more than 1024 threads, so a product beyond that in a file proves the swap).
+    (no block holds more than 1024 threads, so a product beyond that in a file proves the swap). There the
+    dynamic shared memory stands only on the launch.
     """
     con.execute(
         """
-        CREATE TABLE k_launcher AS SELECT l.slice, a.name AS api, e.grid, e.block
+        CREATE TABLE k_launcher AS SELECT l.slice, a.name AS api, e.grid, e.block, e.smem
         FROM k_launch l JOIN k_slice a ON a.slice = l.launch LEFT JOIN k_gpu e ON e."row" = a."row"
         WHERE a.kind = 'api' AND a.src IN (SELECT src FROM k_vendor WHERE vendor = 'amd')
         """
@@ -106,18 +108,19 @@ def kernels(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(
         f"""
         INSERT INTO kernels (slice, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, smem,
-                             est_occupancy, graph, graph_node)
+                             smem_dynamic, est_occupancy, graph, graph_node)
         WITH raw AS (
-          SELECT s.slice, v.vendor = 'amd' AS amd, s.src IN (SELECT src FROM k_swapped) AS swapped, l.api,
+          SELECT s.slice, v.vendor = 'amd' AS amd, s.src IN (SELECT src FROM k_swapped) AS swapped,
+            l.api,
             CASE WHEN len(e.grid) = 3 THEN e.grid WHEN len(l.grid) = 3 THEN l.grid END AS g,
             CASE WHEN len(e.block) = 3 THEN e.block WHEN len(l.block) = 3 THEN l.block END AS b,
-            e.registers, e.smem, e.occupancy, e.graph, e.graph_node
+            e.registers, e.smem, l.smem AS smem_dynamic, e.occupancy, e.graph, e.graph_node
           FROM k_slice s JOIN k_gpu e USING ("row") JOIN k_vendor v ON v.src = s.src
           LEFT JOIN k_launcher l ON l.slice = s.slice WHERE s.kind = 'kernel'),
         sides AS (SELECT * EXCLUDE (g, b), CASE WHEN swapped THEN b ELSE g END AS g,
                          CASE WHEN swapped THEN g ELSE b END AS b,
                          swapped OR (amd AND api = 'hipExtModuleLaunchKernel') AS items FROM raw)
-        SELECT slice, {blocks}, b[1], b[2], b[3], registers, smem,
+        SELECT slice, {blocks}, b[1], b[2], b[3], registers, smem, smem_dynamic,
           CASE WHEN occupancy BETWEEN 0 AND 100 THEN occupancy / 100 END,
           nullif(graph, 0), CASE WHEN graph > 0 THEN graph_node END
         FROM sides ORDER BY slice
@@ -193,7 +196,8 @@ WHERE f.ph = 's' AND b.ph = 'f' AND f.slice <> b.slice GROUP BY b.slice
 
 _NCCL_OP = (
     "CASE WHEN regexp_matches(s.name, '(?i)^(nccl|rccl|msccl)') THEN "
-    "coalesce(nullif(lower(regexp_extract(s.name, '(?i)(AllReduce|AllGather|ReduceScatter|Broadcast|SendRecv|AllToAll|Reduce|Send|Recv)', 1)), ''), "
+    "coalesce(nullif(lower(regexp_extract(s.name, "
+    "'(?i)(AllReduce|AllGather|ReduceScatter|Broadcast|SendRecv|AllToAll|Reduce|Send|Recv)', 1)), ''), "
     "'unknown') END"
 )
 _ELEMENT_BYTES = {
@@ -223,7 +227,8 @@ def collectives(con: duckdb.DuckDBPyConnection) -> None:
         ("k_gpu", f"s.kind = 'kernel' AND (e.coll IS NOT NULL OR {_NCCL_OP} IS NOT NULL)"),
     ):
         con.execute(
-            'INSERT INTO collectives (slice, op, dtype, in_elements, out_elements, "group", group_size, bytes) '
+            "INSERT INTO collectives "
+            '(slice, op, dtype, in_elements, out_elements, "group", group_size, bytes) '
             + _side(columns, table, where)
         )
 

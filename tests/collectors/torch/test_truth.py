@@ -1,10 +1,9 @@
-"""The trace allows torch's own key_averages: calls, self CPU and self device time of recordings on an H200."""
+"""The trace allows torch's own key_averages: calls, self CPU and self device time, recorded on an H200."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,12 +12,13 @@ from profrun.traces.trace import Trace
 from tests.conftest import shared_data
 
 # torch's table: a thread's ops, annotations and API calls; self CPU = duration less its direct children;
-# device time belongs to the op (or API call) round the launch; an op that is the only child of one of the same
-# name is counted once (EventList._remove_dup_nodes); ProfilerStep#n is one name.
+# device time belongs to the op (or API call) round the launch; an op that is the only child of one of the
+# same name is counted once (EventList._remove_dup_nodes); ProfilerStep#n is one name.
 TABLE = """
 WITH host AS (SELECT s.* FROM slices s JOIN tracks t USING (track)
               WHERE t.kind = 'thread' AND s.kind IN ('op', 'range', 'step', 'api')),
-kids AS (SELECT parent AS slice, sum(dur_ns) AS ns, count(*) AS n FROM host WHERE parent IS NOT NULL GROUP BY ALL),
+kids AS (SELECT parent AS slice, sum(dur_ns) AS ns, count(*) AS n FROM host
+         WHERE parent IS NOT NULL GROUP BY ALL),
 device AS (SELECT coalesce(p.slice, h.slice) AS slice, sum(g.dur_ns) AS ns
            FROM slices g JOIN slices h ON g.launch = h.slice LEFT JOIN slices p ON h.parent = p.slice
            WHERE g.kind IN ('kernel', 'memcpy', 'memset') GROUP BY ALL),
@@ -27,7 +27,8 @@ twin AS (SELECT h.slice FROM host h JOIN host p ON h.parent = p.slice JOIN kids 
 SELECT regexp_replace(name, '^ProfilerStep#[0-9]+$', 'ProfilerStep*') AS name,
   count(*) FILTER (twin.slice IS NULL) AS calls,
   sum(dur_ns - coalesce(kids.ns, 0)) AS self_cpu_ns, sum(coalesce(device.ns, 0)) AS self_device_ns
-FROM host LEFT JOIN kids USING (slice) LEFT JOIN device USING (slice) LEFT JOIN twin USING (slice) GROUP BY ALL
+FROM host LEFT JOIN kids USING (slice) LEFT JOIN device USING (slice) LEFT JOIN twin USING (slice)
+GROUP BY ALL
 """
 TRACES = (
     "matmul_add_64",
@@ -53,7 +54,7 @@ def torch_table(name: str) -> dict[str, tuple[int, int, int]]:
     raise AssertionError(name)
 
 
-def _ns(microseconds: Any) -> int:
+def _ns(microseconds: float) -> int:
     return round(microseconds * 1000)
 
 

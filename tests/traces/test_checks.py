@@ -1,0 +1,113 @@
+"""Each invariant is broken once, and the check says which."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profrun.errors import InputError, UnavailableError
+from profrun.traces.checks import problems
+from profrun.traces.trace import Trace
+from profrun.traces.writer import TraceWriter
+from tests.tracekit import make_trace
+
+SOUND: list[tuple[Any, ...]] = [
+    ("op", "add", 0, 100, "main", {"depth": 0, "ops.sequence": 1}),
+    ("api", "launch", 10, 20, "main", {"parent": 0, "depth": 1, "correlation": 7}),
+    ("kernel", "k", 50, 30, "stream 7", {"launch": 1, "correlation": 7, "kernels.grid_x": 1}),
+    ("memcpy", "copy", 90, 5, "stream 7", {"copies.direction": "HtoD"}),
+]
+
+
+def test_a_sound_trace_has_no_problem(tmp_path: Path) -> None:
+    with make_trace(tmp_path / "t", SOUND) as trace:
+        assert problems(trace) == []
+        trace.check()
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "said"),
+    [
+        (0, ("op", "add", 0, -1, "main", {"depth": 0, "ops.sequence": 1}), "end before they start"),
+        (0, ("op", "", 0, 100, "main", {"depth": 0, "ops.sequence": 1}), "have an empty name"),
+        (0, ("op", "add", 0, 100, "main", {"depth": 0}), "slices have no row in ops"),
+        (0, ("thing", "add", 0, 100, "main", {}), "have a kind that the format does not know"),
+        (0, ("kernel", "k", 0, 100, "main", {}), "on a track without a device"),
+        (0, ("op", "add", 0, 25, "main", {"depth": 0, "ops.sequence": 1}), "not inside their parent"),
+        (0, ("op", "add", 0, 100, "main", {"depth": 1, "ops.sequence": 1}), "depth other than 0"),
+        (
+            1,
+            ("api", "launch", 10, 20, "main", {"parent": 9, "depth": 1}),
+            "have a parent that is not in slices",
+        ),
+        (1, ("api", "launch", 10, 20, "main", {"parent": 0, "depth": 2}), "not one level below it"),
+        (1, ("api", "launch", 10, 20, "main", {"launch": 0}), "host slices have a launch"),
+        (2, ("kernel", "k", 50, 30, "stream 7", {"launch": 3}), "launches are no host slices"),
+        (2, ("kernel", "k", 50, 30, "stream 7", {"kernels.grid_x": 0}), "a grid or block below 1"),
+        (2, ("kernel", "k", 50, 30, "stream 7", {"kernels.est_occupancy": 7.0}), "occupancy outside 0 to 1"),
+        (3, ("memcpy", "c", 90, 5, "stream 7", {"copies.direction": "memset"}), "memset as direction"),
+        (3, ("memcpy", "c", 90, 5, "stream 7", {"copies.direction": "up"}), "have a direction that"),
+        (
+            3,
+            ("memcpy", "c", 90, 5, "stream 7", {"ops.sequence": 1}),
+            "rows of ops describe slices of another",
+        ),
+    ],
+)
+def test_each_broken_invariant_is_named(
+    place: int, change: tuple[Any, ...], said: str, tmp_path: Path
+) -> None:
+    slices = [*SOUND[:place], change, *SOUND[place + 1 :]]
+    with make_trace(tmp_path / "t", slices) as trace:
+        found = problems(trace)
+        assert any(said in problem for problem in found), found
+        with pytest.raises(InputError, match="breaks the trace format"):
+            trace.check()
+
+
+def test_ids_and_counts(tmp_path: Path) -> None:
+    make_trace(tmp_path / "a", SOUND, side={"tracks": [{"track": 1, "kind": "thread", "process": 0}]}).close()
+    with Trace(tmp_path / "a") as trace:
+        assert problems(trace) == ["tracks has 3 rows but 2 distinct values of track"]
+    make_trace(tmp_path / "b", SOUND, side={"tracks": [{"track": 9, "kind": "thread", "process": 0}]}).close()
+    with Trace(tmp_path / "b") as trace:
+        assert problems(trace) == ["ids of tracks run from 0 to 9 in 3 rows instead of being dense from 0"]
+    make_trace(tmp_path / "c", SOUND).close()
+    meta = json.loads((tmp_path / "c" / "meta.json").read_text())
+    meta["counts"]["slices"]["kernel"] = 5
+    meta["clock"] = None
+    (tmp_path / "c" / "meta.json").write_text(json.dumps(meta))
+    with Trace(tmp_path / "c") as trace:
+        assert [problem.split(" is ")[0] for problem in problems(trace)] == [
+            "meta.clock",
+            "meta.counts.slices",
+        ]
+
+
+def test_a_reader_that_breaks_the_format_leaves_nothing(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "t") as writer:
+        writer.meta.update(source="synthetic", collector="torch")
+        writer.insert("processes", ("process", "pid", "rank"), [(3, 1, 0)])
+        with pytest.raises(RuntimeError, match="breaks the format"):
+            writer.finish(check=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UnavailableError, match=r"no space left to write .*; free some space"),
+        TraceWriter(tmp_path / "t"),
+    ):
+        raise OSError(28, "No space left on device")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_out_must_not_exist(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    TraceWriter(tmp_path / "t").__exit__(None, None, None)  # an empty folder is fine
+    (tmp_path / "t" / "x").touch()
+    with pytest.raises(InputError, match="exists already"):
+        TraceWriter(tmp_path / "t")

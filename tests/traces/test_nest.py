@@ -1,0 +1,108 @@
+"""Nesting against the plain stack walk, and its borders one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profrun.traces import nest as nest_module
+from profrun.traces.nest import nest, nesting
+from profrun.traces.writer import TraceWriter
+
+Interval = tuple[int, int, int]  # track, start, duration
+
+
+def stack_walk(rows: list[Interval]) -> tuple[list[int], list[int]]:
+    """torch's algorithm, one slice at a time."""
+    parents: list[int] = []
+    depths: list[int] = []
+    stack: list[int] = []
+    for place, (track, start, duration) in enumerate(rows):
+        if place and rows[place - 1][0] != track:
+            stack = []
+        while stack:
+            _, top_start, top_duration = rows[stack[-1]]
+            top_end = top_start + top_duration
+            if start < top_end and start + duration <= top_end:
+                break
+            stack.pop()
+        parents.append(stack[-1] if stack else -1)
+        depths.append(len(stack))
+        stack.append(place)
+    return parents, depths
+
+
+intervals = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 30), st.sampled_from([0, 0, 1, 2, 3, 7, 30])), max_size=60
+).map(lambda rows: sorted(rows, key=lambda row: (row[0], row[1], -row[2])))
+
+
+def arrays(rows: list[Interval]) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    return [np.array([row[column] for row in rows], dtype=np.int64) for column in range(3)]
+
+
+@given(intervals)
+def test_equals_the_stack_walk(rows: list[Interval]) -> None:
+    found = nesting(*arrays(rows))
+    assert (found.parent.tolist(), found.depth.tolist()) == stack_walk(rows)
+
+
+@given(intervals, st.integers(1, 9))
+def test_pieces_give_the_same_as_the_whole(rows: list[Interval], size: int) -> None:
+    whole = nesting(*arrays(rows))
+    chain = nest_module._Chain()
+    parent: list[int] = []
+    depth: list[int] = []
+    overlaps: list[int] = []
+    for start in range(0, len(rows), size):
+        piece = chain.advance(start, *(column[start : start + size] for column in arrays(rows)))
+        parent += piece.parent.tolist()
+        depth += piece.depth.tolist()
+        overlaps += piece.overlaps.tolist()
+    assert (parent, depth, overlaps) == (
+        whole.parent.tolist(),
+        whole.depth.tolist(),
+        whole.overlaps.tolist(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "parents", "crossing"),
+    [
+        pytest.param([(0, 0, 10), (0, 2, 3), (0, 5, 5)], [-1, 0, 0], [], id="siblings that touch"),
+        pytest.param([(0, 0, 10), (0, 10, 5)], [-1, -1], [], id="start at an end is outside"),
+        pytest.param([(0, 0, 10), (0, 10, 0)], [-1, -1], [], id="an instant at an end is outside"),
+        pytest.param([(0, 0, 10), (0, 9, 0)], [-1, 0], [], id="an instant inside"),
+        pytest.param([(0, 5, 0), (0, 5, 0)], [-1, -1], [], id="an instant holds nothing"),
+        pytest.param([(0, 0, 10), (0, 0, 10)], [-1, 0], [], id="the same twice: the first holds"),
+        pytest.param([(0, 0, 10), (0, 5, 10), (0, 6, 1)], [-1, -1, 1], [1], id="crossing"),
+        pytest.param([(0, 0, 20), (0, 1, 5), (0, 4, 6)], [-1, 0, 0], [2], id="crossing inside a third"),
+        pytest.param([(0, 0, 10), (1, 1, 2)], [-1, -1], [], id="another thread"),
+    ],
+)
+def test_borders(rows: list[Interval], parents: list[int], crossing: list[int]) -> None:
+    found = nesting(*arrays(rows))
+    assert found.parent.tolist() == parents
+    assert found.overlaps.tolist() == crossing
+
+
+def test_kinds_decide_between_equal_times_and_gpu_lanes_stay_flat(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "trace") as writer:
+        writer.insert("tracks", ("track", "kind", "process"), [(0, "thread", 0), (1, "stream", 0)])
+        names = ("slice", "kind", "name", "ts_ns", "dur_ns", "track")
+        rows = [
+            (0, "api", "launch", 0, 10, 0),
+            (1, "op", "add", 0, 10, 0),
+            (2, "step", "step#1", 0, 10, 0),
+            (3, "kernel", "k", 0, 10, 1),
+            (4, "kernel", "k", 2, 3, 1),
+            (5, "op", "late", 5, 10, 0),
+        ]
+        writer.insert("slices", names, rows)
+        assert nest(writer.con) == (1, "late")
+        found = writer.con.execute("SELECT slice, parent, depth FROM slices ORDER BY slice").fetchall()
+    assert found == [(0, 1, 2), (1, 2, 1), (2, None, 0), (3, None, None), (4, None, None), (5, None, 0)]
