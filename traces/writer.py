@@ -19,7 +19,6 @@ import duckdb
 from profrun.errors import InputError, UnavailableError
 from profrun.traces.schema import FORMAT_VERSION, TABLES
 
-
 MAX_THREADS = 4
 """More would each hold their own read buffers and break the memory bound on large machines."""
 
