@@ -14,7 +14,16 @@ from typing import Any
 
 import duckdb
 
-from profrun.collectors.rocprof.lanes import settle_agents, settle_lanes, settle_processes
+from profrun.collectors.rocprof.lanes import (
+    AGENT_KEY,
+    HOST_KEY,
+    HOST_KIND,
+    gpu_key,
+    gpu_kind,
+    settle_agents,
+    settle_lanes,
+    settle_processes,
+)
 from profrun.collectors.rocprof.names import STEP, clean_kernel_sql
 from profrun.collectors.rocprof.staging import Staging
 from profrun.traces.nest import nest
@@ -40,59 +49,104 @@ def build(staging: Staging, source: str, *, clock: str = "boottime", **meta: Any
     writer = staging.writer
     writer.meta.update({"source": source, "vendor": "amd", "collector": "rocprof", "clock": clock, **meta})
     _running_memory(staging)
+    staging.names_done()
     if not any(_any(staging.con, f"FROM {table}") for table in ("amd_host", "amd_gpu", "amd_counter")):
         writer.issue("no_records", 1, "the files hold no record: no GPU work, or the profiler was not on")
     settle_processes(staging)
     _drop_bad(staging)
     settle_agents(staging)
     settle_lanes(staging)
+    _label_names(staging)
     host = _host_slices(staging)
     _gpu_slices(staging, host)
     _side_tables(staging, host)
     _counters(staging)
-    for table in ("amd_proc", "amd_device", "amd_track", "amd_gpu_lane", "amd_host_lane", "amd_launch"):
+    for table in ("amd_proc", "amd_device", "amd_track", "amd_launch"):
         staging.con.execute(f"DROP TABLE {table}")
     staging.drop()
+    _deliver(staging)
 
 
 def _drop_bad(staging: Staging) -> None:
+    """Drop and count records that have no place on a time axis; row numbers become slice ids, without "
+    "gaps."""
     con, issue = staging.con, staging.writer.issue
+    rules = (
+        ("no_time", "start IS NULL OR stop IS NULL", "without a time"),
+        ("negative_time", "start < 0", "before time 0"),
+        ("ends_before_start", "stop < start", "that end before they start"),
+    )
     for table, what in (("amd_host", "host"), ("amd_gpu", "GPU"), ("amd_overhead", "runtime")):
-        for code, rule, why in (
-            ("no_time", "start IS NULL OR stop IS NULL", "without a time"),
-            ("negative_time", "start < 0", "before time 0"),
-            ("ends_before_start", "stop < start", "that end before they start"),
-        ):
-            found = con.execute(f"SELECT count(*), any_value(name) FROM {table} WHERE {rule}").fetchone()
-            if found and found[0]:
-                issue(code, found[0], f"{what} records {why} were dropped", found[1])
+        counts = ", ".join(f"count(*) FILTER ({rule}), min(name) FILTER ({rule})" for _, rule, _ in rules)
+        found = con.execute(f"SELECT {counts}, count(*), max(rowid) FROM {table}").fetchone() or ()
+        for number, (code, rule, why) in enumerate(rules):
+            count, name = found[2 * number : 2 * number + 2]
+            if count:
+                issue(code, count, f"{what} records {why} were dropped", _text(con, name))
                 con.execute(f"DELETE FROM {table} WHERE {rule}")
-    # row numbers become slice ids, so they have to be without gaps
-    for table in ("amd_host", "amd_gpu", "amd_overhead"):
-        con.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS FROM {table}")
-    nameless = con.execute("SELECT count(*) FROM amd_gpu WHERE coalesce(name, '') = ''").fetchone()
+        if any(found[0:6:2]) or (found[-1] is not None and found[-1] + 1 != found[-2]):
+            con.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS FROM {table}")
+    nameless = con.execute(
+        "SELECT count(*) FROM amd_gpu g LEFT JOIN amd_name n ON n.id = g.name WHERE coalesce(n.name, '') = ''"
+    ).fetchone()
     issue("no_name", nameless[0] if nameless else 0, "GPU records without a name are called 'unknown'")
+
+
+def _text(con: duckdb.DuckDBPyConnection, name: int | None) -> str | None:
+    row = con.execute("SELECT name FROM amd_name WHERE id = ?", [name]).fetchone()
+    return str(row[0]) if row and row[0] is not None else None
+
+
+def _label_names(staging: Staging) -> None:
+    """Table amd_label: what a slice is called. Until the end slices hold the label: 'h12' on the host (name
+    12 as it is), 'g12' on a GPU (name 12 without the tools' suffixes)."""
+    clean = clean_kernel_sql("name")
+    staging.con.execute(
+        "CREATE TEMP TABLE amd_label AS SELECT 'h' || id AS label, name FROM amd_name WHERE name <> '' "
+        f"UNION ALL SELECT 'g' || id, {clean} FROM amd_name WHERE {clean} <> ''"
+    )
+
+
+def _deliver(staging: Staging) -> None:
+    """Sort the slices while their names are labels, and let the writer put the names in on the way out.
+
+    Sorting rows with names of thousands of characters does not fit the memory limit. The join keeps the order
+    of its left side, which the optimizer must therefore not swap.
+    """
+    con = staging.con
+    con.execute("CREATE TABLE slices_sorted AS FROM slices ORDER BY track, ts_ns, dur_ns DESC, slice")
+    con.execute("DROP TABLE slices")
+    con.execute("ALTER TABLE slices_sorted RENAME TO slices")
+    con.execute("SET disabled_optimizers = 'build_side_probe_side'")
+    staging.writer.deliver(
+        "slices",
+        "SELECT s.* REPLACE (coalesce(l.name, 'unknown') AS name) FROM slices s "
+        "LEFT JOIN amd_label l ON l.label = s.name",
+    )
 
 
 def _host_slices(staging: Staging) -> int:
     """Insert host slices with nesting; returns the first id after theirs (ids: row numbers)."""
     con = staging.con
-    con.execute(f"UPDATE amd_host SET kind = 'step' WHERE kind = 'range' AND regexp_matches(name, '{STEP}')")
+    con.execute(
+        "UPDATE amd_host SET kind = 'step' WHERE kind = 'range' AND name IN "
+        f"(SELECT id FROM amd_name WHERE regexp_matches(name, '{STEP}'))"
+    )
     con.execute(
         "INSERT INTO slices (slice, kind, name, ts_ns, dur_ns, track, correlation) "
-        "SELECT h.rowid, h.kind, coalesce(nullif(h.name, ''), 'unknown'), h.start, h.stop - h.start, "
-        "t.track, "
-        "nullif(h.corr, 0) FROM amd_host h JOIN amd_host_lane l ON l.n = h.rowid JOIN amd_track t "
-        "ON t.part = 0 AND t.proc = l.proc AND t.kind = l.kind AND t.id IS NOT DISTINCT FROM l.id"
+        "SELECT h.rowid, h.kind, coalesce('h' || h.name, ''), h.start, h.stop - h.start, t.track, "
+        "nullif(h.corr, 0) FROM amd_host h JOIN amd_track t "
+        f"ON t.part = 0 AND t.proc = h.proc AND t.lane = {HOST_KIND} AND t.lane_key = {HOST_KEY}"
     )
     crossing, example = nest(con)
-    staging.writer.issue(
-        "crossing_slices", crossing, "host slices of one thread overlap without nesting", example
-    )
+    if crossing:
+        example = _text(con, int(example[1:])) if example else None
+        staging.writer.issue(
+            "crossing_slices", crossing, "host slices of one thread overlap without nesting", example
+        )
     con.execute(
-        "CREATE TEMP TABLE amd_launch AS SELECT h.proc, h.corr, h.rowid AS slice FROM amd_host h "
-        "WHERE h.kind = 'api' AND h.corr <> 0 "
-        "QUALIFY row_number() OVER (PARTITION BY h.proc, h.corr ORDER BY h.prio, h.start, h.rowid) = 1"
+        "CREATE TEMP TABLE amd_launch AS SELECT proc, corr, arg_min(rowid, (prio, start, rowid)) AS slice "
+        "FROM amd_host WHERE kind = 'api' AND corr <> 0 GROUP BY proc, corr"
     )
     found = con.execute("SELECT coalesce(max(rowid), -1) + 1 FROM amd_host").fetchone()
     return int(found[0]) if found else 0
@@ -101,36 +155,34 @@ def _host_slices(staging: Staging) -> int:
 def _gpu_slices(staging: Staging, first: int) -> None:
     """Insert kernels, copies and fills as slices ``first + rowid``, then the runtime's own work."""
     con = staging.con
-    name = clean_kernel_sql("g.name")
     con.execute(
         "INSERT INTO slices (slice, kind, name, ts_ns, dur_ns, track, correlation, launch) "
-        f"SELECT {first} + g.rowid, g.what, coalesce(nullif({name}, ''), 'unknown'), g.start, g.stop - "
-        f"g.start, "
-        "t.track, nullif(g.corr, 0), k.slice FROM amd_gpu g JOIN amd_gpu_lane l ON l.n = g.rowid "
-        "JOIN amd_track t ON t.part = 2 AND t.proc = l.proc AND t.agent IS NOT DISTINCT FROM l.agent "
-        "AND t.kind = l.kind AND t.id IS NOT DISTINCT FROM l.id "
+        f"SELECT {first} + g.rowid, g.what, coalesce('g' || g.name, ''), g.start, g.stop - g.start, "
+        "t.track, nullif(g.corr, 0), k.slice FROM amd_gpu g "
+        f"JOIN amd_track t ON t.part = 2 AND t.proc = g.proc AND t.lane_agent = {AGENT_KEY} "
+        f"AND t.lane = {gpu_kind(staging)} AND t.lane_key = {gpu_key(staging)} "
         "LEFT JOIN amd_launch k ON k.proc = g.proc AND k.corr = g.corr"
     )
     con.execute(
         "INSERT INTO slices (slice, kind, name, ts_ns, dur_ns, track) "
-        "SELECT (SELECT coalesce(max(slice), -1) + 1 FROM slices) + row_number() OVER (ORDER BY o.rowid) - "
-        "1, 'overhead', "
-        "coalesce(o.name, 'unknown'), o.start, o.stop - o.start, t.track FROM amd_overhead o "
+        "SELECT (SELECT coalesce(max(slice), -1) + 1 FROM slices) + row_number() OVER (ORDER BY o.rowid) "
+        "- 1, 'overhead', coalesce('h' || o.name, ''), o.start, o.stop - o.start, t.track FROM amd_overhead "
+        "o "
         "JOIN amd_track t ON t.part = 1 AND t.proc = o.proc"
     )
     lost = con.execute(
-        "SELECT count(*), any_value(name) FROM slices WHERE kind IN ('kernel', 'memcpy', 'memset') AND "
-        "launch IS NULL"
+        "SELECT count(*), min(name) FROM slices WHERE kind IN ('kernel', 'memcpy', 'memset') "
+        "AND launch IS NULL"
     ).fetchone()
     if lost and lost[0] and _any(con, "FROM amd_launch"):
+        name = _text(con, int(lost[1][1:])) if lost[1] else None
         staging.writer.issue(
-            "no_launch", lost[0], "GPU records whose API call was not recorded have no launch", lost[1]
+            "no_launch", lost[0], "GPU records whose API call was not recorded have no launch", name
         )
 
 
 def _side_tables(staging: Staging, first: int) -> None:
     con = staging.con
-    con.execute("CREATE TEMP TABLE amd_rows AS SELECT rowid AS n, * FROM amd_gpu")
     blocks = ", ".join(
         f"CASE unit WHEN 'items' THEN CASE WHEN g{a} >= 0 AND w{a} > 0 THEN (g{a} + w{a} - 1) // w{a} END "
         f"WHEN 'blocks' THEN g{a} END"
@@ -142,23 +194,23 @@ def _side_tables(staging: Staging, first: int) -> None:
     con.execute(
         "INSERT INTO kernels (slice, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, "
         "smem_static, "
-        f"smem_dynamic, smem, graph, graph_node, scratch) SELECT {first} + n, {blocks}, {threads}, "
+        f"smem_dynamic, smem, graph, graph_node, scratch) SELECT {first} + r.rowid, {blocks}, {threads}, "
         "try_cast(CASE WHEN d.a.arch = 'gfx908' THEN vgpr ELSE vgpr + coalesce(accum, 0) END AS INTEGER), "
         "lds_static, CASE WHEN lds_total >= lds_static THEN lds_total - lds_static END, coalesce(lds_total, "
         "lds_static), "
-        "nullif(graph, 0), graph_node, scratch FROM amd_rows r LEFT JOIN amd_device d "
+        "nullif(graph, 0), graph_node, scratch FROM amd_gpu r LEFT JOIN amd_device d "
         "ON d.proc = r.proc AND d.agent = r.agent WHERE what = 'kernel'"
     )
     con.execute(
         "INSERT INTO copies (slice, direction, bytes, src_kind, dst_kind, managed) "
-        f"SELECT {first} + n, coalesce(direction, 'unknown'), bytes, "
+        f"SELECT {first} + rowid, coalesce(direction, 'unknown'), bytes, "
         "CASE direction WHEN 'HtoD' THEN 'host' WHEN 'HtoH' THEN 'host' WHEN 'DtoH' THEN 'device' WHEN "
         "'DtoD' THEN "
         "'device' WHEN 'PtoP' THEN 'device' END, CASE direction WHEN 'HtoD' THEN 'device' WHEN 'HtoH' THEN "
         "'host' "
         "WHEN 'DtoH' THEN 'host' WHEN 'DtoD' THEN 'device' WHEN 'PtoP' THEN 'device' WHEN 'memset' THEN "
         "'device' END, "
-        "NULL FROM amd_rows WHERE what <> 'kernel'"
+        "NULL FROM amd_gpu WHERE what <> 'kernel'"
     )
     no_bytes = con.execute("SELECT count(*) FROM copies WHERE bytes IS NULL").fetchone()
     staging.writer.issue(
@@ -166,13 +218,12 @@ def _side_tables(staging: Staging, first: int) -> None:
     )
     _collectives(con)
     _metrics(staging, first)
-    con.execute("DROP TABLE amd_rows")
 
 
 def _metrics(staging: Staging, first: int) -> None:
     con = staging.con
     con.execute(
-        "CREATE TEMP TABLE amd_dispatch AS SELECT proc, dispatch, min(n) AS n FROM amd_rows "
+        "CREATE TEMP TABLE amd_dispatch AS SELECT proc, dispatch, min(rowid) AS n FROM amd_gpu "
         "WHERE what = 'kernel' AND dispatch IS NOT NULL GROUP BY ALL"
     )
     con.execute(
@@ -188,7 +239,7 @@ def _metrics(staging: Staging, first: int) -> None:
         staging.writer.issue("metric_not_placed", lost[0], "counters without a dispatch or a value", lost[1])
     for column, name in (("gx", "Grid_Size"), ("wx", "Workgroup_Size")):
         con.execute(
-            f"INSERT INTO metrics SELECT {first} + n, '{name}', {column}, 'work-item' FROM amd_rows "
+            f"INSERT INTO metrics SELECT {first} + rowid, '{name}', {column}, 'work-item' FROM amd_gpu "
             f"WHERE unit = 'product' AND what = 'kernel' AND {column} IS NOT NULL"
         )
     con.execute("DROP TABLE amd_dispatch")
@@ -199,15 +250,16 @@ def _collectives(con: duckdb.DuckDBPyConnection) -> None:
     cases = " ".join(f"WHEN contains(lower(text), '{key}') THEN '{value}'" for key, value in _OPS)
     con.execute(
         "INSERT INTO collectives (slice, op) "
-        "WITH RECURSIVE found AS (SELECT slice, name, launch FROM slices WHERE kind = 'kernel' "
+        "WITH RECURSIVE named AS (SELECT label, name FROM amd_label WHERE label[1] = 'g' "
         "AND regexp_matches(name, '^(void )?(nccl|rccl|msccl)', 'i')), "
+        "found AS (SELECT s.slice, n.name, s.launch FROM slices s JOIN named n ON n.label = s.name "
+        "WHERE s.kind = 'kernel'), "
         "up AS (SELECT slice, launch AS at FROM found WHERE launch IS NOT NULL UNION ALL "
         "SELECT u.slice, s.parent FROM up u JOIN slices s ON s.slice = u.at WHERE s.parent IS NOT NULL), "
-        "call AS (SELECT u.slice, min(s.name) AS name FROM up u JOIN slices s ON s.slice = u.at "
-        "WHERE s.kind = 'api' AND s.name LIKE 'nccl%' GROUP BY u.slice) "
-        f"SELECT slice, CASE {cases} ELSE 'unknown' END FROM "
-        "(SELECT f.slice, f.name || ' ' || coalesce(c.name, '') AS text FROM found f LEFT JOIN call c USING "
-        "(slice))"
+        "call AS (SELECT u.slice, min(l.name) AS name FROM up u JOIN slices s ON s.slice = u.at "
+        "JOIN amd_label l ON l.label = s.name WHERE s.kind = 'api' AND l.name LIKE 'nccl%' GROUP BY u.slice) "
+        f"SELECT slice, CASE {cases} ELSE 'unknown' END FROM (SELECT f.slice, "
+        "f.name || ' ' || coalesce(c.name, '') AS text FROM found f LEFT JOIN call c USING (slice))"
     )
 
 
@@ -257,8 +309,8 @@ def _counters(staging: Staging) -> None:
     staging.con.execute(
         "INSERT INTO counters SELECT t.track, c.ts, c.name, c.value, coalesce(c.unit, '1') FROM amd_counter "
         "c "
-        "JOIN amd_track t ON t.part = 3 AND t.proc = c.proc AND t.agent IS NOT DISTINCT FROM c.agent "
-        "AND t.name = c.name WHERE c.ts IS NOT NULL AND c.value IS NOT NULL"
+        f"JOIN amd_track t ON t.part = 3 AND t.proc = c.proc AND t.lane_agent = {AGENT_KEY} "
+        "AND t.lane_name = c.name WHERE c.ts IS NOT NULL AND c.value IS NOT NULL"
     )
 
 

@@ -230,8 +230,9 @@ def _kernel(staging: Staging, c: Header, default: int, name: str) -> None:
         for what, short in (("grid", "g"), ("workgroup", "w"))
         for axis in "xyz"
     )
-    staging.con.execute(
-        f"INSERT INTO amd_gpu BY NAME SELECT coalesce(t.proc, {default}) AS proc, 'kernel' AS what, "
+    staging.insert(
+        "amd_gpu",
+        f"SELECT coalesce(t.proc, {default}) AS proc, 'kernel' AS what, "
         f"{_agent(c, 'agent_id')} AS agent, {c.int('queue_id')} AS queue, {c.int('stream_id')} AS stream, "
         f"{c.text('kernel_name')} AS name, {c.int('start_timestamp')} AS start, {c.int('end_timestamp')} AS "
         f"stop, "
@@ -240,7 +241,7 @@ def _kernel(staging: Staging, c: Header, default: int, name: str) -> None:
         f"{c.int('lds_block_size', 'group_segment_size')} AS lds_total, "
         f"{c.int('scratch_size', 'private_segment_size')} AS scratch, {c.int('graph_exec_id')} AS graph, "
         f"{c.int('graph_node_id')} AS graph_node "
-        f"FROM csv_raw r LEFT JOIN csv_thread t ON t.tid = {c.int('thread_id')}"
+        f"FROM csv_raw r LEFT JOIN csv_thread t ON t.tid = {c.int('thread_id')}",
     )
     _relative_agents(staging, default)
 
@@ -270,9 +271,10 @@ def _counter(staging: Staging, c: Header, default: int, name: str) -> None:
         f"FROM csv_raw QUALIFY row_number() OVER (PARTITION BY {c.int('process_id')}, {c.int('dispatch_id')} "
         f"ORDER BY {c.int('start_timestamp')}) = 1"
     )
-    con.execute(
-        "INSERT INTO amd_gpu BY NAME SELECT * FROM csv_new n WHERE NOT EXISTS (FROM amd_gpu g "
-        "WHERE g.proc = n.proc AND g.dispatch = n.dispatch)"
+    staging.insert(
+        "amd_gpu",
+        "SELECT * FROM csv_new n WHERE NOT EXISTS (FROM amd_gpu g "
+        "WHERE g.proc = n.proc AND g.dispatch = n.dispatch)",
     )
     if untimed:
         found = con.execute("SELECT count(*), any_value(name) FROM csv_new").fetchone()
@@ -294,29 +296,31 @@ def _api(staging: Staging, c: Header, default: int, name: str) -> None:
         f"(starts_with(upper({c.text('domain')}), 'MARKER') "
         f"AND NOT regexp_matches(coalesce({c.text('function')}, ''), '{MARKER_CALL}'))"
     )
-    staging.con.execute(
-        f"INSERT INTO amd_host BY NAME SELECT coalesce(p.proc, {default}) AS proc, {c.int('thread_id')} AS "
+    staging.insert(
+        "amd_host",
+        f"SELECT coalesce(p.proc, {default}) AS proc, {c.int('thread_id')} AS "
         f"tid, "
         f"CASE WHEN {marker} THEN 'range' ELSE 'api' END AS kind, {c.text('function')} AS name, "
         f"{c.int('start_timestamp')} AS start, {c.int('end_timestamp')} AS stop, {c.int('correlation_id')} "
         f"AS corr, "
         f"CASE WHEN starts_with({c.text('domain')}, 'HIP') THEN 0 WHEN starts_with({c.text('domain')}, "
         f"'HSA') THEN 1 "
-        f"ELSE 2 END AS prio FROM csv_raw r LEFT JOIN csv_pid p ON p.pid = {c.int('process_id')}"
+        f"ELSE 2 END AS prio FROM csv_raw r LEFT JOIN csv_pid p ON p.pid = {c.int('process_id')}",
     )
 
 
 def _copy(staging: Staging, c: Header, default: int, name: str) -> None:
     _times(staging, c, name)
     way = direction_sql(c.text("direction"))
-    staging.con.execute(
-        f"INSERT INTO amd_gpu BY NAME SELECT {default} AS proc, CASE {way} WHEN 'memset' THEN 'memset' ELSE "
+    staging.insert(
+        "amd_gpu",
+        f"SELECT {default} AS proc, CASE {way} WHEN 'memset' THEN 'memset' ELSE "
         f"'memcpy' END "
         f"AS what, {c.text('direction')} AS name, {way} AS direction, {_agent(c, 'source_agent_id')} AS src, "
         f"{_agent(c, 'destination_agent_id')} AS dst, {c.int('stream_id')} AS stream, "
         f"{c.int('correlation_id')} AS corr, {c.int('start_timestamp')} AS start, {c.int('end_timestamp')} "
         f"AS stop "
-        "FROM csv_raw"
+        "FROM csv_raw",
     )
 
 
@@ -332,9 +336,10 @@ def _allocation(staging: Staging, c: Header, default: int, name: str) -> None:
 
 def _scratch(staging: Staging, c: Header, default: int, name: str) -> None:
     _times(staging, c, name)
-    staging.con.execute(
-        f"INSERT INTO amd_overhead SELECT {default}, lower(replace({c.text('operation')}, '_', ' ')), "
-        f"{c.int('start_timestamp')}, {c.int('end_timestamp')} FROM csv_raw"
+    staging.insert(
+        "amd_overhead",
+        f"SELECT {default} AS proc, lower(replace({c.text('operation')}, '_', ' ')) AS name, "
+        f"{c.int('start_timestamp')} AS start, {c.int('end_timestamp')} AS stop FROM csv_raw",
     )
 
 

@@ -121,53 +121,58 @@ def settle_agents(staging: Staging) -> None:
     )
 
 
+NONE = -(2**63)
+"""Stands for NULL in the keys of lanes, so that joins need no NULL-safe comparison."""
+_FREE = "kind IN ('range', 'step') AND coalesce(tid, 0) = 0"
+HOST_KIND = f"CASE WHEN {_FREE} THEN 'range' ELSE 'thread' END"
+"""SQL over amd_host: kind of a row's lane. Start/stop ranges have no thread and a lane of their own."""
+HOST_KEY = f"CASE WHEN {_FREE} THEN {NONE} ELSE coalesce(tid, {NONE}) END"
+AGENT_KEY = f"coalesce(agent, {NONE})"
+
+
+def gpu_kind(staging: Staging) -> str:
+    """SQL over amd_gpu: kind of a row's lane."""
+    on_stream = "false" if staging.by_queue else "stream IS NOT NULL AND agent IS NOT NULL"
+    return f"CASE WHEN {on_stream} THEN 'stream' WHEN what <> 'kernel' THEN 'copy' ELSE 'queue' END"
+
+
+def gpu_key(staging: Staging) -> str:
+    """SQL over amd_gpu: native id of a row's lane."""
+    kind = gpu_kind(staging)
+    return f"coalesce(CASE {kind} WHEN 'stream' THEN stream WHEN 'queue' THEN queue END, {NONE})"
+
+
 def settle_lanes(staging: Staging) -> None:
-    """Fill ``tracks`` and the lane of every staged record (tables amd_host_lane, amd_gpu_lane, amd_track)."""
+    """Fill ``tracks``, and amd_track, which says a record's lane by process, agent, kind and key."""
     con = staging.con
     most = con.execute(
         "SELECT count(DISTINCT stream) AS n FROM amd_gpu WHERE stream IS NOT NULL GROUP BY proc, agent "
         "ORDER BY n DESC LIMIT 1"
     ).fetchone()
-    by_queue = bool(most and most[0] > MAX_STREAMS)
-    if by_queue and most:
+    staging.by_queue = bool(most and most[0] > MAX_STREAMS)
+    if staging.by_queue and most:
         staging.writer.issue(
             "streams_as_queues",
             most[0],
             f"one GPU has more than {MAX_STREAMS} streams: GPU lanes are HSA queues instead",
         )
-    stream = "NULL::BIGINT" if by_queue else "stream"
     con.execute(
-        f"CREATE TEMP TABLE amd_gpu_lane AS SELECT rowid AS n, proc, agent, "
-        f"CASE WHEN {stream} IS NOT NULL AND agent IS NOT NULL THEN 'stream' WHEN what <> 'kernel' THEN "
-        f"'copy' "
-        f"ELSE 'queue' END AS kind, "
-        f"CASE WHEN {stream} IS NOT NULL AND agent IS NOT NULL THEN {stream} WHEN what <> 'kernel' THEN NULL "
-        f"ELSE queue END AS id FROM amd_gpu"
+        "CREATE TEMP TABLE amd_track AS SELECT (row_number() OVER (ORDER BY proc, part, lane_agent, lane, "
+        "lane_key, lane_name) - 1)::INTEGER AS track, * FROM ("
+        f"SELECT DISTINCT 0 AS part, proc, {NONE} AS lane_agent, {HOST_KIND} AS lane, "
+        f"{HOST_KEY} AS lane_key, "
+        "NULL::VARCHAR AS lane_name FROM amd_host UNION ALL "
+        f"SELECT DISTINCT 1, proc, {NONE}, 'range', {NONE}, 'runtime' FROM amd_overhead UNION ALL "
+        f"SELECT DISTINCT 2, proc, {AGENT_KEY}, {gpu_kind(staging)}, {gpu_key(staging)}, NULL FROM amd_gpu "
+        f"UNION ALL SELECT DISTINCT 3, proc, {AGENT_KEY}, 'counter', {NONE}, name FROM amd_counter)"
     )
     con.execute(
-        "CREATE TEMP TABLE amd_host_lane AS SELECT rowid AS n, proc, NULL::BIGINT AS agent, "
-        "CASE WHEN kind IN ('range', 'step') AND coalesce(tid, 0) = 0 THEN 'range' ELSE 'thread' END AS "
-        "kind, "
-        "CASE WHEN kind IN ('range', 'step') AND coalesce(tid, 0) = 0 THEN NULL ELSE tid END AS id FROM "
-        "amd_host"
-    )
-    con.execute(
-        "CREATE TEMP TABLE amd_track AS SELECT (row_number() OVER (ORDER BY proc, part, agent NULLS FIRST, "
-        "kind, id, "
-        "name) - 1)::INTEGER AS track, * FROM ("
-        "SELECT DISTINCT 0 AS part, proc, agent, kind, id, NULL::VARCHAR AS name FROM amd_host_lane UNION "
-        "ALL "
-        "SELECT DISTINCT 1, proc, NULL::BIGINT, 'range', NULL::BIGINT, 'runtime' FROM amd_overhead UNION ALL "
-        "SELECT DISTINCT 2, proc, agent, kind, id, NULL FROM amd_gpu_lane UNION ALL "
-        "SELECT DISTINCT 3, proc, agent, 'counter', NULL::BIGINT, name FROM amd_counter)"
-    )
-    con.execute(
-        "INSERT INTO tracks SELECT track, kind, process, device, id, coalesce(name, CASE kind "
+        f"INSERT INTO tracks SELECT track, lane, process, device, nullif(lane_key, {NONE}), "
+        "coalesce(lane_name, CASE lane "
         "WHEN 'range' THEN 'ranges without a thread' WHEN 'copy' THEN 'copies' "
-        "ELSE kind || coalesce(' ' || id, '') END) "
-        "FROM amd_track t JOIN amd_proc USING (proc) LEFT JOIN amd_device d ON d.proc = t.proc AND d.agent "
-        "= t.agent "
-        "ORDER BY track"
+        f"ELSE lane || coalesce(' ' || nullif(lane_key, {NONE}), '') END) "
+        "FROM amd_track t JOIN amd_proc USING (proc) "
+        "LEFT JOIN amd_device d ON d.proc = t.proc AND d.agent = t.lane_agent ORDER BY track"
     )
 
 

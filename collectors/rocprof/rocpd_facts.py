@@ -71,6 +71,7 @@ def read(staging: Staging, part: Part, processes: Mapping[int, int]) -> None:
     con.execute("CREATE TEMP TABLE rocpd_map (id BIGINT, proc INTEGER)")
     con.executemany("INSERT INTO rocpd_map VALUES (?, ?)", list(processes.items()))
     _dimension(staging, part, "rocpd_string", ("id", "string"), "id BIGINT, string VARCHAR")
+    _names(staging, "rocpd_string", "string")
     _dimension(staging, part, "rocpd_info_thread", ("id", "tid"), "id BIGINT, tid BIGINT")
     _dimension(
         staging,
@@ -81,6 +82,7 @@ def read(staging: Staging, part: Part, processes: Mapping[int, int]) -> None:
         "BIGINT, "
         "accum_vgpr_count BIGINT",
     )
+    _names(staging, "rocpd_info_kernel_symbol", "coalesce(nullif(display_name, ''), kernel_name)")
     default = next(iter(processes.values()))
     _kernels(staging, part, default)
     _copies(staging, part, default)
@@ -90,6 +92,14 @@ def read(staging: Staging, part: Part, processes: Mapping[int, int]) -> None:
     _counters(staging, part, default)
     for table in ("rocpd_map", "rocpd_string", "rocpd_info_thread", "rocpd_info_kernel_symbol"):
         con.execute(f"DROP TABLE {table}")
+
+
+def _names(staging: Staging, table: str, column: str) -> None:
+    """Make a dimension's texts known as names; its new column ``key`` holds their ids."""
+    first = staging.name_ids(f"SELECT count(*) FROM {table}")
+    staging.con.execute(f"ALTER TABLE {table} ADD COLUMN key BIGINT")
+    staging.con.execute(f"UPDATE {table} SET key = {first} + rowid")
+    staging.con.execute(f"INSERT INTO amd_name SELECT key, {column} FROM {table}")
 
 
 def _dimension(staging: Staging, part: Part, table: str, columns: tuple[str, ...], ddl: str) -> None:
@@ -137,7 +147,7 @@ def _kernels(staging: Staging, part: Part, default: int) -> None:
         columns + sizes + more,
         "amd_gpu",
         f"SELECT {proc}, 'kernel' AS what, r.agent_id AS agent, queue_id AS queue, stream_id AS stream, "
-        "coalesce(nullif(s.display_name, ''), s.kernel_name) AS name, start, \"end\" AS stop, stack_id AS "
+        's.key AS name, start, "end" AS stop, stack_id AS '
         "corr, "
         "dispatch_id AS dispatch, 'items' AS unit, grid_size_x AS gx, grid_size_y AS gy, grid_size_z AS gz, "
         "workgroup_size_x AS wx, workgroup_size_y AS wy, workgroup_size_z AS wz, s.arch_vgpr_count AS vgpr, "
@@ -169,7 +179,7 @@ def _copies(staging: Staging, part: Part, default: int) -> None:
         "amd_gpu",
         f"SELECT {proc}, CASE {way} WHEN 'memset' THEN 'memset' ELSE 'memcpy' END AS what, {way} AS "
         f"direction, "
-        'n.string AS name, start, "end" AS stop, stack_id AS corr, size AS bytes, src_agent_id AS src, '
+        'n.key AS name, start, "end" AS stop, stack_id AS corr, size AS bytes, src_agent_id AS src, '
         "dst_agent_id AS dst, queue_id AS queue, stream_id AS stream "
         f"FROM rocpd_raw r {join} LEFT JOIN rocpd_string n ON n.id = r.name_id",
     )
@@ -190,7 +200,8 @@ def _regions(staging: Staging, part: Part, default: int) -> None:
         "amd_host",
         f"SELECT {proc}, coalesce(h.tid, r.tid) AS tid, CASE WHEN {marker} THEN 'range' ELSE 'api' END AS "
         f"kind, "
-        f'CASE WHEN {marker} THEN {text} ELSE n.string END AS name, start, "end" AS stop, stack_id AS corr, '
+        f'CASE WHEN {marker} THEN coalesce(t.key, n.key) ELSE n.key END AS name, start, "end" AS stop, '
+        f"stack_id AS corr, "
         "CASE WHEN starts_with(c.string, 'HIP') THEN 0 WHEN starts_with(c.string, 'HSA') THEN 1 ELSE 2 END "
         "AS prio "
         f"FROM rocpd_raw r {join} LEFT JOIN rocpd_info_thread h ON h.id = r.tid "
@@ -201,19 +212,23 @@ def _regions(staging: Staging, part: Part, default: int) -> None:
 
 def _messages(staging: Staging, part: Part) -> None:
     """ROCTX texts: the key 'message' of an event's extdata."""
-    staging.con.execute("CREATE OR REPLACE TEMP TABLE rocpd_message (event_id BIGINT, message VARCHAR)")
+    staging.con.execute(
+        "CREATE OR REPLACE TEMP TABLE rocpd_message (event_id BIGINT, message VARCHAR, key BIGINT)"
+    )
     if not {"id", "extdata"} <= part.columns("rocpd_event"):
         return
     part.database.copy(
         "SELECT id, CAST(json_extract(extdata, '$.message') AS TEXT) AS message FROM "
         f"{part.relation('rocpd_event')} WHERE extdata IS NOT NULL AND extdata <> '{{}}' AND "
         f"json_valid(extdata) "
-        "AND json_extract(extdata, '$.message') IS NOT NULL",
+        "AND json_extract(extdata, '$.message') <> ''",
         staging.con,
         "rocpd_raw",
         _types(("id", "message")),
     )
-    staging.con.execute("INSERT INTO rocpd_message SELECT id, message FROM rocpd_raw")
+    staging.con.execute("INSERT INTO rocpd_message SELECT id, message, NULL FROM rocpd_raw")
+    staging.con.execute("ALTER TABLE rocpd_message DROP COLUMN key")
+    _names(staging, "rocpd_message", "message")
     staging.con.execute("DROP TABLE rocpd_raw")
 
 
@@ -234,7 +249,7 @@ def _samples(staging: Staging, part: Part, default: int) -> None:
     proc, join = _from(default)
     staging.con.execute(
         f"INSERT INTO amd_host BY NAME SELECT {proc}, coalesce(h.tid, r.tid) AS tid, 'range' AS kind, "
-        "coalesce(nullif(t.message, ''), n.string) AS name, timestamp AS start, timestamp AS stop, "
+        "coalesce(t.key, n.key) AS name, timestamp AS start, timestamp AS stop, "
         f"stack_id AS corr, 9 AS prio FROM rocpd_raw r {join} LEFT JOIN rocpd_info_thread h ON h.id = r.tid "
         "LEFT JOIN rocpd_string n ON n.id = r.name_id LEFT JOIN rocpd_string c ON c.id = r.category_id "
         "LEFT JOIN rocpd_message t ON t.event_id = r.event_id WHERE starts_with(c.string, 'MARKER')"
@@ -261,9 +276,10 @@ def _allocations(staging: Staging, part: Part, default: int) -> None:
         "CASE WHEN type = 'FREE' THEN 'free' ELSE 'alloc' END AS op "
         f"FROM rocpd_raw r {join} WHERE coalesce(level, 'REAL') = 'REAL' AND type IN ('ALLOC', 'FREE')"
     )
-    staging.con.execute(
-        f"INSERT INTO amd_overhead BY NAME SELECT {proc}, 'scratch memory ' || lower(type) AS name, start, "
-        f"\"end\" AS stop FROM rocpd_raw r {join} WHERE level = 'SCRATCH'"
+    staging.insert(
+        "amd_overhead",
+        f"SELECT {proc}, 'scratch memory ' || lower(type) AS name, start, "
+        f"\"end\" AS stop FROM rocpd_raw r {join} WHERE level = 'SCRATCH'",
     )
     rest = staging.con.execute(
         "SELECT count(*), any_value(type || ' ' || level) FROM rocpd_raw WHERE NOT (level = 'SCRATCH' OR "

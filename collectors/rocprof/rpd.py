@@ -108,13 +108,14 @@ def _read(staging: Staging, database: Database) -> None:
 
 
 def _host(staging: Staging) -> None:
-    staging.con.execute(
-        "INSERT INTO amd_host BY NAME SELECT p.proc, a.tid, "
+    staging.insert(
+        "amd_host",
+        "SELECT p.proc, a.tid, "
         "CASE WHEN n.string = 'UserMarker' THEN 'range' ELSE 'api' END AS kind, "
         "CASE WHEN n.string = 'UserMarker' THEN t.string ELSE n.string END AS name, "
         'a.start, a."end" AS stop, a.id AS corr, 0 AS prio FROM rpd_api a '
         "LEFT JOIN rpd_pid p ON p.pid IS NOT DISTINCT FROM a.pid "
-        "LEFT JOIN rpd_string n ON n.id = a.apiName_id LEFT JOIN rpd_string t ON t.id = a.args_id"
+        "LEFT JOIN rpd_string n ON n.id = a.apiName_id LEFT JOIN rpd_string t ON t.id = a.args_id",
     )
 
 
@@ -123,8 +124,9 @@ def _gpu(staging: Staging, default: int) -> None:
     way = direction_sql("y.string")
     copies = f"{way} <> 'unknown' OR y.string LIKE 'Copy%'"
     what = f"CASE WHEN {way} = 'memset' THEN 'memset' WHEN {copies} THEN 'memcpy' ELSE 'kernel' END"
-    staging.con.execute(
-        f"INSERT INTO amd_gpu BY NAME SELECT coalesce(p.proc, {default}) AS proc, {what} AS what, o.gpuId "
+    staging.insert(
+        "amd_gpu",
+        f"SELECT coalesce(p.proc, {default}) AS proc, {what} AS what, o.gpuId "
         f"AS agent, "
         "o.queueId AS queue, try_cast(coalesce(k.stream, c.stream) AS BIGINT) AS stream, "
         f"CASE {what} WHEN 'kernel' THEN coalesce(nullif(d.string, ''), kn.string, y.string) ELSE y.string "
@@ -142,5 +144,5 @@ def _gpu(staging: Staging, default: int) -> None:
         "LEFT JOIN rpd_kernelapi k ON k.api_ptr_id = l.api_id LEFT JOIN rpd_copyapi c ON c.api_ptr_id = "
         "l.api_id "
         "LEFT JOIN rpd_string y ON y.id = o.opType_id LEFT JOIN rpd_string d ON d.id = o.description_id "
-        "LEFT JOIN rpd_string n ON n.id = a.apiName_id LEFT JOIN rpd_string kn ON kn.id = k.kernelName_id"
+        "LEFT JOIN rpd_string n ON n.id = a.apiName_id LEFT JOIN rpd_string kn ON kn.id = k.kernelName_id",
     )

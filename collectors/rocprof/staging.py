@@ -20,12 +20,14 @@ MISSING = -(2**63)
 """Stands for NULL in integer columns on their way into DuckDB (numpy has no integer NULL)."""
 
 _TABLES = {
+    # names of host, gpu and overhead rows, which hold ids: a kernel name may have thousands of characters
+    "amd_name": "id BIGINT, name VARCHAR",
     # host slices: API calls and ranges. prio: 0 HIP, 1 other APIs; the launch of a kernel is the lowest.
-    "amd_host": "proc INTEGER, tid BIGINT, kind VARCHAR, name VARCHAR, start BIGINT, stop BIGINT, "
+    "amd_host": "proc INTEGER, tid BIGINT, kind VARCHAR, name BIGINT, start BIGINT, stop BIGINT, "
     "corr BIGINT, prio INTEGER",
     # kernels, copies and fills. Grid g* and block w* are in the tool's unit; unit says which:
     # 'items' (work-items), 'blocks', 'product' (only the products of the three dimensions: gx and wx).
-    "amd_gpu": "proc INTEGER, what VARCHAR, agent BIGINT, queue BIGINT, stream BIGINT, name VARCHAR, "
+    "amd_gpu": "proc INTEGER, what VARCHAR, agent BIGINT, queue BIGINT, stream BIGINT, name BIGINT, "
     "start BIGINT, stop BIGINT, corr BIGINT, dispatch BIGINT, unit VARCHAR, gx BIGINT, gy BIGINT, gz BIGINT, "
     "wx BIGINT, wy BIGINT, wz BIGINT, vgpr BIGINT, accum BIGINT, lds_static BIGINT, lds_total BIGINT, "
     "scratch BIGINT, graph BIGINT, graph_node BIGINT, direction VARCHAR, bytes BIGINT, src BIGINT, dst "
@@ -37,12 +39,15 @@ _TABLES = {
     # memory allocations: op 'alloc' or 'free'
     "amd_alloc": "proc INTEGER, agent BIGINT, op VARCHAR, address BIGINT, bytes BIGINT, stop BIGINT",
     # scratch memory and other work of the runtime, without a thread of its own
-    "amd_overhead": "proc INTEGER, name VARCHAR, start BIGINT, stop BIGINT",
+    "amd_overhead": "proc INTEGER, name BIGINT, start BIGINT, stop BIGINT",
     "amd_process": "proc INTEGER, pid BIGINT, rank INTEGER, host VARCHAR, name VARCHAR, node BIGINT",
     # agents by the key that records use; ordinal NULL when no table said it
     "amd_agent": "proc INTEGER, agent BIGINT, gpu BOOLEAN, ordinal INTEGER, name VARCHAR, arch VARCHAR, "
     "cu INTEGER, wave INTEGER, threads INTEGER, lds BIGINT, memory BIGINT, uuid VARCHAR",
 }
+
+
+_NAMED = ("amd_host", "amd_gpu", "amd_overhead")
 
 
 class Staging:
@@ -51,12 +56,16 @@ class Staging:
     Attributes:
         writer: the trace being written.
         con: its DuckDB connection.
+        by_queue: GPU lanes are queues, not streams.
     """
 
     def __init__(self, writer: TraceWriter) -> None:
         self.writer = writer
         self.con = writer.con
+        self.by_queue = False
         self._next = 0
+        self._names: dict[str, int] = {}
+        self._name_ids = 0
         for name, columns in _TABLES.items():
             self.con.execute(f"CREATE TEMP TABLE {name} ({columns})")
 
@@ -89,6 +98,8 @@ class Staging:
         """Append columns of equal length; integers may hold ``MISSING``, texts None, floats NaN for NULL."""
         arrays: dict[str, np.ndarray[Any, Any]] = {}
         selects = [f"{proc} AS proc"]
+        if "name" in columns and table in _NAMED:
+            columns = {**columns, "name": [self._name(name) for name in columns["name"]]}
         for name, values in columns.items():
             array = values if isinstance(values, np.ndarray) else _array(name, values)
             if not len(array):
@@ -103,6 +114,53 @@ class Staging:
         self.con.register("amd_batch", arrays)
         self.con.execute(f"INSERT INTO {table} BY NAME SELECT {', '.join(selects)} FROM amd_batch")
         self.con.unregister("amd_batch")
+
+    def insert(self, table: str, select: str) -> None:
+        """Append the rows of a SELECT by column names; its ``name`` is text."""
+        con = self.con
+        con.execute(f"CREATE TEMP TABLE amd_in AS {select}")
+        self._flush_names()
+        first = self.name_ids("SELECT count(DISTINCT name) FROM amd_in")
+        con.execute(
+            f"INSERT INTO amd_name SELECT {first} + row_number() OVER () - 1, name FROM "
+            "(SELECT DISTINCT name FROM amd_in WHERE name IS NOT NULL)"
+        )
+        con.execute(
+            f"INSERT INTO {table} BY NAME SELECT i.* EXCLUDE (name), n.id AS name FROM amd_in i "
+            f"LEFT JOIN (SELECT id, name FROM amd_name WHERE id >= {first}) n ON n.name = i.name"
+        )
+        con.execute("DROP TABLE amd_in")
+
+    def name_ids(self, query: str) -> int:
+        """Reserve as many ids of names as the query says; returns the first."""
+        first = self._name_ids
+        row = self.con.execute(query).fetchone()
+        self._name_ids += int(row[0] or 0) if row else 0
+        return first
+
+    def _name(self, name: Any) -> int | None:
+        if name is None:
+            return None
+        if name not in self._names:
+            self._names[name] = self._name_ids
+            self._name_ids += 1
+        return self._names[name]
+
+    def _flush_names(self) -> None:
+        """Hand names met in Python to DuckDB; they are known by their ids from then on."""
+        names, self._names = self._names, {}
+        if names:
+            batch = {
+                "id": np.array(list(names.values()), dtype=np.int64),
+                "name": np.array(list(names), dtype=object),
+            }
+            self.con.register("amd_batch", batch)
+            self.con.execute("INSERT INTO amd_name SELECT id, name FROM amd_batch")
+            self.con.unregister("amd_batch")
+
+    def names_done(self) -> None:
+        """Call once all is staged: ``amd_name`` then holds every name."""
+        self._flush_names()
 
     def drop(self) -> None:
         """Remove the staging tables."""

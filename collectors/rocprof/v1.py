@@ -67,12 +67,13 @@ def _read_database(staging: Staging, database: Database) -> None:
         if _copy(database, staging, table, ("pid", "tid", "BeginNs", "EndNs", "Name", "Index", "args")):
             if table == "HIP":
                 _launch_sizes(staging)
-            con.execute(
-                f"INSERT INTO amd_host BY NAME SELECT coalesce(p.proc, {default}) AS proc, tid, "
+            staging.insert(
+                "amd_host",
+                f"SELECT coalesce(p.proc, {default}) AS proc, tid, "
                 f"'{'range' if prio == 9 else 'api'}' AS kind, Name AS name, BeginNs AS start, EndNs AS "
                 f"stop, "
                 f"{'NULL' if prio == 9 else 'r.Index'} AS corr, {prio} AS prio "
-                "FROM v1_raw r LEFT JOIN v1_pid p USING (pid)"
+                "FROM v1_raw r LEFT JOIN v1_pid p USING (pid)",
             )
             con.execute("DROP TABLE v1_raw")
     _read_copies(database, staging, default)
@@ -100,12 +101,13 @@ def _read_copies(database: Database, staging: Staging, default: int) -> None:
     if not _copy(database, staging, "COPY", columns):
         return
     way = direction_sql("Name")
-    staging.con.execute(
-        f"INSERT INTO amd_gpu BY NAME SELECT coalesce(p.proc, {default}) AS proc, "
+    staging.insert(
+        "amd_gpu",
+        f"SELECT coalesce(p.proc, {default}) AS proc, "
         f"CASE {way} WHEN 'memset' THEN 'memset' ELSE 'memcpy' END AS what, {way} AS direction, Name AS "
         f"name, "
         'BeginNs AS start, EndNs AS stop, r.Index AS corr, "dev-id" AS agent, "stream-id" AS stream '
-        "FROM v1_raw r LEFT JOIN v1_pid p USING (pid)"
+        "FROM v1_raw r LEFT JOIN v1_pid p USING (pid)",
     )
     staging.con.execute("DROP TABLE v1_raw")
 
@@ -121,26 +123,28 @@ def _read_kernels(database: Database, staging: Staging, default: int) -> None:
             "BIGINT, "
             "wx BIGINT, wy BIGINT, wz BIGINT)"
         )
-        con.execute(
-            f"INSERT INTO amd_gpu BY NAME SELECT coalesce(p.proc, {default}) AS proc, 'kernel' AS what, "
+        staging.insert(
+            "amd_gpu",
+            f"SELECT coalesce(p.proc, {default}) AS proc, 'kernel' AS what, "
             f"Name AS name, "
             'BeginNs AS start, EndNs AS stop, r.Index AS corr, "dev-id" AS agent, "queue-id" AS queue, '
             "\"stream-id\" AS stream, 'blocks' AS unit, z.gx, z.gy, z.gz, z.wx, z.wy, z.wz "
             "FROM v1_raw r LEFT JOIN v1_pid p USING (pid) "
-            "LEFT JOIN v1_sizes z ON z.pid = r.pid AND z.corr = r.Index"
+            "LEFT JOIN v1_sizes z ON z.pid = r.pid AND z.corr = r.Index",
         )
         con.execute("DROP TABLE v1_raw")
         return
     columns = ("Index", "KernelName", "gpu-id", "queue-id", "pid", "grd", "wgr", "lds", "scr")
     columns += ("arch_vgpr", "vgpr", "accum_vgpr", "BeginNs", "EndNs")
     if _copy(database, staging, "KERN", columns):
-        con.execute(
-            f"INSERT INTO amd_gpu BY NAME SELECT coalesce(p.proc, {default}) AS proc, 'kernel' AS what, "
+        staging.insert(
+            "amd_gpu",
+            f"SELECT coalesce(p.proc, {default}) AS proc, 'kernel' AS what, "
             'KernelName AS name, BeginNs AS start, EndNs AS stop, "gpu-id" AS agent, "queue-id" AS queue, '
             "r.Index AS dispatch, 'product' AS unit, grd AS gx, wgr AS wx, coalesce(arch_vgpr, vgpr) AS "
             "vgpr, "
             "accum_vgpr AS accum, lds AS lds_total, scr AS scratch FROM v1_raw r LEFT JOIN v1_pid p USING "
-            "(pid)"
+            "(pid)",
         )
         con.execute("DROP TABLE v1_raw")
 

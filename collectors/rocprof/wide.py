@@ -158,8 +158,9 @@ def _read(staging: Staging, source: Source, columns: Header, kind: str) -> None:
     if procs:
         con.executemany("INSERT INTO csv_pid VALUES (?, ?)", list(procs.items()))
     order = f"row_number() OVER (ORDER BY {dispatch}) - 1"
-    con.execute(
-        f"INSERT INTO amd_gpu BY NAME SELECT p.proc, 'kernel' AS what, {c.int('gpu-id', 'gpu_id')} AS agent, "
+    staging.insert(
+        "amd_gpu",
+        f"SELECT p.proc, 'kernel' AS what, {c.int('gpu-id', 'gpu_id')} AS agent, "
         f"{c.int('queue-id', 'queue_id')} AS queue, {c.text('kernelname', 'kernel_name')} AS name, "
         f"{c.int(*_START) if timed else order} AS start, {c.int(*_STOP) if timed else order} AS stop, "
         f"{dispatch} AS dispatch, 'product' AS unit, {c.int('grd', 'grid_size')} AS gx, "
@@ -167,7 +168,7 @@ def _read(staging: Staging, source: Source, columns: Header, kind: str) -> None:
         f"{c.int('accum_vgpr')} AS accum, {c.int('lds', 'lds_per_workgroup')} AS lds_total, "
         f"{c.int('scr', 'scratch_per_workitem')} AS scratch "
         f"FROM csv_raw JOIN csv_pid p ON p.csv_key = coalesce({c.int('pid')}, 0) "
-        f"QUALIFY row_number() OVER (PARTITION BY p.proc, {dispatch} ORDER BY start, stop) = 1"
+        f"QUALIFY row_number() OVER (PARTITION BY p.proc, {dispatch} ORDER BY start, stop) = 1",
     )
     if not timed:
         found = con.execute("SELECT count(*) FROM amd_gpu").fetchone()
