@@ -60,11 +60,11 @@ def memory_trace(
     _slices(tables, rows, lanes)
     for table, extra in (side or {}).items():
         tables[table] += [dict(one) for one in extra]
-    for name, table in TABLES.items():
-        trace.con.execute(table.ddl())
+    for name, made in TABLES.items():
+        trace.con.execute(made.ddl())
         if tables[name]:
-            marks = "(" + ", ".join("?" for _ in table.column_names) + ")"
-            values = [one.get(column) for one in tables[name] for column in table.column_names]
+            marks = "(" + ", ".join("?" for _ in made.column_names) + ")"
+            values = [one.get(column) for one in tables[name] for column in made.column_names]
             trace.con.execute(f'INSERT INTO "{name}" VALUES {", ".join([marks] * len(tables[name]))}', values)
     create_views(trace.con)
     return trace

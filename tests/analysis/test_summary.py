@@ -1,0 +1,142 @@
+"""The summary as a whole: its JSON, what it withholds, what it says when something is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from profrun.analysis.integrity import doubts, withheld
+from profrun.analysis.summary import summarize
+from profrun.traces.trace import Trace
+from tests.analysis.kit import memory_trace, step
+
+LAUNCH = "cudaLaunchKernel"
+
+
+def codes(trace: Trace) -> dict[str, str]:
+    return {doubt.code: doubt.severity for doubt in doubts(trace)}
+
+
+def test_the_keys_that_others_rely_on(real: Callable[..., Trace]) -> None:
+    document = json.loads(json.dumps(summarize(real("h200/torch/mlp.json.gz")).to_json(), allow_nan=False))
+    keys = {
+        "devices": {
+            "device",
+            "name",
+            "busy_ns",
+            "utilization",
+            "est_sm_efficiency",
+            "est_achieved_occupancy",
+        },
+        "steps": {"step", "dur_ns", "kernel_ns", "memcpy_ns", "memset_ns", "comm_ns", "idle_ns"},
+        "kernels": {"name", "category", "calls", "total_ns", "mean_ns", "p50_ns", "p99_ns"},
+        "ops": {"name", "calls", "self_cpu_ns", "cpu_ns", "self_device_ns", "device_ns", "flops"},
+    }
+    assert isinstance(document["span_ns"], int)
+    for table, wanted in keys.items():
+        assert wanted <= set(document[table][0])
+    for key, value in document["devices"][0].items():
+        if key in ("utilization", "est_sm_efficiency", "est_achieved_occupancy", "matrix_core_share"):
+            assert value is not None
+            assert document["devices"][0][f"{key}_of"]
+    assert document["steps"][0]["idle_of"] == "dur_ns"
+
+
+def test_top_cuts_tables_and_says_so(real: Callable[..., Trace]) -> None:
+    whole = summarize(real("h200/torch/train.json.gz"))
+    short = summarize(real("h200/torch/train.json.gz"), top=5)
+    assert len(short.ops) == 5
+    assert short.omitted["ops"] == len(whole.ops) - 5
+    assert short.ops == whole.ops[:5]
+    assert len(short.steps) == len(whole.steps)
+
+
+def test_hidden_graph_kernels_withhold_the_gpus_numbers() -> None:
+    trace = memory_trace(
+        [step(0, 0, 99), ("api", "cudaGraphLaunch", 5, 5, "main"), ("kernel", "k", 1, 2, "stream 7")]
+    )
+    found = summarize(trace)
+    assert codes(trace)["graph_kernels_hidden"] == "wrong"
+    assert found.devices[0].utilization is None
+    assert found.kernels == []
+    assert "devices.utilization" in found.withheld
+    assert found.doubts[0].severity == "wrong"
+
+
+def test_replayed_kernels_keep_their_list_and_lose_the_timeline(real: Callable[..., Trace]) -> None:
+    found = summarize(real("h200/ncu/mlp.ncu-rep"))
+    assert found.doubts[0].code == "replayed"
+    assert found.devices[0].utilization is None
+    assert found.devices[0].busy_ns is None
+    assert found.idle == []
+    assert len(found.kernels) > 0
+    assert "replayed_durations" in {doubt.code for doubt in found.doubts}
+
+
+def test_launches_without_any_gpu_record() -> None:
+    trace = memory_trace([step(0, 0, 99), ("api", LAUNCH, 5, 5, "main")])
+    assert codes(trace)["no_gpu_records"] == "wrong"
+    assert summarize(trace).steps[0].kernels is None
+
+
+def test_unattributed_gpu_time_is_a_share_of_gpu_time() -> None:
+    def stray(ns: int) -> Trace:
+        return memory_trace(
+            [
+                ("api", LAUNCH, 0, 5, "main"), ("kernel", "a", 10, 100, "stream 7", {"launch": 0}),
+                ("kernel", "b", 200, ns, "stream 7"),
+            ]
+        )  # fmt: skip
+
+    assert [codes(stray(ns))["unattributed_gpu_time"] for ns in (1, 20, 200)] == ["note", "care", "wrong"]
+    (doubt,) = [one for one in doubts(stray(25)) if one.code == "unattributed_gpu_time"]
+    assert (doubt.count, doubt.share, doubt.of) == (1, 0.2, "GPU time")
+    assert "steps.kernels" in withheld(doubts(stray(200)))
+
+
+def test_launches_whose_kernels_were_lost() -> None:
+    rows = [("api", LAUNCH, 10 * place, 5, "main") for place in range(10)]
+    rows += [("kernel", "k", 100 + 10 * place, 5, "stream 7", {"launch": place}) for place in range(9)]
+    (doubt,) = [one for one in doubts(memory_trace(rows)) if one.code == "launches_without_kernels"]
+    assert (doubt.count, doubt.share, doubt.severity) == (1, 0.1, "care")
+
+
+@pytest.mark.parametrize(
+    ("rows", "meta", "code"),
+    [
+        ([("kernel", "a", 0, 10, "stream 7"), ("kernel", "b", 5, 10, "stream 7")], {}, "stream_overlap"),
+        ([("kernel", "frobnicate", 0, 10, "stream 7")], {}, "unknown_kernels"),
+        ([("kernel", "a", 0, 10, "stream 7")], {}, "no_grid"),
+        ([("op", "aten::mm", 0, 10, "main")], {}, "no_steps"),
+        ([step(0, 0, 10)], {"launch_blocking": True}, "launch_blocking"),
+        ([step(0, 0, 100), ("overhead", "Instrumentation", 5, 50, "main")], {}, "profiler_overhead"),
+        ([step(0, 10, 50), ("kernel", "a", 5, 20, "stream 7")], {}, "window_edge"),
+        ([step(0, 0, 10), ("api", LAUNCH, 1, 1, "main"), ("kernel", "a", 5, 90, "stream 7", {"launch": 1})], {}, "host_ahead"),
+        ([("api", "hipGraphLaunch", 1, 1, "main"), ("kernel", "a", 5, 90, "stream 7", {"launch": 0})], {}, "graph_launches"),
+    ],
+)  # fmt: skip
+def test_each_doubt(rows: list[tuple[object, ...]], meta: dict[str, object], code: str) -> None:
+    assert code in codes(memory_trace(rows, meta=meta))
+    assert code not in codes(memory_trace([step(0, 0, 100), ("op", "aten::mm", 0, 10, "main")]))
+
+
+def test_what_the_reader_noticed_is_said() -> None:
+    issue = {"code": "clipped", "count": 3, "message": "three were clipped", "example": None}
+    (doubt,) = [one for one in doubts(memory_trace([step(0, 0, 9)], side={"issues": [issue]}))]
+    assert (doubt.code, doubt.count, doubt.message) == ("reader:clipped", 3, "three were clipped")
+
+
+@pytest.mark.parametrize(
+    "rows", [[], [step(0, 0, 0)], [("kernel", "k", 0, 0, "stream 7")], [("sync", "s", 1, 2, "main")]]
+)
+def test_odd_traces_have_a_summary(rows: list[tuple[object, ...]]) -> None:
+    json.dumps(summarize(memory_trace(rows)).to_json(), allow_nan=False)
+
+
+def test_a_cpu_only_recording(real: Callable[..., Trace]) -> None:
+    found = summarize(real("nvidia/hta/cpu_only_rank-34.pt.trace.json.gz"))
+    assert found.devices == []
+    assert len(found.steps) == 5
+    assert found.ops[0].self_device_ns == 0
