@@ -41,7 +41,7 @@ class Range:
             _sink.push(self.name)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if _sink is not None:
             _sink.pop(self.name)
 

@@ -23,6 +23,7 @@ class Doorbell:
 
     Attributes:
         roots: weak references to the root modules seen so far, in order.
+        wanted: whether it still looks for new ones.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class Doorbell:
         self._after = after
         self._class = torch.nn.Module
         self._original = self._class.__call__
-        self._wanted = False
+        self.wanted = False
         self._current: weakref.ref[Any] | None = None
         self._ringing = False  # in a call that came through the replacement
         self._thread: int | None = None
@@ -44,12 +45,12 @@ class Doorbell:
 
     def listen(self) -> None:
         """Ring for every root from now on."""
-        self._wanted = True
+        self.wanted = True
         self._patch(True)
 
     def settle(self, *, keep: bool) -> None:
         """Stop looking for roots. ``keep``: the known ones go on ringing through hooks of their own."""
-        self._wanted = False
+        self.wanted = False
         self._patch(False)
         for reference in self.roots if keep else ():
             module = reference()
@@ -58,7 +59,7 @@ class Doorbell:
 
     def stop(self) -> None:
         """Take everything back."""
-        self._wanted = False
+        self.wanted = False
         self._patch(False)
         for hook in self._hooks:
             hook()
@@ -78,10 +79,9 @@ class Doorbell:
 
     def _mine(self) -> bool:
         """Only the thread that called the first root: replicas of DataParallel run in others."""
-        thread = threading.get_ident()
-        if self._thread is None:
-            self._thread = thread
-        return self._wanted and self._current is None and thread == self._thread
+        if not self.wanted or self._current is not None:
+            return False
+        return self._thread is None or self._thread == threading.get_ident()
 
     def _has_no_parameters(self, module: Any) -> bool:
         """Losses and image transforms are modules too, but no model."""
@@ -94,6 +94,7 @@ class Doorbell:
         return empty
 
     def _ring(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._thread = threading.get_ident()
         self._current = weakref.ref(module)
         if not any(reference() is module for reference in self.roots):
             self.roots.append(weakref.ref(module))
@@ -107,7 +108,7 @@ class Doorbell:
         finally:
             self._current = None
             self._ringing = False
-            if self._wanted:
+            if self.wanted:
                 self._patch(True)
 
     def _patch(self, on: bool) -> None:
@@ -147,7 +148,7 @@ class Doorbell:
         if emit._compiling() or threading.get_ident() != self._thread:
             return
         current = self._current() if self._current is not None else None
-        if current is None or (current is module and not self._wanted and not self._ringing):
+        if current is None or (current is module and not self.wanted and not self._ringing):
             self._current = weakref.ref(module)
             self._before(module, args)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .files import read_json, write_json
 from .torch_profile import place
+from .window import label
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,7 @@ def write_steps(session: Session) -> None:
     A second process of the same rank that makes steps writes ``steps.<pid>.json``; further passes of a
     counter collection write ``steps.pass<n>.json``.
     """
-    if not session.clock.steps:
+    if not len(session.clock):
         return
     folder = session.config.raw(place(session.torch).rank)
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,14 +43,12 @@ def _steps_path(folder: Path, session: Session) -> Path:
 
 def _steps(session: Session) -> dict[str, Any]:
     clock, here = session.clock, place(session.torch)
-    rows = []
-    for row in clock.steps:
-        if row["dur_ns"] is None:
-            continue  # its events are not over yet: a later flush has it
-        row = dict(row)
-        if row["clock"] == clock.clock:
+    usual = clock.clock
+    rows = clock.steps()
+    for row in rows:
+        row["window"] = label(session.config.window, row["step"])
+        if row["clock"] == usual:
             del row["clock"]
-        rows.append(row)
     return {
         "format": 1,
         "rank": here.rank,
@@ -58,7 +57,7 @@ def _steps(session: Session) -> dict[str, Any]:
         "pid": session.pid,
         "host": socket.gethostname(),
         "how": session.finder.how,
-        "clock": clock.clock,
+        "clock": usual,
         "collector": session.config.collector,
         "blocking": session.config.blocking,
         "device": device(session.torch),
@@ -120,7 +119,7 @@ def write_note(session: Session) -> None:
     folder = session.config.notes
     if session.finder.count and here.rank == 0:
         note["packages"] = packages()
-    write_json(folder / f"process.{session.pid}.json", note)
+    write_json(folder / f"process.{socket.gethostname()}.{session.pid}.json", note)
 
 
 def _role(session: Session) -> str:

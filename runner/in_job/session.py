@@ -14,13 +14,13 @@ from .exits import Exits
 from .finder import StepFinder
 from .modules import ModuleRanges
 from .timing import StepClock
-from .window import WindowDriver, label, steps_needed
+from .window import WindowDriver, idle_until, steps_needed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-_FLUSH_S = 2.0
+_FLUSH_NS = 2_000_000_000
 _FLUSH_SHARE = 500  # a flush may take this fraction of the time between two of them
 _SETTLED = 3  # steps after which no new root module is looked for
 
@@ -51,8 +51,8 @@ class Session:
         self._busy = False
         self._finished = self._done = False
         self._last_forward: Any = None
-        self._flushed = time.monotonic()
-        self._flush_every = _FLUSH_S
+        self._flush_at = time.perf_counter_ns() + _FLUSH_NS
+        self._idle_until = idle_until(config, 0)
         self.exits = Exits(self.finish, self._failed, self._in_the_middle)
 
     @classmethod
@@ -86,6 +86,8 @@ class Session:
         if self.config.steps == "off":
             self.window.record_everything()
         self.bell.listen()
+        if self.finder.began:
+            self.window.begin(self.step)
         _watch_optimizers(torch, self.finder.optimizer_made, self.optimizer)
 
     def warn(self, message: str) -> None:
@@ -126,7 +128,7 @@ class Session:
     def _finish(self) -> None:
         api._sink = None
         if self._last_forward is not None and self.finder.close_last():
-            self.clock.end(self._last_forward)
+            self.clock.end(self.step, self._last_forward)
         self.clock.drop_open()
         if self.bell is not None:
             self.bell.stop()
@@ -136,7 +138,7 @@ class Session:
         finally:
             if self.sink is not None:
                 self.sink.close()
-            self.clock.read(wait=True)
+            self.clock.wait()
             record.write_steps(self)
             record.write_note(self)
 
@@ -149,6 +151,9 @@ class Session:
                 f"{self.finder.kept_lower} step was seen: call profrun.step() once an iteration"
             )
         if not self.window.windowed or not found or self.window.complete:
+            return
+        if self.torch is None:
+            self.warn("the window was never opened: the process that makes the steps never imports torch")
             return
         need = steps_needed(window)
         done = "nothing was recorded" if not self.window.opened else "the recording stops early"
@@ -180,35 +185,48 @@ class Session:
         self._busy = True
         try:
             self.window.begin(0)
-            self._open_step()
+            self._open_step(self.clock.mark())
         finally:
             self._free()
 
     def _ended(self) -> None:
-        """A step has ended and the next one begins."""
+        """A step has ended and the next one begins. Most are idle: nothing to do but to time them."""
         if self._capturing():
             self.finder.count -= 1
             return
+        moment = self.clock.mark()
+        self.clock.end(self.step, moment)
+        following = self.step + 1
+        if following < self._idle_until and (self.sink is None or not self.sink.emitting):
+            self.step = following
+            self.clock.start(moment)
+        else:
+            self._edge(following)
+        if self.bell is not None and self.bell.wanted:
+            self._settle()
+        if moment[0] >= self._flush_at:
+            self._flush()
+
+    def _edge(self, following: int) -> None:
+        """Between two steps of which one at least is recorded or warmed up."""
         self._busy = True
         try:
-            self.clock.end()
             if self.sink is not None and self.config.hook == "torch":
                 self.sink.cut()
             elif self.sink is not None:
                 self.sink.end_step()
             self.window.end(self.step)
-            self.step += 1
-            self._settle()
-            self.window.begin(self.step)
-            self._open_step()
-            self._flush()
+            self.step = following
+            self.window.begin(following)
+            self._idle_until = idle_until(self.config, following)
+            self._open_step(self.clock.mark())
         finally:
             self._free()
 
-    def _open_step(self) -> None:
+    def _open_step(self, moment: tuple[int, Any]) -> None:
         if self.sink is not None and self.config.hook != "torch":
             self.sink.begin_step(self.step)
-        self.clock.start(self.step, label(self.config.window, self.step))
+        self.clock.start(moment)
 
     def _restart(self) -> bool:
         if not self.window.reset():
@@ -217,6 +235,7 @@ class Session:
             self.sink.end_step()
             self.sink.begin_step(0)
         self.step = 0
+        self._idle_until = idle_until(self.config, 0)
         self.clock.reset()
         return True
 
@@ -237,8 +256,7 @@ class Session:
     def _settle(self) -> None:
         """Stop looking for root modules when they can tell nothing new."""
         bell = self.bell
-        if bell is None or not bell._wanted:
-            return
+        assert bell is not None
         if not self.finder.undecided and (bell.roots or self.step >= _SETTLED):
             bell.settle(keep=False)
         elif self.finder.how == "module" and self.step >= _SETTLED:
@@ -254,6 +272,8 @@ class Session:
         self.finder.root(module, grad=self.torch.is_grad_enabled() and module.training)
         if self.modules is not None and self.sink is not None and self.sink.emitting:
             self.modules.install(module)
+        if self.config.steps == "off" and self.bell is not None and len(self.bell.roots) >= _SETTLED:
+            self.bell.settle(keep=False)
 
     def _after_root(self, _module: Any) -> None:
         if self.finder.saw_forward and not self._ignored() and not self._capturing():
@@ -285,17 +305,14 @@ class Session:
 
     def _flush(self) -> None:
         """Keep the steps so far in case the process is killed, at most 1/500 of the time."""
-        now = time.monotonic()
-        if now - self._flushed < self._flush_every:
-            return
-        self.clock.read(wait=False)
+        began = time.perf_counter_ns()
+        self.clock.read()
         try:
             record.write_steps(self)
         except OSError as error:
             self.warn(f"step times could not be kept during the run: {error}")
-        done = time.monotonic()
-        self._flushed = done
-        self._flush_every = max(_FLUSH_S, (done - now) * _FLUSH_SHARE)
+        done = time.perf_counter_ns()
+        self._flush_at = done + max(_FLUSH_NS, (done - began) * _FLUSH_SHARE)
 
     def _failed(self, kind: type[BaseException], _error: BaseException) -> None:
         if any(parent.__name__ == "OutOfMemoryError" for parent in kind.__mro__):
@@ -317,6 +334,7 @@ class Session:
         self._finished = self._done = self._busy = False
         self.warnings = []
         self.step = 0
+        self._idle_until = idle_until(self.config, 0)
         self._last_forward = None
         self.clock = StepClock(self.torch)
         self.finder = StepFinder(self.config.steps, self._begin, self._ended, self._restart)

@@ -7,10 +7,9 @@ GPU. Without a GPU, and for steps before its first use, ``time.perf_counter_ns``
 from __future__ import annotations
 
 import time
-from collections import deque
 from typing import Any
 
-_LATE = 64  # steps after which an event is surely over, or asked
+_LATE = 64  # steps that an event is left alone before it is asked whether it is over
 
 
 def anchor() -> dict[str, int]:
@@ -33,54 +32,43 @@ def anchor() -> dict[str, int]:
 class StepClock:
     """Times steps one after another.
 
-    Attributes:
-        steps: finished steps: {step, ts_ns (unix), dur_ns or None while unread, host_ns, window, clock}.
+    A moment is (host ns, GPU event or None). Rows are kept small and turned into words by ``steps``.
     """
 
     def __init__(self, torch: Any = None) -> None:
         self.torch = torch
-        self.steps: list[dict[str, Any]] = []
         self.anchor = anchor()
         self._wall = time.time_ns() - time.perf_counter_ns()
-        self._open: tuple[int, str, int, Any] | None = None
-        self._pending: deque[tuple[dict[str, Any], Any, Any]] = deque()
-        self._first: tuple[int, str, int, Any] | None = None
-
-    def start(self, number: int, window: str) -> None:
-        """A step begins now."""
-        event = self._event()
-        self._open = (number, window, time.perf_counter_ns(), event)
-        if self._first is None:
-            self._first = self._open
-
-    def end(self, mark: tuple[int, Any] | None = None) -> None:
-        """The open step ends now, or where ``mark()`` was taken."""
-        if self._open is None:
-            return
-        number, window, began, first = self._open
-        self._open = None
-        ended, last = mark if mark is not None else self.mark()
-        host = ended - began
-        row: dict[str, Any] = {
-            "step": number,
-            "ts_ns": self._wall + began,
-            "dur_ns": host,
-            "host_ns": host,
-            "window": window,
-            "clock": "wall",
-        }
-        self.steps.append(row)
-        if first is not None and last is not None:
-            row["dur_ns"] = None
-            row["clock"] = self.event_clock
-            self._pending.append((row, first, last))
-            if len(self._pending) > _LATE and self._pending[0][2].query():
-                self._read(self._pending.popleft())
+        self._rows: list[list[Any]] = []  # step, began ns, host ns, first event, last event, event ns
+        self._read_to = 0
+        self._open: tuple[int, Any] | None = None
+        self._first: tuple[int, Any] | None = None
 
     def mark(self) -> tuple[int, Any]:
-        """This moment on the host and in the GPU's stream, to end a step later."""
-        event = self._event()
+        """This moment on the host and in the GPU's stream."""
+        torch = self.torch
+        if torch is None or not torch.cuda.is_initialized():
+            return time.perf_counter_ns(), None
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
         return time.perf_counter_ns(), event
+
+    def start(self, moment: tuple[int, Any]) -> None:
+        """A step begins."""
+        self._open = moment
+        if self._first is None:
+            self._first = moment
+
+    def end(self, number: int, moment: tuple[int, Any]) -> None:
+        """The open step ends and was this number."""
+        if self._open is None:
+            return
+        began, first = self._open
+        ended, last = moment
+        self._open = None
+        self._rows.append([number, began, ended - began, first, last, None])
+        if first is not None and len(self._rows) - self._read_to >= 2 * _LATE:
+            self._read(len(self._rows) - _LATE)
 
     def drop_open(self) -> None:
         """The open step did not end: forget it."""
@@ -88,45 +76,68 @@ class StepClock:
 
     def reset(self) -> None:
         """Forget all steps, they were found the wrong way: the first is open again, since when it began."""
-        self.steps.clear()
-        self._pending.clear()
+        self._rows.clear()
+        self._read_to = 0
         self._open = self._first
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
     @property
     def event_clock(self) -> str:
         """What GPU events of this torch build are."""
-        return "hip_event" if getattr(self.torch.version, "hip", None) else "cuda_event"
+        version = getattr(self.torch, "version", None)
+        return "hip_event" if getattr(version, "hip", None) else "cuda_event"
 
     @property
     def clock(self) -> str:
         """The clock of most steps; a step that used another one says so itself."""
-        events = sum(1 for row in self.steps if row["clock"] != "wall")
-        return self.event_clock if events * 2 > len(self.steps) else "wall"
+        events = sum(1 for row in self._rows if row[5] is not None or row[3] is not None)
+        return self.event_clock if events * 2 > len(self._rows) else "wall"
 
-    def read(self, *, wait: bool) -> None:
-        """Turn events into durations: all of them (waits for the GPU), or those already over."""
-        while self._pending and (wait or self._pending[0][2].query()):
-            if wait:
-                try:
-                    self._pending[-1][2].synchronize()
-                except RuntimeError:  # the GPU is gone (illegal access, reset): the host's time must do
-                    for row, _, _ in self._pending:
-                        row.update(dur_ns=row["host_ns"], clock="wall")
-                    self._pending.clear()
-                    return
-                wait = False
-            self._read(self._pending.popleft())
+    def wait(self) -> None:
+        """Read every event; waits for the GPU to reach the last one."""
+        last = next((row[4] for row in reversed(self._rows) if row[4] is not None), None)
+        if last is not None:
+            try:
+                last.synchronize()
+            except RuntimeError:  # the GPU is gone (illegal access, reset): the host's time must do
+                for row in self._rows[self._read_to :]:
+                    row[3] = row[4] = None
+        self._read(len(self._rows))
 
-    def _read(self, pending: tuple[dict[str, Any], Any, Any]) -> None:
-        row, first, last = pending
-        try:
-            row["dur_ns"] = round(first.elapsed_time(last) * 1e6)
-        except RuntimeError:
-            row.update(dur_ns=row["host_ns"], clock="wall")
+    def read(self) -> None:
+        """Read the events that are over, without waiting."""
+        self._read(len(self._rows))
 
-    def _event(self) -> Any:
-        if self.torch is None or not self.torch.cuda.is_initialized():
-            return None
-        event = self.torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
+    def steps(self) -> list[dict[str, Any]]:
+        """Finished steps whose time is known: step, ts_ns (unix), dur_ns, host_ns, clock."""
+        found = []
+        for number, began, host, first, _last, measured in self._rows:
+            if first is not None:
+                continue  # its events are not over yet: a later flush has it
+            found.append(
+                {
+                    "step": number,
+                    "ts_ns": self._wall + began,
+                    "dur_ns": host if measured is None else measured,
+                    "host_ns": host,
+                    "clock": "wall" if measured is None else self.event_clock,
+                }
+            )
+        return found
+
+    def _read(self, end: int) -> None:
+        """Turn events of rows before ``end`` into ns, in order, until one is not over yet."""
+        while self._read_to < end:
+            row = self._rows[self._read_to]
+            first, last = row[3], row[4]
+            try:
+                if first is not None and last is not None:
+                    if not last.query():
+                        return
+                    row[5] = round(first.elapsed_time(last) * 1e6)
+            except RuntimeError:
+                pass  # the host's time stays
+            row[3] = row[4] = None
+            self._read_to += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Callable
 
 from . import emit
@@ -29,6 +30,23 @@ def label(window: Window, step: int) -> str:
 def cycle_end(window: Window, step: int) -> bool:
     """Whether a step is the last of its cycle."""
     return (step - window.skip_first + 1) % (window.wait + window.warmup + window.active) == 0
+
+
+def idle_until(config: HookConfig, step: int) -> int:
+    """The first step from ``step`` on at whose beginning or end a window driver has something to do."""
+    if config.hook not in ("torch", "cuda", "roctx") or config.steps == "off":
+        return sys.maxsize
+    window = config.window
+    cycle = window.wait + window.warmup + window.active
+    while label(window, step) in (WAIT, OUTSIDE):
+        place = step - window.skip_first
+        if place < 0:
+            step = window.skip_first
+        elif window.repeat and place >= cycle * window.repeat:
+            return sys.maxsize
+        else:
+            step += window.wait - place % cycle
+    return step
 
 
 def steps_needed(window: Window) -> int:
@@ -118,11 +136,11 @@ class WindowDriver:
 
     def begin(self, step: int) -> None:
         """A step begins: the first, or the next one after ``end``."""
-        if not self.windowed or self._broken:
+        if not self.windowed or self._broken or (self.torch is None and self.config.hook != "roctx"):
             return
         state = label(self.config.window, step)
         if self.config.hook == "torch":
-            if state in (WARMUP, ACTIVE) and self.profile is None and self.torch is not None:
+            if state in (WARMUP, ACTIVE) and self.profile is None:
                 self.profile = TorchProfile(self.config, self.torch, self._warn)
                 self.profile.start(step)
         elif state == ACTIVE and not self.recording:

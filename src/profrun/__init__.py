@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from profrun.errors import ProfrunError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from profrun.runner.in_job.api import Range
     from profrun.traces.trace import Trace
 
 __version__ = "0.1.0"
@@ -23,8 +25,8 @@ __all__ = ["ProfrunError", "Trace", "__version__", "open", "range", "step"]
 _api: Any = sys.modules.get("_profrun.runner.in_job.api")
 if _api is None:
     from profrun.runner.in_job import api as _api
-range = _api.range
-step = _api.step
+range: Callable[[str], Range] = _api.range
+step: Callable[[], None] = _api.step
 _api.imported()
 
 

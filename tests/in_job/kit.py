@@ -151,7 +151,7 @@ sys.exit(code if code >= 0 else 128 - code)
 
 
 def fake_nsys(folder: Path, seconds: float = 1.0, on_signal: str = "") -> dict[str, str]:
-    """Environment in which the wrapper finds the stand-in nsys, which needs ``seconds`` to write its report."""
+    """Environment in which the wrapper finds a stand-in nsys that takes ``seconds`` to write its report."""
     import sqlite3
 
     database = folder / "template.sqlite"

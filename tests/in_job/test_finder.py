@@ -1,7 +1,7 @@
 """Which moments end steps: programs written as letters, and the steps that must be found in them.
 
-F: a root forward that builds a graph; f: one that does not; g: another module's; O: the first optimizer's step;
-P: a second optimizer's; E: profrun.step(); M: an optimizer is made.
+F: a root forward that builds a graph; f: one that does not; g: another module's; O: the first optimizer's
+step; P: a second optimizer's; E: profrun.step(); M: an optimizer is made.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Run:
         return True
 
     def feed(self, program: str) -> Run:
+        finder = self.finder
         for letter in program.replace(" ", ""):
-            finder = self.finder
             {
                 "F": lambda: finder.root(self.model, grad=True),
                 "f": lambda: finder.root(self.model, grad=False),

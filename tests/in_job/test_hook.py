@@ -28,7 +28,7 @@ def trace_of(done: Done, rank: int = 0) -> list[dict[str, Any]]:
     return [event for event in events if event.get("ph") == "X"]
 
 
-def annotations(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def user_ranges(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = [event for event in events if event.get("cat") == "user_annotation"]
     return sorted(found, key=lambda event: (event["ts"], -event["dur"]))
 
@@ -109,7 +109,7 @@ def test_training_with_accumulation_exceptions_and_two_optimizers(tmp_path: Path
     assert done.exit["steps"] == {"how": "optimizer", "count": 7}
     assert int(done.log().split()[1]) > 0, "a forward must have failed for this to show anything"
     events = trace_of(done)
-    named = Counter(event["name"] for event in annotations(events))
+    named = Counter(event["name"] for event in user_ranges(events))
     assert [name for name in named if name.startswith("ProfilerStep#")] == [
         "ProfilerStep#2",
         "ProfilerStep#3",
@@ -137,7 +137,7 @@ def _check_nesting(events: list[dict[str, Any]], named: Counter[str]) -> None:
     assert inside(events, "nn.Module: c (Linear) backward", "nn.Module: root (Net) backward")
     assert inside(events, "nn.Module: a.lin (Linear) backward", "nn.Module: a (Block) backward")
     assert inside(events, "aten::relu", "nn.Module: b (ReLU)")
-    ours = [event for event in annotations(events) if not event["name"].startswith("ProfilerStep")]
+    ours = [event for event in user_ranges(events) if not event["name"].startswith("ProfilerStep")]
     open_until: list[tuple[float, float]] = []
     for event in ours:  # ranges either nest or follow each other
         start, end = event["ts"], event["ts"] + event["dur"]
@@ -205,7 +205,7 @@ def test_compiled_modules_keep_one_graph_and_have_one_range(tmp_path: Path) -> N
     assert done.exit["steps"]["how"] == "module"
     assert done.exit["steps"]["count"] >= 12, "one a pass of the first two loops"
     events = trace_of(done)
-    named = Counter(event["name"] for event in annotations(events))
+    named = Counter(event["name"] for event in user_ranges(events))
     assert named["nn.Module: root (OptimizedModule)"] == 4, "steps 2 to 5 of the first loop"
     assert named["nn.Module: b.1 (ReLU)"] == named["nn.Module: a (Linear)"] > 0
     assert inside(events, "nn.Module: b.1 (ReLU)", "nn.Module: root (Net)")
@@ -247,7 +247,7 @@ def test_the_window_is_kept_whichever_way_the_program_ends(tmp_path: Path) -> No
     for trial, (state, code, number) in zip(done, expected, strict=True):
         found = trial.exit
         assert (found["state"], found["exit_code"], found["signal"]) == (state, code, number), found["reason"]
-        names = {event["name"] for event in annotations(trace_of(trial))}
+        names = {event["name"] for event in user_ranges(trace_of(trial))}
         assert {"ProfilerStep#2", "ProfilerStep#3"} <= names
         assert [row["window"] for row in trial.steps()["steps"]][:3] == ["wait", "warmup", "active"]
         assert trial.steps()["how"] == "module"
@@ -315,7 +315,7 @@ def test_torchrun_gives_a_trace_a_rank_and_notes_the_other_processes(tmp_path: P
         assert (steps["rank"], steps["local_rank"], steps["world_size"]) == (rank, rank, 2)
         assert (steps["how"], len(steps["steps"])) == ("optimizer", 6)
         pids.add(steps["pid"])
-        names = {event["name"] for event in annotations(trace_of(done, rank))}
+        names = {event["name"] for event in user_ranges(trace_of(done, rank))}
         assert {"ProfilerStep#2", "nn.Module: root (Sequential)", "nn.Module: 0 (Linear)"} <= names
     assert len(pids) == 2
     assert {row["state"] for row in done.exit["artefacts"]} == {"whole"}

@@ -128,8 +128,11 @@ def test_repeated_urg_stays_polite(tmp_path: Path) -> None:
 
 
 def test_a_shell_in_between_does_not_keep_the_program_from_ending(tmp_path: Path) -> None:
-    program = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(print('heard', flush=True)))"
-    (tmp_path / "app.py").write_text(f"{program}\nprint('running', flush=True)\ntime.sleep(60)\n")
+    (tmp_path / "app.py").write_text(
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(print('heard', flush=True)))\n"
+        "print('running', flush=True)\ntime.sleep(60)\n"
+    )
     trial = Trial(tmp_path, ["sh", "-c", f"{sys.executable} {tmp_path}/app.py; exit 0"])
     process = trial.start()
     trial.wait_for("running")

@@ -210,7 +210,7 @@ def test_a_nearly_full_disk_is_refused_before_anything_starts(
     from profrun.runner.in_job import preflight
 
     usage = shutil._ntuple_diskusage(100 << 30, 100 << 30, 10 << 20)
-    monkeypatch.setattr(preflight.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     first = preflight.check("none", "none", {}, tmp_path)[0]
     assert first.level == "error"
     assert "only 10 MiB are free" in str(first)

@@ -1,0 +1,87 @@
+"""steps.json -> trace: a small one by hand with its expected table, and what must be refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profrun.collectors.none.reader import READER
+from profrun.collectors.normalize import normalize
+from profrun.errors import InputError
+from profrun.traces.trace import Trace
+
+GPU = {"vendor": "nvidia", "ordinal": 0, "name": "Test GPU", "arch": "sm_90", "sm_count": 4}
+
+
+def steps_file(path: Path, rank: int, steps: list[tuple[int, int]], **more: Any) -> Path:
+    rows = [
+        {"step": number, "ts_ns": ts, "dur_ns": dur, "window": "wait"}
+        for number, (ts, dur) in enumerate(steps)
+    ]
+    value = {
+        "format": 1,
+        "rank": rank,
+        "pid": 10 + rank,
+        "host": "h",
+        "how": "optimizer",
+        "clock": "cuda_event",
+    }
+    value |= {"collector": "none", "blocking": True, "device": GPU, "anchor": {}, "work": {}, "steps": rows}
+    path.write_text(json.dumps(value | more))
+    return path
+
+
+def test_two_ranks_on_one_axis_and_no_overlap_behind_a_host_that_runs_ahead(tmp_path: Path) -> None:
+    epoch = 1_700_000_000_000_000_000
+    files = [
+        steps_file(tmp_path / "b.json", 1, [(epoch + 5, 10)]),
+        steps_file(tmp_path / "a.json", 0, [(epoch, 100), (epoch + 40, 50), (epoch + 400, 7)]),
+    ]
+    result = normalize(files, tmp_path / "trace")
+    assert (result.source, result.vendor, result.counts["steps"]) == ("steps", "nvidia", 4)
+    with Trace(tmp_path / "trace") as trace:
+        trace.check()
+        rows = trace.sql(
+            "SELECT p.rank, s.name, s.ts_ns, s.dur_ns FROM slices s JOIN tracks t USING (track) "
+            "JOIN processes p USING (process) ORDER BY ALL"
+        ).rows
+        assert rows == [
+            (0, "profrun.step#0", 0, 100),
+            (0, "profrun.step#1", 100, 50),
+            (0, "profrun.step#2", 400, 7),
+            (1, "profrun.step#0", 5, 10),
+        ]
+        assert trace.sql("SELECT code, count FROM issues").rows == [("step_start_moved", 1)]
+        assert trace.meta["epoch_ns"] == epoch
+        assert trace.meta["launch_blocking"] is True
+        assert trace.sql("SELECT sm_count, arch, uuid FROM devices").rows == [(4, "sm_90", None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 2}, "steps format 2"),
+        ({"clock": "sundial"}, "names the clock 'sundial'"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    path = steps_file(tmp_path / "s.json", 0, [(0, 1)], **change)
+    with pytest.raises(InputError, match=message):
+        normalize([path], tmp_path / "trace")
+    assert not (tmp_path / "trace").exists()
+
+
+def test_a_cut_file_is_bad_input_and_others_are_not_ours(tmp_path: Path) -> None:
+    from profrun.collectors.sniff import make_source
+
+    path = steps_file(tmp_path / "s.json", 0, [(0, 1)])
+    assert READER.accepts(make_source(path))
+    path.write_text(path.read_text()[:-10])
+    with pytest.raises(InputError, match=r"no whole steps\.json"):
+        normalize([path], tmp_path / "trace")
+    other = tmp_path / "other.json"
+    other.write_text('{"traceEvents": []}')
+    assert not READER.accepts(make_source(other))

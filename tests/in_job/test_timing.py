@@ -1,0 +1,186 @@
+"""Step times from GPU events, with a stand-in for torch.cuda whose GPU lags behind the host."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from profrun.collectors.wrapping import Window
+from profrun.runner.in_job.config import HookConfig
+from profrun.runner.in_job.timing import StepClock, anchor
+from profrun.runner.in_job.window import WindowDriver, edge_driver, idle_until
+
+
+class Gpu:
+    """Events get their time when the GPU reaches them: ``run(ms)`` lets it work so long."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.queue: list[Any] = []
+        self.calls: list[str] = []
+        self.broken = False
+        gpu = self
+
+        class Event:
+            def __init__(self, enable_timing: bool) -> None:
+                self.time: float | None = None
+
+            def record(self) -> None:
+                gpu.queue.append(self)
+
+            def query(self) -> bool:
+                return self.time is not None
+
+            def synchronize(self) -> None:
+                if gpu.broken:
+                    raise RuntimeError("CUDA error: an illegal memory access was encountered")
+                gpu.run(0.0)
+
+            def elapsed_time(self, other: Event) -> float:
+                assert self.time is not None
+                assert other.time is not None
+                return other.time - self.time
+
+        cudart = SimpleNamespace(
+            cudaProfilerStart=lambda: self.calls.append("start"),
+            cudaProfilerStop=lambda: self.calls.append("stop"),
+        )
+        self.cuda = SimpleNamespace(
+            Event=Event,
+            is_initialized=lambda: True,
+            is_available=lambda: True,
+            synchronize=lambda: self.calls.append("synchronize"),
+            cudart=lambda: cudart,
+        )
+        self.version = SimpleNamespace(hip=None)
+
+    def run(self, ms: float) -> None:
+        for event in self.queue:
+            event.time = self.now
+        self.queue.clear()
+        self.now += ms
+
+
+def walk(gpu: Gpu, clock: StepClock, times: list[float]) -> None:
+    moment = clock.mark()
+    gpu.run(0.0)
+    for number, ms in enumerate(times):
+        clock.start(moment)
+        gpu.run(ms)
+        moment = clock.mark()
+        clock.end(number, moment)
+
+
+def test_events_give_the_gpus_time_and_are_read_late() -> None:
+    gpu = Gpu()
+    clock = StepClock(gpu)
+    walk(gpu, clock, [1.5, 0.25, 2.0])
+    assert clock.steps() == [], "nothing is known before the events are read"
+    clock.read()
+    assert [row["dur_ns"] for row in clock.steps()] == [1_500_000, 250_000], "the last is not over yet"
+    clock.wait()
+    assert [row["dur_ns"] for row in clock.steps()] == [1_500_000, 250_000, 2_000_000]
+    assert clock.clock == "cuda_event"
+    assert all(row["host_ns"] < 50_000_000 for row in clock.steps())
+
+
+def test_old_events_are_let_go_during_a_long_run() -> None:
+    gpu = Gpu()
+    clock = StepClock(gpu)
+    walk(gpu, clock, [1.0] * 1000)
+    assert sum(row[3] is not None for row in clock._rows) <= 200
+    clock.wait()
+    assert [row["dur_ns"] for row in clock.steps()] == [1_000_000] * 1000
+
+
+def test_a_lost_gpu_leaves_the_hosts_times() -> None:
+    gpu = Gpu()
+    clock = StepClock(gpu)
+    walk(gpu, clock, [1.0, 1.0])
+    gpu.broken = True
+    clock.wait()
+    rows = clock.steps()
+    assert [row["clock"] for row in rows] == ["wall", "wall"]
+    assert all(row["dur_ns"] == row["host_ns"] for row in rows)
+
+
+def test_steps_before_the_gpu_is_used_say_so() -> None:
+    gpu = Gpu()
+    clock = StepClock(gpu)
+    gpu.cuda.is_initialized = lambda: False
+    walk(gpu, clock, [1.0])
+    gpu.cuda.is_initialized = lambda: True
+    walk(gpu, clock, [1.0, 2.0])
+    clock.wait()
+    assert clock.clock == "cuda_event"
+    assert [row["clock"] for row in clock.steps()] == ["wall", "cuda_event", "cuda_event"]
+
+
+def test_the_anchor_reads_three_clocks_at_one_moment() -> None:
+    reading = anchor()
+    assert reading["boottime_ns"] >= reading["monotonic_ns"] > 0
+    assert reading["realtime_ns"] > 1_600_000_000_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("window", "first", "later"),
+    [
+        (Window(1, 1, 3, 1), 1, None),
+        (Window(0, 0, 1, 1), 0, None),
+        (Window(2, 1, 1, 2, 3), 5, 9),
+        (Window(10**9, 1, 1), 10**9, None),
+    ],
+)
+def test_idle_steps_are_those_that_no_driver_needs(window: Window, first: int, later: int | None) -> None:
+    config = HookConfig(folder="/t", hook="cuda", window=window)
+    assert idle_until(config, 0) == first
+    after = idle_until(config, first + window.warmup + window.active)
+    assert after == later if later is not None else after > 10**12
+    assert idle_until(HookConfig(folder="/t", window=window), 0) > 10**12
+
+
+def test_the_profiler_is_started_and_stopped_with_the_gpu_idle() -> None:
+    gpu = Gpu()
+    changes: list[bool] = []
+    config = HookConfig(folder="/t", hook="cuda", window=Window(1, 1, 2, 2))
+    driver = WindowDriver(config, gpu, changes.append, lambda text: pytest.fail(text))
+    driver.begin(0)
+    for step in range(10):
+        driver.end(step)
+        driver.begin(step + 1)
+    driver.finish()
+    assert gpu.calls == ["synchronize", "start", "synchronize", "stop"] * 2
+    assert changes == [True, False] * 2
+    assert driver.complete == 2
+
+
+def test_a_window_cut_short_is_closed_once() -> None:
+    gpu = Gpu()
+    driver = WindowDriver(
+        HookConfig(folder="/t", hook="cuda"), gpu, lambda _: None, lambda text: pytest.fail(text)
+    )
+    for step in range(3):
+        driver.begin(step)
+        driver.end(step)
+    driver.finish()
+    driver.finish()
+    assert gpu.calls == ["synchronize", "start", "synchronize", "stop"]
+    assert (driver.opened, driver.complete) == (1, 0)
+
+
+def test_no_cuda_is_one_sentence_and_no_crash() -> None:
+    told: list[str] = []
+    driver = WindowDriver(
+        HookConfig(folder="/t", hook="cuda", window=Window(0, 0, 1)),
+        SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False)),
+        lambda _: None,
+        told.append,
+    )
+    driver.begin(0)
+    driver.end(0)
+    driver.finish()
+    assert len(told) == 1
+    assert "no torch with a CUDA GPU" in told[0]
+    assert edge_driver("roctx", None)[0] is None
