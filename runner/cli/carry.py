@@ -37,7 +37,7 @@ def conclude(state: RunState, plan: Plan, *, json_: bool) -> int:
     """Show a run that came to its end and return the exit code: 0, or 1 when something in it failed."""
     from profrun.runner.cli.result import run_document, show_run, write_comparison
 
-    write_comparison(state)
+    write_comparison(state, plan)
     document = run_document(state)
     if json_:
         emit(document)
@@ -51,7 +51,9 @@ def conclude(state: RunState, plan: Plan, *, json_: bool) -> int:
         elif state.count("failed", "timeout"):
             say()
             say(f"repeat what failed with `profrun resume {state.run.name} --failed`")
-    return 0 if state.phase == "finished" and not any(t.normalise_error for t in state.trials) else 1
+    failed = any(record.normalise_error for record in state.trials)
+    failed = failed or any(row["state"] == "failed" for row in document["expectations"])
+    return 0 if state.phase == "finished" and not failed else 1
 
 
 def spawn_driver(run: Run) -> int:

@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from profrun.runner.cli.guesses import check_guesses, guess_line
 from profrun.runner.cli.output import columns, ns_text, say
 from profrun.runner.cli.twins import Twins, compare_twins, twins_line
+from profrun.runner.model import Plan
 from profrun.runner.store.files import read_json, write_json
 from profrun.runner.store.state import RunState, TrialRecord
 from profrun.runner.submit.points import Point, Ratio, overheads, points, twins
@@ -52,16 +54,17 @@ def run_document(state: RunState) -> dict[str, Any]:
         "trials": [trial_document(record) for record in state.trials],
         "overhead": [_ratio_document(item) for item in overheads(found)],
         "blocking": [_ratio_document(item) for item in twins(found)],
-        "blocking_kernels": _compared(state),
+        "blocking_kernels": _compared(state, "blocking_kernels"),
+        "expectations": _compared(state, "expectations"),
         "report": str(state.run.report) if state.run.report.exists() else None,
         "notes": list(state.notes),
     }
 
 
-def write_comparison(state: RunState) -> None:
-    """Ask the traces what their twins share and keep all comparisons of the run in ``comparison.json``.
+def write_comparison(state: RunState, plan: Plan) -> None:
+    """Ask the traces what their twins share and which guesses hold; keep it all in ``comparison.json``.
 
-    Done once, at the end of a run: it opens every trace of a point with twins.
+    Done once, at the end of a run: it opens every trace of a point with twins or guesses.
     """
     found = points(state.trials)
     write_json(
@@ -71,14 +74,15 @@ def write_comparison(state: RunState) -> None:
             "overhead": [_ratio_document(item) for item in overheads(found)],
             "blocking": [_ratio_document(item) for item in twins(found)],
             "blocking_kernels": [dataclasses.asdict(item) for item in compare_twins(state.trials)],
+            "expectations": check_guesses(plan, state.trials),
         },
     )
 
 
-def _compared(state: RunState) -> list[dict[str, Any]]:
-    """What was kept of the twins' kernels; empty before the end of the run."""
+def _compared(state: RunState, what: str) -> list[dict[str, Any]]:
+    """One list of ``comparison.json``; empty before the end of the run."""
     kept = read_json(state.run.comparison) or {}
-    return list(kept.get("blocking_kernels") or [])
+    return list(kept.get(what) or [])
 
 
 def _ratio_document(ratio: Ratio) -> dict[str, Any]:
@@ -130,7 +134,14 @@ def show_run(state: RunState) -> None:
             say(title)
         for ratio in told:
             say("  " + describe(ratio))
-    same = _compared(state)
+    guesses = _compared(state, "expectations")
+    if guesses:
+        say()
+        say(f"Expectations: {_tally(guesses)}")
+    for row in guesses:
+        if row["state"] != "held":
+            say("  " + guess_line(row))
+    same = _compared(state, "blocking_kernels")
     if same:
         say()
         say("Kernels of launch-blocking twins (by name, launched inside the steps):")
@@ -138,6 +149,12 @@ def show_run(state: RunState) -> None:
         say("  " + twins_line(Twins(**pair)))
     for trouble in troubles(state):
         say(trouble)
+
+
+def _tally(rows: list[dict[str, Any]]) -> str:
+    """'3 held, 1 failed'; what did not occur is left out."""
+    counts = {word: sum(row["state"] == word for row in rows) for word in ("held", "failed", "unknown")}
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
 
 
 def _point_name(point: Point) -> str:

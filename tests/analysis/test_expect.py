@@ -109,11 +109,6 @@ def test_what_bounds_a_step_is_what_the_diagnosis_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize("check", sorted(set(_CHECKS) - {"step_ms"}))
 def test_a_trace_of_steps_alone_proves_nothing(tmp_path: Path, check: str) -> None:
     meta = {"collector": "none", "vendor": "none"}
-    with make_trace(tmp_path / "t", [("step", "profrun.step#1", 0, 1, "main")], meta=meta) as trace:
-        trace.con.execute("DROP VIEW devices")
-        trace.con.execute(
-            "CREATE TABLE devices (device INTEGER, process INTEGER, vendor VARCHAR, ordinal INTEGER)"
-        )
     values: dict[str, Any] = {"kernels_per_step": (0, 0), "max_share": {"*": 1.0}, "bound": "compute"}
     trace = make_trace(tmp_path / "u", [("step", "profrun.step#1", 0, 1, "main")], meta=meta)
     value = values.get(check, "fp16" if check == "dtype" else True if check == "no_sync_in_step" else ("x",))

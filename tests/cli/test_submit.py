@@ -277,6 +277,24 @@ def test_a_disk_that_fills_up_is_one_line_and_resume_goes_on(
     assert [t["state"] for t in done.json["trials"]] == ["finished"] * 2
 
 
+def test_a_failed_guess_is_said_and_fails_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    guesses = [{"step_ms": 5000}, {"step_ms": 0.001, "variant": "b"}, {"absent": ["aten::mm"]}]
+    variants = {"a": {"n": 8}, "b": {"n": 8}}
+    done = call(capsys, "submit", _job(here, STEPS, "{n}", variants=variants, expect=guesses), "--json")
+    assert done.code == 1
+    assert done.json["state"] == "finished"
+    assert [(g["guess"], g["variant"], g["state"]) for g in done.json["expectations"]] == [
+        (0, "a", "held"),
+        (2, "a", "unknown"),
+        (0, "b", "held"),
+        (1, "b", "failed"),
+        (2, "b", "unknown"),
+    ]
+    shown = call(capsys, "status", "last").out
+    assert "Expectations: 2 held, 1 failed, 2 unknown" in shown
+    assert "b, none: step_ms 0.001: failed: the median step takes 5." in shown
+
+
 def test_an_unwritable_runs_folder_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "file").touch()
     done = call(capsys, "submit", _job(here, STEPS), "--runs", here / "file" / "runs")
