@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -13,7 +13,7 @@ from profrun.runner.cli.output import note, say
 def command(
     run: RunArgument = "last",
     trial: Annotated[
-        Optional[str],  # noqa: UP045  # typer needs Optional for arguments on Python 3.10
+        str | None,
         typer.Argument(
             help="A trial's id or number [default: the running one, else the last].", show_default=False
         ),
@@ -28,7 +28,7 @@ def command(
     from profrun.runner.submit.watch import log_lines, pick_trial
 
     found = find(runs_root(runs), run)
-    record = pick_trial(found, trial)
+    record = pick_trial(found, trial, wait=follow)
     note(f"{record.id} ({record.state})")
     for line in log_lines(found, record, follow=follow):
         say(line)

@@ -48,13 +48,19 @@ def _open_handles(state: RunState) -> dict[str, Handle]:
     }
 
 
-def pick_trial(run: Run, wanted: str | None) -> TrialRecord:
+def pick_trial(run: Run, wanted: str | None, *, wait: bool = False) -> TrialRecord:
     """The trial of this id, beginning of an id, or number; without one, what runs now, else what ran last.
+
+    Args:
+        wait: for the first trial to start, as long as somebody drives the run.
 
     Raises:
         UsageError: there is none, or several begin like that.
     """
     records = observed_state(run).trials
+    while wait and not any(record.attempt for record in records) and is_held(run.lock):
+        time.sleep(_LOOK_S)
+        records = read_state(run).trials
     if wanted is None:
         started = [record for record in records if record.attempt]
         running = [record for record in started if not record.ended]
