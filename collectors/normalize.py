@@ -13,7 +13,6 @@ from typing import Any
 from profrun.collectors.reading import Progress, Reader, Source
 from profrun.collectors.sniff import make_source
 from profrun.errors import InputError, UsageError
-from profrun.traces.trace import Trace
 from profrun.traces.writer import TraceWriter
 
 READER_MODULES = (
@@ -111,13 +110,19 @@ def normalize(
         writer.meta["files"] = [_file_entry(source.path) for source in sources]
         writer.meta["job"] = dict(job) if job else None
         chosen.read(sources, writer, progress or _silent)
+        cursor = writer.con.execute("SELECT code, count, message, example FROM issues ORDER BY code, message")
+        issues = [dict(zip(ISSUE_KEYS, row, strict=True)) for row in cursor.fetchall()]
         writer.finish(check=True)
-    with Trace(out) as trace:
-        return _result(trace, time.perf_counter() - started)
+    return _result(out, writer.meta, issues, time.perf_counter() - started)
 
 
-def _result(trace: Trace, seconds: float) -> NormalizeResult:
-    kinds = trace.meta["counts"]["slices"]
+ISSUE_KEYS = ("code", "count", "message", "example")
+
+
+def _result(
+    out: Path, meta: Mapping[str, Any], issues: list[dict[str, Any]], seconds: float
+) -> NormalizeResult:
+    kinds = meta["counts"]["slices"]
     names = {
         "kernels": "kernel",
         "memcpys": "memcpy",
@@ -129,12 +134,12 @@ def _result(trace: Trace, seconds: float) -> NormalizeResult:
     }
     counts = {"slices": sum(kinds.values())} | {key: kinds.get(kind, 0) for key, kind in names.items()}
     return NormalizeResult(
-        trace.path,
-        trace.meta["source"],
-        trace.meta["tool_version"],
-        trace.meta["vendor"],
+        out,
+        meta["source"],
+        meta["tool_version"],
+        meta["vendor"],
         counts,
-        trace.sql("SELECT * FROM issues ORDER BY code").dicts(),
+        issues,
         round(seconds, 3),
     )
 

@@ -102,11 +102,13 @@ def problems(trace: Trace) -> list[str]:
 
     Ids are checked to be dense and unique first, so that "resolves" is a comparison of numbers.
     """
-    found = [problem for table in TABLES.values() for problem in _types(trace, table)]
-    found = found or [problem for table in TABLES.values() for problem in _ids(trace, table)]
+    found = _types(trace)
+    sizes: dict[str, int] = {}
+    if not found:
+        for table in TABLES.values():
+            found += _ids(trace, table, sizes)
     if found:
         return found  # the rest needs sound columns and ids
-    sizes = {name: trace.sql(f'SELECT count(*) FROM "{name}"').scalar() for name in TABLES}
     for table in TABLES.values():
         found += _rows(trace, table, sizes)
     for sentence, query in (*_side_tables(), *_RULES):
@@ -118,12 +120,15 @@ def problems(trace: Trace) -> list[str]:
     return found + _meta(trace, sizes)
 
 
-def _types(trace: Trace, table: Table) -> list[str]:
-    found = {row[0]: row[1] for row in trace.sql(f'DESCRIBE "{table.name}"').rows}
+def _types(trace: Trace) -> list[str]:
+    columns = "SELECT table_name, column_name, data_type FROM duckdb_columns()"
+    found = {(row[0], row[1]): row[2] for row in trace.sql(columns).rows}
     return [
-        f"{table.name}.{column.name} is {found.get(column.name, 'missing')} instead of {column.type}"
+        f"{table.name}.{column.name} is {found.get((table.name, column.name), 'missing')} "
+        f"instead of {column.type}"
+        for table in TABLES.values()
         for column in table.columns
-        if found.get(column.name) != column.type
+        if found.get((table.name, column.name)) != column.type
     ]
 
 
@@ -134,13 +139,15 @@ def _key(table: Table) -> str | None:
     return "slice" if table.name in _SIDE_KINDS else None
 
 
-def _ids(trace: Trace, table: Table) -> list[str]:
+def _ids(trace: Trace, table: Table, sizes: dict[str, int]) -> list[str]:
     key = _key(table)
     if key is None:
+        sizes[table.name] = int(trace.sql(f'SELECT count(*) FROM "{table.name}"').scalar())
         return []
     rows, distinct, low, high = trace.sql(
         f'SELECT count(*), count(DISTINCT "{key}"), min("{key}"), max("{key}") FROM "{table.name}"'
     ).rows[0]
+    sizes[table.name] = int(rows)
     if distinct != rows:
         return [f"{table.name} has {rows} rows but {distinct} distinct values of {key}"]
     if table.name not in _SIDE_KINDS and rows and (low, high) != (0, rows - 1):
@@ -150,6 +157,8 @@ def _ids(trace: Trace, table: Table) -> list[str]:
 
 def _rows(trace: Trace, table: Table, sizes: dict[str, int]) -> list[str]:
     """Conditions on single rows, all in one scan."""
+    if not sizes[table.name]:
+        return []
     tests = [test for column in table.columns for test in _column(column, sizes)]
     counts = trace.sql(
         f'SELECT {", ".join(f"count(*) FILTER ({test})" for _, test in tests)} FROM "{table.name}"'

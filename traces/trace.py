@@ -33,11 +33,15 @@ class Result:
 class Trace:
     """A trace folder, read only.
 
+    Args:
+        path: the folder.
+        views: offer the named views beside the tables.
+
     Raises:
         InputError: the folder is not a trace, or of a format version this profrun does not know.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, *, views: bool = True) -> None:
         self.path = Path(path)
         self.meta = _read_meta(self.path)
         self.con = duckdb.connect(":memory:")
@@ -48,9 +52,10 @@ class Trace:
                 self.con.execute(f"CREATE VIEW \"{table.name}\" AS SELECT * FROM read_parquet('{quoted}')")
             else:
                 self.con.execute(table.ddl())
-        from profrun.traces.views import create_views
+        if views:
+            from profrun.traces.views import create_views
 
-        create_views(self.con)
+            create_views(self.con)
 
     def sql(self, query: str, params: Sequence[Any] = ()) -> Result:
         """Run SQL over the tables and named views; times are int64 ns.

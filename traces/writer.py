@@ -168,7 +168,7 @@ class TraceWriter:
         from profrun.traces.checks import problems
         from profrun.traces.trace import Trace
 
-        with Trace(self.partial) as trace:
+        with Trace(self.partial, views=False) as trace:
             found = problems(trace)
         if found:
             raise RuntimeError("the reader made a trace that breaks the format: " + "; ".join(found))

@@ -121,7 +121,7 @@ _PARTS = {
             "graph_node",
             *_COLLECTIVE,
         ),
-        f"ph = 'X' AND (cat IN {_GPU_CATS} OR grid IS NOT NULL)",
+        f"ph = 'X' AND (cat IN {_GPU_CATS} OR grid IS NOT NULL OR smem IS NOT NULL)",
     ),
     "k_op": (("xid", "dims", "types", "seq", *_COLLECTIVE), f"ph = 'X' AND cat IN {_NAMED_CATS}"),
     "k_other": (

@@ -1,0 +1,304 @@
+"""What kineto means, one rule a test: a few events, a question, the expected rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.collectors.torch.kineto import (
+    AMD,
+    api,
+    document,
+    gpu,
+    issues,
+    kernel,
+    op,
+    trace_of,
+    trace_of_files,
+)
+
+
+def test_op_to_launch_to_kernel(tmp_path: Path) -> None:
+    events = [
+        op("aten::mm", 0, 100, 1),
+        api("cudaLaunchKernel", 10, 5, 11),
+        kernel("gemm", 200, 50.5, 11),
+    ]
+    trace = trace_of(tmp_path, events)
+    rows = trace.sql(
+        "SELECT g.name, g.dur_ns, h.name, p.name, p.depth, h.depth FROM slices g "
+        "JOIN slices h ON g.launch = h.slice JOIN slices p ON h.parent = p.slice"
+    ).rows
+    assert rows == [("gemm", 50500, "cudaLaunchKernel", "aten::mm", 0, 1)]
+    assert issues(trace) == {}
+
+
+def test_one_graph_launch_owns_many_kernels(tmp_path: Path) -> None:
+    events = [
+        api("cudaGraphLaunch", 0, 5, 11),
+        *(kernel("k", 10 * n, 5, 11, **{"graph id": 3, "graph node id": n}) for n in range(1, 5)),
+    ]
+    trace = trace_of(tmp_path, events)
+    assert trace.sql("SELECT launch, count(*) FROM slices WHERE kind = 'kernel' GROUP BY 1").rows == [(0, 4)]
+    assert trace.sql("SELECT graph, graph_node FROM kernels ORDER BY slice").rows == [
+        (3, 1),
+        (3, 2),
+        (3, 3),
+        (3, 4),
+    ]
+
+
+def test_kernels_without_a_launch_are_kept_and_counted(tmp_path: Path) -> None:
+    events = [
+        op("aten::mm", 0, 9, 1),
+        kernel("before the window", 1, 5, 5),
+        kernel("named by its op", 20, 5, 6, **{"External id": 1}),
+    ]
+    trace = trace_of(tmp_path, events)
+    assert issues(trace) == {"kernel_without_launch": 1, "launch_by_external_id": 1}
+    found = trace.sql(
+        "SELECT g.name, h.name FROM slices g LEFT JOIN slices h ON g.launch = h.slice "
+        "WHERE g.kind = 'kernel' ORDER BY g.ts_ns"
+    ).rows
+    assert found == [("before the window", None), ("named by its op", "aten::mm")]
+
+
+def test_container_pids_do_not_collide_with_device_numbers(tmp_path: Path) -> None:
+    events = [
+        op("aten::mm", 0, 9, 1) | {"pid": 0, "tid": 7},  # process 0, thread 7; the kernel: device 0, stream 7
+        kernel("k", 3, 4, 5),
+    ]
+    trace = trace_of(tmp_path, events)
+    assert trace.sql("SELECT kind, native_id, device FROM tracks ORDER BY track").rows == [
+        ("thread", 7, None),
+        ("stream", 7, 0),
+    ]
+
+
+def test_annotations_steps_and_their_gpu_copies(tmp_path: Path) -> None:
+    host = {"ph": "X", "pid": 100, "tid": 10, "args": {}}
+    events = [
+        host | {"cat": "user_annotation", "name": "ProfilerStep#3", "ts": 0, "dur": 50},
+        host | {"cat": "user_annotation", "name": "profrun.step#4", "ts": 60, "dur": 50},
+        host | {"cat": "user_annotation", "name": "forward", "ts": 1, "dur": 40},
+        host | {"cat": "python_function", "name": "train.py(3): main", "ts": 2, "dur": 30},
+        host | {"cat": "overhead", "name": "Instrumentation", "ts": 3, "dur": 1, "pid": -1, "tid": 0},
+        gpu("gpu_user_annotation", "ProfilerStep#3", 5, 40, 0),
+        gpu("cuda_sync", "Stream Sync", 46, 2, 9),
+        {
+            "ph": "X",
+            "cat": "Trace",
+            "name": "PyTorch Profiler (0)",
+            "pid": "Spans",
+            "tid": "P",
+            "ts": 0,
+            "dur": 99,
+        },
+        {"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": 99},
+    ]
+    trace = trace_of(tmp_path, events)
+    assert trace.sql(
+        "SELECT s.kind, s.name, t.kind FROM slices s JOIN tracks t USING (track) ORDER BY t.kind, s.ts_ns"
+    ).rows == [
+        ("range", "ProfilerStep#3", "stream"),
+        ("sync", "Stream Sync", "stream"),
+        ("step", "ProfilerStep#3", "thread"),
+        ("range", "forward", "thread"),
+        ("python", "train.py(3): main", "thread"),
+        ("overhead", "Instrumentation", "thread"),
+        ("step", "profrun.step#4", "thread"),
+    ]
+    assert issues(trace) == {}
+
+
+def test_several_ranks_share_one_axis_and_never_a_process(tmp_path: Path) -> None:
+    events = [op("aten::mm", 1, 9, 1), api("cudaLaunchKernel", 2, 3, 5), kernel("k", 20, 4, 5)]
+    ranks = [
+        document(events, distributedInfo={"rank": 1, "world_size": 2}, baseTimeNanoseconds=2 * 10**18),
+        document(events, distributedInfo={"rank": 0, "world_size": 2}, baseTimeNanoseconds=2 * 10**18 + 500),
+    ]
+    trace = trace_of_files(tmp_path, ranks)
+    assert trace.sql("SELECT process, pid, rank FROM processes ORDER BY 1").rows == [(0, 100, 1), (1, 100, 0)]
+    assert trace.meta["epoch_ns"] == 2 * 10**18
+    found = trace.sql(
+        "SELECT p.rank, k.ts_ns, l.ts_ns FROM slices k JOIN tracks t ON t.track = k.track "
+        "JOIN processes p USING (process) JOIN slices l ON l.slice = k.launch ORDER BY 1"
+    ).rows
+    assert found == [(0, 20500, 2500), (1, 20000, 2000)]
+    assert issues(trace) == {}
+
+
+def test_ranks_without_rank_or_clock_are_said(tmp_path: Path) -> None:
+    bare = {"schemaVersion": 1, "traceEvents": [op("aten::mm", 1, 9, 1)]}
+    trace = trace_of_files(tmp_path, [bare, bare])
+    assert issues(trace) == {"ranks_by_order": 2, "clocks_not_aligned": 2}
+    assert trace.sql("SELECT rank FROM processes ORDER BY 1").rows == [(0,), (1,)]
+    assert (trace.meta["epoch_ns"], trace.meta["clock"]) == (None, "session")
+
+
+@pytest.mark.parametrize(
+    ("ts", "expected"),
+    [
+        ("7516230579286.904", 7516230579286904),  # fractions below 2**43 us, through float64
+        ("8796093022207.999", 8796093022207999),  # the last ones
+        ("8796093022209.001", 8796093022209001),  # beyond: read as text
+        ("1712195495406752.797", 1712195495406752797),  # absolute, 2024
+        ("1712195495406752", 1712195495406752000),
+        ('"12.5"', 12500),
+        ("-3.5", -3500),
+    ],
+)
+def test_times_are_exact(ts: str, expected: int, tmp_path: Path) -> None:
+    event = '{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": %s, "dur": 0.001}' % ts  # noqa: UP031
+    (tmp_path / "t.json").write_text('{"schemaVersion": 1, "traceEvents": [%s]}' % event)  # noqa: UP031
+    from profrun.collectors.normalize import normalize
+    from profrun.traces.trace import Trace
+
+    normalize([tmp_path / "t.json"], tmp_path / "trace")
+    assert Trace(tmp_path / "trace").sql("SELECT ts_ns, dur_ns FROM slices").rows == [(expected, 1)]
+
+
+@pytest.mark.parametrize(
+    ("launch", "grid", "block", "expected"),
+    [
+        ("hipLaunchKernel", [8, 2, 1], [256, 1, 1], (8, 2, 1, 256, 1, 1)),
+        ("hipModuleLaunchKernel", [8, 2, 1], [256, 1, 1], (8, 2, 1, 256, 1, 1)),
+        ("hipExtModuleLaunchKernel", [17920, 1, 1], [256, 1, 1], (70, 1, 1, 256, 1, 1)),
+        ("hipExtModuleLaunchKernel", [17921, 3, 1], [256, 2, 1], (71, 2, 1, 256, 2, 1)),
+        ("hipLaunchKernel", [256, 1, 1], [524288, 1, 1], (2048, 1, 1, 256, 1, 1)),  # swapped, in work-items
+    ],
+)
+def test_amd_grids_are_in_blocks(
+    launch: str, grid: list[int], block: list[int], expected: tuple[int, ...], tmp_path: Path
+) -> None:
+    events = [
+        api(launch, 0, 5, 3, **{"shared memory": 512}),
+        kernel("Cijk_x.kd", 10, 5, 3, grid=grid, block=block),
+    ]
+    trace = trace_of(tmp_path, events, deviceProperties=[AMD], roctracer_version=4.1, cupti_version=None)
+    rows = trace.sql("SELECT grid_x, grid_y, grid_z, block_x, block_y, block_z FROM kernels").rows
+    assert rows == [expected]
+    assert trace.sql("SELECT name FROM slices WHERE kind = 'kernel'").scalar() == "Cijk_x"
+    assert trace.sql("SELECT smem_dynamic, smem, registers FROM kernels").rows == [(512, None, None)]
+    assert trace.meta["vendor"] == "amd"
+
+
+@pytest.mark.parametrize(
+    ("devices", "listed", "extra", "expected", "guessed"),
+    [
+        ([2], 1, {}, [0], False),  # one GPU announced: node 2 is it
+        ([4, 5], 2, {}, [0, 1], False),
+        ([0, 1], 8, {}, [0, 1], False),  # node 0 is a CPU: ordinals
+        ([2], 8, {"rocprofiler-sdk_version": 1.0}, [2], False),
+        ([2], 8, {}, [0], True),
+    ],
+)
+def test_amd_node_numbers_become_ordinals(
+    devices: list[int],
+    listed: int,
+    extra: dict[str, float],
+    expected: list[int],
+    guessed: bool,
+    tmp_path: Path,
+) -> None:
+    events = [api("hipLaunchKernel", 0, 5, 3), *(kernel("k", 10, 5, 3, device=d, stream=0) for d in devices)]
+    properties = [AMD | {"id": number} for number in range(listed)]
+    trace = trace_of(tmp_path, events, deviceProperties=properties, cupti_version=None, **extra)
+    used = trace.sql(
+        "SELECT DISTINCT d.ordinal FROM slices s JOIN tracks t USING (track) JOIN devices d USING (device) "
+        "WHERE s.kind = 'kernel' ORDER BY 1"
+    ).rows
+    assert [row[0] for row in used] == expected
+    assert ("device_numbers_guessed" in issues(trace)) == guessed
+
+
+def test_copies_say_direction_kinds_and_bytes(tmp_path: Path) -> None:
+    events = [
+        gpu("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 1, 1, 0, bytes=4096),
+        gpu("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 3, 1, 0, bytes="17"),
+        gpu("gpu_memcpy", "Memcpy PtoP (Device -> Device)", 5, 1, 0),
+        gpu("gpu_memcpy", "CopyHostToDevice", 7, 1, 0),
+        gpu("gpu_memset", "Memset (Device)", 9, 1, 0, bytes=512),
+    ]
+    trace = trace_of(tmp_path, events)
+    assert trace.sql("SELECT direction, bytes, src_kind, dst_kind FROM copies ORDER BY slice").rows == [
+        ("HtoD", 4096, "pinned", "device"),
+        ("DtoH", 17, "device", "pageable"),
+        ("PtoP", None, "device", "device"),
+        ("HtoD", None, None, None),
+        ("memset", 512, None, "device"),
+    ]
+
+
+def test_collectives_from_metadata_or_else_from_the_name(tmp_path: Path) -> None:
+    nccl = {
+        "Collective name": "_allgather_base",
+        "In msg nelems": 10,
+        "Out msg nelems": 80,
+        "dtype": "BFloat16",
+        "Process Group Name": "0",
+        "Group size": 8,
+        "Comms Id": 10159970886766084423,
+    }
+    events = [
+        kernel("ncclDevKernel_Generic(args)", 0, 5, 1, **nccl),
+        kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)", 10, 5, 2),
+        kernel("rccl_main_kernel", 20, 5, 3),
+        kernel("gemm", 30, 5, 4),
+    ]
+    trace = trace_of(tmp_path, events)
+    assert trace.sql(
+        'SELECT op, dtype, in_elements, out_elements, "group", group_size, bytes FROM collectives ORDER BY slice'
+    ).rows == [
+        ("allgather_base", "BFloat16", 10, 80, "0", 8, 160),
+        ("allreduce", None, None, None, None, None, None),
+        ("unknown", None, None, None, None, None, None),
+    ]
+
+
+def test_backward_ops_know_their_forward(tmp_path: Path) -> None:
+    flow = {"cat": "fwdbwd", "name": "fwdbwd", "id": 1, "pid": 100}
+    events = [
+        op("aten::mul", 5, 9, 1, **{"Sequence number": 3, "Input Dims": [[2, 2]], "Input type": ["float"]}),
+        op("MulBackward0", 50, 9, 2, tid=11, **{"Sequence number": 3}),
+        flow | {"ph": "s", "tid": 10, "ts": 5},
+        flow | {"ph": "f", "bp": "e", "tid": 11, "ts": 50},
+    ]
+    trace = trace_of(tmp_path, events)
+    assert trace.sql(
+        "SELECT b.name, f.name, o.sequence, fo.shapes FROM ops o JOIN slices b USING (slice) "
+        "JOIN slices f ON f.slice = o.backward_of JOIN ops fo ON fo.slice = f.slice"
+    ).rows == [("MulBackward0", "aten::mul", 3, "[[2,2]]")]
+
+
+def test_the_allocators_samples_become_counters(tmp_path: Path) -> None:
+    def sample(ts: int, device: int, total: int) -> dict[str, object]:
+        args = {"Device Type": int(device >= 0), "Device Id": device, "Total Allocated": total, "Bytes": 4}
+        return {
+            "ph": "i",
+            "cat": "cpu_instant_event",
+            "s": "t",
+            "name": "[memory]",
+            "pid": 100,
+            "tid": 10,
+            "ts": ts,
+            "args": args | {"Total Reserved": 2 * total},
+        }
+
+    trace = trace_of(tmp_path, [op("a", 0, 9, 1), sample(1, 0, 100), sample(2, -1, 7)])
+    assert trace.sql(
+        "SELECT t.device, c.name, c.ts_ns, c.value FROM counters c JOIN tracks t USING (track) ORDER BY ALL"
+    ).rows == [
+        (0, "memory allocated", 1000, 100.0),
+        (0, "memory reserved", 1000, 200.0),
+        (None, "memory allocated", 2000, 7.0),
+        (None, "memory reserved", 2000, 14.0),
+    ]
+    assert issues(trace) == {}
+
+
+def test_overlaps_of_one_stream_are_kept_and_counted(tmp_path: Path) -> None:
+    trace = trace_of(tmp_path, [kernel("a", 0, 10, 1), kernel("b", 9, 10, 2), kernel("c", 19, 1, 3)])
+    assert issues(trace) == {"kernel_without_launch": 3, "stream_overlap": 1, "no_host_process": 1}
+    assert trace.sql("SELECT sum(dur_ns) FROM slices").scalar() == 21000
