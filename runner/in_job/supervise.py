@@ -273,6 +273,8 @@ class _Watch:
         return status
 
     def _nap(self) -> float:
+        if self.tool is not None and time.monotonic() - self.start < 5.0:
+            return 0.02  # a short program must not end unseen
         return 0.1 if self.tool is not None or self.kill_at is not None else 0.5
 
     def _look(self) -> None:

@@ -1,6 +1,6 @@
 """The hook in real programs with CPU torch: steps, window, ranges, torch's own table, ways out.
 
-Importing torch costs seconds, so each program shows several things.
+Importing torch costs seconds, so each program shows several things, and all of them run at the same time.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ import gzip
 import json
 import re
 import signal
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.in_job.kit import Done, Trial, fake_nsys
 
@@ -95,16 +98,8 @@ print("own profiler saw", len(p.key_averages()))
 """
 
 
-def test_training_with_accumulation_exceptions_and_two_optimizers(tmp_path: Path) -> None:
-    trial = Trial(
-        tmp_path,
-        [sys.executable, "job.py"],
-        TRAIN,
-        collector="torch",
-        ranges=MODULES,
-        options={"record_shapes": True},
-    )
-    done = trial.run(ENV)
+def test_training_with_accumulation_exceptions_and_two_optimizers(jobs: Jobs) -> None:
+    done = jobs.done("train")
     assert done.exit["state"] == "finished", done.exit["reason"]
     assert done.exit["steps"] == {"how": "optimizer", "count": 7}
     assert int(done.log().split()[1]) > 0, "a forward must have failed for this to show anything"
@@ -190,16 +185,8 @@ print(torch.nn.Module.__call__ is torch._dynamo.utils.unpatched_nn_module_call)
 """
 
 
-def test_compiled_modules_keep_one_graph_and_have_one_range(tmp_path: Path) -> None:
-    trial = Trial(
-        tmp_path,
-        [sys.executable, "job.py"],
-        COMPILED,
-        collector="torch",
-        ranges=MODULES,
-        schedule={"wait": 1, "warmup": 1, "active": 7, "repeat": 1, "skip_first": 0},
-    )
-    done = trial.run(ENV)
+def test_compiled_modules_keep_one_graph_and_have_one_range(jobs: Jobs) -> None:
+    done = jobs.done("compiled")
     assert done.exit["state"] == "finished", done.exit["reason"]
     assert done.log().splitlines() == ["[1, 1, 1] {} {}", "True"]
     assert done.exit["steps"]["how"] == "module"
@@ -230,19 +217,12 @@ for step in range(int(sys.argv[2])):
 """
 
 
-def test_the_window_is_kept_whichever_way_the_program_ends(tmp_path: Path) -> None:
+def test_the_window_is_kept_whichever_way_the_program_ends(jobs: Jobs) -> None:
     """os._exit, an exception and SIGTERM in the middle of the window; python -m and a '#!' script."""
-    left = Trial(tmp_path, [sys.executable, "-m", "job", "os._exit", "9"], INFERENCE, collector="torch")
-    script = tmp_path / "tool"
-    script.write_text(f"#!{sys.executable}\n{INFERENCE}")
-    script.chmod(0o755)
-    raised = Trial(tmp_path, [str(script), "raise", "9"], collector="torch")
-    ended = Trial(tmp_path, [sys.executable, "job.py", "sleep", "9"], INFERENCE, collector="torch")
-    trials = (left, raised, ended)
-    running = [trial.start(ENV) for trial in trials]
-    ended.wait_for("sleeping")
-    running[2].send_signal(signal.SIGTERM)
-    done = [trial.finish(process) for trial, process in zip(trials, running, strict=True)]
+    sleeper, process = jobs.started["ended"]
+    sleeper.wait_for("sleeping\n")
+    process.send_signal(signal.SIGTERM)
+    done = [jobs.done(name) for name in ("left", "raised", "ended")]
     expected = [("failed", 4, None), ("failed", 1, None), ("timeout", None, "SIGTERM")]
     for trial, (state, code, number) in zip(done, expected, strict=True):
         found = trial.exit
@@ -256,9 +236,8 @@ def test_the_window_is_kept_whichever_way_the_program_ends(tmp_path: Path) -> No
     assert done[0].steps()["out_of_memory"] is False
 
 
-def test_a_schedule_longer_than_the_program_says_how_many_steps_there_were(tmp_path: Path) -> None:
-    trial = Trial(tmp_path, [sys.executable, "job.py", "end", "2"], INFERENCE, collector="torch")
-    done = trial.run(ENV)
+def test_a_schedule_longer_than_the_program_says_how_many_steps_there_were(jobs: Jobs) -> None:
+    done = jobs.done("short")
     assert (done.exit["state"], done.exit["exit_code"], done.code) == ("failed", 0, 1)
     assert "it made 2 steps" in done.exit["reason"]
     assert "run at least 4 steps or set a smaller schedule" in done.exit["reason"]
@@ -277,9 +256,8 @@ assert own.key_averages().total_average().count > 0
 """
 
 
-def test_under_nsys_record_function_is_emitted_and_lossy_nvtx_is_told(tmp_path: Path) -> None:
-    trial = Trial(tmp_path, [sys.executable, "job.py"], NSYS, collector="nsys", ranges=MODULES)
-    done = trial.run({**ENV, **fake_nsys(tmp_path, 0.0)})
+def test_under_nsys_record_function_is_emitted_and_lossy_nvtx_is_told(jobs: Jobs) -> None:
+    done = jobs.done("nsys")
     assert done.exit["state"] == "finished", done.exit["reason"]
     assert done.exit["steps"] == {"how": "explicit", "count": 4}
     assert done.steps()["emitter"] == "nvtx"
@@ -304,10 +282,8 @@ dist.destroy_process_group()
 """
 
 
-def test_torchrun_gives_a_trace_a_rank_and_notes_the_other_processes(tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "job.py"]
-    trial = Trial(tmp_path, argv, DISTRIBUTED, collector="torch", ranges=MODULES, ranks=2)
-    done = trial.run(ENV)
+def test_torchrun_gives_a_trace_a_rank_and_notes_the_other_processes(jobs: Jobs) -> None:
+    done = jobs.done("torchrun")
     assert done.exit["state"] == "finished", done.exit["reason"]
     pids = set()
     for rank in (0, 1):
@@ -321,3 +297,48 @@ def test_torchrun_gives_a_trace_a_rank_and_notes_the_other_processes(tmp_path: P
     assert {row["state"] for row in done.exit["artefacts"]} == {"whole"}
     roles = Counter(row["role"] for row in done.provenance["processes"])
     assert (roles["workload"], roles["launcher"], roles["dataloader worker"]) == (2, 1, 2)
+
+
+class Jobs:
+    """The programs of this module, all started at once."""
+
+    def __init__(self, root: Path) -> None:
+        python = sys.executable
+        self.root = root
+        self.started: dict[str, tuple[Trial, subprocess.Popen[str]]] = {}
+        self.finished: dict[str, Done] = {}
+        long = {"wait": 1, "warmup": 1, "active": 7, "repeat": 1, "skip_first": 0}
+        run = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "job.py"]
+        self._start("train", [python, "job.py"], TRAIN, options={"record_shapes": True})
+        self._start("compiled", [python, "job.py"], COMPILED, schedule=long)
+        self._start("left", [python, "-m", "job", "os._exit", "9"], INFERENCE)
+        self._start("raised", [self._script(), "raise", "9"])
+        self._start("ended", [python, "job.py", "sleep", "9"], INFERENCE)
+        self._start("short", [python, "job.py", "end", "2"], INFERENCE)
+        self._start("nsys", [python, "job.py"], NSYS, collector="nsys")
+        self._start("torchrun", run, DISTRIBUTED, ranks=2)
+
+    def done(self, name: str) -> Done:
+        """A program's finished trial."""
+        if name not in self.finished:
+            trial, process = self.started[name]
+            self.finished[name] = trial.finish(process)
+        return self.finished[name]
+
+    def _script(self) -> str:
+        path = self.root / "tool"
+        path.write_text(f"#!{sys.executable}\n{INFERENCE}")
+        path.chmod(0o755)
+        return str(path)
+
+    def _start(self, name: str, argv: list[str], script: str | None = None, **command: Any) -> None:
+        root = self.root / name
+        root.mkdir()
+        values = {"collector": "torch", "ranges": MODULES, "timeout_s": 200.0} | command
+        trial = Trial(root, argv, script, **values)
+        self.started[name] = trial, trial.start({**ENV, **fake_nsys(root, 0.0)})
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
+    return Jobs(tmp_path_factory.mktemp("jobs"))

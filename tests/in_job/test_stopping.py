@@ -43,7 +43,7 @@ def test_the_app_is_asked_and_the_cause_is_told(
 ) -> None:
     trial = Trial(tmp_path, TIDY)
     process = trial.start()
-    trial.wait_for("running")
+    trial.wait_for("running\n")
     if cancel:
         (trial.folder / "cancel").touch()
     process.send_signal(number)
@@ -78,7 +78,7 @@ def test_only_after_the_grace_something_is_killed_and_the_unfinished_file_is_nam
     env = fake_nsys(tmp_path, 60)
     trial = Trial(tmp_path, STUBBORN, collector="nsys", grace_s=1.5)
     process = trial.start(env)
-    trial.wait_for("running")
+    trial.wait_for("running\n")
     began = time.monotonic()
     process.send_signal(signal.SIGTERM)
     done = trial.finish(process)
@@ -96,9 +96,9 @@ def test_a_second_signal_kills_the_app_and_the_profiler_still_writes(tmp_path: P
     env = fake_nsys(tmp_path, 0.5, on_signal)
     trial = Trial(tmp_path, STUBBORN, collector="nsys", grace_s=60.0)
     process = trial.start(env)
-    trial.wait_for("running")
+    trial.wait_for("running\n")
     process.send_signal(signal.SIGINT)
-    trial.wait_for("no")
+    trial.wait_for("no\n")
     process.send_signal(signal.SIGINT)
     done = trial.finish(process)
     found = done.exit
@@ -120,9 +120,9 @@ def test_repeated_urg_stays_polite(tmp_path: Path) -> None:
         ),
     )
     process = trial.start()
-    trial.wait_for("running")
+    trial.wait_for("running\n")
     process.send_signal(signal.SIGURG)
-    trial.wait_for("ending")
+    trial.wait_for("ending\n")
     process.send_signal(signal.SIGURG)
     assert trial.finish(process).log() == "running\nending\ndone\n"
 
@@ -135,7 +135,7 @@ def test_a_shell_in_between_does_not_keep_the_program_from_ending(tmp_path: Path
     )
     trial = Trial(tmp_path, ["sh", "-c", f"{sys.executable} {tmp_path}/app.py; exit 0"])
     process = trial.start()
-    trial.wait_for("running")
+    trial.wait_for("running\n")
     process.send_signal(signal.SIGTERM)
     began = time.monotonic()
     done = trial.finish(process)

@@ -162,7 +162,7 @@ def test_blocking_sets_the_vendors_variables_and_one_visibility(tmp_path: Path) 
 
 def test_a_profiler_that_writes_after_the_app_and_its_export(tmp_path: Path) -> None:
     env = fake_nsys(tmp_path, 0.6)
-    done = Trial(tmp_path, python("print('app')"), collector="nsys").run(env)
+    done = Trial(tmp_path, python("import time; print('app'); time.sleep(0.3)"), collector="nsys").run(env)
     found = done.exit
     assert (found["state"], found["exit_code"], found["tool_version"]) == ("finished", 0, "2024.2.3")
     assert found["seconds"]["finalise"] >= 0.4
