@@ -23,14 +23,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "summary": "GPU utilization, steps, kernels and operators of a trace.",
         "diagnose": "What slows a trace down, with the evidence.",
         "query": "Ask a trace in SQL.",
-        "export": "Write a trace for Perfetto or chrome://tracing.",
-        "open": "Write a trace for a viewer and say how to open it.",
-    },
-    "Compare": {
-        "compare": "Two sets of traces or runs: what changed, by how much, how sure.",
-        "blocking": "What asynchronous launches are worth: launch-blocking twins of a run.",
-        "report": "One self-contained HTML file.",
-        "baseline": "Keep a run's numbers to compare with later.",
     },
     "Set up": {
         "doctor": "What this machine can collect, and why not.",

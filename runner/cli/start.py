@@ -17,7 +17,6 @@ def show_next_steps() -> None:
     names = sorted(path.parent.name for path in (root.glob("*/events.jsonl") if root.is_dir() else ()))
     if names:
         steps.append(("profrun status last", f"the newest of {len(names)} runs in {root}"))
-        steps.append(("profrun report last", "its report"))
     jobs = sorted(Path("jobs").glob("*.yaml"))
     for job in jobs[:3]:
         steps.append((f"profrun submit {job}", "run it"))
