@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shlex
@@ -12,8 +13,14 @@ from typing import Any
 import pytest
 
 from profrun.jobs.load import load_job
+from profrun.jobs.model import Job
 from profrun.runner.backends.docker import DockerBackend
+from profrun.runner.backends.docker.body import body, create
+from profrun.runner.backends.docker.leftovers import remove
+from profrun.runner.backends.docker.privileges import PERFMON_API
+from profrun.runner.backends.docker.request import Container, container
 from profrun.runner.bundle import write_bundle
+from profrun.runner.model import Plan, Trial
 from profrun.runner.plan import make_plan
 from profrun.runner.store.runs import Run
 from profrun.runner.submit.trial import prepare
@@ -121,22 +128,56 @@ def test_exit_codes_are_true(facts: Cli, cuda: str) -> None:
     assert (document["state"], document["exit_code"]) == ("failed", 7)
 
 
-def test_a_capability_reaches_a_user_who_is_not_root(facts: Cli, cuda: str) -> None:
-    """CPU samples need one capability: the trial has that one and is still the caller."""
-    facts.write("job.yaml", JOB.replace("[none]", "[nsys]") + "nsys: {sample: process-tree}\n")
-    done = facts.run("submit", "job.yaml", "--backend", "docker", "--json")
-    (trial,) = (facts.only_run() / "trials").iterdir()
-    lines = [line for line in (trial / "stdout.log").read_text().splitlines() if line.startswith("{")]
-    assert lines, done.stderr + (trial / "stderr.log").read_text()[-2000:]
-    seen = json.loads(lines[-1])
-    assert seen["uid"] == (CALLER_UID if os.getuid() == 0 else os.getuid())
-    assert seen["capabilities"]["CapEff"] in (
-        1 << 21,
-        1 << 38,
-    )  # SYS_ADMIN, or PERFMON where the engine knows it
-    assert set(seen["capabilities"].values()) == {seen["capabilities"]["CapEff"]}
-    assert seen["no_new_privs"] == 1
-    assert_owned(facts.only_run())
+PERF = """
+import ctypes, os, struct
+libc = ctypes.CDLL(None, use_errno=True)
+event = ctypes.create_string_buffer(128)
+struct.pack_into("IIQ", event, 0, 1, 128, 0)  # PERF_TYPE_SOFTWARE, size, PERF_COUNT_SW_CPU_CLOCK
+caps = [line.split()[1] for line in open("/proc/self/status") if line.startswith("Cap")]
+print(os.getuid(), os.getgid(), *caps, libc.syscall(298, event, 0, -1, -1, 0) >= 0)
+"""
+
+
+@pytest.mark.parametrize("sample", ["none", "process-tree"])
+def test_one_capability_reaches_a_user_who_is_not_root(
+    engine: Any, cuda: str, tmp_path: Path, sample: str
+) -> None:
+    """CPU samples need one capability. Engines give it to root only; the trial is not root, and has it.
+
+    nsys itself is not run here: 2022.4 hangs at its end when it samples a machine without hardware counters.
+    """
+    facts = dataclasses.replace(DockerBackend().facts, uid=CALLER_UID, gid=CALLER_GID, api=engine_api(engine))
+    spec = Job(name="j", command="x", image=cuda)
+    trial = Trial(0, "t", "a", {}, "nsys", False, 1, ("x",), options={"sample": sample})
+    (tmp_path / "run/bundle").mkdir(parents=True)
+    (tmp_path / "run/trials/t").mkdir(parents=True)
+    asked = container(Plan(spec, (trial,)), trial, tmp_path / "run", tmp_path, facts, cuda)
+    words = asked.argv[: asked.argv.index("python3")]
+    said = run_container(engine, dataclasses.replace(asked, argv=(*words, "python3", "-c", PERF)))
+    mask = (
+        f"{1 << (38 if facts.api and facts.api >= PERFMON_API else 21):016x}"
+        if sample != "none"
+        else "0" * 16
+    )
+    assert said.split() == [str(CALLER_UID), str(CALLER_GID), *[mask] * 5, str(sample != "none")]
+
+
+def engine_api(engine: Any) -> tuple[int, ...]:
+    """Version of the engine's API."""
+    return tuple(int(part) for part in engine.api.api_version.split("."))
+
+
+def run_container(engine: Any, what: Container) -> str:
+    """Run a container to its end; what it printed."""
+    asked = body(what)
+    asked["host_config"]["auto_remove"] = False
+    made = create(engine, asked, {})
+    try:
+        engine.api.start(made)
+        engine.api.wait(made)
+        return str(engine.api.logs(made).decode())
+    finally:
+        remove(engine, made)
 
 
 def test_the_dry_runs_line_pasted_into_a_shell_does_the_same(facts: Cli, cuda: str, tmp_path: Path) -> None:

@@ -131,7 +131,6 @@ class DockerBackend:
             except BaseException:
                 remove(client, made)
                 raise
-        watch.start()
         self._watches[trial.id] = watch
         return Handle(self.name, {"container": what.name, "id": made})
 

@@ -20,7 +20,7 @@ _KEEP = 4096
 class Watch:
     """Two daemon threads beside one container. Nothing depends on them but the reason of a lost trial.
 
-    The end is waited for from before the container starts, so that one that ends at once is rarely missed.
+    Made before the container starts, as `docker run` attaches: one that ends at once is not missed.
     """
 
     def __init__(self, client: docker.DockerClient, container: str) -> None:
@@ -28,21 +28,18 @@ class Watch:
         self._client = client
         self._code: int | None = None
         self._end = b""
+        self._stream: Any = client.api.attach(container, stream=True)
         self._threads = [
             threading.Thread(target=target, name=f"{target.__name__} {container[:12]}", daemon=True)
             for target in (self._wait, self._read)
         ]
-        self._threads[0].start()
-
-    def start(self) -> None:
-        """Begin to read its output; it runs now."""
-        self._threads[1].start()
+        for thread in self._threads:
+            thread.start()
 
     def last_words(self) -> str:
         """Why a container that left no ``exit.json`` may have ended, in one sentence."""
         for thread in self._threads:
-            if thread.ident is not None:
-                thread.join(_END_S)
+            thread.join(_END_S)
         lines = self._end.decode(errors="replace").strip().splitlines()
         words = lines[-1][:200] if lines else ""
         if words.startswith("[FATAL tini"):  # the engine's init found no program to start
@@ -59,8 +56,7 @@ class Watch:
 
     def _read(self) -> None:
         with contextlib.suppress(Exception):
-            stream: Any = self._client.api.attach(self.container, stream=True, logs=True)
-            for chunk in stream:
+            for chunk in self._stream:
                 self._end = (self._end + chunk)[-_KEEP:]
 
 
