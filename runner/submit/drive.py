@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from profrun.errors import ProfrunError
+from profrun.errors import ProfrunError, UnavailableError
 from profrun.runner.backends.base import TERMINAL, Backend, Handle, Status
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.events import Event
@@ -27,6 +27,8 @@ from profrun.runner.submit.trial import normalise, prepare
 
 _LOOK_S = 0.5
 """How often files are looked at while an engine is asked less often."""
+_UNREACHABLE_S = 600.0
+"""How long an engine may not answer before the driver gives up (and ``profrun resume`` may take over)."""
 _KILL_WAIT_S = 20.0
 """How long to wait for the engine after a kill before the trial is written down as cancelled."""
 
@@ -86,6 +88,7 @@ class _Driver:
         self.active: dict[str, Handle] = {}
         self.states: dict[str, Status] = {}
         self.asked = 0.0
+        self.unreachable: float | None = None  # monotonic time since when, if it is
         self.cancelled_at: float | None = None  # monotonic time of the kill, if any
         self.stopping = 0  # how many wishes to end were acted upon
 
@@ -184,18 +187,34 @@ class _Driver:
 
     def _look(self) -> Mapping[str, Status]:
         """What changed: ``exit.json`` first, the engine only every ``poll_s``."""
+        found: dict[str, Status] = {}
         if time.monotonic() - self.asked >= self.backend.poll_s:
             self.asked = time.monotonic()
-            found = dict(self.backend.status(self.active, self.run.path))
-        else:
-            found = {}
-            for trial_id in self.active:
-                document = read_exit(self.run.trial(trial_id))
-                if document is not None:
-                    found[trial_id] = _ended(document)
+            found = self._ask()
+        for trial_id in self.active:
+            if trial_id not in found and (document := read_exit(self.run.trial(trial_id))) is not None:
+                found[trial_id] = _ended(document)
         if self.cancelled_at is not None and time.monotonic() - self.cancelled_at > _KILL_WAIT_S:
             for trial_id in self.active:
                 found.setdefault(trial_id, Status("cancelled", "killed; nothing said that it ended"))
+        return found
+
+    def _ask(self) -> dict[str, Status]:
+        """The engine's word; nothing while it cannot be reached, which a scheduler may be for minutes.
+
+        Raises:
+            UnavailableError: it could not be reached for ``_UNREACHABLE_S``. The trials go on without us.
+        """
+        try:
+            found = dict(self.backend.status(self.active, self.run.path))
+        except UnavailableError as error:
+            if self.unreachable is None:
+                self.unreachable = time.monotonic()
+                self.observer.note(f"{self.backend.name} cannot be asked, trying on: {error}")
+            if time.monotonic() - self.unreachable > _UNREACHABLE_S:
+                raise
+            return {}
+        self.unreachable = None
         return found
 
     def _wishes(self) -> bool:

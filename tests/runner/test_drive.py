@@ -188,6 +188,44 @@ def test_a_start_that_fails_is_written_down(tmp_path: Path) -> None:
     assert _drive(run, plan, Scripted()).phase == "finished"
 
 
+def _unreachable(engine: Scripted, times: int) -> None:
+    """The engine does not answer the next questions."""
+    answer = engine.status
+
+    def status(handles: object, run: Path) -> object:
+        nonlocal times
+        times -= 1
+        if times >= 0:
+            raise UnavailableError("no answer")
+        return answer(handles, run)  # type: ignore[arg-type]
+
+    engine.status = status  # type: ignore[method-assign, assignment]
+
+
+def test_an_engine_that_does_not_answer_for_a_while_is_asked_again(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    engine, watcher = Scripted(concurrent=True), Watcher()
+    _unreachable(engine, 5)
+    assert _drive(run, plan, engine, watcher).phase == "finished"
+    assert watcher.notes == ["scripted cannot be asked, trying on: no answer"]
+
+
+def test_an_engine_that_never_answers_ends_the_driver_and_not_the_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, plan = new_run(tmp_path)
+    engine = Scripted(concurrent=True)
+    _unreachable(engine, 10**9)
+    monkeypatch.setattr("profrun.runner.submit.drive._UNREACHABLE_S", 0.05)
+    with pytest.raises(UnavailableError, match="no answer"):
+        _drive(run, plan, engine)
+    assert read_state(run).phase == "interrupted"
+    assert [t.state for t in read_state(run).trials] == ["queued", "queued"]
+    again = Scripted(concurrent=True)
+    assert _drive(run, plan, again).phase == "finished"
+    assert again.started == []
+
+
 def test_a_run_planned_by_another_profrun_is_not_carried_on(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path)
     run.resolved.write_text(run.resolved.read_text().replace("b:", "c:"))
