@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -232,7 +233,7 @@ def test_copies_say_direction_kinds_and_bytes(tmp_path: Path) -> None:
 
 
 def test_collectives_from_metadata_or_else_from_the_name(tmp_path: Path) -> None:
-    nccl = {
+    nccl: dict[str, Any] = {
         "Collective name": "_allgather_base",
         "In msg nelems": 10,
         "Out msg nelems": 80,
@@ -249,7 +250,8 @@ def test_collectives_from_metadata_or_else_from_the_name(tmp_path: Path) -> None
     ]
     trace = trace_of(tmp_path, events)
     assert trace.sql(
-        'SELECT op, dtype, in_elements, out_elements, "group", group_size, bytes FROM collectives ORDER BY slice'
+        'SELECT op, dtype, in_elements, out_elements, "group", group_size, bytes '
+        "FROM collectives ORDER BY slice"
     ).rows == [
         ("allgather_base", "BFloat16", 10, 80, "0", 8, 160),
         ("allreduce", None, None, None, None, None, None),
@@ -258,9 +260,10 @@ def test_collectives_from_metadata_or_else_from_the_name(tmp_path: Path) -> None
 
 
 def test_backward_ops_know_their_forward(tmp_path: Path) -> None:
+    shapes: dict[str, Any] = {"Input Dims": [[2, 2]], "Input type": ["float"]}
     flow = {"cat": "fwdbwd", "name": "fwdbwd", "id": 1, "pid": 100}
     events = [
-        op("aten::mul", 5, 9, 1, **{"Sequence number": 3, "Input Dims": [[2, 2]], "Input type": ["float"]}),
+        op("aten::mul", 5, 9, 1, **shapes, **{"Sequence number": 3}),
         op("MulBackward0", 50, 9, 2, tid=11, **{"Sequence number": 3}),
         flow | {"ph": "s", "tid": 10, "ts": 5},
         flow | {"ph": "f", "bp": "e", "tid": 11, "ts": 50},
