@@ -155,18 +155,29 @@ def test_no_torch_in_the_interpreter_is_one_clear_line(
     assert "Traceback" not in done.out + done.err
 
 
-def test_users_own_modules_stay_theirs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("collector", ["none", "torch"])
+def test_users_own_modules_stay_theirs(
+    here: Path, capsys: pytest.CaptureFixture[str], collector: str
+) -> None:
     """runner.py, jobs/ and images.py beside the script import as theirs, under the wrapper and its hook."""
-    (here / "runner.py").write_text("mine = 'my runner'")
-    (here / "images.py").write_text("mine = 'my images'")
+    names = ("runner", "images", "collectors", "traces", "reports", "analysis", "jobs")
+    for name in names[:-1]:
+        (here / f"{name}.py").write_text(f"mine = 'my {name}'")
     (here / "jobs").mkdir()
     (here / "jobs/__init__.py").write_text("mine = 'my jobs'")
-    (here / "collectors.py").write_text("mine = 'my collectors'")
-    names = "runner images jobs collectors"
-    listed = names.replace(" ", ", ")
-    source = f"import {listed}\nprint(*(m.mine for m in ({listed})), sep='\\n')"
-    assert call(capsys, "submit", _job(here, source)).code == 0
-    assert call(capsys, "logs", "last").out.splitlines() == [f"my {name}" for name in names.split()]
+    source = f"""
+import {", ".join(names)}
+print(*(module.mine for module in ({", ".join(names)})), sep="\\n")
+import profrun
+if {collector!r} == "torch":
+    import torch
+    for _ in range(6):
+        torch.ones(2) + 1
+        profrun.step()
+"""
+    done = call(capsys, "submit", _job(here, source, collectors=[collector]))
+    assert done.code == 0, done.out + done.err
+    assert call(capsys, "logs", "last").out.splitlines()[: len(names)] == [f"my {name}" for name in names]
 
 
 def test_one_ctrl_c_ends_well_and_keeps_what_was_collected(here: Path) -> None:
