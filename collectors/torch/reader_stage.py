@@ -127,7 +127,7 @@ _PARTS = {
     "k_other": (
         (
             *("src", "ph", "cat", "name", "pid", "tid", "ts", "flow", "label"),
-            *("dev_type", "dev_id", "allocated", "reserved", "mem_bytes"),
+            *("dev_type", "dev_id", "allocated", "reserved", "mem_bytes", "bytes"),
         ),
         "ph IS DISTINCT FROM 'X'",
     ),

@@ -236,17 +236,17 @@ def collectives(con: duckdb.DuckDBPyConnection) -> None:
 def counters(writer: TraceWriter) -> None:
     """Fill ``counters`` with the allocator's samples from ``k_counter`` (src, dev_type, dev_id, track)."""
     samples = (
-        ("allocated", "memory allocated"),
-        ("reserved", "memory reserved"),
-        ("mem_bytes", "memory change"),
+        ("e.allocated", "memory allocated"),
+        ("e.reserved", "memory reserved"),
+        ("coalesce(e.mem_bytes, e.bytes)", "memory change"),  # newer traces write Bytes, read as bytes
     )
     writer.con.execute(
         "INSERT INTO counters "
         + " UNION ALL ".join(
-            f"SELECT c.track, e.ts + c.shift, '{name}', CAST(e.{column} AS DOUBLE), 'byte' FROM k_other e "
+            f"SELECT c.track, e.ts + c.shift, '{name}', CAST({column} AS DOUBLE), 'byte' FROM k_other e "
             "JOIN k_counter c ON e.src = c.src AND e.dev_type IS NOT DISTINCT FROM c.dev_type "
             "AND e.dev_id IS NOT DISTINCT FROM c.dev_id "
-            f"WHERE e.name = '[memory]' AND e.{column} IS NOT NULL AND abs(e.ts) < {TIME_LIMIT_NS}"
+            f"WHERE e.name = '[memory]' AND {column} IS NOT NULL AND abs(e.ts) < {TIME_LIMIT_NS}"
             for column, name in samples
         )
     )
