@@ -97,9 +97,20 @@ def has(mask: int, capability: int) -> bool:
 
 
 def check(
-    collector: str, gpu: str, options: dict[str, Any], folder: Path, root: Path = Path("/")
+    collector: str,
+    gpu: str,
+    options: dict[str, Any],
+    folder: Path,
+    root: Path = Path("/"),
+    *,
+    stated: bool = False,
 ) -> list[Finding]:
-    """What stands against this collector on this machine, worst first."""
+    """What stands against this collector on this machine, worst first.
+
+    Args:
+        gpu: the vendor.
+        stated: the vendor was stated in the job, not found here: a missing device is told, not refused.
+    """
     mask = capabilities(root / "proc/self/status")
     found = [*_disk(folder), *_shm(root)]
     if collector in ("nsys", "ncu"):
@@ -107,7 +118,7 @@ def check(
     if collector == "nsys":
         found += _sampling(options, mask, root)
     if gpu == "amd" or collector == "rocprof":
-        found += _kfd(collector, root)
+        found += _kfd(collector, root, stated)
     order = {"error": 0, "degraded": 1, "note": 2}
     return sorted(found, key=lambda finding: order[finding.level])
 
@@ -199,12 +210,12 @@ def _sampling(options: dict[str, Any], mask: int, root: Path) -> list[Finding]:
     ]
 
 
-def _kfd(collector: str, root: Path) -> list[Finding]:
+def _kfd(collector: str, root: Path, stated: bool) -> list[Finding]:
     kfd = root / "dev/kfd"
     if not kfd.exists():
         return [
             Finding(
-                "error",
+                "error" if collector == "rocprof" and not stated else "degraded",
                 "/dev/kfd is not here",
                 "there is no AMD GPU driver on this host, or the container was not given the device",
                 "docker: --device=/dev/kfd --device=/dev/dri",
@@ -216,7 +227,7 @@ def _kfd(collector: str, root: Path) -> list[Finding]:
     gid = kfd.stat().st_gid
     return [
         Finding(
-            "error",
+            "error" if collector == "rocprof" else "degraded",
             "/dev/kfd cannot be opened",
             f"it belongs to group {gid}, and this process is in {sorted({os.getgid(), *os.getgroups()})}",
             f"docker: --group-add {gid} (by number: its name differs between host and image)",

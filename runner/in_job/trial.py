@@ -109,7 +109,13 @@ class Trial:
         self.tool = preflight.find_tool(concrete, options.get("path"))
         findings = [
             *self.tool.findings,
-            *preflight.check(concrete, self.vendor, options, self.folder),
+            *preflight.check(
+                concrete,
+                self.vendor,
+                options,
+                self.folder,
+                stated=self.command.get("vendor", "auto") != "auto",
+            ),
         ]
         value["preflight"] = [vars(finding) for finding in findings]
         value["tool"] = {"name": self.tool.name, "path": self.tool.path, "version": self._version()}
@@ -237,7 +243,9 @@ class Trial:
         explain = getattr(module, "reason", None)
         tool_says = None
         if explain is not None:
-            tool_says = explain(log, windowed=self.wrapped.hook in ("cuda", "roctx"))
+            # Only where there is no report a window that never opened is a likely reason.
+            lost = any(row["state"] == "missing" for row in self.artefacts)
+            tool_says = explain(log, windowed=lost and self.wrapped.hook in ("cuda", "roctx"))
         return judge(
             outcomes[-1],
             cancelled=(self.folder / "cancel").exists(),

@@ -287,7 +287,9 @@ def test_cpu_sampling_is_left_out_where_the_kernel_forbids_it(tmp_path: Path) ->
 
 
 def test_amd_needs_its_device(tmp_path: Path) -> None:
-    assert findings(tmp_path, "rocprof", "amd", {}) == ["error: /dev/kfd is not here"]
+    assert findings(tmp_path, "rocprof", "none", {}) == ["error: /dev/kfd is not here"]
+    found = preflight.check("rocprof", "amd", {}, Path("/"), tmp_path, stated=True)
+    assert [row.level for row in found if row.collector] == ["degraded"], "a stated vendor is believed"
     assert findings(tmp_path, "rocprof", "amd", {"dev/kfd": ""}) == []
 
 

@@ -154,10 +154,8 @@ def test_blocking_sets_the_vendors_variables_and_one_visibility(tmp_path: Path) 
     slurm = {"CUDA_VISIBLE_DEVICES": "2", "ROCR_VISIBLE_DEVICES": "2", "GPU_DEVICE_ORDINAL": "2"}
     nvidia = Trial(tmp_path, show, vendor="nvidia", blocking=True).run(slurm)
     assert nvidia.log() == "['CUDA_LAUNCH_BLOCKING', 'CUDA_VISIBLE_DEVICES']\n"
-    trial = Trial(tmp_path, show, vendor="amd", blocking=True)
-    if not Path("/dev/kfd").exists():
-        done = trial.run(slurm)
-        assert "/dev/kfd is not here" in done.exit["reason"], "an AMD trial without a GPU is refused"
+    amd = Trial(tmp_path, show, vendor="amd", blocking=True).run(slurm)
+    assert amd.log() == "['AMD_SERIALIZE_KERNEL', 'HIP_LAUNCH_BLOCKING', 'ROCR_VISIBLE_DEVICES']\n"
 
 
 def test_a_profiler_that_writes_after_the_app_and_its_export(tmp_path: Path) -> None:
