@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 TraceArgument = Annotated[
     str,
     typer.Argument(
-        metavar="TRACE", help="A trace folder, a trial's folder, a run with one trace, or a profiler's file."
+        metavar="TRACE",
+        help="A trace folder, a trial (RUN/NUMBER), a run with one trace, or a profiler's file.",
     ),
 ]
 
 
 def trace_paths(reference: str, root: Path) -> list[Path]:
-    """The traces meant: a trace folder, a trial's, or all of a run (path, name, beginning, ``last``).
+    """The traces meant: a trace folder, a trial's (folder or ``RUN/TRIAL``), or all of a run.
 
     Raises:
         UsageError: nothing of that name is there.
@@ -35,6 +36,9 @@ def trace_paths(reference: str, root: Path) -> list[Path]:
         return [path]
     if (path / "trace" / "meta.json").is_file():
         return [path / "trace"]
+    name, _, trial = reference.partition("/")
+    if trial and not path.exists():
+        return [_trial_trace(name, trial, root)]
     run_path = _run_path(reference, root)
     found = sorted(run_path.glob("trials/*/trace/meta.json"))
     if not found:
@@ -44,6 +48,21 @@ def trace_paths(reference: str, root: Path) -> list[Path]:
             fix=f"see `profrun status {run_path.name}`",
         )
     return [file.parent for file in found]
+
+
+def _trial_trace(name: str, trial: str, root: Path) -> Path:
+    """``RUN/TRIAL``: one trial of a run, by its id, the beginning of it, or its number."""
+    from profrun.runner.store.runs import find
+    from profrun.runner.submit.watch import pick_trial
+
+    record = pick_trial(find(root, name), trial)
+    if record.trace is None:
+        raise InputError(
+            f"{record.id} has no trace",
+            why=record.normalise_error or f"it is {record.state}",
+            fix=f"see `profrun status {name}`",
+        )
+    return record.trace
 
 
 def _run_path(reference: str, root: Path) -> Path:
@@ -86,7 +105,7 @@ def opened(reference: str, root: Path) -> Iterator[Trace]:
         raise UsageError(
             f"{reference} has {len(found)} traces",
             why=f"of trials {examples}{', ...' if len(found) > 3 else ''}",
-            fix=f"name one, e.g. {found[0].parent}",
+            fix=f"name one, e.g. {reference}/{found[0].parent.name.split('-')[0]}",
         )
     with profrun.open(found[0]) as trace:
         yield trace

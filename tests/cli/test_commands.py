@@ -123,7 +123,17 @@ def test_a_trials_and_a_runs_only_trace_are_found(
     make_trace(run.trial("001-b-none-r1") / "trace", SLICES).close()
     done = call(capsys, "query", "last", "SELECT 1")
     assert done.code == 64
-    assert "has 2 traces: of trials 000-a-none-r1, 001-b-none-r1" in done.err
+    assert "has 2 traces: of trials 000-a-none-r1, 001-b-none-r1; name one, e.g. last/000" in done.err
+    for what in ("last/000", "last/0", f"{run.name}/000-a-none-r1"):
+        assert call(capsys, "query", what, sql, "--json").json["rows"] == [[2]]
+    assert "001-b-none-r1 has no trace: it is planned" in _without_trace(run, capsys)
+
+
+def _without_trace(run: Run, capsys: Capture) -> str:
+    (run.trial("001-b-none-r1") / "trace").rename(run.path / "away")
+    done = call(capsys, "query", "last/1", "SELECT 1")
+    assert done.code == 65
+    return done.err
 
 
 def test_normalize_reads_by_content(tmp_path: Path, run: Run, capsys: Capture) -> None:
