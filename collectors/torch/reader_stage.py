@@ -127,7 +127,7 @@ _PARTS = {
     "k_other": (
         (
             *("src", "ph", "cat", "name", "pid", "tid", "ts", "flow", "label"),
-            *("dev_type", "dev_id", "allocated", "reserved", "mem_bytes", "bytes"),
+            *("dev_type", "dev_id", "allocated", "reserved", "mem_bytes"),
         ),
         "ph IS DISTINCT FROM 'X'",
     ),
@@ -227,6 +227,8 @@ def _look(staged: Staged, head: bytes) -> None:
         staged.time_type = "DECIMAL(20,3)"
     if _OLD.search(head[: 1 << 20]):
         staged.renames = list(_RENAMED)
+    elif b'"profile_memory"' in head or b'"[memory]"' in head:
+        staged.renames = [_RENAMED[-1]]
 
 
 def _is_number(text: bytes) -> bool:
@@ -239,14 +241,14 @@ def _is_number(text: bytes) -> bool:
 
 def _batches(staged: Staged, work: Path, number: int) -> Iterator[list[Path]]:
     batch: list[Path] = []
-    size = 2  # what the first pieces teach makes reading them again cheap
+    size = 1  # small while there is much to learn: what teaches something is read twice
     for count, piece in enumerate(staged.file.pieces()):
         path = work / f"{number}-{count}.json"
         _write(path, staged, piece)
         batch.append(path)
         if len(batch) == size:
             yield batch
-            batch, size = [], BATCH
+            batch, size = [], min(BATCH, size + 1)
     if batch:
         yield batch
 

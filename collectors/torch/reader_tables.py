@@ -22,7 +22,7 @@ _KERNEL_NAME = r"regexp_replace(e.name, '( \[clone \.kd\]| \(\.kd\)|\.kd)$', '')
 
 
 def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str | None]:
-    """Make ``k_slice`` of ``k_core`` and ``k_lane``: sorted, with ids; ``k_nest`` and ``k_launch`` beside it.
+    """Make ``k_slice`` of ``k_core`` and ``k_lane``: sorted, with ids; ``k_beside`` and ``k_launch``.
 
     Returns:
         Slices that overlap without nesting, and the name of one.
@@ -45,15 +45,23 @@ def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str |
     )
     crossing = nest_sorted(con, "k_slice", f"track < {host_tracks}", "k_nest")
     con.execute(_LAUNCH)
+    con.execute(
+        f"""
+        CREATE TABLE k_beside AS SELECT parent, depth, NULL::BIGINT AS launch FROM k_nest UNION ALL
+        SELECT NULL, NULL, launch FROM (
+          SELECT s.slice, l.launch FROM k_slice s LEFT JOIN k_launch l USING (slice)
+          WHERE s.track >= {host_tracks} ORDER BY s.slice)
+        """
+    )
     return crossing
 
 
 SLICES = """
-SELECT s.slice, s.kind, coalesce(nullif(s.name, ''), 'unnamed') AS name, s.ts_ns, s.dur_ns, s.track, s.parent,
-  s.depth, s.corr AS correlation, l.launch
-FROM (SELECT * FROM k_slice POSITIONAL JOIN k_nest) s LEFT JOIN k_launch l USING (slice)
+SELECT slice, kind, coalesce(nullif(name, ''), 'unnamed') AS name, ts_ns, dur_ns, track, parent, depth,
+  corr AS correlation, launch
+FROM k_slice POSITIONAL JOIN k_beside
 """
-"""The slices table, in order."""
+"""The slices table, in order: ``k_beside`` has a row for each of ``k_slice``, host slices first."""
 
 _LAUNCH = """
 CREATE TABLE k_launch AS
@@ -238,7 +246,7 @@ def counters(writer: TraceWriter) -> None:
     samples = (
         ("e.allocated", "memory allocated"),
         ("e.reserved", "memory reserved"),
-        ("coalesce(e.mem_bytes, e.bytes)", "memory change"),  # newer traces write Bytes, read as bytes
+        ("e.mem_bytes", "memory change"),
     )
     writer.con.execute(
         "INSERT INTO counters "
