@@ -29,7 +29,7 @@ def verdicts(machine: Machine) -> list[Verdict]:
     for name in COLLECTORS:
         row = machine.preflight.get("collectors", {}).get(name, {})
         inside = {item.reference: _usable(item, name) for item in machine.images}
-        reasons = [f"host: {reason}" for reason in _reasons(row)]
+        reasons = [f"host: {_of_host(reason)}" for reason in _reasons(row)]
         for item in machine.images:
             if not inside[item.reference]:
                 why = (
@@ -43,6 +43,11 @@ def verdicts(machine: Machine) -> list[Verdict]:
             reasons.insert(0, "host: no torch in the Python that runs profrun")
         found.append(Verdict(name, local, inside, tuple(reasons)))
     return found
+
+
+def _of_host(text: str) -> str:
+    """The preflight speaks from inside an image; the same words about this machine."""
+    return text.replace("is not in this image", "is not on this machine")
 
 
 def _usable(inside: Inside, collector: str) -> bool:
@@ -219,7 +224,7 @@ def _host_profilers(machine: Machine) -> Iterator[Line]:
             "local torch trials work only if the job's own Python has it",
             "pip install torch",
         )
-    for name in ("nsys", "ncu", "rocprof"):
+    for name in _relevant(machine, None):
         yield _profiler(rows.get(name, {}), name, "host")
 
 
@@ -241,11 +246,11 @@ def _profiler(row: object, name: str, where: str) -> Line:
             f"no {name} trials {_there(where)}",
             str(row.get("reason") or "") or None,
         )
-    means = f"no {name} trials {_there(where)}" if worst["level"] == "error" else f"{name} records less"
-    state = "fail" if worst["level"] == "error" else "warn"
-    return Line(
-        name, where, "fail" if state == "fail" else "warn", tool, f"{means}: {worst['why']}", worst["fix"]
-    )
+    if worst["level"] == "error":
+        return Line(
+            name, where, "fail", tool, f"no {name} trials {_there(where)}: {worst['why']}", worst["fix"]
+        )
+    return Line(name, where, "warn", tool, f"{name} records less: {worst['why']}", worst["fix"])
 
 
 def _there(where: str) -> str:
@@ -272,9 +277,9 @@ def _image(machine: Machine, inside: Inside) -> Iterator[Line]:
     yield from _nvtx(inside)
 
 
-def _relevant(machine: Machine, inside: Inside) -> tuple[str, ...]:
-    """The profilers that an image of its kind is expected to have on this machine's GPU."""
-    if machine.host.vendor == "amd" or inside.contents.get("rocm"):
+def _relevant(machine: Machine, inside: Inside | None) -> tuple[str, ...]:
+    """The profilers that the host, or an image of its kind, is expected to have for this machine's GPU."""
+    if machine.host.vendor == "amd" or (inside and inside.contents.get("rocm")):
         return ("rocprof",)
     return ("nsys", "ncu") if machine.host.vendor == "nvidia" else ("nsys",)
 

@@ -22,13 +22,16 @@ from profrun.runner.backends.docker.body import body, create
 from profrun.runner.backends.docker.gpus import count, gpus
 from profrun.runner.backends.docker.host import HostFacts, probe_host
 from profrun.runner.backends.docker.leftovers import ours, remove
-from profrun.runner.backends.docker.request import LABEL_ROLE, Container, Mount
+from profrun.runner.backends.docker.privileges import DROP_ROOT, privileges
+from profrun.runner.backends.docker.request import LABEL_ROLE, Container, Mount, who
 from profrun.runner.doctor.model import COLLECTORS, Engine, Inside, Machine
 
 if TYPE_CHECKING:
     import docker
 
 _PREFLIGHT_S = 120
+_COUNTERS: dict[str, tuple[str, dict[str, Any]]] = {"nvidia": ("ncu", {}), "amd": ("rocprof", {"pmc": True})}
+"""The most demanding collector of each vendor: what it is given, the others may have while they are asked."""
 
 
 def look(runs: Path, images: Sequence[str] = (), *, inside: bool = True) -> Machine:
@@ -110,7 +113,7 @@ def _look_inside(client: docker.DockerClient, host: HostFacts, name: str) -> Ins
 
 
 def preflight_inside(client: docker.DockerClient, host: HostFacts, image: Image) -> dict[str, Any]:
-    """Run the wrapper's preflight in an image, as a trial would run: same user, devices, no capability.
+    """Run the wrapper's preflight in an image as a trial would run: same user, devices and capabilities.
 
     Raises:
         UnavailableError: the image cannot run it.
@@ -133,11 +136,14 @@ def preflight_inside(client: docker.DockerClient, host: HostFacts, image: Image)
 
 def _preflight_container(host: HostFacts, image: Image, bundle: Path) -> Container:
     devices = gpus(count(Resources(), host), host)
+    given = privileges(*_COUNTERS.get(host.vendor, ("none", {})), host)
+    user, wrapper = who(given, devices, host)
     return Container(
         name=f"profrun-doctor-{os.getpid()}-{os.urandom(3).hex()}",
         image=image.id,
-        argv=("python3", str(bundle / "run.py"), "--preflight", "--json"),
-        user="0:0" if host.rootless and not host.podman else f"{host.uid}:{host.gid}",
+        argv=(*wrapper, "python3", str(bundle / "run.py"), "--preflight", "--json"),
+        user=user,
+        cap_add=tuple(sorted({*given.capabilities, *(DROP_ROOT if wrapper else ())})),
         workdir="/tmp",
         groups=devices.groups,
         env={"HOME": "/tmp", **devices.env},

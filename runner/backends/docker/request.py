@@ -132,7 +132,7 @@ def container(plan: Plan, trial: Trial, run: Path, cwd: Path, facts: HostFacts, 
     folder = run.absolute() / "trials" / trial.id
     given = privileges(*concrete(trial, facts), facts)
     devices = gpus(count(job.resources, facts), facts)
-    user, wrapper = _user(given, devices, facts)
+    user, wrapper = who(given, devices, facts)
     argv = (*wrapper, "python3", str(run.absolute() / "bundle" / "run.py"), str(folder))
     return Container(
         name=container_name(run, trial.id),
@@ -210,7 +210,7 @@ def _possible(job: Job, facts: HostFacts) -> None:
         )
 
 
-def _user(given: Privileges, devices: Gpus, facts: HostFacts) -> tuple[str, tuple[str, ...]]:
+def who(given: Privileges, devices: Gpus, facts: HostFacts) -> tuple[str, tuple[str, ...]]:
     """Who runs inside, and the words before the command.
 
     Engines give added capabilities to root only. So a container that needs one starts as root with it, and

@@ -1,0 +1,25 @@
+"""Looking at this very machine, without an engine: whatever is here, the answer has its shape."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from profrun.runner.doctor import look, report
+from profrun.runner.doctor.model import COLLECTORS
+
+
+def test_this_machine_without_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    machine = look(tmp_path / "runs" / "not-yet")
+    assert machine.engine is None
+    assert "no container engine answers" in (machine.engine_problem or "")
+    assert [disk[:2] for disk in machine.disks] == [("runs", str(tmp_path))]
+    document = report(machine)
+    assert json.loads(json.dumps(document)) == document
+    assert list(document["collectors"]) == list(COLLECTORS)
+    assert document["collectors"]["none"]["local"] is True
+    assert {line["state"] for line in document["lines"]} <= {"ok", "warn", "fail"}
+    assert not (tmp_path / "runs").exists()
