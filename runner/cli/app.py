@@ -23,6 +23,8 @@ COMMANDS: dict[str, dict[str, str]] = {
         "summary": "GPU utilization, steps, kernels and operators of a trace.",
         "diagnose": "What slows a trace down, with the evidence.",
         "query": "Ask a trace in SQL.",
+        "export": "Write a trace for Perfetto or chrome://tracing.",
+        "open": "Write a trace for a viewer and say how to open it.",
     },
     "Set up": {
         "doctor": "What this machine can collect, and why not.",

@@ -117,3 +117,10 @@ def labelled(reference: str, root: Path) -> list[tuple[str, Path]]:
         (path.parent.name if path.name == "trace" else path.name, path)
         for path in trace_paths(reference, root)
     ]
+
+
+def shown_name(reference: str, path: Path) -> str:
+    """A short name for what was opened: the trial's, the trace folder's, or the profiler file's."""
+    if Path(reference).is_file():
+        return Path(reference).name.split(".")[0]
+    return path.absolute().parent.name if path.name == "trace" else path.absolute().name

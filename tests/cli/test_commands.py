@@ -81,6 +81,30 @@ def test_summary_says_what_the_trace_holds(trace: Path, capsys: Capture) -> None
     assert "relu" in call(capsys, "summary", trace, "--top", 0).out
 
 
+@pytest.mark.parametrize(("to", "suffix"), [("perfetto", ".pftrace"), ("chrome", ".json.gz")])
+def test_export_writes_every_slice_and_never_over_a_file(
+    tmp_path: Path, trace: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, to: str, suffix: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = call(capsys, "export", trace, "--to", to, "--json").json
+    assert (found["path"], found["slices"], found["to"]) == (f"t{suffix}", 4, to)
+    assert Path(found["path"]).stat().st_size == found["bytes"] > 0
+    again = call(capsys, "export", trace, "--to", to)
+    assert again.code == 64
+    assert "exists already" in again.err
+    assert call(capsys, "export", trace, "--to", to, "--out", tmp_path / "x").code == 0
+    assert call(capsys, "export", trace, "--to", "pdf").code == 64
+
+
+def test_open_makes_a_file_once_and_says_where_to_look(trace: Path, capsys: Capture) -> None:
+    first = call(capsys, "open", trace, "--json").json
+    made = Path(first["path"]).stat().st_mtime_ns
+    assert "ui.perfetto.dev" in first["how"]
+    done = call(capsys, "open", trace)
+    assert first["path"] in done.out
+    assert Path(first["path"]).stat().st_mtime_ns == made
+
+
 def test_diagnose_prints_findings_with_evidence(trace: Path, capsys: Capture) -> None:
     found = call(capsys, "diagnose", trace, "--json").json["findings"]
     assert found
@@ -116,10 +140,9 @@ def test_a_trials_and_a_runs_only_trace_are_found(
     monkeypatch.setenv("PROFRUN_RUNS", str(tmp_path / "runs"))
     assert call(capsys, "query", "last", "SELECT 1").code == 65  # no traces yet
     trace.rename(run.trial("000-a-none-r1") / "trace")
+    sql = "SELECT count(*) AS n FROM kernels"
     for what in ("last", run.name[:4], run.path, run.trial("000-a-none-r1")):
-        assert call(capsys, "query", what, "SELECT count(*) AS n FROM kernels", "--json").json["rows"] == [
-            [2]
-        ]
+        assert call(capsys, "query", what, sql, "--json").json["rows"] == [[2]]
     make_trace(run.trial("001-b-none-r1") / "trace", SLICES).close()
     done = call(capsys, "query", "last", "SELECT 1")
     assert done.code == 64
