@@ -13,6 +13,7 @@ import typer
 from profrun.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from profrun.runner.store.state import TrialRecord
     from profrun.traces.trace import Trace
 
 TraceArgument = Annotated[
@@ -25,7 +26,7 @@ TraceArgument = Annotated[
 
 
 def trace_paths(reference: str, root: Path) -> list[Path]:
-    """The traces meant: a trace folder, a trial's (folder or ``RUN/TRIAL``), or all of a run.
+    """The traces meant: a trace folder, a trial's (folder or ``RUN/TRIAL``), a point's, or all of a run.
 
     Raises:
         UsageError: nothing of that name is there.
@@ -38,7 +39,7 @@ def trace_paths(reference: str, root: Path) -> list[Path]:
         return [path / "trace"]
     name, _, trial = reference.partition("/")
     if trial and not path.exists():
-        return [_trial_trace(name, trial, root)]
+        return _traces_in(name, trial, root)
     run_path = _run_path(reference, root)
     found = sorted(run_path.glob("trials/*/trace/meta.json"))
     if not found:
@@ -50,19 +51,31 @@ def trace_paths(reference: str, root: Path) -> list[Path]:
     return [file.parent for file in found]
 
 
-def _trial_trace(name: str, trial: str, root: Path) -> Path:
-    """``RUN/TRIAL``: one trial of a run, by its id, the beginning of it, or its number."""
+def _traces_in(name: str, wanted: str, root: Path) -> list[Path]:
+    """``RUN/TRIAL``: a trial by its id, the beginning of it, or its number; ``RUN/POINT``: all repeats of a
+    point, ``<variant>-<collector>[-blocking]``."""
     from profrun.runner.store.runs import find
+    from profrun.runner.store.state import read_state
     from profrun.runner.submit.watch import pick_trial
 
-    record = pick_trial(find(root, name), trial)
+    run = find(root, name)
+    repeats = [record for record in read_state(run).trials if point_name(record) == wanted]
+    made = [record.trace for record in repeats if record.trace is not None and record.state == "finished"]
+    if made:
+        return made
+    record = repeats[0] if repeats else pick_trial(run, wanted)
     if record.trace is None:
         raise InputError(
             f"{record.id} has no trace",
             why=record.normalise_error or f"it is {record.state}",
             fix=f"see `profrun status {name}`",
         )
-    return record.trace
+    return [record.trace]
+
+
+def point_name(record: TrialRecord) -> str:
+    """``<variant>-<collector>[-blocking]``: what the repeats of a point have in common."""
+    return f"{record.variant}-{record.collector}{'-blocking' if record.blocking else ''}"
 
 
 def _run_path(reference: str, root: Path) -> Path:

@@ -1,0 +1,57 @@
+"""What may be given where a trace is wanted: points of a run, sides of a comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from profrun.errors import InputError, UsageError
+from profrun.runner.cli.traces import trace_paths
+from tests.runner.scripted import leave, new_run
+
+SPEC = """
+name: t
+command: python x.py
+variants: {a: {}, b: {}}
+collectors: [none]
+launch_blocking: both
+repeats: 2
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A run whose trials of a finished with a trace; b's second failed, b's blocking ones never ran."""
+    run, plan = new_run(tmp_path, SPEC)
+    for trial in plan.trials:
+        if trial.variant == "b" and trial.blocking:
+            continue
+        folder = run.trial(trial.id)
+        (folder / "trace").mkdir(parents=True)
+        (folder / "trace/meta.json").write_text("{}")
+        (folder / "command.json").write_text('{"attempt": 1}')
+        run.log().append("started", trial.id, attempt=1)
+        leave(folder, "failed" if trial.variant == "b" and trial.repeat == 2 else "finished")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("reference", "trials"),
+    [
+        ("last/a-none", ["000-a-none-r1", "004-a-none-r2"]),
+        ("last/a-none-blocking", ["002-a-none-blocking-r1", "006-a-none-blocking-r2"]),
+        ("last/b-none", ["001-b-none-r1"]),
+        ("last/4", ["004-a-none-r2"]),
+        ("last/006-a", ["006-a-none-blocking-r2"]),
+    ],
+)
+def test_a_point_is_all_its_finished_repeats(root: Path, reference: str, trials: list[str]) -> None:
+    assert [path.parent.name for path in trace_paths(reference, root)] == trials
+
+
+def test_a_point_without_traces_says_why(root: Path) -> None:
+    with pytest.raises(InputError, match="003-b-none-blocking-r1 has no trace: it is planned"):
+        trace_paths("last/b-none-blocking", root)
+    with pytest.raises(UsageError, match="no trials of .* match 'c-none'"):
+        trace_paths("last/c-none", root)
