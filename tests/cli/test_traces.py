@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from profrun.errors import InputError, UsageError
+from profrun.runner.cli.sides import find_sides
 from profrun.runner.cli.traces import trace_paths
 from tests.runner.scripted import leave, new_run
 
@@ -53,5 +54,29 @@ def test_a_point_is_all_its_finished_repeats(root: Path, reference: str, trials:
 def test_a_point_without_traces_says_why(root: Path) -> None:
     with pytest.raises(InputError, match="003-b-none-blocking-r1 has no trace: it is planned"):
         trace_paths("last/b-none-blocking", root)
-    with pytest.raises(UsageError, match="no trials of .* match 'c-none'"):
+    with pytest.raises(UsageError, match=r"no trials of .* match 'c-none'"):
         trace_paths("last/c-none", root)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "it is there 0 times"),
+        (["last/a-none", "last/b-none"], "it is there 0 times"),
+        (["x", "vs", "y", "vs", "z"], "it is there 2 times"),
+        (["vs", "last/a-none"], "nothing before 'vs'"),
+        (["last/a-none", "vs"], "nothing after 'vs'"),
+        (["last/a-none", "vs", "last/0"], "is on both sides"),
+        (["last/a-none", "last/0", "vs", "last/b-none"], "is named twice on one side"),
+    ],
+)
+def test_wrong_sides_are_said(root: Path, words: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        find_sides(words, root)
+
+
+def test_sides_are_points_trials_and_folders(root: Path) -> None:
+    folder = str(trace_paths("last/6", root)[0])
+    sides = find_sides(["last/a-none", "vs", "last/b-none", folder], root)
+    assert [label for label, _ in sides.a] == ["000-a-none-r1", "004-a-none-r2"]
+    assert [label for label, _ in sides.b] == ["001-b-none-r1", "006-a-none-blocking-r2"]

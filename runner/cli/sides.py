@@ -1,0 +1,84 @@
+"""The two sides of a comparison on the command line: ``A... vs B...``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from profrun.errors import UsageError
+from profrun.runner.cli.traces import labelled
+
+if TYPE_CHECKING:
+    from profrun.analysis.compare import Trial
+
+WORD = "vs"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """(label, trace) of each trial of each side; ``a`` is the base."""
+
+    a: tuple[tuple[str, Path], ...]
+    b: tuple[tuple[str, Path], ...]
+
+
+def split_sides(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Divide the words of a command at ``vs``, so that shell globs work on both sides.
+
+    Raises:
+        UsageError: there is no ``vs``, more than one, or nothing on a side of it.
+    """
+    count = words.count(WORD)
+    if count != 1:
+        raise UsageError(
+            f"compare needs the word '{WORD}' once between its two sides, and it is there {count} times",
+            fix="e.g. `profrun compare last/baseline-none vs last/optimised-none`",
+        )
+    at = words.index(WORD)
+    a, b = list(words[:at]), list(words[at + 1 :])
+    if not a or not b:
+        side = "before" if not a else "after"
+        raise UsageError(
+            f"there is nothing {side} '{WORD}'", fix="name a trace, RUN/TRIAL, RUN/POINT or a run"
+        )
+    return a, b
+
+
+def find_sides(words: Sequence[str], root: Path) -> Sides:
+    """The traces of both sides.
+
+    Raises:
+        UsageError: the words are wrong, a trace is on both sides or named twice, or nothing is there.
+        InputError: a run or trial has no trace.
+    """
+    a, b = (_expand(side, root) for side in split_sides(words))
+    both = {path.resolve() for _, path in a} & {path.resolve() for _, path in b}
+    if both:
+        raise UsageError(f"{min(both)} is on both sides", fix="compare it with another trace")
+    return Sides(tuple(a), tuple(b))
+
+
+def _expand(references: Sequence[str], root: Path) -> list[tuple[str, Path]]:
+    found: dict[Path, tuple[str, Path]] = {}
+    for reference in references:
+        for label, path in labelled(reference, root):
+            if path.resolve() in found:
+                raise UsageError(f"{path} is named twice on one side", fix="name each trial once")
+            found[path.resolve()] = (label, path)
+    return list(found.values())
+
+
+def read_trials(side: Sequence[tuple[str, Path]]) -> list[Trial]:
+    """Each trace of a side as a comparison takes it, with the provenance beside it where there is one."""
+    import profrun
+    from profrun.analysis.compare import read_trial
+    from profrun.runner.store.files import read_json
+
+    trials = []
+    for label, path in side:
+        with profrun.open(path) as trace:
+            provenance = read_json(path.parent / "provenance.json") if path.name == "trace" else None
+            trials.append(read_trial(trace, label=label, provenance=provenance))
+    return trials
