@@ -294,8 +294,10 @@ def test_the_allocators_samples_become_counters(tmp_path: Path) -> None:
         "SELECT t.device, c.name, c.ts_ns, c.value FROM counters c JOIN tracks t USING (track) ORDER BY ALL"
     ).rows == [
         (0, "memory allocated", 1000, 100.0),
+        (0, "memory change", 1000, 4.0),
         (0, "memory reserved", 1000, 200.0),
         (None, "memory allocated", 2000, 7.0),
+        (None, "memory change", 2000, 4.0),
         (None, "memory reserved", 2000, 14.0),
     ]
     assert issues(trace) == {}
