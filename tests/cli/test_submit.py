@@ -250,6 +250,21 @@ def test_a_killed_trial_is_repeated_and_its_first_attempt_kept(here: Path) -> No
     assert (record.state, record.attempt) == ("finished", 2)
 
 
+def test_the_orphan_of_a_killed_driver_is_cancelled_well(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with start("submit", _job(here, WAITS, "x"), cwd=here) as child:
+        _until((here / "ran").exists)
+        child.kill()
+        child.communicate()
+    before = call(capsys, "status", "last", "--json").json
+    assert (before["state"], before["trials"][0]["state"]) == ("interrupted", "running")
+    done = call(capsys, "cancel", "last", "--json")
+    assert done.code == 0, done.err
+    (trial,) = done.json["trials"]
+    assert (done.json["state"], trial["state"], trial["steps"]) == ("cancelled", "cancelled", 8)
+
+
 def test_detach_status_and_cancel_from_outside(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = call(capsys, "submit", _job(here, WAITS, "x", repeats=2), "--detach", "--json")
     assert done.code == 0
