@@ -65,7 +65,7 @@ def wrap(request: WrapRequest) -> Wrapped:
         hook="cuda" if windowed else "none",
         emitter="nvtx",
         finalise_s=60.0,
-        export=(export_command(request.tool),),
+        export=(export_command(request.tool, request.version),),
         expected=("*.ncu-rep",),
         notes=notes,
     )
@@ -78,8 +78,13 @@ _PLAIN = {
 }
 
 
-def export_command(tool: str) -> tuple[str, ...]:
-    """One report ('{file}') as CSV beside it: base units, in the C locale (no decimal comma)."""
+def export_command(tool: str, version: tuple[int, ...] | None) -> tuple[str, ...]:
+    """One report ('{file}') as CSV beside it: base units, in the C locale (no decimal comma).
+
+    Recent versions shorten kernel names on paper (2025.3.1 drops 'native::' and whole template arguments), so
+    that no other tool's name matches: they are told not to. Older ones do not know the flag.
+    """
+    whole_names = ("--rename-kernels", "0") if version is not None and version >= (2025, 1) else ()
     return (
         "env",
         "LC_ALL=C",
@@ -91,6 +96,7 @@ def export_command(tool: str) -> tuple[str, ...]:
         "raw",
         "--print-units",
         "base",
+        *whole_names,
         "--log-file",
         "{file}.csv",
     )
