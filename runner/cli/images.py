@@ -20,14 +20,15 @@ T = TypeVar("T")
 
 @app.command(name="list")
 def list_(json_: JsonOption = False) -> None:
-    """List known base images and who says what is inside. Nothing is pulled or asked."""
+    """List known base images, and ours that are built here with what was measured inside."""
     import msgspec
 
     from profrun.images.catalogue import load
 
     bases = load()
+    ours, problem = _built()
     if json_:
-        emit({"images": [msgspec.to_builtins(base) for base in bases]})
+        emit({"images": [msgspec.to_builtins(base) for base in bases], "built": ours})
         return
     rows = [
         (
@@ -41,6 +42,44 @@ def list_(json_: JsonOption = False) -> None:
         for base in bases
     ]
     say(columns(("image (* default)", "kind", "framework", "toolkit", "nsys/rocprofv3", "ncu"), rows))
+    say()
+    if not ours:
+        say(f"built here: none ({problem or 'see `profrun images build --help`'})")
+        return
+    made = [
+        (
+            about["image"],
+            about["id"][7:19],
+            about["base"],
+            about["torch"],
+            about["nsys"] or about["rocprofv3"],
+        )
+        for about in ours
+    ]
+    say(columns(("built here", "id", "on", "torch", "nsys/rocprofv3"), made))
+
+
+def _built() -> tuple[list[dict[str, Any]], str | None]:
+    """Our images on the engine, from their labels; and why they cannot be listed."""
+    from profrun.errors import ProfrunError
+    from profrun.images.engine import connect
+    from profrun.images.resolve import LABEL_BASE, LABEL_BASE_DIGEST, built
+
+    try:
+        found = built(connect(timeout=20))
+    except ProfrunError as error:
+        return [], str(error)
+    tools = ("torch", "nsys", "ncu", "rocprofv3", "nvtx")
+    return [
+        {
+            "image": image.reference,
+            "id": image.id,
+            "base": image.labels.get(LABEL_BASE),
+            "base_digest": image.labels.get(LABEL_BASE_DIGEST),
+            **{name: image.labels.get(f"profrun.{name}.version") for name in tools},
+        }
+        for image in found
+    ], None
 
 
 @app.command()
@@ -55,6 +94,9 @@ def build(
         typer.Option("--arg", metavar="KEY=VALUE", help="A build argument.", show_default=False),
     ] = None,
     refresh: Annotated[bool, typer.Option("--refresh", help="Ask the registry for a newer base.")] = False,
+    network: Annotated[
+        str, typer.Option(help="Network of the build's steps: host, or a network of the engine.")
+    ] = "host",
     force: Annotated[bool, typer.Option("--force", help="Build even when nothing has changed.")] = False,
     json_: JsonOption = False,
 ) -> None:
@@ -68,7 +110,7 @@ def build(
     if any("=" not in item for item in arg or ()):
         raise UsageError("--arg needs KEY=VALUE", fix="e.g. --arg NSYS_VERSION=2025.1.1")
     what = recipe(kind, base, pairs)
-    built = _narrate(building.build(connect(), what, tag=tag, refresh=refresh, force=force))
+    built = _narrate(building.build(connect(), what, tag=tag, refresh=refresh, force=force, network=network))
     if json_:
         emit(
             {

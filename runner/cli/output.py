@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,6 +23,13 @@ def say(text: str = "") -> None:
 def note(text: str) -> None:
     """A line beside the answer, on stderr."""
     sys.stderr.write(text + "\n")
+
+
+def terminal_width(otherwise: int = 100) -> int:
+    """Columns of the terminal ($COLUMNS goes first); ``otherwise`` where stdout is no terminal."""
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+        return otherwise
+    return shutil.get_terminal_size().columns
 
 
 def columns(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
-from profrun.runner.cli.output import columns, emit, ns_text, say
+from profrun.runner.cli.output import columns, emit, ns_text, say, terminal_width
 from profrun.runner.cli.traces import TraceArgument, opened
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f} %"
 
 
-def _cut(name: str, width: int = 44) -> str:
-    """Kernel names run to hundreds of characters; --json has them whole."""
+def _cut(name: str) -> str:
+    """Kernel names run to hundreds of characters: cut to what a row leaves of the line; --json has them."""
+    width = max(24, terminal_width() - 56)
     return name if len(name) <= width else name[: width - 3] + "..."

@@ -105,6 +105,17 @@ def test_open_makes_a_file_once_and_says_where_to_look(trace: Path, capsys: Capt
     assert Path(first["path"]).stat().st_mtime_ns == made
 
 
+def test_a_summary_fits_80_columns(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    long = "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl(...)>"
+    make_trace(
+        tmp_path / "t", [*SLICES[:2], ("kernel", long, 100, 12_345_678, "stream 7", {"launch": 1})]
+    ).close()
+    out = call(capsys, "summary", tmp_path / "t").out
+    assert max(len(line) for line in out.splitlines() if line.startswith("  ")) <= 80  # tables
+    assert long[:21] + "..." in out
+
+
 def test_diagnose_prints_findings_with_evidence(trace: Path, capsys: Capture) -> None:
     found = call(capsys, "diagnose", trace, "--json").json["findings"]
     assert found
