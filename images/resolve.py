@@ -81,6 +81,19 @@ def find(client: docker.DockerClient, name: str) -> Image | None:
             return None
 
 
+def built(client: docker.DockerClient) -> list[Image]:
+    """Our own images on this engine, the newest first; each under its first name.
+
+    Raises:
+        UnavailableError: the engine does not answer.
+    """
+    with docker_errors("the engine's images cannot be listed"):
+        found = client.images.list(filters={"label": LABEL_KEY})
+    named = [image for image in found if image.tags]
+    named.sort(key=lambda image: str(image.attrs.get("Created") or ""), reverse=True)
+    return [describe(image.tags[0], image) for image in named]
+
+
 def describe(name: str, image: docker.models.images.Image) -> Image:
     """The SDK's image as ours."""
     attrs: Mapping[str, Any] = image.attrs

@@ -34,10 +34,13 @@ if TYPE_CHECKING:
     import docker
 
 _LOOK_S = 0.2
+_LEAVE_WAIT_S = 5.0
+"""After exit.json, seconds until the engine must have removed the container."""
+_AFTER_GRACE_S = 10.0
+"""After the grace the wrapper kills the profiler itself, and writes how it ended: time for that."""
 _KILL_WAIT_S = 10.0
 """After SIGKILL, seconds until the engine must have let go."""
 _GONE = "its container is gone, and nothing says how it ended"
-_ALIVE = ("created", "running", "paused", "restarting", "removing")
 
 
 class DockerBackend:
@@ -49,7 +52,7 @@ class DockerBackend:
 
     name = "docker"
     concurrent = False
-    poll_s = 0.5
+    poll_s = 0.2
 
     def __init__(self, facts: HostFacts | None = None) -> None:
         self._facts = facts
@@ -141,32 +144,37 @@ class DockerBackend:
     def _status(self, run: Path, trial_id: str) -> Status:
         trial = run / "trials" / trial_id
         # asked before the file is looked for: a container that is gone has written all it will
-        alive = self._alive(container_name(run, trial_id))
+        alive = self._alive(run, trial_id)
         document = read_exit(trial)
+        watch = self._watches.get(trial_id)
         if document is not None:
+            if alive and watch:
+                watch.until_gone(_LEAVE_WAIT_S)  # the next trial starts on an empty machine
             return Status(document["state"], document.get("reason"), document.get("exit_code"))
         if alive:
             return Status("finalising" if (trial / "cancel").exists() else "running")
-        watch = self._watches.get(trial_id)
         return Status("lost", watch.last_words() if watch else _GONE)
 
-    def _alive(self, name: str) -> bool:
-        """Does the container exist? One that ended but was not removed with it is removed here."""
+    def _alive(self, run: Path, trial_id: str) -> bool:
+        """Does the container exist? One of a profrun that was killed is watched from now on, or removed."""
+        known = self._watches[trial_id].alive() if trial_id in self._watches else None
+        if known is not None:
+            return known
         import docker.errors
 
-        client = self.client()
+        client, name = self.client(), container_name(run, trial_id)
         with docker_errors(f"the engine does not say how {name} is"):
             try:
                 found = client.containers.get(name)
             except docker.errors.NotFound:
                 return False
-        if found.status in _ALIVE and (found.status != "created" or self._watched(str(found.id))):
+        if found.status == "removing":
             return True
-        remove(client, str(found.id))  # never started, or dead: its driver was killed in between
+        if found.status in ("running", "paused"):
+            self._watches.setdefault(trial_id, Watch(client, str(found.id)))
+            return True
+        remove(client, str(found.id))  # it never started, or is dead
         return False
-
-    def _watched(self, container_id: str) -> bool:
-        return any(watch.container == container_id for watch in self._watches.values())
 
     def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""
@@ -181,22 +189,24 @@ class DockerBackend:
             time.sleep(_LOOK_S)
 
     def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
-        """SIGURG to the wrapper, so that the profiler gets to write; SIGKILL after ``grace`` seconds."""
+        """SIGURG to the wrapper, so that the profiler gets to write; SIGKILL some time after ``grace`` s."""
         for trial_id in handles:
             trial = run / "trials" / trial_id
             if not (trial / "exit.json").exists():
                 write_json(trial / "cancel", {"grace_s": grace, "requested_ns": time.time_ns()})
-            self._end(container_name(run, trial_id), grace)
+            self._end(run, trial_id, grace)
 
-    def _end(self, name: str, grace: float) -> None:
-        client = self.client()
-        for signal, wait_s in ((("SIGURG", grace),) if grace > 0 else ()) + (("SIGKILL", _KILL_WAIT_S),):
-            if not self._alive(name):
+    def _end(self, run: Path, trial_id: str, grace: float) -> None:
+        client, name = self.client(), container_name(run, trial_id)
+        for signal, wait_s in ((("SIGURG", grace + _AFTER_GRACE_S),) if grace > 0 else ()) + (
+            ("SIGKILL", _KILL_WAIT_S),
+        ):
+            if not self._alive(run, trial_id):
                 return
             with contextlib.suppress(UnavailableError), docker_errors(f"{name} cannot be signalled"):
                 _signal(client, name, signal)
             deadline = time.monotonic() + wait_s
-            while self._alive(name) and time.monotonic() < deadline:
+            while self._alive(run, trial_id) and time.monotonic() < deadline:
                 time.sleep(_LOOK_S)
         remove(client, name)
 

@@ -28,13 +28,25 @@ class Watch:
         self._client = client
         self._code: int | None = None
         self._end = b""
-        self._stream: Any = client.api.attach(container, stream=True)
+        self._gone = threading.Event()
+        self._blind = False
+        self._stream: Any = ()
+        with contextlib.suppress(Exception):  # it is just ending: then there are no last words
+            self._stream = client.api.attach(container, stream=True)
         self._threads = [
             threading.Thread(target=target, name=f"{target.__name__} {container[:12]}", daemon=True)
             for target in (self._wait, self._read)
         ]
         for thread in self._threads:
             thread.start()
+
+    def alive(self) -> bool | None:
+        """Does the container exist? The engine tells of its end, unasked. None when that is not known."""
+        return None if self._blind else not self._gone.is_set()
+
+    def until_gone(self, seconds: float) -> None:
+        """Come back when the container is removed, or after ``seconds``."""
+        self._gone.wait(seconds)
 
     def last_words(self) -> str:
         """Why a container that left no ``exit.json`` may have ended, in one sentence."""
@@ -50,9 +62,17 @@ class Watch:
         return text + (f"; its last words: {words}" if words else "")
 
     def _wait(self) -> None:
-        with contextlib.suppress(Exception):  # the engine went away: then nothing is known, and said so
+        import docker.errors
+
+        try:
             answer = self._client.api.wait(self.container, timeout=None, condition="removed")
             self._code = int(answer["StatusCode"])
+        except docker.errors.NotFound:
+            pass
+        except Exception:  # the engine went away: then it is asked again, each time
+            self._blind = True
+            return
+        self._gone.set()
 
     def _read(self) -> None:
         with contextlib.suppress(Exception):
