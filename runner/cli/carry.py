@@ -57,19 +57,26 @@ def conclude(state: RunState, plan: Plan, *, json_: bool) -> int:
 
 
 def spawn_driver(run: Run) -> int:
-    """Start a process of its own that drives the run after this one ended; returns its pid.
+    """Start a process of its own that drives the run after this one ended; returns its pid once it does.
 
     Its output goes to ``driver.log`` in the run's folder.
+
+    Raises:
+        FailedError: it ended before it drove the run; with its last line.
     """
     import os
     import sys
+    import time
 
+    from profrun.errors import FailedError
+    from profrun.runner.cli.result import last_line
     from profrun.runner.store.files import explained
+    from profrun.runner.store.lock import is_held
 
     # The current folder must not be importable there: it holds the user's modules, not ours.
     code = "import sys; sys.path[:] = [p for p in sys.path if p]; from profrun.runner.cli import main; main()"
     with explained(run.driver_log), run.driver_log.open("ab") as log:
-        return os.posix_spawn(
+        pid = os.posix_spawn(
             sys.executable,
             [sys.executable, "-c", code, "resume", str(run.path)],
             os.environ,
@@ -80,3 +87,16 @@ def spawn_driver(run: Run) -> int:
             ],
             setsid=True,
         )
+    # Until it holds the lock nobody drives the run, and `profrun status` would say so.
+    while not is_held(run.lock):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended and not (run.path / "comparison.json").exists():
+            raise FailedError(
+                f"the process that drives {run.name} ended with {os.waitstatus_to_exitcode(status)}",
+                why=last_line(run.driver_log),
+                fix=f"try `profrun resume {run.name}`",
+            )
+        if ended:
+            break
+        time.sleep(0.02)
+    return pid

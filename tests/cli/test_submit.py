@@ -269,6 +269,7 @@ def test_detach_status_and_cancel_from_outside(here: Path, capsys: pytest.Captur
     done = call(capsys, "submit", _job(here, WAITS, "x", repeats=2), "--detach", "--json")
     assert done.code == 0
     assert done.json["state"] == "running"
+    assert call(capsys, "status", "last", "--json").json["state"] == "running"
     _until((here / "ran").exists)
     status = call(capsys, "status", "last", "--json").json
     assert (status["state"], [t["state"] for t in status["trials"]]) == ("running", ["running", "planned"])
@@ -277,6 +278,17 @@ def test_detach_status_and_cancel_from_outside(here: Path, capsys: pytest.Captur
     assert done.code == 0
     assert [t["state"] for t in done.json["trials"]] == ["cancelled", "planned"]
     assert call(capsys, "cancel", "last").code == 64  # nothing runs any more
+
+
+def test_a_detached_driver_that_cannot_start_is_said(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "broken").mkdir()
+    (here / "broken/profrun.py").write_text("raise SystemExit('no profrun here')")
+    monkeypatch.setenv("PYTHONPATH", str(here / "broken"))
+    done = call(capsys, "submit", _job(here, STEPS), "--detach")
+    assert done.code == 1
+    assert "ended with 1: no profrun here; try `profrun resume" in done.err
 
 
 def test_a_disk_that_fills_up_is_one_line_and_resume_goes_on(
