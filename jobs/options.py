@@ -231,6 +231,9 @@ def cluster_fields(labels: Kind) -> dict[str, Field]:
         "shared": _text(
             "Folder that the compute nodes see too, for the run.", "the runs folder", "a path", r"\S.*"
         ),
+        "vendor": _key(
+            Word(("nvidia", "amd", "none")), "Whose GPUs its nodes have, if the job cannot see it.", "auto"
+        ),
         "partition": _text("Slurm partition; several, with commas, for whichever is first."),
         "account": _text("Slurm account."),
         "qos": _text("Slurm quality of service."),
@@ -248,6 +251,9 @@ def cluster_fields(labels: Kind) -> dict[str, Field]:
             Word(("pyxis", "apptainer", "docker", "charliecloud", "none")),
             "What runs the image on a node.",
             "none",
+        ),
+        "rootfs": _text(
+            "Unpacked image or image file for charliecloud and apptainer.", "the image", "a path", r"\S.*"
         ),
         "modules": _key(
             ListOf(Text("a module", r"\S+"), example="[cuda/12.4]"), "`module load` these first."

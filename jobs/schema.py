@@ -291,7 +291,22 @@ EXPECT = Table(
     "keys of an expectation",
 )
 LABELS = MapOf(Variable(), r"\S{1,317}", "a label without spaces", "{disk: nvme}")
-CLUSTER = Table(cluster_fields(LABELS), "keys of 'cluster'")
+SITE = Table(cluster_fields(LABELS), "keys of a site")
+CLUSTER = Table(
+    {
+        **SITE.fields,
+        "sites": Field(
+            MapOf(
+                SITE, r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}", "letters, digits, '.', '_' and '-'", "{h200: {...}}"
+            ),
+            UNSET,
+            "Run every trial at each of these, e.g. two partitions with GPUs of different vendors; a site "
+            "has the keys of `cluster` and wins over them.",
+        ),
+    },
+    "keys of 'cluster'",
+)
+"""The block itself; ``SITE`` is also what each profile in a clusters.yaml holds."""
 
 JOB = Table(
     {

@@ -26,6 +26,7 @@ class Trial:
         argv: the user's command after placeholders, split as a shell would.
         env: what the job spec and the blocking mode add; the caller's own environment is not in it.
         options: the collector's options.
+        site: which of ``cluster.sites`` it runs at; its variant's name then ends in ``@<site>``.
     """
 
     index: int
@@ -38,6 +39,7 @@ class Trial:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    site: str | None = None
 
 
 @dataclass(frozen=True)

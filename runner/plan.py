@@ -7,6 +7,7 @@ be compared stands close together::
       for each collector             as in the job    none beside torch: the overhead of profiling
         for each launch-blocking     off, on          twins side by side
           for each variant           A B              A B A B ... over the run
+            for each cluster site    h200, mi300x     its own machines, so they do not disturb each other
 
 The plan is a pure function of the job and the vendor: the same job makes the same ids.
 """
@@ -78,20 +79,32 @@ def make_plan(job: Job, *, vendor: str = "auto") -> Plan:
     return Plan(job=job, trials=tuple(trials), vendor=vendor)
 
 
-def _points(job: Job) -> Iterator[tuple[int, str, bool, str]]:
-    """(repeat, collector, blocking, variant) in the order of execution."""
+def _points(job: Job) -> Iterator[tuple[int, str, bool, str, str | None]]:
+    """(repeat, collector, blocking, variant, site) in the order of execution."""
     modes = {"off": (False,), "on": (True,), "both": (False, True)}[job.launch_blocking]
     for repeat in range(1, job.repeats + 1):
         for collector in job.collectors:
             for blocking in modes[:1] if collector in SERIAL else modes:
                 for variant in job.variants:
-                    yield repeat, collector, blocking, variant
+                    for site in job.cluster.get("sites") or (None,):
+                        yield repeat, collector, blocking, variant, site
 
 
 def _trial(
-    job: Job, vendor: str, index: int, width: int, repeat: int, named: str, blocking: bool, variant: str
+    job: Job,
+    vendor: str,
+    index: int,
+    width: int,
+    repeat: int,
+    named: str,
+    blocking: bool,
+    variant: str,
+    site: str | None,
 ) -> Trial:
     values: Mapping[str, Scalar] = job.variants[variant]
+    if site is not None:
+        vendor = job.cluster["sites"][site].get("vendor", vendor)
+        variant = f"{variant}@{site}"
     collector = RESOLVED.get(vendor, {}).get(named, named)
     env = {name: fill(text, values) for name, text in job.env.items()}
     if blocking:
@@ -107,6 +120,7 @@ def _trial(
         argv=split(fill_command(job.command, values)),
         env=env,
         options=_options(job, named, collector),
+        site=site,
     )
 
 
@@ -184,7 +198,7 @@ def command_json(
         "values": dict(trial.values),
         "repeat": trial.repeat,
         "collector": trial.collector,
-        "vendor": plan.vendor,
+        "vendor": site_vendor(plan, trial),
         "blocking": trial.blocking,
         "argv": list(trial.argv),
         "cwd": folder.rstrip("/") or "/",
@@ -203,6 +217,13 @@ def command_json(
         "grace_s": job.resources.grace,
         "image": {"reference": None, "digest": None, **(image or {})},
     }
+
+
+def site_vendor(plan: Plan, trial: Trial) -> str:
+    """Whose GPUs this trial will see: its site's word, the cluster block's, the plan's."""
+    cluster = plan.job.cluster
+    site = (cluster.get("sites") or {}).get(trial.site or "", {})
+    return str(site.get("vendor") or cluster.get("vendor") or plan.vendor)
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,84 @@
+"""Slurm's commands, and their errors turned into ours: the only place that starts them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from profrun.errors import ProfrunError, UnavailableError, UsageError
+
+_TIMEOUT_S = 60.0
+_UNREACHABLE = re.compile(
+    r"unable to contact slurm controller|connection refused|socket timed out|zero bytes were transmitted"
+    r"|slurm_receive|communication connection failure|backup controller",
+    re.IGNORECASE,
+)
+_OURS = re.compile(
+    r"invalid partition|invalid account|invalid qos|invalid feature|invalid job array|unrecognized option"
+    r"|invalid generic resource|invalid license|invalid node name|invalid trackable",
+    re.IGNORECASE,
+)
+
+
+class Slurm:
+    """Runs Slurm's commands.
+
+    Args:
+        env: variables to set over this process's own (``SLURM_CONF``).
+    """
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = dict(env or {})
+
+    def run(
+        self, argv: Sequence[str], *, text: str | None = None, env: Mapping[str, str] | None = None
+    ) -> str:
+        """Standard output of one command.
+
+        Args:
+            text: standard input.
+            env: more variables, e.g. a job's secrets: they travel in the environment only.
+
+        Raises:
+            UnavailableError: there is no such command, or the controller does not answer.
+            UsageError: the request is wrong (partition, account, option).
+        """
+        try:
+            done = subprocess.run(
+                list(argv),
+                input=text,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TIMEOUT_S,
+                env={**os.environ, **self._env, **(env or {})},
+                check=False,
+            )
+        except FileNotFoundError:
+            raise UnavailableError(
+                f"there is no {argv[0]} here",
+                why="Slurm's commands are not installed on this machine or not on the PATH",
+                fix="submit from a login node",
+            ) from None
+        except subprocess.TimeoutExpired:
+            raise UnavailableError(
+                f"{argv[0]} did not answer in {_TIMEOUT_S:.0f} s", why="the Slurm controller is busy or down"
+            ) from None
+        if done.returncode == 0:
+            return done.stdout
+        raise explained(argv[0], done.stderr or done.stdout)
+
+
+def explained(tool: str, stderr: str) -> ProfrunError:
+    """The error behind a command's last words."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    said = " ".join(re.sub(r"^\w+: (error: )?", "", line) for line in lines[-2:]) or "it said nothing"
+    if _UNREACHABLE.search(stderr):
+        return UnavailableError("the Slurm controller cannot be reached", why=said)
+    if _OURS.search(stderr):
+        return UsageError(
+            f"{tool} refused the job", why=said, fix="check the job's cluster block and profile"
+        )
+    return UnavailableError(f"{tool} refused", why=said, fix="`sinfo` shows what the cluster has")
