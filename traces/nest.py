@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 KIND_ORDER = ("step", "range", "python", "op", "api", "sync", "overhead")
 """Outermost first: decides who is the parent when two slices have the same start and duration."""
 
-PIECE = 1 << 20
-"""Rows nested at once by ``nest_sorted``: about 60 MB of arrays."""
+PIECE = 1 << 19
+"""Rows nested at once by ``nest_sorted``: about 30 MB of arrays."""
 
 
 @dataclass(frozen=True)

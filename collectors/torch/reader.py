@@ -139,7 +139,8 @@ class _Recording:
             if row and 2 * row[1] > row[0]:
                 anchors.append(0)
             else:
-                anchors.append(int(base) if isinstance(base, int) and base > 0 else None)
+                sound = isinstance(base, int) and 0 < base < reader_tables.TIME_LIMIT_NS
+                anchors.append(base if sound else None)
         known = [anchor for anchor in anchors if anchor is not None]
         meta = self.writer.meta
         if len(known) < len(anchors):
@@ -234,6 +235,7 @@ class _Recording:
         ]
         info = keys.get("distributedInfo")
         world = info.get("world_size") if isinstance(info, dict) else None
+        world = world if isinstance(world, int) else None
         self.writer.meta.update(
             source="kineto",
             collector="torch",
@@ -256,7 +258,8 @@ def _rank(keys: Mapping[str, Any]) -> int | None:
 
 def _backend(keys: Mapping[str, Any]) -> str | None:
     info = keys.get("distributedInfo")
-    return info.get("backend") if isinstance(info, dict) else None
+    backend = info.get("backend") if isinstance(info, dict) else None
+    return backend if isinstance(backend, str) else None
 
 
 def _tool_version(keys: Mapping[str, Any]) -> str | None:

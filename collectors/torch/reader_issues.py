@@ -24,7 +24,7 @@ FILE_MESSAGES = {
 _COUNTED = (
     (
         "no_timestamp",
-        "event without a usable time (missing, not a number, or beyond the year 2096): left out",
+        "event without a usable time (missing, not a number, or beyond the year 2043): left out",
         "k_core",
         f"ts IS NULL OR abs(ts) >= {TIME_LIMIT_NS}",
     ),

@@ -171,7 +171,7 @@ class Lanes:
         work = ("kernel", "memcpy", "memset")
         numbers = {_device(group) for group in groups if kind_of(group.cat)[0] in work}
         used = sorted(number for number in numbers if number is not None)
-        listed = {int(item["id"]): item for item in properties(keys) if isinstance(item.get("id"), int)}
+        listed = {item["id"]: item for item in properties(keys) if _is_ordinal(item.get("id"))}
         self._ordinals[src] = self._map_ordinals(used, listed, keys, vendor, allocator)
         for ordinal in sorted(set(listed) | set(self._ordinals[src].values())):
             self._new_device(src, ordinal, vendor, listed.get(ordinal, {}))
@@ -232,6 +232,8 @@ class Lanes:
             kind, on_gpu = kind_of(group.cat)
             if kind is None or not on_gpu:
                 continue
+            if _device(group) is None:
+                self.guessed.append(f"device {group.dev or group.pid} was taken as the first one")
             device, stream = self._device_row(src, _device(group)), _stream(group)
             if (device, stream) not in seen:
                 seen[device, stream] = len(self.tracks)
@@ -249,7 +251,7 @@ class Lanes:
         return self._counter[src, ordinal]
 
     def _device_row(self, src: int, device: int | None, *, mapped: bool = False) -> int:
-        found = device if device is not None else 0
+        found = device if device is not None else min(self._ordinals[src], default=0)
         ordinal = found if mapped else self._ordinals[src].get(found, found)
         if (src, ordinal) not in self._device:
             own = (row["vendor"] for row in self.devices if row["process"] == self._main[src])
@@ -260,8 +262,13 @@ class Lanes:
         self.mapping.append((group.label, group.src, group.pid, group.tid, kind, track, host))
 
 
+def _is_ordinal(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+
+
 def _device(group: Group) -> int | None:
-    return group.dev if group.dev is not None else number(group.pid)
+    device = group.dev if group.dev is not None else number(group.pid)
+    return device if _is_ordinal(device) else None
 
 
 def _stream(group: Group) -> int | None:
@@ -273,10 +280,10 @@ def _stream(group: Group) -> int | None:
 def _properties_row(item: Mapping[str, Any], vendor: str) -> dict[str, Any]:
     """Columns of the devices table from one entry of deviceProperties."""
 
-    def whole(*names: str) -> int | None:
+    def whole(*names: str, below: int = 2**31) -> int | None:
         for name in names:
             value = item.get(name)
-            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            if isinstance(value, int) and not isinstance(value, bool) and 0 < value < below:
                 return value
         return None
 
@@ -288,8 +295,8 @@ def _properties_row(item: Mapping[str, Any], vendor: str) -> dict[str, Any]:
         "warp_size": whole("warpSize"),
         "max_threads_per_sm": whole("maxThreadsPerMultiprocessor", "maxThreadsPerMultiProcessor"),
         "regs_per_sm": whole("regsPerMultiprocessor"),
-        "smem_per_sm": whole("sharedMemPerMultiprocessor", "maxSharedMemoryPerMultiProcessor"),
-        "memory_bytes": whole("totalGlobalMem"),
+        "smem_per_sm": whole("sharedMemPerMultiprocessor", "maxSharedMemoryPerMultiProcessor", below=2**63),
+        "memory_bytes": whole("totalGlobalMem", below=2**63),
     }
 
 

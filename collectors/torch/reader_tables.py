@@ -10,8 +10,8 @@ from profrun.traces.writer import TraceWriter
 if TYPE_CHECKING:
     import duckdb
 
-TIME_LIMIT_NS = 4 * 10**18
-"""Times beyond (the year 2096) are damage: adding two of them would not fit int64."""
+TIME_LIMIT_NS = 2**61
+"""Times and durations beyond (unix times of 2043) are damage; a time, a shift and a duration fit int64."""
 
 STEP_NAME = r"^(ProfilerStep#|profrun\.step#|[Ss]tep[ #]?)\d+$"
 _STEP = (
@@ -86,6 +86,10 @@ def _side(columns: str, table: str, where: str) -> str:
     return f"SELECT s.slice, {columns} FROM {rows} WHERE {where} ORDER BY s.slice"
 
 
+def _triple(column: str) -> str:
+    return f"len({column}) = 3 AND list_min({column}) >= 1"
+
+
 def kernels(con: duckdb.DuckDBPyConnection) -> None:
     """Fill ``kernels``, grids in blocks.
 
@@ -110,7 +114,8 @@ def kernels(con: duckdb.DuckDBPyConnection) -> None:
         """
     )
     blocks = ", ".join(
-        f"CASE WHEN items THEN (g[{axis}] + b[{axis}] - 1) // nullif(b[{axis}], 0) ELSE g[{axis}] END"
+        f"TRY_CAST(CASE WHEN items THEN (g[{axis}]::HUGEINT + b[{axis}] - 1) // b[{axis}] "
+        f"ELSE g[{axis}] END AS BIGINT)"
         for axis in (1, 2, 3)
     )
     con.execute(
@@ -120,15 +125,16 @@ def kernels(con: duckdb.DuckDBPyConnection) -> None:
         WITH raw AS (
           SELECT s.slice, v.vendor = 'amd' AS amd, s.src IN (SELECT src FROM k_swapped) AS swapped,
             l.api,
-            CASE WHEN len(e.grid) = 3 THEN e.grid WHEN len(l.grid) = 3 THEN l.grid END AS g,
-            CASE WHEN len(e.block) = 3 THEN e.block WHEN len(l.block) = 3 THEN l.block END AS b,
+            CASE WHEN {_triple("e.grid")} THEN e.grid WHEN {_triple("l.grid")} THEN l.grid END AS g,
+            CASE WHEN {_triple("e.block")} THEN e.block WHEN {_triple("l.block")} THEN l.block END AS b,
             e.registers, e.smem, l.smem AS smem_dynamic, e.occupancy, e.graph, e.graph_node
           FROM k_slice s JOIN k_gpu e USING ("row") JOIN k_vendor v ON v.src = s.src
           LEFT JOIN k_launcher l ON l.slice = s.slice WHERE s.kind = 'kernel'),
         sides AS (SELECT * EXCLUDE (g, b), CASE WHEN swapped THEN b ELSE g END AS g,
                          CASE WHEN swapped THEN g ELSE b END AS b,
                          swapped OR (amd AND api = 'hipExtModuleLaunchKernel') AS items FROM raw)
-        SELECT slice, {blocks}, b[1], b[2], b[3], registers, smem, smem_dynamic,
+        SELECT slice, {blocks}, TRY_CAST(b[1] AS INTEGER), TRY_CAST(b[2] AS INTEGER),
+          TRY_CAST(b[3] AS INTEGER), TRY_CAST(registers AS INTEGER), smem, smem_dynamic,
           CASE WHEN occupancy BETWEEN 0 AND 100 THEN occupancy / 100 END,
           nullif(graph, 0), CASE WHEN graph > 0 THEN graph_node END
         FROM sides ORDER BY slice
@@ -228,7 +234,8 @@ def collectives(con: duckdb.DuckDBPyConnection) -> None:
     )
     columns = (
         f"coalesce(nullif(ltrim(e.coll, '_'), ''), {_NCCL_OP}, 'unknown'), nullif(e.dtype, ''), e.in_nelems, "
-        f"e.out_nelems, nullif(e.pg, ''), e.group_size, greatest(e.in_nelems, e.out_nelems) * {size}"
+        "e.out_nelems, nullif(e.pg, ''), TRY_CAST(e.group_size AS INTEGER), "
+        f"TRY_CAST(greatest(e.in_nelems, e.out_nelems)::HUGEINT * {size} AS BIGINT)"
     )
     for table, where in (
         ("k_op", "s.kind = 'op' AND e.coll IS NOT NULL"),
