@@ -155,7 +155,7 @@ class _Walk:
         self.threads: dict[int, Index] = {
             int(track): host[source.track[host] == track] for track in np.unique(source.track[host])
         }
-        self.blocking = np.isin(source.name, source.name_ids(is_blocking))
+        self.blocking = source.named(np.arange(len(source)), is_blocking)
         index = step_index(source)
         mine = index.slices[index.process == process]
         self.main = int(source.track[mine[0]]) if len(mine) else (next(iter(self.threads), -1))

@@ -7,6 +7,7 @@ SQL says aggregates best; nesting, unions and critical paths are said best on ar
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ class Frame:
         kind: code of the kind (``KIND``), 255 where an id is unused.
         ts, end: ns.
         track, parent, launch, name: ids, -1 for NULL.
+        file_order: slice ids in the order of the file (by track, start, longest first).
         names: text of each name id.
         track_kind, track_process, track_device: by track id; device -1 for none.
         processes, devices: rows of those tables as dicts.
@@ -55,6 +57,7 @@ class Frame:
     parent: NDArray[np.int32]
     launch: NDArray[np.int32]
     name: NDArray[np.int32]
+    file_order: NDArray[np.int32]
     names: list[str]
     track_kind: list[str]
     track_process: NDArray[np.int32]
@@ -69,17 +72,30 @@ class Frame:
 
     @property
     def dur(self) -> Ints:
-        """ns of each slice."""
+        """ns of each slice; a new array at every call, so ask ``durs`` for a few."""
         return self.end - self.ts
+
+    def durs(self, ids: Any) -> Any:
+        """ns of these slices."""
+        return self.end[ids] - self.ts[ids]
 
     def of(self, *kinds: str) -> Index:
         """Ids of all slices of these kinds, in id order."""
         found = self.cache.get(kinds)
         if found is None:
-            mask = np.zeros(256, dtype=bool)
-            mask[[KIND[kind] for kind in kinds]] = True
-            found = self.cache[kinds] = np.flatnonzero(mask[self.kind])
+            found = self.cache[kinds] = np.flatnonzero(self.kinds(*kinds)[self.kind])
         return np.asarray(found)
+
+    @staticmethod
+    def kinds(*kinds: str) -> Mask:
+        """True at the codes of these kinds: ``kinds('op')[frame.kind]``."""
+        mask = np.zeros(256, dtype=bool)
+        mask[[KIND[kind] for kind in kinds]] = True
+        return mask
+
+    def is_kind(self, ids: Index, *kinds: str) -> Mask:
+        """Which of the ids have one of these kinds."""
+        return np.asarray(self.kinds(*kinds)[self.kind[ids]])
 
     @cached_property
     def on_gpu(self) -> Mask:
@@ -94,10 +110,20 @@ class Frame:
     @cached_property
     def host_order(self) -> Index:
         """Host slices (op, range, step, api, python, sync) in pre-order: by track, start, longest first."""
-        ids = self.of("op", "range", "step", "api", "python", "sync")
+        wanted = self.kinds("op", "range", "step", "api", "python", "sync")
+        ids = self.file_order[wanted[self.kind[self.file_order]]]
         ids = ids[~self.on_gpu[self.track[ids]]]
-        order = np.lexsort((ids, -self.end[ids], self.ts[ids], self.track[ids]))
-        return np.asarray(ids[order])
+        if not self._sorted(ids):  # a trace that was not written by TraceWriter
+            ids = ids[np.lexsort((ids, -self.end[ids], self.ts[ids], self.track[ids]))]
+        return np.asarray(ids)
+
+    def _sorted(self, ids: Index) -> bool:
+        """By track, start, and longest first?"""
+        track, ts, end = self.track[ids], self.ts[ids], self.end[ids]
+        same = track[1:] == track[:-1]
+        good = (track[1:] > track[:-1]) | (same & (ts[1:] > ts[:-1]))
+        good |= same & (ts[1:] == ts[:-1]) & (end[1:] <= end[:-1])
+        return bool(good.all())
 
     @cached_property
     def extent(self) -> tuple[int, int]:
@@ -112,7 +138,7 @@ class Frame:
         key = ("nearest", kinds)
         found = self.cache.get(key)
         if found is None:
-            found = self.cache[key] = self.chase(np.isin(self.kind, [KIND[kind] for kind in kinds]))
+            found = self.cache[key] = self.chase(self.kinds(*kinds)[self.kind])
         return np.asarray(found)
 
     def chase(self, wanted: Mask) -> NDArray[np.int32]:
@@ -140,6 +166,12 @@ class Frame:
         """Name of one slice."""
         return str(self.names[int(self.name[slice_id])])
 
+    def named(self, ids: Index, matches: Callable[[str], bool]) -> Mask:
+        """Which of the ids have a name that satisfies the predicate."""
+        table = np.zeros(len(self.names) + 1, dtype=bool)
+        table[[number for number, text in enumerate(self.names) if matches(text)]] = True
+        return np.asarray(table[self.name[ids]])
+
     def name_ids(self, matches: Any) -> NDArray[np.int32]:
         """Name ids whose text satisfies the predicate."""
         return np.array([number for number, text in enumerate(self.names) if matches(text)], dtype=np.int32)
@@ -147,12 +179,16 @@ class Frame:
 
 _FRAMES: WeakKeyDictionary[Trace, Frame] = WeakKeyDictionary()
 
-_COLUMNS = """
-SELECT s.slice::BIGINT AS slice, k.code AS kind, s.ts_ns AS ts, s.ts_ns + s.dur_ns AS "end",
-  s.track::INTEGER AS track, coalesce(s.parent, -1)::INTEGER AS parent,
-  coalesce(s.launch, -1)::INTEGER AS launch, n.name_id::INTEGER AS name
-FROM slices s JOIN frame_kinds k ON k.kind = s.kind JOIN frame_names n ON n.name = s.name
-"""
+# one column a query: a result holds every row of all its columns at once, and so would the memory
+_COLUMNS = {
+    "ts": "s.ts_ns",
+    "end": "s.ts_ns + s.dur_ns",
+    "track": "s.track::INTEGER",
+    "parent": "coalesce(s.parent, -1)::INTEGER",
+    "launch": "coalesce(s.launch, -1)::INTEGER",
+    "kind": f"enum_code(s.kind::ENUM{SLICE_KINDS})::UTINYINT",
+    "name": "enum_code(s.name::frame_name)::INTEGER",
+}
 
 
 def frame(trace: Trace) -> Frame:
@@ -163,27 +199,28 @@ def frame(trace: Trace) -> Frame:
     return found
 
 
+def _column(con: Any, expression: str) -> Any:
+    """One expression over all slices, in the order of the file."""
+    return con.execute(f"SELECT {expression} AS v FROM slices s").fetchnumpy()["v"]
+
+
 def _read(trace: Trace) -> Frame:
     con = trace.con
-    con.execute(
-        "CREATE OR REPLACE TEMP TABLE frame_names AS "
-        "SELECT name, (row_number() OVER () - 1)::INTEGER AS name_id "
-        "FROM (SELECT DISTINCT name FROM slices)"
-    )
-    kinds = ", ".join(f"('{kind}', {code}::UTINYINT)" for kind, code in KIND.items())
-    con.execute(f"CREATE OR REPLACE TEMP TABLE frame_kinds AS SELECT * FROM (VALUES {kinds}) v(kind, code)")
-    names = [row[0] for row in con.execute("SELECT name FROM frame_names ORDER BY name_id").fetchall()]
     size = con.execute("SELECT coalesce(max(slice), -1) + 1 FROM slices").fetchall()[0][0]
     columns: dict[str, Any] = {
         "kind": np.full(size, 255, dtype=np.uint8),
         "ts": np.zeros(size, dtype=np.int64),
         "end": np.zeros(size, dtype=np.int64),
     } | {name: np.full(size, -1, dtype=np.int32) for name in ("track", "parent", "launch", "name")}
-    if size:
-        got: Any = con.execute(_COLUMNS).fetchnumpy()
-        place = got.pop("slice")
+    order = np.zeros(0, dtype=np.int32)
+    names: list[str] = []
+    if size:  # an enumeration is a dictionary of names that keeps the order of the rows
+        con.execute("DROP TYPE IF EXISTS frame_name")
+        con.execute("CREATE TYPE frame_name AS ENUM (SELECT DISTINCT name FROM slices)")
+        names = list(con.execute("SELECT enum_range(NULL::frame_name)").fetchall()[0][0])
+        order = np.asarray(_column(con, "s.slice::INTEGER"), dtype=np.int32)
         for name, target in columns.items():
-            target[place] = got.pop(name)
+            target[order] = _column(con, _COLUMNS[name])
     tracks = trace.sql("SELECT track, kind, process, coalesce(device, -1) FROM tracks ORDER BY track").rows
     count = max((row[0] for row in tracks), default=-1) + 1
     track_kind = ["thread"] * count
@@ -192,6 +229,7 @@ def _read(trace: Trace) -> Frame:
         track_kind[number], process[number], device[number] = kind, owner, gpu
     return Frame(
         **columns,
+        file_order=order,
         names=names,
         track_kind=track_kind,
         track_process=process,

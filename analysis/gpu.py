@@ -87,22 +87,26 @@ class DeviceMetrics:
     matrix_core_share_of: str = field(default="total_kernel_ns", init=False)
 
 
+_KERNEL_COLUMNS = {
+    "blocks": "grid_x * grid_y * grid_z",
+    "threads": "block_x * block_y * block_z",
+    "registers": "registers",
+    "smem": "coalesce(smem_static, 0) + coalesce(smem_dynamic, 0)",
+    "occupancy": "est_occupancy",
+}
+
+
 def kernel_columns(trace: Trace, source: Frame) -> dict[str, Any]:
     """Columns of the kernels table as float arrays by slice id, NaN for NULL: blocks, threads, occupancy."""
     found: dict[str, Any] | None = source.cache.get("kernel_columns")
     if found is not None:
         return found
-    got = trace.con.execute(
-        "SELECT slice, grid_x * grid_y * grid_z AS blocks, block_x * block_y * block_z AS threads, "
-        "registers, coalesce(smem_static, 0) + coalesce(smem_dynamic, 0) AS smem, "
-        "est_occupancy AS occupancy FROM kernels"
-    ).fetchnumpy()
-    place = np.asarray(got.pop("slice"), dtype=np.int64)
+    place = np.asarray(trace.con.execute("SELECT slice::INTEGER AS v FROM kernels").fetchnumpy()["v"])
     found = {}
-    for name, values in got.items():
-        column = np.full(len(source), np.nan, dtype=np.float32 if name != "blocks" else np.float64)
-        column[place] = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
-        found[name] = column
+    for name, expression in _KERNEL_COLUMNS.items():
+        values = trace.con.execute(f"SELECT {expression}::FLOAT AS v FROM kernels").fetchnumpy()["v"]
+        found[name] = np.full(len(source), np.nan, dtype=np.float32)
+        found[name][place] = np.ma.filled(np.ma.asarray(values), np.nan)
     source.cache["kernel_columns"] = found
     return found
 
@@ -137,9 +141,9 @@ def _device(trace: Trace, source: Frame, row: dict[str, Any]) -> DeviceMetrics:
         utilization=clip(running, start, end).total / size if known else None,
         est_sm_efficiency=_sm_efficiency(trace, source, kernels, row, start, end) if known else None,
         span_ns=span, busy_ns=busy.total, idle_ns=span - busy.total,
-        total_kernel_ns=int(source.dur[kernels].sum()),
+        total_kernel_ns=int(source.durs(kernels).sum()),
         matrix_core_ns=core[0], matrix_core_known_ns=core[1],
-        matrix_core_share=core[0] / int(source.dur[kernels].sum()) if core[1] else None,
+        matrix_core_share=core[0] / int(source.durs(kernels).sum()) if core[1] else None,
         streams=len(np.unique(source.track[gpu])),
         **_sets(trace, source, gpu), **_occupancy(trace, source, kernels, row, start, end),
     )  # fmt: skip
@@ -241,7 +245,7 @@ def _matrix_core(source: Frame, kernels: Index) -> tuple[int, int]:
     for number, kernel in kernel_names(source).items():
         if kernel.matrix_core is not None:
             by_name[number] = int(kernel.matrix_core)
-    state, dur = by_name[source.name[kernels]], source.dur[kernels]
+    state, dur = by_name[source.name[kernels]], source.durs(kernels)
     return int(dur[state == 1].sum()), int(dur[state >= 0].sum())
 
 

@@ -106,8 +106,7 @@ def _replayed(trace: Trace, source: Frame) -> list[Doubt]:
 def _no_gpu(trace: Trace, source: Frame) -> list[Doubt]:
     if len(source.gpu):
         return []
-    launching = source.name_ids(is_launch)
-    calls = int(np.isin(source.name[source.of("api")], launching).sum()) if len(launching) else 0
+    calls = int(source.named(source.of("api"), is_launch).sum())
     if not calls:
         return []
     message = (
@@ -140,7 +139,7 @@ def is_graph_launch(name: str) -> bool:
 
 def _empty_launches(trace: Trace, source: Frame) -> list[Doubt]:
     api = source.of("api")
-    calls = api[np.isin(source.name[api], source.name_ids(is_launch))]
+    calls = api[source.named(api, is_launch)]
     if not len(calls) or not len(source.gpu):
         return []
     made = np.zeros(len(source), dtype=bool)
@@ -162,10 +161,10 @@ def _empty_launches(trace: Trace, source: Frame) -> list[Doubt]:
 def _unattributed(trace: Trace, source: Frame) -> list[Doubt]:
     gpu = source.gpu
     stray = gpu[source.launch[gpu] < 0]
-    total = int(source.dur[gpu].sum())
+    total = int(source.durs(gpu).sum())
     if not len(stray):
         return []
-    lost = int(source.dur[stray].sum())
+    lost = int(source.durs(stray).sum())
     share = lost / total if total else 0.0
     message = (
         f"{len(stray)} GPU slices with {_percent(lost, total)} of GPU time have no launching call "
@@ -178,12 +177,11 @@ def _unattributed(trace: Trace, source: Frame) -> list[Doubt]:
 
 def _graphs(trace: Trace, source: Frame) -> list[Doubt]:
     launched = source.launched
-    graph = source.name_ids(is_graph_launch)
-    mine = launched[np.isin(source.name[source.launch[launched]], graph)] if len(graph) else launched[:0]
-    calls = int(np.isin(source.name[source.of("api")], graph).sum()) if len(graph) else 0
+    mine = launched[source.named(source.launch[launched], is_graph_launch)]
+    calls = int(source.named(source.of("api"), is_graph_launch).sum())
     if not calls:
         return []
-    time, total = int(source.dur[mine].sum()), int(source.dur[source.gpu].sum())
+    time, total = int(source.durs(mine).sum()), int(source.durs(source.gpu).sum())
     share = time / total if total else 0.0
     if not len(mine):
         message = (
@@ -216,10 +214,10 @@ def _edges(trace: Trace, source: Frame) -> list[Doubt]:
         if len(before):
             message = (
                 f"{len(before)} GPU slices that no step launched run during the steps "
-                f"({_percent(int(source.dur[before].sum()), int(source.dur[gpu].sum()))} of GPU time): "
+                f"({_percent(int(source.durs(before).sum()), int(source.durs(gpu).sum()))} of GPU time): "
                 "work of before the window; it counts as busy time, and in no step"
             )
-            share = float(source.dur[before].sum() / max(1, source.dur[gpu].sum()))
+            share = float(source.durs(before).sum() / max(1, source.durs(gpu).sum()))
             affects = ("devices.utilization", "steps.idle_ns")
             found.append(
                 Doubt(
@@ -251,7 +249,7 @@ def _window(trace: Trace, source: Frame) -> list[Doubt]:
         gpu = source.gpu[index.of_gpu[source.gpu] >= 0]
         gpu = gpu[index.process[index.of_gpu[gpu]] == process]
         late = int(np.maximum(source.end[gpu] - np.maximum(source.ts[gpu], last), 0).sum())
-        total = int(source.dur[gpu].sum())
+        total = int(source.durs(gpu).sum())
         if total and late / total > 0.1:
             message = (
                 f"{_percent(late, total)} of the steps' GPU time runs after the last step's host end: "
@@ -312,6 +310,23 @@ def _no_occupancy(trace: Trace, source: Frame) -> list[Doubt]:
                 "kernels",
             )
         )
+    zero = trace.sql(
+        "SELECT count(*) FROM kernels JOIN slices USING (slice) "
+        "WHERE est_occupancy = 0 AND grid_x * block_x >= 16384"
+    ).scalar()
+    if zero:
+        message = f"the profiler gave {zero} of {kernels} kernels an occupancy of 0, though they ran"
+        found.append(
+            Doubt(
+                "zero_occupancy",
+                "care",
+                message,
+                ("devices.est_achieved_occupancy",),
+                int(zero),
+                zero / kernels,
+                "kernels",
+            )
+        )
     if kernels and grid < kernels:
         message = f"{kernels - grid} of {kernels} kernels have no grid: not in the estimated SM efficiency"
         share = (kernels - grid) / kernels
@@ -330,7 +345,7 @@ def _unknown_names(trace: Trace, source: Frame) -> list[Doubt]:
     if not unknown or not len(kernels):
         return []
     mine = kernels[np.isin(source.name[kernels], unknown)]
-    share = float(source.dur[mine].sum() / max(1, source.dur[kernels].sum()))
+    share = float(source.durs(mine).sum() / max(1, source.durs(kernels).sum()))
     message = f"the names of {len(unknown)} kernels tell no category ({100 * share:.1f} % of kernel time)"
     return [
         Doubt(

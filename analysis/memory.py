@@ -7,7 +7,7 @@ totals after each allocation or free). Numbers are those of torch's caching allo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,7 +80,7 @@ def series(trace: Trace) -> list[MemorySeries]:
         "SELECT c.track, c.name, c.ts_ns, c.value::BIGINT AS value, coalesce(t.device, -1) AS device, "
         "t.process "
         "FROM counters c JOIN tracks t USING (track) WHERE c.unit IN ('byte', 'bytes') "
-        "AND regexp_matches(c.name, '(?i)allocated|reserved') ORDER BY c.track, c.name, c.ts_ns"
+        "AND regexp_matches(c.name, '(?i)allocated|reserved|memory change') ORDER BY c.track, c.name, c.ts_ns"
     ).fetchnumpy()
     names = np.asarray(got["name"], dtype=object)
     if not len(names):
@@ -102,22 +102,35 @@ def series(trace: Trace) -> list[MemorySeries]:
     return found
 
 
+def changes(trace: Trace) -> list[MemorySeries]:
+    """The series of single allocations (positive) and frees (negative)."""
+    return [one for one in series(trace) if "change" in one.name.lower()]
+
+
 def allocated(trace: Trace) -> list[MemorySeries]:
     """The series of allocated totals."""
     return [one for one in series(trace) if "alloc" in one.name.lower()]
 
 
 def op_memory(trace: Trace, ids: Index, row: Any, rows: int, calls: Mask) -> tuple[Ints, Ints] | None:
-    """Net bytes (host, device) allocated inside op calls, by row; None without memory records."""
-    found = allocated(trace)
+    """Net bytes (host, device) allocated inside op calls, by row; None without memory records.
+
+    torch's rule (``MemRecordsAcc.in_interval``): every record of the process between a call's start and its
+    end,
+    both included, whichever thread made it.
+    """
+    single = changes(trace)
+    found = single or allocated(trace)
     if not found:
         return None
     source = frame(trace)
     total = [np.zeros(rows, np.int64), np.zeros(rows, np.int64)]
-    for one in found:
+    for number, one in enumerate(found):
+        if single:  # as running totals from 0
+            one = found[number] = replace(one, values=np.cumsum(one.values))
         before = np.searchsorted(one.times, source.ts[ids], side="left") - 1
         after = np.searchsorted(one.times, source.end[ids], side="right") - 1
-        first = one.values[0]
+        first = 0 if single else one.values[0]
         delta = np.where(after >= 0, one.values[after], first) - np.where(
             before >= 0, one.values[before], first
         )

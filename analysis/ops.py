@@ -95,10 +95,9 @@ def _tree(source: Frame) -> OpTree:
     size = len(source)
     nodes = np.zeros(size, dtype=bool)
     ids = source.host_order
-    nodes[ids[np.isin(source.kind[ids], [KIND[kind] for kind in ("op", "range", "step", "api")])]] = True
-    utility = source.name_ids(UTILITY.__contains__)
-    if len(utility):
-        nodes[np.isin(source.name, utility)] = False
+    nodes[ids[source.is_kind(ids, "op", "range", "step", "api")]] = True
+    ids = np.flatnonzero(nodes)
+    nodes[ids[source.named(ids, UTILITY.__contains__)]] = False
     parent = source.chase(nodes)
     parent[~nodes] = -1
     children = np.flatnonzero(nodes & (parent >= 0))
@@ -119,7 +118,7 @@ def device_by_host(source: Frame, owner_of: Any) -> Ints:
     launched = source.launched
     owner = owner_of[source.launch[launched]]
     keep = owner >= 0
-    total = np.bincount(owner[keep], weights=source.dur[launched[keep]], minlength=len(source))
+    total = np.bincount(owner[keep], weights=source.durs(launched[keep]), minlength=len(source))
     return np.asarray(total, dtype=np.int64)
 
 
@@ -132,6 +131,7 @@ def subtree_sum(source: Frame, values: Ints) -> Ints:
         return found
     tracks = source.track[order]
     cuts = np.flatnonzero(np.append(True, tracks[1:] != tracks[:-1]))
+    del tracks
     for start, stop in zip(cuts, np.append(cuts[1:], len(order)), strict=True):
         part = order[start:stop]
         place = np.arange(start, stop)
@@ -161,11 +161,17 @@ def operators(trace: Trace) -> list[OpRow]:
     same = _row_names(source)
     ids = np.flatnonzero(tree.counted)
     row = same[source.name[ids]] * 16 + source.kind[ids]
-    keys, place = np.unique(row, return_inverse=True)
+    used = np.flatnonzero(np.bincount(row, minlength=1))
+    dense = np.zeros(int(used[-1]) + 1 if len(used) else 1, dtype=np.int32)
+    dense[used] = np.arange(len(used))
+    place, keys = dense[row], used
+    del row, dense
     calls = ~tree.repeat[ids]
 
     def total(values: Ints, mask: Mask | None = None) -> Ints:
-        weights = values[ids] if mask is None else np.where(mask, values[ids], 0)
+        weights = values[ids].astype(np.float64)  # exact: sums of ns stay under 2**53
+        if mask is not None:
+            weights *= mask
         return np.bincount(place, weights=weights, minlength=len(keys)).astype(np.int64)
 
     columns = {

@@ -89,7 +89,7 @@ def launch_stats(trace: Trace) -> LaunchStats:
     return LaunchStats(
         distribution(source.ts[ids] - source.ts[calls]),
         distribution(source.ts[ids] - source.end[calls]),
-        distribution(source.dur[np.unique(calls)]),
+        distribution(source.durs(np.unique(calls))),
         len(source.gpu) - len(ids),
     )
 

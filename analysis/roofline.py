@@ -103,7 +103,7 @@ def roofline(trace: Trace, *, peaks: Mapping[str, float] | None = None) -> Roofl
     """
     source = frame(trace)
     table = device_peaks(source, peaks)
-    total = int(source.dur[source.gpu].sum())
+    total = int(source.durs(source.gpu).sum())
     groups = _groups(trace, source)
     rows = [_row(key, group, source, table) for key, group in groups.items()]
     rows.sort(key=lambda row: (-row.gpu_ns, row.op, row.shapes))
@@ -124,7 +124,7 @@ def _groups(trace: Trace, source: Frame) -> dict[_Key, dict[int, list[int]]]:
         "slice": owner[keep].astype(np.int64),
         "kernel": source.name[ids].astype(np.int64),
         "device": source.device_of(ids).astype(np.int64),
-        "dur": source.dur[ids],
+        "dur": source.durs(ids),
         "seen": np.arange(len(ids)),
     }
     trace.con.register("roofline_work", work)

@@ -260,13 +260,13 @@ def _rows(trace: Trace, source: Frame, index: StepIndex, process: int) -> list[S
     wall = wall_breakdown(trace, source, process, left, right)
     gpu = source.gpu[source.track_process[source.track[source.gpu]] == process]
     busy = union(source.ts[gpu], source.end[gpu])
-    idle = source.dur[slices] - covered(busy, source.ts[slices], source.end[slices])
+    idle = source.durs(slices) - covered(busy, source.ts[slices], source.end[slices])
     work = _work(trace, source, index, mine)
     rank = int(source.processes[process]["rank"])
     return [
         Step(
             step=int(index.numbers[number]), process=process, rank=rank, slice=int(slices[place]),
-            ts_ns=int(source.ts[slices[place]]), dur_ns=int(source.dur[slices[place]]),
+            ts_ns=int(source.ts[slices[place]]), dur_ns=int(source.durs(slices[place])),
             span_ns=int(right[place] - left[place]), idle_ns=int(idle[place]),
             wall_ns={role: int(values[place]) for role, values in wall.items()},
             **{key: int(values[place]) for key, values in work.items()},
@@ -277,12 +277,13 @@ def _rows(trace: Trace, source: Frame, index: StepIndex, process: int) -> list[S
 
 def _work(trace: Trace, source: Frame, index: StepIndex, mine: Index) -> dict[str, Ints]:
     role = roles(trace, source)
-    gpu = source.gpu[np.isin(index.of_gpu[source.gpu], mine)]
+    owner = index.of_gpu[source.gpu]  # the steps of a process have consecutive indices
+    gpu = source.gpu[(owner >= mine[0]) & (owner <= mine[-1])]
     step_of = index.of_gpu[gpu] - mine[0]
-    size, dur = len(mine), source.dur[gpu]
+    size, dur = len(mine), source.durs(gpu)
     found: dict[str, Ints] = {}
     for key, kind in (("kernels", "kernel"), ("memcpys", "memcpy"), ("memsets", "memset")):
-        ids = np.isin(gpu, source.of(kind))
+        ids = source.is_kind(gpu, kind)
         found[key] = np.bincount(step_of[ids], minlength=size)
     for key, wanted in (
         ("kernel_ns", COMPUTE),
@@ -299,10 +300,9 @@ def _work(trace: Trace, source: Frame, index: StepIndex, mine: Index) -> dict[st
         own = gpu[order[cuts[place] : cuts[place + 1]]]
         busy[place] = union(source.ts[own], source.end[own]).total
     found["gpu_busy_ns"] = busy
-    calls = (
-        np.unique(np.stack([step_of, source.launch[gpu]]), axis=1) if len(gpu) else np.zeros((2, 0), np.int64)
-    )
-    found["launches"] = np.bincount(calls[0], minlength=size)
+    owner = np.full(len(source), -1, dtype=np.int32)  # a call that enqueues several slices counts once
+    owner[source.launch[gpu]] = step_of
+    found["launches"] = np.bincount(owner[owner >= 0], minlength=size)
     return found
 
 
@@ -327,10 +327,10 @@ def wall_sets(trace: Trace, source: Frame, process: int) -> list[tuple[str, Inte
         found.append((name, union(source.ts[ids], source.end[ids])))
     tracks = source.track_process == process
     host = source.host_order[tracks[source.track[source.host_order]]]
-    loader = np.isin(source.name[host], source.name_ids(is_dataloader))
-    gloo = np.isin(source.name[host], source.name_ids(lambda text: text.startswith("gloo:")))
-    runtime = np.isin(host, source.of("api"))
-    cpu = np.isin(host, source.of("op", "range")) & ~loader & ~gloo
+    loader = source.named(host, is_dataloader)
+    gloo = source.named(host, lambda text: text.startswith("gloo:"))
+    runtime = source.is_kind(host, "api")
+    cpu = source.is_kind(host, "op", "range") & ~loader & ~gloo
     if gloo.any():
         found[3] = ("comm", merge(found[3][1], union(source.ts[host[gloo]], source.end[host[gloo]])))
     for name, mask in (("runtime", runtime), ("dataloader", loader), ("cpu_op", cpu)):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profrun.analysis.frame import Frame, Index, Ints, Mask, frame
-from profrun.analysis.ops import subtree_sum
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -149,16 +148,12 @@ def range_at(source: Frame, process: int, times: Ints) -> Index:
     return found
 
 
-def _range_gpu(source: Frame) -> tuple[Ints, Ints, Ints, Ints]:
-    """Per slice id: own GPU ns and slices, adopted GPU ns and slices, each over the whole subtree."""
+def _range_gpu(source: Frame, ids: Index) -> list[Ints]:
+    """For each range: own GPU ns and slices, adopted GPU ns and slices, each over everything nested in it."""
     launched = source.launched
-    calls, dur = source.launch[launched], source.dur[launched]
-    size = len(source)
-    own = np.bincount(calls, weights=dur, minlength=size).astype(np.int64)
-    own_count = np.bincount(calls, minlength=size)
-    ranges = source.of("range", "step")
+    calls, dur = source.launch[launched].astype(np.intp), source.durs(launched)
     with_ranges = np.zeros(len(source.track_kind), dtype=bool)
-    with_ranges[source.track[ranges]] = True
+    with_ranges[source.track[source.of("range", "step")]] = True
     stray = ~with_ranges[source.track[calls]]
     owner = np.full(len(calls), -1, dtype=np.intp)
     process = source.track_process[source.track[calls]]
@@ -166,12 +161,24 @@ def _range_gpu(source: Frame) -> tuple[Ints, Ints, Ints, Ints]:
         mask = stray & (process == number)
         owner[mask] = range_at(source, int(number), source.ts[calls[mask]])
     good = owner >= 0
-    adopted = np.bincount(owner[good], weights=dur[good], minlength=size).astype(np.int64)
-    adopted_count = np.bincount(owner[good], minlength=size)
-    return (
-        subtree_sum(source, own), subtree_sum(source, own_count),
-        subtree_sum(source, adopted), subtree_sum(source, adopted_count),
-    )  # fmt: skip
+    return [*_nested(source, ids, calls, dur), *_nested(source, ids, owner[good], dur[good])]
+
+
+def _nested(source: Frame, ids: Index, places: Index, dur: Ints) -> tuple[Ints, Ints]:
+    """Sum of ``dur``, and count, over the ``places`` (host slices) that lie in each of ``ids`` on its
+    track."""
+    order = np.lexsort((source.ts[places], source.track[places]))
+    places = places[order]
+    total = np.concatenate(([0], np.cumsum(dur[order])))
+    track, ts = source.track[places], source.ts[places]
+    sums, counts = np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64)
+    for lane in np.unique(track):
+        start, stop = np.searchsorted(track, [lane, lane + 1])
+        mine = np.flatnonzero(source.track[ids] == lane)
+        low = start + np.searchsorted(ts[start:stop], source.ts[ids[mine]], side="left")
+        high = start + np.searchsorted(ts[start:stop], source.end[ids[mine]], side="left")
+        sums[mine], counts[mine] = total[high] - total[low], high - low
+    return sums, counts
 
 
 def _outermost(source: Frame, ids: Index) -> Mask:
@@ -192,16 +199,14 @@ def ranges(trace: Trace) -> list[RangeRow]:
     ids = ids[~source.on_gpu[source.track[ids]]]
     if not len(ids):
         return []
-    columns = _range_gpu(source)
+    columns = _range_gpu(source, ids)
     outer = _outermost(source, ids)
     keys, place = np.unique(source.name[ids].astype(np.int64) * 16 + source.kind[ids], return_inverse=True)
 
     def total(values: Ints) -> Ints:
-        return np.bincount(place, weights=np.where(outer, values[ids], 0), minlength=len(keys)).astype(
-            np.int64
-        )
+        return np.bincount(place, weights=np.where(outer, values, 0), minlength=len(keys)).astype(np.int64)
 
-    host = total(source.dur)
+    host = total(source.durs(ids))
     sums = [total(column) for column in columns]
     calls = np.bincount(place, minlength=len(keys))
     step = source.of("step")

@@ -221,22 +221,22 @@ class Context:
     def named(self, kind: str, matches: Callable[[str], bool]) -> Index:
         """Slices of a kind whose name satisfies the predicate."""
         ids = self.frame.of(kind)
-        return np.asarray(ids[np.isin(self.frame.name[ids], self.frame.name_ids(matches))])
+        return np.asarray(ids[self.frame.named(ids, matches)])
 
     def total(self, ids: Index) -> int:
         """Sum of durations, ns."""
-        return int(self.frame.dur[ids].sum())
+        return int(self.frame.durs(ids).sum())
 
     def worst(self, ids: Index, count: int = 5) -> list[int]:
         """The longest slices."""
-        order = np.argsort(-self.frame.dur[ids], kind="stable")[:count]
+        order = np.argsort(-self.frame.durs(ids), kind="stable")[:count]
         return [int(one) for one in ids[order]]
 
     def kernel_slices(self, matches: Callable[[KernelName], bool]) -> Index:
         """Kernel slices whose reading satisfies the predicate."""
         wanted = [number for number, kernel in self.names.items() if matches(kernel)]
         ids = self.frame.of("kernel")
-        return np.asarray(ids[np.isin(self.frame.name[ids], wanted)])
+        return np.asarray(ids[_lookup(self.frame, wanted)[self.frame.name[ids]]])
 
     def python_line(self, slice_id: int) -> str | None:
         """The innermost Python line round a host slice (a built-in where no line is), None without stacks."""
@@ -266,6 +266,13 @@ class Context:
     def step_count(self) -> int:
         """Number of steps, at least 1 so that per-step rates can be formed."""
         return max(1, len(self.steps))
+
+
+def _lookup(source: Frame, names: Sequence[int]) -> Any:
+    """True at these name ids."""
+    table = np.zeros(len(source.names) + 1, dtype=bool)
+    table[list(names)] = True
+    return table
 
 
 def ms(value: float) -> str:

@@ -202,11 +202,11 @@ def tiny_kernels(ctx: Context) -> Iterator[Hit]:
     if not len(ids) or busy is None or busy >= HIGH_BUSY:
         return
     each = len(ids) / ctx.step_count
-    short = ctx.frame.dur[ids] < TINY_NS
+    short = ctx.frame.durs(ids) < TINY_NS
     share = float(short.mean())
     if each < TINY_PER_STEP or share < TINY_SHARE:
         return
-    median = float(np.median(ctx.frame.dur[ids]))
+    median = float(np.median(ctx.frame.durs(ids)))
     yield Hit(
         f"{each:.0f} kernels {ctx.each}, {percent(share)} of them under {TINY_NS // 1000} us (median "
         f"{ms(median)})",

@@ -148,7 +148,7 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
         number for number, kernel in ctx.names.items()
         if kernel.category in POINTWISE and kernel.family not in ("inductor", "rocclr")
     ]  # fmt: skip
-    point = np.isin(source.name[ids], wanted) & np.isin(ids, source.of("kernel"))
+    point = np.isin(source.name[ids], wanted) & source.is_kind(ids, "kernel")
     track = source.track[ids]
     joined = point[1:] & point[:-1] & (track[1:] == track[:-1])
     member = np.append(joined, False) | np.append(False, joined)

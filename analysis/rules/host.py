@@ -163,8 +163,8 @@ def recompilation(ctx: Context) -> Iterator[Hit]:
     if len(work):
         yield Hit(
             f"the compiler runs inside the steps: {len(work)} ranges, the longest "
-            f"{ms(float(ctx.frame.dur[work].max()))}",
-            {"ranges": len(work), "longest_ns": int(ctx.frame.dur[work].max())}, slices=ctx.worst(work),
+            f"{ms(float(ctx.frame.durs(work).max()))}",
+            {"ranges": len(work), "longest_ns": int(ctx.frame.durs(work).max())}, slices=ctx.worst(work),
         )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def buffer_request(ctx: Context) -> Iterator[Hit]:
     """Overhead slices, else outlying launch calls."""
     words = ("Buffer Request", "Buffer Flush", "Lazy Function", "Runtime Triggered Module")
     ids = ctx.in_steps(ctx.named("overhead", lambda name: any(word in name for word in words)))
-    ids = ids[ctx.frame.dur[ids] > BUFFER_NS]
+    ids = ids[ctx.frame.durs(ids) > BUFFER_NS]
     if len(ids):
         names = sorted({ctx.frame.text(int(one)) for one in ids})
         yield Hit(
@@ -73,7 +73,7 @@ def buffer_request(ctx: Context) -> Iterator[Hit]:
     calls = ctx.in_steps(ctx.named("api", lambda name: is_launch(name) and not is_graph_launch(name)))
     if len(calls) < 10 or (share is not None and share > BLOCKING_SHARE):
         return
-    dur = ctx.frame.dur[calls]
+    dur = ctx.frame.durs(calls)
     limit = max(LAUNCH_GAP_NS, LAUNCH_FACTOR * float(np.median(dur)))
     long = calls[dur > limit]
     if len(long):
