@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.rocprof.build import build
 from profrun.collectors.rocprof.csvfile import Header, header, load, unreadable
-from profrun.collectors.rocprof.folder import expand, knows
+from profrun.collectors.rocprof.folder import expand, knows, rank_of
 from profrun.collectors.rocprof.names import direction_sql
 from profrun.collectors.rocprof.rocpd_facts import MARKER_CALL
 from profrun.collectors.rocprof.staging import Staging
@@ -145,7 +146,7 @@ def _processes(staging: Staging, group: _Group) -> int:
             )
     default = -1
     for pid, _ in pids:
-        proc = staging.process(pid)
+        proc = staging.process(pid, rank=rank_of(Path(group.label)))
         default = proc if default < 0 else default
         con.execute("INSERT INTO csv_pid VALUES (?, ?)", [pid, proc])
     con.execute(

@@ -15,7 +15,7 @@ from typing import Any
 
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.rocprof.build import build
-from profrun.collectors.rocprof.folder import knows
+from profrun.collectors.rocprof.folder import expand, knows, rank_of
 from profrun.collectors.rocprof.jsonstream import JsonStream, Malformed, Truncated, open_bytes
 from profrun.collectors.rocprof.names import direction
 from profrun.collectors.rocprof.rocpd import program, properties
@@ -43,12 +43,13 @@ class ResultsJsonReader:
 
     def read(self, sources: Sequence[Source], writer: TraceWriter, progress: Progress) -> None:
         """Fill the writer from the files of all processes."""
+        sources = expand(self, sources)
         staging = Staging(writer)
         for number, source in enumerate(sources):
             with open_bytes(source) as file:
                 stream = JsonStream(file)
                 try:
-                    _file(staging, stream)
+                    _file(staging, stream, rank_of(source.path))
                 except Truncated:
                     writer.issue(
                         "truncated", 1, "the file ends early; its whole records were kept", source.path.name
@@ -78,13 +79,13 @@ class ResultsJsonReader:
         build(staging, self.name)
 
 
-def _file(staging: Staging, stream: JsonStream) -> None:
+def _file(staging: Staging, stream: JsonStream, rank: int | None) -> None:
     for key in stream.items():
         if key != "rocprofiler-sdk-tool":
             stream.skip()
             continue
         for _ in stream.elements():
-            _Process(staging).read(stream)
+            _Process(staging).read(stream, rank)
 
 
 class _Process:
@@ -101,9 +102,9 @@ class _Process:
         self.clamped = 0
         self.counted = False
 
-    def read(self, stream: JsonStream) -> None:
+    def read(self, stream: JsonStream, rank: int | None) -> None:
         """Walk one process; whatever was read is staged even when the text ends early."""
-        self.proc = self.staging.process(0)
+        self.proc = self.staging.process(0, rank=rank)
         try:
             for key in stream.items():
                 reader = getattr(self, f"_read_{key}", None)

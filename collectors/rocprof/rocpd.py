@@ -20,7 +20,7 @@ from typing import Any
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.rocprof import rocpd_facts as facts
 from profrun.collectors.rocprof.build import build
-from profrun.collectors.rocprof.folder import expand, knows
+from profrun.collectors.rocprof.folder import expand, knows, rank_of
 from profrun.collectors.rocprof.sqlite import Database
 from profrun.collectors.rocprof.staging import Staging
 from profrun.errors import InputError
@@ -123,6 +123,8 @@ def _read_part(staging: Staging, database: Database, part: facts.Part) -> list[b
     blocking: list[bool] = []
     for key, pid, node, command, environment in rows:
         rank, blocks = _from_environment(environment)
+        if rank is None:
+            rank = rank_of(database.path)
         processes[int(key)] = staging.process(
             int(pid if pid is not None else key), rank=rank, name=program(command), node=node
         )

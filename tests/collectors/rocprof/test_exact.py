@@ -343,6 +343,16 @@ def test_v1_trace(file: str, tmp_path: Path) -> None:
         assert trace.sql("SELECT grid_x, block_x FROM kernels").rows == [(1, 256)]
 
 
+def test_v1_writes_one_run_in_three_forms(tmp_path: Path) -> None:
+    """A trial leaves all of them; the records are counted once."""
+    folder = "amd/rocprofv1-hpctraining/finite-difference"
+    files = [shared_data(f"{folder}/{name}") for name in ("results.csv", "results.db", "results.stats.csv")]
+    trace = trace_of(files, tmp_path / "t")
+    assert totals(trace)["kernel"][0] == 1004
+    assert trace.meta["source"] == "rocprofv1-db"
+    assert trace.sql("SELECT count FROM issues WHERE code = 'other_forms_left_out'").scalar() == 2
+
+
 @pytest.mark.parametrize("file", ["matmul_result.rpd", "matmul_result_large.rpd"])
 def test_rpd(file: str, tmp_path: Path) -> None:
     path = shared_data(f"amd/rpd/{file}")

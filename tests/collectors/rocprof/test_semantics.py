@@ -216,6 +216,17 @@ def test_ranks_and_blocking_are_all_that_is_read_of_an_environment(tmp_path: Pat
     assert b"s3cret" not in b"".join(item.read_bytes() for item in (tmp_path / "t").iterdir())
 
 
+def test_ranks_by_folder_where_nothing_else_says(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        folder = tmp_path / "raw" / f"rank{rank}" / "host"
+        folder.mkdir(parents=True)
+        row = '"KERNEL_DISPATCH","Agent 1",1,1,5,1,"k",1,10,20,64,1,1,64,1,1\n'
+        (folder / f"{90 - rank}_kernel_trace.csv").write_text(CSV + row)
+    trace = trace_of(sorted((tmp_path / "raw").rglob("*.csv")), tmp_path / "t")
+    assert trace.sql("SELECT rank, pid FROM processes ORDER BY rank").rows == [(0, 90), (1, 89)]
+    assert "rank_guessed" not in issue_codes(trace)
+
+
 def test_a_process_without_gpu_work_is_noted_and_left_out(tmp_path: Path) -> None:
     busy, idle = Rocpd(tmp_path / "b.db"), Rocpd(tmp_path / "i.db", guid=f"1{GUID[1:]}")
     for db in (busy, idle):
@@ -411,7 +422,7 @@ def test_results_json_sections(tmp_path: Path) -> None:
         callback_records={
             "counter_collection": [
                 {
-                    "dispatch_data": {**_times(500, 900, 7), "dispatch_info": info},
+                    "dispatch_data": _times(500, 900, 7, dispatch_info=info),
                     "records": [
                         {"counter_id": {"handle": 1}, "value": 2.0},
                         {"counter_id": {"handle": 1}, "value": 3},
@@ -420,8 +431,9 @@ def test_results_json_sections(tmp_path: Path) -> None:
             ]
         },
     )
-    (tmp_path / "5_results.json").write_text(text)
-    trace = trace_of(tmp_path / "5_results.json", tmp_path / "t")
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "5_results.json").write_text(text)
+    trace = trace_of(tmp_path / "raw", tmp_path / "t")
     rows = trace.sql(
         "SELECT s.kind, s.name, l.name FROM slices s LEFT JOIN slices l ON l.slice = s.launch ORDER BY "
         "s.ts_ns"
