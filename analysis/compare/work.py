@@ -1,0 +1,136 @@
+"""How much work a step is, from recorded shapes: what two sides must share before times mean anything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profrun.analysis.compare.hosts import step_of_host
+from profrun.analysis.compare.model import Work
+from profrun.analysis.flops import parse_list, work_of
+from profrun.analysis.frame import Frame, Ints, Mask
+from profrun.analysis.steps import StepIndex
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+MATRIX = frozenset(
+    {"aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_addmm_activation"}
+)
+CONVOLUTION = frozenset(
+    {"aten::conv2d", "aten::convolution", "aten::convolution_backward", "aten::conv1d", "aten::conv3d"}
+)
+ATTENTION = ("scaled_dot_product", "flash_attention", "efficient_attention", "flash_attn")
+
+
+def is_attention(name: str) -> bool:
+    """Is this a framework op that does attention as a whole?"""
+    return name.startswith("aten::") and any(word in name for word in ATTENTION)
+
+
+def work_of_steps(trace: Trace, source: Frame, index: StepIndex, keep: Mask, unit_of: Ints) -> Work:
+    """Work of a typical step of one rank."""
+    units = max(1, int(keep.sum()))
+    flops, unknown = _flops(trace, source, index, keep)
+    tokens, first = _first_input(trace, source, index, keep)
+    steady, kernels = _recipe(source, unit_of, keep)
+    return Work(None if flops is None else flops / units, unknown, tokens, first, steady, kernels)
+
+
+def _flops(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[float | None, tuple[str, ...]]:
+    """(FLOPs of all typical steps, ops whose shapes do not tell); None without any recorded shape."""
+    ops = source.of("op")
+    wanted = source.name_ids(lambda text: text in MATRIX or text in CONVOLUTION or is_attention(text))
+    ids = ops[np.isin(source.name[ops], wanted)]
+    if len(index.slices):
+        step = step_of_host(source, index, ids)
+        ids = ids[(step >= 0) & keep[step]]
+    ids = _innermost(source, ids)
+    if not len(ids):
+        return None, ()
+    trace.con.register("compare_ops", {"slice": ids.astype(np.int64)})
+    try:
+        rows = trace.con.execute(
+            "SELECT s.name, o.shapes, o.dtypes, count(*), sum(o.flops), count(o.flops) FROM compare_ops c "
+            "JOIN slices s USING (slice) LEFT JOIN ops o USING (slice) GROUP BY ALL"
+        ).fetchall()
+    finally:
+        trace.con.unregister("compare_ops")
+    total, unknown = 0.0, set()
+    for name, shapes, dtypes, count, stated, stated_count in rows:
+        each = work_of(name, parse_list(shapes), parse_list(dtypes)).flops
+        if each is not None:
+            total += each * count
+        elif stated_count == count and stated:
+            total += float(stated)
+        else:
+            unknown.add(name)
+    return (None if len(unknown) == len({row[0] for row in rows}) else total), tuple(sorted(unknown))
+
+
+def _innermost(source: Frame, ids: Any) -> Any:
+    """Each piece of work once: a matrix op inside attention counts instead of it, of nested attention ops the
+    outermost (its shapes are batch, heads, sequence, width), of nested convolutions the outermost."""
+    names = source.names
+    matrix = np.zeros(len(source), dtype=bool)
+    matrix[ids[[names[number] in MATRIX for number in source.name[ids]]]] = True
+    other = np.zeros(len(source), dtype=bool)
+    other[ids] = True
+    other &= ~matrix
+    holds = np.zeros(len(source) + 1, dtype=bool)
+    up = source.chase(other)
+    at = up[np.flatnonzero(matrix)]
+    while (at >= 0).any():
+        at = at[at >= 0]
+        holds[at] = True
+        at = up[at]
+    inside = up >= 0
+    return np.flatnonzero(matrix | (other & ~holds[:-1] & ~inside))
+
+
+def _first_input(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[int | None, str | None]:
+    """(rows of the first matrix multiply of a typical step, in words): tokens, rows or samples of the step.
+
+    All dimensions of its input but the last, multiplied. A reading of the recorded shapes, said as one.
+    """
+    steps = index.slices[keep[: len(index.slices)]] if len(index.slices) else index.slices
+    if not len(steps):
+        return None, None
+    step = int(steps[-1])
+    rows = trace.sql(
+        "SELECT s.name, o.shapes FROM ops o JOIN slices s USING (slice) WHERE s.ts_ns >= ? AND s.ts_ns < ? "
+        "AND s.track = ? AND o.shapes IS NOT NULL AND s.name IN ('aten::linear', 'aten::mm', 'aten::addmm', "
+        "'aten::bmm', 'aten::matmul') ORDER BY s.ts_ns, s.dur_ns DESC LIMIT 1",
+        (int(source.ts[step]), int(source.end[step]), int(source.track[step])),
+    ).rows
+    for name, shapes in rows:
+        inputs = parse_list(shapes)
+        dims = inputs[1] if name == "aten::addmm" and len(inputs) > 1 else inputs[0]
+        if isinstance(dims, list) and len(dims) >= 2 and all(isinstance(size, int) for size in dims):
+            return prod(dims[:-1]), f"the input {dims} of the step's first {name}"
+    return None, None
+
+
+def _recipe(source: Frame, unit_of: Ints, keep: Mask) -> tuple[bool, int]:
+    """(do all typical units launch the same kernels, kernels of the most common recipe)."""
+    kernels = source.of("kernel")
+    unit = unit_of[kernels]
+    mine = (unit >= 0) & keep[unit]
+    kernels, unit = kernels[mine], unit[mine]
+    if not len(kernels):
+        return True, 0
+    recipes: Counter[bytes] = Counter()
+    size: dict[bytes, int] = {}
+    order = np.lexsort((source.name[kernels], unit))
+    unit, names = unit[order], source.name[kernels][order]
+    cuts = np.flatnonzero(np.append(True, unit[1:] != unit[:-1]))
+    for start, stop in zip(cuts, np.append(cuts[1:], len(unit)), strict=True):
+        key = names[start:stop].tobytes()
+        recipes[key] += 1
+        size[key] = int(stop - start)
+    best, _ = recipes.most_common(1)[0]
+    steady = len(recipes) == 1 and len(cuts) == int(keep.sum())
+    return steady, size[best]
