@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +20,10 @@ from profrun.errors import UsageError
 from profrun.jobs.model import Job
 from profrun.runner.model import Plan, Trial
 
-NVIDIA_TYPES = tuple("v100 t4 a10 a40 a100 l4 l40 l40s h100 h200 gh200 b100 b200 gb200 b300".split())
+AMD_TYPE = re.compile(r"mi\d{3}[a-z]?")
+NVIDIA_TYPE = re.compile(r"v100|t4|a\d{2,3}|l\d{1,2}s?|g?[hb]\d{3}|gb\d{3}|rtx.*|tesla.*")
+"""GPU types as clusters call them in their GRES, e.g. mi300x and h200."""
 NEUTRAL = {"timeline": ("nsys", "rocprof"), "counters": ("ncu", "rocprof")}
-AMD_TYPES = tuple("mi100 mi210 mi250 mi250x mi300a mi300x mi325x mi350x mi355x".split())
 
 
 def profiles_file(environ: Mapping[str, str] | None = None) -> Path:
@@ -112,9 +114,9 @@ def vendor_of(settings: Mapping[str, Any], plan: Plan) -> str:
     if stated:
         return str(stated)
     kind = str(settings.get("gpu_type") or "").lower()
-    if kind in AMD_TYPES:
+    if AMD_TYPE.match(kind):
         return "amd"
-    if kind in NVIDIA_TYPES:
+    if NVIDIA_TYPE.match(kind):
         return "nvidia"
     return plan.vendor
 

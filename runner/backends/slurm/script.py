@@ -2,7 +2,7 @@
 
 What decides whether a report survives (measured on Slurm 22.05 and 24.11): a signal to srun loses it, a plain
 ``scancel`` kills 30 s after TERM, SIGTERM hits profiler and app at once. So the time limit is announced to
-the step by SIGURG, which only our wrapper hears, early enough for it to end the app and let the profiler write.
+the step by SIGURG, which only our wrapper hears, early enough to end the app and let the profiler write.
 """
 
 from __future__ import annotations
