@@ -32,6 +32,7 @@ class Origin:
         environment: the few variables that profrun looks at (never the whole environment).
         rank: rank of the job it was recorded under, None when nothing says it.
         ranks: pid -> rank, where the hook left steps.json files beside it.
+        last_step: pid -> the last step that ended, from the same files.
         emitted: NVTX ranges that the hook counted, None when it left no file.
     """
 
@@ -46,6 +47,7 @@ class Origin:
     environment: dict[str, str] | None = None
     rank: int | None = None
     ranks: dict[int, int] = field(default_factory=dict)
+    last_step: dict[int, int] = field(default_factory=dict)
     emitted: int | None = None
 
 
@@ -108,7 +110,9 @@ def _find_ranks(found: Origin) -> None:
     for file in beside:
         try:
             steps = json.loads(file.read_text(encoding="utf-8"))
-            found.ranks[int(steps["pid"])] = int(steps["rank"])
+            pid = int(steps["pid"])
+            found.ranks[pid] = int(steps["rank"])
+            found.last_step[pid] = max((int(step["step"]) for step in steps["steps"]), default=-1)
             if file.parent == folder:
                 found.emitted = int(steps.get("ranges_emitted") or 0)
         except (OSError, ValueError, KeyError, TypeError):

@@ -16,7 +16,7 @@ from profrun.collectors.nsys.names import (
 )
 
 
-def stage(build: Builder) -> None:
+def stage(build: Builder, origins: list[Origin]) -> None:
     """n_range: marks and ranges with their names; those open at the end end with the last record."""
     con = build.con
     con.execute(
@@ -35,6 +35,27 @@ def stage(build: Builder) -> None:
         "LEFT JOIN n_last e ON e.src = r.src "
         f"WHERE r.event IN ({NVTX_MARK}, {NVTX_PUSH_POP}, {NVTX_START_END}) AND r.start IS NOT NULL"
     )
+
+    _unended_steps(build, origins)
+
+
+def _unended_steps(build: Builder, origins: list[Origin]) -> None:
+    """The step that was open when the program ended was closed by its exit: the hook did not count it."""
+    pid = "(gtid >> 24) & 16777215"
+    where = [
+        f"(src = {item.src} AND {pid} = {number} AND try_cast(name[14:] AS BIGINT) > {last})"
+        for item in origins
+        for number, last in item.last_step.items()
+    ]
+    if not where:
+        return
+    unended = f"step AND starts_with(name, 'profrun.step#') AND ({' OR '.join(where)})"
+    build.writer.issue(
+        "step-unended",
+        build.count(f"SELECT count(*) FROM n_range WHERE {unended}"),
+        "step ranges that the end of the program closed: they count as ranges, not as steps",
+    )
+    build.con.execute(f"UPDATE n_range SET step = false WHERE {unended}")
 
 
 def start_end(build: Builder, origins: list[Origin]) -> None:

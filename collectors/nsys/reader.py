@@ -81,7 +81,7 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
     lanes.lanes(writer)
     build = Builder(writer)
     build.unplaced = dropped
-    nvtx.stage(build)
+    nvtx.stage(build, origins)
     host.host(build)
     build.launches()
     for step in (build.kernels, build.memcpys, build.memsets, build.syncs, build.graphs, build.overheads):

@@ -245,7 +245,9 @@ def test_ranks_come_from_the_hooks_files_beside_the_report(tmp_path: Path) -> No
     for rank, pid in ((0, 8), (1, 7)):
         folder = tmp_path / "raw" / f"rank{rank}"
         folder.mkdir(parents=True)
-        (folder / "steps.json").write_text(json.dumps({"rank": rank, "pid": pid, "ranges_emitted": 4}))
+        (folder / "steps.json").write_text(
+            json.dumps({"rank": rank, "pid": pid, "ranges_emitted": 4, "steps": []})
+        )
     tables = {KERNEL: [kernel(0, 1, pid=7), kernel(0, 1, pid=8)]}
     trace = trace_of(tmp_path, make_export(tmp_path / "raw" / "rank0" / "report.sqlite", tables, ["k"]))
     assert trace.sql("SELECT pid, rank FROM processes ORDER BY pid").rows == [(7, 1), (8, 0)]
@@ -389,3 +391,16 @@ def test_two_exports_of_one_session_are_one_recording(tmp_path: Path) -> None:
     trace = trace_of(tmp_path, *paths)
     assert trace.meta["counts"]["slices"] == {"kernel": 1}
     assert issues(trace)["same-twice"] == 1
+
+
+def test_the_step_that_the_programs_end_closed_is_no_step(tmp_path: Path) -> None:
+    steps = {"rank": 0, "pid": 7, "ranges_emitted": 3, "steps": [{"step": 0}, {"step": 1}]}
+    (tmp_path / "steps.json").write_text(json.dumps(steps))
+    nvtx = [push_pop(10 * n, 10 * n + 9, f"profrun.step#{n}") for n in range(3)]
+    trace = trace_of(tmp_path, make_export(tmp_path / "report.sqlite", {"NVTX_EVENTS": nvtx}))
+    assert trace.sql("SELECT name, kind FROM slices ORDER BY ts_ns").rows == [
+        ("profrun.step#0", "step"),
+        ("profrun.step#1", "step"),
+        ("profrun.step#2", "range"),
+    ]
+    assert issues(trace)["step-unended"] == 1
