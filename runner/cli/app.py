@@ -26,6 +26,9 @@ COMMANDS: dict[str, dict[str, str]] = {
         "export": "Write a trace for Perfetto or chrome://tracing.",
         "open": "Write a trace for a viewer and say how to open it.",
     },
+    "Compare": {
+        "compare": "Two sets of traces or runs: what changed, by how much, how sure.",
+    },
     "Set up": {
         "doctor": "What this machine can collect, and why not.",
         "images": "Base images, our images, and which profilers are inside.",

@@ -1,0 +1,100 @@
+"""compare on the command line: verdicts of synthetic sides and their exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profrun.runner.cli.compare import fraction
+from tests.cli.running import call
+from tests.tracekit import make_trace
+
+TRIALS = 4
+Capture = pytest.CaptureFixture[str]
+
+
+def _trial(out: Path, step_ns: int, kernel_ns: int, trial: int) -> None:
+    """Ten steps that each launch one kernel; the trial and the step move the times a little."""
+    slices: list[Any] = []
+    for number in range(10):
+        at, first = number * 10_000_000, len(slices)
+        wobble = 300 * trial + 40 * (number % 3)
+        slices.append(("step", f"profrun.step#{number}", at, step_ns + wobble, "main"))
+        inside = {"parent": first, "depth": 1}
+        slices.append(("api", "cudaLaunchKernel", at + 100, 50, "main", inside))
+        slices.append(("kernel", "gemm", at + 1000, kernel_ns + wobble, "stream 7", {"launch": first + 1}))
+    work = {"run": out.name, "variant": "v", "work": {"batch": 8}, "blocking": False}
+    make_trace(out, slices, meta={"job": work}).close()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four trials a side: b's kernel takes twice as long and its step follows."""
+    root = tmp_path_factory.mktemp("sides")
+    for trial in range(TRIALS):
+        _trial(root / f"a{trial}", 1_000_000, 500_000, trial)
+        _trial(root / f"b{trial}", 1_500_000, 1_000_000, trial)
+    return root
+
+
+@pytest.fixture
+def sides(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of both sides, current."""
+    monkeypatch.chdir(made)
+    return made
+
+
+def _words(side: str) -> list[str]:
+    return [f"{side}{trial}" for trial in range(TRIALS)]
+
+
+def test_slower_faster_and_their_exit_codes(sides: Path, capsys: Capture) -> None:
+    slower = call(capsys, "compare", *_words("a"), "vs", *_words("b"), "--json")
+    assert slower.code == 1, slower.err + slower.out
+    found = slower.json
+    assert (found["verdict"], found["trials"]) == ("slower", [TRIALS, TRIALS])
+    assert found["ratio"] == pytest.approx(1.5, rel=0.01)
+    assert found["ci95"][0] < found["ratio"] < found["ci95"][1]
+    (row,) = [row for row in found["kernels"] if row["name"] == "gemm"]
+    assert (row["status"], row["delta_ns"]) == ("slower", pytest.approx(500_000, rel=0.01))
+    faster = call(capsys, "compare", *_words("b"), "vs", *_words("a"), "--json")
+    assert (faster.code, faster.json["verdict"]) == (0, "faster")
+
+
+def test_text_says_verdict_interval_and_what_changed(sides: Path, capsys: Capture) -> None:
+    out = call(capsys, "compare", *_words("a"), "vs", *_words("b")).out
+    assert out.startswith("slower: B takes 1.")
+    assert f"(median step, {TRIALS} and {TRIALS} trials" in out
+    assert "what changed, a step, by kernel" in out
+    assert [line.split()[:2] for line in out.splitlines() if "gemm" in line] == [["gemm", "slower"]]
+
+
+def test_the_same_side_twice_is_same_and_one_trial_is_inconclusive(sides: Path, capsys: Capture) -> None:
+    half = call(capsys, "compare", "a0", "a2", "vs", "a1", "a3", "--json")
+    assert half.json["verdict"] in ("same", "inconclusive")
+    assert half.code in (0, 2)
+    one = call(capsys, "compare", "a0", "vs", "b0", "--json")
+    assert (one.code, one.json["verdict"], one.json["ci95"]) == (2, "inconclusive", None)
+    assert one.json["trials_needed"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--by", "colour"], "no view 'colour'"),
+        (["--statistic", "mode"], "no statistic 'mode'; one of median, mean, p99"),
+        (["--threshold", "small"], "'small' is no fraction"),
+        (["--allow", "everything"], "nothing to allow is called 'everything'"),
+    ],
+)
+def test_wrong_options_are_said(sides: Path, capsys: Capture, more: list[str], said: str) -> None:
+    done = call(capsys, "compare", "a0", "vs", "b0", *more)
+    assert (done.code, done.out) == (64, "")
+    assert said in done.err
+
+
+@pytest.mark.parametrize(("text", "value"), [("1%", 0.01), ("0.02", 0.02), ("2.5%", 0.025)])
+def test_thresholds(text: str, value: float) -> None:
+    assert fraction(text) == pytest.approx(value)
