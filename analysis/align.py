@@ -318,8 +318,15 @@ def _by_place(left: list[Piece], right: list[Piece], groups: dict[Hashable, Grou
             place = at(piece)
             return None if place is None else (place, piece.atom.role)
 
+        compiled = any(_untold(piece) for piece in _live(left) + _live(right))
         _pair(left, right, in_category, "place", groups, sure=False)
-        _pair(left, right, in_role, "place", groups, sure=False)
+        if compiled:  # only what hides its category may stand for kernels of another one
+            _pair(left, right, in_role, "place", groups, sure=False)
+
+
+def _untold(piece: Piece) -> bool:
+    """Does the kernel's name not say all that it does?"""
+    return piece.atom.category in ("triton", "unknown") or piece.atom.name.startswith("triton_")
 
 
 def _finish(left: list[Piece], right: list[Piece], groups: dict[Hashable, Group]) -> list[Group]:

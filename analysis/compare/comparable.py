@@ -67,7 +67,7 @@ def stopped(found: Sequence[Reason]) -> bool:
 
 
 def _differ(
-    code: str, what: str, a: Collection[object], b: Collection[object], severity: str
+    code: str, what: str, a: Collection[object], b: Collection[object], severity: Severity
 ) -> list[Reason]:
     left, right = ("/".join(sorted(map(str, side))) for side in (set(a), set(b)))
     if left == right:

@@ -174,8 +174,8 @@ def _info(trials: Sequence[Trial], per: float, share: float | None, shared: Coll
         step_ns=statistics.median(times) / per if times else 0.0, typical_ns=typical_step(trials) / per,
         gpu_ns=sum(unit.gpu_ns for unit in units) / max(1, len(units)) / per,
         outside_share=out / whole if whole else 0.0,
-        aligned_share=share, attributed_share=attributed, outliers=named("outlier"), edges=named("edge"), per=per,
-        memory_peak=max(peaks, default=None), work=trials[0].work,
+        aligned_share=share, attributed_share=attributed, outliers=named("outlier"), edges=named("edge"),
+        per=per, memory_peak=max(peaks, default=None), work=trials[0].work,
     )  # fmt: skip
 
 

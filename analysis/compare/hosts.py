@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def host_ops(source: Frame, index: StepIndex, keep: Mask) -> tuple[HostOp, ...]:
     place, keys = _rows(source, ids)
     size = len(keys)
 
-    def total(values: Ints, mask: Mask | None = None) -> Ints:
+    def total(values: Any, mask: Mask | None = None) -> Ints:
         weights = values if mask is None else np.where(mask, values, 0)
         return np.bincount(place, weights=weights, minlength=size).astype(np.int64)
 

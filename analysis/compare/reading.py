@@ -314,7 +314,7 @@ def _rates(trace: Trace) -> tuple[Rate, ...]:
 
 
 def _attention_flops(op: str, shapes: str) -> int | None:
-    """FLOPs of the inner attention ops, whose tensors are batch, sequence, heads, width: 4 x B Sq H D x Sk."""
+    """FLOPs of inner attention ops: 4 x B Sq H D x Sk, their tensors being batch, sequence, heads, width."""
     if op not in ("aten::_flash_attention_forward", "aten::_efficient_attention_forward"):
         return None
     tensors = [dims for dims in parse_list(shapes)[:2] if isinstance(dims, list) and len(dims) == 4]

@@ -118,7 +118,7 @@ def _arguments(group: Group) -> list[str]:
     if group.by != "variant" or len(a) != 1 or len(b) != 1:
         return []
     left, right = (re.split(r"[<>,()\s]+", names[0]) for names in (a, b))
-    pairs = [(x, y) for x, y in zip(left, right, strict=False) if x != y]
+    pairs = [(x, y) for x, y in zip(left, right, strict=False) if x != y and not x.startswith("#")]
     return [f"template {x[:40]} -> {y[:40]}" for x, y in pairs[:2]]
 
 

@@ -194,7 +194,8 @@ def step_rows(sides: Sides, threshold: float, per: tuple[float, float]) -> tuple
         name = f"step {place + 1} of the recording"
         rows.append(
             Row(
-                name=name, category=None, status=_status(values[0], values[1], threshold), a_ns=values[0], b_ns=values[1],
+                name=name, category=None, status=_status(values[0], values[1], threshold),
+                a_ns=values[0], b_ns=values[1],
                 delta_ns=values[1] - values[0], a_calls=float(values[0] > 0), b_calls=float(values[1] > 0),
                 ratio=values[1] / values[0] if all(values) else None, basis="step", label=name,
             )
