@@ -451,3 +451,39 @@ def test_results_json_sections(tmp_path: Path) -> None:
     assert trace.sql("SELECT ordinal, arch FROM devices").rows == [(1, "gfx90a")]
     assert "records_not_read" in issue_codes(trace)
     assert b"s3cret" not in b"".join(item.read_bytes() for item in (tmp_path / "t").iterdir())
+
+
+def test_rocprof_v2_file_plugin(tmp_path: Path) -> None:
+    """No public recording was found; this is the documented header."""
+    header = (
+        "Dispatch_ID,GPU_ID,Queue_ID,PID,TID,Grid_Size,Workgroup_Size,LDS_Per_Workgroup,Scratch_Per_Workitem,"
+        "Arch_VGPR,Accum_VGPR,SGPR,Wave_Size,Kernel_Name,Start_Timestamp,End_Timestamp,Correlation_ID,SQ_WAVES\n"
+    )
+    rows = '0,2,1,50,51,1024,256,512,0,16,8,32,64,"gemm(float*, int) (.kd)",100,150,7,16\n'
+    (tmp_path / "results_50.csv").write_text(header + rows)
+    trace = trace_of(tmp_path / "results_50.csv", tmp_path / "t")
+    assert trace.meta["source"] == "rocprofv2-csv"
+    assert trace.sql("SELECT name, ts_ns, dur_ns FROM slices").rows == [("gemm(float*, int)", 100, 50)]
+    assert dict(trace.sql("SELECT name, value FROM metrics").rows) == {
+        "SQ_WAVES": 16.0,
+        "Grid_Size": 1024.0,
+        "Workgroup_Size": 256.0,
+    }
+    assert trace.sql("SELECT registers, smem FROM kernels").rows == [(24, 512)]
+    assert trace.sql("SELECT pid FROM processes").scalar() == 50
+
+
+def test_rocpd_convert_to_csv(tmp_path: Path) -> None:
+    """`rocpd convert` writes other capitals, a leading Guid, and graph columns in new releases."""
+    header = (
+        "Guid,Kind,Agent_Id,Queue_Id,Stream_Id,Thread_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id,"
+        "Start_Timestamp,End_Timestamp,Duration,Lds_Block_Size,Scratch_Size,Vgpr_Count,Accum_Vgpr_Count,"
+        "Sgpr_Count,Workgroup_Size_X,Workgroup_Size_Y,Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z,"
+        "Graph_Exec_Id,Graph_Node_Id\n"
+    )
+    row = f'"{GUID}","KERNEL_DISPATCH","Agent 4",1,2,5,1,9,"k",3,10,20,10,256,16,8,4,32,64,2,1,128,3,1,6,2\n'
+    (tmp_path / "8_kernel_trace.csv").write_text(header + row)
+    trace = trace_of(tmp_path / "8_kernel_trace.csv", tmp_path / "t")
+    columns = "grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, smem, scratch, graph, graph_node"
+    assert trace.sql(f"SELECT {columns} FROM kernels").rows == [(2, 2, 1, 64, 2, 1, 12, 256, 16, 6, 2)]
+    assert trace.sql("SELECT kind, native_id FROM tracks").rows == [("stream", 2)]
