@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profrun.errors import UsageError
+from profrun.errors import InputError, UsageError
 from profrun.runner.cli.traces import labelled
 
 if TYPE_CHECKING:
     from profrun.analysis.compare import Trial
 
 WORD = "vs"
+FORMAT = 1
+"""Of baseline files."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,24 @@ def find_sides(words: Sequence[str], root: Path) -> Sides:
         UsageError: the words are wrong, a trace is on both sides or named twice, or nothing is there.
         InputError: a run or trial has no trace.
     """
-    a, b = (_expand(side, root) for side in split_sides(words))
+    a, b = (expand(side, root) for side in split_sides(words))
     both = {path.resolve() for _, path in a} & {path.resolve() for _, path in b}
     if both:
         raise UsageError(f"{min(both)} is on both sides", fix="compare it with another trace")
     return Sides(tuple(a), tuple(b))
 
 
-def _expand(references: Sequence[str], root: Path) -> list[tuple[str, Path]]:
+def expand(references: Sequence[str], root: Path) -> list[tuple[str, Path]]:
+    """(label, trace or baseline file) of each thing that the words of one side name.
+
+    Raises:
+        UsageError: nothing is there, or a thing is named twice.
+        InputError: a run or trial has no trace.
+    """
     found: dict[Path, tuple[str, Path]] = {}
     for reference in references:
-        for label, path in labelled(reference, root):
+        named = [(Path(reference).stem, Path(reference))] if Path(reference).is_file() else None
+        for label, path in named or labelled(reference, root):
             if path.resolve() in found:
                 raise UsageError(f"{path} is named twice on one side", fix="name each trial once")
             found[path.resolve()] = (label, path)
@@ -78,7 +87,32 @@ def read_trials(side: Sequence[tuple[str, Path]]) -> list[Trial]:
 
     trials = []
     for label, path in side:
+        if path.is_file():
+            trials += read_baseline(path)
+            continue
         with profrun.open(path) as trace:
             provenance = read_json(path.parent / "provenance.json") if path.name == "trace" else None
             trials.append(read_trial(trace, label=label, provenance=provenance))
     return trials
+
+
+def read_baseline(path: Path) -> list[Trial]:
+    """The trials that ``profrun baseline save`` kept.
+
+    Raises:
+        InputError: the file is no baseline, or of a format this profrun does not read.
+    """
+    from profrun.analysis.compare import trial_from_json
+    from profrun.runner.store.files import read_json
+
+    fix = "make it with `profrun baseline save`; a profiler's file needs `profrun normalize` first"
+    try:
+        document = read_json(path) or {}
+    except InputError as error:
+        raise InputError(f"{path} is no baseline", why="it is no JSON object", fix=fix) from error
+    if document.get("profrun_baseline") != FORMAT:
+        raise InputError(f"{path} is no baseline of format {FORMAT}", fix=fix)
+    try:
+        return [trial_from_json(trial) for trial in document["trials"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is a damaged baseline", why=str(error), fix=fix) from error

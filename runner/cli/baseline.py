@@ -1,0 +1,95 @@
+"""``profrun baseline save | list``: numbers of a run kept in a small file, to compare with later."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from profrun.errors import UsageError
+from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
+from profrun.runner.cli.output import columns, emit, ns_text, say
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Keep a run's numbers to compare with later.",
+)
+FolderOption = Annotated[
+    Path, typer.Option("--dir", help="Folder of the baselines; keep it with your code, its files are small.")
+]
+DEFAULT = Path("baselines")
+
+
+@app.command()
+def save(
+    name: Annotated[str, typer.Argument(help="Name of the baseline.")],
+    traces: Annotated[
+        list[str],
+        typer.Argument(metavar="A...", help="Traces, RUN/NUMBER, RUN/POINT or runs: repeats of one thing."),
+    ],
+    folder: FolderOption = DEFAULT,
+    force: Annotated[bool, typer.Option("--force", help="Replace a baseline of this name.")] = False,
+    runs: RunsOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Keep what comparing needs of these trials; then `profrun compare DIR/NAME.json vs B...`."""
+    from profrun.runner.cli.sides import FORMAT, expand, read_trials
+    from profrun.runner.store.files import make_dir, write_json
+
+    if not name or "/" in name or name.startswith("."):
+        raise UsageError(f"{name!r} is no name of a baseline", fix="use letters, digits, '-' and '_'")
+    target = folder / f"{name}.json"
+    if target.exists() and not force:
+        raise UsageError(f"{target} exists already", fix="choose another name or use --force")
+    trials = read_trials(expand(traces, runs_root(runs)))
+    make_dir(folder)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    document = {"profrun_baseline": FORMAT, "name": name, "created": now.isoformat(timespec="seconds")}
+    write_json(target, {**document, "trials": [trial.to_json() for trial in trials]})
+    if json_:
+        emit({"path": str(target), "trials": len(trials), "bytes": target.stat().st_size})
+    else:
+        say(f"{target}: {len(trials)} trials; compare with `profrun compare {target} vs B...`")
+
+
+@app.command(name="list")
+def list_(folder: FolderOption = DEFAULT, json_: JsonOption = False) -> None:
+    """List the baselines with their step times."""
+    import statistics
+
+    from profrun.runner.cli.sides import read_baseline
+    from profrun.runner.store.files import read_json
+
+    rows: list[dict[str, Any]] = []
+    for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+        trials = read_baseline(path)
+        times = [statistics.median(trial.times) for trial in trials if trial.times]
+        rows.append(
+            {
+                "name": path.stem,
+                "path": str(path),
+                "created": (read_json(path) or {}).get("created"),
+                "trials": len(trials),
+                "median_step_ns": round(statistics.median(times)) if times else None,
+                "devices": sorted({device for trial in trials for device in trial.conditions.devices}),
+            }
+        )
+    if json_:
+        emit({"baselines": rows})
+    elif not rows:
+        say(f"no baselines in {folder}; make one with `profrun baseline save NAME RUN/POINT`")
+    else:
+        shown = [
+            (
+                row["name"],
+                row["created"],
+                row["trials"],
+                ns_text(row["median_step_ns"]),
+                ", ".join(row["devices"]),
+            )
+            for row in rows
+        ]
+        say(columns(("name", "created", "trials", "step", "devices"), shown, right=(2, 3)))
