@@ -149,12 +149,13 @@ class _Walk:
         for track in np.unique(source.track[gpu]):
             lane = gpu[source.track[gpu] == track]
             lane = lane[np.lexsort((lane, source.ts[lane]))]
-            self.streams[int(track)] = (lane, {int(one): place for place, one in enumerate(lane)})
+            self.streams[int(track)] = (lane, dict(zip(lane.tolist(), range(len(lane)), strict=True)))
         host = source.host_order
         host = host[source.track_process[source.track[host]] == process]
         self.threads: dict[int, Index] = {
             int(track): host[source.track[host] == track] for track in np.unique(source.track[host])
         }
+        self.thread_starts = {track: source.ts[ids] for track, ids in self.threads.items()}
         self.blocking = source.named(np.arange(len(source)), is_blocking)
         index = step_index(source)
         mine = index.slices[index.process == process]
@@ -226,7 +227,7 @@ class _Walk:
     def on_host(self, thread: int, at: int) -> tuple[int, int, int]:
         """Back along a thread to the start of the piece of work that ends at ``at``."""
         source, ids = self.source, self.threads[thread]
-        place = int(np.searchsorted(source.ts[ids], at, side="left")) - 1
+        place = int(np.searchsorted(self.thread_starts[thread], at, side="left")) - 1
         inner = int(ids[place]) if place >= 0 else -1
         edge = self.start
         while inner >= 0 and source.end[inner] < at:  # it ended before: the innermost open one is above it

@@ -32,7 +32,7 @@ STEP_NAMES = (  # in order of preference: one family a process makes its steps
 )
 
 Ints = NDArray[np.int64]
-Index = NDArray[np.intp]
+Index = NDArray[np.signedinteger[Any]]
 Mask = NDArray[np.bool_]
 
 

@@ -96,19 +96,28 @@ _KERNEL_COLUMNS = {
 }
 
 
-def kernel_columns(trace: Trace, source: Frame) -> dict[str, Any]:
-    """Columns of the kernels table as float arrays by slice id, NaN for NULL: blocks, threads, occupancy."""
-    found: dict[str, Any] | None = source.cache.get("kernel_columns")
-    if found is not None:
-        return found
-    place = np.asarray(trace.con.execute("SELECT slice::INTEGER AS v FROM kernels").fetchnumpy()["v"])
-    found = {}
-    for name, expression in _KERNEL_COLUMNS.items():
-        values = trace.con.execute(f"SELECT {expression}::FLOAT AS v FROM kernels").fetchnumpy()["v"]
-        found[name] = np.full(len(source), np.nan, dtype=np.float32)
-        found[name][place] = np.ma.filled(np.ma.asarray(values), np.nan)
-    source.cache["kernel_columns"] = found
-    return found
+def kernel_values(trace: Trace, source: Frame, name: str, ids: Index) -> Any:
+    """One column of the kernels table for kernel slices, as float64, NaN for NULL.
+
+    Args:
+        name: blocks (of the grid), threads (a block), registers, smem (bytes a block), occupancy (0 to 1).
+        ids: slices; those that are no kernels have NaN.
+    """
+    key = ("kernel", name)
+    if "kernel ids" not in source.cache:
+        place = trace.con.execute("SELECT slice::INTEGER AS v FROM kernels").fetchnumpy()["v"]
+        order = np.argsort(place, kind="stable")
+        source.cache["kernel ids"] = (np.asarray(place)[order], order)
+    known, order = source.cache["kernel ids"]
+    if key not in source.cache:
+        values = trace.con.execute(f"SELECT {_KERNEL_COLUMNS[name]}::DOUBLE AS v FROM kernels").fetchnumpy()[
+            "v"
+        ]
+        source.cache[key] = np.append(np.ma.filled(np.ma.asarray(values), np.nan)[order], np.nan)
+    place = np.searchsorted(known, ids)
+    miss = place >= len(known)
+    miss[~miss] = known[place[~miss]] != ids[~miss]
+    return source.cache[key][np.where(miss, len(known), place)]
 
 
 def window(source: Frame, process: int) -> tuple[int, int]:
@@ -175,7 +184,7 @@ def _sm_efficiency(
     trace: Trace, source: Frame, kernels: Index, row: dict[str, Any], start: int, end: int
 ) -> float | None:
     sm_count = row["sm_count"]
-    blocks = kernel_columns(trace, source)["blocks"][kernels]
+    blocks = kernel_values(trace, source, "blocks", kernels)
     good = blocks > 0
     if not sm_count or not good.any():
         return None
@@ -189,18 +198,14 @@ def occupancies(trace: Trace, source: Frame, kernels: Index, row: dict[str, Any]
 
     The tool's own figure where it gave one, else estimated from registers, shared memory and block size.
     """
-    columns = kernel_columns(trace, source)
-    told = columns["occupancy"][kernels].astype(np.float64)
+    told = kernel_values(trace, source, "occupancy", kernels)
     missing = np.isnan(told)
     if missing.any():
         ids = kernels[missing]
-        told[missing] = estimate_occupancy(
-            row,
-            columns["blocks"][ids],
-            columns["threads"][ids],
-            columns["registers"][ids],
-            columns["smem"][ids],
+        blocks, threads, registers, smem = (
+            kernel_values(trace, source, name, ids) for name in ("blocks", "threads", "registers", "smem")
         )
+        told[missing] = estimate_occupancy(row, blocks, threads, registers, smem)
     return told, missing
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from profrun.analysis.flops import flops_by_op
 from profrun.analysis.frame import KIND, Frame, Index, Ints, Mask, frame
@@ -27,6 +28,7 @@ from profrun.analysis.memory import op_memory
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
+Floats = NDArray[np.float64]
 UTILITY = frozenset(
     {
         "[memory]", "[OutOfMemory]", "profiler::_record_function_enter",
@@ -71,16 +73,16 @@ class OpTree:
         counted: slices that are rows.
         repeat: slices that are the same call as their parent (not a call of their own).
         parent: parent in torch's tree, -1 for none.
-        self_cpu: ns.
-        self_device, device: ns of GPU work.
+        self_cpu: ns, whole numbers in float64.
+        self_device, device: ns of GPU work, likewise.
     """
 
     counted: Mask
     repeat: Mask
     parent: Any
-    self_cpu: Ints
-    self_device: Ints
-    device: Ints
+    self_cpu: Floats
+    self_device: Floats
+    device: Floats
 
 
 def op_tree(source: Frame) -> OpTree:
@@ -100,43 +102,46 @@ def _tree(source: Frame) -> OpTree:
     nodes[ids[source.named(ids, UTILITY.__contains__)]] = False
     parent = source.chase(nodes)
     parent[~nodes] = -1
-    children = np.flatnonzero(nodes & (parent >= 0))
+    children = np.flatnonzero(parent >= 0)
     above = parent[children]
-    dur = source.dur
-    inside = np.bincount(above, weights=dur[children], minlength=size).astype(np.int64)
-    count = np.bincount(above, minlength=size)
     repeat = np.zeros(size, dtype=bool)
     same = _row_names(source)
-    repeat[children] = (count[above] == 1) & (same[source.name[children]] == same[source.name[above]])
-    self_cpu = np.where(nodes, dur - inside, 0)
+    alike = same[source.name[children]] == same[source.name[above]]
+    if alike.any():
+        repeat[children] = alike & (np.bincount(above, minlength=size)[above] == 1)
+    # sums of ns as float64 are exact: they stay under 2**53
+    self_cpu = np.bincount(above, weights=source.durs(children), minlength=size)
+    del children, above, alike
+    np.subtract(source.dur, self_cpu, out=self_cpu)
+    self_cpu[~nodes] = 0
     self_device = device_by_host(source, source.nearest("op"))
-    return OpTree(nodes, repeat, parent, self_cpu, self_device, subtree_sum(source, self_device))
+    cpu = np.asarray(self_cpu, dtype=np.float64)
+    return OpTree(nodes, repeat, parent, cpu, self_device, subtree_sum(source, self_device))
 
 
-def device_by_host(source: Frame, owner_of: Any) -> Ints:
+def device_by_host(source: Frame, owner_of: Any) -> Floats:
     """ns of GPU work by owner: each launched GPU slice adds its duration to ``owner_of[its launch]``."""
     launched = source.launched
     owner = owner_of[source.launch[launched]]
     keep = owner >= 0
     total = np.bincount(owner[keep], weights=source.durs(launched[keep]), minlength=len(source))
-    return np.asarray(total, dtype=np.int64)
+    return np.asarray(total, dtype=np.float64)
 
 
-def subtree_sum(source: Frame, values: Ints) -> Ints:
+def subtree_sum(source: Frame, values: Floats) -> Floats:
     """For every host slice the sum of ``values`` over itself and everything nested in it (prefix sums)."""
     order = source.host_order
-    total = np.concatenate(([0], np.cumsum(values[order])))
-    found = np.zeros(len(source), dtype=np.int64)
+    found = np.zeros(len(source))
     if not len(order):
         return found
-    tracks = source.track[order]
-    cuts = np.flatnonzero(np.append(True, tracks[1:] != tracks[:-1]))
-    del tracks
+    total = np.zeros(len(order) + 1)
+    np.cumsum(values[order], out=total[1:])
+    cuts = np.flatnonzero(np.append(True, np.diff(source.track[order]) != 0))
     for start, stop in zip(cuts, np.append(cuts[1:], len(order)), strict=True):
         part = order[start:stop]
-        place = np.arange(start, stop)
-        last = start + np.searchsorted(source.ts[part], source.end[part], side="left")
-        found[part] = total[np.maximum(last, place + 1)] - total[place]
+        last = np.searchsorted(source.ts[part], source.end[part], side="left")
+        np.maximum(last, np.arange(1, stop - start + 1), out=last)
+        found[part] = total[start:][last] - total[start:stop]
     return found
 
 
@@ -168,18 +173,16 @@ def operators(trace: Trace) -> list[OpRow]:
     del row, dense
     calls = ~tree.repeat[ids]
 
-    def total(values: Ints, mask: Mask | None = None) -> Ints:
-        weights = values[ids].astype(np.float64)  # exact: sums of ns stay under 2**53
-        if mask is not None:
-            weights *= mask
+    def total(values: Floats, mask: Mask | None = None) -> Ints:
+        weights = values if mask is None else values * mask
         return np.bincount(place, weights=weights, minlength=len(keys)).astype(np.int64)
 
     columns = {
         "calls": np.bincount(place, weights=calls, minlength=len(keys)).astype(np.int64),
-        "self_cpu_ns": total(tree.self_cpu),
-        "cpu_ns": total(source.dur, calls),
-        "self_device_ns": total(tree.self_device),
-        "device_ns": total(tree.device, calls),
+        "self_cpu_ns": total(tree.self_cpu[ids]),
+        "cpu_ns": total(source.durs(ids), calls),
+        "self_device_ns": total(tree.self_device[ids]),
+        "device_ns": total(tree.device[ids], calls),
     }
     flops = flops_by_op(trace)
     memory = op_memory(trace, ids, place, len(keys), calls)

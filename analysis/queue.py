@@ -81,6 +81,13 @@ def distribution(values: Ints) -> Distribution | None:
     )
 
 
+def _distinct(ids: Index, size: int) -> Index:
+    """Ids without repeats, in order."""
+    seen = np.zeros(size, dtype=bool)
+    seen[ids] = True
+    return np.flatnonzero(seen)
+
+
 def launch_stats(trace: Trace) -> LaunchStats:
     """Launch latency over all GPU slices with a known call."""
     source = frame(trace)
@@ -89,7 +96,7 @@ def launch_stats(trace: Trace) -> LaunchStats:
     return LaunchStats(
         distribution(source.ts[ids] - source.ts[calls]),
         distribution(source.ts[ids] - source.end[calls]),
-        distribution(source.durs(np.unique(calls))),
+        distribution(source.durs(_distinct(calls, len(source)))),
         len(source.gpu) - len(ids),
     )
 

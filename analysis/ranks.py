@@ -107,12 +107,16 @@ class _Unit:
 
 
 _QUERY = """
+WITH spoken AS MATERIALIZED (
+  SELECT name FROM (SELECT DISTINCT name FROM slices WHERE kind = 'kernel')
+  WHERE regexp_matches(name, '(?i)nccl|rccl')
+)
 SELECT p.process, p.rank, p.host, s.ts_ns, s.dur_ns, coalesce(c.op, 'unknown'), c."group", c.bytes,
 c.group_size,
   s.name
 FROM slices s JOIN tracks t USING (track) JOIN processes p USING (process) LEFT JOIN collectives c USING
 (slice)
-WHERE s.kind = 'kernel' AND (c.slice IS NOT NULL OR regexp_matches(s.name, '(?i)nccl|rccl'))
+WHERE s.kind = 'kernel' AND (c.slice IS NOT NULL OR s.name IN (SELECT name FROM spoken))
 ORDER BY p.process, s.ts_ns, s.slice
 """
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from profrun.analysis.frame import STEP_NAMES, Frame, Index, Ints, frame
 from profrun.analysis.intervals import EMPTY, Intervals, covered, merge, union
@@ -79,7 +80,7 @@ class StepIndex:
     slices: Index
     numbers: Ints
     process: Ints
-    of_gpu: Ints
+    of_gpu: NDArray[np.int32]
 
 
 def step_index(source: Frame) -> StepIndex:
@@ -104,7 +105,7 @@ def _index(source: Frame) -> StepIndex:
         numbers += [number for _, number in picked]
     slices = np.array(chosen, dtype=np.intp)
     process_of = source.track_process[source.track[slices]].astype(np.int64)
-    of_gpu = np.full(len(source), -1, dtype=np.int64)
+    of_gpu = np.full(len(source), -1, dtype=np.int32)
     launched = source.launched
     calls = source.launch[launched]
     at, owner = source.ts[calls], source.track_process[source.track[calls]]
@@ -179,7 +180,7 @@ def _spans(source: Frame, process: int) -> tuple[Ints, Ints, Index]:
     gpu = source.gpu[source.track_process[source.track[source.gpu]] == process]
     if len(mine):
         starts, ends = source.ts[steps.slices[mine]].copy(), source.end[steps.slices[mine]].copy()
-        step_of = steps.of_gpu[gpu] - mine[0]
+        step_of = steps.of_gpu[gpu].astype(np.int64) - mine[0]
         step_of[steps.of_gpu[gpu] < 0] = -1
         keep = step_of >= 0
         calls = source.launch[gpu[keep]]
@@ -279,7 +280,7 @@ def _work(trace: Trace, source: Frame, index: StepIndex, mine: Index) -> dict[st
     role = roles(trace, source)
     owner = index.of_gpu[source.gpu]  # the steps of a process have consecutive indices
     gpu = source.gpu[(owner >= mine[0]) & (owner <= mine[-1])]
-    step_of = index.of_gpu[gpu] - mine[0]
+    step_of = index.of_gpu[gpu].astype(np.int64) - mine[0]
     size, dur = len(mine), source.durs(gpu)
     found: dict[str, Ints] = {}
     for key, kind in (("kernels", "kernel"), ("memcpys", "memcpy"), ("memsets", "memset")):
@@ -331,6 +332,9 @@ def wall_sets(trace: Trace, source: Frame, process: int) -> list[tuple[str, Inte
     gloo = source.named(host, lambda text: text.startswith("gloo:"))
     runtime = source.is_kind(host, "api")
     cpu = source.is_kind(host, "op", "range") & ~loader & ~gloo
+    inside = np.zeros(len(source) + 1, dtype=bool)  # what lies in a slice of the same set adds nothing to it
+    inside[host[cpu]] = True
+    cpu &= ~inside[source.parent[host]]
     if gloo.any():
         found[3] = ("comm", merge(found[3][1], union(source.ts[host[gloo]], source.end[host[gloo]])))
     for name, mask in (("runtime", runtime), ("dataloader", loader), ("cpu_op", cpu)):

@@ -299,10 +299,13 @@ def collective_op(name: str) -> str:
 
 
 _COLLECTIVES = """
-WITH gpu AS (
+WITH spoken AS MATERIALIZED (
+  SELECT name FROM (SELECT DISTINCT name FROM slices WHERE kind = 'kernel')
+  WHERE regexp_matches(name, '(?i)nccl|rccl')
+), gpu AS (
   SELECT s.slice, s.name, s.dur_ns, s.track, c.op, c.dtype, c."group", c.group_size, c.bytes
   FROM slices s LEFT JOIN collectives c USING (slice)
-  WHERE s.kind = 'kernel' AND (c.slice IS NOT NULL OR regexp_matches(s.name, '(?i)nccl|rccl'))
+  WHERE s.kind = 'kernel' AND (c.slice IS NOT NULL OR s.name IN (SELECT name FROM spoken))
 ), host AS (
   SELECT s.slice, s.name, s.dur_ns, s.track, c.op, c.dtype, c."group", c.group_size, c.bytes
   FROM slices s JOIN collectives c USING (slice) WHERE s.kind <> 'kernel' AND NOT EXISTS (SELECT 1 FROM gpu)

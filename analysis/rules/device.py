@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from profrun.analysis.gpu import kernel_columns, occupancies
+from profrun.analysis.gpu import kernel_values, occupancies
 from profrun.analysis.names import MATRIX_CATEGORIES
 from profrun.analysis.ops import enclosing_op
 from profrun.analysis.rules import Context, Hit, ms, percent, rule
@@ -33,14 +33,14 @@ VARIATION_SHARE = 0.05
 def few_blocks(ctx: Context) -> Iterator[Hit]:
     """Kernel time with blocks < SMs, by device."""
     source = ctx.frame
-    blocks = kernel_columns(ctx.trace, source)["blocks"]
     for device in source.devices:
         if not device["sm_count"]:
             continue
         ids = source.of("kernel")
         ids = ids[source.device_of(ids) == device["device"]]
-        known = ids[~np.isnan(blocks[ids])]
-        small = known[blocks[known] < device["sm_count"]]
+        blocks = kernel_values(ctx.trace, source, "blocks", ids)
+        known = ids[~np.isnan(blocks)]
+        small = ids[blocks < device["sm_count"]]
         whole = ctx.total(known)
         if whole and ctx.total(small) / whole >= FEW_BLOCKS_SHARE:
             share = ctx.total(small) / whole

@@ -62,7 +62,8 @@ def test_odd_traces_are_no_error(rows: list[tuple[object, ...]]) -> None:
 
 def test_no_finding_rests_on_a_withheld_number() -> None:
     rows = [
-        step(0, 0, 1000), ("api", "cudaGraphLaunch", 10, 5, "main"), ("api", "cudaLaunchKernel", 20, 5, "main"),
+        step(0, 0, 1000), ("api", "cudaGraphLaunch", 10, 5, "main"),
+        ("api", "cudaLaunchKernel", 20, 5, "main"),
         ("kernel", "k", 100, 10, "stream 7", {"launch": 2}),
     ]  # fmt: skip
     found = {finding.rule for finding in diagnose(memory_trace(rows))}

@@ -113,8 +113,10 @@ def test_launches_whose_kernels_were_lost() -> None:
         ([step(0, 0, 10)], {"launch_blocking": True}, "launch_blocking"),
         ([step(0, 0, 100), ("overhead", "Instrumentation", 5, 50, "main")], {}, "profiler_overhead"),
         ([step(0, 10, 50), ("kernel", "a", 5, 20, "stream 7")], {}, "window_edge"),
-        ([step(0, 0, 10), ("api", LAUNCH, 1, 1, "main"), ("kernel", "a", 5, 90, "stream 7", {"launch": 1})], {}, "host_ahead"),
-        ([("api", "hipGraphLaunch", 1, 1, "main"), ("kernel", "a", 5, 90, "stream 7", {"launch": 0})], {}, "graph_launches"),
+        ([step(0, 0, 10), ("api", LAUNCH, 1, 1, "main"),
+          ("kernel", "a", 5, 90, "stream 7", {"launch": 1})], {}, "host_ahead"),
+        ([("api", "hipGraphLaunch", 1, 1, "main"), ("kernel", "a", 5, 90, "stream 7", {"launch": 0})], {},
+         "graph_launches"),
     ],
 )  # fmt: skip
 def test_each_doubt(rows: list[tuple[object, ...]], meta: dict[str, object], code: str) -> None:
@@ -124,7 +126,7 @@ def test_each_doubt(rows: list[tuple[object, ...]], meta: dict[str, object], cod
 
 def test_what_the_reader_noticed_is_said() -> None:
     issue = {"code": "clipped", "count": 3, "message": "three were clipped", "example": None}
-    (doubt,) = [one for one in doubts(memory_trace([step(0, 0, 9)], side={"issues": [issue]}))]
+    (doubt,) = doubts(memory_trace([step(0, 0, 9)], side={"issues": [issue]}))
     assert (doubt.code, doubt.count, doubt.message) == ("reader:clipped", 3, "three were clipped")
 
 

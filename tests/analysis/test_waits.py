@@ -23,7 +23,8 @@ def test_idle_classes_of_a_stream_to_the_ns() -> None:
             ("api", LAUNCH, 400, 5, "main"),
             ("kernel", "a", 100, 50, "stream 7", {"launch": 0}),
             ("kernel", "b", 155, 45, "stream 7", {"launch": 1}),  # 5 ns after: the hardware's own gap
-            ("kernel", "c", 300, 20, "stream 7", {"launch": 2}),  # queued, 100 ns late: held back by something
+            # queued, 100 ns late: held back by something
+            ("kernel", "c", 300, 20, "stream 7", {"launch": 2}),
             ("kernel", "d", 420, 10, "stream 7", {"launch": 3}),  # enqueued only after c had ended
             ("kernel", "e", 500, 10, "stream 7"),  # nobody knows who enqueued it
             ("kernel", "f", 310, 40, "stream 8"),  # another stream covers a part
@@ -42,7 +43,8 @@ def test_idle_classes_of_a_stream_to_the_ns() -> None:
 def test_a_gap_of_exactly_the_usual_delay_is_other() -> None:
     rows = [
         ("api", LAUNCH, 0, 1, "main"), ("api", LAUNCH, 1, 1, "main"), ("api", LAUNCH, 2, 1, "main"),
-        ("kernel", "a", 10, 10, "stream 7", {"launch": 0}), ("kernel", "b", 49, 10, "stream 7", {"launch": 1}),
+        ("kernel", "a", 10, 10, "stream 7", {"launch": 0}),
+        ("kernel", "b", 49, 10, "stream 7", {"launch": 1}),
         ("kernel", "c", 89, 10, "stream 7", {"launch": 2}),
     ]  # fmt: skip
     _, stream = idle(memory_trace(rows))
@@ -63,7 +65,8 @@ def test_latency_delay_and_queue_length() -> None:
     trace = memory_trace(
         [
             ("api", LAUNCH, 0, 10, "main"), ("api", LAUNCH, 10, 10, "main"), ("api", LAUNCH, 20, 10, "main"),
-            ("kernel", "a", 30, 20, "stream 7", {"launch": 0}), ("kernel", "b", 50, 20, "stream 7", {"launch": 1}),
+            ("kernel", "a", 30, 20, "stream 7", {"launch": 0}),
+            ("kernel", "b", 50, 20, "stream 7", {"launch": 1}),
             ("kernel", "c", 70, 20, "stream 7", {"launch": 2}), ("kernel", "d", 5, 3, "stream 7"),
         ]
     )  # fmt: skip
@@ -127,7 +130,8 @@ def test_the_path_runs_along_the_gpu_when_the_host_is_ahead() -> None:
     trace = memory_trace(
         [
             step(0, 0, 40), ("api", LAUNCH, 5, 5, "main"), ("api", LAUNCH, 10, 5, "main"),
-            ("kernel", "a", 20, 100, "stream 7", {"launch": 1}), ("kernel", "b", 123, 77, "stream 7", {"launch": 2}),
+            ("kernel", "a", 20, 100, "stream 7", {"launch": 1}),
+            ("kernel", "b", 123, 77, "stream 7", {"launch": 2}),
         ]
     )  # fmt: skip
     assert path(trace)[0] == [
@@ -142,7 +146,8 @@ def test_a_collective_on_another_stream_holds_the_next_kernel_back() -> None:
         [
             step(0, 0, 60),
             ("api", LAUNCH, 0, 5, "main"), ("api", LAUNCH, 10, 5, "main"), ("api", LAUNCH, 20, 5, "main"),
-            ("kernel", "a", 10, 30, "stream 7", {"launch": 1}), ("kernel", nccl, 40, 100, "stream 9", {"launch": 2}),
+            ("kernel", "a", 10, 30, "stream 7", {"launch": 1}),
+            ("kernel", nccl, 40, 100, "stream 9", {"launch": 2}),
             ("kernel", "b", 142, 58, "stream 7", {"launch": 3}),
         ]
     )  # fmt: skip

@@ -62,9 +62,11 @@ def test_the_roofline_of_one_matrix_multiply_by_hand() -> None:
     trace = memory_trace(
         [
             ("op", "aten::mm", 0, 20, "main",
-             {"ops.shapes": "[[4096, 4096], [4096, 4096]]", "ops.dtypes": '["c10::BFloat16", "c10::BFloat16"]'}),
+             {"ops.shapes": "[[4096, 4096], [4096, 4096]]",
+              "ops.dtypes": '["c10::BFloat16", "c10::BFloat16"]'}),
             ("api", "cuLaunchKernelEx", 5, 5, "main"),
-            ("kernel", "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT", 50, 200_000, "stream 7", {"launch": 1}),
+            ("kernel", "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT", 50, 200_000, "stream 7",
+             {"launch": 1}),
         ]
     )  # fmt: skip
     found = roofline(trace)
@@ -83,7 +85,8 @@ def test_the_roofline_of_one_matrix_multiply_by_hand() -> None:
 def test_an_unknown_gpu_keeps_everything_but_the_peaks() -> None:
     trace = memory_trace(
         [
-            ("op", "aten::mm", 0, 20, "main", {"ops.shapes": "[[64, 64], [64, 64]]", "ops.dtypes": '["float", "float"]'}),
+            ("op", "aten::mm", 0, 20, "main",
+             {"ops.shapes": "[[64, 64], [64, 64]]", "ops.dtypes": '["float", "float"]'}),
             ("api", "cudaLaunchKernel", 5, 5, "main"), ("kernel", "k", 50, 1000, "stream 7", {"launch": 1}),
         ],
         device={"name": "Frobnicator 9"},
@@ -116,7 +119,8 @@ def test_peaks_have_sources_and_are_dense() -> None:
 @pytest.mark.parametrize(
     ("name", "bf16"),
     [
-        ("NVIDIA H200", 989.4), ("NVIDIA H100 80GB HBM3", 989.4), ("NVIDIA H100 PCIe", 756.0), ("NVIDIA B200", 2250.0),
+        ("NVIDIA H200", 989.4), ("NVIDIA H100 80GB HBM3", 989.4), ("NVIDIA H100 PCIe", 756.0),
+        ("NVIDIA B200", 2250.0),
         ("NVIDIA A100-SXM4-80GB", 312.0), ("AMD Instinct MI300X VF", 1307.4), ("AMD Instinct MI250X", 191.5),
         ("AMD Instinct MI355X", 2516.6), ("Tesla V100-SXM2-32GB", None),
     ],
@@ -155,16 +159,16 @@ def test_occupancy_by_hand() -> None:
 
 
 def test_occupancy_estimates_agree_with_kinetos_own(real: Callable[..., Trace]) -> None:
-    """kineto prints whole per cent of the same formula; kernels with clusters or carve-outs may differ."""
+    """kineto prints whole per cent of the same formula, and 0 for kernels with much dynamic shared memory."""
     trace = real("h200/torch/train.json.gz")
     rows = trace.sql(
         "SELECT grid_x * grid_y * grid_z, block_x * block_y * block_z, registers, "
-        "coalesce(smem_static, 0) + coalesce(smem_dynamic, 0), est_occupancy FROM kernels"
+        "coalesce(smem_static, 0) + coalesce(smem_dynamic, 0), est_occupancy FROM kernels WHERE "
+        "est_occupancy > 0"
     ).rows
+    assert len(rows) > 600
     mine = estimate_occupancy(H200, *(np.array([row[place] for row in rows], float) for place in range(4)))
-    theirs = np.array([row[4] for row in rows])
-    close = np.abs(mine - theirs) <= 0.0101
-    assert close.mean() > 0.95
+    assert np.abs(mine - np.array([row[4] for row in rows])).max() <= 0.0101
 
 
 def test_occupancy_on_amd_needs_registers() -> None:
@@ -184,7 +188,8 @@ def test_memory_peak_and_who_allocated() -> None:
         ],
     }
     trace = memory_trace(
-        [("op", "aten::empty", 10, 10, "main"), ("op", "aten::mm", 20, 20, "main"), ("op", "aten::empty", 22, 6, "main")],
+        [("op", "aten::empty", 10, 10, "main"), ("op", "aten::mm", 20, 20, "main"),
+         ("op", "aten::empty", 22, 6, "main")],
         side=side,
     )  # fmt: skip
     (peak,) = memory(trace)
@@ -219,8 +224,9 @@ def test_who_waits_for_whom_by_hand() -> None:
 
 def test_clocks_of_two_files_are_compared_only_on_one_host() -> None:
     one = memory_trace(comm(60_000, 10_000)[:4])
-    other = memory_trace([("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 7, 10_000, "stream 9",
-                           {"collectives.op": "allreduce", "collectives.group": "0"})], meta={"epoch_ns": None})  # fmt: skip
+    columns = {"collectives.op": "allreduce", "collectives.group": "0"}
+    rows = [("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 7, 10_000, "stream 9", columns)]
+    other = memory_trace(rows, meta={"epoch_ns": None})
     report = compare_ranks([one, other])
     assert report is not None
     assert report.matched == 1
