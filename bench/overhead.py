@@ -1,7 +1,10 @@
 """What profrun's in-job part costs: ``python bench/overhead.py [--json]``, about a minute.
 
-* hook: CPU time of a training step and of an inference step of about 1 ms, with and without the hook, outside
-  the recorded window; alternating processes, the best block of each (noise only ever adds).
+* edge: CPU time that the hook takes at a step's end, outside the recorded window: loops over an optimizer and
+  over a model that do next to nothing, with and without the hook. This is the precise figure.
+* hook: CPU time of a training step and of an inference step of about 1 ms, with and without the hook;
+  alternating processes, the best block of each (noise only ever adds). On a busy machine its noise is larger
+  than what it measures.
 * range: ``with profrun.range("x"): pass`` while nobody records, ns.
 * wrapper: wall seconds of a trial beyond the program's own, without a profiler.
 
@@ -23,6 +26,28 @@ from typing import Any
 
 from profrun.runner.bundle import write_bundle
 
+EDGE = """
+import json, sys, time, torch
+class Nothing(torch.optim.Optimizer):
+    def step(self): pass
+net = torch.nn.Linear(1, 1)
+x = torch.zeros(1, 1)
+opt = Nothing(net.parameters(), {})
+def train(): opt.step()
+def infer():
+    with torch.no_grad(): net(x)
+kind = sys.argv[1]
+if kind == "infer": del opt
+step = train if kind == "train" else infer
+net(x); step(); step()
+best = None
+for _ in range(30):
+    t = time.process_time_ns()
+    for _ in range(500): step()
+    t = (time.process_time_ns() - t) / 500
+    best = t if best is None else min(best, t)
+print(json.dumps(best))
+"""
 STEP = """
 import json, sys, time, torch
 torch.set_num_threads(1)
@@ -49,7 +74,7 @@ for _ in range(20):
 print(json.dumps(best))
 """
 FAR = {"wait": 10**9, "warmup": 1, "active": 1, "repeat": 1, "skip_first": 0}
-ROUNDS = 3
+ROUNDS = 2
 
 
 def trial(root: Path, name: str, argv: list[str], collector: str = "none") -> Path:
@@ -72,16 +97,16 @@ def once(argv: list[str]) -> tuple[str, float]:
     return done.stdout, time.perf_counter() - began
 
 
-def hook_cost(root: Path, kind: str) -> dict[str, Any]:
+def hook_cost(root: Path, kind: str, program: str, name: str) -> dict[str, Any]:
     """Best CPU ns a step without and with the hook, and the difference as a share of the step."""
-    script = root / f"{kind}.py"
-    script.write_text(STEP)
+    script = root / f"{name}-{kind}.py"
+    script.write_text(program)
     argv = [sys.executable, str(script), kind]
     plain: list[float] = []
     hooked: list[float] = []
     for number in range(ROUNDS):
         plain.append(float(json.loads(once(argv)[0])))
-        folder = trial(root, f"{kind}-{number}", argv)
+        folder = trial(root, f"{name}-{kind}-{number}", argv)
         hooked.append(float(json.loads(once([sys.executable, str(root / "bundle/run.py"), str(folder)])[0])))
         steps = json.loads((folder / "exit.json").read_text())["steps"]
         assert steps["count"] >= 600, steps
@@ -130,13 +155,16 @@ def main() -> None:
         root = Path(name)
         write_bundle(root / "bundle")
         result: dict[str, Any] = {
-            "hook": [hook_cost(root, "train"), hook_cost(root, "infer")],
+            "edge": [hook_cost(root, kind, EDGE, "edge") for kind in ("train", "infer")],
+            "hook": [hook_cost(root, kind, STEP, "step") for kind in ("train", "infer")],
             "range": range_cost(),
             "wrapper": wrapper_cost(root),
         }
     if options.json:
         print(json.dumps(result, indent=1))
         return
+    for row in result["edge"]:
+        print(f"hook at the end of a step ({row['step']}): {row['cost_ns'] / 1e3:+.2f} us")
     for row in result["hook"]:
         print(
             f"hook, {row['step']} step of {row['plain_ns'] / 1e6:.3f} ms: "

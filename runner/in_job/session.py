@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from . import api, emit, exclusive, record
+from . import api, dynamo, emit, exclusive, record
 from .bootstrap import report
 from .config import HookConfig
 from .doorbell import Doorbell
@@ -76,6 +76,7 @@ class Session:
             return
         self.torch = self.clock.torch = self.window.torch = torch
         emit.watch_compile(torch)
+        dynamo.skip_own_code()
         self._make_sink()
         exclusive.guard(torch, self.config.collector, self.warn)
         if self.sink is not None and self.config.emitter != "torch":
@@ -156,6 +157,8 @@ class Session:
             self.warn("the window was never opened: the process that makes the steps never imports torch")
             return
         need = steps_needed(window)
+        if found >= need:  # the last step's end was the program's own
+            return
         done = "nothing was recorded" if not self.window.opened else "the recording stops early"
         self.warn(
             f"the schedule is longer than the program: it made {found} step{'s' * (found != 1)}, and "

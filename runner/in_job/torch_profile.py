@@ -31,6 +31,7 @@ class TorchProfile:
         self._discard = False
         self._whole = False
         self._first = 0
+        self._step_range: Any = None
         self._profile = self._make()
 
     def start(self, step: int, *, whole: bool = False) -> None:
@@ -40,20 +41,35 @@ class TorchProfile:
         profile = self._profile
         profile.step_num = step
         profile.current_action = profile._prev_schedule_action = self._action(step)
+        profile.record_steps = False  # torch 2.1 names each step after the one before it
         profile.start()
+        self._mark(step)
 
     def step(self) -> None:
         """The next step begins."""
+        self._unmark()
         self._profile.step()
+        self._mark(self._profile.step_num)
 
     def stop(self) -> None:
         """End the recording and write what there is."""
+        self._unmark()
         self._profile.stop()
 
     def discard(self) -> None:
         """End the recording and write nothing."""
         self._discard = True
-        self._profile.stop()
+        self.stop()
+
+    def _mark(self, step: int) -> None:
+        if not self._whole:
+            self._step_range = self.torch.autograd.profiler.record_function(f"ProfilerStep#{step}")
+            self._step_range.__enter__()
+
+    def _unmark(self) -> None:
+        if self._step_range is not None:
+            self._step_range.__exit__(None, None, None)
+            self._step_range = None
 
     def _make(self) -> Any:
         profiler = self.torch.profiler

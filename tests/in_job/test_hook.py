@@ -73,6 +73,7 @@ class Net(torch.nn.Module):
 net = Net()
 ema = torch.nn.Linear(8, 8)
 opt = torch.optim.SGD(net.parameters(), lr=0.01)
+opt_step = torch.compile(opt.step, backend="eager")   # its end, and the window's edges, lie in dynamo's reach
 other = torch.optim.Adam(ema.parameters())
 loss = torch.nn.MSELoss()
 failed = 0
@@ -87,10 +88,11 @@ for step in range(7):
                 continue
         loss(out, torch.zeros(4, 8)).backward()
     with profrun.range("optimizer"):
-        opt.step(); other.step()
+        opt_step(); other.step()
     with torch.no_grad():
         net.b(torch.randn(2, 8)); net.c(torch.randn(2, 8))
 print("failed", failed)
+print("breaks", [key.split(chr(10))[0] for key in torch._dynamo.utils.counters["graph_break"]])
 p = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
 with p:
     net.c(torch.randn(4, 8))
@@ -103,6 +105,8 @@ def test_training_with_accumulation_exceptions_and_two_optimizers(jobs: Jobs) ->
     assert done.exit["state"] == "finished", done.exit["reason"]
     assert done.exit["steps"] == {"how": "optimizer", "count": 7}
     assert int(done.log().split()[1]) > 0, "a forward must have failed for this to show anything"
+    breaks = done.log().splitlines()[1]
+    assert breaks == "breaks ['Call to `torch._dynamo.graph_break()`']", "torch's own, and none of ours"
     events = trace_of(done)
     named = Counter(event["name"] for event in user_ranges(events))
     assert [name for name in named if name.startswith("ProfilerStep#")] == [
