@@ -157,13 +157,14 @@ def expected_text(key: str, value: Any) -> str:
         return ", ".join(f"{name} at most {100 * share:g} % of GPU time" for name, share in value.items())
     if key in ("present", "absent"):
         return f"{', '.join(value)} {key} in every step" if key == "present" else f"no {', '.join(value)}"
-    return {
-        "fused": lambda: f"{', '.join(value)} not as kernels of their own",
-        "dtype": lambda: f"matrix kernels in {value}",
-        "no_sync_in_step": lambda: "no waiting for the GPU inside a step" if value else "waiting allowed",
-        "step_ms": lambda: f"median step below {value:g} ms",
-        "bound": lambda: f"bound by {value}",
-    }.get(key, lambda: f"{key}: {value}")()
+    words = {
+        "fused": f"{', '.join(value)} not as kernels of their own" if key == "fused" else "",
+        "dtype": f"matrix kernels in {value}",
+        "no_sync_in_step": "no waiting for the GPU inside a step" if value else "waiting allowed",
+        "step_ms": f"median step below {value} ms",
+        "bound": f"bound by {value}",
+    }
+    return words.get(key, f"{key}: {value}")
 
 
 Answer = tuple[bool | None, str]

@@ -130,11 +130,8 @@ def gate(
     """
     results = tuple(_result(comparison, rule, expectations) for rule in rules)
     outcomes = {one.outcome for one in results}
-    worst: Outcome = "passed"
-    for outcome in ("inconclusive", "failed"):
-        if outcome in outcomes:
-            worst = outcome  # type: ignore[assignment]  # one of Outcome's own words
-    return Gate(worst, results)
+    order: tuple[Outcome, ...] = ("failed", "inconclusive")
+    return Gate(next((one for one in order if one in outcomes), "passed"), results)
 
 
 def _result(comparison: Comparison, rule: Rule, expectations: Sequence[tuple[str, bool | None]]) -> Result:
