@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 KEPT = (
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
     "CUPTI_ACTIVITY_KIND_KERNEL",
     "CUPTI_ACTIVITY_KIND_MEMCPY",
     "CUPTI_ACTIVITY_KIND_MEMSET",

@@ -1,0 +1,226 @@
+"""The same work under torch.profiler, nsys and ncu on an H200 (tests/data/h200): they must agree."""
+
+from __future__ import annotations
+
+import bisect
+import gzip
+import json
+import lzma
+import re
+from collections import Counter, defaultdict
+from decimal import Decimal
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import pytest
+
+from profrun.analysis.names.text import normalise
+from profrun.collectors.normalize import normalize
+from profrun.traces.trace import Trace
+from tests.collectors.nsys.exports import issues
+from tests.conftest import ROOT
+
+H200 = ROOT / "tests" / "data" / "h200"
+POINTS = [
+    ("baseline", "", 17),
+    ("baseline", "-blocking", 17),
+    ("optimised", "", 20),
+    ("optimised", "-blocking", 20),
+]
+IN_STEPS = (
+    "SELECT l.step, s.name, s.dur_ns FROM step_launches l JOIN slices s USING (slice) "
+    "WHERE s.kind = 'kernel' AND l.step IS NOT NULL ORDER BY l.step, s.ts_ns"
+)
+
+
+def open_trial(tmp_path: Path, trial: str, name: str = "trace") -> Trace:
+    """Normalise what a trial left, unpacked where it is xz; ranks keep their folders."""
+    files = []
+    for file in sorted((H200 / trial).glob("rank*/*")):
+        if file.name == "report.sqlite.xz":
+            place = tmp_path / name / file.parent.name
+            place.mkdir(parents=True)
+            (place / "report.sqlite").write_bytes(lzma.decompress(file.read_bytes()))
+            for beside in sorted((H200 / trial).glob("rank*/steps.json")):
+                other = tmp_path / name / beside.parent.name
+                other.mkdir(exist_ok=True)
+                (other / "steps.json").write_bytes(beside.read_bytes())
+            files.append(place / "report.sqlite")
+        elif file.name in ("pt.trace.json.gz", "report.csv.gz"):
+            files.append(file)
+    out = tmp_path / f"{name}-trace"
+    normalize(files, out)
+    return Trace(out)
+
+
+def same(name: str) -> str:
+    """A kernel's name without what CUPTI's readers write differently.
+
+    Those are parameter lists (nsys and ncu write ``const T1 &`` where torch writes the type itself) and
+    return types, also of functions inside template arguments.
+    """
+    text = normalise(name).replace("void ", "").replace("(anonymous namespace)", "<anonymous>")
+    while "(" in text:
+        shorter = re.sub(r" ?\([^()]*\)", "", text)
+        if shorter == text:
+            break
+        text = shorter
+    return text.replace(" const", "")
+
+
+def raw_kernels_a_step(trial: str) -> list[int]:
+    """Kernels launched inside each ProfilerStep, counted from torch's JSON alone, times as Decimal."""
+    text = gzip.decompress((H200 / trial / "rank0" / "pt.trace.json.gz").read_bytes())
+    events = json.loads(text, parse_float=Decimal)["traceEvents"]
+    spans = [e for e in events if e.get("ph") == "X"]
+    steps = sorted(
+        (e["ts"], e["ts"] + e["dur"])
+        for e in spans
+        if e["name"].startswith("ProfilerStep#") and e["cat"] == "user_annotation"
+    )
+    called: dict[int, Any] = {
+        e["args"]["correlation"]: e["ts"] for e in spans if e.get("cat") in ("cuda_runtime", "cuda_driver")
+    }
+    counts = [0] * len(steps)
+    for event in spans:
+        if event.get("cat") != "kernel" or event["args"]["correlation"] not in called:
+            continue
+        when = called[event["args"]["correlation"]]
+        at = bisect.bisect_right(steps, (when, Decimal("Infinity"))) - 1
+        if at >= 0 and when < steps[at][1]:
+            counts[at] += 1
+    return counts
+
+
+@pytest.mark.parametrize(("variant", "blocking", "kernels"), POINTS)
+def test_torch_and_nsys_agree_on_kernels_a_step_and_their_time(
+    tmp_path: Path, variant: str, blocking: str, kernels: int
+) -> None:
+    trial = f"transformer/{variant}-{{}}{blocking}-r1"
+    rows = {
+        tool: open_trial(tmp_path, trial.format(tool), tool).sql(IN_STEPS).rows for tool in ("torch", "nsys")
+    }
+    assert raw_kernels_a_step(trial.format("torch")) == [kernels] * 3
+    for found in rows.values():
+        assert list(Counter(step for step, _, _ in found).values()) == [kernels] * 3
+    names = {tool: [same(name) for _, name, _ in found] for tool, found in rows.items()}
+    assert names["torch"] == names["nsys"]
+    means = {tool: mean(dur for _, _, dur in found) for tool, found in rows.items()}
+    assert means["torch"] == pytest.approx(means["nsys"], rel=0.05)
+    for name in set(names["torch"]):
+        each = {
+            tool: mean(dur for (_, other, dur) in found if same(other) == name)
+            for tool, found in rows.items()
+        }
+        assert each["torch"] == pytest.approx(each["nsys"], rel=0.1, abs=200)  # 200 ns: the timer's grain
+
+
+@pytest.mark.parametrize("variant", ["baseline", "optimised"])
+def test_ncu_metrics_attach_to_the_same_kernels_in_launch_order(tmp_path: Path, variant: str) -> None:
+    nsys = open_trial(tmp_path, f"transformer/{variant}-nsys-r1", "nsys")
+    ncu = open_trial(tmp_path, f"transformer/{variant}-ncu-r1", "ncu")
+    launched = "SELECT s.name FROM slices s LEFT JOIN slices a ON a.slice = s.launch WHERE s.kind = 'kernel' "
+    timeline = [same(name) for (name,) in nsys.sql(launched + "ORDER BY a.ts_ns, s.ts_ns").rows]
+    replayed = [same(name) for (name,) in ncu.sql(launched + "ORDER BY s.slice").rows]
+    assert replayed == timeline
+    assert ncu.meta["replayed"] is True
+    measured = ncu.sql(
+        "SELECT count(*), count(DISTINCT slice), min(value) FROM metrics "
+        "WHERE name = 'gpu__time_duration.sum'"
+    ).rows
+    assert measured[0][:2] == (len(timeline), len(timeline))
+    assert measured[0][2] > 0
+    grids = "SELECT grid_x, grid_y, grid_z, block_x, block_y, block_z, registers FROM kernels JOIN slices s "
+    order = "USING (slice) LEFT JOIN slices a ON a.slice = s.launch ORDER BY a.ts_ns, s.ts_ns, s.slice"
+    assert ncu.sql(grids + order).rows == nsys.sql(grids + order).rows
+
+
+@pytest.mark.parametrize("blocking", ["", "-blocking"])
+def test_launch_blocking_is_known_from_the_report(tmp_path: Path, blocking: str) -> None:
+    trace = open_trial(tmp_path, f"transformer/optimised-nsys{blocking}-r1")
+    assert (trace.meta["launch_blocking"] is True) == bool(blocking)
+
+
+def test_a_profiled_step_costs_little_where_the_gpu_is_the_limit() -> None:
+    """Median active step, from the hook's CUDA events; the small variant is host-bound and costs twice."""
+    steps: dict[str, list[float]] = defaultdict(list)
+    for file in sorted((H200 / "transformer").glob("optimised-*-r?/rank0/steps.json")):
+        trial = file.parent.parent.name
+        collector = trial.split("-")[1]
+        if "blocking" not in trial and collector != "ncu":
+            found = json.loads(file.read_text(encoding="utf-8"))["steps"]
+            steps[collector].append(median(s["dur_ns"] for s in found if s["window"] == "active"))
+    assert {name: len(values) for name, values in steps.items()} == {"none": 3, "torch": 3, "nsys": 2}
+    for collector in ("torch", "nsys"):
+        assert median(steps[collector]) == pytest.approx(median(steps["none"]), rel=0.02)
+
+
+@pytest.mark.parametrize("tool", ["torch", "nsys"])
+def test_two_ranks_are_one_trace_with_aligned_clocks(tmp_path: Path, tool: str) -> None:
+    trace = open_trial(tmp_path, f"ddp/{tool}")
+    rows = trace.sql(
+        "SELECT p.rank, c.op, s.ts_ns + s.dur_ns FROM collectives c JOIN slices s USING (slice) "
+        "JOIN tracks t USING (track) JOIN processes p USING (process) WHERE s.kind = 'kernel' ORDER BY 1, 3"
+    ).rows
+    ends = {rank: [end for other, _, end in rows if other == rank] for rank in (0, 1)}
+    assert {op for _, op, _ in rows} == {"allreduce"}
+    assert len(ends[0]) == len(ends[1]) == 12
+    apart = [abs(a - b) for a, b in zip(ends[0], ends[1], strict=True)]
+    assert max(apart) < 100_000  # ns; measured: 28 us
+
+
+def test_ranks_of_one_report_are_those_that_the_hook_saw(tmp_path: Path) -> None:
+    trace = open_trial(tmp_path, "ddp/nsys")
+    told = {
+        json.loads(f.read_text())["pid"]: k for k in (0, 1) for f in (H200 / "ddp/nsys").glob(f"rank{k}/st*")
+    }
+    found = dict(trace.sql("SELECT pid, rank FROM processes WHERE name = 'python'").rows)
+    assert found == told
+    assert "rank-guessed" not in issues(trace)
+    assert trace.sql(
+        "SELECT DISTINCT count(*) FROM slices s JOIN tracks USING (track) WHERE s.kind = 'step' "
+        "GROUP BY process"
+    ).rows == [(3,)]
+
+
+def test_steps_lie_where_the_hook_saw_them(tmp_path: Path) -> None:
+    """The report's clock against the hook's own: unix ns of each step's start; measured 0.2 ms apart."""
+    trial = "transformer/baseline-nsys-r1"
+    trace = open_trial(tmp_path, trial)
+    told = json.loads((H200 / trial / "rank0" / "steps.json").read_text())["steps"]
+    seen = {f"profrun.step#{step['step']}": step["ts_ns"] for step in told}
+    for name, ts in trace.sql("SELECT name, ts_ns FROM slices WHERE kind = 'step'").rows:
+        assert abs(trace.meta["epoch_ns"] + ts - seen[name]) < 1_000_000
+
+
+def test_modules_nest_in_steps(tmp_path: Path) -> None:
+    trace = open_trial(tmp_path, "transformer/baseline-nsys-r1")
+    rows = trace.sql(
+        "SELECT s.name, p.name FROM slices s LEFT JOIN slices p ON p.slice = s.parent "
+        "WHERE s.kind IN ('range', 'step') ORDER BY s.ts_ns LIMIT 5"
+    ).rows
+    root = "nn.Module: root (TransformerLayer)"
+    attention = "nn.Module: attention (SelfAttention)"
+    assert rows == [
+        ("profrun.step#2", None),
+        (root, "profrun.step#2"),
+        ("Self-Attention", root),
+        (attention, "Self-Attention"),
+        ("nn.Module: attention.qkv (Linear)", attention),
+    ]
+
+
+def test_a_graphs_kernels_share_its_launch(tmp_path: Path) -> None:
+    nodes = open_trial(tmp_path, "graph/nsys-node", "nodes")
+    torch = open_trial(tmp_path, "graph/torch", "torch")
+    launches = (
+        "SELECT a.name, count(*) FROM slices k JOIN slices a ON a.slice = k.launch WHERE k.kind = 'kernel' "
+        "GROUP BY a.slice, a.name"
+    )
+    assert nodes.sql(launches).rows == torch.sql(launches).rows == [("cudaGraphLaunch", 3)] * 3
+    assert nodes.sql("SELECT count(DISTINCT graph_node) FROM kernels").scalar() == 3
+    whole = open_trial(tmp_path, "graph/nsys-whole", "whole")
+    assert whole.meta["counts"]["slices"].get("kernel", 0) == 0
+    assert whole.sql("SELECT name FROM slices WHERE name LIKE 'CUDA graph%'").rows == [("CUDA graph 1",)] * 3
+    assert issues(whole)["graph-opaque"] == 3
