@@ -166,7 +166,7 @@ def _follow(stream: Any, name: str) -> Generator[str, None, str]:
         image_id = str((event.get("aux") or {}).get("ID") or image_id)
         for coloured in str(event.get("stream") or event.get("status") or "").splitlines():
             line = _COLOUR.sub("", coloured).rstrip()
-            if line.startswith("Step "):
+            if line.upper().startswith("STEP "):  # Podman shouts
                 step, last = line, ""
             elif line and not line.startswith((" ---", "Removing intermediate")):
                 last = line

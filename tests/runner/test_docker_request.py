@@ -22,6 +22,7 @@ from profrun.runner.backends.docker.line import docker_run
 from profrun.runner.backends.docker.privileges import NEEDS, needs_of
 from profrun.runner.backends.docker.request import Container, container, container_name, parse_mount
 from profrun.runner.model import Plan, Trial
+from tests.conftest import ROOT
 
 RUN = Path("/runs/t-0a1b")
 SOURCE = Path("/home/ada/work")
@@ -283,6 +284,14 @@ def test_options_that_are_off_need_nothing() -> None:
     for off in ("none", False, None, ""):
         assert needs_of("nsys", {"sample": off, "cpuctxsw": off, "gpu_metrics": off}, "nvidia") == ()
     assert {need.collector for need in NEEDS} == {"nsys", "ncu", "rocprof"}
+
+
+def test_the_page_names_every_need() -> None:
+    page = (ROOT / "docs/containers.md").read_text()
+    rows = page[page.index("## Privileges") : page.index("## Without a registry")]
+    for need in NEEDS:
+        assert f"`{need.collector}`" in rows
+        assert need.option is None or f"`{need.option}`" in rows
 
 
 def test_timeline_and_counters_are_resolved_by_the_gpu() -> None:
