@@ -165,10 +165,13 @@ def _docker(job: Job, image: str, mounts: list[tuple[str, str, bool]], cwd: Path
         "nvidia": ("--gpus=all",),
         "amd": ("--device=/dev/kfd", "--device=/dev/dri", '--group-add="$(stat -c %g /dev/kfd)"'),
     }.get(vendor, ())
+    # Each rank is a container of its own: ranks reach each other, and the network, through the host's.
+    alone = job.resources.nodes * job.resources.ranks_per_node == 1 and not job.network
+    network = "none" if alone else "host"
     shm = (f"--shm-size={job.resources.shm}",) if job.resources.shm else ()
     return Runtime(
         prefix=(
-            *("docker", "run", "--rm", "--init", "--network=host"),
+            *("docker", "run", "--rm", "--init", f"--network={network}"),
             '--user="$(id -u):$(id -g)"',
             *shm,
             "--ulimit=memlock=-1",

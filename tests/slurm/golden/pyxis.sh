@@ -1,0 +1,44 @@
+#!/bin/bash
+#SBATCH --job-name=profrun:transformer-20260101T000000Z-abcd
+#SBATCH --array=0-7%4
+#SBATCH --output=/shared/runs/transformer-20260101T000000Z-abcd/slurm/%A_%a.log
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --time=00:37:00
+#SBATCH --signal=URG@360
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --gpus-per-node=h200:2
+#SBATCH --qos=high
+
+run=/shared/runs/transformer-20260101T000000Z-abcd
+trials=(
+    000-baseline-none-r1
+    001-optimised-none-r1
+    002-baseline-none-blocking-r1
+    003-optimised-none-blocking-r1
+    004-baseline-nsys-r1
+    005-optimised-nsys-r1
+    006-baseline-nsys-blocking-r1
+    007-optimised-nsys-blocking-r1
+)
+id=${trials[$SLURM_ARRAY_TASK_ID]}
+trial=$run/trials/$id
+
+# Requeued (node lost, preempted): what the attempt before left is moved aside whole, and counted.
+if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
+    if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
+    attempt=$(sed -n 's/.*"attempt": *\([0-9]*\).*/\1/p' "$trial/command.json" | head -n 1)
+    mkdir -p "$trial/attempts/${attempt:=1}"
+    cp "$trial/command.json" "$trial/attempts/$attempt/"
+    find "$trial" -mindepth 1 -maxdepth 1 ! -name attempts ! -name command.json \
+        -exec mv -t "$trial/attempts/$attempt" {} +
+    sed "s/\"attempt\": *$attempt/\"attempt\": $((attempt + 1))/" \
+        "$trial/attempts/$attempt/command.json" >"$trial/command.json.new" &&
+        mv "$trial/command.json.new" "$trial/command.json"
+    mkdir -p "$trial/raw"
+fi
+
+MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
+srun --kill-on-bad-exit=0 --wait=360 '--container-image=nvcr.io#nvidia/pytorch:25.12-py3' --container-mounts=/shared/me/project:/shared/me/project:ro,/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --container-workdir=/shared/me/project --no-container-mount-home python3 "$run/bundle/run.py" "$trial"

@@ -1,0 +1,30 @@
+"""Small plans for the cluster backends' tests."""
+
+from __future__ import annotations
+
+from profrun.jobs.load import load_text
+from profrun.runner.model import Plan
+from profrun.runner.plan import make_plan
+
+SPEC = """
+name: transformer
+image: {image}
+command: {command}
+variants: {{baseline: {{batch: 16}}, optimised: {{batch: 32}}}}
+collectors: [none, nsys]
+launch_blocking: both
+resources: {{{resources}}}
+cluster: {{{cluster}}}
+"""
+
+
+def plan(
+    *,
+    image: str = "none",
+    command: str = "python train.py --batch {batch}",
+    resources: str = "gpus: 2, timeout: 30m",
+    cluster: str = "",
+) -> Plan:
+    """Eight trials: two variants, two collectors, blocking or not."""
+    text = SPEC.format(image=image, command=command, resources=resources, cluster=cluster)
+    return make_plan(load_text(text))
