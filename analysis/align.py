@@ -19,8 +19,10 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from profrun.analysis.compare.model import Atom, Facts
+if TYPE_CHECKING:  # compare.core imports this module: at run time only compare may import it
+    from profrun.analysis.compare.model import Atom, Facts
 
 EPSILON = 1e-9
 
