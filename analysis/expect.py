@@ -20,6 +20,7 @@ from profrun.analysis.compare.hosts import step_of_host
 from profrun.analysis.compare.model import Trial
 from profrun.analysis.compare.reading import read_trial
 from profrun.analysis.frame import Frame, frame
+from profrun.analysis.integrity import doubts, withheld
 from profrun.analysis.json import to_json
 from profrun.analysis.names import CATEGORIES, MATRIX_CATEGORIES, read_kernel
 from profrun.analysis.steps import step_index
@@ -28,6 +29,13 @@ from profrun.jobs.model import Expectation
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
+_RELIES = {
+    "kernels_per_step": ("steps.kernels",),
+    "step_ms": ("steps.dur_ns",),
+    "max_share": ("kernels",),
+    "bound": ("devices.utilization",),
+}
+"""Numbers that a guess rests on, by the names that doubts use: withheld numbers prove nothing."""
 GPU_CHECKS = ("kernels_per_step", "fused", "dtype", "max_share", "bound")
 """Guesses about GPU work: a trace without a GPU cannot tell, unless the guess is about runs without one."""
 ROLE_SHARES = ("memcpy", "memset")
@@ -122,6 +130,8 @@ def check_trace(
     found = []
     for number, one in mine:
         for key, value in one.checks.items():
+            if key == "no_sync_in_step" and not value:
+                continue  # false asks for nothing
             passed, text = asked.answer(key, value, one)
             label = asked.trial.conditions.label
             found.append(Check(number, key, expected_text(key, value), passed, text, label, one.variant))
@@ -176,6 +186,7 @@ class _Asked:
     def __init__(self, trace: Trace, trial: Trial) -> None:
         self.trace, self.trial = trace, trial
         self.units = max(1, len(trial.typical))
+        self.hidden = withheld(doubts(trace))
 
     def answer(self, key: str, value: Any, expectation: Expectation) -> Answer:
         """(right, wrong or None; what was found)."""
@@ -184,6 +195,9 @@ class _Asked:
         no_gpu = not self.trial.atoms and not self.trial.conditions.total_gpu_ns
         if key in GPU_CHECKS and no_gpu and expectation.vendor != "none":
             return None, "no GPU work in this trace"
+        for name in _RELIES.get(key, ()):
+            if name in self.hidden or name.split(".")[0] in self.hidden:
+                return None, f"{name} cannot be trusted in this trace; see `profrun summary`"
         checks: Mapping[str, Callable[[Any], Answer]] = {
             "kernels_per_step": self.kernels_per_step, "present": self.present, "absent": self.absent,
             "fused": self.fused, "dtype": self.dtype, "max_share": self.max_share,
@@ -326,8 +340,7 @@ class _Asked:
         return matches(name, glob) or (fact is not None and matches(fact.raw, glob))
 
     def no_sync(self, wanted: bool) -> Answer:
-        if not wanted:
-            return True, "not asked"
+        del wanted  # true, or it is not asked
         if not any(row.kind == "api" for row in self.trial.host):
             return None, "no runtime calls in this trace"
         waits = [row for row in self.trial.host if row.waits and row.calls]
