@@ -37,13 +37,18 @@ def run(args: Sequence[str]) -> int:
         _silence_stdout()
         return 0
     except Exception as error:
-        where = _keep_crash()
-        text = f"{type(error).__name__}: {error}".splitlines()[0]
-        print(
-            f"profrun: bug in profrun ({text}); the traceback is in {where}; please report it with that file",
-            file=sys.stderr,
-        )
-        return BUG
+        return report_bug(error)
+
+
+def report_bug(error: Exception) -> int:
+    """One line about an error that nobody expected, being handled now; returns the exit code."""
+    where = _keep_crash()
+    text = f"{type(error).__name__}: {error}".splitlines()[0]
+    print(
+        f"profrun: bug in profrun ({text}); the traceback is in {where}; please report it with that file",
+        file=sys.stderr,
+    )
+    return BUG
 
 
 def _run(args: Sequence[str]) -> int:

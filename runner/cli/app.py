@@ -28,6 +28,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Compare": {
         "compare": "Two sets of traces or runs: what changed, by how much, how sure.",
+        "blocking": "What asynchronous launches are worth: launch-blocking twins of a run.",
         "baseline": "Keep a run's numbers to compare with later.",
     },
     "Set up": {

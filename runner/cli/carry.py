@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profrun.runner.cli.output import emit, say
+from profrun.errors import ProfrunError
+from profrun.runner.cli.output import emit, note, say
 from profrun.runner.model import Plan
 from profrun.runner.store.runs import Run
 from profrun.runner.store.state import RunState
@@ -35,9 +36,9 @@ def carry_out(
 
 def conclude(state: RunState, plan: Plan, *, json_: bool) -> int:
     """Show a run that came to its end and return the exit code: 0, or 1 when something in it failed."""
-    from profrun.runner.cli.result import run_document, show_run, write_comparison
+    from profrun.runner.cli.result import run_document, show_run
 
-    write_comparison(state, plan)
+    trouble = _compare(state, plan)
     document = run_document(state)
     if json_:
         emit(document)
@@ -53,7 +54,22 @@ def conclude(state: RunState, plan: Plan, *, json_: bool) -> int:
             say(f"repeat what failed with `profrun resume {state.run.name} --failed`")
     failed = any(record.normalise_error for record in state.trials)
     failed = failed or any(row["state"] == "failed" for row in document["expectations"])
-    return 0 if state.phase == "finished" and not failed else 1
+    return trouble or (0 if state.phase == "finished" and not failed else 1)
+
+
+def _compare(state: RunState, plan: Plan) -> int:
+    """Ask the traces; what goes wrong there must not hide what was measured. Returns an exit code."""
+    from profrun.runner.cli import report_bug
+    from profrun.runner.cli.result import write_comparison
+
+    try:
+        write_comparison(state, plan)
+    except ProfrunError as error:
+        note(f"profrun: {error}")
+        return error.exit_code
+    except Exception as error:
+        return report_bug(error)
+    return 0
 
 
 def spawn_driver(run: Run) -> int:

@@ -93,13 +93,12 @@ def show_comparison(result: Comparison, top: int) -> None:
         allowed = " (allowed)" if reason.allowed else ""
         say(f"  {reason.severity}: {reason.message} [{reason.code}]{allowed}")
     for metric in result.metrics:
-        say(f"  {metric.name}: {_ratio(metric.ratio, metric.ci95)}, {metric.verdict}")
+        say(f"  {metric.name}: {ratio_text(metric.ratio, metric.ci95)}, {metric.verdict}")
     if result.parts:
         say()
         say("the mean step")
         rows = [
-            (part.name, *map(ns_text, (part.a_ns, part.b_ns)), _signed(part.delta_ns))
-            for part in result.parts
+            (part.name, *map(ns_text, (part.a_ns, part.b_ns)), signed(part.delta_ns)) for part in result.parts
         ]
         say(columns(("part", "A", "B", "difference"), rows, right=(1, 2, 3), indent="  "))
     if result.rows:
@@ -118,7 +117,7 @@ def show_comparison(result: Comparison, top: int) -> None:
 def _headline(result: Comparison) -> str:
     if result.ratio is None:
         return f"{result.verdict}: no number is given"
-    text = f"{result.verdict}: B takes {_ratio(result.ratio, result.ci95)} times as long as A"
+    text = f"{result.verdict}: B takes {ratio_text(result.ratio, result.ci95)} times as long as A"
     text += f" ({result.statistic} step, {result.trials[0]} and {result.trials[1]} trials"
     if result.mde is not None:
         text += f", smallest change that would show {100 * result.mde:.2g} %"
@@ -127,15 +126,17 @@ def _headline(result: Comparison) -> str:
     return text + ")"
 
 
-def _ratio(ratio: float, ci95: tuple[float, float] | None) -> str:
+def ratio_text(ratio: float, ci95: tuple[float, float] | None) -> str:
+    """A ratio with its interval: '1.019 [0.998, 1.040]'."""
     return f"{ratio:.3f}" + (f" [{ci95[0]:.3f}, {ci95[1]:.3f}]" if ci95 else " (no interval)")
 
 
-def _signed(ns: float) -> str:
+def signed(ns: float) -> str:
+    """A difference in ns with its sign."""
     return ("+" if ns > 0 else "-" if ns < 0 else "") + ns_text(abs(ns))
 
 
 def _row(row: Row) -> tuple[str, ...]:
     width = max(24, terminal_width() - 54)
     name = row.name if len(row.name) <= width else row.name[: width - 3] + "..."
-    return name, row.status, ns_text(row.a_ns), ns_text(row.b_ns), _signed(row.delta_ns)
+    return name, row.status, ns_text(row.a_ns), ns_text(row.b_ns), signed(row.delta_ns)

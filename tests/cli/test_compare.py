@@ -9,13 +9,14 @@ import pytest
 
 from profrun.runner.cli.compare import fraction
 from tests.cli.running import call
+from tests.runner.scripted import new_run
 from tests.tracekit import make_trace
 
 TRIALS = 4
 Capture = pytest.CaptureFixture[str]
 
 
-def _trial(out: Path, step_ns: int, kernel_ns: int, trial: int) -> None:
+def _trial(out: Path, step_ns: int, kernel_ns: int, trial: int, *, blocking: bool = False) -> None:
     """Ten steps that each launch one kernel; the trial and the step move the times a little."""
     slices: list[Any] = []
     for number in range(10):
@@ -23,19 +24,21 @@ def _trial(out: Path, step_ns: int, kernel_ns: int, trial: int) -> None:
         wobble = 300 * trial + 40 * (number % 3)
         slices.append(("step", f"profrun.step#{number}", at, step_ns + wobble, "main"))
         inside = {"parent": first, "depth": 1}
-        slices.append(("api", "cudaLaunchKernel", at + 100, 50, "main", inside))
+        call_ns = 1000 + kernel_ns + wobble if blocking else 50
+        slices.append(("api", "cudaLaunchKernel", at + 100, call_ns, "main", inside))
         slices.append(("kernel", "gemm", at + 1000, kernel_ns + wobble, "stream 7", {"launch": first + 1}))
-    work = {"run": out.name, "variant": "v", "work": {"batch": 8}, "blocking": False}
+    work = {"run": out.name, "variant": "v", "work": {"batch": 8}, "blocking": blocking}
     make_trace(out, slices, meta={"job": work}).close()
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four trials a side: b's kernel takes twice as long and its step follows."""
+    """Four trials a side: b's kernel takes twice as long, its step follows; c is a with blocking launches."""
     root = tmp_path_factory.mktemp("sides")
     for trial in range(TRIALS):
         _trial(root / f"a{trial}", 1_000_000, 500_000, trial)
         _trial(root / f"b{trial}", 1_500_000, 1_000_000, trial)
+        _trial(root / f"c{trial}", 1_200_000, 500_000, trial, blocking=True)
     return root
 
 
@@ -93,6 +96,26 @@ def test_wrong_options_are_said(sides: Path, capsys: Capture, more: list[str], s
     done = call(capsys, "compare", "a0", "vs", "b0", *more)
     assert (done.code, done.out) == (64, "")
     assert said in done.err
+
+
+def test_blocking_twins_by_hand(sides: Path, capsys: Capture) -> None:
+    done = call(capsys, "blocking", *_words("a"), "vs", *_words("c"), "--json")
+    assert done.code == 0, done.err
+    found = done.json
+    assert found["points"] == [{key: value for key, value in found.items() if key != "points"}]
+    assert found["ratio"] == pytest.approx(1.2, rel=0.01)
+    assert (found["kernel_multiset_equal"], found["took_effect"]) == (True, True)
+    text = call(capsys, "blocking", *_words("a"), "vs", *_words("c")).out
+    assert "kernels: the same on both sides" in text
+    assert text.startswith("twins: A step takes 1.2")
+
+
+def test_blocking_of_a_run_needs_twins(tmp_path: Path, capsys: Capture) -> None:
+    run, _ = new_run(tmp_path)
+    done = call(capsys, "blocking", run.path)
+    assert done.code == 65
+    assert "has no launch-blocking twins" in done.err
+    assert "--set launch_blocking=both" in done.err
 
 
 def test_a_baseline_stands_for_the_trials_it_was_made_of(

@@ -95,6 +95,10 @@ def test_a_run_lists_what_each_trial_measured(here: Path, capsys: pytest.Capture
     assert found["state"] == "finished"
     again = call(capsys, "status", "last", "--json")
     assert again.json["trials"] == found["trials"]
+    twins = call(capsys, "blocking", "last", "--json")
+    assert twins.code == 2  # one trial a side: no interval
+    assert [point["variant"] for point in twins.json["points"]] == ["a", "b"]
+    assert all(point["timed_by"] == "none" for point in twins.json["points"])
     (listed,) = call(capsys, "runs", "--json").json["runs"]
     assert (listed["run"], listed["finished"], listed["trials"]) == (found["run"], 4, 4)
     assert call(capsys, "logs", "last", "3").out == "done\n"
@@ -321,16 +325,28 @@ def test_a_failed_guess_is_said_and_fails_the_run(here: Path, capsys: pytest.Cap
     done = call(capsys, "submit", _job(here, STEPS, "{n}", variants=variants, expect=guesses), "--json")
     assert done.code == 1
     assert done.json["state"] == "finished"
-    assert [(g["guess"], g["variant"], g["state"]) for g in done.json["expectations"]] == [
-        (0, "a", "held"),
-        (2, "a", "unknown"),
-        (0, "b", "held"),
+    assert [(g["number"], g["variant"], g["state"]) for g in done.json["expectations"]] == [
+        (0, None, "held"),
         (1, "b", "failed"),
-        (2, "b", "unknown"),
+        (2, None, "unknown"),
     ]
     shown = call(capsys, "status", "last").out
-    assert "Expectations: 2 held, 1 failed, 2 unknown" in shown
-    assert "b, none: step_ms 0.001: failed: the median step takes 5." in shown
+    assert "Expectations: 1 held, 1 failed, 1 unknown" in shown
+    assert "b: median step below 0.001 ms: failed: " in shown
+
+
+def test_a_bug_in_an_analysis_does_not_hide_the_run(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(*_: object) -> None:
+        raise KeyError("surprise")
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(here))
+    monkeypatch.setattr("profrun.runner.cli.result.write_comparison", bug)
+    done = call(capsys, "submit", _job(here, STEPS), "--json")
+    assert done.code == 70
+    assert "bug in profrun (KeyError: 'surprise')" in done.err
+    assert done.json["trials"][0]["state"] == "finished"
 
 
 def test_an_unwritable_runs_folder_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
