@@ -43,60 +43,71 @@ class Verdict:
     wrapper_code: int
 
 
-def judge(
-    outcome: Outcome,
-    *,
-    cancelled: bool,
-    limit: float | None,
-    tool: str | None,
-    artefacts: Sequence[dict[str, Any]],
-    steps: int,
-    hooked: bool,
-    hook: str,
-    steps_wanted: bool,
-    warnings: list[str],
-    tool_says: str | None,
-    log: str,
-) -> Verdict:
-    """State, exit code, signal and one sentence; adds to ``warnings`` what did not decide it.
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a trial beside how its command ended.
 
-    Args:
+    Attributes:
         cancelled: the file 'cancel' is there.
+        limit: the time limit, seconds.
         tool: name of the profiler round the command, None when there is none.
+        artefacts: rows of exit.json.
         steps: steps that the hook saw in this rank.
         hooked: whether a Python process of the job loaded the hook.
         hook: what the hook was to do (``Wrapped.hook``).
+        steps_wanted: False for ranges.steps: off.
         tool_says: the collector's own reading of its tool's output.
         log: the end of the output.
     """
+
+    cancelled: bool = False
+    limit: float | None = None
+    tool: str | None = None
+    artefacts: Sequence[dict[str, Any]] = ()
+    steps: int = 0
+    hooked: bool = True
+    hook: str = "none"
+    steps_wanted: bool = True
+    tool_says: str | None = None
+    log: str = ""
+
+    def paths(self, state: str) -> list[str]:
+        """Paths of the artefacts in this state."""
+        return [row["path"] for row in self.artefacts if row["state"] == state]
+
+
+def judge(outcome: Outcome, facts: Facts, warnings: list[str]) -> Verdict:
+    """State, exit code, signal and one sentence; adds to ``warnings`` what did not decide it."""
+    _tell(outcome, facts, warnings)
+    code, number = _codes(outcome, facts.tool)
+    missing = facts.paths("missing")
+    if outcome.stopped_by is not None:
+        return _stopped(outcome, facts, code, number)
+    if outcome.error is not None:
+        return Verdict("failed", None, None, outcome.error, 127)
+    if number is not None:
+        return Verdict("failed", None, number, _died(number), 128 + number)
+    if code != 0:
+        return Verdict("failed", code, None, _failed(code, facts), 1 if code is None else code)
+    if missing:
+        return Verdict("failed", code, None, facts.tool_says or _no_data(missing, facts, warnings), 1)
+    if facts.tool_says is not None:
+        warnings.append(facts.tool_says)
+    return Verdict("finished", code, None, None, 0)
+
+
+def _tell(outcome: Outcome, facts: Facts, warnings: list[str]) -> None:
     warnings += [*outcome.killed, *_strays(outcome)]
     if outcome.lost_output:
         warnings.append(
             f"{outcome.lost_output} bytes of output could not be written to the logs (disk full?)"
         )
-    code, number = _codes(outcome, tool)
-    told = 1 if code is None and number is None else (code if code is not None else 128 + (number or 0))
-    missing = [row["path"] for row in artefacts if row["state"] == "missing"]
-    broken = [row["path"] for row in artefacts if row["state"] == "truncated"]
+    broken = facts.paths("truncated")
     if broken:
         warnings.append(f"unfinished files were kept: {', '.join(broken)}")
-    why_no_steps = _no_steps(steps, hooked, steps_wanted)
-    if why_no_steps is not None:
-        warnings.append(why_no_steps)
-    if outcome.stopped_by is not None:
-        return _stopped(outcome, cancelled, limit, code, number, missing)
-    if outcome.error is not None:
-        return Verdict("failed", None, None, outcome.error, 127)
-    if number is not None:
-        return Verdict("failed", None, number, _died(number), told)
-    if code != 0:
-        return Verdict("failed", code, None, _failed(code, tool, log, tool_says), told)
-    if missing:
-        reason = tool_says or _no_data(missing, hook, steps, why_no_steps, warnings)
-        return Verdict("failed", code, None, reason, 1)
-    if tool_says is not None:
-        warnings.append(tool_says)
-    return Verdict("finished", code, None, None, 0)
+    why = _no_steps(facts)
+    if why is not None:
+        warnings.append(why)
 
 
 def _codes(outcome: Outcome, tool: str | None) -> tuple[int | None, int | None]:
@@ -107,21 +118,14 @@ def _codes(outcome: Outcome, tool: str | None) -> tuple[int | None, int | None]:
     return code, outcome.signal
 
 
-def _stopped(
-    outcome: Outcome,
-    cancelled: bool,
-    limit: float | None,
-    code: int | None,
-    number: int | None,
-    missing: list[str],
-) -> Verdict:
+def _stopped(outcome: Outcome, facts: Facts, code: int | None, number: int | None) -> Verdict:
     """Ended early. Without the file 'cancel' a signal from above means a time limit, SIGINT a person."""
-    by = outcome.stopped_by
+    by, missing = outcome.stopped_by, facts.paths("missing")
     kept = "what was recorded is kept" if not missing else f"nothing was written ({', '.join(missing)})"
-    if cancelled or by == "SIGINT":
+    if facts.cancelled or by == "SIGINT":
         return Verdict("cancelled", code, number, f"cancelled ({by}): {kept}", 130)
     if by == "limit":
-        reason = f"the time limit of {limit:g} s was reached: {kept}; set resources.timeout higher"
+        reason = f"the time limit of {facts.limit:g} s was reached: {kept}; set resources.timeout higher"
         return Verdict("timeout", code, number, reason, 124)
     reason = f"ended from outside by {by}, as schedulers do at their time limit: {kept}"
     return Verdict("timeout", code, number, reason, 124)
@@ -134,22 +138,22 @@ def _died(number: int) -> str:
     return f"the program died of {name}"
 
 
-def _failed(code: int | None, tool: str | None, log: str, tool_says: str | None) -> str:
+def _failed(code: int | None, facts: Facts) -> str:
     """The exit code, and the last line of a Python traceback when there is one."""
-    inside = f" (under {tool})" if tool else ""
-    for line in reversed(log.strip().splitlines()[-200:]):
+    inside = f" (under {facts.tool})" if facts.tool else ""
+    for line in reversed(facts.log.strip().splitlines()[-200:]):
         head = line.split(":")[0].strip()
         if line[:1] not in (" ", "\t") and (head.endswith(("Error", "Exception")) or head in _PYTHON_REASONS):
             return f"the program exited with {code}{inside}: {line.strip()[:300]}"
-    if tool_says is not None:
-        return f"the program exited with {code}{inside}: {tool_says}"
+    if facts.tool_says is not None:
+        return f"the program exited with {code}{inside}: {facts.tool_says}"
     return f"the program exited with {code}{inside}: see stderr.log"
 
 
-def _no_steps(steps: int, hooked: bool, wanted: bool) -> str | None:
-    if steps or not wanted:
+def _no_steps(facts: Facts) -> str | None:
+    if facts.steps or not facts.steps_wanted:
         return None
-    if not hooked:
+    if not facts.hooked:
         return (
             "no step was seen: no Python process of the command loaded profrun's hook; it is not a Python "
             "program, it clears PYTHONPATH, or it runs python with -I, -E or -S"
@@ -160,12 +164,13 @@ def _no_steps(steps: int, hooked: bool, wanted: bool) -> str | None:
     )
 
 
-def _no_data(missing: list[str], hook: str, steps: int, why_no_steps: str | None, warnings: list[str]) -> str:
+def _no_data(missing: list[str], facts: Facts, warnings: list[str]) -> str:
     """The program was fine, the recording is not there."""
     schedule = next((text for text in warnings if text.startswith("the schedule is longer")), None)
     if schedule is not None:
         return schedule
-    if hook != "none" and why_no_steps is not None:
+    why_no_steps = _no_steps(facts)
+    if facts.hook != "none" and why_no_steps is not None:
         return f"nothing was recorded: {why_no_steps}"
     failed = next((text for text in warnings if "hook failed" in text), None)
     return f"the collector left no {', '.join(missing)}" + (f": {failed}" if failed else "; see stderr.log")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FLAGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 OURS = "_profrun_own"
+_QUIET_S = 0.05
 
 
 class TorchProfile:
@@ -54,6 +55,10 @@ class TorchProfile:
     def stop(self) -> None:
         """End the recording and write what there is."""
         self._unmark()
+        if place(self.torch).world_size > 1:
+            # A thread of gloo may still be leaving a function that is recorded; torch frees the record's
+            # memory when it stops, and the late write corrupts the heap (seen with torch 2.13).
+            time.sleep(_QUIET_S)
         self._profile.stop()
 
     def discard(self) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...collectors.wrapping import Window, WrapRequest
 from . import artefacts, config, launch, preflight, provenance, redact, tools, vendor
 from .files import Reserve, read_json, set_phase, write_json
-from .outcome import Verdict, judge
+from .outcome import Facts, Verdict, judge
 from .ranks import Ranks
 from .supervise import Outcome, Supervisor, flush_streams
 
@@ -246,8 +246,7 @@ class Trial:
             # Only where there is no report a window that never opened is a likely reason.
             lost = any(row["state"] == "missing" for row in self.artefacts)
             tool_says = explain(log, windowed=lost and self.wrapped.hook in ("cuda", "roctx"))
-        return judge(
-            outcomes[-1],
+        facts = Facts(
             cancelled=(self.folder / "cancel").exists(),
             limit=self.command.get("timeout_s"),
             tool=self.tool.name if self.tool.path else None,
@@ -256,10 +255,10 @@ class Trial:
             hooked=(self.folder / "hook" / "loaded").exists(),
             hook=self.wrapped.hook,
             steps_wanted=(self.command.get("ranges") or {}).get("steps", "auto") != "off",
-            warnings=self.warnings,
             tool_says=tool_says,
             log=log,
         )
+        return judge(outcomes[-1], facts, self.warnings)
 
     def _hook_warnings(self, notes: list[dict[str, Any]]) -> list[str]:
         """What processes of this rank wanted to be told, each sentence once."""

@@ -202,20 +202,7 @@ def test_artefacts_are_judged_by_their_own_end(tmp_path: Path) -> None:
 
 
 def judge(result: Outcome, **more: Any) -> outcome.Verdict:
-    values: dict[str, Any] = {
-        "cancelled": False,
-        "limit": 10.0,
-        "tool": None,
-        "artefacts": [],
-        "steps": 5,
-        "hooked": True,
-        "hook": "none",
-        "steps_wanted": True,
-        "warnings": [],
-        "tool_says": None,
-        "log": "",
-    }
-    return outcome.judge(result, **(values | more))
+    return outcome.judge(result, outcome.Facts(limit=10.0, steps=5, **more), [])
 
 
 def test_verdicts() -> None:
