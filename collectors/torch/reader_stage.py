@@ -12,23 +12,19 @@ gives the exact ns. Larger whole microseconds are read as decimals; files with l
 
 from __future__ import annotations
 
-import queue
 import re
 import shutil
-import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profrun.collectors.reading import Progress
-from profrun.collectors.torch.reader_cut import EventFile, Piece
+from profrun.collectors.torch.reader_cut import EventFile
+from profrun.collectors.torch.reader_files import Edit, ahead, batches
 
 if TYPE_CHECKING:
     import duckdb
 
-BATCH = 6
-"""Pieces read by one statement: enough to keep all threads busy, few enough to overlap with cutting."""
 EXACT_BELOW_NS = 2**43 * 1000
 OBJECT_LIMIT = 4 << 20
 
@@ -101,6 +97,16 @@ class Staged:
     quote: bool = False
     time_type: str = "DOUBLE"
     groups: set[str] = field(default_factory=set)
+
+    @property
+    def edit(self) -> Edit | None:
+        """What must change in the text of a piece before it is read."""
+        return self._edited if self.renames or self.quote else None
+
+    def _edited(self, text: bytes) -> bytes:
+        for old, new in self.renames:
+            text = text.replace(old, new)
+        return _TIME.sub(rb'"\1": "\2"', text) if self.quote else text
 
 
 LABELS = ("cat", "pid", "tid", "dev", "stream")
@@ -203,7 +209,7 @@ def _stage_once(
     _look(staged, staged.file.open())
     work.mkdir(parents=True, exist_ok=True)
     row = _next_row(con)
-    for batch in _ahead(_batches(staged, work, number)):
+    for batch in ahead(batches(staged.file, work, str(number), staged.edit)):
         row = _insert(con, number, staged, batch, row)
         progress(staged.file.blocks.done, None)
         for piece in batch:
@@ -237,64 +243,6 @@ def _is_number(text: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _batches(staged: Staged, work: Path, number: int) -> Iterator[list[Path]]:
-    batch: list[Path] = []
-    size = 1  # small while there is much to learn: what teaches something is read twice
-    for count, piece in enumerate(staged.file.pieces()):
-        path = work / f"{number}-{count}.json"
-        _write(path, staged, piece)
-        batch.append(path)
-        if len(batch) == size:
-            yield batch
-            batch, size = [], min(BATCH, size + 1)
-    if batch:
-        yield batch
-
-
-def _write(path: Path, staged: Staged, piece: Piece) -> None:
-    if staged.renames or staged.quote:
-        text = b"".join(piece)
-        for old, new in staged.renames:
-            text = text.replace(old, new)
-        if staged.quote:
-            text = _TIME.sub(rb'"\1": "\2"', text)
-        piece = (text,)
-    with path.open("wb") as file:
-        file.writelines((b"[", *piece, b"]"))
-
-
-def _ahead(batches: Iterator[list[Path]]) -> Iterator[list[Path]]:
-    """Cut the next batch in a thread while this one is read."""
-    ready: queue.Queue[list[Path] | BaseException | None] = queue.Queue(maxsize=1)
-    stop = threading.Event()
-
-    def work() -> None:
-        try:
-            for batch in batches:
-                while not stop.is_set():
-                    try:
-                        ready.put(batch, timeout=0.1)
-                        break
-                    except queue.Full:
-                        continue
-                if stop.is_set():
-                    return
-            ready.put(None)
-        except BaseException as error:
-            ready.put(error)
-
-    thread = threading.Thread(target=work, name="profrun-cut", daemon=True)
-    thread.start()
-    try:
-        while (item := ready.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        stop.set()
-        thread.join()
 
 
 def _insert(con: duckdb.DuckDBPyConnection, number: int, staged: Staged, batch: list[Path], row: int) -> int:

@@ -1,0 +1,86 @@
+"""Pieces of a kineto file as small files, cut in a thread while others are read."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from profrun.collectors.torch.reader_cut import EventFile, Piece, Range
+
+Edit = Callable[[bytes], bytes]
+BATCH = 6
+"""Pieces read by one statement: enough to keep all threads busy, few enough to overlap with cutting."""
+
+
+def batches(file: EventFile, work: Path, prefix: str, edit: Edit | None) -> Iterator[list[Path]]:
+    """Write the pieces of a file as JSON arrays into ``work``, some at a time.
+
+    Args:
+        file: opened.
+        work: folder for them; whoever reads them removes them.
+        prefix: begins their names.
+        edit: changes the text of each piece, or None.
+    """
+    batch: list[Path] = []
+    size = 1  # small while there is much to learn: what teaches something is read twice
+    for count, piece in enumerate(file.pieces()):
+        path = work / f"{prefix}-{count}.json"
+        _write(path, file, edit, piece)
+        batch.append(path)
+        if len(batch) == size:
+            yield batch
+            batch, size = [], min(BATCH, size + 1)
+    if batch:
+        yield batch
+
+
+def _write(path: Path, file: EventFile, edit: Edit | None, piece: Piece) -> None:
+    if edit is not None:
+        piece = (edit(file.text(piece)),)
+    with path.open("wb", buffering=0) as target:
+        for part in (b"[", *piece, b"]"):
+            if isinstance(part, Range):
+                file.copy(part, target)
+            else:
+                _write_all(target, part)
+
+
+def _write_all(file: IO[bytes], data: bytes | memoryview) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+
+
+def ahead(batches: Iterator[list[Path]]) -> Iterator[list[Path]]:
+    """Cut the next batch in a thread while this one is read."""
+    ready: queue.Queue[list[Path] | BaseException | None] = queue.Queue(maxsize=1)
+    stop = threading.Event()
+
+    def work() -> None:
+        try:
+            for batch in batches:
+                while not stop.is_set():
+                    try:
+                        ready.put(batch, timeout=0.1)
+                        break
+                    except queue.Full:
+                        continue
+                if stop.is_set():
+                    return
+            ready.put(None)
+        except BaseException as error:
+            ready.put(error)
+
+    thread = threading.Thread(target=work, name="profrun-cut", daemon=True)
+    thread.start()
+    try:
+        while (item := ready.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stop.set()
+        thread.join()

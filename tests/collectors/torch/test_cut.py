@@ -1,0 +1,103 @@
+"""Cutting into many pieces changes nothing, in every layout, plain or gzip, sound or damaged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profrun.collectors.normalize import normalize
+from profrun.collectors.torch import reader_cut
+from profrun.traces.trace import Trace
+from tests.collectors.test_normalize import EVENTS, NATIVE, PRETTY, SINGLE
+from tests.conftest import shared_data
+
+LAYOUTS = {"pretty": PRETTY, "single": SINGLE, "native": NATIVE, "crlf": NATIVE.replace(b"\n", b"\r\n")}
+QUERY = (
+    "SELECT s.kind, s.name, ts_ns, dur_ns, depth, s.correlation, h.name FROM slices s "
+    "LEFT JOIN (SELECT slice, name FROM slices) h ON s.launch = h.slice ORDER BY ALL"
+)
+
+
+def rows(path: Path, out: Path) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    normalize([path], out)
+    with Trace(out) as trace:
+        return trace.sql(QUERY).rows, trace.sql("SELECT code, count FROM issues ORDER BY ALL").rows
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("compressed", [False, True])
+def test_many_pieces_give_the_same_trace(
+    layout: str, compressed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = LAYOUTS[layout]
+    path = tmp_path / "a.json"
+    path.write_bytes(gzip.compress(content) if compressed else content)
+    whole = rows(path, tmp_path / "whole")
+    assert len(whole[0]) == len(EVENTS)
+    monkeypatch.setattr(reader_cut, "BLOCK", 1000)
+    monkeypatch.setattr(reader_cut, "HEAD", 1000)
+    file = reader_cut.EventFile(path, compressed)
+    file.open()
+    assert len(list(file.pieces())) > 1
+    file.blocks.close()
+    assert rows(path, tmp_path / "pieces") == whole
+
+
+@pytest.mark.parametrize(
+    "trap",
+    [
+        b'"name": "x}, {\\"ph\\": 1"',
+        b'"name": "}, {"',
+        b'"args": {"list": [{"ph": "X"}, {"ph": "X"}], "correlation": 1}',
+        b'"name": "]"',
+        b'"args": {"a": {\n    "b": 1\n  },\n  "c": 2}',
+        b'"args": {"a": [\n  1\n  ],\n  "c": 2}',
+    ],
+)
+def test_what_looks_like_an_end_fools_nobody(
+    trap: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = SINGLE
+    for number in range(3, 17):
+        start = content.index(b'"name": "aten::op%d"' % number)
+        content = content[:start] + trap + b', "was": ' + content[start + 8 :]
+    path = tmp_path / "a.json"
+    path.write_bytes(content)
+    document = json.loads(content)
+    monkeypatch.setattr(reader_cut, "BLOCK", 700)
+    monkeypatch.setattr(reader_cut, "HEAD", 700)
+    found, issues = rows(path, tmp_path / "trace")
+    names = sorted(event.get("name", "unnamed") for event in document["traceEvents"])
+    assert sorted(row[1] for row in found) == names
+    assert issues == []
+
+
+def test_events_behind_large_keys_and_keys_behind_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filler = {
+        f"key{n}": [{"ph": "X", "name": "no event"}, {"ph": "X", "name": "nor this"}] for n in range(50)
+    }
+    document = json.loads(SINGLE)
+    events = document.pop("traceEvents")
+    path = tmp_path / "a.json"
+    for layout in (None, 1, 4):
+        path.write_text(json.dumps(filler | {"traceEvents": events} | filler | document, indent=layout))
+        monkeypatch.setattr(reader_cut, "BLOCK", 500)
+        monkeypatch.setattr(reader_cut, "HEAD", 500)
+        found, issues = rows(path, tmp_path / f"trace{layout}")
+        assert (len(found), issues) == (len(EVENTS), [])
+        with Trace(tmp_path / f"trace{layout}") as trace:
+            assert trace.meta["epoch_ns"] == 10**18
+
+
+def test_a_real_file_in_small_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = shared_data("h200/torch/transformer.json.gz")
+    whole = rows(path, tmp_path / "whole")
+    monkeypatch.setattr(reader_cut, "BLOCK", 60_000)
+    monkeypatch.setattr(reader_cut, "HEAD", 20_000)
+    assert rows(path, tmp_path / "pieces") == whole
