@@ -98,8 +98,10 @@ def _sqlite_tables(path: Path) -> frozenset[str]:
             rows = con.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
         finally:
             con.close()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes damaged bytes in its own message
         raise InputError(
-            f"{path} is a damaged SQLite database", why=str(error), fix="export or copy it again"
+            f"{path} is a damaged SQLite database",
+            why=" ".join(str(error).split()),
+            fix="export or copy it again",
         ) from error
     return frozenset(str(row[0]) for row in rows)

@@ -184,8 +184,8 @@ def _gpu_slices(staging: Staging, first: int) -> None:
 def _side_tables(staging: Staging, first: int) -> None:
     con = staging.con
     blocks = ", ".join(
-        f"CASE unit WHEN 'items' THEN CASE WHEN g{a} >= 0 AND w{a} > 0 THEN (g{a} + w{a} - 1) // w{a} END "
-        f"WHEN 'blocks' THEN g{a} END"
+        f"CASE WHEN g{a} > 0 AND unit = 'items' AND w{a} > 0 THEN (g{a} - 1) // w{a} + 1 "
+        f"WHEN g{a} > 0 AND unit = 'blocks' THEN g{a} END"
         for a in "xyz"
     )
     threads = ", ".join(

@@ -14,6 +14,8 @@ import duckdb
 from profrun.collectors.rocprof.staging import Staging
 
 MAX_STREAMS = 64
+NO_AGENT = -1
+"""Agent of records that name none, in a process without a known GPU."""
 
 
 def settle_processes(staging: Staging) -> None:
@@ -67,6 +69,20 @@ def settle_processes(staging: Staging) -> None:
     )
 
 
+def _homeless(staging: Staging) -> None:
+    """Every GPU record needs a GPU: one that names none goes to the process's first, and is counted."""
+    lost = staging.con.execute("SELECT count(*), min(direction) FROM amd_gpu WHERE agent IS NULL").fetchone()
+    if lost and lost[0]:
+        staging.writer.issue(
+            "gpu_unknown", lost[0], "records that name no GPU stand on the first of their process", lost[1]
+        )
+        staging.con.execute(
+            "UPDATE amd_gpu SET agent = coalesce((SELECT min(a.agent) FROM amd_agent a WHERE a.gpu "
+            "AND a.proc = amd_gpu.proc), (SELECT min(o.agent) FROM amd_gpu o WHERE o.proc = amd_gpu.proc), "
+            f"{NO_AGENT}) WHERE agent IS NULL"
+        )
+
+
 def settle_agents(staging: Staging) -> None:
     """Give every copy its GPU, complete the agents, fill ``devices``."""
     con = staging.con
@@ -76,15 +92,16 @@ def settle_agents(staging: Staging) -> None:
         "ELSE coalesce(dst, src) END WHERE what <> 'kernel' AND agent IS NULL"
     )
     con.execute(
+        "UPDATE amd_gpu SET agent = NULL FROM amd_agent a WHERE a.proc = amd_gpu.proc AND a.agent = "
+        "amd_gpu.agent "
+        "AND NOT a.gpu"
+    )
+    _homeless(staging)
+    con.execute(
         "INSERT INTO amd_agent (proc, agent, gpu, name) SELECT DISTINCT g.proc, g.agent, true, NULL FROM "
         "amd_gpu g "
         "WHERE g.agent IS NOT NULL AND NOT EXISTS "
         "(FROM amd_agent a WHERE a.proc = g.proc AND a.agent = g.agent)"
-    )
-    con.execute(
-        "UPDATE amd_gpu SET agent = NULL FROM amd_agent a WHERE a.proc = amd_gpu.proc AND a.agent = "
-        "amd_gpu.agent "
-        "AND NOT a.gpu AND amd_gpu.what <> 'kernel'"
     )
     con.execute(
         "UPDATE amd_gpu SET direction = 'PtoP' WHERE direction = 'DtoD' AND src <> dst AND what = 'memcpy'"
