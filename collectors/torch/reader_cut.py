@@ -298,8 +298,8 @@ class EventFile:
         elif left:
             self.note("trailing_text", left[:80].encode("latin-1").decode("utf-8", "replace"))
 
-    def scan(self, data: bytes, *, final: bool) -> tuple[bytes, bytes, bool]:
-        """Walk events one by one, repairing.
+    def scan(self, data: bytes, *, final: bool, patience: int = 1 << 20) -> tuple[bytes, bytes, bool]:
+        """Walk events one by one, repairing (``reader_repair.walk``).
 
         Returns:
             (clean events, what is left behind them, whether the array's end was met). With ``final`` a cut
@@ -307,7 +307,7 @@ class EventFile:
         """
         from profrun.collectors.torch.reader_repair import walk
 
-        result = walk(data, final, self.note)
+        result = walk(data, final, self.note, patience)
         if final and not result.ended:
             lost = data[result.at : result.at + 80].decode("utf-8", "replace")
             self.note("truncated", f"{self.blocks.cut or 'the file ends inside traceEvents'}: {lost}")

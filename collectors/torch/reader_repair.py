@@ -35,8 +35,16 @@ def _constant(_name: str) -> None:
 _DECODER = json.JSONDecoder(strict=False, parse_float=str, parse_constant=_constant)
 
 
-def walk(data: bytes, final: bool, note: Note) -> Walked:
-    """Walk ``data``, which begins at or between events."""
+def walk(data: bytes, final: bool, note: Note, patience: int = 1 << 20) -> Walked:
+    """Walk ``data``, which begins at or between events.
+
+    Args:
+        data: text of events.
+        final: nothing follows ``data``.
+        note: counts what is repaired or lost.
+        patience: an event that cannot be read this near the end of text that is not final may only be cut
+            off: it is left to be read with what follows.
+    """
     text = data.decode("latin-1")  # one byte a character: positions are the same
     out: list[bytes] = []
     at = 0
@@ -49,6 +57,8 @@ def walk(data: bytes, final: bool, note: Note) -> Walked:
             return Walked(b",\n".join(out), at + 1, True)
         event, end = _event(text, at, note)
         if end is None:
+            if not final and len(text) - at < patience:
+                return Walked(b",\n".join(out), at, False)
             resumed = _NEXT_EVENT.search(text, at + 1)
             if resumed is None:  # the caller says that the text was cut here
                 return Walked(b",\n".join(out), at, False)

@@ -298,7 +298,7 @@ def _read(con: duckdb.DuckDBPyConnection, number: int, staged: Staged, batch: li
         if _try(con, number, [piece], _select(staged, strict=False)):
             continue
         text = piece.read_bytes()[1:-1]
-        good, rest, ended = staged.file.scan(text, final=False)
+        good, rest, ended = staged.file.scan(text, final=False, patience=1 << 16)
         if ended or rest.strip(b", \t\r\n"):
             raise _Fooled(careful=True)
         piece.write_bytes(b"[" + good + b"]")
