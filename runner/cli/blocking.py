@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profrun.errors import InputError
-from profrun.runner.cli.compare import fraction, ratio_text, signed
+from profrun.runner.cli.compare import fraction
 from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
-from profrun.runner.cli.output import columns, emit, ns_text, say
+from profrun.runner.cli.output import emit, say
 
 if TYPE_CHECKING:
     from profrun.analysis.blocking import Blocking
@@ -36,6 +36,8 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """What asynchronous launches are worth: launch-blocking twins of a run."""
+    from profrun.reports import compare_text
+
     words = sides or ["last"]
     found = _twins(words, variant, runs_root(runs), fraction(threshold))
     if json_:
@@ -43,8 +45,10 @@ def command(
         # One point is the document itself; several stand in a list.
         emit({**(documents[0] if len(documents) == 1 else {}), "points": documents})
     else:
-        for item in found:
-            show_blocking(item, top)
+        for number, item in enumerate(found):
+            if item.variant:
+                say(("\n" if number else "") + f"variant {item.variant}")
+            say(compare_text.blocking_text(item, top=top).rstrip())
     raise typer.Exit(max(item.exit_code for item in found))
 
 
@@ -88,38 +92,3 @@ def _points(run: Run, variant: str | None) -> dict[str, tuple[Side, Side]]:
             fix="submit the job with `--set launch_blocking=both`",
         )
     return both
-
-
-def show_blocking(item: Blocking, top: int) -> None:
-    """The sentence, its numbers, and where the time was hidden."""
-    say(f"{item.variant or 'twins'}: {item.sentence}")
-    if item.ratio is not None and item.step_ns is not None:
-        times = f"{ns_text(item.step_ns[1])} blocking, {ns_text(item.step_ns[0])} not"
-        count = f"{item.trials[0]} and {item.trials[1]} trials of {item.timed_by}"
-        say(f"  step: {times}, ratio {ratio_text(item.ratio, item.ci95)}, {item.verdict} ({count})")
-    for name, value in (("overlap a step", item.overlap_ns), ("hidden a step", item.hidden_ns)):
-        if value is not None:
-            say(f"  {name}: {ns_text(value)}")
-    say(f"  kernels: {_kernels(item)}")
-    for reason in item.reasons:
-        say(f"  {reason.severity}: {reason.message} [{reason.code}]")
-    if item.per_op:
-        rows = [
-            (
-                row.name[:40],
-                f"{row.calls:g}",
-                *map(ns_text, (row.async_ns, row.blocking_ns)),
-                signed(row.hidden_ns),
-            )
-            for row in item.per_op[: top or None]
-        ]
-        say(columns(("a step", "calls", "not", "blocking", "hidden"), rows, right=(1, 2, 3, 4), indent="  "))
-
-
-def _kernels(item: Blocking) -> str:
-    if item.kernel_multiset_equal is None:
-        return "none were recorded"
-    if item.kernel_multiset_equal:
-        return "the same on both sides"
-    first = item.kernel_differences[0]
-    return f"NOT the same: {first.name} {first.async_calls:g} a step, {first.blocking_calls:g} with blocking"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from profrun.errors import UsageError
 from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
-from profrun.runner.cli.output import columns, emit, ns_text, say, terminal_width
+from profrun.runner.cli.output import emit, say
 
 if TYPE_CHECKING:
     from profrun.analysis.compare import Comparison
-    from profrun.analysis.compare.model import By, Row
+    from profrun.analysis.compare.model import By
+    from profrun.analysis.gate import Gate
     from profrun.analysis.stats import Statistic
 
 STATISTICS = ("median", "mean", "p99")
@@ -42,6 +45,19 @@ def command(
         typer.Option(help="Compare in spite of this difference (its code); repeatable.", show_default=False),
     ] = None,
     top: Annotated[int, typer.Option(help="Rows to show; 0 for all.", min=0)] = 15,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help="A gate: 'slower > 3%', 'memory peak > 5%', ...; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
+    junit: Annotated[
+        Path | None,
+        typer.Option(help="Write the gate's rules as JUnit XML to this file.", show_default=False),
+    ] = None,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
@@ -49,6 +65,7 @@ def command(
     from typing import cast
 
     from profrun.analysis.compare import compare
+    from profrun.reports import compare_text
     from profrun.runner.cli.sides import find_sides, read_trials
 
     if statistic not in STATISTICS:
@@ -63,11 +80,23 @@ def command(
         per=per,
         allow=allow or (),
     )
+    gate = _gate(result, fail_on or [], found.b)
+    if junit is not None and gate is None:
+        raise UsageError("--junit writes the rules of --fail-on", fix="add --fail-on 'slower > 3%'")
+    if junit is not None and gate is not None:
+        from profrun.runner.store.files import write_text
+
+        write_text(junit, compare_text.junit(result, gate))
     if json_:
-        emit(result.to_json())
+        emit(result.to_json() | {"gate": gate.to_json() if gate else None})
+    elif markdown:
+        say(compare_text.markdown(result, gate, top=top).rstrip())
     else:
-        show_comparison(result, top)
-    raise typer.Exit(result.exit_code)
+        say(compare_text.comparison_text(result, top=top).rstrip())
+        if gate:
+            say()
+            say(compare_text.gate_text(gate).rstrip())
+    raise typer.Exit(gate.exit_code if gate else result.exit_code)
 
 
 def fraction(text: str) -> float:
@@ -82,61 +111,29 @@ def fraction(text: str) -> float:
         raise UsageError(f"{text!r} is no fraction", fix="write 0.01 or 1%") from None
 
 
-def show_comparison(result: Comparison, top: int) -> None:
-    """Verdict with its interval, why to doubt it, then what changed."""
-    say(_headline(result))
-    for side, name in zip(result.sides, "AB", strict=True):
-        devices = ", ".join(side.devices) or "no GPU"
-        steps = f"{side.steps} steps of {ns_text(side.step_ns)}"
-        say(f"  {name}: {side.trials} trials, {steps}, {side.collector}, {devices}")
-    for reason in result.reasons:
-        allowed = " (allowed)" if reason.allowed else ""
-        say(f"  {reason.severity}: {reason.message} [{reason.code}]{allowed}")
-    for metric in result.metrics:
-        say(f"  {metric.name}: {ratio_text(metric.ratio, metric.ci95)}, {metric.verdict}")
-    if result.parts:
-        say()
-        say("the mean step")
-        rows = [
-            (part.name, *map(ns_text, (part.a_ns, part.b_ns)), signed(part.delta_ns)) for part in result.parts
-        ]
-        say(columns(("part", "A", "B", "difference"), rows, right=(1, 2, 3), indent="  "))
-    if result.rows:
-        say()
-        say(f"what changed, a step, by {result.by}")
-        shown = result.rows[: top or None]
-        say(
-            columns(
-                ("what", "status", "A", "B", "difference"), map(_row, shown), right=(2, 3, 4), indent="  "
-            )
-        )
-        if len(result.rows) > len(shown):
-            say(f"  ... and {len(result.rows) - len(shown)} more (--top 0 shows all)")
+def _gate(result: Comparison, rules: list[str], side: Sequence[tuple[str, Path]]) -> Gate | None:
+    """Hold the comparison against ``--fail-on``; None without rules."""
+    from profrun.analysis.gate import gate, parse_rule
+
+    if not rules:
+        return None
+    parsed = [parse_rule(rule) for rule in rules]
+    asked = any(rule.what == "expectations" for rule in parsed)
+    return gate(result, parsed, expectations=_guesses(side) if asked else ())
 
 
-def _headline(result: Comparison) -> str:
-    if result.ratio is None:
-        return f"{result.verdict}: no number is given"
-    text = f"{result.verdict}: B takes {ratio_text(result.ratio, result.ci95)} times as long as A"
-    text += f" ({result.statistic} step, {result.trials[0]} and {result.trials[1]} trials"
-    if result.mde is not None:
-        text += f", smallest change that would show {100 * result.mde:.2g} %"
-    if result.trials_needed:
-        text += f", {result.trials_needed} trials a side would settle {100 * result.threshold:g} %"
-    return text + ")"
+def _guesses(side: Sequence[tuple[str, Path]]) -> list[tuple[str, bool | None]]:
+    """(guess in words, did it hold) of the jobs whose runs the traces of a side belong to."""
+    import profrun
+    from profrun.analysis.expect import check_trace, summarise
+    from profrun.jobs.load import load_job
+    from profrun.runner.store.runs import Run, is_run
 
-
-def ratio_text(ratio: float, ci95: tuple[float, float] | None) -> str:
-    """A ratio with its interval: '1.019 [0.998, 1.040]'."""
-    return f"{ratio:.3f}" + (f" [{ci95[0]:.3f}, {ci95[1]:.3f}]" if ci95 else " (no interval)")
-
-
-def signed(ns: float) -> str:
-    """A difference in ns with its sign."""
-    return ("+" if ns > 0 else "-" if ns < 0 else "") + ns_text(abs(ns))
-
-
-def _row(row: Row) -> tuple[str, ...]:
-    width = max(24, terminal_width() - 54)
-    name = row.name if len(row.name) <= width else row.name[: width - 3] + "..."
-    return name, row.status, ns_text(row.a_ns), ns_text(row.b_ns), signed(row.delta_ns)
+    checks = []
+    for _, path in side:
+        folder = path.resolve().parents[2] if path.name == "trace" else None  # RUN/trials/TRIAL/trace
+        if folder is None or not is_run(folder):
+            continue
+        with profrun.open(path) as trace:
+            checks += check_trace(trace, load_job(Run(folder).resolved).expect)
+    return [(verdict.expected, verdict.passed) for verdict in summarise(checks)]

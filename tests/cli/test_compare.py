@@ -68,10 +68,44 @@ def test_slower_faster_and_their_exit_codes(sides: Path, capsys: Capture) -> Non
 
 def test_text_says_verdict_interval_and_what_changed(sides: Path, capsys: Capture) -> None:
     out = call(capsys, "compare", *_words("a"), "vs", *_words("b")).out
-    assert out.startswith("slower: B takes 1.")
-    assert f"(median step, {TRIALS} and {TRIALS} trials" in out
-    assert "what changed, a step, by kernel" in out
-    assert [line.split()[:2] for line in out.splitlines() if "gemm" in line] == [["gemm", "slower"]]
+    assert out.startswith("slower: 1.5 ms against 1 ms a step, ratio 1.500, 95 % interval ")
+    assert f"({TRIALS} and {TRIALS} trials" in out
+    assert [line.split()[:2] for line in out.splitlines() if "gemm" in line] == [["slower", "gemm"]]
+
+
+@pytest.mark.parametrize(
+    ("rules", "code", "said"),
+    [
+        (["slower > 60%"], 0, "passed: slower > 60%"),
+        (["slower > 3%", "slower > 60%"], 1, "failed: slower > 3%"),
+        (["kernel 'gemm' slower > 5%"], 1, "failed: kernel 'gemm' slower > 5%"),
+        (["expectations"], 2, "inconclusive: expectations"),  # these traces belong to no run
+    ],
+)
+def test_a_gate_decides_the_exit_code(
+    sides: Path, tmp_path: Path, capsys: Capture, rules: list[str], code: int, said: str
+) -> None:
+    words = ["compare", *_words("a"), "vs", *_words("b")]
+    for rule in rules:
+        words += ["--fail-on", rule]
+    done = call(capsys, *words, "--junit", tmp_path / "gate.xml")
+    assert done.code == code
+    assert said in done.out
+    assert (tmp_path / "gate.xml").read_text().count("<testcase") == len(rules)
+    assert call(capsys, *words, "--json").json["gate"]["exit_code"] == code
+    assert call(capsys, *words, "--markdown").out.startswith("### ")
+
+
+def test_a_gate_holds_the_guesses_of_side_b(tmp_path: Path, capsys: Capture) -> None:
+    guess = "expect: [{step_ms: 0.5}]\ncollectors: [none]\n"
+    run, _ = new_run(tmp_path / "runs", f"name: t\ncommand: python x.py\n{guess}")
+    _trial(tmp_path / "a0", 1_000_000, 500_000, 0)
+    _trial(run.trial("000-default-none-r1") / "trace", 1_000_000, 500_000, 1)
+    reference = run.trial("000-default-none-r1")
+    done = call(capsys, "compare", tmp_path / "a0", "vs", reference, "--fail-on", "expectations", "--json")
+    assert done.code == 1
+    (result,) = done.json["gate"]["results"]
+    assert result["message"].startswith("1 of 1 guesses failed: median step below 0.5 ms")
 
 
 def test_the_same_side_twice_is_same_and_one_trial_is_inconclusive(sides: Path, capsys: Capture) -> None:
@@ -90,6 +124,8 @@ def test_the_same_side_twice_is_same_and_one_trial_is_inconclusive(sides: Path, 
         (["--statistic", "mode"], "no statistic 'mode'; one of median, mean, p99"),
         (["--threshold", "small"], "'small' is no fraction"),
         (["--allow", "everything"], "nothing to allow is called 'everything'"),
+        (["--fail-on", "whatever"], "--fail-on 'whatever'"),
+        (["--junit", "x.xml"], "--junit writes the rules of --fail-on"),
     ],
 )
 def test_wrong_options_are_said(sides: Path, capsys: Capture, more: list[str], said: str) -> None:
@@ -106,8 +142,8 @@ def test_blocking_twins_by_hand(sides: Path, capsys: Capture) -> None:
     assert found["ratio"] == pytest.approx(1.2, rel=0.01)
     assert (found["kernel_multiset_equal"], found["took_effect"]) == (True, True)
     text = call(capsys, "blocking", *_words("a"), "vs", *_words("c")).out
-    assert "kernels: the same on both sides" in text
-    assert text.startswith("twins: A step takes 1.2")
+    assert "the same kernels in both runs" in text
+    assert text.startswith("A step takes 1.200 times as long when launches block")
 
 
 def test_blocking_of_a_run_needs_twins(tmp_path: Path, capsys: Capture) -> None:
