@@ -166,6 +166,14 @@ class Frame:
         """Name of one slice."""
         return str(self.names[int(self.name[slice_id])])
 
+    def op_of(self, calls: Index) -> Index:
+        """The innermost op of each enqueueing host slice, -1 for none.
+
+        A launch is a runtime call or, where the recording has none, the op itself that the tool named.
+        """
+        is_op = self.is_kind(calls, "op")
+        return np.where(is_op, calls, self.nearest("op")[calls])
+
     def named(self, ids: Index, matches: Callable[[str], bool]) -> Mask:
         """Which of the ids have a name that satisfies the predicate."""
         table = np.zeros(len(self.names) + 1, dtype=bool)

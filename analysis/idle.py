@@ -75,6 +75,7 @@ def gaps(source: Frame, ids: Index, delay_ns: int = CONSECUTIVE_KERNEL_DELAY_NS)
     after, before, size = ids[place + 1], reach[place], length[place]
     call = source.launch[after]
     kind = np.where(size < delay_ns, 1, 2)
+    kind = np.where(source.is_kind(call, "api"), kind, 3)  # an op tells only that it was not earlier
     kind = np.where(source.ts[call] > before, 0, kind)
     kind = np.where(call < 0, 3, kind)
     return Gaps(before, size, kind.astype(np.int64), after)

@@ -114,15 +114,15 @@ def _tree(source: Frame) -> OpTree:
     del children, above, alike
     np.subtract(source.dur, self_cpu, out=self_cpu)
     self_cpu[~nodes] = 0
-    self_device = device_by_host(source, source.nearest("op"))
+    self_device = device_by_op(source)
     cpu = np.asarray(self_cpu, dtype=np.float64)
     return OpTree(nodes, repeat, parent, cpu, self_device, subtree_sum(source, self_device))
 
 
-def device_by_host(source: Frame, owner_of: Any) -> Floats:
-    """ns of GPU work by owner: each launched GPU slice adds its duration to ``owner_of[its launch]``."""
+def device_by_op(source: Frame) -> Floats:
+    """ns of GPU work by slice id: each GPU slice adds its duration to the innermost op round its launch."""
     launched = source.launched
-    owner = owner_of[source.launch[launched]]
+    owner = source.op_of(source.launch[launched])
     keep = owner >= 0
     total = np.bincount(owner[keep], weights=source.durs(launched[keep]), minlength=len(source))
     return np.asarray(total, dtype=np.float64)
@@ -207,5 +207,4 @@ def operators(trace: Trace) -> list[OpRow]:
 def enclosing_op(source: Frame, ids: Index) -> Index:
     """Innermost op round the launch of each GPU slice, -1 where there is none."""
     calls = source.launch[ids]
-    found = np.where(calls >= 0, source.nearest("op")[calls], -1)
-    return np.asarray(found, dtype=np.intp)
+    return np.where(calls >= 0, source.op_of(calls), -1)

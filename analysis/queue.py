@@ -81,6 +81,12 @@ def distribution(values: Ints) -> Distribution | None:
     )
 
 
+def called(source: Frame) -> Index:
+    """GPU slices whose enqueueing runtime call is known (an op instead of a call says too little of when)."""
+    ids = source.launched
+    return ids[source.is_kind(source.launch[ids], "api")]
+
+
 def _distinct(ids: Index, size: int) -> Index:
     """Ids without repeats, in order."""
     seen = np.zeros(size, dtype=bool)
@@ -91,7 +97,7 @@ def _distinct(ids: Index, size: int) -> Index:
 def launch_stats(trace: Trace) -> LaunchStats:
     """Launch latency over all GPU slices with a known call."""
     source = frame(trace)
-    ids = source.launched
+    ids = called(source)
     calls = source.launch[ids]
     return LaunchStats(
         distribution(source.ts[ids] - source.ts[calls]),
@@ -114,7 +120,7 @@ def queues(trace: Trace, *, limit: int = MAX_QUEUE_LENGTH) -> list[QueueRow]:
     """Queue length of every stream that has placed work."""
     source = frame(trace)
     native = dict(trace.sql("SELECT track, native_id FROM tracks").rows)
-    ids = source.launched
+    ids = called(source)
     rows = []
     for track in np.unique(source.track[ids]):
         times, length = queue_series(source, ids[source.track[ids] == track])

@@ -77,8 +77,10 @@ SELECT l.*, NULL, NULL FROM launches l ASOF JOIN steps s
 
 _ANCESTORS = """
 WITH RECURSIVE up(api, slice, level) AS (
-  SELECT DISTINCT l.launch, a.parent, 1 FROM slices l JOIN slices a ON a.slice = l.launch
-  WHERE l.launch IS NOT NULL AND l.kind IN ('kernel', 'memcpy', 'memset') AND a.parent IS NOT NULL
+  SELECT DISTINCT l.launch, CASE WHEN a.kind = 'op' THEN a.slice ELSE a.parent END,
+    CASE WHEN a.kind = 'op' THEN 0 ELSE 1 END
+  FROM slices l JOIN slices a ON a.slice = l.launch
+  WHERE l.kind IN ('kernel', 'memcpy', 'memset') AND (a.kind = 'op' OR a.parent IS NOT NULL)
   UNION ALL
   SELECT up.api, s.parent, up.level + 1 FROM up JOIN slices s ON s.slice = up.slice WHERE s.parent IS NOT NULL
 )
@@ -150,7 +152,7 @@ VIEWS: tuple[View, ...] = (
     ),
     View(
         "launch_ancestors",
-        "enqueueing call and one host slice round it; level 1 is the innermost",
+        "enqueueing call (or op) and one host slice round it, innermost first by level",
         _ANCESTORS,
     ),
     View(
@@ -170,7 +172,8 @@ VIEWS: tuple[View, ...] = (
         "direction and memory kinds of copies: calls, bytes, time, 1e9 bytes a second",
         "SELECT c.direction, c.src_kind, c.dst_kind, count(*) AS calls, sum(c.bytes)::BIGINT AS bytes, "
         "sum(s.dur_ns)::BIGINT AS total_ns, "
-        "sum(c.bytes) / nullif(sum(s.dur_ns) FILTER (c.bytes IS NOT NULL), 0) AS gb_s FROM copies c JOIN slices s USING (slice) GROUP BY ALL",
+        "sum(c.bytes) / nullif(sum(s.dur_ns) FILTER (c.bytes IS NOT NULL), 0) AS gb_s "
+        "FROM copies c JOIN slices s USING (slice) GROUP BY ALL",
     ),
     View(
         "api_summary",

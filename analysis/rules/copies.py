@@ -127,7 +127,7 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
     if not len(ids):
         return
     call = ctx.frame.launch[ids]
-    owner = np.where(call >= 0, ctx.frame.nearest("op")[call], -1)
+    owner = np.where(call >= 0, ctx.frame.op_of(call), -1)
     names = np.array([ctx.frame.text(int(one)) if one >= 0 else "" for one in owner], dtype=object)
     mine = np.isin(names, GEMM_OPS)
     if mine.any():

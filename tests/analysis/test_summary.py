@@ -10,7 +10,7 @@ import pytest
 from profrun.analysis.integrity import doubts, withheld
 from profrun.analysis.summary import summarize
 from profrun.traces.trace import Trace
-from tests.analysis.kit import memory_trace, step
+from tests.analysis.kit import Row, memory_trace, step
 
 LAUNCH = "cudaLaunchKernel"
 
@@ -97,7 +97,7 @@ def test_unattributed_gpu_time_is_a_share_of_gpu_time() -> None:
 
 
 def test_launches_whose_kernels_were_lost() -> None:
-    rows = [("api", LAUNCH, 10 * place, 5, "main") for place in range(10)]
+    rows: list[Row] = [("api", LAUNCH, 10 * place, 5, "main") for place in range(10)]
     rows += [("kernel", "k", 100 + 10 * place, 5, "stream 7", {"launch": place}) for place in range(9)]
     (doubt,) = [one for one in doubts(memory_trace(rows)) if one.code == "launches_without_kernels"]
     assert (doubt.count, doubt.share, doubt.severity) == (1, 0.1, "care")

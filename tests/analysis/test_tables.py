@@ -8,9 +8,10 @@ import pytest
 
 from profrun.analysis.kernels import categories, kernels
 from profrun.analysis.ops import operators
+from profrun.analysis.queue import launch_stats
 from profrun.analysis.tables import apis, bus_factor, collectives, copies, ranges
 from profrun.traces.trace import Trace
-from tests.analysis.kit import memory_trace, step
+from tests.analysis.kit import Row, memory_trace, step
 
 LAUNCH = "cudaLaunchKernel"
 
@@ -73,8 +74,23 @@ def test_torchs_rules_of_the_op_table() -> None:
     }
 
 
-def test_calls_and_what_they_enqueued() -> None:
+def test_an_op_named_as_the_launch_owns_its_kernel() -> None:
+    """Recordings without runtime calls: the tool names the op, and nobody knows when inside it."""
     rows = [
+        ("op", "aten::linear", 0, 50, "main"), ("op", "aten::mm", 10, 20, "main"),
+        ("kernel", "gemm", 100, 40, "stream 7", {"launch": 1}),
+    ]  # fmt: skip
+    trace = memory_trace(rows)
+    found = {row.name: (row.self_device_ns, row.device_ns) for row in operators(trace)}
+    assert found == {"aten::linear": (0, 40), "aten::mm": (40, 40)}
+    query = "SELECT name, self_device_ns, device_ns FROM op_summary"
+    assert {name: (own, total) for name, own, total in trace.sql(query).rows} == found
+    stats = launch_stats(trace)
+    assert (stats.latency, stats.unplaced) == (None, 1)
+
+
+def test_calls_and_what_they_enqueued() -> None:
+    rows: list[Row] = [
         ("api", "cudaGraphLaunch", 0, 10, "main"),
         ("api", LAUNCH, 10, 4, "main"),
         ("api", LAUNCH, 20, 8, "main"),
@@ -150,7 +166,8 @@ def test_bus_factors_are_those_of_nccl_tests(op: str, size: int | None, factor: 
 def test_collectives_with_their_bandwidths() -> None:
     columns = {"collectives.op": "allreduce", "collectives.bytes": 1000, "collectives.group_size": 4,
                "collectives.dtype": "float", "collectives.group": "0"}  # fmt: skip
-    rows = [("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 100 * at, dur, "stream 9", columns)
+    name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+    rows: list[Row] = [("kernel", name, 100 * at, dur, "stream 9", columns)
             for at, dur in enumerate((10, 30))]  # fmt: skip
     rows.append(("kernel", "ncclDevKernel_AllGather_RING_LL", 500, 5, "stream 9"))
     first, second = collectives(memory_trace(rows))

@@ -11,7 +11,7 @@ from profrun.analysis.critical_path import CriticalPath, critical_path
 from profrun.analysis.idle import idle
 from profrun.analysis.queue import launch_stats, queues
 from profrun.traces.trace import Trace
-from tests.analysis.kit import memory_trace, step
+from tests.analysis.kit import Row, memory_trace, step
 
 LAUNCH = "cudaLaunchKernel"
 
@@ -90,7 +90,7 @@ def test_a_kernel_that_starts_inside_its_call_has_a_negative_delay() -> None:
 
 
 def test_a_graph_launch_enqueues_many_and_counts_once_as_a_call() -> None:
-    rows = [("api", "cudaGraphLaunch", 0, 10, "main")]
+    rows: list[Row] = [("api", "cudaGraphLaunch", 0, 10, "main")]
     rows += [("kernel", "k", 20 + 10 * place, 5, "stream 7", {"launch": 0}) for place in range(4)]
     trace = memory_trace(rows)
     stats = launch_stats(trace)
