@@ -244,7 +244,8 @@ def _per_op_text(found: Blocking, top: int) -> list[str]:
         [
             (
                 _cut(row.name), f"{row.calls:.3g}",
-                *map(time_text, (row.async_ns, row.blocking_ns, row.hidden_ns, row.device_ns, row.latency_ns)),
+                time_text(row.async_ns), time_text(row.blocking_ns), time_text(row.hidden_ns),
+                time_text(row.device_ns), time_text(row.latency_ns),
             )
             for row in shown
         ],

@@ -1,0 +1,248 @@
+"""What must hold on real recordings: same against same, eager against compiled, twins, and known changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from profrun.analysis.compare import Comparison, Trial, compare
+from profrun.analysis.compare.model import By
+from profrun.errors import UsageError
+from tests.analysis.compare.conftest import Recorded
+from tests.analysis.compare.recordings import (
+    changed,
+    five_percent_longer,
+    two_steps_as_one,
+    without_gelu_kernel,
+)
+
+TORCH = "h200/torch/"
+REPEATS = [f"{TORCH}rep{number}_mlp" for number in (1, 2, 3)]
+COMPILED = [f"{TORCH}rep{number}_mlp_compile" for number in (1, 2, 3)]
+
+
+def _codes(found: Comparison) -> set[str]:
+    return {one.code for one in found.reasons if one.severity == "stop" and not one.allowed}
+
+
+def _sums_hold(found: Comparison) -> None:
+    """Rows add up to the GPU part, parts to the total, and the rest is shown."""
+    assert found.total_delta_ns is not None
+    parts = {part.name: part.delta_ns for part in found.parts}
+    assert found.total_delta_ns == pytest.approx(sum(parts.values()))
+    assert sum(row.delta_ns for row in found.kernels) == pytest.approx(parts["gpu"], abs=1e-3)
+    explained = sum(row.delta_ns for row in found.rows)
+    assert found.unexplained_ns == pytest.approx(found.total_delta_ns - explained, abs=1e-3)
+    a, b = found.sides
+    assert found.total_delta_ns == pytest.approx(b.typical_ns - a.typical_ns)
+
+
+@pytest.mark.parametrize(("one", "two", "three"), [(0, 1, 2), (1, 2, 0), (2, 0, 1)])
+def test_repeats_are_never_faster_or_slower(recorded: Recorded, one: int, two: int, three: int) -> None:
+    for a, b in (([one], [two]), ([one, two], [three])):
+        found = compare([recorded(REPEATS[n]) for n in a], [recorded(REPEATS[n]) for n in b])
+        assert found.verdict in ("same", "inconclusive")
+        assert {row.status for row in found.kernels} <= {"same"}
+        assert _codes(found) == set()
+
+
+def _half(trial: Trial, odd: int) -> Trial:
+    """Every second step of a trial, as a trial of its own."""
+    from dataclasses import replace
+
+    conditions = replace(trial.conditions, fingerprint=f"{trial.conditions.fingerprint}/{odd}")
+    return replace(trial, conditions=conditions, units=trial.units[2 + odd :: 2])
+
+
+def test_halves_of_three_repeats_are_the_same(recorded: Recorded) -> None:
+    """Three trials a side with real noise: an interval there is, and it says 'same'."""
+    found = compare(
+        [_half(recorded(name), 0) for name in REPEATS], [_half(recorded(name), 1) for name in REPEATS]
+    )
+    assert found.ci95 is not None
+    assert found.ci95[0] <= 1 <= found.ci95[1]
+    assert found.verdict in ("same", "inconclusive")
+
+
+def test_compiled_mlp_fuses_gelu_and_mul_and_keeps_the_gemms(recorded: Recorded) -> None:
+    found = compare([recorded(f"{TORCH}mlp")], [recorded(f"{TORCH}mlp_compile")])
+    _sums_hold(found)
+    (fused,) = [row for row in found.kernels if row.status == "replaced"]
+    assert fused.b_names == ("triton_poi_fused_gelu_mul",)
+    assert fused.by == "fusion"
+    assert len(fused.a_names) == 2
+    assert any("Gelu" in name for name in fused.a_names)
+    assert any("BinaryFunctor" in name for name in fused.a_names)
+    assert (fused.a_calls, fused.b_calls) == (2, 1)
+    gemms = [row for row in found.kernels if row.category == "gemm"]
+    assert [row.status for row in gemms] == ["same", "same"]
+    assert sum(row.a_calls for row in gemms) == sum(row.b_calls for row in gemms) == 3
+    assert found.trials == (1, 1)
+    assert (found.verdict, found.ci95) == ("inconclusive", None)
+    assert found.trials_needed is not None
+    assert found.exit_code == 2
+
+
+def test_three_repeats_prove_what_compiling_does_to_the_gpu(recorded: Recorded) -> None:
+    found = compare([recorded(name) for name in REPEATS], [recorded(name) for name in COMPILED])
+    _sums_hold(found)
+    gpu = next(metric for metric in found.metrics if metric.name == "GPU work")
+    assert gpu.verdict == "faster"
+    assert gpu.ci95 is not None
+    assert gpu.ci95[1] < 1
+    fused = next(row for row in found.kernels if row.status == "replaced")
+    assert fused.ci95 is not None
+    assert fused.ci95[1] < 0.9
+
+
+def test_a_bias_goes_into_the_gemm(recorded: Recorded) -> None:
+    found = compare([recorded(f"{TORCH}matmul_add_4096")], [recorded(f"{TORCH}matmul_add_4096_compile")])
+    _sums_hold(found)
+    replaced = next(row for row in found.kernels if row.status == "replaced")
+    assert (replaced.by, replaced.a_calls, replaced.b_calls) == ("fusion", 2, 1)
+    assert "epilogue none -> bias" in replaced.changes
+    assert "_bias_" in replaced.b_names[0]
+    assert {row.status for row in found.kernels} == {"replaced", "same"}  # the fill stays
+
+
+def test_different_work_has_no_number_unless_it_is_divided(recorded: Recorded) -> None:
+    a, b = recorded(f"{TORCH}transformer"), recorded(f"{TORCH}transformer_optim")
+    found = compare([a], [b])
+    assert (found.verdict, found.exit_code) == ("incomparable", 2)
+    assert (found.ratio, found.ci95, found.rows, found.kernels, found.parts) == (None, None, (), (), ())
+    (stop,) = [one for one in found.reasons if one.severity == "stop"]
+    assert stop.message.startswith("different work a step: 13.42 GFLOP of matrix work against 687.2")
+    per = compare([a], [b], per="token")
+    assert [(side.per) for side in per.sides] == [16 * 128, 32 * 2048]
+    assert per.ratio == pytest.approx(2694856 / 65536 / (1222169 / 2048))
+    _sums_hold(per)
+    assert compare([a], [b], per="2048,65536").ratio == pytest.approx(per.ratio)
+    with pytest.raises(UsageError, match="does not tell its batch"):
+        compare([a], [b], per="batch")
+
+
+def test_blocking_is_no_comparison_of_its_own(recorded: Recorded) -> None:
+    found = compare([recorded(f"{TORCH}mlp")], [recorded(f"{TORCH}mlp_blocking")])
+    assert _codes(found) == {"blocking"}
+    allowed = compare([recorded(f"{TORCH}mlp")], [recorded(f"{TORCH}mlp_blocking")], allow=["blocking"])
+    assert allowed.ratio is not None
+    assert [one.code for one in allowed.reasons if one.allowed] == ["blocking"]
+
+
+PAIRS = [
+    "gaunernst_bert-small-uncased__1016001",
+    "Qwen_Qwen1.5-0.5B-Chat__1016005",
+]
+
+
+@pytest.mark.parametrize("model", PAIRS)
+@pytest.mark.parametrize("by", ["op", "category", "kernel"])
+def test_h100_and_mi300x_are_brought_together(recorded: Recorded, model: str, by: str) -> None:
+    found = compare(
+        [recorded(f"amd/kineto-h100-counterparts/h100/{model}")],
+        [recorded(f"amd/kineto-rocm-tracelens/mi300/{model}")],
+        by=by,  # type: ignore[arg-type]  # one of the three words above
+    )
+    assert _codes(found) == set()
+    _sums_hold(found)
+    for side in found.sides:
+        assert side.aligned_share is not None
+        assert side.aligned_share >= 0.95
+        assert side.attributed_share is not None
+        assert side.attributed_share >= 0.95
+    assert found.vendors is not None
+    a, b = found.vendors.rates[0].a, found.vendors.rates[0].b
+    assert a is not None
+    assert b is not None
+    assert a.flops == b.flops
+    assert a.peak_tflops != b.peak_tflops
+    for rate in (a, b):
+        assert rate.share is not None
+        assert 0 < rate.share < 1
+
+
+def test_attention_of_two_vendors_is_one_op(recorded: Recorded) -> None:
+    a, b = (
+        recorded(f"amd/{folder}/{PAIRS[0]}")
+        for folder in ("kineto-h100-counterparts/h100", "kineto-rocm-tracelens/mi300")
+    )
+    rows = {row.name: row for row in compare([a], [b], by="op").rows}
+    attention = rows["aten::_flash_attention_forward"]
+    assert attention.a_names[0].startswith("pytorch_flash::flash_fwd_kernel")
+    assert attention.b_names == ("attn_fwd",)
+    assert attention.a_calls == attention.b_calls == 4
+
+
+# What is done to a recording on purpose must come out.
+
+
+def test_five_percent_longer_is_slower(recorded: Recorded) -> None:
+    a = [recorded(name) for name in REPEATS]
+    b = [changed(name, five_percent_longer) for name in REPEATS]
+    found = compare(a, b)
+    assert found.verdict == "slower"
+    assert found.exit_code == 1
+    assert found.ratio == pytest.approx(1.05, abs=0.001)
+    assert found.ci95 is not None
+    assert found.ci95[0] <= 1.05 <= found.ci95[1]
+    big = [row for row in found.kernels if row.a_ns > 10_000]
+    assert {row.status for row in big} == {"slower"}
+    for row in big:
+        assert row.ratio == pytest.approx(1.05, abs=0.002)
+    back = compare(b, a)
+    assert back.verdict == "faster"
+    assert found.ratio is not None
+    assert back.ratio == pytest.approx(1 / found.ratio)
+    assert found.total_delta_ns is not None
+    assert back.total_delta_ns == pytest.approx(-found.total_delta_ns)
+
+
+def test_swapping_sides_swaps_the_rows(recorded: Recorded) -> None:
+    a, b = [recorded(f"{TORCH}mlp")], [recorded(f"{TORCH}mlp_compile")]
+    forward, back = compare(a, b), compare(b, a)
+    mirrored = {(row.b_names, row.a_names): row.delta_ns for row in back.kernels}
+    assert {(row.a_names, row.b_names) for row in forward.kernels} == set(mirrored)
+    for row in forward.kernels:
+        assert mirrored[(row.a_names, row.b_names)] == pytest.approx(-row.delta_ns)
+
+
+def test_a_dropped_kernel_is_removed(recorded: Recorded) -> None:
+    found = compare([recorded(REPEATS[0])], [changed(REPEATS[1], without_gelu_kernel)])
+    (gone,) = [row for row in found.kernels if row.status == "removed"]
+    assert "Gelu" in gone.name
+    assert gone.delta_ns == -gone.a_ns
+    assert gone.b_calls == 0
+    _sums_hold(found)
+
+
+def test_two_steps_in_one_are_more_work_not_slower(recorded: Recorded) -> None:
+    found = compare([recorded(REPEATS[0])], [changed(REPEATS[1], two_steps_as_one)])
+    assert found.verdict == "incomparable"
+    assert _codes(found) == {"work"}
+    assert "(2 times)" in found.reasons[0].message
+    # Divided by the work it is the same again, within the noise of two single trials.
+    per = compare([recorded(REPEATS[0])], [changed(REPEATS[1], two_steps_as_one)], per="gflop")
+    assert per.ratio == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_recording_is_not_compared_with_itself(recorded: Recorded) -> None:
+    found = compare([recorded(REPEATS[0])], [recorded(REPEATS[0])])
+    assert _codes(found) == {"same_recording"}
+    assert found.ratio is None
+    twice = compare([recorded(REPEATS[0]), recorded(REPEATS[0])], [recorded(REPEATS[1])])
+    assert _codes(twice) == {"same_recording"}
+
+
+def test_views_of_one_difference_agree(recorded: Recorded) -> None:
+    a, b = [recorded(f"{TORCH}mlp")], [recorded(f"{TORCH}mlp_compile")]
+    totals = set()
+    views: tuple[By, ...] = ("kernel", "op", "range", "module", "category")
+    for by in views:
+        found = compare(a, b, by=by)
+        totals.add(round(sum(row.delta_ns for row in found.rows), 3))
+        _sums_hold(found)
+    assert len(totals) == 1
+    ops = {row.name: row for row in compare(a, b, by="op").rows}
+    assert (ops["aten::mm"].a_calls, ops["aten::mm"].b_calls) == (5, 5)  # three GEMMs, two fills
+    assert (ops["mlp_fwd"].a_calls, ops["mlp_fwd"].b_calls) == (2, 1)  # gelu and mul against one kernel
+    steps = compare(a, b, by="step").rows
+    assert [row.a_ns for row in steps] == [504319, 333212, 277341]
