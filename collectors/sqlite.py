@@ -37,27 +37,46 @@ class SqliteFile:
         # Immutable: no lock and no -shm file beside it, which a read-only folder refuses; not with a log.
         frozen = "" if log.exists() and log.stat().st_size else "&immutable=1"
         self._uri = f"{self.path.resolve().as_uri()}?mode=ro{frozen}"
+        self._refuse_cut()
         try:
             self._con = sqlite3.connect(self._uri, uri=True)
+            self._con.text_factory = lambda raw: raw.decode("utf-8", "replace")
             catalogue = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
             names = self._con.execute(catalogue).fetchall()
             self.columns: dict[str, tuple[str, ...]] = {
                 name: tuple(row[1] for row in self._con.execute(f"PRAGMA table_info({quoted(name)})"))
                 for (name,) in names
             }
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise InputError(
                 f"{self.path} cannot be read as a SQLite database",
-                why=str(error),
+                why=" ".join(str(error).split()),
                 fix="export or copy it again; an interrupted export leaves such a file",
             ) from error
+
+    def _refuse_cut(self) -> None:
+        """SQLite itself reads a file that lacks its last pages until it needs one of them."""
+        try:
+            with self.path.open("rb") as stream:
+                head = stream.read(100)
+            size = self.path.stat().st_size
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read", why=str(error)) from error
+        page = int.from_bytes(head[16:18], "big")
+        page = 65536 if page == 1 else page
+        pages = int.from_bytes(head[28:32], "big")
+        if head[24:28] == head[92:96] and page * pages > size:  # equal counters: the page count is valid
+            raise InputError(
+                f"{self.path} is cut short",
+                why=f"it has {size} bytes of {page * pages}",
+                fix="copy or export it again",
+            )
 
     def rows(self, query: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a small query; invalid UTF-8 is replaced."""
         try:
-            self._con.text_factory = lambda raw: raw.decode("utf-8", "replace")
             return self._con.execute(query, tuple(params)).fetchall()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._damaged(error) from error
 
     def load(self, con: duckdb.DuckDBPyConnection, insert: str, query: str) -> int:

@@ -146,6 +146,10 @@ _LOG_REASONS = (
         "the disk that holds the trial's folder is full: nsys could not write its report",
     ),
     (
+        "None of the installed GPUs are supported",
+        "this nsys cannot sample metrics of this GPU: leave gpu_metrics out, or use a newer nsys",
+    ),
+    (
         "insufficient privilege",
         (
             "GPU metrics need counter permission (NVreg_RestrictProfilingToAdminUsers=0 or CAP_SYS_ADMIN); "

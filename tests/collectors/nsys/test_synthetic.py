@@ -108,7 +108,7 @@ def test_api_names_lose_their_version_but_not_the_drivers_v2(
 
 
 def test_nvtx_nests_with_the_api_of_its_thread_and_steps_are_steps(tmp_path: Path) -> None:
-    nvtx = [
+    nvtx: list[dict[str, Any]] = [
         push_pop(0, 100, "profrun.step#3"),
         push_pop(10, 90, "nn.Module: block (Block)"),
         push_pop(10, 90, "forward", tid=8),
@@ -130,7 +130,7 @@ def test_nvtx_nests_with_the_api_of_its_thread_and_steps_are_steps(tmp_path: Pat
 
 
 def test_start_end_ranges_lie_on_a_lane_of_their_own_and_may_overlap(tmp_path: Path) -> None:
-    nvtx = [
+    nvtx: list[dict[str, Any]] = [
         {"start": 0, "end": 50, "eventType": 60, "globalTid": gtid(7, 7), "text": "a", "rangeId": 1},
         {"start": 25, "end": 75, "eventType": 60, "globalTid": gtid(7, 8), "text": "b", "rangeId": 2},
         {"start": 30, "end": None, "eventType": 34, "globalTid": gtid(7, 7), "text": "mark"},

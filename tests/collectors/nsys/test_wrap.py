@@ -1,0 +1,156 @@
+"""What profrun runs under nsys, word by word. The flags were checked against ``nsys profile --help``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profrun.collectors.nsys.wrap import OPTIONS, nvtx_recordable, reason, wrap
+from profrun.collectors.wrapping import Window, WrapRequest
+from profrun.jobs.options import BLOCKS
+from tests.conftest import ROOT, need_tool
+
+
+def request(**changed: Any) -> WrapRequest:
+    values: dict[str, Any] = {
+        "argv": ("python", "train.py", "--lr", "0.1"),
+        "window": Window(),
+        "options": {},
+        "out": "/run/raw/rank0",
+        "tool": "/opt/nsys",
+        "version": (2024, 2, 3),
+        "vendor": "nvidia",
+    }
+    return WrapRequest(**(values | changed))
+
+
+def test_on_a_gpu_only_the_hooks_window_is_recorded() -> None:
+    wrapped = wrap(request())
+    assert wrapped.argv == (
+        "/opt/nsys",
+        "profile",
+        "--trace=cuda,nvtx,cublas,cudnn",
+        "--capture-range=cudaProfilerApi",
+        "--capture-range-end=stop",
+        "--sample=none",
+        "--cpuctxsw=none",
+        "--cuda-graph-trace=node",
+        "--trace-fork-before-exec=true",
+        "--env-var=TMPDIR=/tmp",
+        "--force-overwrite=true",
+        "--output=/run/raw/rank0/report",
+        "python",
+        "train.py",
+        "--lr",
+        "0.1",
+    )
+    assert wrapped.env == {"TMPDIR": "/run/raw/rank0"}
+    assert (wrapped.hook, wrapped.emitter) == ("cuda", "nvtx")
+    assert wrapped.export == (
+        (
+            "/opt/nsys",
+            "export",
+            "--type=sqlite",
+            "--force-overwrite=true",
+            "--output={file}.sqlite",
+            "{file}",
+        ),
+        ("rm", "-rf", "/run/raw/rank0/nvidia"),
+    )
+    assert wrapped.expected == ("*.nsys-rep", "*.sqlite")
+    assert wrapped.notes == []
+
+
+def test_without_cuda_the_whole_run_is_recorded_and_said() -> None:
+    """Nobody calls cudaProfilerStart there: a window would leave 'No reports were generated'."""
+    wrapped = wrap(request(vendor="none"))
+    assert "--trace=nvtx" in wrapped.argv
+    assert not [word for word in wrapped.argv if "capture-range" in word or "cuda" in word]
+    assert wrapped.hook == "none"
+    assert wrapped.notes == ["nsys records the whole run: without a CUDA GPU nothing calls cudaProfilerStart"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "there", "not_there"),
+    [
+        ({"window": Window(repeat=3)}, ["--capture-range-end=repeat:3"], []),
+        ({"steps_found": False}, [], ["--capture-range=cudaProfilerApi"]),
+        ({"options": {"capture": "all"}}, [], ["--capture-range=cudaProfilerApi"]),
+        (
+            {"options": {"capture": "all", "duration": 5, "delay": 2}},
+            ["--delay=2", "--duration=5", "--kill=none"],
+            [],
+        ),
+        ({"version": (2021, 3)}, [], ["--cuda-graph-trace=node"]),
+        ({"version": (2021, 5)}, ["--cuda-graph-trace=node"], []),
+        ({"version": None}, ["--cuda-graph-trace=node"], []),
+        ({"options": {"gpu_metrics": "0"}}, ["--gpu-metrics-device=0"], []),
+        ({"options": {"gpu_metrics": "all"}, "version": (2025, 1)}, ["--gpu-metrics-devices=all"], []),
+        ({"options": {"gpu_metrics": "all"}, "vendor": "none"}, [], ["--gpu-metrics-device=all"]),
+        ({"options": {"cuda_graph_trace": "graph"}}, ["--cuda-graph-trace=graph"], []),
+        ({"options": {"sample": "process-tree"}}, ["--sample=process-tree"], ["--sample=none"]),
+        ({"options": {"trace": ["cuda", "osrt"]}}, ["--trace=cuda,osrt"], []),
+        ({"options": {"trace_fork": False}}, [], ["--trace-fork-before-exec=true"]),
+        ({"options": {"args": ["--cudabacktrace=kernel"]}}, ["--cudabacktrace=kernel"], []),
+        ({"options": {"tmpdir": "/scratch"}}, ["--env-var=TMPDIR=/scratch"], []),
+        ({"ranks": 4}, ["--output=/run/raw/rank0/report_%h_%p"], []),
+    ],
+)
+def test_options_and_versions(changed: dict[str, Any], there: list[str], not_there: list[str]) -> None:
+    argv = wrap(request(**changed)).argv
+    assert set(there) <= set(argv)
+    assert not set(not_there) & set(argv)
+
+
+def test_every_option_of_the_job_spec_is_known_here() -> None:
+    handled_by_the_wrapper = {"path", "version"}
+    assert set(BLOCKS["nsys"].fields) - handled_by_the_wrapper == set(OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("log", "windowed", "says"),
+    [
+        ("Generated:\n    No reports were generated.\n", True, "cudaProfilerStart was never called"),
+        ("Generated:\n    No reports were generated.\n", False, "found no process to trace"),
+        ("CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED", True, "one subscriber at a time"),
+        ("None of the installed GPUs are supported.", True, "cannot sample metrics of this GPU"),
+        ("Generated:\n    /run/report.nsys-rep\n", True, None),
+    ],
+)
+def test_what_nsys_printed_becomes_a_reason(log: str, windowed: bool, says: str | None) -> None:
+    found = reason(log, windowed=windowed)
+    assert (found is None) == (says is None)
+    assert says is None or says in str(found)
+
+
+def test_which_nvtx_packages_are_recorded() -> None:
+    assert nvtx_recordable((0, 2, 11), (2024, 2, 3)) is True
+    assert nvtx_recordable((0, 2, 17), (2024, 2, 3)) is False
+    assert nvtx_recordable((0, 2, 17), (2026, 1)) is None
+
+
+def test_the_module_needs_the_standard_library_only() -> None:
+    """It is shipped into images that have nothing of ours."""
+    code = (
+        "import importlib, pathlib, sys, types\n"
+        "root = types.ModuleType('_profrun'); root.__path__ = [sys.argv[1]]; sys.modules['_profrun'] = root\n"
+        "for name in ('nsys', 'ncu'):\n"
+        "    importlib.import_module(f'_profrun.collectors.{name}.wrap')\n"
+        "assert not {m.split('.')[0] for m in sys.modules} & {'profrun', 'duckdb', 'numpy', 'msgspec'}\n"
+    )
+    subprocess.run([sys.executable, "-S", "-c", code, str(ROOT)], check=True, cwd="/", env={"PATH": ""})
+
+
+@pytest.mark.nsys
+def test_the_real_nsys_knows_every_flag(tmp_path: Path) -> None:
+    tool = os.environ.get("PROFRUN_NSYS") or need_tool("nsys")
+    text = subprocess.run([tool, "profile", "--help"], capture_output=True, text=True, check=False).stdout
+    options = {"duration": 5, "delay": 1, "capture": "all", "gpu_metrics_frequency": 10, "gpu_metrics": "0"}
+    words = [*wrap(request()).argv, *wrap(request(options=options)).argv]
+    flags = {word.split("=")[0] for word in words if word.startswith("--") and word != "--lr"}
+    assert not [flag for flag in sorted(flags) if flag + "=" not in text]
