@@ -36,15 +36,11 @@ for n in range(6):
 
 
 class AmdTrial(Trial):
-    """A trial that believes to be on an AMD host."""
+    """A trial with the stand-ins on its PATH; ``vendor: amd`` is stated, because there is no /dev/kfd."""
 
     def start(self, env: Mapping[str, str] | None = None, **popen: Any) -> subprocess.Popen[str]:
-        """Start the wrapper without its look at /dev/kfd."""
-        argv = [sys.executable, str(STANDINS / "run_without_kfd.py"), str(self.bundle), str(self.folder)]
-        surroundings = {**os.environ, "PATH": f"{STANDINS}:{os.environ['PATH']}", **(env or {})}
-        return subprocess.Popen(
-            argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=surroundings, **popen
-        )
+        """Start the wrapper as backends do."""
+        return super().start({"PATH": f"{STANDINS}:{os.environ['PATH']}", **(env or {})}, **popen)
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +77,7 @@ def _commands(tmp_path: Path) -> list[list[str]]:
 
 def test_a_trial_from_command_to_trace(tmp_path: Path, roctx: Path) -> None:
     done = _trial(tmp_path).run(_environment(tmp_path, roctx))
-    assert done.code == 0, done.stderr + json.dumps(done.exit)
+    assert done.code == 0, done.stderr
     assert done.exit["state"] == "finished"
     assert (done.exit["tool"], done.exit["tool_version"]) == ("rocprofv3", "7.1.1")
     (database,) = (done.folder / "raw" / "rank0").rglob("*.db")
