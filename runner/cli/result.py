@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from profrun.runner.cli.guesses import check_guesses, guess_line
+from profrun.runner.cli.implied import implied_comparisons
 from profrun.runner.cli.output import columns, ns_text, say
 from profrun.runner.cli.twins import Twins, compare_twins, twins_line
 from profrun.runner.model import Plan
@@ -56,6 +57,7 @@ def run_document(state: RunState) -> dict[str, Any]:
         "blocking": [_ratio_document(item) for item in twins(found)],
         "blocking_kernels": _compared(state, "blocking_kernels"),
         "expectations": _compared(state, "expectations"),
+        "comparisons": _compared(state, "comparisons"),
         "report": str(state.run.report) if state.run.report.exists() else None,
         "notes": list(state.notes),
     }
@@ -75,6 +77,7 @@ def write_comparison(state: RunState, plan: Plan) -> None:
             "blocking": [_ratio_document(item) for item in twins(found)],
             "blocking_kernels": [dataclasses.asdict(item) for item in compare_twins(state.trials)],
             "expectations": check_guesses(plan, state.trials),
+            "comparisons": implied_comparisons(state.trials),
         },
     )
 
@@ -134,6 +137,12 @@ def show_run(state: RunState) -> None:
             say(title)
         for ratio in told:
             say("  " + describe(ratio))
+    comparisons = _compared(state, "comparisons")
+    if comparisons:
+        say()
+        say("Comparisons (`profrun compare` and `profrun blocking` say what changed):")
+    for item in comparisons:
+        say(f"  {item['b']} against {item['a']}: {item['text']}")
     guesses = _compared(state, "expectations")
     if guesses:
         say()

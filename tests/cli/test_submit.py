@@ -95,6 +95,16 @@ def test_a_run_lists_what_each_trial_measured(here: Path, capsys: pytest.Capture
     assert found["state"] == "finished"
     again = call(capsys, "status", "last", "--json")
     assert again.json["trials"] == found["trials"]
+    assert [(c["kind"], c["a"], c["b"], c["trials"]) for c in found["comparisons"]] == [
+        ("variant", "a-none", "b-none", [1, 1]),
+        ("blocking", "a-none", "a-none-blocking", [1, 1]),
+        ("blocking", "b-none", "b-none-blocking", [1, 1]),
+    ]
+    assert {c["verdict"] for c in found["comparisons"]} <= {
+        "inconclusive",
+        "incomparable",
+    }  # one trial a side
+    assert "b-none against a-none: " in call(capsys, "status", "last").out
     twins = call(capsys, "blocking", "last", "--json")
     assert twins.code == 2  # one trial a side: no interval
     assert [point["variant"] for point in twins.json["points"]] == ["a", "b"]
