@@ -47,11 +47,18 @@ class Trace:
         self.con = duckdb.connect(":memory:")
         for table in TABLES.values():
             file = self.path / f"{table.name}.parquet"
-            if file.exists():
-                quoted = str(file).replace("'", "''")
-                self.con.execute(f"CREATE VIEW \"{table.name}\" AS SELECT * FROM read_parquet('{quoted}')")
-            else:
+            if not file.exists():
                 self.con.execute(table.ddl())
+                continue
+            quoted = str(file).replace("'", "''")
+            try:
+                self.con.execute(f"CREATE VIEW \"{table.name}\" AS SELECT * FROM read_parquet('{quoted}')")
+            except duckdb.Error as error:
+                self.con.close()
+                why = str(error).splitlines()[0]
+                raise InputError(
+                    f"{file} cannot be read", why=why, fix="normalize the source again"
+                ) from error
         if views:
             from profrun.traces.views import create_views
 
@@ -67,7 +74,8 @@ class Trace:
             cursor = self.con.execute(query, list(params))
         except duckdb.Error as error:
             raise InputError(
-                f"query failed: {error}", fix="see docs/trace-format.md for tables and views"
+                f"query failed: {' '.join(str(error).split())}",
+                fix="see docs/trace-format.md for tables and views",
             ) from error
         columns = tuple(item[0] for item in cursor.description or ())
         return Result(columns, cursor.fetchall())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from profrun.collectors.reading import Progress, Source
-from profrun.collectors.torch import reader_issues, reader_stage, reader_tables
+from profrun.collectors.torch import reader_issues, reader_metrics, reader_stage, reader_tables
 from profrun.collectors.torch.reader_lanes import GPU_KINDS, HOST_KINDS, Group, Lanes, number, vendor_of
 from profrun.traces.writer import TraceWriter
 
@@ -66,6 +66,7 @@ class KinetoReader:
         reader_tables.ops(con)
         reader_tables.collectives(con)
         reader_tables.counters(writer)
+        reader_metrics.metrics(writer, sources)
         reader_issues.record(writer, files, recording.lanes, crossing)
         writer.deliver("slices", reader_tables.SLICES)
         progress(total, total)

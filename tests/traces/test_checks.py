@@ -111,3 +111,19 @@ def test_out_must_not_exist(tmp_path: Path) -> None:
     (tmp_path / "t" / "x").touch()
     with pytest.raises(InputError, match="exists already"):
         TraceWriter(tmp_path / "t")
+
+
+def test_a_damaged_table_or_a_wrong_query_is_one_clear_line(tmp_path: Path) -> None:
+    make_trace(tmp_path / "t", SOUND).close()
+    with Trace(tmp_path / "t") as trace, pytest.raises(InputError, match=r"query failed: .*nothing") as error:
+        trace.sql("SELECT nothing FROM slices")
+    assert "\n" not in str(error.value)
+    table = tmp_path / "t" / "slices.parquet"
+    table.write_bytes(table.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"slices\.parquet cannot be read: .*; normalize the source again"):
+        Trace(tmp_path / "t")
+    with pytest.raises(InputError, match=r"is not a trace: it has no meta\.json"):
+        Trace(tmp_path)
+    (tmp_path / "t" / "meta.json").write_text('{"format_version": "2.0"}')
+    with pytest.raises(InputError, match=r"has trace format 2\.0, this profrun reads"):
+        Trace(tmp_path / "t")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,31 @@ def check_file(path: Path, out: Path) -> None:
 @pytest.mark.parametrize("name", FILES + (LARGE if os.environ.get("PROFRUN_FUZZ") == "thorough" else ()))
 def test_every_event_is_there_to_the_nanosecond(name: str, tmp_path: Path) -> None:
     check_file(shared_data(name), tmp_path / "trace")
+
+
+def test_eight_ranks_of_one_job_become_one_trace(tmp_path: Path) -> None:
+    with tarfile.open(shared_data("nvidia/param/dlrm_kineto.tar.gz")) as archive:
+        archive.extractall(tmp_path, filter="data")
+    paths = sorted(tmp_path.rglob("*.pt.trace.json"))
+    raw = [raw_count(path) for path in paths]
+    normalize(paths, tmp_path / "trace")
+    with Trace(tmp_path / "trace") as trace:
+        found = trace.sql(
+            "SELECT p.rank, s.kind, count(*), sum(s.dur_ns) FROM slices s JOIN tracks t USING (track) "
+            "JOIN processes p USING (process) GROUP BY ALL"
+        ).rows
+        lanes = trace.sql(
+            "SELECT count(*), count(DISTINCT (process, device, native_id, kind)) FROM tracks"
+        ).rows
+        devices = trace.sql(
+            "SELECT p.rank, d.ordinal FROM slices s JOIN tracks t USING (track) "
+            "JOIN devices d USING (device) JOIN processes p ON p.process = t.process GROUP BY ALL ORDER BY ALL"
+        ).rows
+    assert {(rank, kind): count for rank, kind, count, _ in found} == {
+        (rank, kind): count for rank, one in enumerate(raw) for kind, count in one.count.items()
+    }
+    assert {(rank, kind): int(total) for rank, kind, _, total in found} == {
+        (rank, kind): one.dur_ns[kind] for rank, one in enumerate(raw) for kind in one.count
+    }
+    assert lanes[0][0] == lanes[0][1]
+    assert devices == [(rank, rank) for rank in range(8)]

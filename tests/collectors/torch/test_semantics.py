@@ -307,3 +307,21 @@ def test_overlaps_of_one_stream_are_kept_and_counted(tmp_path: Path) -> None:
     trace = trace_of(tmp_path, [kernel("a", 0, 10, 1), kernel("b", 9, 10, 2), kernel("c", 19, 1, 3)])
     assert issues(trace) == {"kernel_without_launch": 3, "stream_overlap": 1, "no_host_process": 1}
     assert trace.sql("SELECT sum(dur_ns) FROM slices").scalar() == 21000
+
+
+def test_counters_of_profiled_ranges_become_metrics(tmp_path: Path) -> None:
+    events = [
+        op("aten::mm", 0, 50, 1),
+        gpu("cuda_profiler_range", "gemm", 10.5, 20, 0, **{"smsp__inst.sum": 7, "dram__bytes.sum": 1.5}),
+    ]
+    for event in events[1:]:
+        event["args"] = {key: value for key, value in event["args"].items() if "__" in key}
+    trace = trace_of(tmp_path, events)
+    assert trace.sql(
+        "SELECT s.kind, s.ts_ns, m.name, m.value, m.unit FROM metrics m JOIN slices s USING (slice) "
+        "ORDER BY m.name"
+    ).rows == [
+        ("range", 10500, "dram__bytes.sum", 1.5, "1"),
+        ("range", 10500, "smsp__inst.sum", 7.0, "1"),
+    ]
+    assert trace.meta["replayed"] is True
