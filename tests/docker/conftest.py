@@ -126,7 +126,9 @@ def standin(engine: Any) -> str:
     script = ROOT / "scripts/standin-base"
     if os.getuid() == 0:
         need_tool("debootstrap")
-        subprocess.run([str(script), STANDIN], check=True, timeout=900)
+        subprocess.run(
+            [str(script), STANDIN], env={**os.environ, "PYTHON": sys.executable}, check=True, timeout=900
+        )
     elif not engine.images.list(STANDIN):
         missing(f"{STANDIN} (as root: {script} {STANDIN})")
     return STANDIN

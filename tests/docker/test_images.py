@@ -127,6 +127,13 @@ def test_a_step_that_fails(cli: Cli, engine: Any, base: Any) -> None:
     assert not engine.containers.list(all=True, filters={"status": "exited", "ancestor": BASE})
 
 
+def test_a_disk_that_is_full(engine: Any, base: Any) -> None:
+    """A step that finds no room; here the 64 MiB of the build container's /dev/shm."""
+    step = b"RUN dd if=/dev/zero of=/dev/shm/big bs=1M count=100\n"
+    with pytest.raises(UnavailableError, match="disk is full"):
+        make(engine, dataclasses.replace(SMALL, base=BASE, dockerfile=SMALL.dockerfile + step))
+
+
 @pytest.mark.parametrize("name", ["profrun/no-such-base:1", "localhost:1/none:1", "Not A Reference"])
 def test_a_base_that_cannot_be_had(engine: Any, name: str) -> None:
     with pytest.raises(UnavailableError) as caught:
