@@ -235,3 +235,21 @@ def test_images_are_listed_without_an_engine(capsys: Capture, monkeypatch: pytes
     done = call(capsys, "images", "inspect", "x:1")
     assert done.code == 69
     assert "/nowhere.sock" in done.err
+
+
+def test_doctor_says_what_works_and_69_for_what_must(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nowhere.sock")
+    monkeypatch.setenv("PATH", str(tmp_path))  # no profiler is found here
+    for name in ("PROFRUN_NSYS", "PROFRUN_NCU", "PROFRUN_ROCPROFV3"):
+        monkeypatch.delenv(name, raising=False)
+    done = call(capsys, "doctor", "--no-inside", "--runs", tmp_path, "--json")
+    assert (done.code, done.json["cannot"]) == (0, [])
+    assert done.json["collectors"]["none"]["local"] is True
+    done = call(capsys, "doctor", "none", "rocprof", "--no-inside", "--runs", tmp_path, "--json")
+    assert (done.code, done.json["cannot"]) == (69, ["rocprof"])
+    text = call(capsys, "doctor", "--no-inside", "--runs", tmp_path)
+    assert "nowhere.sock" in text.out
+    assert "\nnone: local" in text.out
+    assert call(capsys, "doctor", "gprof", "--no-inside", "--runs", tmp_path).code == 64
