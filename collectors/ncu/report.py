@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from profrun.collectors.ncu.blocks import processes
 from profrun.collectors.ncu.launches import Launch
 from profrun.collectors.ncu.units import normal
 from profrun.errors import InputError, UnavailableError
@@ -39,6 +40,7 @@ def read(path: Path, writer: TraceWriter, rank: int) -> list[Launch]:
             why="reading it needs NVIDIA's ncu-report package",
             fix="pip install 'profrun[ncu]', or give the CSV of `ncu --import REPORT --csv --page raw`",
         )
+    known = processes(path)
     try:
         report = found.load_report(str(path))
         count = report.num_ranges()
@@ -53,12 +55,16 @@ def read(path: Path, writer: TraceWriter, rank: int) -> list[Launch]:
             why=" ".join(str(error).split()) or type(error).__name__,
             fix="copy it again; a report newer than the ncu-report package needs a newer package",
         ) from error
+    if len(known) == len(launches):
+        for item, process in zip(launches, known, strict=True):
+            if process is not None:
+                item.pid, item.host, item.process = process
     writer.issue("report-empty", int(not launches), "the report holds no profiled kernel")
     return launches
 
 
 def _launch(found: ModuleType, action: Any, rank: int) -> Launch:
-    item = Launch(action.name(found.IAction.NameBase_DEMANGLED) or action.name(), rank)
+    item = Launch(action.name(found.IAction.NameBase_DEMANGLED) or action.name() or "unknown kernel", rank)
     for name in action.metric_names():
         metric = action.metric_by_name(name)
         if metric is None:
