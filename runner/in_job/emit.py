@@ -237,8 +237,9 @@ class Sink:
             entry[1] = self._emit(entry[0])
 
     def _emit(self, name: str) -> Any:
-        self.emitted += 1
-        return self.emitter.push(name) if self.emitter is not None else None
+        handle = self.emitter.push(name) if self.emitter is not None else None
+        self.emitted += 1  # afterwards: a signal in between must not promise more than was emitted
+        return handle
 
 
 def _never() -> bool:

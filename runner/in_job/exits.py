@@ -21,6 +21,8 @@ class Exits:
         finish: called once at most by each way out; must not raise.
         failed: told the type of an exception that ends the program.
         busy: whether the hook is in the middle of something a signal must not cut.
+        unwind: leave through ``SystemExit`` on the first SIGTERM instead of dying of it at once: profilers
+            round the program write what they have buffered when it exits, and lose it when it is killed.
     """
 
     def __init__(
@@ -28,10 +30,13 @@ class Exits:
         finish: Callable[[], None],
         failed: Callable[[type[BaseException], BaseException], None],
         busy: Callable[[], bool],
+        *,
+        unwind: bool = False,
     ) -> None:
         self._finish = finish
         self._failed = failed
         self._busy = busy
+        self._unwind = unwind
         self._waiting = False
         self._real_exit = os._exit
         atexit.register(finish)
@@ -65,5 +70,9 @@ class Exits:
 
     def _die(self) -> None:
         self._finish()
+        self._waiting = False
+        if self._unwind:
+            self._unwind = False
+            raise SystemExit(128 + signal.SIGTERM)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)

@@ -53,7 +53,8 @@ class Session:
         self._last_forward: Any = None
         self._flush_at = time.perf_counter_ns() + _FLUSH_NS
         self._idle_until = idle_until(config, 0)
-        self.exits = Exits(self.finish, self._failed, self._in_the_middle)
+        external = config.collector in exclusive.EXTERNAL
+        self.exits = Exits(self.finish, self._failed, self._in_the_middle, unwind=external)
 
     @classmethod
     def start(cls, path: str) -> Session:
