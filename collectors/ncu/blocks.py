@@ -1,9 +1,9 @@
 """The blocks of a .ncu-rep: is it whole, and which process is each launch from?
 
 NVIDIA's reader takes what is left of a cut report without a word, and does not tell processes. A report is
-NVR and a zero byte, a length and a small header, then blocks: a length, a header of that length, a payload. Of
-a header (a protocol buffer) field 2 is the number of results in the payload, 5 its size, 6 the process: 1 its
-pid, 2 the host, 3 the program. Seen so in every report from ncu 2022 to 2025 that was at hand.
+NVR and a zero byte, a length and a small header, then blocks: a length, a header of that length, a payload.
+Of a header (a protocol buffer) field 2 is the number of results in the payload, 5 its size, 6 the process: 1
+its pid, 2 the host, 3 the program. Seen so in every report from ncu 2022 to 2025 that was at hand.
 """
 
 from __future__ import annotations
