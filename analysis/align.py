@@ -43,7 +43,7 @@ PARTS: Mapping[str, frozenset[str]] = {
 _ARGUMENTS = re.compile(r"<.*>", re.DOTALL)
 _VARIABLE = re.compile(
     r"_?(?:tilesize\d+x\d+x\d+|\d+x\d+(?:x\d+)?(?:_\d+x\d+)*|align\d+|[nt]{2}(?=_|$)|[NT]{2,3}(?=_|$)"
-    r"|sm_?\d+|gfx\w+|\d+)"
+    r"|sm_?\d+|gfx\w+|[vh](?=_bz)|coop[AB]|\d+)"
 )
 
 

@@ -9,6 +9,7 @@ from profrun.analysis.compare.model import Comparison, Reason, Row, SideInfo, Ve
 
 if TYPE_CHECKING:
     from profrun.analysis.blocking import Blocking
+    from profrun.analysis.compare.implied import RunComparisons
     from profrun.analysis.expect import Verdict
     from profrun.analysis.gate import Gate
 
@@ -20,6 +21,8 @@ def time_text(value: float | None) -> str:
     """ns with the unit that suits it, four digits."""
     if value is None:
         return "-"
+    if abs(value) < 0.05:
+        return "0 ns"  # what rounding leaves of a sum
     for limit, factor, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
         if abs(value) < limit:
             return f"{value / factor:.4g} {unit}"
@@ -109,7 +112,7 @@ def _side_line(name: str, side: SideInfo) -> str:
 
 
 def _signed(value: float) -> str:
-    return ("+" if value > 0 else "") + time_text(value)
+    return ("+" if value >= 0.05 else "") + time_text(value)
 
 
 def _rows_text(comparison: Comparison, top: int) -> list[str]:
@@ -130,8 +133,9 @@ def _rows_text(comparison: Comparison, top: int) -> list[str]:
         )
         for row in shown
     ]
-    lines = ["", f"by {comparison.by}, {unit} a step, largest change first"]
-    lines += _table(("what", comparison.by, "a", "b", "b - a", "ratio", "calls"), table, right=(2, 3, 4, 5))
+    by = "op" if rows[0].basis == "cpu" and comparison.by == "kernel" else comparison.by
+    lines = ["", f"by {by}, {unit} a step, largest change first"]
+    lines += _table(("what", by, "a", "b", "b - a", "ratio", "calls"), table, right=(2, 3, 4, 5))
     if len(shown) < len(rows):
         rest = sum(row.delta_ns for row in rows[len(shown) :])
         lines.append(f"  ... and {len(rows) - len(shown)} more, together {_signed(rest)} (--top 0 shows all)")
@@ -324,3 +328,32 @@ def junit(comparison: Comparison, gate: Gate) -> str:
     out.text = verdict_line(comparison)
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def implied_lines(found: RunComparisons) -> list[str]:
+    """What a run's trials say about each other, for the end of a run; empty where they imply nothing."""
+    lines = []
+    for title, items in (
+        ("Variants against the first:", found.variants),
+        ("Profiled against unprofiled (overhead):", found.overheads),
+    ):
+        if items:
+            lines += ["", title]
+        for item in items:
+            name = f"{item.b} against {item.a}" if item.kind == "variant" else item.b
+            lines.append(f"  {name}: {verdict_line(item.comparison)}")
+            detail = item.what_changed
+            if detail is not None and detail.verdict != "incomparable":
+                lines += [f"    {text}" for text in _largest(detail)]
+    if found.blocking:
+        lines += ["", "Launch blocking:"]
+        lines += [f"  {item.variant}: {item.sentence}" for item in found.blocking]
+    return lines
+
+
+def _largest(comparison: Comparison, count: int = 3) -> list[str]:
+    """The rows that changed most, in words."""
+    changed = [row for row in comparison.kernels if row.status != "same"][:count]
+    return [
+        f"{row.status}: {_cut(row.label or row.name, 80)} ({_signed(row.delta_ns)} a step)" for row in changed
+    ]

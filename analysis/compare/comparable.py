@@ -216,9 +216,7 @@ def _samples(a: Sequence[Trial], b: Sequence[Trial]) -> list[Reason]:
     for side, trials in (("a", a), ("b", b)):
         steps = [len(trial.times) for trial in trials]
         if steps and min(steps) < FEW_STEPS and trials[0].conditions.measure != "recording":
-            text = (
-                f"side {side}: {min(steps)} steps in a trial; the median of so few moves with one slow step"
-            )
+            text = f"side {side}: only {min(steps)} whole steps in a trial: one slow step moves the median"
             found.append(Reason("few_steps", "note", text))
         unsteady = [trial.conditions.label for trial in trials if not trial.work.steady]
         if unsteady:

@@ -72,9 +72,9 @@ def compare(
     units = unit_counts(sides)
     groups = align(*atoms, units=units, facts=facts, per=each)
     kernels = kernel_rows(groups, facts, sides, threshold=threshold, per=each)
-    rows = kernels if by == "kernel" and (atoms[0] or atoms[1]) else view(
-        by, sides, atoms, threshold=threshold, per=each
-    )  # fmt: skip
+    rows = kernels
+    if by != "kernel" or not (atoms[0] or atoms[1]):
+        rows = view(by, sides, atoms, threshold=threshold, per=each)
     result = estimate(*_times(sides, each), statistic=statistic, threshold=threshold, seed=seed)
     pieces = parts(sides, each)
     total = sum(piece.delta_ns for piece in pieces)

@@ -19,7 +19,7 @@ from profrun.analysis.compare.model import Atom, Facts, Rate, Trial, Unit
 from profrun.analysis.compare.paths import launch_paths, paths, table_nodes
 from profrun.analysis.compare.work import work_of_steps
 from profrun.analysis.flops import parse_list
-from profrun.analysis.frame import Frame, Index, Ints, frame
+from profrun.analysis.frame import KIND, Frame, Index, Ints, frame
 from profrun.analysis.integrity import is_graph_launch
 from profrun.analysis.intervals import union
 from profrun.analysis.memory import memory
@@ -58,7 +58,8 @@ def read_trial(
     calls = calls[calls >= 0]
     graphs = source.name_ids(is_graph_launch)
     by_graph = mine[(source.launch[mine] >= 0) & np.isin(source.name[source.launch[mine]], graphs)]
-    latency = (source.ts[mine] - source.ts[source.launch[mine]])[source.launch[mine] >= 0]
+    called = mine[np.append(source.kind == KIND["api"], False)[source.launch[mine]]]
+    latency = source.ts[called] - source.ts[source.launch[called]]
     peaks = [row.peak_bytes for row in memory(trace) if row.device is not None]
     return Trial(
         conditions=conditions(trace, source, index, label, provenance, unit_of),

@@ -54,6 +54,10 @@ def view(
     """Rows of one view; on CPU time where neither side has GPU work."""
     if by == "step":
         return step_rows(sides, threshold, per)
+    if any(
+        not trial.atoms and not any(row.main_ns for row in trial.host) for side in sides for trial in side
+    ):
+        return ()  # a side has nothing but step times
     if not atoms[0] and not atoms[1]:
         return cpu_rows(sides, by, threshold, per)
     keys: tuple[Callable[[Atom], tuple[str, str]], Callable[[Atom], tuple[str, str]]]
