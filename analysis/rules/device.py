@@ -146,25 +146,21 @@ def _equal_launches(ctx: Context) -> list[tuple[Any, ...]]:
         ctx.trace.con.unregister("variance_launches")
 
 
-_HARMLESS = frozenset(
-    {"none", "not active", "gpu_idle", "gpuidle", "applications_clocks_setting", "display_clock_setting"}
-)
+_HARMLESS = frozenset({"gpu_idle", "applications_clocks_setting", "display_clock_setting", "sync_boost"})
 
 
 def throttle_reasons(provenance: Mapping[str, Any]) -> list[str]:
-    """Active throttle reasons in provenance.json, before or after the run; idling is none."""
+    """Active throttle reasons in provenance.json (``gpus.before`` and ``gpus.after``, ``throttled_by``).
+
+    Idling and chosen clocks are none. AMD's tools state them in words of their own, which are not read.
+    """
+    gpus = provenance.get("gpus")
+    if not isinstance(gpus, Mapping):
+        return []
     found: set[str] = set()
-    gpus = provenance.get("gpus") or []
-    if isinstance(gpus, Mapping):  # as the wrapper writes it: {"before": [GPU, ...], "after": [GPU, ...]}
-        gpus = [gpu for rows in gpus.values() for gpu in rows or []]
-    for gpu in gpus:
-        for moment in (gpu, gpu.get("before") or {}, gpu.get("after") or {}):
-            value = moment.get("throttled_by", moment.get("throttle_reasons"))
-            if isinstance(value, Mapping):
-                value = [name for name, active in value.items() if active]
-            if isinstance(value, str):
-                value = [value]
-            found |= {str(item) for item in value or [] if str(item).lower() not in _HARMLESS}
+    for moment in ("before", "after"):
+        for gpu in gpus.get(moment) or []:
+            found |= {str(item) for item in gpu.get("throttled_by") or [] if item not in _HARMLESS}
     return sorted(found)
 
 

@@ -186,10 +186,8 @@ def queue(length: int) -> list[Row]:
     return rows
 
 
-GPU_NAME = {"gpus": [{"name": "x", "after": {"throttle_reasons": ["sw_power_cap"]}}]}
-GPU_IDLE = {
-    "gpus": [{"name": "x", "after": {"throttle_reasons": ["gpu_idle"]}, "before": {"throttle_reasons": []}}]
-}
+GPU_NAME = {"gpus": {"before": [{"name": "x"}], "after": [{"name": "x", "throttled_by": ["sw_power_cap"]}]}}
+GPU_IDLE = {"gpus": {"before": [{"name": "x", "throttled_by": ["gpu_idle"]}], "after": []}}
 DYNAMO = "TorchDynamo Cache Lookup"
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 BIG, SMALL = "[[4096, 4096], [4096, 4096]]", "[[4096, 64], [64, 64]]"
