@@ -228,12 +228,12 @@ def _metrics(staging: Staging, first: int) -> None:
     )
     con.execute(
         f"INSERT INTO metrics SELECT {first} + d.n, m.name, m.value, coalesce(m.unit, '1') FROM amd_metric m "
-        "JOIN amd_dispatch d USING (proc, dispatch) WHERE m.value IS NOT NULL AND m.name IS NOT NULL"
+        "JOIN amd_dispatch d USING (proc, dispatch) WHERE isfinite(m.value) AND m.name IS NOT NULL"
     )
     lost = con.execute(
         "SELECT count(*), any_value(m.name) FROM amd_metric m LEFT JOIN amd_dispatch d USING (proc, "
         "dispatch) "
-        "WHERE d.n IS NULL OR m.value IS NULL OR m.name IS NULL"
+        "WHERE d.n IS NULL OR NOT coalesce(isfinite(m.value), false) OR m.name IS NULL"
     ).fetchone()
     if lost:
         staging.writer.issue("metric_not_placed", lost[0], "counters without a dispatch or a value", lost[1])

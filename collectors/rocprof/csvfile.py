@@ -7,8 +7,9 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import IO, cast
 
 import duckdb
 
@@ -71,23 +72,30 @@ def _long_line(source: Source) -> bytes:
         return b""
 
 
-def load(staging: Staging, source: Source, columns: Header, table: str = "csv_raw") -> int:
+def load(
+    staging: Staging,
+    source: Source,
+    columns: Header,
+    table: str = "csv_raw",
+    only: Sequence[str] | None = None,
+) -> int:
     """Create temporary ``table`` of texts, one row a record; returns how many rows there are.
+
+    ``only``: the columns to keep, None for all.
 
     Rows that cannot be split into fields are left out and recorded as the issue ``csv_row_not_read``.
     """
     con = staging.con
     types = ", ".join(f"{_quoted(name, quote=chr(39))}: 'VARCHAR'" for name in columns.names)
     path = str(source.path).replace("'", "''")
+    kept = "*" if only is None else ", ".join(_quoted(name) for name in only)
     con.execute("DROP TABLE IF EXISTS reject_errors")
     con.execute("DROP TABLE IF EXISTS reject_scans")
     try:
         con.execute(
-            f"CREATE TEMP TABLE {table} AS SELECT * FROM read_csv('{path}', columns = {{{types}}}, header = "
-            f"true, "
-            "auto_detect = false, delim = ',', quote = '\"', escape = '\"', null_padding = true, "
-            "strict_mode = false, "
-            "parallel = false, max_line_size = 16777216, store_rejects = true, "
+            f"CREATE TEMP TABLE {table} AS SELECT {kept} FROM read_csv('{path}', columns = {{{types}}}, "
+            "header = true, auto_detect = false, delim = ',', quote = '\"', escape = '\"', "
+            "null_padding = true, strict_mode = false, parallel = false, max_line_size = 16777216, store_rejects = true, "
             f"compression = '{'gzip' if source.gzip else 'none'}')"
         )
     except duckdb.Error as error:
@@ -102,6 +110,22 @@ def load(staging: Staging, source: Source, columns: Header, table: str = "csv_ra
         staging.writer.issue("csv_row_not_read", rejected[0], "lines that are not rows of the table", example)
     found = con.execute(f"SELECT count(*) FROM {table}").fetchone()
     return int(found[0]) if found else 0
+
+
+def rows(source: Source) -> Iterator[list[str]]:
+    """Rows below the header, for tables of thousands of columns and few rows; invalid bytes replaced."""
+    with gzip.open(source.path) if source.gzip else source.path.open("rb") as file:
+        text = io.TextIOWrapper(cast("IO[bytes]", file), encoding="utf-8", errors="replace", newline="")
+        reader = csv.reader(line.replace("\0", "") for line in text)
+        try:
+            next(reader, None)
+            yield from reader
+        except (csv.Error, EOFError, OSError, zlib.error) as error:
+            raise InputError(
+                f"{source.path.name} cannot be read as CSV",
+                why=str(error),
+                fix="copy it again after the profiler has ended",
+            ) from error
 
 
 def unreadable(staging: Staging, needed: Sequence[str], name: str, table: str = "csv_raw") -> None:

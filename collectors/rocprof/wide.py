@@ -13,12 +13,14 @@ Counters of one row may come from several runs of the kernel.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.rocprof.build import build
-from profrun.collectors.rocprof.csvfile import Header, header, load, unreadable
+from profrun.collectors.rocprof.csvfile import Header, header, load, rows, unreadable
 from profrun.collectors.rocprof.folder import expand, knows
 from profrun.collectors.rocprof.staging import Staging
 from profrun.errors import InputError
@@ -65,7 +67,7 @@ _KNOWN = frozenset(
         *("kernel_id", "counter_name", "counter_value"),
     )
 )
-_AT_ONCE = 64  # counters turned into rows at a time: thousands at once need hundreds of MB
+_AT_ONCE = 64  # more counters than this are turned into rows in Python: DuckDB needs hundreds of MB
 _START, _STOP = ("beginns", "start_timestamp"), ("endns", "end_timestamp")
 
 
@@ -141,7 +143,9 @@ def counters(columns: Header) -> list[str]:
 
 def _read(staging: Staging, source: Source, columns: Header, kind: str) -> None:
     con, c = staging.con, columns
-    load(staging, source, columns)
+    names = [] if c.has("counter_name", "counter_value") else counters(c)
+    many = len(names) > _AT_ONCE
+    load(staging, source, columns, only=[name for name in c.names if name not in names] if many else None)
     dispatch = c.int("index", "dispatch_id")
     timed = c.has("beginns", "endns") or c.has("start_timestamp", "end_timestamp")
     needed = [dispatch, *([c.int(*_START), c.int(*_STOP)] if timed else [])]
@@ -177,14 +181,17 @@ def _read(staging: Staging, source: Source, columns: Header, kind: str) -> None:
             found[0] if found else 0,
             "kernels without times stand in dispatch order, without durations",
         )
-    _metrics(staging, c, dispatch)
+    if many:
+        _many_metrics(staging, source, c, names, procs)
+    else:
+        _metrics(staging, c, names, dispatch)
     if kind == "rocprof-compute":
         staging.writer.meta["replayed"] = True
     con.execute("DROP TABLE csv_raw")
     con.execute("DROP TABLE csv_pid")
 
 
-def _metrics(staging: Staging, c: Header, dispatch: str) -> None:
+def _metrics(staging: Staging, c: Header, names: list[str], dispatch: str) -> None:
     con = staging.con
     join = f"JOIN csv_pid p ON p.csv_key = coalesce({c.int('pid')}, 0)"
     if c.has("counter_name", "counter_value"):
@@ -194,19 +201,51 @@ def _metrics(staging: Staging, c: Header, dispatch: str) -> None:
             f"try_cast({c.text('counter_value')} AS DOUBLE) AS value, '1' AS unit FROM csv_raw {join}"
         )
         return
-    names = counters(c)
     if not names:
         return
     staging.writer.meta["replayed"] = True
     original = dict(zip(c.names, c.original, strict=True))
     con.execute("CREATE TEMP TABLE csv_names (lower VARCHAR, name VARCHAR)")
     con.executemany("INSERT INTO csv_names VALUES (?, ?)", [(name, original[name]) for name in names])
-    for first in range(0, len(names), _AT_ONCE):
-        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names[first : first + _AT_ONCE])
-        con.execute(
-            "INSERT INTO amd_metric BY NAME SELECT proc, dispatch, n.name, "
-            "try_cast(nullif(trim(u.value), '') AS DOUBLE) AS value, '1' AS unit FROM "
-            f"(UNPIVOT (SELECT p.proc, {dispatch} AS dispatch, {quoted} FROM csv_raw {join}) "
-            f"ON {quoted} INTO NAME name VALUE value) u JOIN csv_names n ON n.lower = u.name"
-        )
+    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+    con.execute(
+        "INSERT INTO amd_metric BY NAME SELECT proc, dispatch, n.name, "
+        "try_cast(nullif(trim(u.value), '') AS DOUBLE) AS value, '1' AS unit FROM "
+        f"(UNPIVOT (SELECT p.proc, {dispatch} AS dispatch, {quoted} FROM csv_raw {join}) "
+        f"ON {quoted} INTO NAME name VALUE value) u JOIN csv_names n ON n.lower = u.name"
+    )
     con.execute("DROP TABLE csv_names")
+
+
+def _many_metrics(
+    staging: Staging, source: Source, c: Header, names: list[str], procs: Mapping[int, int]
+) -> None:
+    """Counters of a table with more columns than an engine of columns likes (2,700 are usual)."""
+    staging.writer.meta["replayed"] = True
+    place = {name: number for number, name in enumerate(c.names)}
+    wanted = [(c.original[place[name]], place[name]) for name in names]
+    dispatch_at = place["dispatch_id"] if "dispatch_id" in place else place["index"]
+    columns: dict[str, list[Any]] = {"dispatch": [], "name": [], "value": []}
+    for row in rows(source):
+        pid = row[place["pid"]] if "pid" in place and len(row) == len(c.names) else "0"
+        if len(row) != len(c.names) or not row[dispatch_at].isdecimal() or not pid.isdecimal():
+            continue  # load() has counted it
+        proc = procs.get(int(pid))
+        if proc is None:
+            continue
+        for name, at in wanted:
+            value = _number(row[at])
+            if value is not None:
+                columns["dispatch"].append(int(row[dispatch_at]))
+                columns["name"].append(name)
+                columns["value"].append(value)
+        staging.add("amd_metric", {**columns, "unit": ["1"] * len(columns["name"])}, proc)
+        columns = {"dispatch": [], "name": [], "value": []}
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
