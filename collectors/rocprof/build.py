@@ -44,6 +44,17 @@ _OPS = (
 )
 
 
+_ENDS = (
+    ("HtoD", ("host", "device")),
+    ("DtoH", ("device", "host")),
+    ("DtoD", ("device", "device")),
+    ("PtoP", ("device", "device")),
+    ("HtoH", ("host", "host")),
+    ("memset", ("", "device")),
+)
+"""Memory at both ends of a copy; the tools do not say more of host memory."""
+
+
 def build(staging: Staging, source: str, *, clock: str = "boottime", **meta: Any) -> None:
     """Turn staged records into tables; ``meta`` are further keys of meta.json."""
     writer = staging.writer
@@ -167,8 +178,7 @@ def _gpu_slices(staging: Staging, first: int) -> None:
         "INSERT INTO slices (slice, kind, name, ts_ns, dur_ns, track) "
         "SELECT (SELECT coalesce(max(slice), -1) + 1 FROM slices) + row_number() OVER (ORDER BY o.rowid) "
         "- 1, 'overhead', coalesce('h' || o.name, ''), o.start, o.stop - o.start, t.track FROM amd_overhead "
-        "o "
-        "JOIN amd_track t ON t.part = 1 AND t.proc = o.proc"
+        "o JOIN amd_track t ON t.part = 1 AND t.proc = o.proc"
     )
     lost = con.execute(
         "SELECT count(*), min(name) FROM slices WHERE kind IN ('kernel', 'memcpy', 'memset') "
@@ -197,20 +207,19 @@ def _side_tables(staging: Staging, first: int) -> None:
         f"smem_dynamic, smem, graph, graph_node, scratch) SELECT {first} + r.rowid, {blocks}, {threads}, "
         "try_cast(CASE WHEN d.a.arch = 'gfx908' THEN vgpr ELSE vgpr + coalesce(accum, 0) END AS INTEGER), "
         "lds_static, CASE WHEN lds_total >= lds_static THEN lds_total - lds_static END, coalesce(lds_total, "
-        "lds_static), "
-        "nullif(graph, 0), graph_node, scratch FROM amd_gpu r LEFT JOIN amd_device d "
+        "lds_static), nullif(graph, 0), graph_node, scratch FROM amd_gpu r LEFT JOIN amd_device d "
         "ON d.proc = r.proc AND d.agent = r.agent WHERE what = 'kernel'"
+    )
+    source, target = (
+        "CASE direction "
+        + " ".join(f"WHEN '{way}' THEN '{kinds[end]}'" for way, kinds in _ENDS if kinds[end])
+        + " END"
+        for end in (0, 1)
     )
     con.execute(
         "INSERT INTO copies (slice, direction, bytes, src_kind, dst_kind, managed) "
-        f"SELECT {first} + rowid, coalesce(direction, 'unknown'), bytes, "
-        "CASE direction WHEN 'HtoD' THEN 'host' WHEN 'HtoH' THEN 'host' WHEN 'DtoH' THEN 'device' WHEN "
-        "'DtoD' THEN "
-        "'device' WHEN 'PtoP' THEN 'device' END, CASE direction WHEN 'HtoD' THEN 'device' WHEN 'HtoH' THEN "
-        "'host' "
-        "WHEN 'DtoH' THEN 'host' WHEN 'DtoD' THEN 'device' WHEN 'PtoP' THEN 'device' WHEN 'memset' THEN "
-        "'device' END, "
-        "NULL FROM amd_gpu WHERE what <> 'kernel'"
+        f"SELECT {first} + rowid, coalesce(direction, 'unknown'), bytes, {source}, {target}, NULL "
+        "FROM amd_gpu WHERE what <> 'kernel'"
     )
     no_bytes = con.execute("SELECT count(*) FROM copies WHERE bytes IS NULL").fetchone()
     staging.writer.issue(
@@ -232,8 +241,7 @@ def _metrics(staging: Staging, first: int) -> None:
     )
     lost = con.execute(
         "SELECT count(*), any_value(m.name) FROM amd_metric m LEFT JOIN amd_dispatch d USING (proc, "
-        "dispatch) "
-        "WHERE d.n IS NULL OR NOT coalesce(isfinite(m.value), false) OR m.name IS NULL"
+        "dispatch) WHERE d.n IS NULL OR NOT coalesce(isfinite(m.value), false) OR m.name IS NULL"
     ).fetchone()
     if lost:
         staging.writer.issue("metric_not_placed", lost[0], "counters without a dispatch or a value", lost[1])
@@ -308,8 +316,7 @@ def _running_memory(staging: Staging) -> None:
 def _counters(staging: Staging) -> None:
     staging.con.execute(
         "INSERT INTO counters SELECT t.track, c.ts, c.name, c.value, coalesce(c.unit, '1') FROM amd_counter "
-        "c "
-        f"JOIN amd_track t ON t.part = 3 AND t.proc = c.proc AND t.lane_agent = {AGENT_KEY} "
+        f"c JOIN amd_track t ON t.part = 3 AND t.proc = c.proc AND t.lane_agent = {AGENT_KEY} "
         "AND t.lane_name = c.name WHERE c.ts IS NOT NULL AND c.value IS NOT NULL"
     )
 

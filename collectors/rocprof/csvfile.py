@@ -95,8 +95,8 @@ def load(
         con.execute(
             f"CREATE TEMP TABLE {table} AS SELECT {kept} FROM read_csv('{path}', columns = {{{types}}}, "
             "header = true, auto_detect = false, delim = ',', quote = '\"', escape = '\"', "
-            "null_padding = true, strict_mode = false, parallel = false, max_line_size = 16777216, store_rejects = true, "
-            f"compression = '{'gzip' if source.gzip else 'none'}')"
+            "null_padding = true, strict_mode = false, parallel = false, max_line_size = 16777216, "
+            f"store_rejects = true, compression = '{'gzip' if source.gzip else 'none'}')"
         )
     except duckdb.Error as error:
         raise InputError(

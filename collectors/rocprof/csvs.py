@@ -167,8 +167,7 @@ def _agents(staging: Staging, source: Source, columns: Header) -> None:
         f"{c.int('logical_node_type_id')} AS ordinal, {c.text('name')} AS arch, {c.text('product_name')} AS "
         f"product, "
         f"{c.int('cu_count')} AS cu, {c.int('wave_front_size')} AS wave, {c.int('max_waves_per_simd')} AS "
-        f"waves, "
-        f"{c.int('simd_per_cu')} AS simds, {c.int('lds_size_in_kb')} AS lds FROM csv_raw ORDER BY node"
+        f"waves, {c.int('simd_per_cu')} AS simds, {c.int('lds_size_in_kb')} AS lds FROM csv_raw ORDER BY node"
     ).fetchall()
     con.execute("DROP TABLE csv_raw")
     procs = [proc for (proc,) in con.execute("SELECT proc FROM csv_pid").fetchall()]
@@ -219,8 +218,7 @@ def _relative_agents(staging: Staging, default: int) -> None:
     staging.con.execute(
         "INSERT INTO amd_agent (proc, agent, gpu, ordinal) SELECT DISTINCT proc, agent, true, "
         f"(agent - {GPU_KEY})::INTEGER FROM amd_gpu g WHERE agent BETWEEN {GPU_KEY} AND {2 * GPU_KEY} AND "
-        f"NOT EXISTS "
-        "(FROM amd_agent a WHERE a.proc = g.proc AND a.agent = g.agent)"
+        f"NOT EXISTS (FROM amd_agent a WHERE a.proc = g.proc AND a.agent = g.agent)"
     )
 
 
@@ -299,8 +297,7 @@ def _api(staging: Staging, c: Header, default: int, name: str) -> None:
     )
     staging.insert(
         "amd_host",
-        f"SELECT coalesce(p.proc, {default}) AS proc, {c.int('thread_id')} AS "
-        f"tid, "
+        f"SELECT coalesce(p.proc, {default}) AS proc, {c.int('thread_id')} AS tid, "
         f"CASE WHEN {marker} THEN 'range' ELSE 'api' END AS kind, {c.text('function')} AS name, "
         f"{c.int('start_timestamp')} AS start, {c.int('end_timestamp')} AS stop, {c.int('correlation_id')} "
         f"AS corr, "
@@ -315,13 +312,11 @@ def _copy(staging: Staging, c: Header, default: int, name: str) -> None:
     way = direction_sql(c.text("direction"))
     staging.insert(
         "amd_gpu",
-        f"SELECT {default} AS proc, CASE {way} WHEN 'memset' THEN 'memset' ELSE "
-        f"'memcpy' END "
+        f"SELECT {default} AS proc, CASE {way} WHEN 'memset' THEN 'memset' ELSE 'memcpy' END "
         f"AS what, {c.text('direction')} AS name, {way} AS direction, {_agent(c, 'source_agent_id')} AS src, "
         f"{_agent(c, 'destination_agent_id')} AS dst, {c.int('stream_id')} AS stream, "
         f"{c.int('correlation_id')} AS corr, {c.int('start_timestamp')} AS start, {c.int('end_timestamp')} "
-        f"AS stop "
-        "FROM csv_raw",
+        f"AS stop FROM csv_raw",
     )
 
 

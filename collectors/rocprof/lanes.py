@@ -59,13 +59,11 @@ def settle_processes(staging: Staging) -> None:
         )
     con.execute(
         "INSERT INTO processes SELECT row_number() OVER (ORDER BY proc) - 1, pid, coalesce(rank, 0), host, "
-        "name "
-        "FROM amd_process ORDER BY proc"
+        "name FROM amd_process ORDER BY proc"
     )
     con.execute(
         "CREATE TEMP TABLE amd_proc AS SELECT proc, (row_number() OVER (ORDER BY proc) - 1)::INTEGER AS "
-        "process "
-        "FROM amd_process"
+        "process FROM amd_process"
     )
 
 
@@ -88,19 +86,16 @@ def settle_agents(staging: Staging) -> None:
     con = staging.con
     con.execute(
         "UPDATE amd_gpu SET agent = CASE direction WHEN 'HtoD' THEN dst WHEN 'DtoH' THEN src WHEN 'HtoH' "
-        "THEN NULL "
-        "ELSE coalesce(dst, src) END WHERE what <> 'kernel' AND agent IS NULL"
+        "THEN NULL ELSE coalesce(dst, src) END WHERE what <> 'kernel' AND agent IS NULL"
     )
     con.execute(
         "UPDATE amd_gpu SET agent = NULL FROM amd_agent a WHERE a.proc = amd_gpu.proc AND a.agent = "
-        "amd_gpu.agent "
-        "AND NOT a.gpu"
+        "amd_gpu.agent AND NOT a.gpu"
     )
     _homeless(staging)
     con.execute(
         "INSERT INTO amd_agent (proc, agent, gpu, name) SELECT DISTINCT g.proc, g.agent, true, NULL FROM "
-        "amd_gpu g "
-        "WHERE g.agent IS NOT NULL AND NOT EXISTS "
+        "amd_gpu g WHERE g.agent IS NOT NULL AND NOT EXISTS "
         "(FROM amd_agent a WHERE a.proc = g.proc AND a.agent = g.agent)"
     )
     con.execute(
@@ -118,8 +113,7 @@ def settle_agents(staging: Staging) -> None:
         )
         con.execute(
             "UPDATE amd_agent SET ordinal = r.n FROM (SELECT agent, row_number() OVER (ORDER BY agent) - 1 "
-            "AS n "
-            "FROM (SELECT DISTINCT agent FROM amd_agent WHERE gpu AND ordinal IS NULL)) r "
+            "AS n FROM (SELECT DISTINCT agent FROM amd_agent WHERE gpu AND ordinal IS NULL)) r "
             "WHERE r.agent = amd_agent.agent AND gpu AND ordinal IS NULL"
         )
     con.execute(
@@ -177,16 +171,14 @@ def settle_lanes(staging: Staging) -> None:
         "CREATE TEMP TABLE amd_track AS SELECT (row_number() OVER (ORDER BY proc, part, lane_agent, lane, "
         "lane_key, lane_name) - 1)::INTEGER AS track, * FROM ("
         f"SELECT DISTINCT 0 AS part, proc, {NONE} AS lane_agent, {HOST_KIND} AS lane, "
-        f"{HOST_KEY} AS lane_key, "
-        "NULL::VARCHAR AS lane_name FROM amd_host UNION ALL "
+        f"{HOST_KEY} AS lane_key, NULL::VARCHAR AS lane_name FROM amd_host UNION ALL "
         f"SELECT DISTINCT 1, proc, {NONE}, 'range', {NONE}, 'runtime' FROM amd_overhead UNION ALL "
         f"SELECT DISTINCT 2, proc, {AGENT_KEY}, {gpu_kind(staging)}, {gpu_key(staging)}, NULL FROM amd_gpu "
         f"UNION ALL SELECT DISTINCT 3, proc, {AGENT_KEY}, 'counter', {NONE}, name FROM amd_counter)"
     )
     con.execute(
         f"INSERT INTO tracks SELECT track, lane, process, device, nullif(lane_key, {NONE}), "
-        "coalesce(lane_name, CASE lane "
-        "WHEN 'range' THEN 'ranges without a thread' WHEN 'copy' THEN 'copies' "
+        "coalesce(lane_name, CASE lane WHEN 'range' THEN 'ranges without a thread' WHEN 'copy' THEN 'copies' "
         f"ELSE lane || coalesce(' ' || nullif(lane_key, {NONE}), '') END) "
         "FROM amd_track t JOIN amd_proc USING (proc) "
         "LEFT JOIN amd_device d ON d.proc = t.proc AND d.agent = t.lane_agent ORDER BY track"

@@ -79,8 +79,7 @@ def read(staging: Staging, part: Part, processes: Mapping[int, int]) -> None:
         "rocpd_info_kernel_symbol",
         ("id", "display_name", "kernel_name", "group_segment_size", "arch_vgpr_count", "accum_vgpr_count"),
         "id BIGINT, display_name VARCHAR, kernel_name VARCHAR, group_segment_size BIGINT, arch_vgpr_count "
-        "BIGINT, "
-        "accum_vgpr_count BIGINT",
+        "BIGINT, accum_vgpr_count BIGINT",
     )
     _names(staging, "rocpd_info_kernel_symbol", "coalesce(nullif(display_name, ''), kernel_name)")
     default = next(iter(processes.values()))
@@ -203,8 +202,7 @@ def _regions(staging: Staging, part: Part, default: int) -> None:
         f'CASE WHEN {marker} THEN coalesce(t.key, n.key) ELSE n.key END AS name, start, "end" AS stop, '
         f"stack_id AS corr, "
         "CASE WHEN starts_with(c.string, 'HIP') THEN 0 WHEN starts_with(c.string, 'HSA') THEN 1 ELSE 2 END "
-        "AS prio "
-        f"FROM rocpd_raw r {join} LEFT JOIN rocpd_info_thread h ON h.id = r.tid "
+        f"AS prio FROM rocpd_raw r {join} LEFT JOIN rocpd_info_thread h ON h.id = r.tid "
         "LEFT JOIN rocpd_string n ON n.id = r.name_id LEFT JOIN rocpd_string c ON c.id = r.category_id "
         "LEFT JOIN rocpd_message t ON t.event_id = r.event_id",
     )
@@ -220,8 +218,7 @@ def _messages(staging: Staging, part: Part) -> None:
     part.database.copy(
         "SELECT id, CAST(json_extract(extdata, '$.message') AS TEXT) AS message FROM "
         f"{part.relation('rocpd_event')} WHERE extdata IS NOT NULL AND extdata <> '{{}}' AND "
-        f"json_valid(extdata) "
-        "AND json_extract(extdata, '$.message') <> ''",
+        f"json_valid(extdata) AND json_extract(extdata, '$.message') <> ''",
         staging.con,
         "rocpd_raw",
         _types(("id", "message")),
@@ -240,8 +237,7 @@ def _samples(staging: Staging, part: Part, default: int) -> None:
     track = ", ".join(part.column("rocpd_track", name) for name in ("id", "pid", "tid", "name_id"))
     part.database.copy(
         f"SELECT S.timestamp, S.event_id, S.stack_id, S.category_id, T.pid, T.tid, T.name_id FROM ({query}) "
-        f"S LEFT JOIN (SELECT {track} FROM "
-        f"{part.relation('rocpd_track')}) T ON T.id = S.track_id",
+        f"S LEFT JOIN (SELECT {track} FROM {part.relation('rocpd_track')}) T ON T.id = S.track_id",
         staging.con,
         "rocpd_raw",
         _types(("timestamp", "event_id", "stack_id", "category_id", "pid", "tid", "name_id")),
@@ -256,8 +252,7 @@ def _samples(staging: Staging, part: Part, default: int) -> None:
     )
     other = staging.con.execute(
         "SELECT count(*), any_value(c.string) FROM rocpd_raw r LEFT JOIN rocpd_string c ON c.id = "
-        "r.category_id "
-        "WHERE NOT starts_with(coalesce(c.string, ''), 'MARKER')"
+        "r.category_id WHERE NOT starts_with(coalesce(c.string, ''), 'MARKER')"
     ).fetchone()
     if other:
         staging.writer.issue("samples_not_read", other[0], "samples that are not ROCTX marks", other[1])
@@ -272,8 +267,7 @@ def _allocations(staging: Staging, part: Part, default: int) -> None:
     _fetch(staging, part, "rocpd_memory_allocate", columns)
     staging.con.execute(
         f'INSERT INTO amd_alloc BY NAME SELECT {proc}, agent_id AS agent, address, size AS bytes, "end" AS '
-        f"stop, "
-        "CASE WHEN type = 'FREE' THEN 'free' ELSE 'alloc' END AS op "
+        f"stop, CASE WHEN type = 'FREE' THEN 'free' ELSE 'alloc' END AS op "
         f"FROM rocpd_raw r {join} WHERE coalesce(level, 'REAL') = 'REAL' AND type IN ('ALLOC', 'FREE')"
     )
     staging.insert(
@@ -301,8 +295,7 @@ def _counters(staging: Staging, part: Part, default: int) -> None:
     part.database.copy(
         "SELECT K.pid, K.dispatch_id, P.pmc_id, CAST(sum(P.value) AS REAL) AS value "
         f"FROM {part.relation(table)} P JOIN {part.relation('rocpd_kernel_dispatch')} K ON K.event_id = "
-        f"P.event_id "
-        f"WHERE {of_dispatch} GROUP BY 1, 2, 3",
+        f"P.event_id WHERE {of_dispatch} GROUP BY 1, 2, 3",
         staging.con,
         "rocpd_raw",
         _types(("pid", "dispatch_id", "pmc_id", "value")),

@@ -100,8 +100,7 @@ def _read(staging: Staging, database: Database) -> None:
         "monitorType || ' ' || upper(deviceType) || ' ' || deviceId AS name, try_cast(value AS DOUBLE) AS "
         "value, "
         "CASE monitorType WHEN 'sclk' THEN 'MHz' WHEN 'mclk' THEN 'MHz' WHEN 'power' THEN 'W' ELSE '1' END "
-        "AS unit "
-        "FROM rpd_monitor"
+        "AS unit FROM rpd_monitor"
     )
     for table in ("rpd_pid", *(name.replace("rocpd_", "rpd_") for name in _TABLES)):
         con.execute(f"DROP TABLE {table}")
@@ -110,8 +109,7 @@ def _read(staging: Staging, database: Database) -> None:
 def _host(staging: Staging) -> None:
     staging.insert(
         "amd_host",
-        "SELECT p.proc, a.tid, "
-        "CASE WHEN n.string = 'UserMarker' THEN 'range' ELSE 'api' END AS kind, "
+        "SELECT p.proc, a.tid, CASE WHEN n.string = 'UserMarker' THEN 'range' ELSE 'api' END AS kind, "
         "CASE WHEN n.string = 'UserMarker' THEN t.string ELSE n.string END AS name, "
         'a.start, a."end" AS stop, a.id AS corr, 0 AS prio FROM rpd_api a '
         "LEFT JOIN rpd_pid p ON p.pid IS NOT DISTINCT FROM a.pid "
@@ -126,16 +124,14 @@ def _gpu(staging: Staging, default: int) -> None:
     what = f"CASE WHEN {way} = 'memset' THEN 'memset' WHEN {copies} THEN 'memcpy' ELSE 'kernel' END"
     staging.insert(
         "amd_gpu",
-        f"SELECT coalesce(p.proc, {default}) AS proc, {what} AS what, o.gpuId "
-        f"AS agent, "
+        f"SELECT coalesce(p.proc, {default}) AS proc, {what} AS what, o.gpuId AS agent, "
         "o.queueId AS queue, try_cast(coalesce(k.stream, c.stream) AS BIGINT) AS stream, "
         f"CASE {what} WHEN 'kernel' THEN coalesce(nullif(d.string, ''), kn.string, y.string) ELSE y.string "
         f"END AS name, "
         f'o.start, o."end" AS stop, l.api_id AS corr, {way} AS direction, '
         "CASE WHEN l.ops = 1 THEN c.size END AS bytes, "
         f"CASE WHEN n.string IN ({items}) THEN 'items' ELSE 'blocks' END AS unit, k.gridX AS gx, k.gridY AS "
-        f"gy, "
-        "k.gridZ AS gz, k.workgroupX AS wx, k.workgroupY AS wy, k.workgroupZ AS wz, "
+        f"gy, k.gridZ AS gz, k.workgroupX AS wx, k.workgroupY AS wy, k.workgroupZ AS wz, "
         "k.groupSegmentSize AS lds_total, k.privateSegmentSize AS scratch "
         "FROM rpd_op o LEFT JOIN (SELECT op_id, min(api_id) AS api_id, any_value(ops) AS ops FROM "
         "(SELECT *, count(*) OVER (PARTITION BY api_id) AS ops FROM rpd_api_ops) GROUP BY op_id) l ON "

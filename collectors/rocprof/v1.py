@@ -71,8 +71,7 @@ def _read_database(staging: Staging, database: Database) -> None:
                 "amd_host",
                 f"SELECT coalesce(p.proc, {default}) AS proc, tid, "
                 f"'{'range' if prio == 9 else 'api'}' AS kind, Name AS name, BeginNs AS start, EndNs AS "
-                f"stop, "
-                f"{'NULL' if prio == 9 else 'r.Index'} AS corr, {prio} AS prio "
+                f"stop, {'NULL' if prio == 9 else 'r.Index'} AS corr, {prio} AS prio "
                 "FROM v1_raw r LEFT JOIN v1_pid p USING (pid)",
             )
             con.execute("DROP TABLE v1_raw")
@@ -120,13 +119,11 @@ def _read_kernels(database: Database, staging: Staging, default: int) -> None:
     if traced and _copy(database, staging, "OPS", columns):
         con.execute(
             "CREATE TEMP TABLE IF NOT EXISTS v1_sizes (pid BIGINT, corr BIGINT, gx BIGINT, gy BIGINT, gz "
-            "BIGINT, "
-            "wx BIGINT, wy BIGINT, wz BIGINT)"
+            "BIGINT, wx BIGINT, wy BIGINT, wz BIGINT)"
         )
         staging.insert(
             "amd_gpu",
-            f"SELECT coalesce(p.proc, {default}) AS proc, 'kernel' AS what, "
-            f"Name AS name, "
+            f"SELECT coalesce(p.proc, {default}) AS proc, 'kernel' AS what, Name AS name, "
             'BeginNs AS start, EndNs AS stop, r.Index AS corr, "dev-id" AS agent, "queue-id" AS queue, '
             "\"stream-id\" AS stream, 'blocks' AS unit, z.gx, z.gy, z.gz, z.wx, z.wy, z.wz "
             "FROM v1_raw r LEFT JOIN v1_pid p USING (pid) "

@@ -163,8 +163,7 @@ def _windowed(request: WrapRequest, release: tuple[int, int], notes: list[str]) 
     if release < SINCE["--selected-regions"]:
         notes.append(
             f"rocprofv3 of ROCm {release[0]}.{release[1]} has no --selected-regions: it records from the "
-            f"start of "
-            "the run to the window's end (roctxProfilerPause)"
+            f"start of the run to the window's end (roctxProfilerPause)"
         )
     return True
 

@@ -31,16 +31,13 @@ _DDL = {
     "event_id INT",
     "rocpd_sample": "id INTEGER PRIMARY KEY, guid TEXT, track_id INT, timestamp INT, event_id INT",
     "rocpd_kernel_dispatch": "id INTEGER PRIMARY KEY, guid TEXT, pid INT, tid INT, agent_id INT, kernel_id "
-    "INT, "
-    "dispatch_id INT, queue_id INT, stream_id INT, start INT, end INT, private_segment_size INT, "
+    "INT, dispatch_id INT, queue_id INT, stream_id INT, start INT, end INT, private_segment_size INT, "
     "group_segment_size INT, workgroup_size_x INT, workgroup_size_y INT, workgroup_size_z INT, grid_size_x "
-    "INT, "
-    "grid_size_y INT, grid_size_z INT, event_id INT",
+    "INT, grid_size_y INT, grid_size_z INT, event_id INT",
     "rocpd_memory_copy": "id INTEGER PRIMARY KEY, guid TEXT, pid INT, start INT, end INT, name_id INT, "
     "src_agent_id INT, dst_agent_id INT, size INT, queue_id INT, stream_id INT, event_id INT",
     "rocpd_memory_allocate": "id INTEGER PRIMARY KEY, guid TEXT, pid INT, agent_id INT, type TEXT, level "
-    "TEXT, "
-    "start INT, end INT, address INT, size INT, event_id INT",
+    "TEXT, start INT, end INT, address INT, size INT, event_id INT",
     "rocpd_pmc_event": "id INTEGER PRIMARY KEY, guid TEXT, event_id INT, pmc_id INT, value REAL",
 }
 

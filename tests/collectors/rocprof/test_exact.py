@@ -61,12 +61,10 @@ def test_rocpd_equals_the_databases_own_views(name: str, tmp_path: Path) -> None
         path,
         "SELECT start, (grid_x + workgroup_x - 1) / workgroup_x, (grid_y + workgroup_y - 1) / workgroup_y, "
         "(grid_z + workgroup_z - 1) / workgroup_z, workgroup_x * workgroup_y * workgroup_z, lds_size, "
-        "scratch_size, "
-        "vgpr_count + accum_vgpr_count FROM kernels ORDER BY start",
+        "scratch_size, vgpr_count + accum_vgpr_count FROM kernels ORDER BY start",
     )
     ours = (
-        "SELECT ts_ns, grid_x, grid_y, grid_z, block_x * block_y * block_z, smem, "
-        "scratch, "
+        "SELECT ts_ns, grid_x, grid_y, grid_z, block_x * block_y * block_z, smem, scratch, "
         "registers FROM slices JOIN kernels USING (slice) ORDER BY ts_ns"
     )
     assert trace.sql(ours).rows == grids

@@ -207,8 +207,7 @@ def test_ranks_and_blocking_are_all_that_is_read_of_an_environment(tmp_path: Pat
     trace = trace_of(paths, tmp_path / "t")
     rows = trace.sql(
         "SELECT rank, ts_ns, host, p.name FROM processes p JOIN tracks t USING (process) JOIN slices USING "
-        "(track) "
-        "WHERE t.kind = 'stream' ORDER BY rank"
+        "(track) WHERE t.kind = 'stream' ORDER BY rank"
     ).rows
     assert rows == [(0, 10, None, "train"), (1, 11, None, "train")]
     assert trace.meta["launch_blocking"] is True
