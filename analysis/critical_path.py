@@ -11,9 +11,8 @@ that
 * a host thread that does nothing of its own while another thread of the process works (backward) waits for
 it.
 
-The segments do not overlap and cover the window from its first to its last moment, so they add up to it.
-What no
-record explains is 'unexplained', never someone's fault.
+The segments do not overlap and cover the window from its first to its last moment, so they add up to it. What
+no record explains is 'unexplained', never someone's fault.
 """
 
 from __future__ import annotations

@@ -49,8 +49,7 @@ def diagnose(trace: Trace, *, provenance: Mapping[str, Any] | None = None) -> li
     """Ask every rule of a trace; gravest first.
 
     A rule whose numbers a doubt calls wrong (see ``integrity``) is not asked: no finding rests on them. One
-    whose
-    numbers a doubt calls doubtful keeps its finding, with the doubt's code beside it.
+    whose numbers a doubt calls doubtful keeps its finding, with the doubt's code beside it.
 
     Args:
         trace: any trace.

@@ -2,8 +2,7 @@
 
 ``flops_of`` counts as torch does (``torch/csrc/profiler/util.cpp``, ``computeFlops``): matrix multiplies and
 convolutions by multiply-adds x 2, ``add`` and ``mul`` by elements of the first input; nothing else. The
-roofline
-also wants attention, which torch does not count: ``work_of`` adds it and says so.
+roofline also wants attention, which torch does not count: ``work_of`` adds it and says so.
 """
 
 from __future__ import annotations

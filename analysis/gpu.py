@@ -2,10 +2,8 @@
 computes them.
 
 The formulas are those of ``torch_tb_profiler`` 0.4.3 (``gpu_metrics_parser.py``, ``range_utils.py``), over
-the
-window of its extended steps (``steps.step_spans``). Its page differs from its code where kernels overlap;
-the code
-is what is followed. Busy time by set algebra follows TraceLens (``gpu_timeline``).
+the window of its extended steps (``steps.step_spans``). Its page differs from its code where kernels overlap;
+the code is what is followed. Busy time by set algebra follows TraceLens (``gpu_timeline``).
 """
 
 from __future__ import annotations
@@ -36,11 +34,9 @@ class DeviceMetrics:
         est_sm_efficiency: integral over the window of min(sum of blocks per SM of all running kernels, 1) /
             window_ns; None without grid or SM count.
         est_achieved_occupancy: mean over kernels of their occupancy, weighted by their time in the window;
-            of the
-            time of kernels that have one (``occupancy_ns``).
+            of the time of kernels that have one (``occupancy_ns``).
         occupancy_source: 'tool' (the profiler's own figure), 'estimated' (from registers and shared memory)
-            or
-            'mixed'.
+            or 'mixed'.
         occupancy_ns: kernel time in the window with an occupancy.
         kernel_ns: kernel time in the window, concurrent kernels counted each.
         span_ns: first GPU start to last GPU end.
@@ -50,8 +46,7 @@ class DeviceMetrics:
         exposed_memcpy_ns: copies covered by neither.
         overlap_comm_ns: communication covered by computation.
         matrix_core_ns / matrix_core_known_ns: kernel time on tensor cores, and kernel time whose names tell;
-            share
-            is of ``total_kernel_ns``.
+            share is of ``total_kernel_ns``.
     """
 
     device: int

@@ -32,8 +32,7 @@ class IdleRow:
 
     Attributes:
         device, track, stream: the lane; track and stream None for the row of the whole device, whose gaps
-            are those
-            in which none of its streams ran.
+            are those in which none of its streams ran.
         span_ns: first start to last end. busy_ns + idle_ns = span_ns.
         host_wait_ns, kernel_wait_ns, other_ns, unknown_ns: parts of idle_ns.
         gaps: number of gaps by class.

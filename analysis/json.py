@@ -13,8 +13,7 @@ def to_json(value: Any) -> Any:
     """Plain dicts, lists, numbers and strings of a result: what ``--json`` prints.
 
     Dataclasses become dicts by field, tuples lists, numpy numbers Python's; NaN and infinities become None,
-    for
-    JSON has no such numbers.
+    for JSON has no such numbers.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {item.name: to_json(getattr(value, item.name)) for item in dataclasses.fields(value)}

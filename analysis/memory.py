@@ -116,8 +116,7 @@ def op_memory(trace: Trace, ids: Index, row: Any, rows: int, calls: Mask) -> tup
     """Net bytes (host, device) allocated inside op calls, by row; None without memory records.
 
     torch's rule (``MemRecordsAcc.in_interval``): every record of the process between a call's start and its
-    end,
-    both included, whichever thread made it.
+    end, both included, whichever thread made it.
     """
     single = changes(trace)
     found = single or allocated(trace)

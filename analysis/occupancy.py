@@ -2,10 +2,8 @@
 
 NVIDIA: the calculation of ``cuda_occupancy.h`` (resident blocks by warps, registers, shared memory and block
 slots), then kineto's formula (``libkineto/src/DeviceProperties.cpp``): min(resident blocks, blocks per SM) x
-block
-size / max threads per SM. AMD: waves per SIMD by VGPRs and LDS (AMD's ISA guides). NULL stays NULL: a device
-or
-kernel whose properties are not known has no occupancy.
+block size / max threads per SM. AMD: waves per SIMD by VGPRs and LDS (AMD's ISA guides). NULL stays NULL: a
+device or kernel whose properties are not known has no occupancy.
 """
 
 from __future__ import annotations
@@ -55,8 +53,7 @@ def estimate_occupancy(
     Args:
         device: a row of the devices table.
         blocks, threads, registers, smem: arrays: blocks of the grid, threads a block, registers a thread
-            (VGPRs on
-            AMD), bytes of shared memory a block; NaN for NULL.
+            (VGPRs on AMD), bytes of shared memory a block; NaN for NULL.
     """
     arrays = [np.asarray(column, dtype=np.float64) for column in (blocks, threads, registers, smem)]
     if device["vendor"] == "nvidia":

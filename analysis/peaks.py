@@ -4,8 +4,7 @@ Dense means without structured sparsity: vendors print twice these numbers for N
     bf16,
 tf32, fp8, fp4 and int8 are tensor / matrix core rates; fp32 and fp64 are the vector units' (CUDA cores), the
 matrix rates of those types are ``fp32_matrix`` and ``fp64_matrix``. MI200 figures are a GCD's, which is what
-HIP
-shows as one device. Every number can be overridden (``peaks_for(..., overrides=...)``).
+HIP shows as one device. Every number can be overridden (``peaks_for(..., overrides=...)``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Launch latency, queue length, and time blocked on a full queue.
 
 Queue length of a stream (HTA, ``trace_counters.py``): +1 when a call that enqueues work for it starts, -1
-when that
-work starts on the GPU. GPU slices whose call is not in the trace are left out and counted.
+when that work starts on the GPU. GPU slices whose call is not in the trace are left out and counted.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Several ranks: who waits for whom, skew at the start of collectives, imbalance of computation.
 
 A collective ends at about the same time everywhere, and a rank that comes early waits inside it. So the rank
-with
-the shortest collective came last, and every other rank waited (its duration - the shortest). This needs no
-common
-clock; the skew of starts does, and is None where the clocks of the ranks cannot be compared.
+with the shortest collective came last, and every other rank waited (its duration - the shortest). This needs
+no common clock; the skew of starts does, and is None where the clocks of the ranks cannot be compared.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Work is known per op (its input shapes), time per kernel: an op's GPU time is that of the kernels it launched
 itself, so TFLOP/s = FLOPs / that time. Bytes are compulsory traffic (each input and output once): achieved
-TB/s is
-a lower bound of what the kernel moved, and arithmetic intensity an upper bound.
+TB/s is a lower bound of what the kernel moved, and arithmetic intensity an upper bound.
 """
 
 from __future__ import annotations

@@ -163,8 +163,7 @@ def step_spans(source: Frame, process: int) -> tuple[Ints, Ints, Index]:
     later of its host end and the end of the last GPU slice launched inside it; it starts no earlier than the
     step before ended (for the first: than GPU work from before the steps ended). Tail steps that launched
     nothing, or a last one with under 80 % of the GPU slices of the one before, are cut off: the profiler may
-    have
-    missed their kernels. Without step ranges the whole host work of the process is one step (index -1).
+    have missed their kernels. Without step ranges the whole host work of the process is one step (index -1).
     """
     key = ("spans", process)
     found = source.cache.get(key)

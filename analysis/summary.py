@@ -16,6 +16,7 @@ from profrun.analysis.memory import MemoryPeak, memory
 from profrun.analysis.ops import OpRow, operators
 from profrun.analysis.peaks import Peaks
 from profrun.analysis.queue import LaunchStats, QueueRow, launch_stats, queues
+from profrun.analysis.ranks import RankReport, compare_ranks
 from profrun.analysis.roofline import device_peaks
 from profrun.analysis.steps import Step, steps
 from profrun.analysis.tables import (
@@ -47,6 +48,7 @@ class Summary:
         memory:
             see their modules. Tables are sorted by time; ``omitted`` says how many rows ``top`` cut from
             each.
+        ranks: what several ranks in this trace show together; None for a single one.
         counts: slices by kind.
         peaks: by device id, None for a GPU that is not in the table.
     """
@@ -72,6 +74,7 @@ class Summary:
     queues: list[QueueRow]
     launches: LaunchStats | None
     memory: list[MemoryPeak]
+    ranks: RankReport | None
     peaks: dict[int, Peaks | None]
     counts: dict[str, int]
     omitted: dict[str, int]
@@ -123,7 +126,9 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         apis=cut("apis", apis(trace)), copies=cut("copies", copies(trace)),
         collectives=cut("collectives", collectives(trace)), idle=cut("idle", idle(trace)),
         queues=cut("queues", queues(trace)), launches=None if "launches" in hidden else launch_stats(trace),
-        memory=memory(trace), peaks=device_peaks(source, peaks),
+        memory=memory(trace),
+        ranks=compare_ranks([trace]) if len(source.processes) > 1 and "collectives" not in hidden else None,
+        peaks=device_peaks(source, peaks),
         counts={str(kind): int(count) for kind, count in
                 trace.sql("SELECT kind, count(*) FROM slices GROUP BY kind ORDER BY kind").rows},
         omitted=omitted,

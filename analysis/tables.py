@@ -29,8 +29,7 @@ class RangeRow:
         host_ns: host time (a range inside one of the same name is not counted twice).
         gpu_ns, gpu_slices: GPU work launched inside it on its own thread, through launches.
         adopted_ns, adopted_slices: GPU work that threads without any range (autograd's) launched while this
-            was
-            the innermost range of the main thread, or of one inside it: backward work.
+            was the innermost range of the main thread, or of one inside it: backward work.
         module, module_class: qualified name and class when it is the range of an nn.Module.
     """
 
@@ -93,8 +92,7 @@ class CollectiveRow:
         process, rank: whose.
         calls, total_ns, mean_ns, min_ns, max_ns: time on the GPU (host where there is no GPU part).
         alg_gb_s: bytes / mean time. bus_gb_s: alg_gb_s x the factor of nccl-tests (PERFORMANCE.md): 2(n-1)/n
-            for
-            all-reduce, (n-1)/n for all-gather, reduce-scatter and all-to-all, 1 otherwise.
+            for all-reduce, (n-1)/n for all-gather, reduce-scatter and all-to-all, 1 otherwise.
     """
 
     op: str

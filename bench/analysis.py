@@ -2,9 +2,8 @@
 
 The trace is made with SQL, in the shape of a training run: steps of ops three deep, a launch and a kernel
     for every
-third op, autograd on a thread of its own, two streams, copies. Each measurement runs in a process of its
-own; CPU
-seconds are user + system of that process after imports, memory is its peak resident size.
+third op, autograd on a thread of its own, two streams, copies. Each measurement runs in a process of its own;
+CPU seconds are user + system of that process after imports, memory is its peak resident size.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The numbers of peers on the same files: torch_tb_profiler 0.4.3 and TraceLens, run once, kept here.
 
 The plugin's figures come from running its own code (``RunProfileData``) on these files, without the GPU
-copies of
-annotations that it does not know (it would count each step twice). TraceLens's are from its ``gpu_timeline``.
+copies of annotations that it does not know (it would count each step twice). TraceLens's are from its
+``gpu_timeline``.
 """
 
 from __future__ import annotations

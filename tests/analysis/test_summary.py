@@ -113,6 +113,8 @@ def test_launches_whose_kernels_were_lost() -> None:
         ([step(0, 0, 10)], {"launch_blocking": True}, "launch_blocking"),
         ([step(0, 0, 100), ("overhead", "Instrumentation", 5, 50, "main")], {}, "profiler_overhead"),
         ([step(0, 10, 50), ("kernel", "a", 5, 20, "stream 7")], {}, "window_edge"),
+        ([step(0, 0, 99), ("op", "aten::mm", 0, 5, "main"), ("api", LAUNCH, 9, 1, "main"),
+          ("kernel", "a", 15, 20, "stream 7", {"launch": 2})], {}, "gpu_time_outside_ops"),
         ([step(0, 0, 10), ("api", LAUNCH, 1, 1, "main"),
           ("kernel", "a", 5, 90, "stream 7", {"launch": 1})], {}, "host_ahead"),
         ([("api", "hipGraphLaunch", 1, 1, "main"), ("kernel", "a", 5, 90, "stream 7", {"launch": 0})], {},
