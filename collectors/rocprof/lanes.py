@@ -18,9 +18,9 @@ NO_AGENT = -1
 """Agent of records that name none, in a process without a known GPU."""
 
 
-def settle_processes(staging: Staging) -> None:
-    """Fill ``processes``; drop processes that did nothing on a GPU where others did, and say so."""
-    con, issue = staging.con, staging.writer.issue
+def _leave_out_idle(staging: Staging) -> None:
+    """Drop processes that did nothing on a GPU where others did, and say so."""
+    con = staging.con
     idle = con.execute(
         "SELECT p.proc, p.pid, (SELECT count(*) FROM amd_host h WHERE h.proc = p.proc) FROM amd_process p "
         "WHERE NOT EXISTS (FROM amd_gpu g WHERE g.proc = p.proc) "
@@ -28,7 +28,7 @@ def settle_processes(staging: Staging) -> None:
         "AND EXISTS (FROM amd_gpu)"
     ).fetchall()
     if idle:
-        issue(
+        staging.writer.issue(
             "idle_processes",
             len(idle),
             "processes without GPU work or ranges were left out",
@@ -37,6 +37,12 @@ def settle_processes(staging: Staging) -> None:
         for proc, _, _ in idle:
             for table in ("amd_host", "amd_process", "amd_agent", "amd_counter", "amd_alloc", "amd_overhead"):
                 con.execute(f"DELETE FROM {table} WHERE proc = ?", [proc])
+
+
+def settle_processes(staging: Staging) -> None:
+    """Fill ``processes``: those that did something, with their ranks."""
+    con, issue = staging.con, staging.writer.issue
+    _leave_out_idle(staging)
     known = _scalar(con, "SELECT count(*) FROM amd_process WHERE rank IS NOT NULL")
     total = _scalar(con, "SELECT count(*) FROM amd_process")
     if total > 1 and not known:
@@ -81,6 +87,26 @@ def _homeless(staging: Staging) -> None:
         )
 
 
+def _guess_ordinals(staging: Staging) -> None:
+    """GPUs without a known ordinal are counted in the order of their node numbers."""
+    con = staging.con
+    guessed = con.execute(
+        "SELECT count(DISTINCT agent), min(agent) FROM amd_agent WHERE gpu AND ordinal IS NULL"
+    ).fetchone()
+    if guessed and guessed[0]:
+        staging.writer.issue(
+            "device_ordinal_guessed",
+            guessed[0],
+            "no agent table was given: GPUs are numbered in the order of their HSA node numbers",
+            f"node {guessed[1]} is taken as GPU 0",
+        )
+        con.execute(
+            "UPDATE amd_agent SET ordinal = r.n FROM (SELECT agent, row_number() OVER (ORDER BY agent) - 1 "
+            "AS n FROM (SELECT DISTINCT agent FROM amd_agent WHERE gpu AND ordinal IS NULL)) r "
+            "WHERE r.agent = amd_agent.agent AND gpu AND ordinal IS NULL"
+        )
+
+
 def settle_agents(staging: Staging) -> None:
     """Give every copy its GPU, complete the agents, fill ``devices``."""
     con = staging.con
@@ -101,21 +127,7 @@ def settle_agents(staging: Staging) -> None:
     con.execute(
         "UPDATE amd_gpu SET direction = 'PtoP' WHERE direction = 'DtoD' AND src <> dst AND what = 'memcpy'"
     )
-    guessed = con.execute(
-        "SELECT count(DISTINCT agent), min(agent) FROM amd_agent WHERE gpu AND ordinal IS NULL"
-    ).fetchone()
-    if guessed and guessed[0]:
-        staging.writer.issue(
-            "device_ordinal_guessed",
-            guessed[0],
-            "no agent table was given: GPUs are numbered in the order of their HSA node numbers",
-            f"node {guessed[1]} is taken as GPU 0",
-        )
-        con.execute(
-            "UPDATE amd_agent SET ordinal = r.n FROM (SELECT agent, row_number() OVER (ORDER BY agent) - 1 "
-            "AS n FROM (SELECT DISTINCT agent FROM amd_agent WHERE gpu AND ordinal IS NULL)) r "
-            "WHERE r.agent = amd_agent.agent AND gpu AND ordinal IS NULL"
-        )
+    _guess_ordinals(staging)
     con.execute(
         "CREATE TEMP TABLE amd_device AS SELECT proc, agent, any_value(a ORDER BY a.agent) AS a, "
         "(row_number() OVER (ORDER BY proc, min(ordinal), agent) - 1)::INTEGER AS device FROM amd_agent a "

@@ -141,6 +141,21 @@ def counters(columns: Header) -> list[str]:
     ]
 
 
+def _pids(staging: Staging, c: Header, name: str) -> dict[int, int]:
+    """Register the processes of csv_raw: pid -> staged number, also as table csv_pid."""
+    con = staging.con
+    if not c.has("pid"):
+        staging.writer.issue("pid_unknown", 1, "no file says the process id: it stands as 0", name)
+    pids = con.execute(
+        f"SELECT DISTINCT coalesce({c.int('pid')}, 0) AS pid FROM csv_raw ORDER BY pid"
+    ).fetchall()
+    procs = {pid: staging.process(pid) for (pid,) in pids}
+    con.execute("CREATE TEMP TABLE csv_pid (csv_key BIGINT, proc INTEGER)")
+    if procs:
+        con.executemany("INSERT INTO csv_pid VALUES (?, ?)", list(procs.items()))
+    return procs
+
+
 def _read(staging: Staging, source: Source, columns: Header, kind: str) -> None:
     con, c = staging.con, columns
     names = [] if c.has("counter_name", "counter_value") else counters(c)
@@ -150,17 +165,7 @@ def _read(staging: Staging, source: Source, columns: Header, kind: str) -> None:
     timed = c.has("beginns", "endns") or c.has("start_timestamp", "end_timestamp")
     needed = [dispatch, *([c.int(*_START), c.int(*_STOP)] if timed else [])]
     unreadable(staging, needed, source.path.name)
-    if not c.has("pid"):
-        staging.writer.issue(
-            "pid_unknown", 1, "no file says the process id: it stands as 0", source.path.name
-        )
-    pids = con.execute(
-        f"SELECT DISTINCT coalesce({c.int('pid')}, 0) AS pid FROM csv_raw ORDER BY pid"
-    ).fetchall()
-    procs = {pid: staging.process(pid) for (pid,) in pids}
-    con.execute("CREATE TEMP TABLE csv_pid (csv_key BIGINT, proc INTEGER)")
-    if procs:
-        con.executemany("INSERT INTO csv_pid VALUES (?, ?)", list(procs.items()))
+    procs = _pids(staging, c, source.path.name)
     order = f"row_number() OVER (ORDER BY {dispatch}) - 1"
     staging.insert(
         "amd_gpu",
