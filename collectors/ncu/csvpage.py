@@ -153,6 +153,10 @@ def _details(
     "and pid."""
     launches: dict[tuple[str, str], Launch] = {}
     rules, cut, example = 0, 0, None
+    if "Metric Value" not in header or "ID" not in header:
+        raise InputError(
+            "a details page of ncu lacks its columns ID or Metric Value", fix="print the page again"
+        )
     need = header.index("Metric Value") + 1
     for cells in _chain(first, rows):
         if len(cells) < need:

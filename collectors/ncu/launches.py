@@ -139,7 +139,7 @@ def _devices(
         if key in found:
             continue
         found[key] = len(found)
-        name = item.texts.get("device__attribute_display_name", "unknown")
+        name = item.texts.get("device__attribute_display_name") or "unknown"
         major = item.value("device__attribute_compute_capability_major")
         minor = item.value("device__attribute_compute_capability_minor")
         arch = f"sm_{int(major)}{int(minor)}" if major is not None and minor is not None else None

@@ -6,8 +6,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import duckdb
+
 from profrun.collectors.ncu import csvpage, launches, report
 from profrun.collectors.reading import Progress, Source
+from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
 
 _RANK_FOLDER = re.compile(r"^rank(\d+)$")
@@ -41,7 +44,14 @@ class NcuReader:
                 found += csvpage.read(source.path, writer, rank, zipped=source.gzip)
             done += source.path.stat().st_size
             progress(done, total)
-        launches.write(found, writer)
+        try:
+            launches.write(found, writer)
+        except duckdb.Error as error:
+            raise InputError(
+                f"{chosen[0].path} holds numbers that no report of ncu has",
+                why=" ".join(str(error).split()),
+                fix="copy or print it again",
+            ) from error
         writer.meta.update(
             source="ncu",
             collector="ncu",
