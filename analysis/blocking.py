@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from profrun.analysis.compare.comparable import is_blocking, reasons, stopped
-from profrun.analysis.compare.core import compare
+from profrun.analysis.compare.core import compare, side_value
 from profrun.analysis.compare.model import HostOp, Reason, Row, Trial
 from profrun.analysis.compare.views import merged_host, typical_step, unit_counts
 from profrun.analysis.json import to_json
@@ -80,7 +80,7 @@ class Blocking:
     Attributes:
         timed_by: the collector whose trials gave the ratio: 'none' where there are such trials.
         took_effect: did the launches block: None when no trace tells.
-        step_ns: median step, [async, blocking], of the trials that gave the ratio.
+        step_ns: [async, blocking], geometric mean over the trials that gave the ratio of their median steps.
         hidden_ns: mean typical step, blocking - asynchronous, of the profiled trials: what is hidden a step.
         overlap_ns: GPU work that ran while the host went on, a step of the asynchronous run;
             blocking_overlap_ns: the same of the blocking run, about 0 when it took effect.
@@ -157,7 +157,10 @@ def blocking_twins(
         return _refused(a, b, found, variant)
     result = estimate([t.times for t in a], [t.times for t in b], threshold=threshold)
     needed = result.trials_needed if min(result.trials) < (result.trials_needed or 0) else None
-    medians = _median(a), _median(b)
+    medians = (
+        side_value([trial.times for trial in a], "median"),
+        side_value([trial.times for trial in b], "median"),
+    )
     details = _details(*groups[profiled], threshold) if profiled else _NOTHING
     effect = details["took_effect"]
     return Blocking(
@@ -199,12 +202,6 @@ def _reasons(groups: dict[str, tuple[list[Trial], list[Trial]]], profiled: str |
                 if one.code not in EXPECTED and one not in found:
                     found.append(one)
     return found
-
-
-def _median(trials: Sequence[Trial]) -> float:
-    from statistics import median
-
-    return float(median([median(trial.times) for trial in trials]))
 
 
 _NOTHING: dict[str, Any] = {

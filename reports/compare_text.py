@@ -9,7 +9,6 @@ from profrun.analysis.compare.model import Comparison, Reason, Row, SideInfo, Ve
 
 if TYPE_CHECKING:
     from profrun.analysis.blocking import Blocking
-    from profrun.analysis.compare.implied import RunComparisons
     from profrun.analysis.expect import Verdict
     from profrun.analysis.gate import Gate
 
@@ -58,8 +57,10 @@ def verdict_line(comparison: Comparison) -> str:
     if comparison.ci95 is not None:
         text += f", 95 % interval {comparison.ci95[0]:.3f} to {comparison.ci95[1]:.3f}"
     text += f" ({comparison.trials[0]} and {comparison.trials[1]} trials"
-    if comparison.mde is not None:
+    if comparison.mde is not None and comparison.mde < 1:
         text += f", a change of {100 * comparison.mde:.1f} % would be found"
+    elif comparison.mde is not None:
+        text += ", too uneven to find even a doubling"
     text += ")"
     if comparison.verdict == "inconclusive" and comparison.trials_needed:
         text += f"; about {comparison.trials_needed} trials a side are needed"
@@ -330,28 +331,7 @@ def junit(comparison: Comparison, gate: Gate) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-def implied_lines(found: RunComparisons) -> list[str]:
-    """What a run's trials say about each other, for the end of a run; empty where they imply nothing."""
-    lines = []
-    for title, items in (
-        ("Variants against the first:", found.variants),
-        ("Profiled against unprofiled (overhead):", found.overheads),
-    ):
-        if items:
-            lines += ["", title]
-        for item in items:
-            name = f"{item.b} against {item.a}" if item.kind == "variant" else item.b
-            lines.append(f"  {name}: {verdict_line(item.comparison)}")
-            detail = item.what_changed
-            if detail is not None and detail.verdict != "incomparable":
-                lines += [f"    {text}" for text in _largest(detail)]
-    if found.blocking:
-        lines += ["", "Launch blocking:"]
-        lines += [f"  {item.variant}: {item.sentence}" for item in found.blocking]
-    return lines
-
-
-def _largest(comparison: Comparison, count: int = 3) -> list[str]:
+def largest_changes(comparison: Comparison, count: int = 3) -> list[str]:
     """The rows that changed most, in words."""
     changed = [row for row in comparison.kernels if row.status != "same"][:count]
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Collection, Sequence
 
@@ -84,8 +85,8 @@ def compare(
     }
     shared = set(_outside(a)) & set(_outside(b)) - {"unknown"}
     infos = (
-        _info(a, each[0], _share(rows, kernels, 0), shared),
-        _info(b, each[1], _share(rows, kernels, 1), shared),
+        _info(a, statistic, each[0], _share(rows, kernels, 0), shared),
+        _info(b, statistic, each[1], _share(rows, kernels, 1), shared),
     )
     return Comparison(
         verdict=verdict_of(result, threshold), statistic=statistic, threshold=threshold, ratio=result.ratio,
@@ -150,7 +151,7 @@ def _info(trials: Sequence[Trial], per: float, share: float | None, shared: Coll
     conditions = [trial.conditions for trial in trials]
     units = [unit for trial in trials for unit in trial.typical]
     whole = sum(one.total_gpu_ns for one in conditions)
-    times = [statistics.median(trial.times) for trial in trials if trial.times]
+    times = [trial.times for trial in trials if trial.times]
     peaks = [trial.memory_peak for trial in trials if trial.memory_peak is not None]
     out = sum(one.outside_ns for one in conditions)
     attributed = None
@@ -171,7 +172,7 @@ def _info(trials: Sequence[Trial], per: float, share: float | None, shared: Coll
         labels=tuple(one.label for one in conditions), vendor=conditions[0].vendor,
         devices=conditions[0].devices, collector=conditions[0].collector, trials=len(trials),
         steps=sum(len(trial.times) for trial in trials),
-        step_ns=statistics.median(times) / per if times else 0.0, typical_ns=typical_step(trials) / per,
+        step_ns=side_value(times, statistic) / per if times else 0.0, typical_ns=typical_step(trials) / per,
         gpu_ns=sum(unit.gpu_ns for unit in units) / max(1, len(units)) / per,
         outside_share=out / whole if whole else 0.0,
         aligned_share=share, attributed_share=attributed, outliers=named("outlier"), edges=named("edge"),
@@ -209,8 +210,13 @@ def _metric(
     seed: int,
 ) -> Metric:
     result = estimate(*values, statistic=statistic, threshold=threshold, seed=seed, resamples=2000)
-    a, b = (statistics.median([_middle(trial, statistic) for trial in side]) for side in values)
+    a, b = (side_value(side, statistic) for side in values)
     return Metric(name, "ns", a, b, result.ratio, result.ci95, result.mde, verdict_of(result, threshold))
+
+
+def side_value(trials: Sequence[Sequence[float]], statistic: Statistic) -> float:
+    """Geometric mean over trials of each trial's statistic: the ratio of two sides' is ``Estimate.ratio``."""
+    return math.exp(statistics.fmean(math.log(_middle(trial, statistic)) for trial in trials))
 
 
 def _middle(trial: Sequence[float], statistic: Statistic) -> float:
@@ -225,7 +231,7 @@ def _incomparable(
     a: Sequence[Trial],
     b: Sequence[Trial],
     by: str,
-    statistic: str,
+    statistic: Statistic,
     threshold: float,
     per: str | None,
     found: Sequence[Reason],
@@ -234,5 +240,5 @@ def _incomparable(
     return Comparison(
         verdict="incomparable", statistic=statistic, threshold=threshold, ratio=None, ci95=None, mde=None,
         trials=(len(a), len(b)), trials_needed=None, reasons=tuple(found),
-        sides=(_info(a, 1.0, None), _info(b, 1.0, None)), by=by, per=per,
+        sides=(_info(a, statistic), _info(b, statistic)), by=by, per=per,
     )  # fmt: skip

@@ -278,7 +278,7 @@ class Reason:
 class Metric:
     """Ratio b / a of one number, with its interval; see ``stats.Estimate``.
 
-    ``a``, ``b``: median over trials of the trial's statistic, in ``unit``.
+    ``a``, ``b``: geometric mean over trials of the trial's statistic, in ``unit``; b / a is the ratio.
     """
 
     name: str
@@ -340,7 +340,8 @@ class SideInfo:
     """One side as it went into the comparison.
 
     Attributes:
-        steps: whole steps in the statistics. outliers, edges: 'trial: step n' of each.
+        steps: whole steps in the statistics. step_ns: geometric mean over trials of the trial's statistic, so
+            that b's over a's is the ratio. typical_ns: mean of the steps in the table of what changed. outliers, edges: 'trial: step n' of each.
         gpu_ns: GPU time a typical step. aligned_share: of gpu_ns in rows that have both sides.
         attributed_share: of all GPU time of the recordings: what aligned rows hold, and outside of whole
             steps what is of a category that both sides have there. outside_share: of the same, what no whole

@@ -1,7 +1,9 @@
-"""The comparisons that a job implies: variants against the first, launch blocking against not.
+"""The comparisons that a job implies: variants against the first, launch blocking against not, each collector
+against no profiler.
 
 Step times of the unprofiled trials (``none``) decide where there are such; else those of the first collector.
-What changed inside a step is asked with ``profrun compare`` and ``profrun blocking``.
+What changed inside a step is told by the first profiled trials; more of it with ``profrun compare`` and
+``profrun blocking``.
 """
 
 from __future__ import annotations
@@ -14,35 +16,49 @@ from profrun.runner.cli.traces import point_name
 from profrun.runner.store.state import TrialRecord
 
 Side = list[tuple[str, Path]]
+ALLOWED = {"blocking": ("blocking",), "overhead": ("profiled", "clock", "work")}
+"""What differs on purpose, by kind: the question is about this very difference."""
 
 
 def implied_pairs(records: Iterable[TrialRecord]) -> list[tuple[str, str, Side, str, Side]]:
     """(kind, name of a, traces of a, name of b, traces of b) of each comparison; a is the base.
 
-    Kinds: ``variant`` (b is a later variant than the first) and ``blocking`` (b blocks).
+    Kinds: ``variant`` (b is a later variant than the first), ``blocking`` (b blocks), ``overhead`` (b is
+    profiled, a is not) and ``change`` (as ``variant``, of profiled trials, for what changed in a step).
     """
-    finished = [record for record in records if record.trace is not None and record.state == "finished"]
-    collectors = list(dict.fromkeys(record.collector for record in finished))
-    timed = "none" if "none" in collectors else next(iter(collectors), None)
-    points: dict[tuple[str, bool], tuple[str, Side]] = {}
-    for record in finished:
-        if record.collector == timed and record.trace is not None:
-            key = (record.variant, record.blocking)
+    points: dict[tuple[str, str, bool], tuple[str, Side]] = {}
+    for record in records:
+        if record.trace is not None and record.state == "finished":
+            key = (record.collector, record.variant, record.blocking)
             points.setdefault(key, (point_name(record), []))[1].append((record.id, record.trace))
-    found = []
-    plain = [key for key in points if not key[1]]
-    for key in plain[1:]:
-        found.append(("variant", *points[plain[0]], *points[key]))
-    for variant, _ in plain:
-        if (variant, True) in points:
-            found.append(("blocking", *points[variant, False], *points[variant, True]))
+    collectors = list(dict.fromkeys(collector for collector, _, _ in points))
+    timed = "none" if "none" in collectors else next(iter(collectors), None)
+    profiled = next((name for name in collectors if name not in ("none", "ncu")), None)
+    found = _against_first("variant", points, timed)
+    for collector, variant, blocking in points:
+        if collector == timed and not blocking and (timed, variant, True) in points:
+            found.append(("blocking", *points[timed, variant, False], *points[timed, variant, True]))
+    for (collector, variant, blocking), point in points.items():
+        if collector not in ("none", "ncu") and ("none", variant, blocking) in points:
+            found.append(("overhead", *points["none", variant, blocking], *point))
+    if timed == "none" and profiled is not None:
+        found += _against_first("change", points, profiled)
     return found
 
 
+def _against_first(
+    kind: str, points: dict[tuple[str, str, bool], tuple[str, Side]], collector: str | None
+) -> list[tuple[str, str, Side, str, Side]]:
+    """Each later variant of a collector against its first, not blocking."""
+    plain = [key for key in points if key[0] == collector and not key[2]]
+    return [(kind, *points[plain[0]], *points[key]) for key in plain[1:]]
+
+
 def implied_comparisons(records: Iterable[TrialRecord]) -> list[dict[str, Any]]:
-    """Each comparison: kind, a, b, verdict, ratio, ci95, mde, trials, reasons, and ``text`` in a line."""
+    """Each comparison: kind, a, b, verdict, ratio, ci95, mde, trials, reasons, ``text`` in a line, and
+    ``changed``: what changed most inside a step, in words."""
     from profrun.analysis.compare import compare
-    from profrun.reports.compare_text import verdict_line
+    from profrun.reports.compare_text import largest_changes, verdict_line
     from profrun.runner.cli.sides import read_trials
 
     read: dict[Path, Any] = {}
@@ -55,9 +71,9 @@ def implied_comparisons(records: Iterable[TrialRecord]) -> list[dict[str, Any]]:
 
     found = []
     for kind, a, a_side, b, b_side in implied_pairs(records):
-        allowed = ("blocking",) if kind == "blocking" else ()
-        result = compare(trials(a_side), trials(b_side), allow=allowed)
+        result = compare(trials(a_side), trials(b_side), allow=ALLOWED.get(kind, ()))
         document = result.to_json()
         kept = {key: document[key] for key in ("verdict", "ratio", "ci95", "mde", "trials", "reasons")}
-        found.append({"kind": kind, "a": a, "b": b, **kept, "text": verdict_line(result)})
+        changed = [] if kind == "overhead" else largest_changes(result)
+        found.append({"kind": kind, "a": a, "b": b, **kept, "text": verdict_line(result), "changed": changed})
     return found

@@ -143,6 +143,8 @@ def show_run(state: RunState) -> None:
         say("Comparisons (`profrun compare` and `profrun blocking` say what changed):")
     for item in comparisons:
         say(f"  {item['b']} against {item['a']}: {item['text']}")
+        for line in item.get("changed") or ():
+            say(f"    {line}")
     guesses = _compared(state, "expectations")
     if guesses:
         say()
@@ -189,9 +191,11 @@ def _ratio(ratio: Ratio) -> str:
 
 
 def troubles(state: RunState) -> list[str]:
-    """What went wrong, a line each: trials that did not finish, traces that were not made, warnings."""
+    """What is wrong, a line each: trials that wait or did not finish, traces that were not made, warnings."""
     told: dict[str, list[str]] = {}
     for record in state.trials:
+        if not record.ended and record.reason:  # why a scheduler does not start it, for one
+            told.setdefault(f"{record.state}: {record.reason}", []).append(record.id)
         if record.ended and record.state != "finished":
             told.setdefault(f"{record.state}: {why(record)}", []).append(record.id)
         if record.normalise_error:
