@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from profrun.traces.trace import Trace
 from tests.collectors.rocprof.kit import totals, trace_of
 from tests.conftest import ROOT, need_tool, shared_data
 from tests.in_job.kit import Trial
@@ -169,3 +170,46 @@ def test_an_unknown_flag_is_refused_as_the_real_tool_would(tmp_path: Path, roctx
     done = _trial(tmp_path, options={"args": ["--no-such-flag"]}).run(_environment(tmp_path, roctx))
     assert done.code != 0
     assert "flags" in str(done.exit["reason"])
+
+
+SUBMIT = """
+import sys
+import profrun.runner.backends.local as local
+local.machine_vendor = lambda *_: "amd"  # the one thing this machine is not
+from profrun.runner.cli import main
+sys.argv = ["profrun", "submit", "job.yaml"]
+main()
+"""
+
+
+def test_submit_from_job_to_summary(tmp_path: Path, roctx: Path) -> None:
+    """`profrun submit` with collector timeline on an AMD host: the trace has the recording's GPU time."""
+    (tmp_path / "job.py").write_text(STEPS)
+    spec = f"name: amd\nimage: none\ncommand: {sys.executable} job.py\ncollectors: [timeline]\nrepeats: 1\n"
+    (tmp_path / "job.yaml").write_text(spec)
+    environment = {
+        **os.environ,
+        "PATH": f"{STANDINS}:{os.environ['PATH']}",
+        **_environment(tmp_path, roctx),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", SUBMIT],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder,) = tmp_path.glob("runs/amd-*/trials/*/trace")
+    with (
+        Trace(folder) as trace,
+        sqlite3.connect(f"file:{shared_data(RECORDING)}?mode=ro&immutable=1", uri=True) as con,
+    ):
+        assert (
+            totals(trace)["kernel"] == con.execute("SELECT count(*), sum(duration) FROM kernels").fetchone()
+        )
+        assert trace.meta["job"]["collector"] == "rocprof"
+    con.close()
+    (command,) = _commands(tmp_path)
+    assert "--selected-regions" in command
