@@ -187,6 +187,7 @@ def _chain(first: list[str] | None, rows: Iterator[list[str]]) -> Iterator[list[
 
 
 def _put(item: Launch, name: str, text: str, unit: str) -> None:
+    name = name.strip() or "unnamed metric"
     value = number(text)
     if value is None:
         item.texts[name] = text

@@ -105,10 +105,17 @@ class Builder:
             + "JOIN n_kernel_name n ON n.src = r.src AND n.demangled IS NOT DISTINCT FROM r.demangled "
             "AND n.short IS NOT DISTINCT FROM r.short AND n.mangled IS NOT DISTINCT FROM r.mangled"
         )
+        shape = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"]
+        sound = ", ".join(f"CASE WHEN {name} >= 1 THEN {name} END AS {name}" for name in shape)
         self.con.execute(
-            f"INSERT INTO kernels BY NAME SELECT {base} + rowid AS slice, grid_x, grid_y, grid_z, "
-            "block_x, block_y, block_z, regs AS registers, smem_static, smem_dynamic, "
+            f"INSERT INTO kernels BY NAME SELECT {base} + rowid AS slice, {sound}, "
+            "regs AS registers, smem_static, smem_dynamic, "
             "nullif(graph, 0) AS graph, nullif(node, 0) AS graph_node, local AS scratch FROM n_kernel"
+        )
+        self.writer.issue(
+            "bad-grid",
+            self.count(f"SELECT count(*) FROM n_kernel WHERE least({', '.join(shape)}) < 1"),
+            "kernels whose grid or block has a size below 1: that size is unknown here",
         )
         op = f"regexp_extract(name, '{COLLECTIVE_PATTERN}', 1)"
         self.con.execute(
