@@ -70,7 +70,12 @@ class Launch:
 def triple(text: str) -> tuple[int, int, int] | None:
     """'(16, 16, 1)' as numbers."""
     found = _TRIPLE.match(text)
-    return (int(found.group(1)), int(found.group(2)), int(found.group(3))) if found else None
+    return sound((int(found.group(1)), int(found.group(2)), int(found.group(3)))) if found else None
+
+
+def sound(shape: tuple[int, int, int]) -> tuple[int, int, int] | None:
+    """A grid or block as it is, None when a size is below 1: no launch has that."""
+    return shape if min(shape) >= 1 else None
 
 
 def write(launches: Iterable[Launch], writer: TraceWriter) -> None:

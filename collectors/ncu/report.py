@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from profrun.collectors.ncu.blocks import processes
-from profrun.collectors.ncu.launches import Launch
+from profrun.collectors.ncu.launches import Launch, sound
 from profrun.collectors.ncu.units import normal
 from profrun.errors import InputError, UnavailableError
 from profrun.traces.writer import TraceWriter
@@ -89,4 +89,4 @@ def _int(item: Launch, name: str) -> int | None:
 
 def _triple(item: Launch, prefix: str) -> tuple[int, int, int] | None:
     x, y, z = (_int(item, prefix + axis) for axis in "xyz")
-    return None if x is None or y is None or z is None else (x, y, z)
+    return None if x is None or y is None or z is None else sound((x, y, z))

@@ -61,7 +61,10 @@ def _unended_steps(build: Builder, origins: list[Origin]) -> None:
 def start_end(build: Builder, origins: list[Origin]) -> None:
     """Slices of start/end ranges, on lanes of their own; and what was open, without a thread, or lost."""
     con, writer = build.con, build.writer
-    con.execute(f"CREATE TABLE n_start_end AS SELECT * FROM n_range WHERE event = {NVTX_START_END}")
+    con.execute(
+        f"CREATE TABLE n_start_end AS SELECT * FROM n_range WHERE event = {NVTX_START_END} "
+        "AND gtid IS NOT NULL"
+    )
     base = build.take("n_start_end")
     con.execute(
         "INSERT INTO slices (slice, kind, name, ts_ns, dur_ns, track) "
