@@ -147,7 +147,13 @@ def _outside(trials: Sequence[Trial]) -> dict[str, int]:
     return found
 
 
-def _info(trials: Sequence[Trial], per: float, share: float | None, shared: Collection[str] = ()) -> SideInfo:
+def _info(
+    trials: Sequence[Trial],
+    statistic: Statistic,
+    per: float = 1.0,
+    share: float | None = None,
+    shared: Collection[str] = (),
+) -> SideInfo:
     conditions = [trial.conditions for trial in trials]
     units = [unit for trial in trials for unit in trial.typical]
     whole = sum(one.total_gpu_ns for one in conditions)

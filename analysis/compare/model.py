@@ -341,7 +341,8 @@ class SideInfo:
 
     Attributes:
         steps: whole steps in the statistics. step_ns: geometric mean over trials of the trial's statistic, so
-            that b's over a's is the ratio. typical_ns: mean of the steps in the table of what changed. outliers, edges: 'trial: step n' of each.
+            that b's over a's is the ratio. typical_ns: mean of the steps in the table of what changed.
+        outliers, edges: 'trial: step n' of each.
         gpu_ns: GPU time a typical step. aligned_share: of gpu_ns in rows that have both sides.
         attributed_share: of all GPU time of the recordings: what aligned rows hold, and outside of whole
             steps what is of a category that both sides have there. outside_share: of the same, what no whole
