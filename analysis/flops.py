@@ -118,11 +118,15 @@ def parse_list(text: str | None) -> list[Any]:
 
 def flops_by_op(trace: Trace) -> dict[str, int]:
     """Total FLOPs by op name: as the trace states them, else from shapes. One parse a distinct shape."""
-    rows = trace.sql(
-        "SELECT s.name, o.shapes, sum(o.flops), count(*) - count(o.flops) FROM ops o "
-        "JOIN slices s USING (slice) WHERE o.flops IS NOT NULL OR (o.shapes IS NOT NULL AND s.name IN "
+    counted = (  # the names go into the scan of slices, so that few rows meet the join
         "('aten::mm', 'aten::bmm', 'aten::addmm', 'aten::baddbmm', 'aten::add', 'aten::mul', "
-        "'aten::_scaled_mm', 'aten::_addmm_activation', 'aten::conv2d')) GROUP BY ALL"
+        "'aten::_scaled_mm', 'aten::_addmm_activation', 'aten::conv2d')"
+    )
+    rows = trace.sql(
+        "SELECT s.name, o.shapes, NULL, count(*) FROM slices s JOIN ops o USING (slice) "
+        f"WHERE s.name IN {counted} AND o.shapes IS NOT NULL AND o.flops IS NULL GROUP BY ALL UNION ALL "
+        "SELECT s.name, NULL, sum(o.flops), 0 FROM ops o JOIN slices s USING (slice) "
+        "WHERE o.flops IS NOT NULL GROUP BY ALL"
     ).rows
     total: dict[str, int] = {}
     for name, shapes, stated, unstated in rows:

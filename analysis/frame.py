@@ -108,6 +108,11 @@ class Frame:
         return self.of("kernel", "memcpy", "memset")
 
     @cached_property
+    def gpu_by_time(self) -> Index:
+        """``gpu`` by start, so that unions need not sort again."""
+        return self.gpu[np.argsort(self.ts[self.gpu], kind="stable")]
+
+    @cached_property
     def host_order(self) -> Index:
         """Host slices (op, range, step, api, python, sync) in pre-order: by track, start, longest first."""
         wanted = self.kinds("op", "range", "step", "api", "python", "sync")

@@ -130,8 +130,8 @@ def devices(trace: Trace) -> list[DeviceMetrics]:
 
 def _device(trace: Trace, source: Frame, row: dict[str, Any]) -> DeviceMetrics:
     number, process = int(row["device"]), int(row["process"])
-    gpu = on_device(source, source.gpu, number)
-    kernels = on_device(source, source.of("kernel"), number)
+    gpu = on_device(source, source.gpu_by_time, number)
+    kernels = gpu[source.is_kind(gpu, "kernel")]
     start, end = window(source, process)
     running = union(source.ts[kernels], source.end[kernels])
     busy = union(source.ts[gpu], source.end[gpu])

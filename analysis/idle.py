@@ -64,7 +64,8 @@ class Gaps:
 
 def gaps(source: Frame, ids: Index, delay_ns: int = CONSECUTIVE_KERNEL_DELAY_NS) -> Gaps:
     """Classified gaps between GPU slices taken as one lane."""
-    ids = ids[np.lexsort((ids, source.ts[ids]))]
+    if (np.diff(source.ts[ids]) < 0).any():
+        ids = ids[np.argsort(source.ts[ids], kind="stable")]
     if not len(ids):
         none = np.zeros(0, np.int64)
         return Gaps(none, none, none, np.zeros(0, np.intp))
@@ -99,7 +100,7 @@ def idle(trace: Trace, *, delay_ns: int = CONSECUTIVE_KERNEL_DELAY_NS) -> list[I
     native = dict(trace.sql("SELECT track, native_id FROM tracks").rows)
     rows = []
     for device in np.unique(source.device_of(source.gpu)):
-        mine = source.gpu[source.device_of(source.gpu) == device]
+        mine = source.gpu_by_time[source.device_of(source.gpu_by_time) == device]
         rows.append(_row(source, mine, int(device), None, None, delay_ns))
         for track in np.unique(source.track[mine]):
             lane = mine[source.track[mine] == track]

@@ -258,7 +258,7 @@ def _rows(trace: Trace, source: Frame, index: StepIndex, process: int) -> list[S
     left = np.array([bound[0] for bound in bounds], np.int64)
     right = np.array([bound[1] for bound in bounds], np.int64)
     wall = wall_breakdown(trace, source, process, left, right)
-    gpu = source.gpu[source.track_process[source.track[source.gpu]] == process]
+    gpu = source.gpu_by_time[source.track_process[source.track[source.gpu_by_time]] == process]
     busy = union(source.ts[gpu], source.end[gpu])
     idle = source.durs(slices) - covered(busy, source.ts[slices], source.end[slices])
     work = _work(trace, source, index, mine)
@@ -320,7 +320,7 @@ def wall_sets(trace: Trace, source: Frame, process: int) -> list[tuple[str, Inte
     if found is not None:
         return found
     role = roles(trace, source)
-    gpu = source.gpu[source.track_process[source.track[source.gpu]] == process]
+    gpu = source.gpu_by_time[source.track_process[source.track[source.gpu_by_time]] == process]
     found = []
     for name, wanted in (("kernel", COMPUTE), ("memcpy", MEMCPY), ("memset", MEMSET), ("comm", COMM)):
         ids = gpu[role[gpu] == wanted]

@@ -195,7 +195,7 @@ class Context:
     def busy(self, device: int) -> Intervals:
         """Union of the GPU slices of a device."""
         source = self.frame
-        ids = source.gpu[source.device_of(source.gpu) == device]
+        ids = source.gpu_by_time[source.device_of(source.gpu_by_time) == device]
         return union(source.ts[ids], source.end[ids])
 
     def step_of(self, ids: Index) -> Any:
