@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-from collections.abc import Generator, Mapping
+from collections import deque
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ from profrun.images.resolve import (
 if TYPE_CHECKING:
     import docker
 
+_SAID = 50
+"""Lines of a step that are kept to say why it failed."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -157,34 +160,37 @@ def _pending(image: Image, key: str) -> Image:
 
 def _follow(stream: Any, name: str) -> Generator[str, None, str]:
     """Lines of a build; returns the image's id. Keeps the step and its last words for the error."""
-    step, last, image_id = "", "", ""
+    step, image_id = "", ""
+    said: deque[str] = deque(maxlen=_SAID)
     for event in stream:
         if event.get("error"):
             for _ in stream:  # read to its end, else the SDK leaves the connection open
                 pass
-            raise _step_error(name, step, last, str(event["error"]))
+            raise _step_error(name, step, list(said), str(event["error"]))
         image_id = str((event.get("aux") or {}).get("ID") or image_id)
         for coloured in str(event.get("stream") or event.get("status") or "").splitlines():
             line = _COLOUR.sub("", coloured).rstrip()
             if line.upper().startswith("STEP "):  # Podman shouts
-                step, last = line, ""
+                step = line
+                said.clear()
             elif line and not line.startswith((" ---", "Removing intermediate")):
-                last = line
+                said.append(line)
             if line:
                 yield line
     if not image_id:
-        raise FailedError(f"the build of {name} ended without an image", why=last or None)
+        raise FailedError(f"the build of {name} ended without an image", why=said[-1] if said else None)
     return image_id
 
 
-def _step_error(name: str, step: str, last: str, error: str) -> Exception:
+def _step_error(name: str, step: str, said: Sequence[str], error: str) -> Exception:
     """What failed, in which step, with what the step said last."""
     known = explain(RuntimeError(error), f"{name} cannot be built")
     if isinstance(known, UnavailableError):
         return known
-    if "no space left" in last.lower():
-        return explain(RuntimeError(last), f"{name} cannot be built")
-    words = [one_line(error, 200)] + ([f"its last words: {one_line(last, 200)}"] if last else [])
+    full = [line for line in said if "no space left" in line.lower()]
+    if full:
+        return explain(RuntimeError(full[-1]), f"{name} cannot be built")
+    words = [one_line(error, 200)] + ([f"its last words: {one_line(said[-1], 200)}"] if said else [])
     return FailedError(
         f"the build of {name} failed at {one_line(step, 120) or 'its start'}",
         why="; ".join(words),

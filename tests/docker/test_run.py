@@ -243,6 +243,7 @@ def test_the_repositorys_own_job(cli: Cli, cuda: str) -> None:
     assert len(list(run.glob("trials/*-torch-*/raw/rank0/*.pt.trace.json.gz"))) == 2
     assert len(list(run.glob("trials/*-nsys-*/raw/rank0/*.nsys-rep"))) == 2
     assert len(list(run.glob("trials/*-nsys-*/raw/rank0/*.sqlite"))) == 2
+    assert len(list(run.glob("trials/*/trace/meta.json"))) == 4
     assert_owned(run)
     ranges = [item["ranges_emitted"] for item in documents(run) if item["collector"] == "nsys"]
     assert all(count and count > 0 for count in ranges)

@@ -141,7 +141,11 @@ def test_a_step_that_fails_is_named_with_its_last_words() -> None:
     "events",
     [
         ({"error": "write /var/lib/docker/x: no space left on device"},),
-        ({"stream": "dpkg: error: No space left on device\n"}, {"error": "returned a non-zero code: 1"}),
+        (
+            {"stream": "dd: error writing '/x': No space left on device\n"},
+            {"stream": "65+0 records in\n"},
+            {"error": "returned a non-zero code: 1"},
+        ),
     ],
 )
 def test_a_full_disk_is_no_broken_step(events: tuple[dict[str, Any], ...]) -> None:
