@@ -121,7 +121,9 @@ class Lanes:
 
 
 def export(trace: Trace, out: Path, to: Literal["perfetto", "chrome"]) -> ExportResult:
-    """Write ``trace`` for a viewer; gzip when the name ends in .gz. Memory does not grow with the trace.
+    """Write ``trace`` for a viewer; gzip when the name ends in .gz.
+
+    Rows are streamed: memory holds one batch, the distinct names, and what the engine needs to sort numbers.
 
     Times: Perfetto gets int64 ns as they are; Chrome microseconds with three decimals from the trace's
     start, exact to the ns below 104 days.
@@ -246,11 +248,12 @@ def _tracks(trace: Trace) -> dict[int, _Track]:
 
 
 _QUERY = """
-SELECT s.track, s.kind, s.name, s.ts_ns, s.dur_ns, f.flows,
+SELECT s.track, s.kind, n.id, s.ts_ns, s.dur_ns, f.flows,
     CASE WHEN s.launch IS NULL THEN NULL ELSE s.slice END, s.slice, s.correlation,
     k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z, k.registers, k.graph,
     c.direction, c.bytes, o.shapes
 FROM slices s
+JOIN export_name n ON n.name = s.name
 LEFT JOIN (
     SELECT launch, list(slice ORDER BY slice) AS flows FROM slices WHERE launch IS NOT NULL GROUP BY launch
 ) f ON f.launch = s.slice
@@ -265,9 +268,16 @@ def _slices(trace: Trace) -> Iterator[tuple[int, Slice]]:
     """(track, slice) in the order of tracks and time. Arrow ids are the GPU slice's number + 1."""
     cursor = trace.con.cursor()
     try:
+        # names are sorted and joined as numbers: a kernel's may have thousands of characters
+        cursor.execute(
+            "CREATE OR REPLACE TEMP TABLE export_name AS SELECT (row_number() OVER ()) - 1 AS id, name "
+            "FROM (SELECT DISTINCT name FROM slices)"
+        )
+        names = [row[0] for row in cursor.execute("SELECT name FROM export_name ORDER BY id").fetchall()]
         cursor.execute(_QUERY)
         while rows := cursor.fetchmany(_BATCH):
-            for track, kind, name, ts, dur, flows, inward, number, corr, *more in rows:
+            for track, kind, name_id, ts, dur, flows, inward, number, corr, *more in rows:
+                name = names[name_id]
                 args = _args(more)
                 args["slice"] = number
                 if corr is not None:
@@ -275,6 +285,7 @@ def _slices(trace: Trace) -> Iterator[tuple[int, Slice]]:
                 out = [gpu + 1 for gpu in flows] if flows else []
                 yield track, Slice(kind, name, ts, dur, out, None if inward is None else inward + 1, args)
     finally:
+        cursor.execute("DROP TABLE IF EXISTS export_name")
         cursor.close()
 
 
