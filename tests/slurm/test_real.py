@@ -19,7 +19,7 @@ from profrun.runner.backends.slurm.backend import SlurmBackend
 from profrun.runner.backends.slurm.commands import Slurm
 from profrun.runner.backends.slurm.script import render_script
 from profrun.runner.plan import make_plan
-from tests.conftest import need_tool
+from tests.conftest import need_tool, shared_data
 from tests.slurm.conftest import Cluster, Desk, wait_for
 from tests.slurm.plans import plan
 from tests.slurm.test_script import CASES
@@ -48,6 +48,9 @@ if "--version" in sys.argv:
     print("NVIDIA Nsight Systems version 2025.1.1.0-0v0")
     raise SystemExit
 if sys.argv[1] == "export":
+    out = next(w.split("=", 1)[1] for w in sys.argv if w.startswith("--output="))
+    if RECORDING:
+        pathlib.Path(out).write_bytes(pathlib.Path(RECORDING).read_bytes())
     raise SystemExit(0)
 words = sys.argv[2:]
 out = next((w.split("=", 1)[1] for w in words if w.startswith("--output=")), None)
@@ -115,11 +118,12 @@ def test_two_nodes_with_four_ranks_give_one_trace(desk: Desk) -> None:
     assert steps == [(rank, 3) for rank in range(4)]
 
 
-def _slow_nsys(desk: Desk, seconds: int) -> dict[str, str]:
+def _slow_nsys(desk: Desk, seconds: int, recording: Path | None = None) -> dict[str, str]:
     bin_ = desk.folder / "bin"
     bin_.mkdir()
     fake = bin_ / "nsys"
-    fake.write_text(SLOW_NSYS.replace("SECONDS", str(seconds)))
+    text = SLOW_NSYS.replace("SECONDS", str(seconds))
+    fake.write_text(text.replace("RECORDING", repr(str(recording)) if recording else "None"))
     fake.chmod(0o755)
     environ = {"PATH": f"{bin_}:{desk.cluster.environ['PATH']}"}
     return {**environ, "PROFRUN_NSYS": str(fake)}
@@ -147,11 +151,11 @@ def test_slurms_own_time_limit_in_mid_trial_keeps_the_report(desk: Desk) -> None
     """The walltime ends before the trial's own limit: SIGURG comes in time for the report."""
     environ = _slow_nsys(desk, 20)
     desk.write("long.py", LONG)
-    # nsys may need 2 x 120 s, so the margin is 305 s; 7 min - 305 s: told after 55 to 115 s.
+    # nsys may need 2 x 120 s: with 40 s of grace the margin is 340 s; 7 min - 340 s: told after 20 to 80 s.
     document = desk.submit(
         spec(
             "python3 long.py",
-            "collectors: [nsys]\nresources: {timeout: 20m, grace: 5s}\ncluster: {time: 7m}",
+            "collectors: [nsys]\nresources: {timeout: 20m, grace: 40s}\ncluster: {time: 7m}",
         ),
         environ=environ,
     )
@@ -186,7 +190,7 @@ def test_five_hundred_trials_are_queued_within_five_seconds_and_asked_for_at_onc
     from profrun.runner.submit.trial import prepare
 
     variants = ", ".join(f"v{index}: {{n: {index}}}" for index in range(500))
-    text = spec("true {n}", f"variants: {{{variants}}}\ncollectors: [none]\nresources: {{timeout: 60s}}")
+    text = spec("sleep {n}", f"variants: {{{variants}}}\ncollectors: [none]\nresources: {{timeout: 60s}}")
     made = make_plan(load_text(text))
     path = desk.write("job.yaml", text)
     backend = SlurmBackend(Slurm({"SLURM_CONF": desk.cluster.environ["SLURM_CONF"]}))
@@ -217,7 +221,7 @@ def test_a_refused_job_says_slurms_reason(
 ) -> None:
     desk.write(
         "job.yaml",
-        spec("true", f"collectors: [none]\nresources: {{{resources}}}\ncluster: {{{cluster_block}}}"),
+        spec("sleep 0", f"collectors: [none]\nresources: {{{resources}}}\ncluster: {{{cluster_block}}}"),
     )
     done = desk.profrun("submit", "job.yaml", "--backend", "slurm")
     assert done.returncode == code
@@ -249,7 +253,7 @@ def test_a_requeued_trial_is_a_new_attempt(desk: Desk) -> None:
 def test_a_held_job_says_so(desk: Desk) -> None:
     desk.write(
         "job.yaml",
-        spec("true", "collectors: [none]\nresources: {timeout: 60s}\ncluster: {extra: ['--hold']}"),
+        spec("sleep 0", "collectors: [none]\nresources: {timeout: 60s}\ncluster: {extra: ['--hold']}"),
     )
     process = desk.start("submit", "job.yaml", "--backend", "slurm")
     wait_for(lambda: "JobHeldUser" in _status(desk))
@@ -286,9 +290,10 @@ def test_golden_scripts_are_accepted_by_sbatch(case: str, cluster: Cluster, tmp_
 
 @pytest.mark.usefixtures("kfd")
 def test_one_job_at_an_nvidia_and_an_amd_partition_is_one_run(desk: Desk) -> None:
-    """The AMD side records through a stand-in rocprofv3 that replays a real database of an MI300X."""
-    need_tool("nsys")
-    environ = _amd_environ(desk)
+    """Stand-ins for nsys and rocprofv3 replay real recordings of an H200 and an MI300X."""
+    recording = shared_data("h200/nsys/mlp.sqlite")
+    environ = _slow_nsys(desk, 0, recording)
+    environ = {**environ, **_amd_environ(environ["PATH"])}
     desk.write("work.py", WORK)
     document = desk.submit(
         spec(
@@ -309,15 +314,16 @@ def test_one_job_at_an_nvidia_and_an_amd_partition_is_one_run(desk: Desk) -> Non
         if trial["collector"] != "none" and trial["trace"]
     }
     assert vendors == {"default@h200": "nsys", "default@mi300x": "rocpd"}
+    assert [
+        (item["a"], item["b"]) for item in document["comparisons"] if "timeline" in json.dumps(item)
+    ] != []
 
 
-def _amd_environ(desk: Desk) -> dict[str, str]:
+def _amd_environ(path: str) -> dict[str, str]:
     """The stand-in rocprofv3 on the PATH, and what it replays."""
-    from tests.conftest import shared_data
-
     database = shared_data("amd/rocpd-batched-gemm-mi300x/bmm/37ca13315e70/21_results.db")
     return {
-        "PATH": f"{Path(rocprofv3.__file__).parent}:{desk.cluster.environ['PATH']}",
+        "PATH": f"{Path(rocprofv3.__file__).parent}:{path}",
         "PROFRUN_STANDIN_ROCPD": str(database),
     }
 

@@ -113,7 +113,7 @@ def options(
         found.append(f"--cpus-per-task={job.resources.cpus}")
     if job.resources.memory is not None:
         found.append(f"--mem={math.ceil(job.resources.memory / (1 << 20))}M")
-    found += _gpu_options(gpus_per_node(job, settings), settings)
+    found += gpu_options(gpus_per_node(job, settings), settings)
     for key in ("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude"):
         if settings.get(key):
             found.append(f"--{key}={settings[key]}")
@@ -122,7 +122,8 @@ def options(
     return found + [str(line) for line in settings.get("extra", ())]
 
 
-def _gpu_options(count: int, settings: Mapping[str, Any]) -> list[str]:
+def gpu_options(count: int, settings: Mapping[str, Any]) -> list[str]:
+    """How this cluster wants GPUs asked for."""
     directive = settings.get("gpu_directive") or "gpus-per-node"
     if not count or directive == "none":
         return []
