@@ -107,10 +107,14 @@ _TABLE: tuple[tuple[str, Peaks], ...] = (
         _tensor(30.0, 60.0, 835.5, bf16=835.5, tf32=417.5, fp8=1670.5, int8=1670.5, fp64_matrix=60.0),
         4800.0, "NVIDIA H200 datasheet, 2024 (sparse figures halved)")),
     ("H200", Peaks("H200 SXM", _H100_SXM, 4800.0, "NVIDIA H200 datasheet, 2024 (sparse figures halved)")),
+    ("GB200", Peaks(
+        "GB200, one GPU",
+        _tensor(45.0, 90.0, 2500.0, bf16=2500.0, tf32=1250.0, fp8=5000.0, int8=5000.0, fp4=10000.0),
+        8000.0, "NVIDIA Blackwell architecture technical brief, 2024, GB200 (sparse figures halved)")),
     ("B200", Peaks(
         "B200",
-        _tensor(37.0, 75.0, 2250.0, bf16=2250.0, tf32=1125.0, fp8=4500.0, int8=4500.0, fp4=9000.0),
-        8000.0, "NVIDIA Blackwell HGX B200 specifications, 2024 (sparse figures halved)")),
+        _tensor(40.0, 80.0, 2250.0, bf16=2250.0, tf32=1125.0, fp8=4500.0, int8=4500.0, fp4=9000.0),
+        8000.0, "NVIDIA Blackwell architecture technical brief, 2024, HGX B200 (sparse figures halved)")),
     ("MI210", Peaks(
         "MI210", _tensor(22.6, 22.6, 181.0, bf16=181.0, int8=181.0, fp64_matrix=45.3, fp32_matrix=45.3),
         1638.4, "AMD Instinct MI210 datasheet, 2022")),

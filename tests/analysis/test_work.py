@@ -120,7 +120,7 @@ def test_peaks_have_sources_and_are_dense() -> None:
     ("name", "bf16"),
     [
         ("NVIDIA H200", 989.4), ("NVIDIA H100 80GB HBM3", 989.4), ("NVIDIA H100 PCIe", 756.0),
-        ("NVIDIA B200", 2250.0),
+        ("NVIDIA B200", 2250.0), ("NVIDIA GB200", 2500.0),
         ("NVIDIA A100-SXM4-80GB", 312.0), ("AMD Instinct MI300X VF", 1307.4), ("AMD Instinct MI250X", 191.5),
         ("AMD Instinct MI355X", 2516.6), ("Tesla V100-SXM2-32GB", None),
     ],
