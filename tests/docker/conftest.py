@@ -34,11 +34,12 @@ class Cli:
     folder: Path
     env: dict[str, str] = field(default_factory=dict)
     engine: bool = True
+    sudo: bool = False
 
     def argv(self, *args: str) -> list[str]:
         """The whole command."""
         words = [sys.executable, "-m", "profrun.runner.cli", *args]
-        if os.getuid() != 0:
+        if os.getuid() != 0 or self.sudo:
             return words
         groups = str(Path("/var/run/docker.sock").stat().st_gid) if self.engine else str(CALLER_GID)
         return [
@@ -53,7 +54,8 @@ class Cli:
 
     def environ(self) -> dict[str, str]:
         """Like a shell of that user's."""
-        return {**_NO_SUDO, "HOME": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1", **self.env}
+        behind = {"SUDO_UID": str(CALLER_UID), "SUDO_GID": str(CALLER_GID)} if self.sudo else {}
+        return {**_NO_SUDO, **behind, "HOME": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1", **self.env}
 
     def run(self, *args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run to the end."""

@@ -122,6 +122,18 @@ def test_what_a_trial_sees(facts: Cli, cuda: str) -> None:
     assert told["digest"] in (trial / "provenance.json").read_text()
 
 
+def test_under_sudo_the_trial_is_the_user_behind_it(facts: Cli, cuda: str) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can be behind sudo")
+    facts.sudo = True
+    done = facts.run("submit", "job.yaml", "--backend", "docker")
+    assert done.returncode == 0, done.stderr
+    (trial,) = (facts.only_run() / "trials").iterdir()
+    seen = json.loads((trial / "stdout.log").read_text().splitlines()[-1])
+    assert (seen["uid"], seen["gid"]) == (CALLER_UID, CALLER_GID)
+    assert_owned(trial / "raw")
+
+
 def test_exit_codes_are_true(facts: Cli, cuda: str) -> None:
     facts.write("job.yaml", JOB + "env: {LEAVE_WITH: '7'}\n")
     assert facts.run("submit", "job.yaml", "--backend", "docker").returncode == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ from profrun.runner.backends.docker.watch import Watch
 from profrun.runner.backends.environ import secret_env
 from profrun.runner.backends.local import _Tail as Tail
 from profrun.runner.model import Plan, Trial
-from profrun.runner.store.files import read_json, write_json
+from profrun.runner.store.files import explained, read_json, write_json
 from profrun.runner.store.results import read_exit
 from profrun.runner.store.runs import Run, created
 
@@ -124,6 +125,7 @@ class DockerBackend:
         what = self._container(plan, trial, run, image.id)
         _check_mounts(what)
         _tell_image(TrialPaths(run, run / "trials" / trial.id), image)
+        _hand_over(run / "trials" / trial.id, self.facts)
         hidden = secret_env(plan.job, submitted_from(run))
         remove(client, what.name)  # of an earlier attempt whose driver was killed
         with docker_errors(f"{trial.id} cannot be started in {image.reference}"):
@@ -239,6 +241,15 @@ def _tell_image(paths: TrialPaths, image: Image) -> None:
     named = {"reference": image.reference, "digest": image.digest}
     if told is not None and told.get("image") != named:
         write_json(paths.command, {**told, "image": named})
+
+
+def _hand_over(trial: Path, facts: HostFacts) -> None:
+    """Under sudo profrun is root and its trials are the user behind it, who must be able to write there."""
+    if os.getuid() != 0 or facts.uid == 0:
+        return
+    with explained(trial):
+        for path in (trial, *trial.rglob("*")):
+            os.chown(path, facts.uid, facts.gid, follow_symlinks=False)
 
 
 def _signal(client: docker.DockerClient, name: str, signal: str) -> None:
