@@ -27,7 +27,10 @@ _GPU_TRACK = (
     "'{what}' "
     "AND t.context = coalesce(r.context, -1) AND t.stream = coalesce(r.stream, -1) "
 )
-_LAUNCH = "LEFT JOIN n_launch a ON a.slice = {base} + r.rowid "
+_LAUNCH = (
+    "LEFT JOIN (SELECT * FROM n_launch WHERE slice BETWEEN {base} AND {last}) a "
+    "ON a.slice = {base} + r.rowid "
+)
 
 GPU_TABLES = ("n_kernel", "n_memcpy", "n_memset", "n_sync", "n_graph")
 
@@ -85,6 +88,11 @@ class Builder:
             "counts as the launch",
         )
 
+    def _launch(self, base: int) -> str:
+        """The join that finds the launch of each row of one staging table, over its own part of n_launch."""
+        after = min((other for other in [*self.base.values(), self.next] if other > base), default=base)
+        return _LAUNCH.format(base=base, last=after - 1)
+
     def kernels(self) -> None:
         """Kernel slices, their launch, the kernels table and NCCL's collectives."""
         base = self.base["n_kernel"]
@@ -101,7 +109,7 @@ class Builder:
             f"t.track, "
             "nullif(r.corr, 0), a.launch FROM n_kernel r JOIN n_origin o ON o.src = r.src "
             + _GPU_TRACK.format(what="stream")
-            + _LAUNCH.format(base=base)
+            + self._launch(base)
             + "JOIN n_kernel_name n ON n.src = r.src AND n.demangled IS NOT DISTINCT FROM r.demangled "
             "AND n.short IS NOT DISTINCT FROM r.short AND n.mangled IS NOT DISTINCT FROM r.mangled"
         )
@@ -143,8 +151,7 @@ class Builder:
             "JOIN n_gpu_track t ON t.src = r.src AND t.p = r.gpid >> 24 AND t.device = r.device "
             "AND t.what = CASE WHEN r.uvm THEN 'uvm' ELSE 'stream' END "
             "AND t.context = CASE WHEN r.uvm THEN -1 ELSE coalesce(r.context, -1) END "
-            "AND t.stream = CASE WHEN r.uvm THEN -1 ELSE coalesce(r.stream, -1) END "
-            + _LAUNCH.format(base=base)
+            "AND t.stream = CASE WHEN r.uvm THEN -1 ELSE coalesce(r.stream, -1) END " + self._launch(base)
         )
         self.con.execute(
             f"INSERT INTO copies BY NAME SELECT {base} + rowid AS slice, {direction} AS direction, r.bytes, "
@@ -163,7 +170,7 @@ class Builder:
             f"t.track, "
             "nullif(r.corr, 0), a.launch FROM n_memset r JOIN n_origin o ON o.src = r.src "
             + _GPU_TRACK.format(what="stream")
-            + _LAUNCH.format(base=base)
+            + self._launch(base)
         )
         self.con.execute(
             f"INSERT INTO copies BY NAME SELECT {base} + rowid AS slice, 'memset' AS direction, r.bytes, "
@@ -184,7 +191,7 @@ class Builder:
             f"t.track, "
             "nullif(r.corr, 0), a.launch FROM n_sync r JOIN n_origin o ON o.src = r.src "
             "JOIN n_gpu_track t ON t.src = r.src AND t.p = r.gpid >> 24 AND t.device = r.device "
-            "AND t.what = 'sync' " + _LAUNCH.format(base=base)
+            "AND t.what = 'sync' " + self._launch(base)
         )
 
     def graphs(self) -> None:
@@ -196,7 +203,7 @@ class Builder:
             f"'CUDA graph ' || coalesce(r.graph::VARCHAR, ''), {_TS}, {_DUR}, t.track, "
             "nullif(r.corr, 0), a.launch FROM n_graph r JOIN n_origin o ON o.src = r.src "
             + _GPU_TRACK.format(what="stream")
-            + _LAUNCH.format(base=base)
+            + self._launch(base)
         )
         self.writer.issue(
             "graph-opaque",
