@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -54,25 +54,31 @@ def _write_all(file: IO[bytes], data: bytes | memoryview) -> None:
         view = view[file.write(view) :]
 
 
-def ahead(batches: Iterator[list[Path]]) -> Iterator[list[Path]]:
-    """Cut the next batch in a thread while this one is read."""
+def ahead(batches: Iterator[list[Path]]) -> Generator[list[Path], None, None]:
+    """Make the next batch in a thread while this one is read; what the thread raises is raised here.
+
+    Close it: the thread has ended when ``close`` returns.
+    """
     ready: queue.Queue[list[Path] | BaseException | None] = queue.Queue(maxsize=1)
     stop = threading.Event()
+
+    def offer(item: list[Path] | BaseException | None) -> None:
+        while not stop.is_set():  # nobody may be left to take it: never wait for good
+            try:
+                ready.put(item, timeout=0.05)
+                return
+            except queue.Full:
+                continue
 
     def work() -> None:
         try:
             for batch in batches:
-                while not stop.is_set():
-                    try:
-                        ready.put(batch, timeout=0.1)
-                        break
-                    except queue.Full:
-                        continue
+                offer(batch)
                 if stop.is_set():
                     return
-            ready.put(None)
+            offer(None)
         except BaseException as error:
-            ready.put(error)
+            offer(error)
 
     thread = threading.Thread(target=work, name="profrun-cut", daemon=True)
     thread.start()

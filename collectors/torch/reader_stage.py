@@ -12,6 +12,7 @@ gives the exact ns. Larger whole microseconds are read as decimals; files with l
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 from dataclasses import dataclass, field
@@ -209,11 +210,12 @@ def _stage_once(
     _look(staged, staged.file.open())
     work.mkdir(parents=True, exist_ok=True)
     row = _next_row(con)
-    for batch in ahead(batches(staged.file, work, str(number), staged.edit)):
-        row = _insert(con, number, staged, batch, row)
-        progress(staged.file.blocks.done, None)
-        for piece in batch:
-            piece.unlink()
+    with contextlib.closing(ahead(batches(staged.file, work, str(number), staged.edit))) as ready:
+        for batch in ready:  # closed before anyone reads the file again: the thread writes into ``work``
+            row = _insert(con, number, staged, batch, row)
+            progress(staged.file.blocks.done, None)
+            for piece in batch:
+                piece.unlink()
 
 
 def _next_row(con: duckdb.DuckDBPyConnection) -> int:

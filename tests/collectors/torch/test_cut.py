@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 
 from profrun.collectors.normalize import normalize
 from profrun.collectors.torch import reader_cut
+from profrun.collectors.torch.reader_files import ahead
 from profrun.traces.trace import Trace
 from tests.collectors.test_normalize import EVENTS, NATIVE, PRETTY, SINGLE
 from tests.conftest import shared_data
@@ -101,3 +105,25 @@ def test_a_real_file_in_small_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(reader_cut, "BLOCK", 60_000)
     monkeypatch.setattr(reader_cut, "HEAD", 20_000)
     assert rows(path, tmp_path / "pieces") == whole
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("taken", [0, 1, 2])
+def test_a_reader_that_stops_early_leaves_no_thread_waiting(taken: int, tmp_path: Path) -> None:
+    batches = ahead(iter([[tmp_path]] * 3))
+    for _ in range(taken):
+        assert next(batches) == [tmp_path]
+    time.sleep(0.1)  # lets the thread run into the full queue
+    batches.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "profrun-cut"]
+
+
+def test_what_cutting_raises_reaches_the_reader() -> None:
+    def broken() -> Iterator[list[Path]]:
+        yield []
+        raise OSError(28, "No space left on device")
+
+    batches = ahead(broken())
+    assert next(batches) == []
+    with pytest.raises(OSError, match="No space left"):
+        next(batches)

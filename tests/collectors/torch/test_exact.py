@@ -103,7 +103,8 @@ def test_eight_ranks_of_one_job_become_one_trace(tmp_path: Path) -> None:
         ).rows
         devices = trace.sql(
             "SELECT p.rank, d.ordinal FROM slices s JOIN tracks t USING (track) "
-            "JOIN devices d USING (device) JOIN processes p ON p.process = t.process GROUP BY ALL ORDER BY ALL"
+            "JOIN devices d USING (device) JOIN processes p ON p.process = t.process "
+            "GROUP BY ALL ORDER BY ALL"
         ).rows
     assert {(rank, kind): count for rank, kind, count, _ in found} == {
         (rank, kind): count for rank, one in enumerate(raw) for kind, count in one.count.items()
