@@ -19,7 +19,7 @@ from profrun.analysis.names.text import normalise
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
 from tests.collectors.nsys.exports import issues
-from tests.conftest import ROOT
+from tests.conftest import ROOT, shared_data
 
 H200 = ROOT / "tests" / "data" / "h200"
 POINTS = [
@@ -224,3 +224,24 @@ def test_a_graphs_kernels_share_its_launch(tmp_path: Path) -> None:
     assert whole.meta["counts"]["slices"].get("kernel", 0) == 0
     assert whole.sql("SELECT name FROM slices WHERE name LIKE 'CUDA graph%'").rows == [("CUDA graph 1",)] * 3
     assert issues(whole)["graph-opaque"] == 3
+
+
+@pytest.mark.parametrize("work", ["mlp", "train", "transformer"])
+def test_recordings_made_without_profrun_agree_too(tmp_path: Path, work: str) -> None:
+    """The same step under torch (3 steps) and nsys (10 steps): the same kernels, times within 5 %."""
+    found = {}
+    for tool, name in (("torch", f"{work}.json.gz"), ("nsys", f"{work}.sqlite")):
+        normalize([shared_data(f"h200/{tool}/{name}")], tmp_path / tool)
+        with Trace(tmp_path / tool) as trace:
+            found[tool] = trace.sql(IN_STEPS).rows
+    kernels = {
+        tool: {
+            step: Counter(same(name) for s, name, _ in rows if s == step) for step in {s for s, _, _ in rows}
+        }
+        for tool, rows in found.items()
+    }
+    assert (len(kernels["torch"]), len(kernels["nsys"])) == (3, 10)
+    every = [*kernels["torch"].values(), *kernels["nsys"].values()]
+    assert all(step == every[0] for step in every)
+    means = {tool: mean(dur for _, _, dur in rows) for tool, rows in found.items()}
+    assert means["torch"] == pytest.approx(means["nsys"], rel=0.05)
