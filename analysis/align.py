@@ -15,6 +15,7 @@ exactly the work of both sides.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -45,6 +46,30 @@ _VARIABLE = re.compile(
     r"_?(?:tilesize\d+x\d+x\d+|\d+x\d+(?:x\d+)?(?:_\d+x\d+)*|align\d+|[nt]{2}(?=_|$)|[NT]{2,3}(?=_|$)"
     r"|sm_?\d+|gfx\w+|[vh](?=_bz)|coop[AB]|\d+)"
 )
+
+
+_LAMBDA = re.compile(r"lambda\(([^()]*)\)")
+_PARAMETERS = re.compile(r"\([^()]*\)")
+_QUALIFIERS = re.compile(r"\b(?:const|void)\b|\s+")
+
+
+@functools.lru_cache(maxsize=65536)
+def identity(name: str) -> str:
+    """What tools agree on of a normalised kernel name: equal means the same kernel.
+
+    CUPTI and nsys spell inner functions differently (``const T1&`` for ``Functor const&``, ``operator ()``,
+    a return type inside a template argument), so parameter lists, ``const``, ``void`` and spaces go; those of
+    lambdas stay, for they tell the types.
+    """
+    text = _LAMBDA.sub(r"lambda[\1]", name.replace("(anonymous namespace)", "@"))
+    text = _QUALIFIERS.sub(
+        "", text.replace("operator()", "operator_call").replace("operator ()", "operator_call")
+    )
+    while True:
+        shorter = _PARAMETERS.sub("", text)
+        if shorter == text:
+            return text
+        text = shorter
 
 
 @dataclass
@@ -148,17 +173,17 @@ def align(
 def _by_name(left: list[Piece], right: list[Piece]) -> dict[Hashable, Group]:
     groups: dict[Hashable, Group] = {}
     keys: tuple[Callable[[Piece], Hashable], ...] = (
-        lambda piece: (piece.atom.name, piece.atom.role, piece.atom.path, piece.atom.module),
-        lambda piece: (piece.atom.name, piece.atom.role, ranges_of(piece.atom), leaf(piece.atom)),
-        lambda piece: (piece.atom.name, piece.atom.role, leaf(piece.atom)),
-        lambda piece: (piece.atom.name, piece.atom.role, ranges_of(piece.atom)),
-        lambda piece: (piece.atom.name, piece.atom.role),
+        lambda piece: (identity(piece.atom.name), piece.atom.role, piece.atom.path, piece.atom.module),
+        lambda piece: (identity(piece.atom.name), piece.atom.role, ranges_of(piece.atom), leaf(piece.atom)),
+        lambda piece: (identity(piece.atom.name), piece.atom.role, leaf(piece.atom)),
+        lambda piece: (identity(piece.atom.name), piece.atom.role, ranges_of(piece.atom)),
+        lambda piece: (identity(piece.atom.name), piece.atom.role),
     )
     for key in keys:
         for mine, theirs in _both(left, right, key):
             calls = min(sum(piece.calls for piece in mine), sum(piece.calls for piece in theirs))
             atom = mine[0].atom
-            group = groups.setdefault(("name", atom.name, atom.role), Group("name"))
+            group = groups.setdefault(("name", identity(atom.name), atom.role), Group("name"))
             group.a += _take(mine, calls)
             group.b += _take(theirs, calls)
     return groups
@@ -238,7 +263,7 @@ def _pair(
 
 
 def _counted(atom: Atom, groups: dict[Hashable, Group]) -> bool:
-    return ("name", atom.name, atom.role) in groups
+    return ("name", identity(atom.name), atom.role) in groups
 
 
 def _all(pieces: list[Piece]) -> list[Piece]:
@@ -335,7 +360,7 @@ def _finish(left: list[Piece], right: list[Piece], groups: dict[Hashable, Group]
     """What is left: more or fewer calls of a kernel that both sides have, else added or removed."""
     for number, pieces in enumerate((left, right)):
         for piece in _live(pieces):
-            key = ("name", piece.atom.name, piece.atom.role)
+            key = ("name", identity(piece.atom.name), piece.atom.role)
             group = groups.get(key)
             if group is None:
                 group = groups.setdefault(("only", number, *key), Group(None))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import combinations
 
+from profrun.analysis.align import identity
 from profrun.analysis.compare.model import Conditions, Reason, Severity, Trial
 
 STOPS = {
@@ -301,9 +302,13 @@ def _kernels(trial: Trial) -> dict[str, tuple[float, tuple[tuple[str, float], ..
     units = max(1, len(trial.typical))
     counts: dict[str, int] = {}
     for atom in trial.atoms:
-        counts[atom.name] = counts.get(atom.name, 0) + atom.calls
+        if atom.role in ("compute", "comm"):  # every tool has its own names for copies and fills
+            counts[atom.name] = counts.get(atom.name, 0) + atom.calls
     return {
-        name: (count / units, tuple(sorted((shape, n / units) for shape, n in _shapes(trial, name))))
+        identity(name): (
+            count / units,
+            tuple(sorted((shape, n / units) for shape, n in _shapes(trial, name))),
+        )
         for name, count in counts.items()
     }
 

@@ -29,6 +29,12 @@ _TAIL = re.compile(r"(?<=[_#])\d+$")
 _TRITON = re.compile(r"^triton_")
 
 
+_LIBRARY = re.compile(
+    r"^(?:cub|thrust|at|c10)::|^(?:NCCL|nccl|RCCL|rccl|cublas|cudnn|cusolver|cusparse|cufft|rocblas|hipblas|miopen)"
+)
+"""Ranges that libraries put round their own calls: what an op is to a framework."""
+
+
 @functools.lru_cache(maxsize=65536)
 def plain(name: str) -> str:
     """The name of an op or range without ids: equal text means the same place in the program.
@@ -105,7 +111,9 @@ def _paths(source: Frame) -> Paths:
     parent = source.chase(nodes)
     ids = np.flatnonzero(nodes)
     texts, plain_of = _plain_names(source, ids)
-    key_of = plain_of[source.name[ids]] * 2 + (source.kind[ids] == codes[1])
+    library = np.array([_LIBRARY.match(text) is not None for text in source.names] or [False])
+    is_range = (source.kind[ids] == codes[1]) & ~library[source.name[ids]]
+    key_of = plain_of[source.name[ids]] * 2 + is_range
     of = np.full(len(source) + 1, -1, dtype=np.int64)
     table = Paths(of[:-1], [], [], [], [])
     waiting = np.ones(len(source) + 1, dtype=bool)
@@ -168,6 +176,8 @@ def table_nodes(source: Frame, table: Paths) -> Mask:
 def _adopted(source: Frame, table: Paths, calls: Any) -> Ints:
     """Path of the main thread's range at the launch, for launches on threads that have no ranges."""
     ranges = source.of("range", "step")
+    own = np.array([_LIBRARY.match(text) is None for text in source.names] or [True])
+    ranges = ranges[own[source.name[ranges]]]
     with_ranges = np.zeros(len(source.track_kind) + 1, dtype=bool)
     with_ranges[source.track[ranges]] = True
     found = np.full(len(calls), -1, dtype=np.int64)

@@ -100,7 +100,7 @@ def changes(group: Group, facts: tuple[Side, Side]) -> tuple[str, ...]:
         return ()
     a, b = group.names
     left, right = [facts[0][n] for n in a if n in facts[0]], [facts[1][n] for n in b if n in facts[1]]
-    if a == b and len(a) == 1:
+    if group.by == "name":
         return _launches(left[0], right[0]) if left and right else ()
     found = []
     for what in ("layout", "dtype", "tile", "arch", "epilogue"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profrun.analysis.compare import Comparison, Trial, compare
+from profrun.analysis.compare import Comparison, Trial, compare, read_trial
 from profrun.analysis.compare.model import By
 from profrun.errors import UsageError
 from tests.analysis.compare.conftest import Recorded
@@ -14,6 +14,7 @@ from tests.analysis.compare.recordings import (
     two_steps_as_one,
     without_gelu_kernel,
 )
+from tests.analysis.conftest import Open
 
 TORCH = "h200/torch/"
 REPEATS = [f"{TORCH}rep{number}_mlp" for number in (1, 2, 3)]
@@ -246,3 +247,38 @@ def test_views_of_one_difference_agree(recorded: Recorded) -> None:
     assert (ops["mlp_fwd"].a_calls, ops["mlp_fwd"].b_calls) == (2, 1)  # gelu and mul against one kernel
     steps = compare(a, b, by="step").rows
     assert [row.a_ns for row in steps] == [504319, 333212, 277341]
+
+
+def test_two_tools_saw_the_same_kernels_in_the_same_places(real: Open) -> None:
+    """The training step under torch's profiler and under nsys: every kernel is matched by name, as often, and
+    forward, backward and optimizer launch the same number of kernels by either tool's ranges."""
+    a = read_trial(real("h200/torch/train.json.gz"), label="torch")
+    b = read_trial(real("h200/nsys/train.sqlite"), label="nsys")
+    assert _codes(compare([a], [b])) == {"collector"}  # same kernels and grids: the same work
+    found = compare([a], [b], allow=["collector"])
+    assert {row.by for row in found.kernels} == {"name"}
+    assert all(row.a_calls == pytest.approx(row.b_calls) for row in found.kernels)
+    assert sum(row.a_calls for row in found.kernels if not row.name.startswith("Mem")) == 313
+    ranges = {row.name: row for row in compare([a], [b], allow=["collector"], by="range").rows}
+    for name, calls in (("forward", 106), ("backward", 238), ("optimizer", 16)):
+        assert (ranges[name].a_calls, ranges[name].b_calls) == (calls, calls)
+        assert ranges[name].ratio == pytest.approx(1.0, abs=0.02)
+
+
+def test_ranks_are_one_step_as_long_as_the_slowest(real: Open) -> None:
+    trial = read_trial(real("h200/ddp/ddp_rank0.json.gz", "h200/ddp/ddp_rank1.json.gz"))
+    assert trial.conditions.ranks == 2
+    by_step: dict[int, list[int]] = {}
+    for unit in trial.units:
+        by_step.setdefault(unit.step, []).append(unit.time_ns)
+    assert {len(times) for times in by_step.values()} == {2}
+    assert trial.times == [max(times) for times in by_step.values()]
+    one = compare([trial], [read_trial(real("h200/torch/train.json.gz"))])
+    assert "ranks" in _codes(one)
+
+
+def test_kernels_under_replay_are_not_compared(real: Open) -> None:
+    counters = read_trial(real("h200/ncu/mlp_raw.csv"))
+    found = compare([counters], [read_trial(real("h200/nsys/mlp.sqlite"))])
+    assert "replayed" in _codes(found)
+    assert found.ratio is None
