@@ -9,7 +9,7 @@ import numpy as np
 
 from profrun.analysis.frame import Frame
 from profrun.analysis.intervals import covered, union
-from profrun.analysis.launches import is_graph_launch, is_launch
+from profrun.analysis.launches import is_graph_launch, is_launch, looks_blocking
 from profrun.analysis.roles import kernel_names
 from profrun.analysis.steps import step_index, step_spans
 
@@ -324,10 +324,12 @@ def _no_steps(trace: Trace, source: Frame) -> list[Doubt]:
 
 
 def _blocking(trace: Trace, source: Frame) -> list[Doubt]:
-    if not trace.meta.get("launch_blocking"):
+    stated = trace.meta.get("launch_blocking")
+    if stated is False or (stated is None and not looks_blocking(source)):
         return []
+    how = "" if stated else " (told from their timing)"
     message = (
-        "launches were blocking: every kernel is waited for, so overlap, queues and "
+        f"launches were blocking{how}: every kernel is waited for, so overlap, queues and "
         "utilization are not the program's own"
     )
     affects = ("devices.utilization", "idle", "queues", "launches", "steps.idle_ns")

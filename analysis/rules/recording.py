@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from profrun.analysis.integrity import is_graph_launch, is_launch
+from profrun.analysis import launches
 from profrun.analysis.intervals import covered, union
+from profrun.analysis.launches import BLOCKING_SHARE, is_graph_launch, is_launch
 from profrun.analysis.rules import Context, Hit, ms, percent, rule
 
 OVERHEAD_SHARE = 0.05
 BUFFER_NS = 100_000
 LAUNCH_FACTOR = 10
 LAUNCH_GAP_NS = 200_000
-BLOCKING_SHARE = 0.9
 
 
 @rule(
@@ -87,14 +87,8 @@ def buffer_request(ctx: Context) -> Iterator[Hit]:
 
 
 def blocking_share(ctx: Context) -> float | None:
-    """Share of placed launches whose call returned only after their kernel had ended; None without
-    launches."""
-    source = ctx.frame
-    kernels = source.of("kernel")
-    kernels = kernels[source.launch[kernels] >= 0]
-    if not len(kernels):
-        return None
-    return float((source.end[source.launch[kernels]] >= source.end[kernels]).mean())
+    """Share of placed launches that returned only after their kernel had ended; None without launches."""
+    return launches.blocking_share(ctx.frame)
 
 
 @rule(

@@ -144,3 +144,8 @@ def test_a_cpu_only_recording(real: Callable[..., Trace]) -> None:
     assert found.devices == []
     assert len(found.steps) == 5
     assert found.ops[0].self_device_ns == 0
+
+
+def test_blocking_launches_are_told_from_their_timing(real: Callable[..., Trace]) -> None:
+    assert codes(real("h200/torch/mlp_blocking.json.gz"))["launch_blocking"] == "care"
+    assert "launch_blocking" not in codes(real("h200/torch/mlp.json.gz"))
