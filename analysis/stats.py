@@ -11,7 +11,7 @@ gets an interval from
   (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section 3.2),
 * and Student's t with Welch-Satterthwaite degrees of freedom from the trials, not from the steps.
 
-Few trials therefore widen the interval; one trial a side has no interval at all. ``bench/statistics.py``
+Few trials therefore widen the interval; one trial a side has no interval at all. ``bench/intervals.py``
 measures false alarms, coverage and power against known truth (docs/statistics.md).
 """
 

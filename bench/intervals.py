@@ -1,6 +1,6 @@
 """Does the interval keep its promise? False alarms, coverage and power against known truth.
 
-    python bench/statistics.py [--runs 2000] [--write docs/statistics.md]
+    python bench/intervals.py [--runs 2000] [--write docs/statistics.md]
 
 Every cell simulates ``runs`` comparisons of two sides whose true ratio is known. A trial has a level of its
 own (normal on the log scale, standard deviation ``between``), its steps scatter round it (``within``), and
@@ -103,7 +103,7 @@ point; the interval comes from a hierarchical bootstrap with a correction for fe
 (`analysis/stats.py` names the sources). This page measures it against known truth: {runs} simulated
 comparisons a cell ({resamples} resamples each), written by
 
-    python bench/statistics.py --runs {runs} --write docs/statistics.md
+    python bench/intervals.py --runs {runs} --write docs/statistics.md
 
 *False alarms*: both sides the same, the 95 % interval excludes 1, before any practical threshold (at
 most 5 % is promised). *Coverage*: b is 5 % slower, the interval holds 1.05 (95 % is nominal; more means
