@@ -155,3 +155,15 @@ def test_tasks_of_a_killed_driver_are_found_again(tmp_path: Path) -> None:
         "slurm", {"job": "9", "index": 1}
     )
     assert backend._handle("002-a", Handle("slurm", {}), tmp_path) is None
+
+
+def test_a_task_cancelled_while_it_waited_is_over_at_once(tmp_path: Path) -> None:
+    """Slurm forgets what never started; a task that did start still gets its time to report."""
+    for trial, started in (("000-a", False), ("001-a", True)):
+        folder = tmp_path / "trials" / trial
+        folder.mkdir(parents=True)
+        (folder / "cancel").write_text("{}")
+        if started:
+            (folder / "phase").write_text('{"phase": "app"}')
+    states = SlurmBackend(Scripted({"squeue": ""})).status(HANDLES, tmp_path)
+    assert [states["000-a"].state, states["001-a"].state] == ["cancelled", "finalising"]

@@ -54,6 +54,7 @@ class SlurmBackend:
         self._last: dict[str, Row] = {}
         self._since: dict[str, float] = {}  # trial -> monotonic time since when it is ended or unknown
         self._accounting = True
+        self._ending = False  # somebody waits for the end: no back-off
         self.questions = 0
 
     def pin(self, plan: Plan) -> Plan:
@@ -158,7 +159,8 @@ class SlurmBackend:
 
     def _back_off(self, rows: dict[str, Row]) -> None:
         """Ask less and less often while nothing changes."""
-        self.poll_s = self._fastest if rows != self._last else min(self.poll_s * 2, self._slowest)
+        calm = rows == self._last and not self._ending
+        self.poll_s = min(self.poll_s * 2, self._slowest) if calm else self._fastest
         self._last = rows
 
     def _status(self, trial: str, handle: Handle | None, rows: Mapping[str, Row], run: Path) -> Status:
@@ -180,6 +182,8 @@ class SlurmBackend:
             return ended_status(row, _last_words(run, handle))
         if handle is None:
             return Status("lost", "it was never queued")
+        if (folder / "cancel").exists() and not (folder / "phase").exists():
+            return Status("cancelled", "cancelled before it started")  # Slurm forgets such jobs at once
         if waited < _MISSING_S:
             return Status("finalising", "Slurm does not know the job any more; waiting for exit.json")
         return Status("lost", "Slurm does not know the job any more, and the wrapper left no exit.json")
@@ -217,6 +221,7 @@ class SlurmBackend:
 
         A plain scancel at once would kill a profiler that needs longer than KillWait (30 s) to write.
         """
+        self._ending, self.poll_s = True, self._fastest
         found = {trial: self._handle(trial, handle, run) for trial, handle in handles.items()}
         tasks = {trial: _task(handle) for trial, handle in found.items() if handle is not None}
         for trial in tasks:
