@@ -34,6 +34,8 @@ _STEP = re.compile(rf"^(?:(?P<what>step|gpu|host)\s+)?(?P<way>slower|faster){_LI
 _KERNEL = re.compile(rf"^kernel\s+(?P<quote>['\"]?)(?P<name>.+?)(?P=quote)\s+(?P<way>slower|faster){_LIMIT}$")
 _CATEGORY = re.compile(rf"^category\s+(?P<name>\S+)\s+(?P<way>slower|faster){_LIMIT}$")
 _MEMORY = re.compile(rf"^memory(?:\s+peak)?(?:\s+more)?{_LIMIT}$")
+ROUNDING = 1e-12
+"""What floating point may leave over a limit that is met exactly."""
 _SIZES = {"B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _FIX = (
     "write 'slower > 3%', \"kernel 'GLOB' slower > 5%\", 'category gemm slower > 5%', 'memory peak > 5%' "
@@ -171,7 +173,7 @@ def _memory(comparison: Comparison, rule: Rule) -> Result:
         return Result(rule.text, outcome, f"peak {b / (1 << 20):.1f} MiB")
     assert a is not None
     change = b / a - 1 if a else 0.0
-    outcome = "failed" if change > rule.limit else "passed"
+    outcome = "failed" if change > rule.limit + ROUNDING else "passed"
     return Result(
         rule.text, outcome, f"peak {a / (1 << 20):.1f} -> {b / (1 << 20):.1f} MiB ({100 * change:+.1f} %)"
     )
@@ -213,7 +215,7 @@ def _rows(comparison: Comparison, rule: Rule) -> Result:
         return Result(rule.text, "inconclusive", f"{what} is on one side only")
     change = b / a - 1 if rule.way == "slower" else a / b - 1
     text = f"{what}: {a / 1e3:.4g} -> {b / 1e3:.4g} us a step ({100 * (b / a - 1):+.1f} %)"
-    if change <= rule.limit:
+    if change <= rule.limit + ROUNDING:
         return Result(rule.text, "passed", text)
     proven = [row for row in rows if row.ci95 is not None]
     if min(comparison.trials) < 2 or not proven:

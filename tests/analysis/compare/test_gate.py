@@ -1,0 +1,227 @@
+"""The gate's grammar and what each rule says of known comparisons; texts for people and machines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profrun.analysis.compare import Comparison, compare
+from profrun.analysis.compare.model import Metric, Row
+from profrun.analysis.gate import Rule, gate, parse_rule
+from profrun.errors import UsageError
+from profrun.reports.compare_text import comparison_text, gate_text, junit, markdown, time_text
+from tests.analysis.compare.conftest import Recorded
+from tests.analysis.compare.test_conditions import OTHER, trial
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("slower > 3%", ("step", None, "slower", 0.03, False)),
+        ("slower>3 %", ("step", None, "slower", 0.03, False)),
+        ("slower", ("step", None, "slower", 0.0, False)),
+        ("step slower > 0.5%", ("step", None, "slower", 0.005, False)),
+        ("faster > 10%", ("step", None, "faster", 0.1, False)),
+        ("gpu slower > 3%", ("gpu", None, "slower", 0.03, False)),
+        ("host slower > 3%", ("host", None, "slower", 0.03, False)),
+        ("kernel '*gemm*' slower > 5%", ("kernel", "*gemm*", "slower", 0.05, False)),
+        ('kernel "a b<c, d>" slower', ("kernel", "a b<c, d>", "slower", 0.0, False)),
+        ("kernel gelu slower > 5%", ("kernel", "gelu", "slower", 0.05, False)),
+        ("category gemm slower > 5%", ("category", "gemm", "slower", 0.05, False)),
+        ("memory peak > 5%", ("memory", None, "more", 0.05, False)),
+        ("memory > 12GiB", ("memory", None, "more", 12 * 2**30, True)),
+        ("memory peak > 2GB", ("memory", None, "more", 2e9, True)),
+        ("memory peak > 512B", ("memory", None, "more", 512.0, True)),
+        ("expectations", ("expectations", None, "failed", 0.0, False)),
+    ],
+)
+def test_rules_are_read(text: str, rule: tuple[Any, ...]) -> None:
+    assert parse_rule(text) == Rule(text, *rule)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "slow > 3%", "slower > 3", "slower < 3%", "memory peak", "category gelly slower", "memory > 5",
+        "kernel slower > 5%", "slower > 3% > 4%", "slower > -3%",
+    ],
+)  # fmt: skip
+def test_what_is_no_rule_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_rule(text)
+    assert "\n" not in str(caught.value)
+    assert "write" in str(caught.value) or "one of" in str(caught.value)
+
+
+def _comparison(**changes: Any) -> Comparison:
+    found = compare([trial(), trial((99, 101, 100))], [trial(OTHER), trial((101, 99, 98))])
+    return replace(found, **changes)
+
+
+@pytest.mark.parametrize(
+    ("rule", "ci95", "outcome"),
+    [
+        ("slower > 3%", (1.04, 1.08), "failed"),  # all of it beyond
+        ("slower > 3%", (1.00, 1.02), "passed"),  # all of it within
+        ("slower > 3%", (1.01, 1.05), "inconclusive"),
+        ("slower > 3%", (0.90, 0.95), "passed"),
+        ("slower", (1.001, 1.002), "failed"),
+        ("slower", (0.99, 1.01), "passed"),  # nothing is proven
+        ("faster > 3%", (0.90, 0.95), "failed"),
+        ("faster > 3%", (1.0, 1.2), "passed"),
+        ("slower > 3%", None, "inconclusive"),
+    ],
+)
+def test_step_time(rule: str, ci95: tuple[float, float] | None, outcome: str) -> None:
+    found = gate(_comparison(ratio=1.03, ci95=ci95), [parse_rule(rule)])
+    assert found.outcome == outcome
+    assert found.exit_code == {"passed": 0, "failed": 1, "inconclusive": 2}[outcome]
+
+
+def test_an_incomparable_pair_fails_no_rule_and_passes_none() -> None:
+    found = gate(compare([trial()], [trial(OTHER, replayed=True)]), [parse_rule("slower > 3%")])
+    assert (found.outcome, found.exit_code) == ("inconclusive", 2)
+    assert "cannot be compared" in found.results[0].message
+
+
+def test_failed_weighs_more_than_inconclusive() -> None:
+    rules = [parse_rule(text) for text in ("slower > 3%", "memory peak > 5%", "slower > 50%")]
+    found = gate(_comparison(ratio=1.1, ci95=(1.05, 1.15)), rules)
+    assert [one.outcome for one in found.results] == ["failed", "inconclusive", "passed"]
+    assert found.exit_code == 1
+
+
+def test_gpu_and_host_by_their_metrics() -> None:
+    metrics = (Metric("GPU work", "ns", 100.0, 110.0, 1.1, (1.08, 1.12), 0.01, "slower"),)
+    comparison = _comparison(metrics=metrics)
+    assert gate(comparison, [parse_rule("gpu slower > 5%")]).outcome == "failed"
+    assert gate(comparison, [parse_rule("host slower > 5%")]).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("rule", "peaks", "outcome"),
+    [
+        ("memory peak > 5%", (100, 106), "failed"),
+        ("memory peak > 5%", (100, 105), "passed"),
+        ("memory peak > 5%", (None, 105), "inconclusive"),
+        ("memory peak > 1KiB", (None, 1025), "failed"),
+        ("memory peak > 1KiB", (None, 1024), "passed"),
+    ],
+)
+def test_memory(rule: str, peaks: tuple[int | None, int], outcome: str) -> None:
+    whole = _comparison()
+    a, b = (replace(side, memory_peak=peak) for side, peak in zip(whole.sides, peaks, strict=True))
+    assert gate(replace(whole, sides=(a, b)), [parse_rule(rule)]).outcome == outcome
+
+
+def _row(name: str, a: float, b: float, ci95: tuple[float, float] | None) -> Row:
+    return Row(name, "gemm", "", a, b, b - a, 1, 1, b / a, ci95, "name", a_names=(name,), b_names=(name,))
+
+
+@pytest.mark.parametrize(
+    ("rule", "row", "outcome"),
+    [
+        ("kernel 'k*' slower > 5%", _row("k1", 100, 110, (1.08, 1.12)), "failed"),
+        ("kernel 'k*' slower > 5%", _row("k1", 100, 110, (0.98, 1.22)), "inconclusive"),
+        ("kernel 'k*' slower > 5%", _row("k1", 100, 110, None), "inconclusive"),
+        ("kernel 'k*' slower > 5%", _row("k1", 100, 104, None), "passed"),
+        ("kernel 'x*' slower > 5%", _row("k1", 100, 110, (1.08, 1.12)), "inconclusive"),
+        ("category gemm slower > 5%", _row("k1", 100, 110, (1.08, 1.12)), "failed"),
+        ("category norm slower > 5%", _row("k1", 100, 110, (1.08, 1.12)), "inconclusive"),
+    ],
+)
+def test_kernels_and_categories(rule: str, row: Row, outcome: str) -> None:
+    assert gate(_comparison(kernels=(row,)), [parse_rule(rule)]).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("guesses", "outcome"),
+    [
+        ([("a", True), ("b", None)], "passed"),
+        ([("a", True), ("b", False)], "failed"),
+        ([("b", None)], "inconclusive"),
+        ([], "inconclusive"),
+    ],
+)
+def test_expectations(guesses: list[tuple[str, bool | None]], outcome: str) -> None:
+    assert gate(_comparison(), [parse_rule("expectations")], expectations=guesses).outcome == outcome
+
+
+@given(st.floats(0.5, 2.0), st.floats(0.0, 0.5), st.floats(0.0, 50.0))
+def test_a_wider_interval_never_decides_more(ratio: float, half: float, limit: float) -> None:
+    rule = parse_rule(f"slower > {limit:.3f}%")
+    narrow = gate(_comparison(ratio=ratio, ci95=(ratio - half / 2, ratio + half / 2)), [rule]).outcome
+    wide = gate(_comparison(ratio=ratio, ci95=(ratio - half, ratio + half)), [rule]).outcome
+    if narrow == "inconclusive":
+        assert wide == "inconclusive"
+    else:
+        assert wide in (narrow, "inconclusive")
+
+
+def test_text_of_a_comparison(recorded: Recorded) -> None:
+    a, b = recorded("h200/torch/mlp"), recorded("h200/torch/mlp_compile")
+    lines = comparison_text(compare([a], [b])).splitlines()
+    assert lines[0] == (
+        "inconclusive: 339.5 us against 333.2 us a step, ratio 1.019 (1 and 1 trials); "
+        "about 3 trials a side are needed"
+    )
+    assert lines[1] == "a: mlp (NVIDIA H200, torch, 1 trials, 3 steps)"
+    fused = next(line for line in lines if line.startswith("  replaced"))
+    assert fused.split()[-5:] == ["us", "0.799", "2", "->", "1"]
+    assert "  rows -13.41 us, unexplained by them +19.28 us, total +5.876 us" in lines
+    assert not any(len(line) > 130 for line in lines)
+
+
+def test_text_without_a_number(recorded: Recorded) -> None:
+    a, b = recorded("h200/torch/transformer"), recorded("h200/torch/transformer_optim")
+    text = comparison_text(compare([a], [b]))
+    assert text.startswith("incomparable: different work a step: 13.42 GFLOP")
+    assert "ratio" not in text
+    assert "by kernel" not in text
+
+
+def test_markdown_adds_up(recorded: Recorded) -> None:
+    found = compare([recorded("h200/torch/mlp")], [recorded("h200/torch/mlp_compile")])
+    result = gate(found, [parse_rule("slower > 3%")])
+    text = markdown(found, result, top=2)
+    assert text.startswith("### profrun compare: inconclusive\n")
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert "| `slower > 3%` | inconclusive |" in table[2]
+    assert table[-3].startswith("| 2 more |")
+    assert table[-1] == "| **total** | | | | +5.876 us | |"
+    widths = {line.count("|") - line.count("\\|") for line in table[3:]}
+    assert widths == {7}
+
+
+def test_junit_can_be_parsed() -> None:
+    found = _comparison(ratio=1.1, ci95=(1.05, 1.15))
+    result = gate(found, [parse_rule(text) for text in ("slower > 3%", "memory peak > 5%", "slower > 50%")])
+    suite = ElementTree.fromstring(junit(found, result).split("\n", 1)[1])
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    assert [[child.tag for child in case] for case in suite.findall("testcase")] == [
+        ["failure"],
+        ["error"],
+        [],
+    ]
+    assert gate_text(result).splitlines()[0].startswith("failed: slower > 3%: step time: ratio 1.100")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0, "0 ns"),
+        (-7e-9, "0 ns"),
+        (999, "999 ns"),
+        (1500, "1.5 us"),
+        (-2.5e6, "-2.5 ms"),
+        (3e9, "3 s"),
+    ],
+)
+def test_times(value: float | None, text: str) -> None:
+    assert time_text(value) == text
