@@ -28,6 +28,7 @@ POINTS = [
     ("optimised", "", 20),
     ("optimised", "-blocking", 20),
 ]
+OPENED: dict[str, Trace] = {}
 IN_STEPS = (
     "SELECT l.step, s.name, s.dur_ns FROM step_launches l JOIN slices s USING (slice) "
     "WHERE s.kind = 'kernel' AND l.step IS NOT NULL ORDER BY l.step, s.ts_ns"
@@ -35,7 +36,9 @@ IN_STEPS = (
 
 
 def open_trial(tmp_path: Path, trial: str, name: str = "trace") -> Trace:
-    """Normalise what a trial left, unpacked where it is xz; ranks keep their folders."""
+    """Normalise what a trial left, unpacked where it is xz; ranks keep their folders. Once a session."""
+    if trial in OPENED:
+        return OPENED[trial]
     files = []
     for file in sorted((H200 / trial).glob("rank*/*")):
         if file.name == "report.sqlite.xz":
@@ -51,7 +54,8 @@ def open_trial(tmp_path: Path, trial: str, name: str = "trace") -> Trace:
             files.append(file)
     out = tmp_path / f"{name}-trace"
     normalize(files, out)
-    return Trace(out)
+    OPENED[trial] = Trace(out)
+    return OPENED[trial]
 
 
 def same(name: str) -> str:
