@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sqlite3
 from pathlib import Path
 
@@ -130,22 +129,3 @@ def test_a_cut_export_is_refused_in_one_line(tmp_path: Path, keep: float) -> Non
     with pytest.raises(InputError) as caught:
         normalize([cut], tmp_path / "t")
     assert "\n" not in str(caught.value)
-
-
-def test_bytes_changed_anywhere_end_in_a_trace_or_one_line(tmp_path: Path) -> None:
-    """Anything but InputError is a bug and fails here; so does a message of two lines."""
-    whole = shared_data("h200/nsys/transformer.sqlite").read_bytes()
-    dice = random.Random(7)
-    said = []
-    for number in range(12):
-        damaged = bytearray(whole)
-        for _ in range(dice.choice([1, 8, 200])):
-            damaged[dice.randrange(16, len(damaged))] = dice.randrange(256)
-        path = tmp_path / "damaged.sqlite"
-        path.write_bytes(damaged)
-        try:
-            normalize([path], tmp_path / f"t{number}")
-        except InputError as error:
-            said.append(str(error))
-    assert said
-    assert not [text for text in said if "\n" in text]
