@@ -54,8 +54,11 @@ class EventLog:
         self.path = path
         self._clock = clock
 
-    def append(self, event: str, trial: str | None = None, **data: Any) -> Event:
+    def append(self, event: str, trial: str | None = None, *, durable: bool = True, **data: Any) -> Event:
         """Write one event and return it as written.
+
+        Args:
+            durable: see it on the disk now. The first of many may leave that to the last.
 
         Raises:
             UnavailableError: the disk is full or the folder is not writable.
@@ -66,7 +69,7 @@ class EventLog:
             fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
             try:
                 # A torn last line must not swallow this one.
-                write_all(fd, (b"\n" if _torn(fd) else b"") + line)
+                write_all(fd, (b"\n" if _torn(fd) else b"") + line, durable=durable)
             finally:
                 os.close(fd)
         return record

@@ -52,12 +52,13 @@ def explained(path: Path) -> Iterator[None]:
         raise os_error(error, Path(error.filename) if isinstance(error.filename, str) else path) from error
 
 
-def write_all(fd: int, data: bytes) -> None:
-    """Write every byte and make them durable. The single write point of the store."""
+def write_all(fd: int, data: bytes, *, durable: bool = True) -> None:
+    """Write every byte and (``durable``) see them on the disk. The single write point of the store."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
-    os.fsync(fd)
+    if durable:
+        os.fsync(fd)
 
 
 def make_dir(path: Path) -> None:
@@ -70,8 +71,11 @@ def make_dir(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, durable: bool = True) -> None:
     """Replace ``path`` by ``text`` (UTF-8) in one step: readers see the old or the new content, never half.
+
+    Args:
+        durable: survive a loss of power. Off for what can be made again: it costs milliseconds a file.
 
     Raises:
         UnavailableError: the disk is full or the folder cannot be written; the old content is still there.
@@ -80,7 +84,7 @@ def write_text(path: Path, text: str) -> None:
         fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             try:
-                write_all(fd, text.encode())
+                write_all(fd, text.encode(), durable=durable)
                 os.fchmod(fd, 0o666 & ~_umask())
             finally:
                 os.close(fd)
@@ -89,12 +93,13 @@ def write_text(path: Path, text: str) -> None:
             with contextlib.suppress(OSError):
                 Path(name).unlink()
             raise
-        _sync_dir(path.parent)
+        if durable:
+            _sync_dir(path.parent)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
     """``write_text`` of a JSON document, indented, keys in the order given."""
-    write_text(path, json.dumps(value, indent=1) + "\n")
+    write_text(path, json.dumps(value, indent=1) + "\n", durable=durable)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

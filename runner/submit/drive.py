@@ -151,7 +151,7 @@ class _Driver:
         attempts = {}
         for trial in trials:
             attempts[trial.id] = prepare(self.run, self.plan, trial, self.backend, self.cwd)
-            self._write("queued", trial.id, attempt=attempts[trial.id])
+            self._write("queued", trial.id, durable=trial is trials[-1], attempt=attempts[trial.id])
         try:
             handles = self.backend.submit(self.plan, trials, self.run.path)
         except ProfrunError as error:
@@ -163,6 +163,7 @@ class _Driver:
             self._write(
                 "queued" if self.backend.concurrent else "started",
                 trial.id,
+                durable=trial is trials[-1],
                 attempt=attempts[trial.id],
                 handle={"backend": handle.backend, "data": dict(handle.data)},
             )
@@ -274,8 +275,8 @@ class _Driver:
                 seconds=round(done.seconds, 3),
             )
 
-    def _write(self, event: str, trial: str | None = None, **data: Any) -> None:
-        self.observer.event(self.log.append(event, trial, **data))
+    def _write(self, event: str, trial: str | None = None, *, durable: bool = True, **data: Any) -> None:
+        self.observer.event(self.log.append(event, trial, durable=durable, **data))
 
 
 def _ended(document: Mapping[str, Any]) -> Status:

@@ -68,7 +68,7 @@ def prepare(run: Run, plan: Plan, trial: Trial, backend: Backend, cwd: Path) -> 
     folder = run.trial(trial.id)
     attempt = rotate(folder)
     make_dir(folder / "raw")
-    write_json(folder / _LAST, command(run, plan, trial, backend, cwd, attempt))
+    write_json(folder / _LAST, command(run, plan, trial, backend, cwd, attempt), durable=False)
     return attempt
 
 

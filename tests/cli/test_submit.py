@@ -311,11 +311,11 @@ def test_a_disk_that_fills_up_is_one_line_and_resume_goes_on(
     real = files.write_all
     left = [6]
 
-    def filling(fd: int, data: bytes) -> None:
+    def filling(fd: int, data: bytes, *, durable: bool = True) -> None:
         left[0] -= 1
         if left[0] < 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        real(fd, data)
+        real(fd, data, durable=durable)
 
     monkeypatch.setattr(events_module, "write_all", filling)
     done = call(capsys, "submit", _job(here, STEPS, repeats=2))

@@ -75,7 +75,7 @@ def test_no_file_is_no_events(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(fd: int, data: bytes) -> None:
+    def full(fd: int, data: bytes, *, durable: bool = True) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(events_module, "write_all", full)

@@ -36,7 +36,7 @@ def test_a_full_disk_leaves_the_old_content_and_no_litter(
     target = tmp_path / "plan.json"
     write_text(target, "old")
 
-    def full(fd: int, data: bytes) -> None:
+    def full(fd: int, data: bytes, *, durable: bool = True) -> None:
         os.write(fd, data[:1])
         raise OSError(code, os.strerror(code))
 

@@ -79,7 +79,7 @@ def test_a_full_disk_while_a_trial_is_readied(tmp_path: Path, monkeypatch: pytes
     prepare(run, plan, plan.trials[0], Scripted(), tmp_path)
     leave(run.trial(A), "failed")
 
-    def full(fd: int, data: bytes) -> None:
+    def full(fd: int, data: bytes, *, durable: bool = True) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "write_all", full)

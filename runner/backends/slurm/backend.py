@@ -227,7 +227,9 @@ class SlurmBackend:
         for trial in tasks:
             if not (run / "trials" / trial / "exit.json").exists():
                 write_json(
-                    run / "trials" / trial / "cancel", {"grace_s": grace, "requested_ns": time.time_ns()}
+                    run / "trials" / trial / "cancel",
+                    {"grace_s": grace, "requested_ns": time.time_ns()},
+                    durable=False,
                 )
         with contextlib.suppress(ProfrunError):  # those that wait have nothing to write
             self._scancel(["--state=PENDING"], list(tasks.values()))
