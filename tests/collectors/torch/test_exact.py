@@ -11,7 +11,7 @@ import pytest
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
 from tests.collectors.torch.rawcount import kind_of, raw_count, to_ns
-from tests.conftest import shared_data
+from tests.conftest import DATA, shared_data
 
 FILES = (
     "amd/kineto-rocm-aorta-mi350-rocprofsdk/smci350-zts-gtu-c6-25_200691.1758927066581847260.pt.trace.json",
@@ -19,25 +19,15 @@ FILES = (
     "amd/kineto-rocm-tracelens/inference_sglang_decode/sglang_Qwen3-8B_decode.json.gz",
     "amd/kineto-rocm-tracelens/inference_vllm_decode_full/graph_execution.json.gz",
     "amd/kineto-rocm-tracelens/mi210/gpu_only_trace/gpu_only_trace.json.gz",
-    "amd/kineto-rocm-tracelens/mi300/Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz",
     "amd/kineto-rocm-tracelens/mi300/gaunernst_bert-small-uncased__1016001.json.gz",
-    "amd/kineto-rocm-tracelens/torch_compile_triton/trace.json.gz",
-    "h200/ddp/ddp_rank0.json.gz",
-    "h200/torch/matmul_add_64.json.gz",
-    "h200/torch/mlp_compile.json.gz",
-    "h200/torch/rep1_mlp.json.gz",
     "h200/torch/train.json.gz",
-    "h200/torch/transformer_blocking.json.gz",
     "h200/torch/transformer_optim.json.gz",
     "nvidia/hta/backward_thread.json",
     "nvidia/hta/cpu_only_rank-34.pt.trace.json.gz",
     "nvidia/hta/critical_path_alexnet.json.gz",
-    "nvidia/hta/cuda_event_sync_multi_stream.json.gz",
     "nvidia/hta/cupti_profiler_trace.json.gz",
-    "nvidia/hta/distributed_info_not_found.json.gz",
     "nvidia/hta/large_integer_rank-70.pt.trace.json.gz",
     "nvidia/hta/ns_resolution_rank-0.pt.trace.json.gz",
-    "nvidia/hta/rank_non_gpu.json.gz",
     "nvidia/hta/sampled_rank-0.json.gz",
     "nvidia/hta/triton_example.json.gz",
     "nvidia/kineto-tb/after_fix_trace.json",
@@ -45,7 +35,13 @@ FILES = (
     "nvidia/tracelens/b200_eager_trace.json.gz",
     "nvidia/tracelens/h100_bert-small.json.gz",
 )
-LARGE = (  # up to tens of megabytes each: with PROFRUN_FUZZ=thorough
+MORE = (  # with PROFRUN_FUZZ=thorough, as all of h200/torch
+    "nvidia/hta/cuda_event_sync_multi_stream.json.gz",
+    "nvidia/hta/distributed_info_not_found.json.gz",
+    "nvidia/hta/rank_non_gpu.json.gz",
+    "amd/kineto-rocm-tracelens/mi300/Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz",
+    "amd/kineto-rocm-tracelens/torch_compile_triton/trace.json.gz",
+    "h200/ddp/ddp_rank0.json.gz",
     "amd/kineto-rocm-multirank-derived/rank1.json.gz",
     "amd/kineto-rocm-tracelens/inference_sglang_decode/capture_traces/bs_32_rank0.json.gz",
     "amd/kineto-rocm-tracelens/mi300/resnet_act_checkpoint.json.gz",
@@ -60,6 +56,16 @@ LARGE = (  # up to tens of megabytes each: with PROFRUN_FUZZ=thorough
     "nvidia/kineto-tb/resnet50_nw0.pt.trace.json.gz",
     "nvidia/tracelens/h100_owlv2.json.gz",
 )
+
+
+def chosen() -> list[str]:
+    """Names of the files to check."""
+    if os.environ.get("PROFRUN_FUZZ") != "thorough":
+        return list(FILES)
+    recorded = [f"h200/torch/{path.name}" for path in (DATA / "h200/torch").glob("*.json.gz")]
+    counterparts = "amd/kineto-h100-counterparts/h100"
+    recorded += [f"{counterparts}/{path.name}" for path in (DATA / counterparts).glob("*.json.gz")]
+    return sorted({*FILES, *MORE, *recorded})
 
 
 def check_file(path: Path, out: Path) -> None:
@@ -82,7 +88,7 @@ def check_file(path: Path, out: Path) -> None:
         assert sorted(trace.sql("SELECT kind, ts_ns, dur_ns FROM slices").rows) == expected
 
 
-@pytest.mark.parametrize("name", FILES + (LARGE if os.environ.get("PROFRUN_FUZZ") == "thorough" else ()))
+@pytest.mark.parametrize("name", chosen())
 def test_every_event_is_there_to_the_nanosecond(name: str, tmp_path: Path) -> None:
     check_file(shared_data(name), tmp_path / "trace")
 
