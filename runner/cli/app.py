@@ -25,6 +25,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "query": "Ask a trace in SQL.",
         "export": "Write a trace for Perfetto or chrome://tracing.",
         "open": "Write a trace for a viewer and say how to open it.",
+        "report": "One self-contained HTML file of a run or of traces.",
     },
     "Compare": {
         "compare": "Two sets of traces or runs: what changed, by how much, how sure.",

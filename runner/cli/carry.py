@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from profrun.errors import ProfrunError
@@ -36,9 +37,11 @@ def carry_out(
 
 def conclude(state: RunState, plan: Plan, *, json_: bool) -> int:
     """Show a run that came to its end and return the exit code: 0, or 1 when something in it failed."""
-    from profrun.runner.cli.result import run_document, show_run
+    from profrun.runner.cli.report import write_run_report
+    from profrun.runner.cli.result import run_document, show_run, write_comparison
 
-    trouble = _compare(state, plan)
+    trouble = _kept(lambda: write_comparison(state, plan))
+    trouble = _kept(lambda: write_run_report(state)) or trouble
     document = run_document(state)
     if json_:
         emit(document)
@@ -52,18 +55,20 @@ def conclude(state: RunState, plan: Plan, *, json_: bool) -> int:
         elif state.count("failed", "timeout"):
             say()
             say(f"repeat what failed with `profrun resume {state.run.name} --failed`")
+        if document["report"]:
+            say()
+            say(f"report: {document['report']}")
     failed = any(record.normalise_error for record in state.trials)
     failed = failed or any(row["state"] == "failed" for row in document["expectations"])
     return trouble or (0 if state.phase == "finished" and not failed else 1)
 
 
-def _compare(state: RunState, plan: Plan) -> int:
-    """Ask the traces; what goes wrong there must not hide what was measured. Returns an exit code."""
+def _kept(work: Callable[[], object]) -> int:
+    """Do what follows the trials; what goes wrong there must not hide what was measured. Returns an exit code."""
     from profrun.runner.cli import report_bug
-    from profrun.runner.cli.result import write_comparison
 
     try:
-        write_comparison(state, plan)
+        work()
     except ProfrunError as error:
         note(f"profrun: {error}")
         return error.exit_code

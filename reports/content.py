@@ -1,0 +1,68 @@
+"""What a report shows of one trace: every question asked once, answers kept as plain results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from profrun.reports.timeline import Timeline, timeline_of
+
+if TYPE_CHECKING:
+    from profrun.analysis.diagnose import Finding
+    from profrun.analysis.memory import MemorySeries
+    from profrun.analysis.roofline import Roofline
+    from profrun.analysis.summary import Summary
+    from profrun.traces.trace import Trace
+
+
+@dataclass(frozen=True)
+class TraceContent:
+    """One trace, asked.
+
+    Attributes:
+        name: what to call it: the trial's name, or the file's.
+        summary: whole tables; the page cuts them and says so.
+        findings: of the diagnosis.
+        memory: series of allocated bytes.
+        roofline: None where the trace's kernels were serialised.
+        timeline: slices of a few steps, None for a trace without slices.
+        meta: the trace's meta.json.
+        issues: rows of the trace's issues table.
+    """
+
+    name: str
+    summary: Summary
+    findings: list[Finding]
+    memory: list[MemorySeries] = field(default_factory=list)
+    roofline: Roofline | None = None
+    timeline: Timeline | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    issues: list[dict[str, Any]] = field(default_factory=list)
+
+
+def content_of(
+    trace: Trace, *, name: str, provenance: Mapping[str, Any] | None = None, slices: int = 4000
+) -> TraceContent:
+    """Ask a trace everything that a report shows.
+
+    Args:
+        name: what to call it.
+        provenance: the trial's provenance.json, where there is one (clocks and throttle reasons).
+        slices: most slices of the timeline view.
+    """
+    from profrun.analysis.diagnose import diagnose
+    from profrun.analysis.memory import allocated
+    from profrun.analysis.roofline import roofline
+    from profrun.analysis.summary import summarize
+
+    return TraceContent(
+        name=name,
+        summary=summarize(trace),
+        findings=diagnose(trace, provenance=provenance),
+        memory=allocated(trace),
+        roofline=None if trace.meta.get("replayed") else roofline(trace),
+        timeline=timeline_of(trace, most=slices),
+        meta=trace.meta,
+        issues=trace.sql("SELECT code, count, message, example FROM issues ORDER BY code").dicts(),
+    )

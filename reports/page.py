@@ -1,0 +1,72 @@
+"""The whole HTML file: one document that asks the network for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+
+from profrun.reports.content import TraceContent
+from profrun.reports.html import Html, el
+from profrun.reports.run_content import RunContent
+from profrun.reports.run_page import run_html
+from profrun.reports.trace_page import trace_html
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+"""The browser itself holds the page to what it says: nothing is fetched from anywhere."""
+
+
+def report_html(
+    title: str, traces: Sequence[TraceContent], *, run: RunContent | None = None, made_by: str
+) -> str:
+    """One self-contained HTML document.
+
+    Args:
+        title: of the page.
+        traces: one tab each.
+        run: the run they belong to; its tab comes first.
+        made_by: the program and when, for the foot of the page.
+    """
+    tabs: list[tuple[str, str, Html]] = []
+    if run is not None:
+        tabs.append(("run", "Run", run_html(run)))
+    tabs += [(f"t{number}", content.name, trace_html(content, f"t{number}"))
+             for number, content in enumerate(traces)]  # fmt: skip
+    body = el(
+        "body",
+        el("div", el("h1", title), _tab_bar(tabs), class_="top"),
+        el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs)),
+        el("footer", f"Made by {made_by}. Times are measured in whole ns; hover a number for its exact value, a "
+                     "column's title for what it is. This file asks the network for nothing."),
+        el("script", Html(_static("report.js"))),
+    )  # fmt: skip
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        el("title", title),
+        el("link", rel="icon", href="data:,"),
+        el("style", Html(_static("report.css"))),
+    )
+    return "<!doctype html>\n" + el("html", head, body, lang="en") + "\n"
+
+
+def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:
+    if len(tabs) < 2:
+        return None
+    buttons = (
+        el("button", name, type="button", role="tab", id=f"tab-{key}", aria_controls=key,
+           aria_selected="true" if not place else "false")
+        for place, (key, name, _) in enumerate(tabs)
+    )  # fmt: skip
+    return el("div", buttons, class_="tabs", role="tablist", hidden=True)
+
+
+def _panel(key: str, markup: Html, count: int) -> Html:
+    if count < 2:
+        return el("div", markup, id=key)
+    return el("div", markup, id=key, role="tabpanel", aria_labelledby=f"tab-{key}")
+
+
+def _static(name: str) -> str:
+    return (files("profrun.reports") / "static" / name).read_text(encoding="utf-8")

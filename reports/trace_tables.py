@@ -1,0 +1,237 @@
+"""The tables of a trace: kernels, operators, ranges, runtime calls, copies, collectives, idle time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from profrun.reports.charts import legend, stacked_bar
+from profrun.reports.html import Html, el
+from profrun.reports.marks import Marks
+from profrun.reports.table import Column, Kind, table
+from profrun.reports.units import count_text, time_text
+
+if TYPE_CHECKING:
+    from profrun.analysis.summary import Summary
+
+IDLE = {
+    "host_wait_ns": ("host_wait", "the host enqueued too late"),
+    "kernel_wait_ns": ("kernel_wait", "usual delay between kernels"),
+    "other_ns": ("other", "enqueued in time, held back by something else"),
+    "unknown_ns": ("unknown", "the enqueueing call is not in the trace"),
+}
+
+
+class _Of:
+    """Columns of one table, marked where a number is doubtful."""
+
+    def __init__(self, name: str, marks: Marks) -> None:
+        self.name, self.marks = name, marks
+
+    def __call__(self, attribute: str, title: str, kind: Kind, note: str = "", unit: str = "") -> Column:
+        mark = self.marks.of(f"{self.name}.{attribute}")
+        return Column(title, lambda row: getattr(row, attribute), kind, note, mark=mark, unit=unit)
+
+
+def kernels(summary: Summary, marks: Marks) -> Html | None:
+    """One row a kernel name, with its distribution."""
+    if not summary.kernels:
+        return marks.instead("kernels")
+    column = _Of("kernels", marks)
+    source = f"kernel records of {summary.source}"
+    columns = [
+        Column("kernel", lambda row: row.short or row.name, "name", full=lambda row: row.name),
+        Column("category", lambda row: row.category, note="read from the name"),
+        Column("dtype", lambda row: row.dtype, note="read from the name"),
+        column("calls", "calls", "count", source),
+        column("share", "share", "share", "total / time of all kernels, concurrent ones counted each"),
+        column("total_ns", "total", "ns", f"sum of durations; {source}"),
+        column("mean_ns", "mean", "ns", "total / calls"),
+        column("p50_ns", "p50", "ns", "median duration of a call"),
+        column("p99_ns", "p99", "ns", "99th percentile of a call's duration, linear between calls"),
+        column("min_ns", "min", "ns", "shortest call"),
+        column("max_ns", "max", "ns", "longest call"),
+    ]
+    shares = [
+        Column("category", lambda row: row.category),
+        Column("kernels", lambda row: row.kernels, "count", "names"),
+        Column("calls", lambda row: row.calls, "count"),
+        Column("share", lambda row: row.share, "share", "of the time of all kernels"),
+        Column("total", lambda row: row.total_ns, "ns", f"sum of durations; {source}"),
+    ]
+    total = sum(row.total_ns for row in summary.kernels)
+    return el(
+        "div",
+        el("p", f"{time_text(total)} in {count_text(sum(row.calls for row in summary.kernels))} launches; "
+                "shares are of this time.", class_="note"),
+        table("categories", shares, summary.categories, caption="kernel time by category"),
+        table("kernels", columns, summary.kernels, caption="kernels by time", filterable=True,
+              total=len(summary.kernels) + summary.omitted.get("kernels", 0)),
+    )  # fmt: skip
+
+
+def ops(summary: Summary, marks: Marks) -> Html | None:
+    """torch's own table of operators, by our count."""
+    if not summary.ops:
+        return marks.instead("ops")
+    column = _Of("ops", marks)
+    columns = [
+        Column("operator", lambda row: row.name, "name"),
+        Column("kind", lambda row: row.kind),
+        column("calls", "calls", "count", "as torch's key_averages counts them"),
+        column("self_cpu_ns", "self CPU", "ns", "host time without children, summed over calls"),
+        column("cpu_ns", "CPU", "ns", "host time with children, summed over calls"),
+        column("self_device_ns", "self device", "ns", "GPU time of what it launched itself"),
+        column("device_ns", "device", "ns", "GPU time of what it and its children launched"),
+        column("flops", "FLOP", "amount", "by torch's counting, all calls; '-' where it counts none"),
+    ]
+    if any(row.device_memory_bytes is not None for row in summary.ops):
+        columns.append(
+            column("device_memory_bytes", "device memory", "bytes", "allocated minus freed inside the calls")
+        )
+    return table("ops", columns, summary.ops, caption="operators, ranges and calls", filterable=True,
+                 total=len(summary.ops) + summary.omitted.get("ops", 0))  # fmt: skip
+
+
+def ranges(summary: Summary, marks: Marks) -> Html | None:
+    """Named regions; modules as a tree by their qualified names."""
+    if not summary.ranges:
+        return marks.instead("ranges")
+    column = _Of("ranges", marks)
+    adopted = any(row.adopted_slices for row in summary.ranges)
+    numbers = [
+        column("calls", "calls", "count"),
+        column("host_ns", "host", "ns", "host time, a range inside one of the same name counted once"),
+        column("gpu_ns", "GPU", "ns", "GPU time launched inside it on its own thread"),
+        column("gpu_slices", "GPU slices", "count", "kernels, copies and fills launched inside it"),
+    ]
+    if adopted:
+        numbers.append(
+            column("adopted_ns", "backward GPU", "ns", "GPU time that autograd's threads launched meanwhile")
+        )
+    modules = sorted(
+        (row for row in summary.ranges if row.module is not None), key=lambda row: str(row.module).split(".")
+    )
+    others = [row for row in summary.ranges if row.module is None]
+    parts: list[Html] = []
+    if others:
+        named = Column("range", lambda row: row.name, "name")
+        parts.append(table("ranges", [named, *numbers], others, caption="ranges and steps", filterable=True))
+    if modules:
+        tree = Column("module", _branch, "name", full=lambda row: row.name)
+        cls = Column("class", lambda row: row.module_class)
+        parts.append(table("modules", [tree, cls, *numbers], modules, caption="modules, as they nest"))
+    return el("div", parts)
+
+
+def _branch(row: Any) -> str:
+    path = [part for part in str(row.module).split(".") if part]
+    return "\u2003" * max(len(path) - 1, 0) + (path[-1] if path else "(root)")
+
+
+def runtime(summary: Summary, marks: Marks) -> Html | None:
+    """Runtime and driver calls, with how long launched work waits."""
+    if not summary.apis:
+        return marks.instead("apis")
+    column = _Of("apis", marks)
+    columns = [
+        Column("call", lambda row: row.name, "name"),
+        column("calls", "calls", "count"),
+        column("total_ns", "total", "ns", "host time of all calls"),
+        column("mean_ns", "mean", "ns", "total / calls"),
+        column("p50_ns", "p50", "ns", "median"),
+        column("p99_ns", "p99", "ns", "99th percentile"),
+        column("max_ns", "max", "ns", "longest call"),
+        column("gpu_slices", "GPU slices", "count", "GPU work that its calls enqueued"),
+    ]
+    waits = None
+    if summary.launches is not None and summary.launches.latency is not None:
+        latency = summary.launches.latency
+        waits = (
+            f"Launch latency (start of the GPU work - start of its call): p50 {time_text(latency.p50)}, p99 "
+            f"{time_text(latency.p99)}, over {count_text(latency.count)} GPU slices with a known call; "
+            f"{count_text(summary.launches.unplaced)} without one."
+        )
+    return el(
+        "div",
+        el("p", waits, marks.of("launches"), class_="note") if waits else marks.instead("launches"),
+        table("apis", columns, summary.apis, caption="runtime and driver calls", limit=40),
+    )
+
+
+def copies(summary: Summary, marks: Marks) -> Html | None:
+    """Copies and fills by direction and memory kind."""
+    if not summary.copies:
+        return marks.instead("copies")
+    column = _Of("copies", marks)
+    columns = [
+        Column("direction", lambda row: row.direction),
+        Column("from", lambda row: row.src_kind, note="kind of source memory"),
+        Column("to", lambda row: row.dst_kind, note="kind of destination memory"),
+        column("calls", "calls", "count"),
+        column("total_ns", "total", "ns", "sum of durations"),
+        column("bytes", "moved", "bytes", "bytes of all calls that have a size"),
+        column("gb_s", "rate", "number", "bytes / time of the calls that have a size", "GB/s"),
+    ]
+    return table("copies", columns, summary.copies, caption="copies and fills")
+
+
+def collectives(summary: Summary, marks: Marks) -> Html | None:
+    """Collectives by kind and size, and who waited for whom."""
+    if not summary.collectives:
+        return marks.instead("collectives")
+    column = _Of("collectives", marks)
+    columns = [
+        Column("operation", lambda row: row.op),
+        Column("dtype", lambda row: row.dtype),
+        Column("group", lambda row: row.group),
+        column("group_size", "ranks", "count"),
+        column("rank", "rank", "count", "whose time"),
+        column("bytes", "size", "bytes", "the larger of input and output of one rank"),
+        column("calls", "calls", "count"),
+        column("total_ns", "total", "ns", "time on the GPU, on the host where there is no GPU part"),
+        column("mean_ns", "mean", "ns", "total / calls"),
+        column("min_ns", "min", "ns"),
+        column("max_ns", "max", "ns"),
+        column("alg_gb_s", "algorithm", "number", "size / mean time", "GB/s"),
+        column("bus_gb_s", "bus", "number", "algorithm rate x the factor of nccl-tests", "GB/s"),
+    ]
+    return table("collectives", columns, summary.collectives, caption="collectives")
+
+
+def idle_table(summary: Summary, marks: Marks) -> Html | None:
+    """Idle time by what it waited for, per lane and for whole GPUs."""
+    if not summary.idle:
+        return marks.instead("idle")
+    column = _Of("idle", marks)
+    whole = [row for row in summary.idle if row.track is None]
+    bars = [
+        el(
+            "figure",
+            el("figcaption", f"GPU {row.device}: idle {time_text(row.idle_ns)} of {time_text(row.span_ns)}, ",
+               ", ".join(f"{text} {time_text(getattr(row, key))}" for key, (_, text) in IDLE.items()
+                         if getattr(row, key))),
+            stacked_bar(
+                {"kernel": row.busy_ns, **{f"idle-{role}": getattr(row, key) for key, (role, _) in IDLE.items()}},
+                row.span_ns, f"GPU {row.device}: busy and idle time by cause",
+            ),
+        )
+        for row in whole
+    ]  # fmt: skip
+    columns = [
+        Column(
+            "lane", lambda row: f"GPU {row.device}" + ("" if row.track is None else f" stream {row.stream}")
+        ),
+        column("span_ns", "span", "ns", "first start to last end of the lane's work"),
+        column("busy_ns", "busy", "ns", "union of its work"),
+        column("idle_ns", "idle", "ns", "span - busy"),
+        *(
+            column(key, role.replace("_", " "), "ns", f"{text}; part of idle")
+            for key, (role, text) in IDLE.items()
+        ),
+    ]
+    return el(
+        "div",
+        legend([("kernel", "busy"), *((f"idle-{role}", text) for role, text in IDLE.values())]),
+        bars,
+        table("idle", columns, summary.idle, caption="idle time of GPUs and streams"),
+    )
