@@ -206,10 +206,11 @@ def _interval(
 
 def _rows(comparison: Comparison, rule: Rule) -> Result:
     """Kernels or a category: the sum of the rows that are meant, and the rows' own status."""
-    rows = [row for row in comparison.kernels if row.basis == "gpu" and _meant(row, rule)]
+    table = comparison.kernels if rule.what == "kernel" else comparison.categories
+    rows = [row for row in table if row.basis == "gpu" and _meant(row, rule)]
     what = f"{rule.what} {rule.name}"
     if not rows:
-        return Result(rule.text, "inconclusive", f"no kernel matches {rule.name}")
+        return Result(rule.text, "inconclusive", f"nothing on either side is {what}")
     a, b = sum(row.a_ns for row in rows), sum(row.b_ns for row in rows)
     if not a or not b:
         return Result(rule.text, "inconclusive", f"{what} is on one side only")
@@ -226,6 +227,6 @@ def _rows(comparison: Comparison, rule: Rule) -> Result:
 
 def _meant(row: Row, rule: Rule) -> bool:
     if rule.what == "category":
-        return row.category == rule.name
+        return row.name == rule.name
     names = (*row.a_names, *row.b_names, row.label, row.name)
     return any(fnmatchcase(name, rule.name or "*") for name in names)

@@ -76,6 +76,7 @@ def compare(
     rows = kernels
     if by != "kernel" or not (atoms[0] or atoms[1]):
         rows = view(by, sides, atoms, threshold=threshold, per=each)
+    categories = view("category", sides, atoms, threshold=threshold, per=each) if any(atoms) else ()
     result = estimate(*_times(sides, each), statistic=statistic, threshold=threshold, seed=seed)
     pieces = parts(sides, each)
     total = sum(piece.delta_ns for piece in pieces)
@@ -93,7 +94,7 @@ def compare(
         ci95=result.ci95, mde=result.mde, trials=result.trials, trials_needed=_needed(result),
         reasons=tuple(found), sides=infos, by=by, per=per,
         metrics=_metrics(sides, each, statistic, threshold, seed), total_delta_ns=total,
-        unexplained_ns=total - explained, parts=pieces, rows=rows, kernels=kernels,
+        unexplained_ns=total - explained, parts=pieces, rows=rows, kernels=kernels, categories=categories,
         vendors=vendor_view(sides, atoms, kernels, units, each) if different and atoms[0] else None,
     )  # fmt: skip
 

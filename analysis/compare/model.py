@@ -406,7 +406,8 @@ class Comparison:
         total_delta_ns: difference of the mean typical step; equals the sum of ``parts``' deltas, and the
             'gpu' part's delta equals the sum of the rows' deltas on GPU basis.
         unexplained_ns: total_delta_ns minus the rows' deltas.
-        rows: of the view ``by``; kernels: of the kernel view (the same list where by is kernel).
+        rows: of the view ``by``; kernels: of the kernel view (the same list where by is kernel);
+            categories: of the category view.
     """
 
     verdict: Verdict
@@ -427,6 +428,7 @@ class Comparison:
     parts: tuple[Part, ...] = ()
     rows: tuple[Row, ...] = ()
     kernels: tuple[Row, ...] = ()
+    categories: tuple[Row, ...] = ()
     vendors: VendorView | None = None
 
     @property

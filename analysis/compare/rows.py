@@ -162,6 +162,22 @@ def _judged(
     return replace(row, ci95=ci95, status=status(row.a_ns, row.b_ns, ci95, threshold, matters))
 
 
+def with_interval(
+    row: Row,
+    sides: tuple[Sequence[Trial], Sequence[Trial]],
+    threshold: float,
+    per: tuple[float, float],
+    matters: float,
+) -> Row:
+    """A row of another view with its interval, and its status by that, where its kernels are its own."""
+    from dataclasses import replace
+
+    ci95 = _interval(row, sides, per) if row.a_ns and row.b_ns else None
+    if ci95 is None:
+        return row
+    return replace(row, ci95=ci95, status=status(row.a_ns, row.b_ns, ci95, threshold, matters))
+
+
 def status(
     a_ns: float, b_ns: float, ci95: tuple[float, float] | None, threshold: float, matters: float = 0.0
 ) -> str:

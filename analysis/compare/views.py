@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from profrun.analysis.align import base, ops_of, ranges_of
 from profrun.analysis.compare.model import Atom, HostOp, Part, Row, Trial
-from profrun.analysis.compare.rows import MATTERS, status
+from profrun.analysis.compare.rows import MATTERS, MOST_ESTIMATES, status, with_interval
 
 Sides = tuple[Sequence[Trial], Sequence[Trial]]
 
@@ -69,7 +69,7 @@ def view(
         keys = (_module, _module)
     else:
         keys = (_category, _category)
-    return _rows(atoms, keys, unit_counts(sides), threshold, per)
+    return _rows(sides, atoms, keys, threshold, per)
 
 
 def _module(atom: Atom) -> tuple[str, str]:
@@ -113,12 +113,13 @@ def _chain_keys(
 
 
 def _rows(
+    sides: Sides,
     atoms: tuple[Sequence[Atom], Sequence[Atom]],
     keys: tuple[Callable[[Atom], tuple[str, str]], Callable[[Atom], tuple[str, str]]],
-    units: tuple[int, int],
     threshold: float,
     per: tuple[float, float],
 ) -> tuple[Row, ...]:
+    units = unit_counts(sides)
     sums: dict[str, list[float]] = {}
     by: dict[str, set[str]] = {}
     names: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
@@ -148,6 +149,11 @@ def _rows(
                 by=how if a_ns and b_ns else None, a_names=kernels[0], b_names=kernels[1], label=base(name),
             )
         )  # fmt: skip
+    rows.sort(key=lambda row: -max(row.a_ns, row.b_ns))
+    rows = [
+        with_interval(row, sides, threshold, per, matters) if place < MOST_ESTIMATES else row
+        for place, row in enumerate(rows)
+    ]
     return tuple(sorted(rows, key=lambda row: (-abs(row.delta_ns), -row.b_ns, row.name)))
 
 

@@ -95,6 +95,19 @@ def test_three_repeats_prove_what_compiling_does_to_the_gpu(recorded: Recorded) 
     assert fused.ci95[1] < 0.9
 
 
+def test_categories_have_intervals_with_repeats(recorded: Recorded) -> None:
+    found = compare([recorded(name) for name in REPEATS], [recorded(name) for name in COMPILED])
+    rows = {row.name: row for row in found.categories}
+    assert set(rows) == {"gemm", "elementwise", "memset"}
+    assert rows["elementwise"].status == "faster"
+    assert rows["elementwise"].ci95 is not None
+    assert rows["elementwise"].ci95[1] < 0.9
+    assert rows["gemm"].ci95 is not None
+    assert sum(row.delta_ns for row in found.categories) == pytest.approx(
+        sum(row.delta_ns for row in found.kernels)
+    )
+
+
 def test_a_bias_goes_into_the_gemm(recorded: Recorded) -> None:
     found = compare([recorded(f"{TORCH}matmul_add_4096")], [recorded(f"{TORCH}matmul_add_4096_compile")])
     _sums_hold(found)
