@@ -1,4 +1,4 @@
-"""``profrun baseline save | list``: numbers of a run kept in a small file, to compare with later."""
+"""``profrun baseline save | list | compare``: numbers of a run in a small file, to compare with later."""
 
 from __future__ import annotations
 
@@ -93,3 +93,40 @@ def list_(folder: FolderOption = DEFAULT, json_: JsonOption = False) -> None:
             for row in rows
         ]
         say(columns(("name", "created", "trials", "step", "devices"), shown, right=(2, 3)))
+
+
+@app.command()
+def compare(
+    name: Annotated[str, typer.Argument(help="Name of the baseline, or its file.")],
+    traces: Annotated[
+        list[str],
+        typer.Argument(metavar="B...", help="Traces, RUN/NUMBER, RUN/POINT or runs to hold against it."),
+    ],
+    folder: FolderOption = DEFAULT,
+    by: Annotated[
+        str, typer.Option(help="What changed, by kernel, op, range, module, category or step.")
+    ] = "kernel",
+    threshold: Annotated[str, typer.Option(help="Smaller changes are the same: 0.01 or 1%.")] = "1%",
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE", help="A gate, as `profrun compare` takes it.", show_default=False),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
+    runs: RunsOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Compare with a baseline: the same as `profrun compare DIR/NAME.json vs B...`."""
+    from profrun.runner.cli import compare as compared
+
+    path = Path(name) if Path(name).is_file() else folder / f"{name}.json"
+    if not path.is_file():
+        known = sorted(file.stem for file in folder.glob("*.json")) if folder.is_dir() else []
+        raise UsageError(
+            f"no baseline {name!r} in {folder}",
+            why=f"there are {', '.join(known)}" if known else "there are none",
+            fix="make one with `profrun baseline save NAME A...`",
+        )
+    compared.command(
+        [str(path), "vs", *traces], by=by, threshold=threshold, fail_on=fail_on, markdown=markdown, runs=runs,
+        json_=json_,
+    )  # fmt: skip

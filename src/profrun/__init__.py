@@ -6,6 +6,7 @@ profiled (they do nothing when nobody profiles). Importing this package imports 
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from profrun.runner.in_job.api import Range
     from profrun.traces.trace import Trace
 
+    compare: Callable[..., Any]
+
 __version__ = "0.1.0"
-__all__ = ["ProfrunError", "Trace", "__version__", "open", "range", "step"]
+__all__ = ["ProfrunError", "Trace", "__version__", "compare", "open", "range", "step"]
 
 # Inside a job the hook has loaded its own copy of these two functions before this package was imported.
 _api: Any = sys.modules.get("_profrun.runner.in_job.api")
@@ -42,9 +45,11 @@ def open(path: str | Path) -> Trace:
 
 
 def __getattr__(name: str) -> Any:
-    """Load ``Trace`` only when somebody asks for it (it needs duckdb)."""
+    """Load ``Trace`` and ``compare`` only when somebody asks for them (they need duckdb, numpy)."""
     if name == "Trace":
         from profrun.traces.trace import Trace
 
         return Trace
+    if name == "compare":  # by name: the runner imports this package, and must not reach the analysis
+        return importlib.import_module("profrun.analysis.compare.public").compare
     raise AttributeError(f"module 'profrun' has no attribute {name!r}")
