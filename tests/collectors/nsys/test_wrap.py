@@ -22,7 +22,7 @@ def request(**changed: Any) -> WrapRequest:
         "window": Window(),
         "options": {},
         "out": "/run/raw/rank0",
-        "tool": "/opt/nsys",
+        "tool": "/usr/bin/nsys",
         "version": (2024, 2, 3),
         "vendor": "nvidia",
     }
@@ -32,7 +32,7 @@ def request(**changed: Any) -> WrapRequest:
 def test_on_a_gpu_only_the_hooks_window_is_recorded() -> None:
     wrapped = wrap(request())
     assert wrapped.argv == (
-        "/opt/nsys",
+        "/usr/bin/nsys",
         "profile",
         "--trace=cuda,nvtx,cublas,cudnn",
         "--capture-range=cudaProfilerApi",
@@ -53,7 +53,7 @@ def test_on_a_gpu_only_the_hooks_window_is_recorded() -> None:
     assert (wrapped.hook, wrapped.emitter) == ("cuda", "nvtx")
     assert wrapped.export == (
         (
-            "/opt/nsys",
+            "/usr/bin/nsys",
             "export",
             "--type=sqlite",
             "--force-overwrite=true",
