@@ -73,7 +73,7 @@ def memory_chart(
 
 
 def thin(times: Any, values: Any, most: int = POINTS) -> tuple[Any, Any]:
-    """At most about 2 x ``most`` points of a series, the smallest and the largest of each stretch in order."""
+    """About 2 x ``most`` points of a series at most: smallest and largest of each stretch, in order."""
     if len(times) <= 2 * most:
         return times, values
     keep = {0, len(times) - 1}
@@ -105,12 +105,12 @@ def roofline_chart(
         return left + (math.log10(value) - x0) / (x1 - x0) * (WIDTH - left - 20)
 
     def down(value: float) -> float:
-        return 10 + (y1 - math.log10(value)) / (y1 - y0) * (height - 10 - bottom)
+        return 20 + (y1 - math.log10(value)) / (y1 - y0) * (height - 20 - bottom)
 
     parts: list[Any] = []
     for power in range(x0, x1 + 1):
         at = across(10.0**power)
-        parts.append(el("line", x1=f"{at:.1f}", x2=f"{at:.1f}", y1=10, y2=height - bottom, class_="grid"))
+        parts.append(el("line", x1=f"{at:.1f}", x2=f"{at:.1f}", y1=20, y2=height - bottom, class_="grid"))
         parts.append(_text(at, height - bottom + 14, f"{10.0**power:g}", "middle"))
     for power in range(y0, y1 + 1):
         at = down(10.0**power)

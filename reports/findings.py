@@ -56,8 +56,8 @@ def evidence_lines(evidence: Mapping[str, Any], *, most: int = 5) -> list[tuple[
 
 
 def _title(name: str) -> str:
-    for suffix in ("_ns", "_bytes"):
-        name = name.removesuffix(suffix)
+    for unit in ("_ns", "_bytes"):
+        name = name.removesuffix(unit).replace(f"{unit}_per_", "_per_")
     return name.replace("_", " ")
 
 

@@ -27,16 +27,17 @@ def report_html(
         made_by: the program and when, for the foot of the page.
     """
     tabs: list[tuple[str, str, Html]] = []
+    single = len(traces) == 1 and run is None
     if run is not None:
         tabs.append(("run", "Run", run_html(run)))
-    tabs += [(f"t{number}", content.name, trace_html(content, f"t{number}"))
+    tabs += [(f"t{number}", content.name, trace_html(content, f"t{number}", titled=single))
              for number, content in enumerate(traces)]  # fmt: skip
     body = el(
         "body",
         el("div", el("h1", title), _tab_bar(tabs), class_="top"),
         el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs)),
-        el("footer", f"Made by {made_by}. Times are measured in whole ns; hover a number for its exact value, a "
-                     "column's title for what it is. This file asks the network for nothing."),
+        el("footer", f"Made by {made_by}. Times are measured in whole ns; hover a number for its exact "
+                     "value, a column's title for what it is. This file asks the network for nothing."),
         el("script", Html(_static("report.js"))),
     )  # fmt: skip
     head = el(

@@ -23,8 +23,8 @@ def roofline_html(found: Roofline) -> Html | None:
     covered = percent(found.covered_ns / found.total_ns if found.total_ns else None)
     said = (
         f"Ops whose FLOPs or bytes follow from recorded shapes: {time_text(found.covered_ns)}, {covered} of "
-        f"{time_text(found.total_ns)} of GPU time. Bytes are those of inputs and outputs, each counted once: caches "
-        "are not seen."
+        f"{time_text(found.total_ns)} of GPU time. Bytes are those of inputs and outputs, each counted once: "
+        "caches are not seen."
     )
     return el("div", el("p", said, class_="note"), _charts(found, rows), _table(rows))
 

@@ -72,8 +72,8 @@ def _troubles(run: RunContent) -> Html:
     failed = [row for row in run.document.get("expectations") or () if row["state"] == "failed"]
     lines += [("expectation", f"failed: {row['expected']} ({_where(row)})") for row in failed]
     if run.shown < run.total:
-        lines.append(("note", f"{run.shown} of {run.total} traces have a tab: the first of each point; "
-                              "`profrun report RUN/NUMBER` shows any other"))  # fmt: skip
+        told = f"{run.shown} of {run.total} profiled traces have a tab: the first of each point"
+        lines.append(("note", f"{told}; `profrun report RUN/NUMBER` shows any other"))
     if not lines:
         return el("p", el("b", "fine", class_="chip fine"), " every trial finished and said nothing")
     word = {"missing": "care", "expectation": "failed", "trial": "warning", "note": "note"}
@@ -93,8 +93,8 @@ def _comparisons(document: Mapping[str, Any]) -> Html | None:
     span = math.exp(max([*ratios, math.log(1.1)]) * 1.05)
     return el(
         "div",
-        el("p", "Ratio of step times, b / a, with its 95 % interval; below 1 b is faster. The smallest change that "
-                "these trials would find is beside it.", class_="note"),
+        el("p", "Ratio of step times, b / a, with its 95 % interval; below 1 b is faster. The smallest "
+                "change that these trials would find is beside it.", class_="note"),
         (_kind(kind, [row for row in rows if row["kind"] == kind], span) for kind in KINDS),
     )  # fmt: skip
 
@@ -160,8 +160,9 @@ def _distributions(run: RunContent) -> Html | None:
         return None
     clocks = sorted({str(trial["clock"]) for trial in run.document["trials"] if trial["clock"]})
     note = (
-        f"Each dot is a step of the recorded window, each row of dots a trial, each tick a trial's median. Clock: "
-        f"{', '.join(clocks) or 'not known'}, as the hook in the job measured; of several ranks the slowest counts."
+        f"Each dot is a step of the recorded window, each row of dots a trial, each tick a trial's median. "
+        f"Clock: {', '.join(clocks) or 'not known'}, as the hook in the job measured; of several ranks the "
+        "slowest counts."
     )
     return el(
         "div",
@@ -207,14 +208,14 @@ def _ratios(document: Mapping[str, Any], what: str) -> Html | None:
         *([] if what == "blocking" else [Column("blocking", lambda row: "on" if row["blocking"] else "off")]),
         Column("blocking" if what == "blocking" else "profiled", lambda row: row["median_step_ns"], "ns",
                "median over trials of the median step time"),
-        Column("not blocking" if what == "blocking" else "unprofiled", lambda row: row["base_median_step_ns"], "ns",
-               "the same of the base"),
-        Column("ratio", lambda row: row["ratio"], "number", "first over second; '-' where a side measured no step"),
+        Column("not blocking" if what == "blocking" else "unprofiled",
+               lambda row: row["base_median_step_ns"], "ns", "the same of the base"),
+        Column("ratio", lambda row: row["ratio"], "number", "first / second; '-': a side measured no step"),
         Column("trials", lambda row: " and ".join(str(count) for count in row["trials"])),
     ]  # fmt: skip
     lines = [
-        f"{pair['variant']}, {pair['collector']}: {_same(pair)} ({pair['pairs']} pairs, {pair['kernels']} kernels in "
-        f"{pair['steps']} steps)"
+        f"{pair['variant']}, {pair['collector']}: {_same(pair)} ({pair['pairs']} pairs, {pair['kernels']} "
+        f"kernels in {pair['steps']} steps)"
         for pair in same
     ]
     return el(

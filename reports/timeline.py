@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 KINDS = ("op", "range", "step", "api", "kernel", "memcpy", "memset", "sync", "overhead")
-"""Kinds drawn, in the order of their numbers in the data. Python frames are left out, and the page says so."""
+"""Kinds drawn, in the order of their numbers in the data. Python frames are left out; the page says so."""
 HOST_ROWS = 24
 STEPS = 2
 
@@ -173,7 +173,7 @@ def timeline_html(timeline: Timeline, key: str) -> Html:
             tabindex="0", role="img",
             aria_label=f"timeline of {timeline.label}; arrow keys move, plus and minus zoom, 0 shows all",
         ),
-        el("output", "click a slice for its name, start and duration; wheel zooms, dragging moves",
+        el("output", "click a slice for its name, start and duration; dragging moves, then the wheel zooms",
            class_="picked", aria_live="polite"),
         data_script(
             f"{key}-timeline-data",

@@ -33,11 +33,12 @@ ROLES = {
 STEPS_SHOWN = 60
 
 
-def trace_html(content: TraceContent, key: str) -> Html:
+def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html:
     """Every section of one trace.
 
     Args:
         key: prefix of the ids of its sections, unique in the page.
+        titled: its name stands above already.
     """
     marks = Marks(content.summary)
     sections: list[tuple[str, str, Html | None]] = [
@@ -45,7 +46,7 @@ def trace_html(content: TraceContent, key: str) -> Html:
         ("gpus", "GPUs", _devices(content.summary, marks)),
         ("findings", "Diagnosis", findings_html(content.findings)),
         ("steps", "Steps", _steps(content.summary, marks)),
-        ("timeline", "Timeline", content.timeline and timeline_html(content.timeline, key)),
+        ("timeline", "Timeline", timeline_html(content.timeline, key) if content.timeline else None),
         ("kernels", "Kernels", kernels(content.summary, marks)),
         ("ops", "Operators", ops(content.summary, marks)),
         ("ranges", "Ranges and modules", ranges(content.summary, marks)),
@@ -54,12 +55,13 @@ def trace_html(content: TraceContent, key: str) -> Html:
         ("collectives", "Collectives", collectives(content.summary, marks)),
         ("memory", "Memory", _memory(content)),
         ("idle", "Why the GPU was idle", idle_table(content.summary, marks)),
-        ("roofline", "Roofline", content.roofline and roofline_html(content.roofline)),
+        ("roofline", "Roofline", roofline_html(content.roofline) if content.roofline else None),
     ]
     present = [(id_, title, body) for id_, title, body in sections if body]
     return el(
         "div",
-        el("header", el("h2", content.name), el("p", _what(content.summary), class_="note")),
+        None if titled else el("h2", content.name),
+        el("p", _what(content.summary), class_="note"),
         el(
             "nav",
             (el("a", title, href=f"#{key}-{id_}") for id_, title, _ in present),
@@ -75,8 +77,8 @@ def _what(summary: Summary) -> str:
     blocking = {True: "on", False: "off", None: "not stated"}[summary.launch_blocking]
     counts = ", ".join(f"{count_text(count)} {kind}" for kind, count in summary.counts.items())
     return (
-        f"collector {summary.collector}, read from {summary.source}{version}; {time_text(summary.span_ns)} from "
-        f"first to last slice; launch blocking {blocking}; slices: {counts or 'none'}"
+        f"collector {summary.collector}, read from {summary.source}{version}; {time_text(summary.span_ns)} "
+        f"from first to last slice; launch blocking {blocking}; slices: {counts or 'none'}"
     )
 
 
@@ -142,10 +144,11 @@ def _device(device: DeviceMetrics, summary: Summary, marks: Marks) -> Html:
              f"not under computation; of {time_text(device.comm_ns)} of communication")
         )  # fmt: skip
     peak = f"peaks: {peaks.source}" if peaks else "its peak rates are not in the table"
+    streams = f"{device.streams} stream{'s' * (device.streams != 1)}"
     return el(
         "article",
         el("h4", f"GPU {device.ordinal} of rank {device.rank}: {device.name}"),
-        el("p", f"{device.vendor}, {device.streams} streams; {peak}", class_="note"),
+        el("p", f"{device.vendor}, {streams}; {peak}", class_="note"),
         el(
             "dl",
             (
@@ -182,8 +185,8 @@ def _steps(summary: Summary, marks: Marks) -> Html | None:
     ]
     cut = f", {len(shown)} shown of {len(summary.steps)}" if len(shown) < len(summary.steps) else ""
     note = (
-        "Each instant of a step's span counts once, for the first of these that was active; the span is the host "
-        "range with the GPU work it launched."
+        "Each instant of a step's span counts once, for the first of these that was active; the span is the "
+        "host range with the GPU work it launched."
     )
     return el(
         "div",

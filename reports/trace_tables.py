@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from profrun.reports.charts import legend, stacked_bar
 from profrun.reports.html import Html, el
 from profrun.reports.marks import Marks
+from profrun.reports.names import kernel_labels
 from profrun.reports.table import Column, Kind, table
 from profrun.reports.units import count_text, time_text
 
@@ -38,8 +39,11 @@ def kernels(summary: Summary, marks: Marks) -> Html | None:
         return marks.instead("kernels")
     column = _Of("kernels", marks)
     source = f"kernel records of {summary.source}"
+    labels = {
+        row.name: label for row, label in zip(summary.kernels, kernel_labels(summary.kernels), strict=True)
+    }
     columns = [
-        Column("kernel", lambda row: row.short or row.name, "name", full=lambda row: row.name),
+        Column("kernel", lambda row: labels[row.name], "name", full=lambda row: row.name),
         Column("category", lambda row: row.category, note="read from the name"),
         Column("dtype", lambda row: row.dtype, note="read from the name"),
         column("calls", "calls", "count", source),
@@ -211,7 +215,8 @@ def idle_table(summary: Summary, marks: Marks) -> Html | None:
                ", ".join(f"{text} {time_text(getattr(row, key))}" for key, (_, text) in IDLE.items()
                          if getattr(row, key))),
             stacked_bar(
-                {"kernel": row.busy_ns, **{f"idle-{role}": getattr(row, key) for key, (role, _) in IDLE.items()}},
+                {"kernel": row.busy_ns}
+                | {f"idle-{role}": getattr(row, key) for key, (role, _) in IDLE.items()},
                 row.span_ns, f"GPU {row.device}: busy and idle time by cause",
             ),
         )

@@ -64,7 +64,7 @@ def conclude(state: RunState, plan: Plan, *, json_: bool) -> int:
 
 
 def _kept(work: Callable[[], object]) -> int:
-    """Do what follows the trials; what goes wrong there must not hide what was measured. Returns an exit code."""
+    """Do what follows the trials; an exit code. What goes wrong there must not hide what was measured."""
     from profrun.runner.cli import report_bug
 
     try:

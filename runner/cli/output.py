@@ -32,6 +32,16 @@ def terminal_width(otherwise: int = 100) -> int:
     return shutil.get_terminal_size().columns
 
 
+def terminal_style() -> tuple[int, bool, bool]:
+    """(columns, whether to wrap prose, whether to use colours) of what is printed.
+
+    Prose stays on one line where no terminal shows it, so that ``grep`` finds it; colours obey $NO_COLOR.
+    """
+    terminal = sys.stdout.isatty()
+    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return terminal_width(), terminal or "COLUMNS" in os.environ, colour
+
+
 def columns(
     header: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = (), indent: str = ""
 ) -> str:
