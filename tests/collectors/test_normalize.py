@@ -46,7 +46,7 @@ NATIVE = (
         ("chrome.json", b'{"traceEvents": [{"ph": "X", "name": "a"}]}', "a Chrome trace, but of a tool"),
         ("head.sqlite", b"SQLite format 3\0" + bytes(300), "a damaged SQLite database"),
         ("cut.json", PRETTY[:60], "has no traceEvents: the file was cut before its events"),
-        ("cut.json.gz", gzip.compress(PRETTY)[:12], "its gzip stream is cut or damaged"),
+        ("cut.json.gz", gzip.compress(PRETTY, mtime=0)[:12], "its gzip stream is cut or damaged"),
     ],
 )
 def test_what_is_no_profile_is_one_clear_line(name: str, content: bytes, said: str, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_real_files_that_are_no_profiles(name: str, said: str, tmp_path: Path) -
 
 
 def test_a_wrong_suffix_does_not_matter(tmp_path: Path) -> None:
-    (tmp_path / "a.sqlite").write_bytes(gzip.compress(SINGLE[:700]) + gzip.compress(SINGLE[700:]))
+    (tmp_path / "a.sqlite").write_bytes(gzip.compress(SINGLE[:700], mtime=0) + gzip.compress(SINGLE[700:]))
     result = normalize([tmp_path / "a.sqlite"], tmp_path / "trace", job={"trial": "x"})
     assert (result.source, result.vendor, result.counts["kernels"], result.issues) == (
         "kineto",
@@ -139,7 +139,7 @@ def test_a_cut_file_keeps_the_whole_events_before_the_cut(
     whole: bytes, compressed: bool, tmp_path: Path
 ) -> None:
     at = whole.index(b"aten::op7")
-    cut = gzip.compress(whole[:at])[:-9] if compressed else whole[:at]
+    cut = gzip.compress(whole[:at], mtime=0)[:-9] if compressed else whole[:at]
     (tmp_path / "a.json").write_bytes(cut)
     normalize([tmp_path / "a.json"], tmp_path / "trace")
     with Trace(tmp_path / "trace") as trace:
