@@ -154,3 +154,40 @@ def test_matrix_work_counts_each_multiplication_once() -> None:
 )  # fmt: skip
 def test_calls_that_wait(name: str, *, waits: bool) -> None:
     assert is_wait(name) is waits
+
+
+def test_parts_of_a_step_with_two_streams() -> None:
+    """150 ns of kernels in 120 ns of GPU time: 30 of them beside others; 80 ns of the step have none."""
+
+    def side(second: int) -> Trial:
+        rows = [
+            step(1, 0, 200), ("api", "cudaLaunchKernel", 0, 10, "main"),
+            ("api", "cudaLaunchKernel", 20, 10, "main"), ("kernel", "k", 30, 100, "stream 7", {"launch": 1}),
+            ("kernel", "k", 100, second, "stream 8", {"launch": 2}),
+        ]  # fmt: skip
+        return _one(rows)
+
+    parts = {part.name: part for part in compare([side(50)], [side(70)]).parts}
+    assert {name: (part.a_ns, part.b_ns) for name, part in parts.items()} == {
+        "gpu": (150, 170), "concurrent": (-30, -30), "no own GPU work": (80, 60),
+    }  # fmt: skip
+    assert sum(part.a_ns for part in parts.values()) == 200
+
+
+def test_rows_without_a_gpu_are_self_cpu_time_and_add_up_to_the_step() -> None:
+    def side(inner: int) -> Trial:
+        rows = [
+            step(1, 0, 1000), ("range", "forward", 100, 800, "main"), ("op", "aten::linear", 200, 500, "main"),
+            ("op", "aten::addmm", 250, inner, "main"),
+        ]  # fmt: skip
+        return _one(rows, meta={"vendor": "none", "job": {"work": {"batch": 8}}})
+
+    found = compare([side(300)], [side(350)])
+    assert found.sides[0].work.kernels == 0
+    rows = {row.name: (row.a_ns, row.b_ns, row.basis) for row in found.rows}
+    assert rows == {
+        "(step)": (200, 200, "cpu"), "forward": (300, 300, "cpu"), "aten::linear": (200, 150, "cpu"),
+        "aten::addmm": (300, 350, "cpu"),
+    }  # fmt: skip
+    assert found.total_delta_ns == 0
+    assert found.unexplained_ns == 0
