@@ -23,6 +23,7 @@ from typing import Any
 from profrun.errors import InputError, UnavailableError
 from profrun.runner.backends.base import Handle, Request, Status, TrialPaths
 from profrun.runner.backends.environ import secret_env
+from profrun.runner.backends.tail import Tail
 from profrun.runner.model import Plan, Trial, TrialState
 from profrun.runner.store.files import explained, read_json, write_json
 from profrun.runner.store.lock import is_held, patient_lock, sign
@@ -134,7 +135,7 @@ class LocalBackend:
     def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""
         trial = run / "trials" / trial_id
-        tails = [_Tail(trial / "stdout.log"), _Tail(trial / "stderr.log")]
+        tails = [Tail(trial / "stdout.log"), Tail(trial / "stderr.log")]
         while True:
             ended = not follow or self._status(handle, run, trial_id).state not in ("running", "finalising")
             for tail in tails:
@@ -220,31 +221,6 @@ def wrapper_argv(run: Path, trial_id: str) -> tuple[str, ...]:
 
 def _request(argv: tuple[str, ...]) -> Request:
     return Request(text=shlex.join(argv), body={"argv": list(argv), "new_session": True})
-
-
-class _Tail:
-    """Reads a growing text file line by line."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._offset = 0
-        self._rest = b""
-
-    def lines(self, *, last: bool) -> Iterator[str]:
-        """Whole lines since the last call; with ``last`` also an unfinished one."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self._offset)
-                data = file.read()
-        except FileNotFoundError:
-            data = b""
-        self._offset += len(data)
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        for line in whole:
-            yield line.decode(errors="replace").rstrip("\r")
-        if last and self._rest:
-            yield self._rest.decode(errors="replace")
-            self._rest = b""
 
 
 def _processes() -> Iterator[tuple[int, int, int]]:

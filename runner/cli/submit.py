@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,15 +39,22 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """Plan a job, run its trials, make traces and a report."""
-    from profrun.runner.backends.local import machine_vendor
     from profrun.runner.submit.create import plan_job
 
-    plan = plan_job(job, set_ or (), vendor=machine_vendor() if backend == "local" else "auto")
+    plan = plan_job(job, set_ or (), vendor=_vendor(backend))
     cwd = Path.cwd()
     if dry_run:
         _show_plan(plan, backend, runs_root(runs), cwd, json_=json_)
         return
     raise typer.Exit(_start(plan, job, backend, runs_root(runs), cwd, detach=detach, json_=json_))
+
+
+def _vendor(backend: str) -> str:
+    """Whose GPUs the trials will see: this machine's where they run here, else only the job knows."""
+    from profrun.runner.backends.local import machine_vendor
+
+    here = backend == "local" or (backend == "docker" and not os.environ.get("DOCKER_HOST"))
+    return machine_vendor() if here else "auto"
 
 
 def _start(plan: Plan, job: Path, backend: str, root: Path, cwd: Path, *, detach: bool, json_: bool) -> int:

@@ -25,7 +25,7 @@ from profrun.runner.backends.docker.line import docker_run
 from profrun.runner.backends.docker.request import Container, container, container_name
 from profrun.runner.backends.docker.watch import Watch
 from profrun.runner.backends.environ import secret_env
-from profrun.runner.backends.local import _Tail as Tail
+from profrun.runner.backends.tail import Tail
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.files import explained, read_json, write_json
 from profrun.runner.store.results import read_exit

@@ -172,7 +172,7 @@ class Api:
         answer = self._send(method, path, query, body)
         try:
             value = json.loads(answer.read())
-        except (ValueError, *_broken()) as error:
+        except _broken() as error:
             raise unreachable(f"its answer broke off ({error})") from None
         finally:
             answer.release_conn()
@@ -282,10 +282,10 @@ def _in_cluster(context: str | None, client: Any, config: Any, why: str) -> tupl
 
 
 def _broken() -> tuple[type[BaseException], ...]:
-    """What a connection that does not work raises."""
+    """What a connection that does not work raises, or an answer that is cut short (ValueError: its JSON)."""
     from urllib3.exceptions import HTTPError
 
-    return (HTTPError, OSError, HTTPException)
+    return (HTTPError, OSError, HTTPException, ValueError)
 
 
 def _lines(answer: Any) -> Iterator[str]:
@@ -314,7 +314,7 @@ def _told(answer: Any) -> dict[str, Any]:
     try:
         data = answer.read()
         value = json.loads(data)
-    except (ValueError, *_broken()):
+    except _broken():
         value = None
     finally:
         answer.release_conn()

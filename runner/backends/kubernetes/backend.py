@@ -18,38 +18,24 @@ from profrun.runner.backends.environ import secret_env
 from profrun.runner.backends.kubernetes import place
 from profrun.runner.backends.kubernetes.api import Api
 from profrun.runner.backends.kubernetes.ending import end
-from profrun.runner.backends.kubernetes.logs import last_words, pod_lines
+from profrun.runner.backends.kubernetes.logs import pod_lines
+from profrun.runner.backends.kubernetes.looks import Looks
 from profrun.runner.backends.kubernetes.manifest import (
     RUN_LABEL,
     Bundle,
     image_of,
-    job_name,
     manifests,
     run_label,
     to_yaml,
 )
-from profrun.runner.backends.kubernetes.refusals import forbidden_pod
 from profrun.runner.backends.kubernetes.shapes import NOBODY, shapes, vendor
-from profrun.runner.backends.kubernetes.states import (
-    Seen,
-    again,
-    index_of,
-    job_of,
-    job_seen,
-    newest,
-    pod_seen,
-    together,
-)
 from profrun.runner.backends.tail import follow as follow_logs
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.files import explained, make_dir, read_json, write_json, write_text
 from profrun.runner.store.results import read_exit
 from profrun.runner.store.runs import Run, created
 
-_LAG_S = 15.0
-"""How long ``exit.json`` may take to appear through a network filesystem after the pod has ended."""
-_STUCK_S = 600.0
-"""How long a pod may fail to get its image or Secret before its Job is given up."""
+_LAG_S, _STUCK_S = 15.0, 600.0
 
 
 class KubernetesBackend:
@@ -58,6 +44,7 @@ class KubernetesBackend:
     Args:
         connect: makes the connection to (context, namespace).
         fastest, slowest: bounds of the time between two questions, seconds; it doubles while nothing changes.
+        lag_s, stuck_s: as ``Looks`` has them.
     """
 
     name = "kubernetes"
@@ -75,10 +62,9 @@ class KubernetesBackend:
         self._connect = connect
         self._apis: dict[tuple[str | None, str | None], Api] = {}
         self.poll_s = fastest
-        self._fastest, self._slowest, self._lag, self._patience = fastest, slowest, lag_s, stuck_s
+        self._fastest, self._slowest = fastest, slowest
         self._last: object = None
-        self._since: dict[tuple[str, str], float] = {}  # (trial, what) -> monotonic time since when
-        self._given_up: dict[str, Status] = {}  # Job -> why none of its pods will ever start
+        self._looks = Looks(lag_s=lag_s, stuck_s=stuck_s)
 
     def pin(self, plan: Plan) -> Plan:
         """Cluster profiles become part of the job, and ``auto`` the image it stands for, where it is one."""
@@ -164,7 +150,7 @@ class KubernetesBackend:
             "context": settings.get("context"),
             "namespace": api.namespace,
             "nodes": plan.job.resources.nodes,
-            "grace_s": margin_s(plan.job, bundle.trials),
+            "room_s": margin_s(plan.job, bundle.trials) - plan.job.resources.grace,
         }
         # Known before the Job is made: should we be killed after it, it can be found.
         write_json(folder / f"job{number}.json", {"trials": [t.id for t in bundle.trials], **data})
@@ -219,95 +205,9 @@ class KubernetesBackend:
             jobs = {job["metadata"]["name"]: job for job in api.jobs(_selector(run))}
             pods, _ = api.pods(_selector(run))
             versions += [pod["metadata"].get("resourceVersion") for pod in pods]
-            found |= self._round(api, members, jobs, pods, run)
+            found |= self._looks.look(api, members, jobs, pods, run)
         self._back_off(versions)
         return {trial: found[trial] for trial in handles}
-
-    def _round(
-        self,
-        api: Api,
-        members: Mapping[str, Handle],
-        jobs: Mapping[str, Mapping[str, Any]],
-        pods: Sequence[Mapping[str, Any]],
-        run: Path,
-    ) -> dict[str, Status]:
-        last = newest(pods)
-        seen, without = {}, []
-        for trial, handle in members.items():
-            name, indexes = str(handle.data["job"]), _indexes(handle)
-            seen[trial] = together([_seen(last.get((name, i)), jobs.get(name), i, handle) for i in indexes])
-            if seen[trial].status == Status("queued") and not any((name, i) in last for i in indexes):
-                without.append(trial)
-        self._look_at_refusals(api, {trial: members[trial] for trial in without}, jobs, seen)
-        found = {}
-        for trial, handle in members.items():
-            podded = last.get((str(handle.data["job"]), _indexes(handle)[0]))
-            found[trial] = self._settled(api, trial, handle, seen[trial], podded, run)
-        return found
-
-    def _look_at_refusals(
-        self,
-        api: Api,
-        waiting: Mapping[str, Handle],
-        jobs: Mapping[str, Mapping[str, Any]],
-        seen: dict[str, Seen],
-    ) -> None:
-        """Pod Security and quotas refuse pods, not Jobs: only the Job's events say so."""
-        idle = {
-            str(handle.data["job"])
-            for handle in waiting.values()
-            if not (jobs[str(handle.data["job"])].get("status") or {}).get("active")
-        }
-        if not idle:
-            return
-        try:
-            told = api.refusals()
-        except ProfrunError as error:
-            if getattr(error, "status", None) != 403:
-                raise
-            return
-        for trial, handle in waiting.items():
-            message = told.get(str(handle.data["job"])) if handle.data["job"] in idle else None
-            if message:
-                never = forbidden_pod(message)
-                reason = never or f"the pod cannot be made yet: {' '.join(message.split())}"
-                seen[trial] = Seen(Status("queued", reason), hopeless=never is not None)
-
-    def _settled(
-        self,
-        api: Api,
-        trial: str,
-        handle: Handle,
-        seen: Seen,
-        pod: Mapping[str, Any] | None,
-        run: Path,
-    ) -> Status:
-        """What a look means once waiting for files, images and Secrets is taken into account."""
-        job, folder = str(handle.data["job"]), run / "trials" / trial
-        if job in self._given_up and not seen.ended and seen.status.state == "queued":
-            return self._given_up[job]
-        if not seen.ended:
-            self._since.pop((trial, "ended"), None)
-            if seen.hopeless or (seen.stuck and self._waited(trial, "stuck") > self._patience):
-                self._given_up[job] = Status("failed", seen.status.reason)
-                api.delete_job(job)
-                return self._given_up[job]
-            return _phase(seen.status, folder)
-        if job in self._given_up:
-            return self._given_up[job]
-        if (folder / "cancel").exists() and seen.status.state == "lost":
-            return Status("cancelled", "ended before the wrapper wrote how", seen.status.exit_code)
-        if self._waited(trial, "ended") < self._lag:
-            return Status("finalising", "the pod has ended; waiting for exit.json")
-        if pod is None or seen.status.state == "finished":
-            return seen.status
-        words = last_words(api, str(pod["metadata"]["name"]))
-        reason = f"{seen.status.reason}; the last words: {words}" if words else seen.status.reason
-        return replace(seen.status, reason=reason)
-
-    def _waited(self, trial: str, what: str) -> float:
-        """Seconds since this was first asked."""
-        return time.monotonic() - self._since.setdefault((trial, what), time.monotonic())
 
     def _back_off(self, versions: Sequence[object]) -> None:
         """Ask less and less often while nothing changes."""
@@ -324,10 +224,8 @@ class KubernetesBackend:
                 data = read_json(file) or {}
                 if trial in data.get("trials", ()):
                     index = data["trials"].index(trial)
-                    return Handle(
-                        self.name,
-                        {key: value for key, value in data.items() if key != "trials"} | {"index": index},
-                    )
+                    del data["trials"]
+                    return Handle(self.name, {**data, "index": index})
         return None
 
     def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
@@ -369,21 +267,6 @@ class KubernetesBackend:
         if key not in self._apis:
             self._apis[key] = self._connect(*key)
         return self._apis[key]
-
-
-def _seen(pod: Mapping[str, Any] | None, job: Mapping[str, Any] | None, index: int, handle: Handle) -> Seen:
-    """One index: its pod's word, else its Job's."""
-    if pod is None:
-        return job_seen(job, [index])
-    if again(pod, job, one_node=int(handle.data["nodes"]) == 1):
-        return Seen(Status("queued", f"{pod_seen(pod).status.reason}; Kubernetes starts it again"))
-    return pod_seen(pod)
-
-
-def _indexes(handle: Handle) -> list[int]:
-    """Indexes of a trial's pods in its Job: its nodes, or its place among the Job's trials."""
-    nodes = int(handle.data["nodes"])
-    return list(range(nodes)) if nodes > 1 else [int(handle.data["index"])]
 
 
 def _whole(members: Mapping[str, Handle], run: Path) -> set[str]:
@@ -436,22 +319,9 @@ def _number(file: Path) -> int:
     return int(file.stem.removeprefix("job") or 0)
 
 
-def _phase(status: Status, folder: Path) -> Status:
-    """A running trial that writes its report is finalising."""
-    if status.state != "running":
-        return status
-    phase = None
-    with contextlib.suppress(InputError):
-        phase = (read_json(folder / "phase") or {}).get("phase")
-    return Status("finalising") if phase in ("finalise", "export") else status
-
-
 def _submitted_from(run: Path) -> Path:
     """The folder the job was submitted from: the run's, or this process's for a dry run."""
     try:
         return Path(str(created(Run(run))["cwd"]))
     except (ProfrunError, KeyError, OSError):
         return Path.cwd()
-
-
-__all__ = ["KubernetesBackend", "index_of", "job_name", "job_of"]

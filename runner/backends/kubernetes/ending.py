@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from profrun.errors import ProfrunError, UnavailableError
+from profrun.errors import UnavailableError
 from profrun.runner.backends.base import Handle
 from profrun.runner.backends.kubernetes.api import Api
 from profrun.runner.backends.kubernetes.refusals import Gone
 from profrun.runner.backends.kubernetes.states import index_of, job_of
 
 _SPARE_S = 20.0
+_AGAIN_S = 0.2
 _KILL_WAIT_S = 15.0
 
 Pods = Mapping[str, Mapping[str, Any]]
@@ -26,7 +27,6 @@ def end(api: Api, selector: str, members: Mapping[str, Handle], whole: set[str],
         whole: Jobs of which nothing else is to be kept: they are deleted, so that no pod follows.
         grace: seconds; 0 kills at once.
     """
-    mine = {str(handle.data["job"]) for handle in members.values()}
     ours = {
         (str(handle.data["job"]), int(handle.data["index"]))
         for handle in members.values()
@@ -34,13 +34,10 @@ def end(api: Api, selector: str, members: Mapping[str, Handle], whole: set[str],
     }
 
     def wanted(pod: Mapping[str, Any]) -> bool:
-        if job_of(pod) not in mine:
-            return False
-        return job_of(pod) in whole or (job_of(pod), index_of(pod)) in ours or not ours
+        return job_of(pod) in whole or (job_of(pod), index_of(pod)) in ours
 
-    # What the pods carry is room for the slowest profiler; the grace that is asked for comes on top of that.
-    room = max(float(handle.data.get("grace_s") or 60.0) for handle in members.values())
-    patience = max(room, grace + room / 2) if grace > 0 else 0.0
+    room = max(float(handle.data.get("room_s") or 60.0) for handle in members.values())
+    patience = grace + room if grace > 0 else 0.0
     for name in whole:
         api.delete_job(name)
     pods, _ = api.pods(selector)
@@ -111,8 +108,7 @@ def _follow(
         except Gone:
             raise
         except UnavailableError as error:
-            if getattr(error, "status", None) is not None:
+            if getattr(error, "status", None) is not None:  # it answered: a list may tell more
                 raise
-        except ProfrunError:
-            raise
+        time.sleep(min(_AGAIN_S, max(0.0, deadline - time.monotonic())))
     return False

@@ -36,7 +36,8 @@ if [ -e "$trial/pod" ] && [ "$(cat "$trial/pod")" != "$PROFRUN_POD" ]; then
         if [ -e "$file" ]; then mv "$file" "$old/"; fi
     done
     cp "$trial/command.json" "$old/command.json"
-    sed "s/\\"attempt\\": *$attempt/\\"attempt\\": $((attempt + 1))/" "$old/command.json" >"$trial/command.json.new"
+    next=$((attempt + 1))
+    sed "s/\\"attempt\\": *$attempt/\\"attempt\\": $next/" "$old/command.json" >"$trial/command.json.new"
     mv "$trial/command.json.new" "$trial/command.json"
     mkdir -p "$trial/raw"
 fi
@@ -46,7 +47,7 @@ echo "$PROFRUN_POD" >"$trial/pod"
 _NODE = """\
 mark=$trial/pod.$JOB_COMPLETION_INDEX
 if [ -e "$mark" ] && [ "$(cat "$mark")" != "$PROFRUN_POD" ]; then
-    echo "profrun: node $JOB_COMPLETION_INDEX was interrupted; \\`profrun resume\\` repeats the whole trial" >&2
+    echo "profrun: node $JOB_COMPLETION_INDEX was interrupted: resume repeats the whole trial" >&2
     exit {interrupted}
 fi
 echo "$PROFRUN_POD" >"$mark"

@@ -1,4 +1,4 @@
-"""A pod's own log: what the script said before the wrapper wrote files, and the wrapper's copy of the output."""
+"""A pod's own log: what the script said before the wrapper, and the wrapper's copy of the output."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def manifests(
 
 
 def job_name(run: Path, number: int) -> str:
-    """A DNS label that leaves room for the index in pods' host names; runs are unique in their folder only."""
+    """A DNS label with room for the index in pods' host names; runs are unique in their folder only."""
     place = hashlib.sha256(os.fsencode(run.absolute())).hexdigest()[:6]
     words = re.sub(r"[^a-z0-9]+", "-", run.name.lower()).strip("-")[:34].strip("-")
     return f"profrun-{words}-{place}{f'-{number}' if number else ''}"

@@ -87,8 +87,7 @@ def _forbidden(said: str, doing: str) -> tuple[str, str, str]:
     return (
         "your account may not do this on the cluster",
         f"{said} ({doing})",
-        "it needs create, get, list, watch and delete on jobs, services and secrets, get, list, watch and "
-        "delete on pods, get on pods/log, list on events",
+        "docs/kubernetes.md lists the rights it needs",
     )
 
 

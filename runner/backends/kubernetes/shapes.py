@@ -79,7 +79,7 @@ def _shape(plan: Plan, members: Sequence[Trial]) -> Shape:
         raise UsageError(
             f"a pod starts the command once, and the job asks for "
             f"{plan.job.resources.ranks_per_node} ranks a node",
-            fix="let the command start its ranks: torchrun (its --nnodes, --nproc-per-node and master are set)",
+            fix="let the command start its ranks: torchrun, which finds its nodes and ranks set",
         )
     return Shape(
         tuple(members), settings, vendor(plan, settings), gpus, _capabilities(tuple(needs)), tuple(needs)
@@ -122,7 +122,7 @@ def gpu_resource(shape: Shape) -> str:
 
 
 def _needs(plan: Plan, trial: Trial) -> tuple[Need, ...]:
-    """The rows of the privilege table that a trial meets. What a node would allow without is not known here."""
+    """The rows of the privilege table that a trial meets. What nodes allow anyway is not known here."""
     whose = vendor(plan, site_settings(plan.job, trial.site))
     tools = _TOOLS.get(trial.collector)
     if tools is None:

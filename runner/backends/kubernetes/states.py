@@ -38,7 +38,7 @@ EXITS: Mapping[int, tuple[TrialState, str]] = {
     INTERRUPTED: ("lost", "one of its nodes was interrupted"),
     NOT_THERE: (
         "failed",
-        "the pod does not find the run in its volume: is cluster.shared where the claim is?",
+        "the pod does not find the run in its volume; cluster.shared must be the claim here",
     ),
 }
 """What a container's exit code means while there is no ``exit.json``."""
@@ -136,10 +136,10 @@ def _ended(status: Mapping[str, Any], state: Mapping[str, Any]) -> Status:
         )
     if over.get("reason") in ("StartError", "ContainerCannotRun"):
         return Status("failed", f"the container could not be started: {_words(over.get('message'))}", code)
-    if code in EXITS:
-        return Status(*EXITS[code], code)
     if code is None:
         return Status("lost", "the pod ended and does not say how")
+    if code in EXITS:
+        return Status(*EXITS[code], code)
     return Status(
         "failed", f"the container ended with exit code {code} and the wrapper left no exit.json", code
     )
