@@ -177,8 +177,8 @@ def test_parts_of_a_step_with_two_streams() -> None:
 def test_rows_without_a_gpu_are_self_cpu_time_and_add_up_to_the_step() -> None:
     def side(inner: int) -> Trial:
         rows = [
-            step(1, 0, 1000), ("range", "forward", 100, 800, "main"), ("op", "aten::linear", 200, 500, "main"),
-            ("op", "aten::addmm", 250, inner, "main"),
+            step(1, 0, 1000), ("range", "forward", 100, 800, "main"),
+            ("op", "aten::linear", 200, 500, "main"), ("op", "aten::addmm", 250, inner, "main"),
         ]  # fmt: skip
         return _one(rows, meta={"vendor": "none", "job": {"work": {"batch": 8}}})
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from profrun.analysis.compare import Comparison, Trial, compare, read_trial
 from profrun.analysis.compare.model import By
+from profrun.analysis.stats import estimate, verdict
 from profrun.errors import UsageError
 from tests.analysis.compare.conftest import Recorded
 from tests.analysis.compare.recordings import (
@@ -15,6 +18,7 @@ from tests.analysis.compare.recordings import (
     without_gelu_kernel,
 )
 from tests.analysis.conftest import Open
+from tests.conftest import shared_data
 
 TORCH = "h200/torch/"
 REPEATS = [f"{TORCH}rep{number}_mlp" for number in (1, 2, 3)]
@@ -62,6 +66,28 @@ def test_halves_of_three_repeats_are_the_same(recorded: Recorded) -> None:
     assert found.ci95 is not None
     assert found.ci95[0] <= 1 <= found.ci95[1]
     assert found.verdict in ("same", "inconclusive")
+
+
+def _unprofiled(name: str) -> list[list[float]]:
+    """Step times by GPU events of each process that ran this workload without a profiler."""
+    rows = [json.loads(line) for line in shared_data("h200/truth.jsonl").read_text().splitlines()]
+    return [row["event_ms"] for row in rows if (row["name"], row["blocking"]) == (name, "0")]
+
+
+@pytest.mark.parametrize("name", ["mlp", "mlp_compile", "transformer"])
+@pytest.mark.parametrize("one", [(0, 1), (0, 2), (0, 3)])
+def test_four_processes_two_against_two_raise_no_alarm(name: str, one: tuple[int, int]) -> None:
+    trials = _unprofiled(name)
+    assert [len(trial) for trial in trials] == [20, 20, 20, 20]
+    a = [trials[number] for number in one]
+    b = [trial for number, trial in enumerate(trials) if number not in one]
+    assert verdict(estimate(a, b)) not in ("faster", "slower")
+
+
+def test_four_processes_of_two_workloads_tell_them_apart() -> None:
+    found = estimate(_unprofiled("transformer"), _unprofiled("mlp"))
+    assert verdict(found) == "faster"
+    assert found.ratio < 0.7
 
 
 def test_compiled_mlp_fuses_gelu_and_mul_and_keeps_the_gemms(recorded: Recorded) -> None:
