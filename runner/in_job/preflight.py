@@ -7,6 +7,7 @@ out, the trial runs. ``note``: told only.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -175,20 +176,31 @@ def _nvidia(collector: str, gpu: str, options: dict[str, Any], mask: int, root: 
         params = (root / "proc/driver/nvidia/params").read_text()
     except OSError:
         return found
-    restricted = "RmProfilingAdminOnly: 1" in params and not has(mask, _CAP_SYS_ADMIN)
+    restricted = "RmProfilingAdminOnly: 1" in params and not _may_count(mask, root)
     if restricted and (collector == "ncu" or options.get("gpu_metrics") is not None):
         found.append(
             Finding(
                 "error" if collector == "ncu" else "degraded",
                 "GPU performance counters may not be read",
-                "the driver allows them to administrators only (RmProfilingAdminOnly: 1), and "
-                "CAP_SYS_ADMIN is absent",
-                "load the driver with NVreg_RestrictProfilingToAdminUsers=0 or add the capability "
-                "(docker: --cap-add=SYS_ADMIN)",
+                "the driver allows them to administrators only (RmProfilingAdminOnly: 1), and the "
+                "capability is absent",
+                "load the driver with NVreg_RestrictProfilingToAdminUsers=0 or add CAP_PERFMON (driver 565 "
+                "and newer) or CAP_SYS_ADMIN",
                 collector,
             )
         )
     return found
+
+
+def _may_count(mask: int, root: Path) -> bool:
+    """CAP_SYS_ADMIN, or CAP_PERFMON with driver 565 and newer (NVIDIA's page on ERR_NVGPUCTRPERM)."""
+    if has(mask, _CAP_SYS_ADMIN):
+        return True
+    try:
+        driver = re.search(r"\b(\d{3})\.\d", (root / "proc/driver/nvidia/version").read_text())
+    except OSError:
+        return False
+    return driver is not None and int(driver.group(1)) >= 565 and has(mask, _CAP_PERFMON)
 
 
 def _sampling(options: dict[str, Any], mask: int, root: Path) -> list[Finding]:

@@ -260,6 +260,18 @@ def test_restricted_counters_stop_ncu_and_degrade_nsys(tmp_path: Path) -> None:
     assert findings(tmp_path, "nsys", "nvidia", RESTRICTED, gpu_metrics="all") == [
         "degraded: GPU performance counters may not be read"
     ]
+
+
+@pytest.mark.parametrize(
+    ("driver", "allowed"), [("550.54.14", False), ("565.57.01", True), ("580.159.04", True)]
+)
+def test_perfmon_is_enough_for_counters_from_driver_565(tmp_path: Path, driver: str, allowed: bool) -> None:
+    files = {
+        **RESTRICTED,
+        "proc/self/status": f"CapEff:\t{1 << 38:016x}\n",
+        "proc/driver/nvidia/version": f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {driver}  Sun\n",
+    }
+    assert (findings(tmp_path, "ncu", "nvidia", files) == []) is allowed
     admin = RESTRICTED | {"proc/self/status": f"CapEff:\t{1 << 21:016x}\n"}
     assert findings(tmp_path, "ncu", "nvidia", admin) == []
 
