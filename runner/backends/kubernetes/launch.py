@@ -15,8 +15,7 @@ INTERRUPTED = 198
 _CHECK = f"""\
 set -eu
 trap 'exit 143' TERM
-{{choose}}
-trial=$PROFRUN_RUN/trials/$1
+{{choose}}trial=$PROFRUN_RUN/trials/$1
 if ! [ -r "$PROFRUN_RUN/bundle/run.py" ] || ! [ -r "$trial/command.json" ]; then
     echo "profrun: $trial is not in the volume, or may not be read by $(id -u):$(id -g)" >&2
     exit {NOT_THERE}
@@ -75,7 +74,7 @@ def script_of_many(*, ranks: int | None = None, before: str = "") -> str:
     """
     launcher = "" if ranks is None else f"export PET_NNODES=1 PET_NPROC_PER_NODE={ranks}\n"
     return (
-        _CHECK.format(choose='shift "$JOB_COMPLETION_INDEX"')
+        _CHECK.format(choose='shift "$JOB_COMPLETION_INDEX"\n')
         + _ATTEMPT
         + launcher
         + _START.format(before=before)
@@ -94,7 +93,7 @@ def script_of_nodes(
     launcher = (
         ""
         if ranks is None
-        else f"export PET_NNODES={nodes} PET_NPROC_PER_NODE={ranks} PET_NODE_RANK=$RANK "
-        "PET_MASTER_ADDR=$MASTER_ADDR PET_MASTER_PORT=$MASTER_PORT\n"
+        else f"export PET_NNODES={nodes} PET_NPROC_PER_NODE={ranks} PET_NODE_RANK=\"$RANK\" "
+        "PET_MASTER_ADDR=\"$MASTER_ADDR\" PET_MASTER_PORT=\"$MASTER_PORT\"\n"
     )
-    return _CHECK.format(choose=": # one trial") + node + launcher + _START.format(before=before)
+    return _CHECK.format(choose="") + node + launcher + _START.format(before=before)
