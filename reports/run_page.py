@@ -121,13 +121,14 @@ def _kind(kind: str, rows: Sequence[Mapping[str, Any]], span: float) -> Html | N
                 ),
                 el("td", f"{ci[0]:.3f} to {ci[1]:.3f}" if ci else "-", class_="n"),
                 el("td", interval_bar(row["ratio"], ci[0], ci[1], span=span) if found else None),
-                el("td", percent(row["mde"]) if row["mde"] is not None else "-", class_="n"),
+                el("td", _smallest(row["mde"]), class_="n"),
                 el("td", " and ".join(str(count) for count in row["trials"]), class_="n"),
             )
         )
-        lines = [row["text"], *(row.get("changed") or ()), *_reasons(row)]
-        body.append(el("tr", el("td", el("ul", (el("li", line) for line in lines), class_="plain note"),
-                                colspan=len(head))))  # fmt: skip
+        lines = [row["text"], *(row.get("changed") or ())]
+        reasons = _reasons(row)
+        told = el("ul", (el("li", line) for line in lines), class_="plain note")
+        body.append(el("tr", el("td", told, _notes(reasons), colspan=len(head))))
     return el(
         "div",
         el("div", el("table", el("caption", KINDS[kind]),
@@ -136,6 +137,22 @@ def _kind(kind: str, rows: Sequence[Mapping[str, Any]], span: float) -> Html | N
            class_="scroll", tabindex="0", role="region", aria_label=KINDS[kind]),
         class_="tablebox comparisons",
     )  # fmt: skip
+
+
+def _smallest(mde: float | None) -> str:
+    """The smallest change that would be found; past a doubling the number says no more than that."""
+    return "over 100 %" if mde is not None and mde > 1 else percent(mde)
+
+
+def _notes(reasons: Sequence[str]) -> Html | None:
+    if not reasons:
+        return None
+    return el(
+        "details",
+        el("summary", f"{len(reasons)} note{'s' * (len(reasons) != 1)} on how alike the two sides are"),
+        el("ul", (el("li", line) for line in reasons), class_="plain"),
+        class_="note",
+    )
 
 
 def _reasons(row: Mapping[str, Any]) -> list[str]:

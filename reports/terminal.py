@@ -62,7 +62,6 @@ class Sheet:
                 whole,
                 self.width,
                 subsequent_indent=indent + "  ",
-                break_long_words=False,
                 break_on_hyphens=False,
             )
         for number, line in enumerate(lines):
@@ -121,7 +120,7 @@ def summary_text(summary: Summary, *, width: int = 80, wrap: bool = True, colour
     if summary.withheld:
         sheet.prose(f"withheld for that: {', '.join(summary.withheld)}")
     for device in summary.devices:
-        _device(sheet, device)
+        _device(sheet, device, summary.withheld)
     for row in summary.idle:
         if row.track is None:
             parts = [(getattr(row, key), text) for key, text in WAITS.items()]
@@ -136,15 +135,21 @@ def summary_text(summary: Summary, *, width: int = 80, wrap: bool = True, colour
     return sheet.text()
 
 
-def _device(sheet: Sheet, device: DeviceMetrics) -> None:
+def _device(sheet: Sheet, device: DeviceMetrics, withheld: Sequence[str]) -> None:
+    def share(name: str, of: str) -> str:
+        value = getattr(device, name)
+        if value is None:
+            return "withheld, see above" if f"devices.{name}" in withheld else "not known"
+        return f"{percent(value)} {of}"
+
     sheet.prose(f"device {device.device} {device.name}")
     window = f"of {time_text(device.window_ns)} (steps)"
     of_kernels = f"of {time_text(device.occupancy_ns)} of kernel time"
     busy = f"busy {time_text(device.busy_ns)} of {time_text(device.span_ns)} from its first to its last work"
     for line in (
-        f"utilization {percent(device.utilization)} {window}",
-        f"est. SM efficiency {percent(device.est_sm_efficiency)} {window}",
-        f"est. achieved occupancy {percent(device.est_achieved_occupancy)} {of_kernels}",
+        f"utilization {share('utilization', window)}",
+        f"est. SM efficiency {share('est_sm_efficiency', window)}",
+        f"est. achieved occupancy {share('est_achieved_occupancy', of_kernels)}",
         busy,
     ):
         sheet.prose(line, indent="  ")
@@ -175,7 +180,7 @@ def _tables(sheet: Sheet, summary: Summary) -> None:
         "kernels",
         ("kernel", "category", "calls", "total", "p50", "p99"),
         [
-            (label, row.category, str(row.calls), time_text(row.total_ns), 
+            (label, row.category, str(row.calls), time_text(row.total_ns),
              time_text(row.p50_ns), time_text(row.p99_ns))
             for row, label in zip(summary.kernels, kernel_labels(summary.kernels), strict=True)
         ],

@@ -219,10 +219,7 @@ def _step_table(summary: Summary, marks: Marks) -> Html:
     def count(name: str, title: str, note: str) -> Column:
         return Column(title, lambda row: getattr(row, name), "count", note, mark=marks.of(f"steps.{name}"))
 
-    columns = [
-        count("step", "step", "number from the range's name"),
-        *([count("rank", "rank", "")] if len({step.rank for step in summary.steps}) > 1 else []),
-        ns("dur_ns", "host time", "the step's host range"),
+    gpu = [
         count("kernels", "kernels", "kernels that calls of the step launched"),
         ns("kernel_ns", "kernel time", "sum over those kernels, wherever they ran, without communication"),
         ns("memcpy_ns", "copies", "sum over copies that the step launched"),
@@ -230,6 +227,12 @@ def _step_table(summary: Summary, marks: Marks) -> Html:
         ns("gpu_busy_ns", "GPU busy", "union of all GPU work that the step launched"),
         ns("idle_ns", "no GPU work", "part of the host time in which no GPU work of the process ran"),
         count("launches", "launches", "calls that enqueued its GPU work; a graph launch counts once"),
+    ]
+    columns = [
+        count("step", "step", "number from the range's name"),
+        *([count("rank", "rank", "")] if len({step.rank for step in summary.steps}) > 1 else []),
+        ns("dur_ns", "host time", "the step's host range"),
+        *(gpu if summary.devices else ()),
     ]
     return table("steps", columns, summary.steps, caption="steps", limit=STEPS_SHOWN)
 

@@ -78,14 +78,17 @@ def ops(summary: Summary, marks: Marks) -> Html | None:
     if not summary.ops:
         return marks.instead("ops")
     column = _Of("ops", marks)
+    device = (
+        column("self_device_ns", "self device", "ns", "GPU time of what it launched itself"),
+        column("device_ns", "device", "ns", "GPU time of what it and its children launched"),
+    )
     columns = [
         Column("operator", lambda row: row.name, "name"),
         Column("kind", lambda row: row.kind),
         column("calls", "calls", "count", "as torch's key_averages counts them"),
         column("self_cpu_ns", "self CPU", "ns", "host time without children, summed over calls"),
         column("cpu_ns", "CPU", "ns", "host time with children, summed over calls"),
-        column("self_device_ns", "self device", "ns", "GPU time of what it launched itself"),
-        column("device_ns", "device", "ns", "GPU time of what it and its children launched"),
+        *(device if summary.devices else ()),
         column("flops", "FLOP", "amount", "by torch's counting, all calls; '-' where it counts none"),
     ]
     if any(row.device_memory_bytes is not None for row in summary.ops):
@@ -101,20 +104,20 @@ def ranges(summary: Summary, marks: Marks) -> Html | None:
     if not summary.ranges:
         return marks.instead("ranges")
     column = _Of("ranges", marks)
-    adopted = any(row.adopted_slices for row in summary.ranges)
     numbers = [
         column("calls", "calls", "count"),
         column("host_ns", "host", "ns", "host time, a range inside one of the same name counted once"),
-        column("gpu_ns", "GPU", "ns", "GPU time launched inside it on its own thread"),
-        column("gpu_slices", "GPU slices", "count", "kernels, copies and fills launched inside it"),
     ]
-    if adopted:
+    if summary.devices:
+        numbers += [
+            column("gpu_ns", "GPU", "ns", "GPU time launched inside it on its own thread"),
+            column("gpu_slices", "GPU slices", "count", "kernels, copies and fills launched inside it"),
+        ]
+    if any(row.adopted_slices for row in summary.ranges):
         numbers.append(
             column("adopted_ns", "backward GPU", "ns", "GPU time that autograd's threads launched meanwhile")
         )
-    modules = sorted(
-        (row for row in summary.ranges if row.module is not None), key=lambda row: str(row.module).split(".")
-    )
+    modules = sorted((row for row in summary.ranges if row.module is not None), key=_path)
     others = [row for row in summary.ranges if row.module is None]
     parts: list[Html] = []
     if others:
@@ -127,9 +130,14 @@ def ranges(summary: Summary, marks: Marks) -> Html | None:
     return el("div", parts)
 
 
+def _path(row: Any) -> list[str]:
+    """Qualified name in parts; the hook calls the outermost module 'root', and it stands above the others."""
+    return [part for part in str(row.module).split(".") if part and part != "root"]
+
+
 def _branch(row: Any) -> str:
-    path = [part for part in str(row.module).split(".") if part]
-    return "\u2003" * max(len(path) - 1, 0) + (path[-1] if path else "(root)")
+    path = _path(row)
+    return "\u2003" * len(path) + (path[-1] if path else "(root)")
 
 
 def runtime(summary: Summary, marks: Marks) -> Html | None:

@@ -113,7 +113,7 @@ def test_a_summary_fits_80_columns(tmp_path: Path, capsys: Capture, monkeypatch:
     ).close()
     out = call(capsys, "summary", tmp_path / "t").out
     assert max(len(line) for line in out.splitlines() if line.startswith("  ")) <= 80  # tables
-    assert "vectorized_elementwise_kernel  " in out
+    assert "vectorized_e" in out
 
 
 def test_diagnose_prints_findings_with_evidence(trace: Path, capsys: Capture) -> None:

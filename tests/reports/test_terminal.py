@@ -1,0 +1,75 @@
+"""What the terminal shows, word by word, at 80 columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from profrun.analysis.diagnose import diagnose
+from profrun.analysis.summary import summarize
+from profrun.collectors.normalize import normalize
+from profrun.reports.terminal import Sheet, cut, diagnose_text, summary_text
+from profrun.traces.trace import Trace
+from tests.conftest import ROOT
+from tests.tracekit import make_trace
+
+H200 = ROOT / "tests/data/h200/transformer/baseline-torch-r1/rank0/pt.trace.json.gz"
+GRID = {"kernels.grid_y": 1, "kernels.grid_z": 1}
+LAUNCH = {"parent": 0, "depth": 1}
+ROWS = [
+    ("step", "profrun.step#1", 0, 1_000_000, "main"),
+    ("op", "aten::mm", 10_000, 50_000, "main", LAUNCH),
+    ("api", "cudaLaunchKernel", 20_000, 5_000, "main", {"parent": 1, "depth": 2}),
+    ("api", "cudaLaunchKernel", 30_000, 5_000, "main", {"parent": 1, "depth": 2}),
+    ("kernel", "sgemm_64x64_nn", 100_000, 300_000, "stream 7",
+     {"launch": 2, **GRID, "kernels.grid_x": 4, "kernels.est_occupancy": 0.5}),
+    ("kernel", "a_kernel_with_a_name_that_no_terminal_line_could_ever_hold", 500_000, 200_000, "stream 7",
+     {"launch": 3, **GRID, "kernels.grid_x": 2, "kernels.est_occupancy": 0.25}),
+]  # fmt: skip
+
+
+def test_the_summary_word_by_word(tmp_path: Path) -> None:
+    with make_trace(tmp_path / "t", ROWS) as trace:
+        text = summary_text(summarize(trace), width=80)
+    assert text + "\n" == (Path(__file__).parent / "summary-80.txt").read_text()
+
+
+def test_the_diagnosis_word_by_word(tmp_path: Path) -> None:
+    with make_trace(tmp_path / "t", ROWS) as trace:
+        text = diagnose_text(diagnose(trace), width=80)
+    assert text + "\n" == (Path(__file__).parent / "diagnose-80.txt").read_text()
+
+
+@pytest.mark.parametrize("width", [80, 100, 132])
+def test_real_recordings_keep_to_the_width(tmp_path: Path, width: int) -> None:
+    normalize([H200], tmp_path / "t")
+    with Trace(tmp_path / "t") as trace:
+        texts = [
+            summary_text(summarize(trace, top=15), width=width),
+            diagnose_text(diagnose(trace), width=width),
+        ]
+    for text in texts:
+        assert max(map(len, text.splitlines())) <= width
+
+
+def test_prose_stays_on_one_line_where_asked_and_colour_is_off_by_default(tmp_path: Path) -> None:
+    with make_trace(tmp_path / "t", ROWS) as trace:
+        findings = diagnose(trace)
+    text = diagnose_text(findings, wrap=False)
+    assert "\x1b" not in text
+    for finding in findings:
+        assert any(finding.message in line for line in text.splitlines())
+    assert "\x1b[" in diagnose_text(findings, colour=True)
+
+
+def test_names_are_cut_in_the_middle_and_lines_say_what_is_left_out() -> None:
+    assert cut("short", 12) == "short"
+    assert cut("abcdefghijklmnop", 12) == "abcde...mnop"
+    sheet = Sheet(40, wrap=True, colour=False)
+    sheet.table("t", ("name", "n"), [("x" * 60, "1")], left=1, omitted=3)
+    title, header, row, more = sheet.text().splitlines()[1:]
+    assert title == "t"
+    assert header.split() == ["name", "n"]
+    assert len(row) == 40
+    assert more == "  ... and 3 more (--top 0 shows all)"
