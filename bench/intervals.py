@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from profrun.analysis.stats import Statistic, estimate
+from profrun.analysis.stats import Statistic, estimate, verdict
 
 RESAMPLES = 1000
 
@@ -96,6 +96,28 @@ def table(runs: int) -> Iterator[str]:
         )
 
 
+TRUTHS = (1.0, 1.005, 1.02, 1.05, 1.10)
+VERDICTS = ("faster", "same", "inconclusive", "slower")
+
+
+def verdict_rows(runs: int) -> Iterator[str]:
+    """Markdown rows: how often each verdict is given at a known true ratio, threshold 1 %."""
+    yield "| trials a side | between trials | true ratio | faster | same | inconclusive | slower |"
+    yield "|---:|---:|---:|---:|---:|---:|---:|"
+    for trials, between in ((3, 0.002), (5, 0.002), (5, 0.01), (10, 0.01)):
+        world = World(trials, 50, between, 0.01, "normal")
+        for number, truth in enumerate(TRUTHS):
+            rng = np.random.default_rng(number)
+            given = [
+                verdict(
+                    estimate(side(rng, world, 1.0), side(rng, world, truth), resamples=RESAMPLES, seed=run)
+                )
+                for run in range(runs)
+            ]
+            shares = " | ".join(f"{given.count(word) / runs:.1%}" for word in VERDICTS)
+            yield f"| {trials} | {between:.1%} | {truth:.3f} | {shares} |"
+
+
 PAGE = """# How far the verdicts can be trusted
 
 Two sides are compared by the ratio of their step times. The unit is the step inside a trial inside a
@@ -112,6 +134,14 @@ difference of 2 % or 5 % is found.
 
 {table}
 
+## What is said at a known truth
+
+{verdict_runs} comparisons a row, threshold 1 %, 50 steps a trial that scatter by 1 %. `same` is an
+equivalence: the whole interval lies within 1 %. So a true change of 2 % should hardly ever be called
+`same`, and one of 0.5 % may be.
+
+{verdicts}
+
 One trial a side has no interval: nothing in one trial tells how much trials differ. `compare` then says
 `inconclusive` and how many trials it would take.
 """
@@ -123,13 +153,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--verdict-runs", type=int, default=500)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args(arguments)
     rows = "\n".join(table(options.runs))
-    page = PAGE.format(runs=options.runs, resamples=RESAMPLES, table=rows)
+    verdicts = "\n".join(verdict_rows(options.verdict_runs))
+    page = PAGE.format(
+        runs=options.runs,
+        resamples=RESAMPLES,
+        table=rows,
+        verdicts=verdicts,
+        verdict_runs=options.verdict_runs,
+    )
     if options.write:
         options.write.write_text(page, encoding="utf-8")
-    print(rows)
+    print(rows, verdicts, sep="\n\n")
 
 
 if __name__ == "__main__":
