@@ -15,9 +15,18 @@ SHARED = Path(os.environ.get("PROFRUN_SHARED", ROOT.parent / "shared"))
 DATA = SHARED / "data"
 
 
+THOROUGH = os.environ.get("PROFRUN_FUZZ") == "thorough"
+"""Whether property tests try many examples instead of a few."""
+
 # No deadline: a loaded machine must not fail a property that holds.
-settings.register_profile("profrun", deadline=None)
-settings.load_profile("profrun")
+settings.register_profile("profrun", deadline=None, max_examples=50)
+settings.register_profile("thorough", deadline=None, max_examples=1000)
+settings.load_profile("thorough" if THOROUGH else "profrun")
+
+
+def examples(few: int, many: int) -> settings:
+    """Settings of a property test: ``few`` examples by default, ``many`` with PROFRUN_FUZZ=thorough."""
+    return settings(max_examples=many if THOROUGH else few)
 
 
 def missing(what: str) -> NoReturn:

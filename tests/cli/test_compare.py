@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from profrun.runner.cli import run
 from profrun.runner.cli.compare import fraction
 from tests.cli.running import call
 from tests.runner.scripted import new_run
@@ -53,7 +54,17 @@ def _words(side: str) -> list[str]:
     return [f"{side}{trial}" for trial in range(TRIALS)]
 
 
-def test_slower_faster_and_their_exit_codes(sides: Path, capsys: Capture) -> None:
+@pytest.fixture(scope="module")
+def kept(made: Path) -> Path:
+    """Baselines a and b, each of its side's trials: they compare as the traces do, and are read at once."""
+    folder = made / "kept"
+    for side in "ab":
+        traces = [str(made / word) for word in _words(side)]
+        assert run(["baseline", "save", side, *traces, "--dir", str(folder)]) == 0
+    return folder
+
+
+def test_slower_faster_and_their_exit_codes(sides: Path, kept: Path, capsys: Capture) -> None:
     slower = call(capsys, "compare", *_words("a"), "vs", *_words("b"), "--json")
     assert slower.code == 1, slower.err + slower.out
     found = slower.json
@@ -62,12 +73,12 @@ def test_slower_faster_and_their_exit_codes(sides: Path, capsys: Capture) -> Non
     assert found["ci95"][0] < found["ratio"] < found["ci95"][1]
     (row,) = [row for row in found["kernels"] if row["name"] == "gemm"]
     assert (row["status"], row["delta_ns"]) == ("slower", pytest.approx(500_000, rel=0.01))
-    faster = call(capsys, "compare", *_words("b"), "vs", *_words("a"), "--json")
+    faster = call(capsys, "compare", kept / "b.json", "vs", kept / "a.json", "--json")
     assert (faster.code, faster.json["verdict"]) == (0, "faster")
 
 
-def test_text_says_verdict_interval_and_what_changed(sides: Path, capsys: Capture) -> None:
-    out = call(capsys, "compare", *_words("a"), "vs", *_words("b")).out
+def test_text_says_verdict_interval_and_what_changed(kept: Path, capsys: Capture) -> None:
+    out = call(capsys, "compare", kept / "a.json", "vs", kept / "b.json").out
     assert out.startswith("slower: 1.5 ms against 1 ms a step, ratio 1.500, 95 % interval ")
     assert f"({TRIALS} and {TRIALS} trials" in out
     assert [line.split()[:2] for line in out.splitlines() if "gemm" in line] == [["slower", "gemm"]]
@@ -83,9 +94,9 @@ def test_text_says_verdict_interval_and_what_changed(sides: Path, capsys: Captur
     ],
 )
 def test_a_gate_decides_the_exit_code(
-    sides: Path, tmp_path: Path, capsys: Capture, rules: list[str], code: int, said: str
+    kept: Path, tmp_path: Path, capsys: Capture, rules: list[str], code: int, said: str
 ) -> None:
-    words = ["compare", *_words("a"), "vs", *_words("b")]
+    words: list[object] = ["compare", kept / "a.json", "vs", kept / "b.json"]
     for rule in rules:
         words += ["--fail-on", rule]
     done = call(capsys, *words, "--junit", tmp_path / "gate.xml")
@@ -98,10 +109,10 @@ def test_a_gate_decides_the_exit_code(
 
 def test_a_gate_holds_the_guesses_of_side_b(tmp_path: Path, capsys: Capture) -> None:
     guess = "expect: [{step_ms: 0.5}]\ncollectors: [none]\n"
-    run, _ = new_run(tmp_path / "runs", f"name: t\ncommand: python x.py\n{guess}")
+    made, _ = new_run(tmp_path / "runs", f"name: t\ncommand: python x.py\n{guess}")
     _trial(tmp_path / "a0", 1_000_000, 500_000, 0)
-    _trial(run.trial("000-default-none-r1") / "trace", 1_000_000, 500_000, 1)
-    reference = run.trial("000-default-none-r1")
+    _trial(made.trial("000-default-none-r1") / "trace", 1_000_000, 500_000, 1)
+    reference = made.trial("000-default-none-r1")
     done = call(capsys, "compare", tmp_path / "a0", "vs", reference, "--fail-on", "expectations", "--json")
     assert done.code == 1
     (result,) = done.json["gate"]["results"]
@@ -128,8 +139,8 @@ def test_the_same_side_twice_is_same_and_one_trial_is_inconclusive(sides: Path, 
         (["--junit", "x.xml"], "--junit writes the rules of --fail-on"),
     ],
 )
-def test_wrong_options_are_said(sides: Path, capsys: Capture, more: list[str], said: str) -> None:
-    done = call(capsys, "compare", "a0", "vs", "b0", *more)
+def test_wrong_options_are_said(kept: Path, capsys: Capture, more: list[str], said: str) -> None:
+    done = call(capsys, "compare", kept / "a.json", "vs", kept / "b.json", *more)
     assert (done.code, done.out) == (64, "")
     assert said in done.err
 
@@ -147,20 +158,20 @@ def test_blocking_twins_by_hand(sides: Path, capsys: Capture) -> None:
 
 
 def test_blocking_of_a_run_needs_twins(tmp_path: Path, capsys: Capture) -> None:
-    run, _ = new_run(tmp_path)
-    done = call(capsys, "blocking", run.path)
+    made, _ = new_run(tmp_path)
+    done = call(capsys, "blocking", made.path)
     assert done.code == 65
     assert "has no launch-blocking twins" in done.err
     assert "--set launch_blocking=both" in done.err
 
 
 def test_a_baseline_stands_for_the_trials_it_was_made_of(
-    sides: Path, tmp_path: Path, capsys: Capture
+    sides: Path, kept: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    kept = tmp_path / "kept"
+    other, kept = kept / "b.json", tmp_path / "kept"
     saved = call(capsys, "baseline", "save", "main", *_words("a"), "--dir", kept, "--json").json
     assert (saved["path"], saved["trials"]) == (str(kept / "main.json"), TRIALS)
-    then = call(capsys, "compare", kept / "main.json", "vs", *_words("b"), "--json").json
+    then = call(capsys, "compare", kept / "main.json", "vs", other, "--json").json
     now = call(capsys, "compare", *_words("a"), "vs", *_words("b"), "--json").json
     assert then == now
     (listed,) = call(capsys, "baseline", "list", "--dir", kept, "--json").json["baselines"]

@@ -155,9 +155,11 @@ def test_the_errors_of_the_page_are_real() -> None:
 
 
 def test_loading_and_planning_is_a_matter_of_milliseconds_and_light_imports() -> None:
-    """CPU time of this process, best of several; generous, since it must never fail for a busy machine."""
+    """CPU time of this process, best of many; generous, since it must never fail for a busy machine."""
     best = 1.0
-    for _ in range(7):
+    for _ in range(50):
+        if best < 0.03:
+            break
         start = time.process_time()
         plan.make_plan(load_job(ROOT / "jobs" / "transformer.yaml"))
         best = min(best, time.process_time() - start)
