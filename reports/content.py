@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 
+METRICS = 200
+_METRICS = """SELECT s.name AS kernel, s.slice, m.name, m.value, m.unit
+FROM metrics m JOIN slices s USING (slice) ORDER BY s.dur_ns DESC, s.slice, m.name LIMIT ?"""
+
+
 @dataclass(frozen=True)
 class TraceContent:
     """One trace, asked.
@@ -26,8 +31,9 @@ class TraceContent:
         findings: of the diagnosis.
         memory: series of allocated bytes.
         roofline: None where the trace's kernels were serialised.
-        timeline: slices of a few steps, None for a trace without slices.
+        timeline: slices of a few steps, None for a trace without slices or of serialised kernels.
         meta: the trace's meta.json.
+        metrics: hardware counters of the longest kernels: kernel, name, value, unit; metric_count: of all.
         issues: rows of the trace's issues table.
     """
 
@@ -39,6 +45,8 @@ class TraceContent:
     timeline: Timeline | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
     issues: list[dict[str, Any]] = field(default_factory=list)
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    metric_count: int = 0
 
 
 def content_of(
@@ -62,7 +70,9 @@ def content_of(
         findings=diagnose(trace, provenance=provenance),
         memory=allocated(trace),
         roofline=None if trace.meta.get("replayed") else roofline(trace),
-        timeline=timeline_of(trace, most=slices),
+        timeline=None if trace.meta.get("replayed") else timeline_of(trace, most=slices),
         meta=trace.meta,
         issues=trace.sql("SELECT code, count, message, example FROM issues ORDER BY code").dicts(),
+        metrics=trace.sql(_METRICS, (METRICS,)).dicts(),
+        metric_count=int(trace.sql("SELECT count(*) FROM metrics").scalar()),
     )

@@ -55,6 +55,7 @@ def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html
         ("collectives", "Collectives", collectives(content.summary, marks)),
         ("memory", "Memory", _memory(content)),
         ("idle", "Why the GPU was idle", idle_table(content.summary, marks)),
+        ("metrics", "Hardware metrics", _metrics(content)),
         ("roofline", "Roofline", roofline_html(content.roofline) if content.roofline else None),
     ]
     present = [(id_, title, body) for id_, title, body in sections if body]
@@ -154,10 +155,10 @@ def _device(device: DeviceMetrics, summary: Summary, marks: Marks) -> Html:
             (
                 el(
                     "div",
-                    el("dt", title, marks.of(f"devices.{name}")),
+                    el("dt", title, None if marks.hidden(f"devices.{name}") else marks.of(f"devices.{name}")),
                     el("dd", marks.value(f"devices.{name}", value, show), class_="big",
                        data_v="" if value is None else value, data_number=f"devices.{name}"),
-                    el("dd", of, class_="of"),
+                    el("dd", of.split(";")[0] if marks.hidden(f"devices.{name}") else of, class_="of"),
                     class_="tile",
                 )
                 for name, title, value, show, of in tiles
@@ -266,6 +267,22 @@ def _memory(content: TraceContent) -> Html | None:
         Column("ops at the peak", lambda row: ", ".join(row.ops) or None),
     ]
     return el("div", charts, table("memory", columns, peaks, caption="peaks, of torch's caching allocators"))
+
+
+def _metrics(content: TraceContent) -> Html | None:
+    if not content.metrics:
+        return None
+    columns = [
+        Column("kernel", lambda row: row["kernel"], "name"),
+        Column("slice", lambda row: row["slice"], "count", "which launch: its id in the trace"),
+        Column("metric", lambda row: row["name"], "name", "as the tool calls it"),
+        Column("value", lambda row: row["value"], "number"),
+        Column("unit", lambda row: row["unit"]),
+    ]
+    said = "metrics of single launches, longest kernel first"
+    shown = table("metrics", columns, content.metrics, caption=said, limit=len(content.metrics), filterable=True,
+                  total=content.metric_count)  # fmt: skip
+    return el("div", el("p", "All of them: `profrun query TRACE 'FROM metrics'`.", class_="note"), shown)
 
 
 def _where(device: int | None) -> str:

@@ -19,15 +19,8 @@ from tests.conftest import ROOT, missing
 from tests.tracekit import make_trace
 
 pytestmark = pytest.mark.browser
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 H200 = ROOT / "tests/data/h200/transformer/baseline-torch-r1/rank0/pt.trace.json.gz"
 JOB = """\
 name: tiny
@@ -146,7 +139,7 @@ def test_the_timeline_zooms_moves_and_names_slices(chromium: Any, h200: tuple[Pa
     canvas = page.locator("canvas")
 
     def view() -> tuple[float, float, int]:
-        return tuple(json.loads(canvas.get_attribute(f"data-{key}")) for key in ("from", "to", "drawn"))  # type: ignore[return-value]
+        return tuple(json.loads(canvas.get_attribute(f"data-{key}")) for key in ("from", "to", "drawn"))
 
     whole = view()
     assert whole[0] == 0
