@@ -38,7 +38,8 @@ class OpTwin:
     """One op (or range, or runtime call) a step in both runs; times ns a step.
 
     Attributes:
-        async_ns, blocking_ns: host time with children. device_ns: GPU time of what it launched (blocking).
+        async_ns, blocking_ns: host time with children. device_ns: GPU time of what it launched (blocking);
+            of a range also what other threads launched while the main thread was in it.
         hidden_ns: blocking_ns - async_ns, what the asynchronous run did not wait for here.
         latency_ns: true latency of one call: host time under blocking / calls, which contains its kernels.
     """
@@ -278,6 +279,7 @@ def _per_op(a: Sequence[Trial], b: Sequence[Trial]) -> tuple[OpTwin, ...]:
     """Ops, ranges and launching calls of both runs, those that hide most first."""
     units = unit_counts((a, b))
     tables = [{(row.kind, row.name): row for row in merged_host(side)} for side in (a, b)]
+    ranges = _range_device(b)
     rows = []
     for key in {*tables[0], *tables[1]}:
         left, right = tables[0].get(key), tables[1].get(key)
@@ -288,15 +290,26 @@ def _per_op(a: Sequence[Trial], b: Sequence[Trial]) -> tuple[OpTwin, ...]:
         after = right.cpu_ns / units[1] if right else 0.0
         if not shown.device_ns and not shown.launches and key[0] != "range":
             continue  # launches nothing: blocking has nothing to do with it
+        device = ranges.get(shown.name, 0) if shown.kind == "range" else right.device_ns if right else 0
         rows.append(
             OpTwin(
                 name=shown.name, kind=shown.kind, calls=shown.calls / units[1 if right else 0],
                 async_ns=before, blocking_ns=after, hidden_ns=after - before,
-                device_ns=right.device_ns / units[1] if right else 0.0,
+                device_ns=device / units[1],
                 latency_ns=right.cpu_ns / right.calls if right and right.calls else 0.0,
             )
         )  # fmt: skip
     return tuple(sorted(rows, key=lambda row: (-row.hidden_ns, row.kind, row.name)))
+
+
+def _range_device(trials: Sequence[Trial]) -> dict[str, int]:
+    """GPU time by range, with what other threads launched while the main thread was in it (backward)."""
+    found: dict[str, int] = {}
+    for trial in trials:
+        for atom in trial.atoms:
+            for name in set(atom.path):
+                found[name] = found.get(name, 0) + atom.ns
+    return found
 
 
 def _syncs(a: Sequence[Trial], b: Sequence[Trial]) -> tuple[SyncTwin, ...]:

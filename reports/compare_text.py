@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from profrun.analysis.compare.model import Comparison, Reason, Row, SideInfo, VendorView
+from profrun.analysis.compare.model import Comparison, Metric, Reason, Row, SideInfo, VendorView
 
 if TYPE_CHECKING:
     from profrun.analysis.blocking import Blocking
@@ -79,6 +79,7 @@ def comparison_text(comparison: Comparison, *, top: int = 20) -> str:
     lines += [f"{_severity(one)}: {one.message}" for one in comparison.reasons if not _said(comparison, one)]
     if comparison.verdict == "incomparable":
         return "\n".join(lines)
+    lines += [_metric_line(metric) for metric in comparison.metrics]
     lines += ["", "mean typical step (named outliers left out)"]
     lines += _table(
         ("part", "a", "b", "b - a"),
@@ -105,11 +106,26 @@ def _severity(reason: Reason) -> str:
 def _side_line(name: str, side: SideInfo) -> str:
     what = ", ".join(side.labels[:3]) + (f" and {len(side.labels) - 3} more" if len(side.labels) > 3 else "")
     device = "/".join(side.devices) or "no GPU"
-    text = f"{name}: {what} ({device}, {side.collector}, {side.trials} trials, {side.steps} steps)"
+    counts = f"{_count(side.trials, 'trial')}, {_count(side.steps, 'step')}"
+    text = f"{name}: {what} ({device}, {side.collector}, {counts})"
     if side.outliers:
         more = f" and {len(side.outliers) - 3} more" if len(side.outliers) > 3 else ""
         text += f"; outlying steps: {', '.join(side.outliers[:3])}{more}"
     return text
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (number != 1)}"
+
+
+def _metric_line(metric: Metric) -> str:
+    sure = (
+        f"95 % interval {metric.ci95[0]:.3f} to {metric.ci95[1]:.3f}"
+        if metric.ci95
+        else "without an interval"
+    )
+    values = f"{time_text(metric.b)} against {time_text(metric.a)}"
+    return f"  {metric.name}: {metric.verdict}, {values}, ratio {metric.ratio:.3f}, {sure}"
 
 
 def _signed(value: float) -> str:

@@ -217,7 +217,8 @@ def _samples(a: Sequence[Trial], b: Sequence[Trial]) -> list[Reason]:
     for side, trials in (("a", a), ("b", b)):
         steps = [len(trial.times) for trial in trials]
         if steps and min(steps) < FEW_STEPS and trials[0].conditions.measure != "recording":
-            text = f"side {side}: only {min(steps)} whole steps in a trial: one slow step moves the median"
+            fewest = f"{min(steps)} whole step{'s' * (min(steps) != 1)}"
+            text = f"side {side}: only {fewest} in a trial: one slow step moves the median"
             found.append(Reason("few_steps", "note", text))
         unsteady = [trial.conditions.label for trial in trials if not trial.work.steady]
         if unsteady:

@@ -53,6 +53,14 @@ def test_an_op_holds_its_kernel_under_blocking(recorded: Recorded) -> None:
     assert ops["aten::mm"].calls == 3
 
 
+def test_backward_holds_what_autograds_thread_launched(recorded: Recorded) -> None:
+    rows = {row.name: row for row in _real(recorded, "train").per_op if row.kind == "range"}
+    times = {name: rows[name].device_ns for name in ("forward", "backward", "optimizer")}
+    whole = recorded("h200/torch/train_blocking").typical
+    assert sum(times.values()) == pytest.approx(sum(unit.gpu_ns for unit in whole) / len(whole), rel=0.01)
+    assert times["backward"] > times["forward"]
+
+
 def _launches(*kernels: tuple[int, int], blocking: bool) -> list[Any]:
     """A step of 1000 with a launch of 10 at 0, 100, 200, ...; each (start, ns) is a kernel of one launch."""
     rows: list[Any] = [step(1, 0, 1000), ("op", "aten::x", 0, 900, "main")]

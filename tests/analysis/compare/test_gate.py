@@ -176,7 +176,7 @@ def test_text_of_a_comparison(recorded: Recorded) -> None:
         "inconclusive: 339.5 us against 333.2 us a step, ratio 1.019 (1 and 1 trials); "
         "about 3 trials a side are needed"
     )
-    assert lines[1] == "a: mlp (NVIDIA H200, torch, 1 trials, 3 steps)"
+    assert lines[1] == "a: mlp (NVIDIA H200, torch, 1 trial, 3 steps)"
     fused = next(line for line in lines if line.startswith("  replaced"))
     assert fused.split()[-5:] == ["us", "0.799", "2", "->", "1"]
     assert "  rows -13.41 us, unexplained by them +19.28 us, total +5.876 us" in lines
