@@ -1,10 +1,9 @@
 """Peak rates of GPUs: dense TFLOP/s by dtype and memory bandwidth, each with the document it is from.
 
 Dense means without structured sparsity: vendors print twice these numbers for NVIDIA's sparse modes. fp16,
-    bf16,
-tf32, fp8, fp4 and int8 are tensor / matrix core rates; fp32 and fp64 are the vector units' (CUDA cores), the
-matrix rates of those types are ``fp32_matrix`` and ``fp64_matrix``. MI200 figures are a GCD's, which is what
-HIP shows as one device. Every number can be overridden (``peaks_for(..., overrides=...)``).
+bf16, tf32, fp8, fp4 and int8 are tensor / matrix core rates; fp32 and fp64 are the vector units' (CUDA
+cores), the matrix rates of those types are ``fp32_matrix`` and ``fp64_matrix``. MI200 figures are a GCD's,
+which is what HIP shows as one device. Every number can be overridden (``peaks_for(..., overrides=...)``).
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ _TABLE: tuple[tuple[str, Peaks], ...] = (
         "A100 40GB",
         _tensor(9.7, 19.5, 312.0, bf16=312.0, tf32=156.0, int8=624.0, fp64_matrix=19.5), 1555.0,
         "NVIDIA A100 whitepaper, 2020")),
-    (r"A10G?\b", Peaks("A10", {"fp32": 31.2, "fp16": 125.0, "bf16": 125.0, "tf32": 62.5, "int8": 250.0},
+    (r"A10\b", Peaks("A10", {"fp32": 31.2, "fp16": 125.0, "bf16": 125.0, "tf32": 62.5, "int8": 250.0},
                        600.0, "NVIDIA A10 datasheet, 2021")),
     ("L40S", Peaks("L40S", {"fp32": 91.6, "fp16": 362.05, "bf16": 362.05, "tf32": 183.0, "fp8": 733.0,
                             "int8": 733.0}, 864.0, "NVIDIA L40S datasheet, 2023")),
@@ -109,12 +108,13 @@ _TABLE: tuple[tuple[str, Peaks], ...] = (
     ("H200", Peaks("H200 SXM", _H100_SXM, 4800.0, "NVIDIA H200 datasheet, 2024 (sparse figures halved)")),
     ("GB200", Peaks(
         "GB200, one GPU",
-        _tensor(45.0, 90.0, 2500.0, bf16=2500.0, tf32=1250.0, fp8=5000.0, int8=5000.0, fp4=10000.0),
-        8000.0, "NVIDIA Blackwell architecture technical brief, 2024, GB200 (sparse figures halved)")),
+        _tensor(40.0, 80.0, 2500.0, bf16=2500.0, tf32=1250.0, fp8=5000.0, int8=5000.0, fp4=10000.0),
+        8000.0, "NVIDIA Blackwell datasheet, 2025, a GPU of GB200 NVL72 (sparse figures halved)")),
     ("B200", Peaks(
         "B200",
-        _tensor(40.0, 80.0, 2250.0, bf16=2250.0, tf32=1125.0, fp8=4500.0, int8=4500.0, fp4=9000.0),
-        8000.0, "NVIDIA Blackwell architecture technical brief, 2024, HGX B200 (sparse figures halved)")),
+        _tensor(37.0, 75.0, 2250.0, bf16=2250.0, tf32=1125.0, fp8=4500.0, int8=4500.0, fp4=9000.0),
+        7700.0, "NVIDIA Blackwell datasheet, 2025, a GPU of HGX B200 (sparse figures halved; TF32, printed "
+        "as 2.2 PFLOP/s sparse, is half of FP16)")),
     ("MI210", Peaks(
         "MI210", _tensor(22.6, 22.6, 181.0, bf16=181.0, int8=181.0, fp64_matrix=45.3, fp32_matrix=45.3),
         1638.4, "AMD Instinct MI210 datasheet, 2022")),

@@ -18,6 +18,10 @@ _CLOSERS = re.compile(r">\s+(?=>)")
 _SIGNED_LITERAL = re.compile(r"\b(\d+)(?:ul|u|l|ll|ull|UL|U|L)\b")
 _INDEX = re.compile(r"_\d+$")
 _INDUCTOR = re.compile(r"^triton_(?:poi|red|per|tem|mm|for|unk|split_scan)_")
+_OPERATOR = re.compile(r"\boperator\s+(?=\(\))")
+_VOID = re.compile(r"(?<=[<, (])void (?=[\w:]|\(anonymous)")
+_WEST = re.compile(r"(?<=[<, (])const (?=[A-Za-z_:])")
+_SCOPE = re.compile(r"\)(?: const)?::")
 _HASH = re.compile(r"(?<=[_-])[0-9a-f]{16,}(?=$|[_-])|(?<=_)c[a-z0-9]{51}\b")
 
 
@@ -44,18 +48,57 @@ def _outside(name: str, opener: str) -> int:
     return -1
 
 
+def _east_const(text: str) -> str:
+    """'const T&' as 'T const&': nsys and ncu write the first, torch and rocprof the second."""
+    at = 0
+    while hit := _WEST.search(text, at):
+        end, depth = hit.end(), 0
+        while end < len(text) and not (depth == 0 and text[end] in "*&,>)"):
+            depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(text[end], 0)
+            end += 1
+        text = f"{text[: hit.start()]}{text[hit.end() : end].rstrip()} const{text[end:]}"
+        at = hit.start()
+    return text
+
+
+def _without_scope_parameters(text: str) -> str:
+    """'f<T>(int, T const&)::{lambda(int)#1}' without the list of ``f``, whose types nsys writes as T1, T2.
+
+    The template arguments of ``f`` and the lambda's own parameters and number stay, so only overloads of one
+    function with equal template arguments become alike.
+    """
+    at = 0
+    while hit := _SCOPE.search(text, at):
+        start, depth = hit.start(), 0
+        while start >= 0:
+            depth += {")": 1, "(": -1}.get(text[start], 0)
+            if depth == 0:
+                break
+            start -= 1
+        if start <= 0 or text[start : hit.start() + 1] == "(anonymous namespace)":
+            at = hit.start() + 1
+            continue
+        if text[:start].endswith("operator"):  # the () of the operator's own name
+            at = hit.start() + 1
+            continue
+        text = f"{text[:start]}::{text[hit.end() :]}"
+        at = start
+    return text
+
+
 def normalise(name: str) -> str:
     """The name without what differs between tools or runs; equal text means the same kernel.
 
     Dropped: the parameter list, the return type, casts in template arguments ((int)128), integer suffixes
     (4096ul), addresses, hashes, ``.kd`` and ``[clone ...]``, and the running number that Inductor puts at the
-    end. Idempotent.
+    end; return types and parameter lists of functions inside template arguments too. ``const T &`` is
+    ``T const&``. Idempotent.
     """
     text = _SUFFIX.sub("", name.strip())
     text = _BOOL.sub(lambda hit: "true" if hit[1] == "1" else "false", text)
     text = _CASTS.sub("", text)
     text = _UNNAMED.sub("(anonymous namespace)", text)
-    text = _LAMBDA.sub(r"{lambda\1#\2}", text)
+    text = _OPERATOR.sub("operator", _LAMBDA.sub(r"{lambda\1#\2}", text))
     if not text.startswith("_Z"):
         cut = _outside(text, "(")
         if cut > 0:
@@ -66,6 +109,8 @@ def normalise(name: str) -> str:
             space = _outside(text, " ")
     text = _SIGNED_LITERAL.sub(r"\1", _HEX.sub("0x", text))
     text = _CLOSERS.sub(">", _COMMA.sub(", ", _POINTER.sub(r"\1", text)))
+    if "<" in text:
+        text = _without_scope_parameters(_east_const(_VOID.sub("", text)))
     text = _HASH.sub("#", text)
     if _INDUCTOR.match(text):
         text = _INDEX.sub("", text)

@@ -6,7 +6,6 @@ import bisect
 import gzip
 import json
 import lzma
-import re
 from collections import Counter, defaultdict
 from decimal import Decimal
 from pathlib import Path
@@ -58,21 +57,6 @@ def open_trial(tmp_path: Path, trial: str, name: str = "trace") -> Trace:
     return OPENED[trial]
 
 
-def same(name: str) -> str:
-    """A kernel's name without what CUPTI's readers write differently.
-
-    Those are parameter lists (nsys and ncu write ``const T1 &`` where torch writes the type itself) and
-    return types, also of functions inside template arguments.
-    """
-    text = normalise(name).replace("void ", "").replace("(anonymous namespace)", "<anonymous>")
-    while "(" in text:
-        shorter = re.sub(r" ?\([^()]*\)", "", text)
-        if shorter == text:
-            break
-        text = shorter
-    return text.replace(" const", "")
-
-
 def raw_kernels_a_step(trial: str) -> list[int]:
     """Kernels launched inside each ProfilerStep, counted from torch's JSON alone, times as Decimal."""
     text = gzip.decompress((H200 / trial / "rank0" / "pt.trace.json.gz").read_bytes())
@@ -108,13 +92,13 @@ def test_torch_and_nsys_agree_on_kernels_a_step_and_their_time(
     assert raw_kernels_a_step(trial.format("torch")) == [kernels] * 3
     for found in rows.values():
         assert list(Counter(step for step, _, _ in found).values()) == [kernels] * 3
-    names = {tool: [same(name) for _, name, _ in found] for tool, found in rows.items()}
+    names = {tool: [normalise(name) for _, name, _ in found] for tool, found in rows.items()}
     assert names["torch"] == names["nsys"]
     means = {tool: mean(dur for _, _, dur in found) for tool, found in rows.items()}
     assert means["torch"] == pytest.approx(means["nsys"], rel=0.05)
     for name in set(names["torch"]):
         each = {
-            tool: mean(dur for (_, other, dur) in found if same(other) == name)
+            tool: mean(dur for (_, other, dur) in found if normalise(other) == name)
             for tool, found in rows.items()
         }
         assert each["torch"] == pytest.approx(each["nsys"], rel=0.1, abs=200)  # 200 ns: the timer's grain
@@ -125,8 +109,8 @@ def test_ncu_metrics_attach_to_the_same_kernels_in_launch_order(tmp_path: Path, 
     nsys = open_trial(tmp_path, f"transformer/{variant}-nsys-r1", "nsys")
     ncu = open_trial(tmp_path, f"transformer/{variant}-ncu-r1", "ncu")
     launched = "SELECT s.name FROM slices s LEFT JOIN slices a ON a.slice = s.launch WHERE s.kind = 'kernel' "
-    timeline = [same(name) for (name,) in nsys.sql(launched + "ORDER BY a.ts_ns, s.ts_ns").rows]
-    replayed = [same(name) for (name,) in ncu.sql(launched + "ORDER BY s.slice").rows]
+    timeline = [normalise(name) for (name,) in nsys.sql(launched + "ORDER BY a.ts_ns, s.ts_ns").rows]
+    replayed = [normalise(name) for (name,) in ncu.sql(launched + "ORDER BY s.slice").rows]
     assert replayed == timeline
     assert ncu.meta["replayed"] is True
     measured = ncu.sql(
@@ -240,7 +224,8 @@ def test_recordings_made_without_profrun_agree_too(tmp_path: Path, work: str) ->
             found[tool] = trace.sql(IN_STEPS).rows
     kernels = {
         tool: {
-            step: Counter(same(name) for s, name, _ in rows if s == step) for step in {s for s, _, _ in rows}
+            step: Counter(normalise(name) for s, name, _ in rows if s == step)
+            for step in {s for s, _, _ in rows}
         }
         for tool, rows in found.items()
     }
