@@ -280,8 +280,8 @@ def _metrics(content: TraceContent) -> Html | None:
         Column("unit", lambda row: row["unit"]),
     ]
     said = "metrics of single launches, longest kernel first"
-    shown = table("metrics", columns, content.metrics, caption=said, limit=len(content.metrics), filterable=True,
-                  total=content.metric_count)  # fmt: skip
+    rows, total = content.metrics, content.metric_count
+    shown = table("metrics", columns, rows, caption=said, limit=len(rows), filterable=True, total=total)
     return el("div", el("p", "All of them: `profrun query TRACE 'FROM metrics'`.", class_="note"), shown)
 
 
