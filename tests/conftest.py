@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import settings
@@ -27,6 +28,18 @@ settings.load_profile("thorough" if THOROUGH else "profrun")
 def examples(few: int, many: int) -> settings:
     """Settings of a property test: ``few`` examples by default, ``many`` with PROFRUN_FUZZ=thorough."""
     return settings(max_examples=many if THOROUGH else few)
+
+
+def first(count: int, values: Iterable[Any]) -> list[Any]:
+    """Parameters of a test: the first ``count`` of them by default, the rest with ``-m thorough``.
+
+    They come in order of how much each shows that those before it do not.
+    """
+    every = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [
+        pytest.param(*value, marks=() if number < count else pytest.mark.thorough)
+        for number, value in enumerate(every)
+    ]
 
 
 def missing(what: str) -> NoReturn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import random
 import shutil
 import sqlite3
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 from profrun.errors import InputError
 from profrun.traces.trace import Trace
 from tests.collectors.rocprof.kit import Rocpd, issue_codes, totals, trace_of
-from tests.conftest import shared_data
+from tests.conftest import examples, first, shared_data
 
 HEADER = (
     "Kind,Agent_Id,Queue_Id,Thread_Id,Dispatch_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp,"
@@ -39,16 +38,19 @@ def test_a_header_without_rows_is_a_process_without_gpu_work(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("row", "code"),
-    [
-        (ROW.format(start="abc", stop=2), "csv_row_not_read"),
-        (ROW.format(start="nan", stop=2), "csv_row_not_read"),
-        (ROW.format(start=2**63, stop=2**63 + 1), "csv_row_not_read"),
-        ("...\n", "csv_row_not_read"),
-        ("KERNEL_DISPATCH,Agent 1,1,5,1,k,1,12\n", "csv_row_not_read"),
-        (ROW.format(start=9, stop=2), "ends_before_start"),
-        (ROW.format(start=-9, stop=2), "negative_time"),
-        (ROW.format(start=5, stop=7).replace(",k,", ",,"), "no_name"),
-    ],
+    first(
+        4,
+        [
+            (ROW.format(start="abc", stop=2), "csv_row_not_read"),
+            (ROW.format(start=9, stop=2), "ends_before_start"),
+            (ROW.format(start=-9, stop=2), "negative_time"),
+            (ROW.format(start=5, stop=7).replace(",k,", ",,"), "no_name"),
+            (ROW.format(start="nan", stop=2), "csv_row_not_read"),
+            (ROW.format(start=2**63, stop=2**63 + 1), "csv_row_not_read"),
+            ("...\n", "csv_row_not_read"),
+            ("KERNEL_DISPATCH,Agent 1,1,5,1,k,1,12\n", "csv_row_not_read"),
+        ],
+    ),
 )
 def test_one_bad_row_does_not_spoil_the_others(row: str, code: str, tmp_path: Path) -> None:
     text = (
@@ -157,7 +159,7 @@ def test_a_log_not_yet_merged_is_read(database: Path, tmp_path: Path) -> None:
         con.close()
 
 
-@pytest.mark.parametrize("at", [0.2, 0.6])
+@pytest.mark.parametrize("at", first(1, [0.6, 0.2]))
 def test_results_json_cut_off_keeps_whole_records(at: float, tmp_path: Path) -> None:
     whole = shared_data("amd/rocprofv3-json-mi350-aorta/908_results.json.gz")
     with gzip.open(whole) as file:
@@ -191,11 +193,8 @@ def test_json_of_another_shape(text: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-EXAMPLES = int(os.environ.get("PROFRUN_FUZZ", "5"))
-"""Mutants a test; thousands when somebody asks for them."""
 MUTANTS = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
+    examples(3, 500),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,
 )
