@@ -70,6 +70,10 @@ class Cluster:
         status = job.setdefault("status", {})
         if status.get("conditions") or job["spec"].get("suspend"):
             return
+        container = job["spec"]["template"]["spec"]["containers"][0]
+        wanted = [source["secretRef"]["name"] for source in container.get("envFrom", ())]
+        if any(("secrets", name) not in self.server.objects for name in wanted):
+            return  # CreateContainerConfigError until it comes
         pods = [
             pod
             for pod in self.server.of("pods")
@@ -200,7 +204,7 @@ class Cluster:
         if kind == "jobs":
             for pod in self.server.of("pods"):
                 if pod["metadata"]["labels"]["job-name"] == value["metadata"]["name"]:
-                    self._end(pod, value["spec"]["template"]["spec"]["terminationGracePeriodSeconds"])
+                    self._end(pod, value["spec"]["template"]["spec"].get("terminationGracePeriodSeconds", 30))
             return False
         if kind == "pods" and value["status"]["phase"] == "Running":
             self._end(value, body.get("gracePeriodSeconds", 30))

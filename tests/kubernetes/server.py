@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -122,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.state.fault(method, self.path)
         if fault is not None and fault.act == "drop":
             self.close_connection = True
-            self.connection.close()
+            self.connection.shutdown(socket.SHUT_RDWR)
             return
         if fault is not None and isinstance(fault.act, int):
             self._answer(fault.act, fault.body or {"message": f"told to say {fault.act}"}, fault.headers)
@@ -209,7 +210,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             for number, line in enumerate(kept):
                 if fault is not None and fault.act == "cut" and number:
-                    self.connection.close()
+                    self.close_connection = True
+                    self.connection.shutdown(socket.SHUT_RDWR)
                     return
                 data = line.encode() + b"\n"
                 self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")

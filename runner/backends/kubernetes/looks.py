@@ -101,7 +101,7 @@ class Looks:
             return self._given_up[job]
         if not seen.ended:
             self._since.pop((trial, "ended"), None)
-            if seen.hopeless or (seen.stuck and self._waited(trial, "stuck") > self._stuck_s):
+            if seen.hopeless or (seen.stuck and self._waited(trial, "stuck") >= self._stuck_s):
                 self._given_up[job] = Status("failed", seen.status.reason)
                 api.delete_job(job)
                 return self._given_up[job]
@@ -120,7 +120,8 @@ class Looks:
 
     def _waited(self, trial: str, what: str) -> float:
         """Seconds since this was first asked."""
-        return time.monotonic() - self._since.setdefault((trial, what), time.monotonic())
+        now = time.monotonic()
+        return now - self._since.setdefault((trial, what), now)
 
 
 def _seen(pod: Mapping[str, Any] | None, job: Mapping[str, Any] | None, index: int, handle: Handle) -> Seen:

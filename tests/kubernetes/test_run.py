@@ -1,0 +1,206 @@
+"""Whole runs through the command line: the real client, driver, script and wrapper; only the cluster is ours.
+
+The claim is a folder with the same path here and in the pods, and the image is this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profrun.runner.backends.kubernetes.api import Api
+from profrun.runner.backends.kubernetes.probe import probe, probe_job
+from tests.kubernetes.node import Cluster
+from tests.kubernetes.server import Server
+
+WORK = """
+import os, sys, time, profrun
+print("token of", len(os.environ.get("HF_TOKEN", "")), "letters")
+for _ in range(8):
+    time.sleep(0.002 * int(sys.argv[1]))
+    profrun.step()
+"""
+LONG = """
+import pathlib, signal, time, profrun
+pathlib.Path("started").touch()
+profrun.step()
+time.sleep(60)
+"""
+SPEC = """
+name: tiny
+image: python:3.12
+command: python {command}
+{rest}
+resources: {{gpus: 0, timeout: 60s, grace: 5s}}
+cluster: {{pvc: runs, parallel: 2, shared: {folder}, pvc_path: {folder}}}
+"""
+
+
+@pytest.fixture
+def cluster(server: Server) -> Iterator[Cluster]:
+    """A node behind the server, and the claim."""
+    server.put("persistentvolumeclaims", {"metadata": {"name": "runs"}}, "ADDED")
+    made = Cluster(server)
+    yield made
+    made.close()
+
+
+class Desk:
+    """A user's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def start(self, *argv: str) -> subprocess.Popen[str]:
+        """``profrun ...`` in this folder."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "profrun.runner.cli", *argv],
+            cwd=self.folder,
+            env={**os.environ, "HF_TOKEN": "hf-very-secret"},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.processes.append(process)
+        return process
+
+    def submit(self, command: str, rest: str = "collectors: [none]") -> subprocess.Popen[str]:
+        """Submit a job that runs a script of this folder."""
+        (self.folder / "job.yaml").write_text(SPEC.format(command=command, rest=rest, folder=self.folder))
+        return self.start("submit", "job.yaml", "--backend", "kubernetes", "--json")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A folder; what was started there is ended."""
+    made = Desk(tmp_path)
+    yield made
+    for process in made.processes:
+        process.kill()
+        process.communicate()
+
+
+def end(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What it says when it has ended."""
+    out, err = process.communicate(timeout=25)
+    assert out, err
+    document: dict[str, Any] = json.loads(out)
+    return document
+
+
+def wait_for(what: Callable[[], object], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def the_run(folder: Path) -> Path:
+    (found,) = (folder / "runs").glob("tiny-*")
+    return found
+
+
+def test_a_run_ends_as_anywhere_else(cluster: Cluster, server: Server, desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "work.py").write_text(WORK)
+    rest = "collectors: [none]\nvariants: {a: {n: 1}, b: {n: 2}}\nsecrets: [HF_TOKEN]"
+    document = end(desk.submit("work.py {n}", rest))
+    assert [(trial["state"], trial["reason"]) for trial in document["trials"]] == [("finished", None)] * 2
+    assert all(trial["steps"] == 8 and trial["trace"] for trial in document["trials"])
+    run = the_run(tmp_path)
+    # The secret reached the program and is in no file of the run and in no object but the Secret.
+    assert {path.read_text() for path in run.glob("trials/*/stdout.log")} == {"token of 14 letters\n"}
+    kept = b"".join(path.read_bytes() for path in run.rglob("*") if path.is_file())
+    assert b"hf-very-secret" not in kept
+    told = [body for method, path, body in server.requests if method == "POST" and "secrets" not in path]
+    assert "hf-very-secret" not in json.dumps(told)
+    (job,) = server.of("jobs")
+    assert job["status"]["completedIndexes"] == "0,1"
+    command = json.loads(next(run.glob("trials/*/command.json")).read_text())
+    assert command["cwd"] == str(tmp_path)
+
+
+def test_cancel_lets_the_wrapper_write_how_it_ended(
+    cluster: Cluster, server: Server, desk: Desk, tmp_path: Path
+) -> None:
+    (tmp_path / "work.py").write_text(LONG)
+    process = desk.submit("work.py")
+    wait_for((tmp_path / "started").exists)
+    desk.start("cancel", "last").communicate(timeout=25)
+    document = end(process)
+    assert [trial["state"] for trial in document["trials"]] == ["cancelled"]
+    (file,) = the_run(tmp_path).glob("trials/*/exit.json")
+    assert json.loads(file.read_text())["state"] == "cancelled"  # the wrapper heard SIGTERM as first process
+    assert server.of("jobs") == []
+    assert server.of("pods") == []
+
+
+def test_a_trial_on_a_lost_node_is_a_new_attempt(
+    cluster: Cluster, server: Server, desk: Desk, tmp_path: Path
+) -> None:
+    (tmp_path / "work.py").write_text(
+        "import pathlib, time, profrun\n"
+        "again = pathlib.Path('started').exists()\n"
+        "pathlib.Path('started').touch()\n"
+        "for _ in range(4):\n    profrun.step()\n"
+        "time.sleep(0 if again else 60)\n"
+    )
+    process = desk.submit("work.py")
+    wait_for((tmp_path / "started").exists)
+    cluster.lose(server.of("pods")[0]["metadata"]["name"])
+    document = end(process)
+    assert [trial["state"] for trial in document["trials"]] == ["finished"]
+    (trial,) = the_run(tmp_path).glob("trials/*")
+    assert json.loads((trial / "exit.json").read_text())["attempt"] == 2
+    assert (trial / "attempts/1/stdout.log").exists()
+    assert not (trial / "attempts/1/exit.json").exists()
+
+
+def test_a_killed_submitter_loses_nothing(
+    cluster: Cluster, server: Server, desk: Desk, tmp_path: Path
+) -> None:
+    (tmp_path / "work.py").write_text(
+        "import pathlib, time, profrun\n"
+        "pathlib.Path('started').touch()\n"
+        "while not pathlib.Path('go').exists():\n    time.sleep(0.01)\n"
+        "profrun.step()\n"
+    )
+    process = desk.submit("work.py")
+    wait_for((tmp_path / "started").exists)
+    process.kill()
+    process.communicate()
+    (tmp_path / "go").touch()
+    document = end(desk.start("resume", "last", "--json"))
+    assert [trial["state"] for trial in document["trials"]] == ["finished"]
+    assert len(server.of("jobs")) == 1
+
+
+def test_a_volume_that_is_another_one_is_said(
+    cluster: Cluster, server: Server, desk: Desk, tmp_path: Path
+) -> None:
+    (tmp_path / "work.py").write_text(WORK)
+    spec = SPEC.format(command="work.py 1", rest="collectors: [none]\nworkdir: /tmp", folder=tmp_path)
+    (tmp_path / "job.yaml").write_text(spec.replace(f"pvc_path: {tmp_path}", "pvc_path: /elsewhere"))
+    process = desk.start("submit", "job.yaml", "--backend", "kubernetes", "--dry-run")
+    out, err = process.communicate(timeout=30)
+    assert "value: /elsewhere/runs/tiny-dry-run" in out, err
+
+
+def test_the_probe_tells_what_a_node_can_do(
+    cluster: Cluster, server: Server, tmp_path: Path, connect: Callable[[str | None, str | None], Api]
+) -> None:
+    settings = {"pvc": "runs", "shared": str(tmp_path), "pvc_path": str(tmp_path)}
+    job = probe_job(settings, "python:3.12", gpus=0)
+    answer = probe(job, tmp_path / "runs", api=connect(None, None), patience_s=20)
+    assert answer.preflight["collectors"]
+    assert answer.node
+    assert list((tmp_path / "runs").iterdir()) == []
+    assert server.of("jobs") == []
