@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # compare.core imports this module: at run time only compare may import it
-    from profrun.analysis.compare.model import Atom, Facts
+    from profrun.analysis.compare.trial import Atom, Facts
 
 EPSILON = 1e-9
 

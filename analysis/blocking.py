@@ -16,7 +16,8 @@ from typing import Any
 
 from profrun.analysis.compare.comparable import is_blocking, reasons, stopped
 from profrun.analysis.compare.core import compare, side_value
-from profrun.analysis.compare.model import HostOp, Reason, Row, Trial
+from profrun.analysis.compare.model import Reason, Row
+from profrun.analysis.compare.trial import HostOp, Trial
 from profrun.analysis.compare.views import merged_host, typical_step, unit_counts
 from profrun.analysis.json import to_json
 from profrun.analysis.stats import estimate

@@ -17,8 +17,8 @@ import numpy as np
 
 from profrun.analysis.align import base, leaf
 from profrun.analysis.compare.hosts import step_of_host
-from profrun.analysis.compare.model import Trial
 from profrun.analysis.compare.reading import read_trial
+from profrun.analysis.compare.trial import Trial
 from profrun.analysis.frame import Frame, frame
 from profrun.analysis.integrity import doubts, withheld
 from profrun.analysis.json import to_json

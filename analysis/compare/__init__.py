@@ -5,17 +5,9 @@ one or more trials a side and returns a ``Comparison``.
 """
 
 from profrun.analysis.compare.core import compare
-from profrun.analysis.compare.model import (
-    Comparison,
-    Conditions,
-    Metric,
-    Part,
-    Reason,
-    Row,
-    Trial,
-    trial_from_json,
-)
+from profrun.analysis.compare.model import Comparison, Metric, Part, Reason, Row
 from profrun.analysis.compare.reading import read_trial
+from profrun.analysis.compare.trial import Conditions, Trial, trial_from_json
 
 __all__ = [
     "Comparison",

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 
 from profrun.analysis.align import identity
-from profrun.analysis.compare.model import Conditions, Reason, Severity, Trial
+from profrun.analysis.compare.model import Reason, Severity
+from profrun.analysis.compare.trial import Conditions, Trial
 
 STOPS = {
     "same_recording": "both sides hold the same recording",

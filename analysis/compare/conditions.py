@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profrun.analysis.compare.model import Conditions
+from profrun.analysis.compare.trial import Conditions
 from profrun.analysis.frame import Frame, Ints
 from profrun.analysis.integrity import doubts, is_graph_launch, is_launch
 from profrun.analysis.steps import StepIndex

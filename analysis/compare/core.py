@@ -8,19 +8,10 @@ from collections.abc import Collection, Sequence
 
 from profrun.analysis.align import align
 from profrun.analysis.compare.comparable import STOPS, reasons, stopped
-from profrun.analysis.compare.model import (
-    VIEWS,
-    By,
-    Comparison,
-    Facts,
-    Metric,
-    Reason,
-    Row,
-    SideInfo,
-    Trial,
-)
+from profrun.analysis.compare.model import VIEWS, By, Comparison, Metric, Reason, Row, SideInfo
 from profrun.analysis.compare.per import divisors
 from profrun.analysis.compare.rows import kernel_rows
+from profrun.analysis.compare.trial import Facts, Trial
 from profrun.analysis.compare.vendors import vendor_view
 from profrun.analysis.compare.views import (
     Sides,

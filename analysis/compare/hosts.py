@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from profrun.analysis.compare.model import HostOp
 from profrun.analysis.compare.paths import is_wrapper, plain
+from profrun.analysis.compare.trial import HostOp
 from profrun.analysis.frame import KIND, Frame, Index, Ints, Mask
 from profrun.analysis.intervals import covered, subtract, union
 from profrun.analysis.ops import op_tree

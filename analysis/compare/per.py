@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from profrun.analysis.compare.model import Trial
+from profrun.analysis.compare.trial import Trial
 from profrun.errors import UsageError
 
 _PAIR = re.compile(r"^([0-9.eE+]+)[,:]([0-9.eE+]+)$")

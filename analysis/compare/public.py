@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from profrun.analysis.compare.core import compare as compare_trials
-from profrun.analysis.compare.model import Comparison, Trial
+from profrun.analysis.compare.model import Comparison
 from profrun.analysis.compare.reading import read_trial
+from profrun.analysis.compare.trial import Trial
 from profrun.traces.trace import Trace
 
 Given = str | Path | Trace

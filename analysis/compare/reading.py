@@ -15,8 +15,8 @@ import numpy as np
 
 from profrun.analysis.compare.conditions import conditions
 from profrun.analysis.compare.hosts import host_ops, overlap_by_unit
-from profrun.analysis.compare.model import Atom, Facts, Rate, Trial, Unit
 from profrun.analysis.compare.paths import launch_paths, paths, table_nodes
+from profrun.analysis.compare.trial import Atom, Facts, Rate, Trial, Unit
 from profrun.analysis.compare.work import work_of_steps
 from profrun.analysis.flops import parse_list
 from profrun.analysis.frame import KIND, Frame, Index, Ints, frame

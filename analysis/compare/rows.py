@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from profrun.analysis.align import Group, Piece, base, leaf
-from profrun.analysis.compare.model import Facts, Row, Trial
+from profrun.analysis.compare.model import Row
+from profrun.analysis.compare.trial import Facts, Trial
 from profrun.analysis.stats import MIN_TRIALS, estimate
 
 ROW_FLOOR = 0.03

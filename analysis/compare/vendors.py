@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profrun.analysis.compare.model import Atom, Rate, RatePair, Row, Trial, VendorView
+from profrun.analysis.compare.model import RatePair, Row, VendorView
+from profrun.analysis.compare.trial import Atom, Rate, Trial
 from profrun.analysis.compare.views import Sides
 
 MOST_RATES = 30

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from profrun.analysis.align import base, ops_of, ranges_of
-from profrun.analysis.compare.model import Atom, HostOp, Part, Row, Trial
+from profrun.analysis.compare.model import Part, Row
 from profrun.analysis.compare.rows import MATTERS, MOST_ESTIMATES, status, with_interval
+from profrun.analysis.compare.trial import Atom, HostOp, Trial
 
 Sides = tuple[Sequence[Trial], Sequence[Trial]]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profrun.analysis.compare.hosts import step_of_host
-from profrun.analysis.compare.model import Work
+from profrun.analysis.compare.trial import Work
 from profrun.analysis.flops import parse_list, work_of
 from profrun.analysis.frame import Frame, Ints, Mask
 from profrun.analysis.steps import StepIndex

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.analysis.align import Group, align, kernel_family
-from profrun.analysis.compare.model import Atom, Facts
 from profrun.analysis.compare.paths import is_wrapper, plain
+from profrun.analysis.compare.trial import Atom, Facts
 from profrun.analysis.names import read_kernel
 
 import pytest  # isort: skip

@@ -10,7 +10,7 @@ import pytest
 
 from profrun.analysis.compare import Comparison, Conditions, Trial, compare
 from profrun.analysis.compare.comparable import AMOUNT, STOPS
-from profrun.analysis.compare.model import Atom, Facts, Unit, Work, trial_from_json
+from profrun.analysis.compare.trial import Atom, Facts, Unit, Work, trial_from_json
 from profrun.errors import UsageError
 
 CONDITIONS = Conditions(
