@@ -262,6 +262,12 @@ class Context:
         ids = self.frame.of("kernel")
         return ids if not len(self.index.slices) else np.asarray(ids[self.index.of_gpu[ids] >= 0])
 
+    @cached_property
+    def step_gpu(self) -> Index:
+        """GPU work (kernels, copies, fills) that steps launched; all of it when there are no steps."""
+        ids = self.frame.gpu
+        return ids if not len(self.index.slices) else np.asarray(ids[self.index.of_gpu[ids] >= 0])
+
     @property
     def step_count(self) -> int:
         """Number of steps, at least 1 so that per-step rates can be formed."""

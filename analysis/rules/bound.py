@@ -16,6 +16,7 @@ HIGH_BUSY = 0.6
 HOST_SHARE = 0.5
 BOUND_SHARE = 0.5
 DOMINANT = 0.5
+AHEAD = 1.5
 TINY_NS = 10_000
 TINY_SHARE = 0.5
 TINY_PER_STEP = 10
@@ -46,8 +47,7 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
     host = sum(row.host_wait_ns for row in ctx.idle)
     if not idle or host / idle <= HOST_SHARE:
         return
-    work = ctx.frame.gpu[ctx.index.of_gpu[ctx.frame.gpu] >= 0] if ctx.steps else ctx.frame.gpu
-    gpu = ctx.total(work) / ctx.step_count
+    gpu = ctx.total(ctx.step_gpu) / ctx.step_count
     step = ctx.window_ns / ctx.step_count
     launches = sum(one.launches for one in ctx.steps) / ctx.step_count
     yield Hit(
@@ -67,13 +67,17 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
     "low-utilization",
     "The GPU is idle most of the time",
     meaning="Kernels cover less than half of the steps, whatever the reason.",
-    threshold="GPU utilization (union of kernels / time of steps, as the TensorBoard plugin) under 50 %.",
+    threshold="GPU utilization (union of kernels / time of steps, as the TensorBoard plugin) under 50 %. Not "
+    "on recordings with blocking launches.",
     advice="See which other findings explain the idle time: overhead, synchronisation, data loading, "
     "communication.",
     relies_on=("devices.utilization",),
 )
 def low_utilization(ctx: Context) -> Iterator[Hit]:
     """Utilization by the plugin's formula."""
+    blocking = blocking_share(ctx)
+    if blocking is not None and blocking > 0.9:
+        return
     for row in ctx.devices:
         if row.utilization is not None and row.utilization < LOW_BUSY:
             yield Hit(
@@ -96,12 +100,14 @@ def _bound_shares(ctx: Context) -> tuple[float, float, str]:
     if total and known / total > BOUND_SHARE:
         compute = sum(row.gpu_ns for row in rows if row.bound == "compute")
         return compute / total, (known - compute) / total, "roofline"
-    matrix = sum(row.total_ns for row in ctx.kernels if row.category in MATRIX_CATEGORIES)
-    other = sum(
-        row.total_ns
-        for row in ctx.kernels
-        if row.category not in (*MATRIX_CATEGORIES, "collective", "unknown")
-    )
+    work = ctx.step_gpu
+    total = ctx.total(work)
+    matrix = other = 0
+    for name in np.unique(ctx.frame.name[work[ctx.frame.is_kind(work, "kernel")]]):
+        category = ctx.names[int(name)].category
+        time = ctx.total(work[ctx.frame.name[work] == name])
+        matrix += time if category in MATRIX_CATEGORIES else 0
+        other += time if category not in (*MATRIX_CATEGORIES, "collective", "unknown") else 0
     return (matrix / total, other / total, "kernel categories") if total else (0.0, 0.0, "nothing")
 
 
@@ -167,7 +173,8 @@ def memory_bound(ctx: Context) -> Iterator[Hit]:
     "One kernel takes most of the time",
     severity="info",
     meaning="Work on anything else can win little: Amdahl's law on this kernel.",
-    threshold="One kernel name has at least 50 % of the time of all kernels, and there are others.",
+    threshold="One kernel name has at least 50 % of the time of all kernels and at least 1.5 times that of "
+    "the next one. Not for a collective: its time is mostly waiting (see exposed-communication, straggler).",
     advice="Profile this kernel with hardware counters (`ncu`, `rocprof --pmc`) and look at its roofline "
     "row.",
     relies_on=("kernels",),
@@ -175,7 +182,9 @@ def memory_bound(ctx: Context) -> Iterator[Hit]:
 def dominant_kernel(ctx: Context) -> Iterator[Hit]:
     """The top of the kernel table."""
     if len(ctx.kernels) > 1 and ctx.kernels[0].share >= DOMINANT:
-        top = ctx.kernels[0]
+        top, second = ctx.kernels[:2]
+        if top.category == "collective" or top.total_ns < AHEAD * second.total_ns:
+            return
         ids = ctx.kernel_slices(lambda kernel: kernel.name == top.name)
         yield Hit(
             f"{top.short} ({top.category}) has {percent(top.share)} of the kernel time in {top.calls} calls",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from profrun.analysis.frame import Index
+from profrun.analysis.intervals import merge, subtract, union
 from profrun.analysis.rules import Context, Hit, ms, percent, rule
 
 EXPOSED_SHARE = 0.05
@@ -144,20 +145,28 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
     "copies-not-overlapped",
     "Copies and kernels take turns on one stream",
     meaning="Copies run while no kernel does, and everything is on a single stream, so they cannot overlap.",
-    threshold="All GPU work of a device is on one stream, and copies that nothing covers take over 5 % of "
-    "its busy time.",
+    threshold="All GPU work of a device is on one stream, and copies launched by steps that nothing covers "
+    "take over 5 % of the time that the steps' work keeps it busy.",
     advice="Copy the next batch on a side stream from pinned memory while the current one computes.",
     relies_on=("devices.busy_ns",),
 )
 def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
-    """Exposed copy time of single-stream devices."""
+    """Exposed copy time of single-stream devices, of the steps' own copies: set-up is not their business."""
+    source = ctx.frame
     for row in ctx.devices:
-        if row.streams == 1 and row.compute_ns and row.busy_ns:
-            share = row.exposed_memcpy_ns / row.busy_ns
-            if share > EXPOSED_SHARE:
-                yield Hit(
-                    f"device {row.ordinal}: {ms(row.exposed_memcpy_ns)} of copies nothing overlaps, "
-                    f"{percent(share)} of "
-                    "its busy time, on the only stream",
-                    {"exposed_memcpy_ns": row.exposed_memcpy_ns, "share": share, "share_of": "busy time"},
-                )
+        if row.streams != 1 or not row.compute_ns:
+            continue
+        ids = ctx.step_gpu[source.device_of(ctx.step_gpu) == row.device]
+        copy = source.is_kind(ids, "memcpy")
+        rest = union(source.ts[ids[~copy]], source.end[ids[~copy]])
+        moved = union(source.ts[ids[copy]], source.end[ids[copy]])
+        exposed = subtract(moved, rest).total
+        busy = merge(moved, rest).total
+        if busy and exposed / busy > EXPOSED_SHARE:
+            yield Hit(
+                f"device {row.ordinal}: {ms(exposed)} of copies nothing overlaps, "
+                f"{percent(exposed / busy)} of its busy time, on the only stream",
+                {"exposed_memcpy_ns": exposed, "share": exposed / busy,
+                 "share_of": "busy time of the steps' work" if ctx.steps else "busy time"},
+                slices=ctx.worst(ids[copy]),
+            )  # fmt: skip

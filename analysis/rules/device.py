@@ -25,7 +25,8 @@ VARIATION_SHARE = 0.05
     "Kernels too small to fill the GPU",
     meaning="A grid with fewer blocks than the GPU has SMs (CUs) leaves the rest idle, however busy the "
     "timeline looks.",
-    threshold="Kernels with under one block an SM take at least 25 % of the kernel time.",
+    threshold="Kernels with under one block an SM take at least 25 % of the kernel time. Collectives are "
+    "left out: they use few blocks by design.",
     advice="Larger batches or sequences, split-K GEMMs, or several streams so that small kernels run side "
     "by side.",
     relies_on=("devices.est_sm_efficiency",),
@@ -36,7 +37,7 @@ def few_blocks(ctx: Context) -> Iterator[Hit]:
     for device in source.devices:
         if not device["sm_count"]:
             continue
-        ids = source.of("kernel")
+        ids = ctx.kernel_slices(lambda kernel: kernel.category != "collective")
         ids = ids[source.device_of(ids) == device["device"]]
         blocks = kernel_values(ctx.trace, source, "blocks", ids)
         known = ids[~np.isnan(blocks)]
@@ -46,10 +47,9 @@ def few_blocks(ctx: Context) -> Iterator[Hit]:
             share = ctx.total(small) / whole
             yield Hit(
                 f"{percent(share)} of the kernel time ({ms(ctx.total(small))}) runs with fewer blocks than "
-                "the "
-                f"{device['sm_count']} SMs",
-                {"share": share, "share_of": "time of kernels with a grid", "kernels": len(small),
-                 "sm_count": device["sm_count"]},
+                f"the {device['sm_count']} SMs",
+                {"share": share, "share_of": "time of kernels with a grid, but collectives",
+                 "kernels": len(small), "sm_count": device["sm_count"]},
                 slices=ctx.worst(small),
             )  # fmt: skip
 

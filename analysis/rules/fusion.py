@@ -117,12 +117,12 @@ def unfused_attention(ctx: Context) -> Iterator[Hit]:
     if not recorded and (share < 0.02 or not any(row.category == "gemm" for row in ctx.kernels)):
         return
     scores = ctx.kernel_slices(lambda kernel: kernel.category == "softmax")
+    beside = f"{len(products)} batched matrix multiplies" if recorded else "GEMMs (no ops are recorded)"
     yield Hit(
-        f"softmax takes {percent(share)} of the kernel time beside {len(products)} batched matrix "
-        "multiplies, and no "
-        "fused attention kernel runs",
+        f"softmax takes {percent(share)} of the kernel time beside {beside}, and no fused attention "
+        "kernel runs",
         {"softmax_ns": softmax, "softmax_share": share, "share_of": "time of all kernels",
-         "bmm_calls": len(products)},
+         "bmm_calls": len(products) if recorded else None},
         slices=ctx.worst(scores), names=sorted({ctx.frame.text(int(one)) for one in products}),
     )  # fmt: skip
 
@@ -131,16 +131,15 @@ def unfused_attention(ctx: Context) -> Iterator[Hit]:
     "pointwise-chains",
     "Point-wise kernels follow each other",
     meaning="Each of them reads and writes whole tensors; fused, the values between stay in registers.",
-    threshold="Runs of at least two consecutive element-wise or copy kernels on a stream with at least 5 % "
-    "of the "
-    "kernel time.",
+    threshold="Runs of at least two consecutive element-wise or copy kernels on a stream, launched by steps, "
+    "with at least 5 % of the time of the steps' kernels.",
     advice="torch.compile, or a hand-written fused kernel (Triton, Liger); for optimizers fused=True.",
     relies_on=("kernels",),
 )
 def pointwise_chains(ctx: Context) -> Iterator[Hit]:
     """Consecutive point-wise kernels in stream order."""
     source = ctx.frame
-    ids = source.gpu
+    ids = ctx.step_gpu
     ids = ids[np.lexsort((ids, source.ts[ids], source.track[ids]))]
     if not len(ids):
         return
@@ -153,17 +152,18 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
     joined = point[1:] & point[:-1] & (track[1:] == track[:-1])
     member = np.append(joined, False) | np.append(False, joined)
     time = ctx.total(ids[member])
-    if not ctx.kernel_ns or time / ctx.kernel_ns < CHAIN_SHARE:
+    whole = ctx.total(ctx.step_kernels)
+    if not whole or time / whole < CHAIN_SHARE:
         return
     starts = member & ~np.append(False, joined)
     chains = int(starts.sum())
     longest = Counter(np.cumsum(starts)[member].tolist()).most_common(1)[0]
     yield Hit(
-        f"{chains} chains of point-wise kernels ({chains / ctx.step_count:.0f} a step, the longest of "
-        f"{longest[1]}) take "
-        f"{percent(time / ctx.kernel_ns)} of the kernel time",
-        {"chains": chains, "kernels": int(member.sum()), "total_ns": time, "share": time / ctx.kernel_ns,
-         "share_of": "time of all kernels", "longest": longest[1]},
+        f"{chains} chains of point-wise kernels ({chains / ctx.step_count:.0f} {ctx.each}, the longest of "
+        f"{longest[1]}) take {percent(time / whole)} of the kernel time",
+        {"chains": chains, "kernels": int(member.sum()), "total_ns": time, "share": time / whole,
+         "share_of": "time of the kernels that steps launched" if ctx.steps else "time of all kernels",
+         "longest": longest[1]},
         slices=ctx.worst(ids[member]),
     )  # fmt: skip
 

@@ -91,9 +91,8 @@ def implicit_sync(ctx: Context) -> Iterator[Hit]:
     meaning="torch.cuda.synchronize(), a stream or an event synchronise in the step's own code empties the "
     "queue each "
     "time.",
-    threshold="A blocking Synchronize call inside a step that no op made. A warning from 1 % of the host "
-    "time of the "
-    "steps, else for information.",
+    threshold="A blocking Synchronize call inside a step that no op made, or whose op is not known because "
+    "the tool records none. A warning from 1 % of the host time of the steps, else for information.",
     advice="Remove it, or move it outside the loop; time with events instead of the host's clock.",
     relies_on=("steps.dur_ns",),
 )
@@ -104,7 +103,8 @@ def explicit_sync(ctx: Context) -> Iterator[Hit]:
         return
     own = ids[ctx.frame.nearest("op")[ids] < 0]
     if len(own):
-        yield _hit(ctx, own, "the program")
+        recorded = len(ctx.frame.of("op")) > 0
+        yield _hit(ctx, own, "the program" if recorded else "the program or an op of it (none is recorded)")
 
 
 @rule(
