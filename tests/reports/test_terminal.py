@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.analysis.diagnose import diagnose
+from profrun.analysis.diagnose import Finding, diagnose
 from profrun.analysis.summary import summarize
 from profrun.collectors.normalize import normalize
 from profrun.reports.terminal import Sheet, cut, diagnose_text, summary_text
@@ -28,6 +28,20 @@ ROWS = [
      {"launch": 3, **GRID, "kernels.grid_x": 2, "kernels.est_occupancy": 0.25}),
 ]  # fmt: skip
 
+FINDINGS = [
+    Finding(
+        rule="overhead-bound", title="The host cannot keep the GPU busy", severity="critical",
+        message="a step takes 20.82 ms on the host for 3.55 ms of GPU work",
+        meaning="The GPU waits for work most of the time because launches take longer than kernels.",
+        threshold="GPU work covers under 50 % of the steps", advice="Do more work a launch.",
+        evidence={"gpu_busy_share": 0.1703, "gpu_busy_of": "time of steps", "step_ns": 20818933.6,
+                  "gpu_ns_per_step": 3546013.3, "launches_per_step": 362.0, "bytes": 98304, "names": [],
+                  "slices": [1, 2, 3, 4, 5], "same": True, "kernels": {"gemm": 51, "norm": 24}},
+        doubts=("window_edge",),
+    ),
+    Finding("fine", "All is well", "info", "nothing to see", "Nothing.", "never", "None.", {}, ()),
+]  # fmt: skip
+
 
 def test_the_summary_word_by_word(tmp_path: Path) -> None:
     with make_trace(tmp_path / "t", ROWS) as trace:
@@ -35,9 +49,8 @@ def test_the_summary_word_by_word(tmp_path: Path) -> None:
     assert text + "\n" == (Path(__file__).parent / "summary-80.txt").read_text()
 
 
-def test_the_diagnosis_word_by_word(tmp_path: Path) -> None:
-    with make_trace(tmp_path / "t", ROWS) as trace:
-        text = diagnose_text(diagnose(trace), width=80)
+def test_the_diagnosis_word_by_word() -> None:
+    text = diagnose_text(FINDINGS, width=80)
     assert text + "\n" == (Path(__file__).parent / "diagnose-80.txt").read_text()
 
 
@@ -53,14 +66,12 @@ def test_real_recordings_keep_to_the_width(tmp_path: Path, width: int) -> None:
         assert max(map(len, text.splitlines())) <= width
 
 
-def test_prose_stays_on_one_line_where_asked_and_colour_is_off_by_default(tmp_path: Path) -> None:
-    with make_trace(tmp_path / "t", ROWS) as trace:
-        findings = diagnose(trace)
-    text = diagnose_text(findings, wrap=False)
+def test_prose_stays_on_one_line_where_asked_and_colour_is_off_by_default() -> None:
+    text = diagnose_text(FINDINGS, wrap=False)
     assert "\x1b" not in text
-    for finding in findings:
+    for finding in FINDINGS:
         assert any(finding.message in line for line in text.splitlines())
-    assert "\x1b[" in diagnose_text(findings, colour=True)
+    assert "\x1b[" in diagnose_text(FINDINGS, colour=True)
 
 
 def test_names_are_cut_in_the_middle_and_lines_say_what_is_left_out() -> None:
