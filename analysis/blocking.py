@@ -169,7 +169,8 @@ def blocking_twins(
         verdict=verdict_of(result, threshold), ratio=result.ratio, ci95=result.ci95, mde=result.mde,
         trials=result.trials, trials_needed=needed, timed_by=timed,
         variables=VARIABLES.get(b[0].conditions.vendor, ()), step_ns=medians, reasons=tuple(found),
-        sentence=_sentence(result.ratio, result.ci95, details, effect), variant=variant, **details,
+        variant=variant,
+        sentence=_sentence(result.ratio, result.ci95, details, effect, b[0].conditions.vendor), **details,
     )  # fmt: skip
 
 
@@ -343,10 +344,19 @@ def _refused(
 
 
 def _sentence(
-    ratio: float, ci95: tuple[float, float] | None, details: dict[str, Any], effect: bool | None
+    ratio: float,
+    ci95: tuple[float, float] | None,
+    details: dict[str, Any],
+    effect: bool | None,
+    vendor: str,
 ) -> str:
     """What the numbers mean for this job, in plain words."""
     sure = f"95 % interval {ci95[0]:.3f} to {ci95[1]:.3f}" if ci95 else "too few trials for an interval"
+    if vendor == "none":
+        return (
+            f"There is no GPU here, so launch blocking changes nothing: the ratio of {ratio:.3f} ({sure}) "
+            "is how much such runs differ anyway."
+        )
     text = f"A step takes {ratio:.3f} times as long when launches block ({sure})"
     if effect is False:
         return (

@@ -106,6 +106,15 @@ def test_a_variable_that_did_not_reach_the_program_is_told() -> None:
     assert "launches did not block" in found.sentence
 
 
+def test_without_a_gpu_blocking_means_nothing() -> None:
+    rows = [step(1, 0, 1000), ("op", "aten::mm", 10, 900, "main")]
+    found = blocking_twins(
+        [_trial(rows, "a", vendor="none", inputs="[2] f")], [_trial(rows, "b", vendor="none", inputs="[2] f")]
+    )
+    assert found.sentence.startswith("There is no GPU here, so launch blocking changes nothing")
+    assert found.kernel_multiset_equal is None
+
+
 def test_other_kernels_are_named_and_the_ratio_is_not_of_blocking() -> None:
     more = _launches((20, 50), (120, 50), blocking=True)
     found = blocking_twins([_trial(_launches((20, 50), blocking=False), "a")], [_trial(more, "b")])
