@@ -217,7 +217,7 @@ def why(record: TrialRecord) -> str:
     """Why a trial did not finish, with the last line that its program complained with."""
     reason = record.reason or f"exit code {record.exit_code}"
     last = last_line(record.path / "stderr.log") if record.state != "cancelled" else None
-    return f"{reason}; it ended with: {last}" if last else reason
+    return f"{reason}; it ended with: {last}" if last and last not in reason else reason
 
 
 def last_line(path: Path, most: int = 300) -> str | None:

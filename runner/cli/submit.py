@@ -62,14 +62,17 @@ def _start(plan: Plan, job: Path, backend: str, root: Path, cwd: Path, *, detach
     from profrun.runner.backends.base import load
     from profrun.runner.backends.environ import secret_env
     from profrun.runner.cli.carry import carry_out, spawn_driver
-    from profrun.runner.submit.create import new_run
+    from profrun.runner.submit.create import need_scripts, new_run
 
     for warning in plan.job.warnings:
         note(f"{job}: {warning}")
+    if backend != "kubernetes":  # a cluster's pods do not see this folder
+        need_scripts(plan, cwd)
     secret_env(plan.job, cwd)
     plan = load(backend).pin(plan)  # an unusable backend or image must not leave a run folder behind
     run = new_run(root, job, plan, backend=backend, cwd=cwd)
-    note(f"{run.name}: {len(plan.trials)} trials in {run.path}")
+    count = len(plan.trials)
+    note(f"{run.name}: {count} trial{'s' * (count != 1)} in {run.path}")
     if not detach:
         return carry_out(run, plan, backend=backend, cwd=cwd, json_=json_)
     pid = spawn_driver(run)

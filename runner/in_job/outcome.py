@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal as signals
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ _PYTHON_REASONS = (
     "FileNotFoundError",
     "OutOfMemoryError",
 )
+_SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def _stopped(outcome: Outcome, facts: Facts, code: int | None, number: int | Non
     by, missing = outcome.stopped_by, facts.paths("missing")
     kept = "what was recorded is kept" if not missing else f"nothing was written ({', '.join(missing)})"
     if facts.cancelled or by == "SIGINT":
-        return Verdict("cancelled", code, number, f"cancelled ({by}): {kept}", 130)
+        return Verdict("cancelled", code, number, f"ended on request ({by}): {kept}", 130)
     if by == "limit":
         reason = f"the time limit of {facts.limit:g} s was reached: {kept}; set resources.timeout higher"
         return Verdict("timeout", code, number, reason, 124)
@@ -144,10 +146,17 @@ def _failed(code: int | None, facts: Facts) -> str:
     for line in reversed(facts.log.strip().splitlines()[-200:]):
         head = line.split(":")[0].strip()
         if line[:1] not in (" ", "\t") and (head.endswith(("Error", "Exception")) or head in _PYTHON_REASONS):
-            return f"the program exited with {code}{inside}: {line.strip()[:300]}"
+            where = _place(facts.log) if head in _SYNTAX else ""
+            return f"the program exited with {code}{inside}: {line.strip()[:300]}{where}"
     if facts.tool_says is not None:
         return f"the program exited with {code}{inside}: {facts.tool_says}"
     return f"the program exited with {code}{inside}: see stderr.log"
+
+
+def _place(log: str) -> str:
+    """Where a SyntaxError is: its own line does not say, the last 'File ..., line n' above it does."""
+    found = re.findall(r'^  File "(.+)", line (\d+)$', log, re.MULTILINE)
+    return f" ({found[-1][0]}, line {found[-1][1]})" if found else ""
 
 
 def _no_steps(facts: Facts) -> str | None:
@@ -172,6 +181,9 @@ def _no_data(missing: list[str], facts: Facts, warnings: list[str]) -> str:
     why_no_steps = _no_steps(facts)
     if facts.hook != "none" and why_no_steps is not None:
         return f"nothing was recorded: {why_no_steps}"
+    unopened = next((text for text in warnings if text.startswith("the window was never opened")), None)
+    if unopened is not None:
+        return f"nothing was recorded: {unopened}"
     failed = next((text for text in warnings if "hook failed" in text), None)
     return f"the collector left no {', '.join(missing)}" + (f": {failed}" if failed else "; see stderr.log")
 

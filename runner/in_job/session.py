@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +156,7 @@ class Session:
         if not self.window.windowed or not found or self.window.complete:
             return
         if self.torch is None:
-            self.warn("the window was never opened: the process that makes the steps never imports torch")
+            self.warn(f"the window was never opened: {_no_torch()}")
             return
         need = steps_needed(window)
         if found >= need:  # the last step's end was the program's own
@@ -349,6 +350,15 @@ class Session:
         if self.bell is not None:
             self.bell.roots.clear()
             self.bell._thread = None
+
+
+def _no_torch() -> str:
+    """Why torch is not there in a process that makes steps."""
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        return f"{sys.executable} has no torch; name an interpreter that has it in the command, or install it"
+    return "the process that makes the steps never imports torch"
 
 
 def _watch_optimizers(torch: Any, made: Any, stepped: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from profrun.errors import InputError
+from profrun.errors import InputError, UnavailableError
 from profrun.runner.model import Plan
 from profrun.runner.store.runs import Run, create, read_plan
 
@@ -20,6 +20,44 @@ def plan_job(spec: Path, overrides: Sequence[str] = (), *, vendor: str = "auto")
     from profrun.runner.plan import make_plan
 
     return make_plan(load_job(spec, overrides), vendor=vendor)
+
+
+_TAKES_ONE = ("-W", "-X", "--check-hash-based-pycs")
+_NOT_A_FILE = ("-c", "-m")
+
+
+def script_of(argv: Sequence[str]) -> str | None:
+    """The script of a ``python [options] script.py ...`` command; None for every other kind of command."""
+    if not argv or not Path(argv[0]).name.startswith("python"):
+        return None
+    rest = iter(argv[1:])
+    for word in rest:
+        if word in _TAKES_ONE:
+            next(rest, None)
+        elif word.startswith(_NOT_A_FILE):
+            return None
+        elif not word.startswith("-"):
+            return word
+    return None
+
+
+def need_scripts(plan: Plan, cwd: Path) -> None:
+    """Look for the scripts of a plan whose trials run in ``cwd``, before many trials fail one by one.
+
+    Only relative paths: an absolute one may lie in an image.
+
+    Raises:
+        UnavailableError: one is not there.
+    """
+    for trial in plan.trials:
+        script = script_of(trial.argv)
+        if script is None or Path(script).is_absolute() or (cwd / script).exists():
+            continue
+        raise UnavailableError(
+            f"{script} is not in {cwd}",
+            why=f"{trial.variant}'s command runs there, in the folder that profrun was started in",
+            fix="start profrun in the folder that the path is relative to, or mend the job's command",
+        )
 
 
 def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> Run:

@@ -20,6 +20,7 @@ from profrun.runner.store.events import read_events
 from profrun.runner.store.runs import Run, all_runs
 from profrun.runner.store.state import read_state
 from tests.cli.running import call, program, start
+from tests.conftest import first
 
 STEPS = """
 import sys, time
@@ -64,7 +65,7 @@ def _last(here: Path) -> Run:
     return all_runs(here / "runs")[-1]
 
 
-def _until(condition: Callable[[], object], seconds: float = 30.0) -> None:
+def _until(condition: Callable[[], object], seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
@@ -117,7 +118,7 @@ def test_a_run_lists_what_each_trial_measured(here: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("source", "argument", "code", "said"),
     [
-        ("def f(:\n", "8", 1, "SyntaxError"),
+        ("x = 1\ndef f(:\n", "8", 1, "work.py, line 2)"),
         ("import sys; sys.exit(3)", "8", 3, "exited with 3"),
         ("import no_such_module_xyz", "8", 1, "no_such_module_xyz"),
         ("import os; os._exit(5)", "8", 5, "exited with 5"),
@@ -135,11 +136,18 @@ def test_a_broken_program_is_a_failed_trial_with_its_own_code(
     assert "Traceback" not in done.err
 
 
-def test_a_missing_script_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_script_is_said_before_anything_starts(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     job = _job(here, "")
     (here / "work.py").unlink()
     done = call(capsys, "submit", job)
-    assert done.code == 1
+    assert done.code == 69
+    (said,) = done.err.splitlines()
+    assert said.startswith(f"profrun: work.py is not in {here}: ")
+    assert not (here / "runs").exists()
+    done = call(capsys, "submit", job, "--set", f"command=python {here}/work.py")
+    assert done.code == 1  # an absolute path may lie in an image: only the interpreter can tell
     (said,) = [line for line in done.out.splitlines() if "No such file" in line]
     assert str(here / "work.py") in said
 
@@ -163,13 +171,13 @@ def test_no_torch_in_the_interpreter_is_one_clear_line(
 ) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "bare"], check=True)
     _job(here, STEPS, "8", collectors=["torch"], command="bare/bin/python work.py 8")
-    done = call(capsys, "submit", here / "job.yaml")
+    done = call(capsys, "submit", here / "job.yaml", "--json")
     assert done.code == 1
-    assert "torch" in done.out + done.err
+    assert "bare/bin/python has no torch; name an interpreter" in done.json["trials"][0]["reason"]
     assert "Traceback" not in done.out + done.err
 
 
-@pytest.mark.parametrize("collector", ["none", "torch"])
+@pytest.mark.parametrize("collector", first(1, ["none", "torch"]))
 def test_users_own_modules_stay_theirs(
     here: Path, capsys: pytest.CaptureFixture[str], collector: str
 ) -> None:
@@ -199,7 +207,7 @@ def test_one_ctrl_c_ends_well_and_keeps_what_was_collected(here: Path) -> None:
     with start("submit", job, cwd=here) as child:
         _until((here / "ran").exists)
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=240)
     assert child.returncode == 1, err
     assert "ending after SIGINT" in err
     state = read_state(_last(here))
@@ -218,8 +226,8 @@ def test_two_ctrl_c_end_now(here: Path) -> None:
         _until(lambda: _has(here, "cancelled"))
         began = time.monotonic()
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=60)
-    assert time.monotonic() - began < 15  # the grace is a minute
+        _, err = child.communicate(timeout=240)
+    assert time.monotonic() - began < 45  # the grace is a minute
     assert child.returncode == 1
     assert "killing after SIGINT" in err
     assert read_state(_last(here)).trials[0].state == "cancelled"
