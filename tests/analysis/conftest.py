@@ -6,15 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from profrun.traces.trace import Trace
 from tests.conftest import shared_data
 
 Open = Callable[..., Trace]
-
-settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
-settings.load_profile("no deadline")
 
 
 @pytest.fixture(scope="session")

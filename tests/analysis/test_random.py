@@ -17,10 +17,11 @@ from profrun.analysis.steps import steps
 from profrun.analysis.summary import summarize
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
+from tests.conftest import examples
 
 NAMES = ("aten::mm", "aten::add", "aten::to", "block")
 KERNELS = ("nvjet_sm90_tst_64x8_64x16_1x4_h_bz_NNT", "mine", "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
-FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(examples(15, 300), suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

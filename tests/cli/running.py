@@ -38,7 +38,7 @@ def call(capsys: pytest.CaptureFixture[str], *args: object) -> Done:
     return Done(code, found.out, found.err)
 
 
-def program(*args: object, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 60) -> Done:
+def program(*args: object, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 240) -> Done:
     """As a process of its own."""
     with start(*args, cwd=cwd, env=env) as child:
         out, err = child.communicate(timeout=timeout)

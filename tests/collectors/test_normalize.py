@@ -148,26 +148,35 @@ def test_a_cut_file_keeps_the_whole_events_before_the_cut(
     assert names == [f"aten::op{n}" for n in range(7)]
 
 
-@LAYOUTS
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        (b"aten::op3", b"C:\\Users\\op3", {"repaired_escape": 1}),
-        (b"aten::op3", b"aten::\xff\xfeop3", {"invalid_utf8": 1}),
-        (b"aten::op3", b"aten::\x01op3", {}),
-        (b'"dur": 50', b'"dur": NaN', {"no_duration": 20}),
-        (b'"dur": 50', b'"dur": -50', {"negative_duration": 20}),
-        (b'"ts": 300,', b'"ts": 1e18,', {"no_timestamp": 1}),
-        (b'"ts": 300,', b'"ts": 99999999999999999999999999,', {"no_timestamp": 1}),
-        (b'"ts": 300,', b'"ts": null,', {"no_timestamp": 1}),
-        (b'"ts": 300,', b'"ts": {"a": [1]},', {"no_timestamp": 1}),
-        (b'"ts": 300,', b'"ts": Infinity,', {"no_timestamp": 1}),
-        (b'"stream": 7', b'"stream": "7"', {}),
-        (b'"grid": ', b'"x": ', {}),
-        (b'"External id": 4}', b'"External id": 99999999999999999999}', {}),
-        (b'"args": {"External id": 4}', b'"args": [4]', {"odd_args": 1}),
-    ],
+REPAIRS: tuple[tuple[bytes, bytes, dict[str, int]], ...] = (
+    (b"aten::op3", b"C:\\Users\\op3", {"repaired_escape": 1}),
+    (b"aten::op3", b"aten::\xff\xfeop3", {"invalid_utf8": 1}),
+    (b"aten::op3", b"aten::\x01op3", {}),
+    (b'"dur": 50', b'"dur": NaN', {"no_duration": 20}),
+    (b'"dur": 50', b'"dur": -50', {"negative_duration": 20}),
+    (b'"ts": 300,', b'"ts": 1e18,', {"no_timestamp": 1}),
+    (b'"ts": 300,', b'"ts": 99999999999999999999999999,', {"no_timestamp": 1}),
+    (b'"ts": 300,', b'"ts": null,', {"no_timestamp": 1}),
+    (b'"ts": 300,', b'"ts": {"a": [1]},', {"no_timestamp": 1}),
+    (b'"ts": 300,', b'"ts": Infinity,', {"no_timestamp": 1}),
+    (b'"stream": 7', b'"stream": "7"', {}),
+    (b'"grid": ', b'"x": ', {}),
+    (b'"External id": 4}', b'"External id": 99999999999999999999}', {}),
+    (b'"args": {"External id": 4}', b'"args": [4]', {"odd_args": 1}),
 )
+EACH = [
+    pytest.param(
+        whole,
+        *REPAIRS[number],
+        id=f"{name}-{number}",
+        marks=() if number % 3 == layout else pytest.mark.thorough,  # each in one layout by default
+    )
+    for layout, (name, whole) in enumerate({"pretty": PRETTY, "single": SINGLE, "native": NATIVE}.items())
+    for number in range(len(REPAIRS))
+]
+
+
+@pytest.mark.parametrize(("whole", "old", "new", "said"), EACH)
 def test_repairs_are_counted(
     whole: bytes, old: bytes, new: bytes, said: dict[str, int], tmp_path: Path
 ) -> None:

@@ -101,14 +101,14 @@ class Trial:
 
     def finish(self, process: subprocess.Popen[str]) -> Done:
         """Wait for it."""
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=240)
         return Done(self.folder, process.returncode, out, err)
 
     def run(self, env: Mapping[str, str] | None = None) -> Done:
         """Start and wait."""
         return self.finish(self.start(env))
 
-    def wait_for(self, text: str, name: str = "stdout", seconds: float = 60.0) -> None:
+    def wait_for(self, text: str, name: str = "stdout", seconds: float = 120.0) -> None:
         """Until the command has printed something."""
         deadline = time.monotonic() + seconds
         log = self.folder / f"{name}.log"

@@ -1,6 +1,6 @@
 """The hook in real programs with CPU torch: steps, window, ranges, torch's own table, ways out.
 
-Importing torch costs seconds, so each program shows several things, and all of them run at the same time.
+Importing torch costs seconds, so each program shows several things; each starts when it is first asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import first
 from tests.in_job.kit import Done, Trial, fake_nsys
 
 ENV = {"OMP_NUM_THREADS": "1"}
@@ -221,25 +222,38 @@ for step in range(int(sys.argv[2])):
 """
 
 
-def test_the_window_is_kept_whichever_way_the_program_ends(jobs: Jobs) -> None:
-    """os._exit, an exception and SIGTERM in the middle of the window; python -m and a '#!' script."""
-    sleeper, process = jobs.started["ended"]
-    sleeper.wait_for("sleeping\n")
-    process.send_signal(signal.SIGTERM)
-    done = [jobs.done(name) for name in ("left", "raised", "ended")]
-    expected = [("failed", 4, None), ("failed", 1, None), ("timeout", None, "SIGTERM")]
-    for trial, (state, code, number) in zip(done, expected, strict=True):
-        found = trial.exit
-        assert (found["state"], found["exit_code"], found["signal"]) == (state, code, number), found["reason"]
-        names = {event["name"] for event in user_ranges(trace_of(trial))}
-        assert {"ProfilerStep#2", "ProfilerStep#3"} <= names
-        assert [row["window"] for row in trial.steps()["steps"]][:3] == ["wait", "warmup", "active"]
-        assert trial.steps()["how"] == "module"
-    assert "OutOfMemoryError" in done[1].exit["reason"]
-    assert done[1].steps()["out_of_memory"] is True
-    assert done[0].steps()["out_of_memory"] is False
+@pytest.mark.parametrize(
+    ("name", "end", "memory"),
+    first(
+        2,
+        [
+            ("raised", ("failed", 1, None), True),
+            ("ended", ("timeout", None, "SIGTERM"), False),
+            ("left", ("failed", 4, None), False),
+        ],
+    ),
+    ids=["raised", "ended", "left"],
+)
+def test_the_window_is_kept_whichever_way_the_program_ends(
+    jobs: Jobs, name: str, end: tuple[str, int | None, str | None], memory: bool
+) -> None:
+    """An exception, SIGTERM and os._exit in the middle of the window; python -m and a '#!' script."""
+    if name == "ended":
+        sleeper, process = jobs.start(name)
+        sleeper.wait_for("sleeping\n")
+        process.send_signal(signal.SIGTERM)
+    trial = jobs.done(name)
+    found = trial.exit
+    assert (found["state"], found["exit_code"], found["signal"]) == end, found["reason"]
+    names = {event["name"] for event in user_ranges(trace_of(trial))}
+    assert {"ProfilerStep#2", "ProfilerStep#3"} <= names
+    assert [row["window"] for row in trial.steps()["steps"]][:3] == ["wait", "warmup", "active"]
+    assert trial.steps()["how"] == "module"
+    assert trial.steps()["out_of_memory"] is memory
+    assert not memory or "OutOfMemoryError" in found["reason"]
 
 
+@pytest.mark.thorough  # a torch program more; without torch: test_submit's schedule longer than the program
 def test_a_schedule_longer_than_the_program_says_how_many_steps_there_were(jobs: Jobs) -> None:
     done = jobs.done("short")
     assert (done.exit["state"], done.exit["exit_code"], done.code) == ("failed", 0, 1)
@@ -286,6 +300,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.thorough  # three imports of torch; ranks without it: test_ranks
 def test_torchrun_gives_a_trace_a_rank_and_notes_the_other_processes(jobs: Jobs) -> None:
     done = jobs.done("torchrun")
     assert done.exit["state"] == "finished", done.exit["reason"]
@@ -304,43 +319,56 @@ def test_torchrun_gives_a_trace_a_rank_and_notes_the_other_processes(jobs: Jobs)
 
 
 class Jobs:
-    """The programs of this module, all started at once."""
+    """The programs of this module, each started once, when it is asked for."""
 
     def __init__(self, root: Path) -> None:
-        python = sys.executable
         self.root = root
         self.started: dict[str, tuple[Trial, subprocess.Popen[str]]] = {}
         self.finished: dict[str, Done] = {}
-        long = {"wait": 1, "warmup": 1, "active": 7, "repeat": 1, "skip_first": 0}
-        run = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "job.py"]
-        self._start("train", [python, "job.py"], TRAIN, options={"record_shapes": True})
-        self._start("compiled", [python, "job.py"], COMPILED, schedule=long)
-        self._start("left", [python, "-m", "job", "os._exit", "9"], INFERENCE)
-        self._start("raised", [self._script(), "raise", "9"])
-        self._start("ended", [python, "job.py", "sleep", "9"], INFERENCE)
-        self._start("short", [python, "job.py", "end", "2"], INFERENCE)
-        self._start("nsys", [python, "job.py"], NSYS, collector="nsys")
-        self._start("torchrun", run, DISTRIBUTED, ranks=2)
 
     def done(self, name: str) -> Done:
         """A program's finished trial."""
         if name not in self.finished:
-            trial, process = self.started[name]
+            trial, process = self.start(name)
             self.finished[name] = trial.finish(process)
         return self.finished[name]
+
+    def start(self, name: str) -> tuple[Trial, subprocess.Popen[str]]:
+        """A program's trial and the wrapper's process."""
+        if name not in self.started:
+            self._start(name)
+        return self.started[name]
+
+    def _start(self, name: str) -> None:
+        root = self.root / name
+        root.mkdir()
+        argv, script, more = self._program(name)
+        values = {"collector": "torch", "ranges": MODULES, "timeout_s": 200.0} | more
+        trial = Trial(root, argv, script, **values)
+        self.started[name] = trial, trial.start({**ENV, **fake_nsys(root, 0.0)})
+
+    def _program(self, name: str) -> tuple[list[str], str | None, dict[str, Any]]:
+        """argv, source of job.py and what else the trial's command says."""
+        python = [sys.executable, "job.py"]
+        long = {"wait": 1, "warmup": 1, "active": 7, "repeat": 1, "skip_first": 0}
+        run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "job.py"]
+        programs: dict[str, tuple[list[str], str | None, dict[str, Any]]] = {
+            "train": (python, TRAIN, {"options": {"record_shapes": True}}),
+            "compiled": (python, COMPILED, {"schedule": long}),
+            "left": ([sys.executable, "-m", "job", "os._exit", "9"], INFERENCE, {}),
+            "raised": ([self._script(), "raise", "9"], None, {}),
+            "ended": ([*python, "sleep", "9"], INFERENCE, {}),
+            "short": ([*python, "end", "2"], INFERENCE, {}),
+            "nsys": (python, NSYS, {"collector": "nsys"}),
+            "torchrun": ([sys.executable, *run], DISTRIBUTED, {"ranks": 2}),
+        }
+        return programs[name]
 
     def _script(self) -> str:
         path = self.root / "tool"
         path.write_text(f"#!{sys.executable}\n{INFERENCE}")
         path.chmod(0o755)
         return str(path)
-
-    def _start(self, name: str, argv: list[str], script: str | None = None, **command: Any) -> None:
-        root = self.root / name
-        root.mkdir()
-        values = {"collector": "torch", "ranges": MODULES, "timeout_s": 200.0} | command
-        trial = Trial(root, argv, script, **values)
-        self.started[name] = trial, trial.start({**ENV, **fake_nsys(root, 0.0)})
 
 
 @pytest.fixture(scope="module")

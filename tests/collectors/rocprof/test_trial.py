@@ -22,7 +22,7 @@ import pytest
 
 from profrun.traces.trace import Trace
 from tests.collectors.rocprof.kit import totals, trace_of
-from tests.conftest import ROOT, need_tool, shared_data
+from tests.conftest import ROOT, first, need_tool, shared_data
 from tests.in_job.kit import Trial
 
 STANDINS = ROOT / "tests" / "standins"
@@ -110,7 +110,7 @@ def test_the_window_is_opened_round_the_active_steps(tmp_path: Path, roctx: Path
     assert done.exit["ranges_emitted"] == 2
 
 
-@pytest.mark.parametrize("release", ["6.2", "6.3", "6.4", "7.0", "7.2"])
+@pytest.mark.parametrize("release", first(2, ["6.2", "7.2", "6.3", "6.4", "7.0"]))
 def test_every_release_takes_its_command(release: str, tmp_path: Path, roctx: Path) -> None:
     files = tmp_path / "files"
     files.mkdir()
