@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profrun.errors import UsageError
 from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
 from profrun.runner.cli.output import emit, say
 
@@ -26,7 +29,19 @@ def command(
     ] = None,
     backend: Annotated[
         str | None,
-        typer.Option(help="Where they must work: local or docker [default: either].", show_default=False),
+        typer.Option(
+            help="Where they must work: local, docker (default: either), slurm or kubernetes.",
+            show_default=False,
+        ),
+    ] = None,
+    partition: Annotated[
+        str | None, typer.Option(help="Slurm partition to send a probe to.", show_default=False)
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Profile of clusters.yaml for the probe.", show_default=False)
+    ] = None,
+    gpus: Annotated[
+        int | None, typer.Option(help="GPUs that the probe asks for.", min=0, show_default=False)
     ] = None,
     image: Annotated[
         list[str] | None, typer.Option("--image", help="Also look into this image.", show_default=False)
@@ -35,7 +50,16 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """What this machine can collect, and why not."""
+    """What this machine, or a cluster's nodes, can collect, and why not."""
+    if backend in ("slurm", "kubernetes"):
+        first = image[0] if image else None
+        _cluster(backend, runs_root(runs), collectors or (), partition, profile, first, gpus, json_=json_)
+        return
+    if partition or profile or gpus is not None:
+        raise UsageError(
+            "--partition, --profile and --gpus are about a cluster",
+            fix="add --backend slurm or --backend kubernetes",
+        )
     from profrun.runner.doctor import cannot, look, report
 
     machine = look(runs_root(runs), image or (), inside=inside)
@@ -44,6 +68,31 @@ def command(
         emit({**report(machine), "cannot": [verdict.collector for verdict in failing]})
     else:
         _show(machine)
+    if failing:
+        raise typer.Exit(69)
+
+
+def _cluster(
+    backend: str,
+    root: Path,
+    collectors: Sequence[str],
+    partition: str | None,
+    profile: str | None,
+    image: str | None,
+    gpus: int | None,
+    *,
+    json_: bool,
+) -> None:
+    """A probe's answer; exit 69 when an asked-for collector cannot work there."""
+    from profrun.runner.doctor.cluster import ask, missing, report, words
+
+    node = ask(backend, root, partition=partition, profile=profile, image=image, gpus=gpus)
+    failing = missing(node, collectors)
+    if json_:
+        emit({**report(node), "cannot": failing})
+    else:
+        for line in words(node):
+            say(line)
     if failing:
         raise typer.Exit(69)
 

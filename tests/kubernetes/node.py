@@ -128,7 +128,7 @@ class Cluster:
     def _pod(self, job: dict[str, Any], index: int) -> dict[str, Any]:
         name = f"{job['metadata']['name']}-{index}-{len(self.processes)}"
         labels = job["spec"]["template"]["metadata"]["labels"]
-        pod = {
+        pod: dict[str, Any] = {
             "metadata": {
                 "name": name,
                 "labels": {

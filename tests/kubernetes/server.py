@@ -46,7 +46,7 @@ class Server:
         self.version = 100
         self.oldest = 0
         self.on_delete: Callable[[str, dict[str, Any], dict[str, Any]], bool] | None = None
-        self.refuse_token = ""
+        self.tokens: list[str] = []
         handler = type("Handler", (_Handler,), {"state": self})
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.http.daemon_threads = True
@@ -120,6 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         body = json.loads(self.rfile.read(length)) if length else None
         self.state.requests.append((method, self.path, body))
+        self.state.tokens.append(self.headers.get("Authorization") or "")
         fault = self.state.fault(method, self.path)
         if fault is not None and fault.act == "drop":
             self.close_connection = True
@@ -138,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         if log:
             self._stream(iter(self.state.logs.get(name, ())), query, fault)
         elif method == "POST":
-            self._create(kind, body)
+            self._create(kind, body or {})
         elif method == "DELETE":
             self._delete(kind, name, body or {})
         elif name:

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,9 +18,15 @@ from typing import Any
 import pytest
 
 from profrun.runner.backends.kubernetes.api import Api
+from profrun.runner.backends.kubernetes.backend import KubernetesBackend
 from profrun.runner.backends.kubernetes.probe import probe, probe_job
+from profrun.runner.store.state import read_state
+from profrun.runner.submit.create import new_run, plan_job
+from profrun.runner.submit.drive import drive
+from profrun.runner.submit.interrupt import Interrupts
 from tests.kubernetes.node import Cluster
 from tests.kubernetes.server import Server
+from tests.runner.scripted import Watcher
 
 WORK = """
 import os, sys, time, profrun
@@ -128,24 +135,41 @@ def test_a_run_ends_as_anywhere_else(cluster: Cluster, server: Server, desk: Des
     assert command["cwd"] == str(tmp_path)
 
 
-def test_cancel_lets_the_wrapper_write_how_it_ended(
-    cluster: Cluster, server: Server, desk: Desk, tmp_path: Path
-) -> None:
+class Driven:
+    """A run driven in a thread of this process."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "job.yaml").write_text(
+            SPEC.format(command="work.py", rest="collectors: [none]", folder=folder)
+        )
+        plan = plan_job(folder / "job.yaml")
+        self.run = new_run(folder / "runs", folder / "job.yaml", plan, backend="kubernetes", cwd=folder)
+        self.interrupts = Interrupts()
+        backend = KubernetesBackend(fastest=0.1)
+        more = {"cwd": folder, "observer": Watcher(), "interrupts": self.interrupts}
+        self.thread = threading.Thread(target=drive, args=(self.run, plan, backend), kwargs=more)
+        self.thread.start()
+
+    def state(self) -> str:
+        """How its only trial ended."""
+        self.thread.join(30)
+        (trial,) = read_state(self.run).trials
+        return trial.state
+
+
+def test_cancel_lets_the_wrapper_write_how_it_ended(cluster: Cluster, server: Server, tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text(LONG)
-    process = desk.submit("work.py")
+    driven = Driven(tmp_path)
     wait_for((tmp_path / "started").exists)
-    desk.start("cancel", "last").communicate(timeout=25)
-    document = end(process)
-    assert [trial["state"] for trial in document["trials"]] == ["cancelled"]
-    (file,) = the_run(tmp_path).glob("trials/*/exit.json")
+    driven.interrupts.press("test")
+    assert driven.state() == "cancelled"
+    (file,) = driven.run.path.glob("trials/*/exit.json")
     assert json.loads(file.read_text())["state"] == "cancelled"  # the wrapper heard SIGTERM as first process
+    wait_for(lambda: not server.of("pods"))
     assert server.of("jobs") == []
-    assert server.of("pods") == []
 
 
-def test_a_trial_on_a_lost_node_is_a_new_attempt(
-    cluster: Cluster, server: Server, desk: Desk, tmp_path: Path
-) -> None:
+def test_a_trial_on_a_lost_node_is_a_new_attempt(cluster: Cluster, server: Server, tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text(
         "import pathlib, time, profrun\n"
         "again = pathlib.Path('started').exists()\n"
@@ -153,12 +177,11 @@ def test_a_trial_on_a_lost_node_is_a_new_attempt(
         "for _ in range(4):\n    profrun.step()\n"
         "time.sleep(0 if again else 60)\n"
     )
-    process = desk.submit("work.py")
+    driven = Driven(tmp_path)
     wait_for((tmp_path / "started").exists)
     cluster.lose(server.of("pods")[0]["metadata"]["name"])
-    document = end(process)
-    assert [trial["state"] for trial in document["trials"]] == ["finished"]
-    (trial,) = the_run(tmp_path).glob("trials/*")
+    assert driven.state() == "finished"
+    (trial,) = driven.run.path.glob("trials/*")
     assert json.loads((trial / "exit.json").read_text())["attempt"] == 2
     assert (trial / "attempts/1/stdout.log").exists()
     assert not (trial / "attempts/1/exit.json").exists()

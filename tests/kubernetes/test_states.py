@@ -110,12 +110,16 @@ def test_a_job_that_is_gone_is_no_success() -> None:
 
 
 def test_a_queue_is_named() -> None:
-    job = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}}, "spec": {"suspend": True}}
+    job: dict[str, Any] = {
+        "metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}},
+        "spec": {"suspend": True},
+    }
     assert job_seen(job, [0]).status.reason == "waits in queue gpu"
 
 
 def test_a_pod_taken_away_is_followed_by_another_while_the_job_lives() -> None:
-    taken, job = pod("Failed", ended(137), conditions=[TAKEN]), {"metadata": {}}
+    taken = pod("Failed", ended(137), conditions=[TAKEN])
+    job: dict[str, Any] = {"metadata": {}}
     over = {"metadata": {}, "status": {"conditions": [{"type": "Failed", "status": "True"}]}}
     assert again(taken, job, one_node=True)
     assert not again(taken, job, one_node=False)
