@@ -88,20 +88,24 @@ def _comparisons(document: Mapping[str, Any]) -> Html | None:
     rows = document.get("comparisons") or []
     if not rows:
         return None
-    ratios = [abs(math.log(value)) for row in rows for value in [row["ratio"], *(row["ci95"] or ())]
-              if value and value > 0 and row["kind"] != "overhead"]  # fmt: skip
-    span = math.exp(max([*ratios, math.log(1.1)]) * 1.05)
     return el(
         "div",
         el("p", "Ratio of step times, b / a, with its 95 % interval; below 1 b is faster. The smallest "
                 "change that these trials would find is beside it.", class_="note"),
-        (_kind(kind, [row for row in rows if row["kind"] == kind], span) for kind in KINDS),
+        (_kind(kind, [row for row in rows if row["kind"] == kind]) for kind in KINDS),
     )  # fmt: skip
 
 
-def _kind(kind: str, rows: Sequence[Mapping[str, Any]], span: float) -> Html | None:
+def _span(rows: Sequence[Mapping[str, Any]]) -> float:
+    """The ratio at the right end of a table's interval bars: a little past its furthest end from 1."""
+    ends = [end for row in rows if row["ratio"] and row["ci95"] for end in (row["ratio"], *row["ci95"])]
+    return math.exp(1.05 * max([abs(math.log(end)) for end in ends if end > 0] + [math.log(1.1)]))
+
+
+def _kind(kind: str, rows: Sequence[Mapping[str, Any]]) -> Html | None:
     if not rows:
         return None
+    span = _span(rows)
     head = ("a (base)", "b", "verdict", "ratio", "95 % interval", "", "would find", "trials")
     body = []
     for row in rows:
@@ -132,11 +136,18 @@ def _kind(kind: str, rows: Sequence[Mapping[str, Any]], span: float) -> Html | N
     return el(
         "div",
         el("div", el("table", el("caption", KINDS[kind]),
-                     el("thead", el("tr", (el("th", title, scope="col") for title in head))),
+                     el("thead", el("tr", (_head(title) for title in head))),
                      el("tbody", body), data_table=f"comparisons-{kind}"),
            class_="scroll", tabindex="0", role="region", aria_label=KINDS[kind]),
         class_="tablebox comparisons",
     )  # fmt: skip
+
+
+def _head(title: str) -> Html:
+    numeric = title in ("ratio", "95 % interval", "would find", "trials")
+    return el(
+        "th", title or el("span", "interval", class_="unit"), scope="col", class_="n" if numeric else None
+    )
 
 
 def _smallest(mde: float | None) -> str:

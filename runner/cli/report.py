@@ -157,6 +157,7 @@ def _machines(state: RunState, missing: list[str]) -> dict[str, Any]:
     from profrun.runner.store.files import read_json
 
     found: dict[str, Any] = {}
+    without = []
     for record in state.trials:
         with contextlib.suppress(ProfrunError):
             document = read_json(record.path / "provenance.json")
@@ -164,7 +165,10 @@ def _machines(state: RunState, missing: list[str]) -> dict[str, Any]:
                 found[record.id] = document
                 continue
         if record.attempt:
-            missing.append(f"{record.id} left no provenance: its machine is not known")
+            without.append(record.id)
+    if without:
+        more = f" and {len(without) - 1} more" if len(without) > 1 else ""
+        missing.append(f"{without[0]}{more} left no provenance: the machine is not known")
     return found
 
 

@@ -83,6 +83,14 @@ def test_the_page_of_a_run(made: tuple[Run, Plan]) -> None:
     assert "should never leave" not in text
     for row in kept["comparisons"]:
         assert row["text"] in document.text
+    assert "failed" in [row[0] for row in rows_of(document, "expectations")]
+    first = document.every("ul", class_="doubts")[0].text
+    assert "expectation failed: " in first
+    assert "never" in first
+    row = kept["comparisons"][0]
+    cells = rows_of(document, f"comparisons-{row['kind']}")[0]
+    assert cells[:3] == [row["a"], row["b"], row["verdict"]]
+    assert cells[7] == " and ".join(map(str, row["trials"]))
 
 
 def test_a_broken_run_says_what_is_missing(made: tuple[Run, Plan]) -> None:
@@ -96,6 +104,27 @@ def test_a_broken_run_says_what_is_missing(made: tuple[Run, Plan]) -> None:
     assert any("comparisons, expectations" in line for line in missing)
     assert any(f"{plan.trials[0].id} left no provenance" in line for line in missing)
     assert len(rows_of(document, "trials")) == len(plan.trials)
+
+
+@pytest.mark.parametrize(("works", "code"), [(True, 0), (False, 69)])
+def test_open_asks_for_a_browser(
+    made: tuple[Run, Plan],
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    works: bool,
+    code: int,
+) -> None:
+    asked: list[str] = []
+
+    def browser(url: str) -> bool:
+        asked.append(url)
+        return works
+
+    monkeypatch.setattr("webbrowser.open", browser)
+    done = call(capsys, "report", "--open", "--runs", tmp_path / "runs")
+    assert (done.code, asked) == (code, [made[0].report.absolute().as_uri()])
+    assert made[0].report.exists()
 
 
 def test_a_run_without_one_trial_started_has_a_report(tmp_path: Path) -> None:
