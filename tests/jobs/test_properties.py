@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.errors import UsageError
@@ -17,6 +17,7 @@ from profrun.jobs.dump import dump_job
 from profrun.jobs.load import load_job, load_text
 from profrun.jobs.model import COLLECTORS
 from profrun.runner.plan import make_plan
+from tests.conftest import examples
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = sorted((ROOT / "jobs").glob("*.yaml"))
@@ -122,7 +123,7 @@ def expectations(variants: list[str]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @given(jobs())
-@settings(max_examples=80, deadline=None)
+@examples(30, 2000)
 def test_a_dump_is_a_spec_of_the_same_job(data: dict[str, Any]) -> None:
     job = load_text(spec_of(data))
     text = dump_job(job)
@@ -134,7 +135,7 @@ def test_a_dump_is_a_spec_of_the_same_job(data: dict[str, Any]) -> None:
 
 
 @given(jobs())
-@settings(max_examples=25, deadline=None)
+@examples(25, 1000)
 def test_every_value_reaches_the_command_as_one_argument(data: dict[str, Any]) -> None:
     job = load_text(spec_of(data))
     for trial in make_plan(job).trials:
@@ -178,7 +179,7 @@ def check(text: str) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, len(BASE)), st.integers(0, 12), BITS), min_size=1, max_size=4))
-@settings(max_examples=500, deadline=None)
+@examples(200, 20_000)
 def test_a_mutated_spec_loads_or_says_why(cuts: list[tuple[int, int, str]]) -> None:
     text = BASE
     for position, length, bit in cuts:
@@ -187,7 +188,7 @@ def test_a_mutated_spec_loads_or_says_why(cuts: list[tuple[int, int, str]]) -> N
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=200, deadline=None)
+@examples(80, 5000)
 def test_any_text_loads_or_says_why(text: str) -> None:
     check(text)
     check("name: x\ncommand: run\nenv: " + text)
@@ -195,7 +196,7 @@ def test_any_text_loads_or_says_why(text: str) -> None:
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
-@settings(max_examples=80, deadline=None)
+@examples(40, 2000)
 def test_any_override_applies_or_says_why(path: str, value: str) -> None:
     for override in (f"{path}={value}", path, f"repeats={value}", f"variants.every-step.{path}={value}"):
         for line in said(BASE, override):
@@ -231,6 +232,6 @@ TOP = [
 
 
 @given(st.dictionaries(st.sampled_from(TOP), JSON, max_size=3))
-@settings(max_examples=200, deadline=None)
+@examples(80, 5000)
 def test_any_shape_of_data_loads_or_says_why(data: dict[str, Any]) -> None:
     check(yaml.safe_dump({"name": "x", "command": "run", **data}, allow_unicode=True))

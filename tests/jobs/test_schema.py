@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import json
 import subprocess
@@ -30,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 JOBS = sorted((ROOT / "jobs").glob("*.yaml"))
 
 
+@functools.cache  # compiling the schema costs more than all of its questions
 def validator() -> jsonschema.Draft202012Validator:
     schema = job_schema()
     jsonschema.Draft202012Validator.check_schema(schema)

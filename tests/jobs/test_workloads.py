@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -16,16 +17,32 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "jobs" / "workloads").glob("*.py"))
 
 PROBE = """
-import runpy, sys, torch
-sys.argv = sys.argv[1:]
-names = set()
-with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-    runpy.run_path(sys.argv[0], run_name="__main__")
-for event in profile.key_averages():
-    names.add(event.key)
-print("NAMES", sorted(names))
-print("PROFRUN", any(name.split(".")[0] == "profrun" for name in sys.modules))
+import json, os, runpy, sys, traceback
+import torch
+
+def profiled(argv):
+    sys.argv = argv
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=activities) as profile:
+        runpy.run_path(argv[0], run_name="__main__")
+    print("NAMES", sorted({event.key for event in profile.key_averages()}))
+    print("PROFRUN", any(name.split(".")[0] == "profrun" for name in sys.modules))
+
+for number, argv in enumerate(json.loads(sys.argv[2])):
+    child = os.fork()
+    if not child:
+        log = open(f"{sys.argv[1]}/{number}", "w", buffering=1)
+        os.dup2(log.fileno(), 1), os.dup2(log.fileno(), 2)
+        try:
+            profiled(argv)
+            sys.stdout.flush()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    open(f"{sys.argv[1]}/{number}.code", "w").write(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
 """
+"""Runs each program in a fork of one process, so that torch is imported once."""
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
@@ -36,18 +53,34 @@ def test_a_workload_does_not_import_profrun(script: Path) -> None:
         assert not any(name.split(".")[0] == "profrun" for name in names)
 
 
-def run(argv: list[str]) -> str:
-    """Output of a workload under torch.profiler, in a process without GPUs."""
+def _programs() -> dict[str, list[str]]:
+    """argv of each program that is run."""
+    trials = make_plan(load_job(ROOT / "jobs" / "transformer.yaml")).trials
+    transformer = {trial.variant: [*trial.argv[1:], "--steps", "3"] for trial in trials}
+    return transformer | {
+        "train": ["jobs/workloads/train.py", "--steps", "3"],
+        "mlp": ["jobs/workloads/mlp.py", "--steps", "2", "--rows", "8"],
+    }
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Output of each workload under torch.profiler, in a process without GPUs."""
+    folder, programs = tmp_path_factory.mktemp("outputs"), _programs()
     done = subprocess.run(
-        [sys.executable, "-c", PROBE, *argv],
+        [sys.executable, "-c", PROBE, str(folder), json.dumps(list(programs.values()))],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         env={"PATH": "/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": "", "HOME": "/tmp", "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    found = {}
+    for number, name in enumerate(programs):
+        found[name] = (folder / str(number)).read_text()
+        assert (folder / f"{number}.code").read_text() == "0", found[name]
+    return found
 
 
 @pytest.mark.parametrize(
@@ -68,10 +101,10 @@ def run(argv: list[str]) -> str:
     ],
     ids=["baseline", "optimised"],
 )
-def test_the_transformer_of_the_job(variant: str, names: list[str], absent: str, said: str) -> None:
-    trials = make_plan(load_job(ROOT / "jobs" / "transformer.yaml")).trials
-    argv = next(trial.argv for trial in trials if trial.variant == variant)
-    out = run([*argv[1:], "--steps", "3"])
+def test_the_transformer_of_the_job(
+    variant: str, names: list[str], absent: str, said: str, outputs: dict[str, str]
+) -> None:
+    out = outputs[variant]
     assert said in out
     assert "transformer layer: 3 steps, batch 2, seq 128" in out
     assert all(f"'{name}'" in out for name in names)
@@ -79,16 +112,16 @@ def test_the_transformer_of_the_job(variant: str, names: list[str], absent: str,
     assert "PROFRUN False" in out
 
 
-def test_the_training_loop_steps_its_optimizer() -> None:
-    out = run(["jobs/workloads/train.py", "--steps", "3"])
+def test_the_training_loop_steps_its_optimizer(outputs: dict[str, str]) -> None:
+    out = outputs["train"]
     assert "no GPU here" in out
     assert "trained 3 steps on cpu; last loss read" in out
     for name in ("data", "forward", "backward", "optimizer", "Optimizer.step#AdamW.step"):
         assert f"'{name}'" in out
 
 
-def test_the_gated_mlp_runs_eagerly() -> None:
-    out = run(["jobs/workloads/mlp.py", "--steps", "2", "--rows", "8"])
+def test_the_gated_mlp_runs_eagerly(outputs: dict[str, str]) -> None:
+    out = outputs["mlp"]
     assert "gated MLP, eager: 2 steps of 8 rows on cpu" in out
     assert "'aten::gelu'" in out
 
@@ -99,7 +132,7 @@ def test_compiling_without_a_compiler_is_one_clear_line(tmp_path: Path) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         env={"PATH": str(tmp_path), "CUDA_VISIBLE_DEVICES": ""},
     )
     assert done.returncode == 1

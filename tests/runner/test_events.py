@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.errors import UnavailableError
 from profrun.runner.store import events as events_module
 from profrun.runner.store.events import EventLog, read_events
+from tests.conftest import examples
 
 _json = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(),
@@ -31,7 +32,7 @@ def _fill(path: Path, records: list[tuple[str, str | None, Any]]) -> None:
 
 
 @given(st.lists(_record, max_size=6))
-@settings(max_examples=60, deadline=None)
+@examples(30, 1000)
 def test_what_is_appended_is_read_back(tmp_path_factory: pytest.TempPathFactory, records: Any) -> None:
     path = tmp_path_factory.getbasetemp() / "round.jsonl"
     _fill(path, records)
@@ -41,7 +42,7 @@ def test_what_is_appended_is_read_back(tmp_path_factory: pytest.TempPathFactory,
 
 
 @given(st.lists(_record, min_size=1, max_size=5), st.data())
-@settings(max_examples=80, deadline=None)
+@examples(40, 1000)
 def test_a_file_cut_anywhere_keeps_every_whole_line_and_the_next_append(
     tmp_path_factory: pytest.TempPathFactory, records: Any, data: Any
 ) -> None:

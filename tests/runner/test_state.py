@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.errors import InputError
@@ -14,6 +14,7 @@ from profrun.runner.store.lock import driving
 from profrun.runner.store.results import Steps, fold_steps, median_ns, read_steps
 from profrun.runner.store.runs import Run
 from profrun.runner.store.state import read_state, read_trial
+from tests.conftest import examples
 from tests.runner.scripted import leave, new_run
 
 A = "000-a-none-r1"
@@ -102,7 +103,7 @@ def test_a_run_without_a_plan_is_broken_and_a_folder_without_created_is_none(tmp
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@examples(40, 1000)
 def test_any_prefix_of_a_log_can_be_read(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

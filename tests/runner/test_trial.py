@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.errors import UnavailableError, UsageError
@@ -14,6 +14,7 @@ from profrun.jobs.load import load_text
 from profrun.runner.backends.environ import secret_env
 from profrun.runner.store import files
 from profrun.runner.submit.trial import prepare, rotate
+from tests.conftest import examples
 from tests.runner.scripted import Scripted, leave, new_run
 
 A = "000-a-none-r1"
@@ -37,7 +38,7 @@ def test_a_backend_may_change_what_the_job_sees(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.sets(st.sampled_from(["exit.json", "stdout.log", "raw/rank0/x", "trace/m"])), max_size=4))
-@settings(max_examples=40, deadline=None)
+@examples(25, 500)
 def test_attempts_are_kept_whole_and_counted(
     tmp_path_factory: pytest.TempPathFactory, attempts: list[set[str]]
 ) -> None:

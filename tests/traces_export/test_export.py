@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.errors import UnavailableError, UsageError
@@ -17,6 +17,7 @@ from profrun.traces.export import Lanes, export
 from profrun.traces.export_chrome import microseconds
 from profrun.traces.export_perfetto import double, fixed64, number, text, varint
 from profrun.traces.trace import Trace
+from tests.conftest import examples
 from tests.tracekit import make_trace
 
 BIG = 1_758_927_066_581_847_261  # unix ns: not a whole number of microseconds, not exact as a double
@@ -146,7 +147,7 @@ def test_an_empty_trace(tmp_path: Path) -> None:
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=60)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100, 3000)
 @given(spans=SPANS, nests=st.booleans())
 def test_lanes_hold_every_slice_once_and_never_cross(spans: list[tuple[int, int]], nests: bool) -> None:
     """On each lane, slices are apart, or (where that is meant) one holds the other whole."""
