@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import missing
 from tests.docker.conftest import Cli
 
 pytestmark = pytest.mark.docker
@@ -32,7 +33,7 @@ def test_no_engine(cli: Cli) -> None:
 
 def test_an_engine_without_permission(cli: Cli, engine: Any) -> None:
     if os.getuid() != 0:
-        pytest.skip("only root can give a permission up")
+        missing("root, who alone can give a permission up,")
     cli.engine = False
     code, line = refused(cli)
     assert code == 69

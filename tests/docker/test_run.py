@@ -25,7 +25,7 @@ from profrun.runner.model import Plan, Trial
 from profrun.runner.plan import make_plan
 from profrun.runner.store.runs import Run
 from profrun.runner.submit.trial import prepare
-from tests.conftest import ROOT
+from tests.conftest import ROOT, missing
 from tests.docker.conftest import CALLER_GID, CALLER_UID, Cli, own
 
 pytestmark = pytest.mark.docker
@@ -124,7 +124,7 @@ def test_what_a_trial_sees(facts: Cli, cuda: str) -> None:
 
 def test_under_sudo_the_trial_is_the_user_behind_it(facts: Cli, cuda: str) -> None:
     if os.getuid() != 0:
-        pytest.skip("only root can be behind sudo")
+        missing("root, who alone can be behind sudo,")
     facts.sudo = True
     done = facts.run("submit", "job.yaml", "--backend", "docker")
     assert done.returncode == 0, done.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import missing
 from tests.in_job.kit import Trial, fake_nsys, python
 
 
@@ -181,7 +182,7 @@ def test_a_full_disk_loses_output_but_not_exit_json(tmp_path: Path) -> None:
     small.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=80m", "tmpfs", str(small)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small disk needs privileges")
+        missing("the right to mount a small disk")
     try:
         done = Trial(
             small,

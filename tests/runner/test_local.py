@@ -18,6 +18,7 @@ from profrun.runner.backends.local import LocalBackend, machine_vendor, wrapper_
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.lock import is_held
 from profrun.runner.store.runs import Run
+from tests.conftest import missing
 from tests.runner.scripted import new_run
 
 TRIAL = "000-a-none-r1"
@@ -120,7 +121,7 @@ def test_a_living_trial_is_not_started_twice(tmp_path: Path, engine: LocalBacken
 @pytest.mark.parametrize("known", [True, False], ids=["by its number", "by its command line"])
 def test_a_good_end(tmp_path: Path, engine: LocalBackend, known: bool) -> None:
     if not known and not Path("/proc/self/cmdline").exists():
-        pytest.skip("no /proc on this system")
+        missing("/proc")
     run, plan, trial = _run(tmp_path, OBEDIENT)
     handle = engine.submit(plan, [trial], run.path)[TRIAL]
     _until((run.trial(TRIAL) / "ready").exists)
