@@ -90,7 +90,7 @@ class Cluster:
         status["active"] = len(active)
         status["completedIndexes"] = ",".join(index for index, word in done.items() if word == "complete")
         status["failedIndexes"] = ",".join(index for index, word in done.items() if word == "failed")
-        if len(done) == job["spec"]["completions"]:
+        if len(done) == job["spec"]["completions"] and "conditions" not in status:
             bad = status["failedIndexes"]
             status["conditions"] = [
                 {"type": "Failed" if bad else "Complete", "status": "True", "reason": "FailedIndexes"}

@@ -46,8 +46,8 @@ name: tiny
 image: python:3.12
 command: python {command}
 {rest}
-resources: {{gpus: 0, timeout: 60s, grace: 5s}}
-cluster: {{pvc: runs, parallel: 2, shared: {folder}, pvc_path: {folder}}}
+resources: {{gpus: 0, timeout: 60s, grace: 5s, nodes: {nodes}}}
+cluster: {{pvc: runs, parallel: 2, shared: {folder}, pvc_path: {claim}}}
 """
 
 
@@ -82,7 +82,8 @@ class Desk:
 
     def submit(self, command: str, rest: str = "collectors: [none]") -> subprocess.Popen[str]:
         """Submit a job that runs a script of this folder."""
-        (self.folder / "job.yaml").write_text(SPEC.format(command=command, rest=rest, folder=self.folder))
+        spec = SPEC.format(command=command, rest=rest, folder=self.folder, claim=self.folder, nodes=1)
+        (self.folder / "job.yaml").write_text(spec)
         return self.start("submit", "job.yaml", "--backend", "kubernetes", "--json")
 
 
@@ -138,16 +139,15 @@ def test_a_run_ends_as_anywhere_else(cluster: Cluster, server: Server, desk: Des
 class Driven:
     """A run driven in a thread of this process."""
 
-    def __init__(self, folder: Path) -> None:
-        (folder / "job.yaml").write_text(
-            SPEC.format(command="work.py", rest="collectors: [none]", folder=folder)
-        )
+    def __init__(self, folder: Path, *, claim: str | None = None, nodes: int = 1) -> None:
+        more = {"folder": folder, "claim": claim or folder, "nodes": nodes, "rest": "collectors: [none]"}
+        (folder / "job.yaml").write_text(SPEC.format(command="work.py 1", **more))
         plan = plan_job(folder / "job.yaml")
         self.run = new_run(folder / "runs", folder / "job.yaml", plan, backend="kubernetes", cwd=folder)
         self.interrupts = Interrupts()
-        backend = KubernetesBackend(fastest=0.1)
-        more = {"cwd": folder, "observer": Watcher(), "interrupts": self.interrupts}
-        self.thread = threading.Thread(target=drive, args=(self.run, plan, backend), kwargs=more)
+        backend = KubernetesBackend(fastest=0.1, lag_s=0.0 if claim else 15.0)
+        how = {"cwd": folder, "observer": Watcher(), "interrupts": self.interrupts}
+        self.thread = threading.Thread(target=drive, args=(self.run, plan, backend), kwargs=how)
         self.thread.start()
 
     def state(self) -> str:
@@ -206,15 +206,29 @@ def test_a_killed_submitter_loses_nothing(
     assert len(server.of("jobs")) == 1
 
 
-def test_a_volume_that_is_another_one_is_said(
-    cluster: Cluster, server: Server, desk: Desk, tmp_path: Path
+def test_a_claim_that_is_another_folder_is_said_and_ends_the_job(
+    cluster: Cluster, server: Server, tmp_path: Path
+) -> None:
+    driven = Driven(tmp_path, claim="/elsewhere")
+    assert driven.state() == "failed"
+    (trial,) = read_state(driven.run).trials
+    assert "cluster.shared must be the claim here" in (trial.reason or "")
+    assert f"/elsewhere/runs/{driven.run.name}/trials/{trial.id} is not in the volume" in (trial.reason or "")
+    (job,) = server.of("jobs")
+    assert job["status"]["conditions"][0]["reason"] == "PodFailurePolicy"
+
+
+def test_nodes_of_a_trial_share_its_folder_and_give_one_answer(
+    cluster: Cluster, server: Server, tmp_path: Path
 ) -> None:
     (tmp_path / "work.py").write_text(WORK)
-    spec = SPEC.format(command="work.py 1", rest="collectors: [none]\nworkdir: /tmp", folder=tmp_path)
-    (tmp_path / "job.yaml").write_text(spec.replace(f"pvc_path: {tmp_path}", "pvc_path: /elsewhere"))
-    process = desk.start("submit", "job.yaml", "--backend", "kubernetes", "--dry-run")
-    out, err = process.communicate(timeout=30)
-    assert "value: /elsewhere/runs/tiny-dry-run" in out, err
+    driven = Driven(tmp_path, nodes=2)
+    assert driven.state() == "finished"
+    (trial,) = driven.run.path.glob("trials/*")
+    ranks = sorted(path.parent.name for path in trial.glob("raw/rank*/steps.json"))
+    assert ranks == ["rank0", "rank1"]
+    assert sorted(path.name for path in trial.glob("pod.*")) == ["pod.0", "pod.1"]
+    assert [service["spec"]["clusterIP"] for service in server.of("services")] == ["None"]
 
 
 def test_the_probe_tells_what_a_node_can_do(
