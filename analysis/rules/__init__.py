@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PYTHON_LINE = re.compile(r"\(\d+\): ")
 """torch writes frames as 'path/file.py(12): function'; built-ins have no line."""
+TORCH_LINE = re.compile(r"^<|(?:^|/)torch/|(?:^|/)threading\.py")
+"""Frames that say nothing about the user's program."""
 SEVERITIES = ("critical", "warning", "info")
 
 
@@ -78,6 +80,9 @@ class Rule:
     relies_on: tuple[str, ...]
     find: Callable[[Context], Iterable[Hit]]
 
+
+FELT = 0.05
+"""Share of the steps' time from which a cost is worth a warning."""
 
 _FOUND: dict[str, Rule] = {}
 
@@ -239,22 +244,33 @@ class Context:
         return np.asarray(ids[_lookup(self.frame, wanted)[self.frame.name[ids]]])
 
     def python_line(self, slice_id: int) -> str | None:
-        """The innermost Python line round a host slice (a built-in where no line is), None without stacks."""
+        """The innermost Python line round a host slice that is not torch's own, else the innermost one.
+
+        A built-in where there is no line at all, None without stacks.
+        """
         source = self.frame
         above = source.nearest("python")
-        at, first = int(above[slice_id]), None
+        at, frames = int(above[slice_id]), []
         while at >= 0:
-            text = source.text(at)
-            first = first or text
-            if PYTHON_LINE.search(text):
-                return text
+            frames.append(source.text(at))
             at = int(above[at])
-        return first
+        lines = [text for text in frames if PYTHON_LINE.search(text)]
+        own = (text for text in lines if not TORCH_LINE.search(text))
+        return next(own, None) or next(iter(lines or frames), None)
 
     @property
     def each(self) -> str:
         """'a step', or 'in all' for recordings without steps: what per-step rates are rates of."""
         return "a step" if self.steps else "in all"
+
+    @property
+    def span_name(self) -> str:
+        """What shares of the host's time are shares of."""
+        return "the steps" if self.steps else "the recording"
+
+    def weight(self, gpu_ns: int) -> str | None:
+        """'info' for a cost that no step would feel (under 5 % of its time), else None: the rule's own."""
+        return "info" if gpu_ns < FELT * self.window_ns else None
 
     @cached_property
     def step_kernels(self) -> Index:
@@ -284,6 +300,11 @@ def _lookup(source: Frame, names: Sequence[int]) -> Any:
 def ms(value: float) -> str:
     """ns as ms or us, for sentences."""
     return f"{value / 1e6:.2f} ms" if value >= 1e6 else f"{value / 1e3:.1f} us"
+
+
+def brief(name: str, limit: int = 72) -> str:
+    """A kernel's name for a sentence: the middle of a very long one (Tensile's) is left out."""
+    return name if len(name) <= limit else f"{name[: limit - 23]}...{name[-20:]}"
 
 
 def percent(share: float) -> str:

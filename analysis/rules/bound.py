@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from profrun.analysis.frame import Index
+from profrun.analysis.launches import is_graph_launch
 from profrun.analysis.names import MATRIX_CATEGORIES
-from profrun.analysis.rules import Context, Hit, ms, percent, rule
+from profrun.analysis.rules import Context, Hit, brief, ms, percent, rule
 from profrun.analysis.rules.recording import blocking_share
 
 LOW_BUSY = 0.5
@@ -31,7 +33,9 @@ TINY_PER_STEP = 10
     "kernels they enqueue: milliseconds on the CPU for microseconds on the GPU.",
     threshold="GPU work covers under 50 % of the steps, and over half of the GPU's idle time is host_wait "
     "(the next "
-    "piece was enqueued only after the GPU had run dry). Not on recordings with blocking launches.",
+    "piece was enqueued only after the GPU had run dry). Not on recordings with blocking launches; for "
+    "information "
+    "only where no steps are recorded.",
     advice="Do more work a launch: larger batches, torch.compile, CUDA/HIP graphs (mode='reduce-overhead'), "
     "fused "
     "optimizers; move Python work out of the step.",
@@ -53,14 +57,19 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
     yield Hit(
         f"{'a step' if ctx.steps else 'the recording'} takes {ms(step)} on the host for {ms(gpu)} of GPU "
         f"work; GPU work covers {percent(share)} "
-        "of the "
-        f"steps and {percent(host / idle)} of the idle time waits for the host",
+        f"of {ctx.span_name} and {percent(host / idle)} of the idle time waits for the host{_set_up(ctx)}",
         {
-            "gpu_busy_share": share, "gpu_busy_of": "time of steps", "step_ns": step, "gpu_ns_per_step": gpu,
+            "gpu_busy_share": share, "gpu_busy_of": f"time of {ctx.span_name}",
+            "step_ns": step, "gpu_ns_per_step": gpu,
             "launches_per_step": launches, "host_wait_ns": host, "idle_ns": idle,
         },
-        slices=[one.slice for one in ctx.steps[:3]],
+        slices=[one.slice for one in ctx.steps[:3]], severity=None if ctx.steps else "info",
     )  # fmt: skip
+
+
+def _set_up(ctx: Context) -> str:
+    """Why a recording without steps is not judged as hard."""
+    return "" if ctx.steps else " (no steps are recorded, so that set-up counts too)"
 
 
 @rule(
@@ -68,7 +77,7 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
     "The GPU is idle most of the time",
     meaning="Kernels cover less than half of the steps, whatever the reason.",
     threshold="GPU utilization (union of kernels / time of steps, as the TensorBoard plugin) under 50 %. Not "
-    "on recordings with blocking launches.",
+    "on recordings with blocking launches; for information only where no steps are recorded.",
     advice="See which other findings explain the idle time: overhead, synchronisation, data loading, "
     "communication.",
     relies_on=("devices.utilization",),
@@ -81,14 +90,14 @@ def low_utilization(ctx: Context) -> Iterator[Hit]:
     for row in ctx.devices:
         if row.utilization is not None and row.utilization < LOW_BUSY:
             yield Hit(
-                f"utilization of {row.name} (device {row.ordinal}, rank {row.rank}) is "
-                f"{percent(row.utilization)} of "
-                f"{ms(row.window_ns)}",
+                f"utilization of {'the GPU' if row.name == 'unknown' else row.name} (device {row.ordinal}, "
+                f"rank {row.rank}) is {percent(row.utilization)} of {ms(row.window_ns)}{_set_up(ctx)}",
                 {
                     "utilization": row.utilization,
                     "utilization_of": row.utilization_of,
                     "window_ns": row.window_ns,
                 },
+                severity=None if ctx.steps else "info",
             )
 
 
@@ -138,7 +147,7 @@ def compute_bound(ctx: Context) -> Iterator[Hit]:
                 f"{percent(best.compute_share)} of the {best.dtype} peak"
             )
         yield Hit(
-            f"GPU work covers {percent(busy)} of the steps and {percent(compute)} of it is "
+            f"GPU work covers {percent(busy)} of {ctx.span_name} and {percent(compute)} of it is "
             f"compute-bound{extra}",
             {"gpu_busy_share": busy, "compute_share": compute, "compute_of": "GPU time", "known_by": how},
             names=[best.kernel] if best else [],
@@ -150,7 +159,7 @@ def compute_bound(ctx: Context) -> Iterator[Hit]:
     "Memory traffic sets the time",
     severity="info",
     meaning="The GPU is busy, and mostly with kernels that move data rather than compute.",
-    threshold="GPU work covers at least 60 % of the steps and at least half of the GPU time is in "
+    threshold="GPU work covers at least 60 % of the steps and over half of the GPU time is in "
     "memory-bound work "
     "(by the roofline where shapes are known for most of the time, else by kernel category).",
     advice="Fuse element-wise work (torch.compile), keep activations in half precision, avoid copies and "
@@ -161,9 +170,9 @@ def memory_bound(ctx: Context) -> Iterator[Hit]:
     """Busy, and left of the ridge."""
     busy = ctx.gpu_busy_share
     _, memory, how = _bound_shares(ctx)
-    if busy is not None and busy >= HIGH_BUSY and memory >= BOUND_SHARE:
+    if busy is not None and busy >= HIGH_BUSY and memory > BOUND_SHARE:
         yield Hit(
-            f"GPU work covers {percent(busy)} of the steps and {percent(memory)} of it is memory-bound",
+            f"GPU work covers {percent(busy)} of {ctx.span_name} and {percent(memory)} of it is memory-bound",
             {"gpu_busy_share": busy, "memory_share": memory, "memory_of": "GPU time", "known_by": how},
         )
 
@@ -187,7 +196,8 @@ def dominant_kernel(ctx: Context) -> Iterator[Hit]:
             return
         ids = ctx.kernel_slices(lambda kernel: kernel.name == top.name)
         yield Hit(
-            f"{top.short} ({top.category}) has {percent(top.share)} of the kernel time in {top.calls} calls",
+            f"{brief(top.short)} ({top.category}) has {percent(top.share)} of the kernel time in "
+            f"{top.calls} calls",
             {"share": top.share, "share_of": top.share_of, "total_ns": top.total_ns, "calls": top.calls},
             slices=ctx.worst(ids), names=[top.name],
         )  # fmt: skip
@@ -198,15 +208,16 @@ def dominant_kernel(ctx: Context) -> Iterator[Hit]:
     "Many kernels too short to hide their launch",
     meaning="A launch costs a few microseconds on the host; kernels that run shorter than that leave the "
     "GPU idle.",
-    threshold="At least 10 kernels a step, at least half of all kernels under 10 us, and GPU work covers "
-    "under 60 % "
-    "of the steps.",
+    threshold="At least 10 kernels a step that have a launch of their own (not in a graph), at least "
+    "half of them "
+    "under 10 us, and GPU work covers under 60 % of the steps. For information only where no steps are "
+    "recorded.",
     advice="Fuse them (torch.compile, fused or foreach optimizers) or launch them at once (CUDA/HIP graphs).",
     relies_on=("steps.kernels", "devices.utilization"),
 )
 def tiny_kernels(ctx: Context) -> Iterator[Hit]:
     """Count of short kernels."""
-    ids = ctx.step_kernels
+    ids = _launched_alone(ctx)
     busy = ctx.gpu_busy_share
     if not len(ids) or busy is None or busy >= HIGH_BUSY:
         return
@@ -219,8 +230,17 @@ def tiny_kernels(ctx: Context) -> Iterator[Hit]:
     yield Hit(
         f"{each:.0f} kernels {ctx.each}, {percent(share)} of them under {TINY_NS // 1000} us (median "
         f"{ms(median)})",
-        {"kernels_per_step": each, "tiny_share": share, "tiny_of": "kernels", "median_ns": median},
-    )
+        {"kernels_per_step": each, "tiny_share": share, "tiny_of": "kernels outside of graphs",
+         "median_ns": median},
+        severity=None if ctx.steps else "info",
+    )  # fmt: skip
+
+
+def _launched_alone(ctx: Context) -> Index:
+    """The steps' kernels but those of graphs: their launch was paid once for all."""
+    ids, source = ctx.step_kernels, ctx.frame
+    graphs = ctx.named("api", is_graph_launch)
+    return np.asarray(ids[~np.isin(source.launch[ids], graphs)]) if len(graphs) else ids
 
 
 @rule(
@@ -246,11 +266,12 @@ def kernel_mix(ctx: Context) -> Iterator[Hit]:
         names = ctx.frame.name[ids[step == number]]
         recipes.append(Counter(ctx.names[int(name)].category for name in names))
     same = all(one == recipes[0] for one in recipes)
-    first = recipes[-1]
+    first = max(recipes, key=lambda recipe: sum(recipe.values())) if not same else recipes[-1]
     text = " + ".join(
         f"{count} {name}" for name, count in sorted(first.items(), key=lambda row: (-row[1], row[0]))
     )
-    note = "in every step" if same else f"in the last of {len(recipes)} steps; the steps differ"
+    least = min(sum(recipe.values()) for recipe in recipes)
+    note = "in every step" if same else f"in the fullest of {len(recipes)} steps, {least} in the emptiest"
     yield Hit(
         f"{sum(first.values())} kernels {note}: {text}",
         {"kernels_per_step": dict(sorted(first.items())), "same_in_every_step": same, "steps": len(recipes)},

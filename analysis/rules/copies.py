@@ -60,7 +60,8 @@ def _of_steps(ctx: Context, ids: Index) -> Any:
     severity="info",
     meaning="Each step copies between host and device; input batches are expected, anything else is worth a "
     "look.",
-    threshold="At least one HtoD or DtoH copy a step. A warning when they take over 5 % of the GPU time.",
+    threshold="At least one HtoD or DtoH copy a step. A warning when they take over 5 % of the time of "
+    "the steps.",
     advice="Create tensors on the device, keep results there, prefetch the next batch on another stream.",
     relies_on=("steps.kernel_ns",),
 )
@@ -70,7 +71,6 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
         return
     ids, size, direction = _copies(ctx, "c.direction IN ('HtoD', 'DtoH')")
     keep = _of_steps(ctx, ids)
-    total = ctx.total(ctx.frame.gpu)
     for way in sorted(set(direction[keep])):
         mine = keep & (direction == way)
         count = int(mine.sum())
@@ -82,7 +82,7 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
             f"{ms(time / ctx.step_count)} a step",
             {"count": count, "bytes": _bytes(size[mine]), "total_ns": time, "direction": str(way)},
             slices=ctx.worst(ids[mine]),
-            severity="warning" if total and time / total > EXPOSED_SHARE else None,
+            severity="warning" if time > EXPOSED_SHARE * ctx.window_ns else None,
         )  # fmt: skip
 
 
@@ -146,7 +146,9 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
     "Copies and kernels take turns on one stream",
     meaning="Copies run while no kernel does, and everything is on a single stream, so they cannot overlap.",
     threshold="All GPU work of a device is on one stream, and copies launched by steps that nothing covers "
-    "take over 5 % of the time that the steps' work keeps it busy.",
+    "take over 5 % of the time that the steps' work keeps it busy. For information when that is under 5 "
+    "% of the "
+    "steps.",
     advice="Copy the next batch on a side stream from pinned memory while the current one computes.",
     relies_on=("devices.busy_ns",),
 )
@@ -168,5 +170,5 @@ def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
                 f"{percent(exposed / busy)} of its busy time, on the only stream",
                 {"exposed_memcpy_ns": exposed, "share": exposed / busy,
                  "share_of": "busy time of the steps' work" if ctx.steps else "busy time"},
-                slices=ctx.worst(ids[copy]),
+                slices=ctx.worst(ids[copy]), severity=ctx.weight(exposed),
             )  # fmt: skip

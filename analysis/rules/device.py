@@ -26,7 +26,9 @@ VARIATION_SHARE = 0.05
     meaning="A grid with fewer blocks than the GPU has SMs (CUs) leaves the rest idle, however busy the "
     "timeline looks.",
     threshold="Kernels with under one block an SM take at least 25 % of the kernel time. Collectives are "
-    "left out: they use few blocks by design.",
+    "left out: they use few blocks by design. For information when these kernels take under 5 % of the "
+    "steps; "
+    "silent when the grids of most kernels are not recorded.",
     advice="Larger batches or sequences, split-K GEMMs, or several streams so that small kernels run side "
     "by side.",
     relies_on=("devices.est_sm_efficiency",),
@@ -43,14 +45,16 @@ def few_blocks(ctx: Context) -> Iterator[Hit]:
         known = ids[~np.isnan(blocks)]
         small = ids[blocks < device["sm_count"]]
         whole = ctx.total(known)
+        if whole < ctx.total(ids) / 2:
+            continue
         if whole and ctx.total(small) / whole >= FEW_BLOCKS_SHARE:
             share = ctx.total(small) / whole
             yield Hit(
                 f"{percent(share)} of the kernel time ({ms(ctx.total(small))}) runs with fewer blocks than "
-                f"the {device['sm_count']} SMs",
+                f"the {device['sm_count']} {'CUs' if device['vendor'] == 'amd' else 'SMs'}",
                 {"share": share, "share_of": "time of kernels with a grid, but collectives",
                  "kernels": len(small), "sm_count": device["sm_count"]},
-                slices=ctx.worst(small),
+                slices=ctx.worst(small), severity=ctx.weight(ctx.total(small)),
             )  # fmt: skip
 
 

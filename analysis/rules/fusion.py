@@ -32,9 +32,9 @@ def _fp32_inputs(ctx: Context) -> frozenset[str]:
 @rule(
     "fp32-gemm",
     "Matrix work in full fp32",
-    meaning="GEMMs, convolutions or attention run on the ordinary fp32 units, without TF32: several times "
-    "slower than "
-    "tensor or matrix cores.",
+    meaning="GEMMs, convolutions or attention are computed in fp32, on the ordinary units or AMD's fp32 "
+    "matrix "
+    "instructions, not in TF32: several times slower than half precision on tensor or matrix cores.",
     threshold="At least 5 % of the kernel time in such kernels (by name, or by the op's fp32 inputs where "
     "the name does "
     "not tell), on a GPU that has matrix cores.",
@@ -132,7 +132,8 @@ def unfused_attention(ctx: Context) -> Iterator[Hit]:
     "Point-wise kernels follow each other",
     meaning="Each of them reads and writes whole tensors; fused, the values between stay in registers.",
     threshold="Runs of at least two consecutive element-wise or copy kernels on a stream, launched by steps, "
-    "with at least 5 % of the time of the steps' kernels.",
+    "with at least 5 % of the time of the steps' kernels. For information when they take under 5 % of "
+    "the steps.",
     advice="torch.compile, or a hand-written fused kernel (Triton, Liger); for optimizers fused=True.",
     relies_on=("kernels",),
 )
@@ -159,12 +160,13 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
     chains = int(starts.sum())
     longest = Counter(np.cumsum(starts)[member].tolist()).most_common(1)[0]
     yield Hit(
-        f"{chains} chains of point-wise kernels ({chains / ctx.step_count:.0f} {ctx.each}, the longest of "
+        f"{chains} {'chain' if chains == 1 else 'chains'} of point-wise kernels "
+        f"({chains / ctx.step_count:.0f} {ctx.each}, the longest of "
         f"{longest[1]}) take {percent(time / whole)} of the kernel time",
         {"chains": chains, "kernels": int(member.sum()), "total_ns": time, "share": time / whole,
          "share_of": "time of the kernels that steps launched" if ctx.steps else "time of all kernels",
          "longest": longest[1]},
-        slices=ctx.worst(ids[member]),
+        slices=ctx.worst(ids[member]), severity=ctx.weight(time),
     )  # fmt: skip
 
 

@@ -212,8 +212,8 @@ def occupancy_queries(ctx: Context) -> Iterator[Hit]:
     names = sorted({ctx.frame.text(int(one)) for one in ops if one >= 0})
     by = f", by {', '.join(names[:4])}" if names else ""
     yield Hit(
-        f"{len(ids) / ctx.step_count:.1f} occupancy queries a step{by}, "
-        f"{ms(ctx.total(ids) / ctx.step_count)} a step",
+        f"{len(ids) / ctx.step_count:.1f} occupancy queries {ctx.each}{by}, "
+        f"{ms(ctx.total(ids) / ctx.step_count)} {ctx.each}",
         {"calls_per_step": len(ids) / ctx.step_count, "total_ns": ctx.total(ids)},
         slices=ctx.worst(ids), names=names,
     )  # fmt: skip

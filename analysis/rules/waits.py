@@ -9,6 +9,7 @@ import numpy as np
 
 from profrun.analysis.critical_path import is_blocking
 from profrun.analysis.frame import Index
+from profrun.analysis.intervals import union
 from profrun.analysis.queue import queues
 from profrun.analysis.rules import Context, Hit, ms, percent, rule
 
@@ -42,21 +43,26 @@ def _lines(ctx: Context, ids: Index) -> list[str]:
 
 
 def _hit(ctx: Context, ids: Index, what: str) -> Hit:
-    calls = Counter(ctx.frame.text(int(one)) for one in ids)
+    source = ctx.frame
+    calls = Counter(source.text(int(one)) for one in ids)
     lines = _lines(ctx, ids)
-    whole = ctx.step_ns or ctx.window_ns
-    time = ctx.total(ids)
+    owner = source.track_process[source.track[ids]]
+    whole = ctx.step_ns or ctx.window_ns * len(np.unique(owner))
+    time = sum(
+        union(source.ts[mine], source.end[mine]).total
+        for mine in (ids[owner == process] for process in np.unique(owner))
+    )  # calls of several threads, or a driver call inside a runtime call, wait once
     where = f", at {lines[0]}" if lines else ""
     return Hit(
         f"{len(ids) / ctx.step_count:.1f} times {ctx.each} {what} waits for the GPU in "
         f"{', '.join(sorted(calls))}{where}: {ms(time / ctx.step_count)} {ctx.each}, "
-        f"{percent(time / whole)} of the host time",
+        f"{percent(time / whole)} of the time of {ctx.span_name}",
         {
-            "calls": len(ids), "total_ns": time, "share": time / whole, "share_of": "host time of steps",
-            "python_lines": lines,
+            "calls": len(ids), "total_ns": time, "share": time / whole,
+            "share_of": f"host time of {ctx.span_name}", "python_lines": lines,
         },
         slices=ctx.worst(ids), names=[what, *sorted(calls)],
-        severity="warning" if time / whole >= SYNC_SHARE else "info",
+        severity="warning" if time / whole >= SYNC_SHARE and ctx.steps else "info",
     )  # fmt: skip
 
 

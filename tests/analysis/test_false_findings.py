@@ -66,6 +66,62 @@ def test_without_op_records_nobody_is_blamed_by_name() -> None:
     assert "the program or an op of it (none is recorded)" in sync.message
 
 
+def test_a_recording_without_steps_is_not_judged_as_hard() -> None:
+    idle = [("range", *row[1:]) if row[0] == "step" else row for row in gpu([(ADD, 10 * US, 4 * US)])]
+    found = {one.rule: one for one in diagnose(memory_trace(idle))}
+    assert found["overhead-bound"].severity == found["low-utilization"].severity == "info"
+    assert "of the recording" in found["overhead-bound"].message
+    assert "set-up counts too" in found["overhead-bound"].message
+
+
+def test_a_cost_that_no_step_feels_is_for_information() -> None:
+    small = gpu([(ADD, 10 * US, US), (ADD, 12 * US, US)], columns=grid(8))
+    for rule in ("pointwise-chains", "few-blocks"):
+        assert ask(small, rule)[0].severity == "info"
+    large = gpu([(ADD, 10 * US, 30 * US), (ADD, 50 * US, 30 * US)], columns=grid(8))
+    for rule in ("pointwise-chains", "few-blocks"):
+        assert ask(large, rule)[0].severity == "warning"
+
+
+def test_kernels_of_a_graph_have_paid_their_launch_already() -> None:
+    tiny = [(ADD, 6 * US + at * 5 * US, 2 * US) for at in range(12)]
+    assert ask(gpu(tiny), "tiny-kernels")
+    graphed = [(kind, "cudaGraphLaunch" if kind == "api" else name, *rest) for kind, name, *rest in gpu(tiny)]
+    assert ask(graphed, "tiny-kernels") == []
+
+
+def test_grids_of_few_kernels_say_nothing_of_all() -> None:
+    rows = gpu([(ADD, 10 * US, 5 * US)], columns=grid(8))
+    rows.append(("kernel", NVJET, 400 * US, 100 * US, "stream 7"))
+    assert ask(rows, "few-blocks") == []
+
+
+def test_threads_that_wait_together_wait_once() -> None:
+    """Two threads wait 60 us each for the same 60 us: 60 % of the step, not 120 %."""
+    rows = gpu([(NVJET, 10 * US, 60 * US)], count=1)
+    rows += [("api", "cudaDeviceSynchronize", 20 * US, 60 * US, lane) for lane in ("main", "loader")]
+    (found,) = ask(rows, "explicit-sync")
+    assert found.evidence["total_ns"] == 60 * US
+    assert found.evidence["share"] == 0.6
+
+
+def test_the_line_to_blame_is_the_programs_not_torchs() -> None:
+    rows = gpu([(NVJET, 10 * US, 60 * US)], count=1)
+    rows += [
+        ("python", "train.py(12): step", 15 * US, 80 * US, "main"),
+        ("python", "torch/cuda/__init__.py(975): synchronize", 18 * US, 70 * US, "main"),
+        ("api", "cudaDeviceSynchronize", 20 * US, 60 * US, "main"),
+    ]
+    (found,) = ask(rows, "explicit-sync")
+    assert "at train.py(12): step" in found.message
+
+
+def test_steps_that_differ_show_the_fullest() -> None:
+    rows = [*gpu([(NVJET, 10 * US, 60 * US)], count=2), ("step", "profrun.step#2", 200 * US, 9 * US, "main")]
+    (found,) = ask(rows, "kernel-mix")
+    assert found.message == "1 kernels in the fullest of 3 steps, 0 in the emptiest: 1 gemm"
+
+
 def test_the_h200_recordings_by_nsys(real: Callable[..., Trace]) -> None:
     """Their set-up (weights copied, five warm-up steps) lies outside the step ranges."""
     found = {one.rule: one.message for one in diagnose(real("h200/nsys/mlp.sqlite"))}
