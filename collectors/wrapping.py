@@ -4,6 +4,7 @@ Every collector room has a ``wrap.py`` with::
 
     TOOL: str | None                         # executable looked for on the PATH, None when there is none
     def wrap(request: WrapRequest) -> Wrapped    # pure: no file, no process, no environment is touched
+    KEEPS_ENVIRONMENT = True                 # where its files hold the program's environment, secrets too
 """
 
 from __future__ import annotations

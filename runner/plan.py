@@ -215,6 +215,7 @@ def command_json(
         "ranks": job.resources.nodes * job.resources.ranks_per_node,
         "timeout_s": job.resources.timeout,
         "grace_s": job.resources.grace,
+        **({"secrets": list(job.secrets)} if job.secrets else {}),
         "image": {"reference": None, "digest": None, **(image or {})},
     }
 

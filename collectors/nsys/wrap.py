@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TOOL: str | None = "nsys"
+KEEPS_ENVIRONMENT = True
+"""A report holds the environment of the traced program, in clear."""
 
 OPTIONS: dict[str, str] = {
     "trace": "list of APIs to trace; default cuda, nvtx, cublas, cudnn on NVIDIA, nvtx elsewhere",

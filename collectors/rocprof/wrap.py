@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 TOOL: str | None = "rocprofv3"
 TOOLS = ("rocprofv3", "rocprof")
 """Looked for in this order: rocprofv3 is there from ROCm 6.2 on."""
+KEEPS_ENVIRONMENT = True
+"""A rocpd database holds the environment of the traced program, in clear."""
 
 OPTIONS: dict[str, str] = {
     "trace": "list of what to trace; default kernel, hip, marker, memory-copy",

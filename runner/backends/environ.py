@@ -5,6 +5,7 @@ It is taken from the caller when trials start, on whatever backend, and is in no
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +34,18 @@ def secret_env(job: Job, cwd: Path, caller: Mapping[str, str] | None = None) -> 
             fix=f"export {missing[0]}=... first",
         )
     return found | {name: around[name] for name in job.secrets if name in around}
+
+
+def secret_names(job: Job, cwd: Path) -> list[str]:
+    """Names whose values the wrapper must not write: ``secrets``, and every variable of ``env_file``.
+
+    A file that cannot be read is said by ``secret_env``; here it has no names.
+    """
+    named = set(job.secrets)
+    if job.env_file:
+        with contextlib.suppress(UsageError):
+            named |= _file_env(cwd / job.env_file).keys()
+    return sorted(named)
 
 
 def _file_env(path: Path) -> dict[str, str]:

@@ -126,6 +126,12 @@ class Trial:
         options = preflight.degrade(concrete, options, findings)
         self.wrapped = module.wrap(self._request(options))
         self.warnings += self.wrapped.notes
+        secrets = self.command.get("secrets")
+        if secrets and getattr(module, "KEEPS_ENVIRONMENT", False):
+            self.warnings.append(
+                f"the files of {concrete} in raw/ may hold the program's whole environment, "
+                f"{', '.join(secrets)} included: keep them to yourself; the trace does not hold it"
+            )
         self._orders(self.wrapped, options, 0)
         return None
 

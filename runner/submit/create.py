@@ -42,20 +42,24 @@ def script_of(argv: Sequence[str]) -> str | None:
 
 
 def need_scripts(plan: Plan, cwd: Path) -> None:
-    """Look for the scripts of a plan whose trials run in ``cwd``, before many trials fail one by one.
+    """Look for the scripts of a plan submitted from ``cwd``, before many trials fail one by one.
 
     Only relative paths: an absolute one may lie in an image.
 
     Raises:
         UnavailableError: one is not there.
     """
+    folder = cwd / (plan.job.workdir or "")
+    if plan.job.workdir and Path(plan.job.workdir).is_absolute():
+        return  # it may lie in an image too
     for trial in plan.trials:
         script = script_of(trial.argv)
-        if script is None or Path(script).is_absolute() or (cwd / script).exists():
+        if script is None or Path(script).is_absolute() or (folder / script).exists():
             continue
+        where = "the job's workdir" if plan.job.workdir else "the folder that profrun was started in"
         raise UnavailableError(
-            f"{script} is not in {cwd}",
-            why=f"{trial.variant}'s command runs there, in the folder that profrun was started in",
+            f"{script} is not in {folder}",
+            why=f"{trial.variant}'s command runs there, in {where}",
             fix="start profrun in the folder that the path is relative to, or mend the job's command",
         )
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from profrun.errors import InputError, ProfrunError
 from profrun.runner.backends.base import Backend
+from profrun.runner.backends.environ import secret_names
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.files import explained, make_dir, os_error, read_json, write_json
 from profrun.runner.store.results import whole_artefacts
@@ -68,7 +69,9 @@ def prepare(run: Run, plan: Plan, trial: Trial, backend: Backend, cwd: Path) -> 
     folder = run.trial(trial.id)
     attempt = rotate(folder)
     make_dir(folder / "raw")
-    write_json(folder / _LAST, command(run, plan, trial, backend, cwd, attempt), durable=False)
+    told = command(run, plan, trial, backend, cwd, attempt)
+    hidden = secret_names(plan.job, cwd)
+    write_json(folder / _LAST, {**told, "secrets": hidden} if hidden else told, durable=False)
     return attempt
 
 

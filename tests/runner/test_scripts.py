@@ -44,3 +44,14 @@ def test_an_absolute_path_may_lie_in_the_image(tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
     job.write_text("name: t\ncommand: python /opt/only/in/the/image.py\n")
     need_scripts(plan_job(job), tmp_path)
+
+
+def test_the_jobs_workdir_is_where_the_script_is_looked_for(tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text("name: t\ncommand: python a.py\nworkdir: sub\n")
+    (tmp_path / "a.py").touch()
+    with pytest.raises(UnavailableError, match=r"sub: default's command runs there, in the job's workdir;"):
+        need_scripts(plan_job(job), tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/a.py").touch()
+    need_scripts(plan_job(job), tmp_path)

@@ -6,13 +6,22 @@ container as a value, ``line`` and ``body`` say it to a shell and to the SDK, ``
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+from profrun.errors import UnavailableError
 from profrun.runner.backends.docker.backend import DockerBackend
 
 __all__ = ["DockerBackend", "make"]
 
 
 def make() -> DockerBackend:
-    """The backend, for ``base.load``."""
-    import docker  # noqa: F401  # not installed: said before a run folder is made
+    """The backend, for ``base.load``. The SDK is looked for and not imported: a dry run does without it.
 
+    Raises:
+        UnavailableError: the docker package is not installed.
+    """
+    if find_spec("docker") is None:  # said before a run folder is made
+        raise UnavailableError(
+            "backend docker cannot be used", why="no Python package 'docker' here", fix="pip install docker"
+        )
     return DockerBackend()
