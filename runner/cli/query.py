@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profrun.errors import InputError
 from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
-from profrun.runner.cli.output import columns, emit, say
+from profrun.runner.cli.output import columns, emit, note, say
 from profrun.runner.cli.traces import TraceArgument, opened
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
 
 
 def command(
     trace: TraceArgument,
     sql: Annotated[str, typer.Argument(metavar="SQL", help="A query; `-` reads it from stdin.")],
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    parquet: Annotated[
+        Path | None, typer.Option("--parquet", metavar="FILE", help="Write a Parquet file instead.")
+    ] = None,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
@@ -23,8 +32,13 @@ def command(
 
     Tables and views are listed in docs/trace-format.md; times are int64 ns.
     """
+    query = sys.stdin.read() if sql == "-" else sql
     with opened(trace, runs_root(runs)) as found:
-        result = found.sql(sys.stdin.read() if sql == "-" else sql)
+        if parquet is not None:
+            rows = _write(found, query, parquet)
+            emit({"parquet": str(parquet), "rows": rows}) if json_ else note(f"{rows} rows in {parquet}")
+            return
+        result = found.sql(query)
     if json_:
         emit(
             {"columns": list(result.columns), "rows": [[_plain(cell) for cell in row] for row in result.rows]}
@@ -44,8 +58,34 @@ def command(
         say(columns(result.columns, result.rows, right=numbers))
 
 
+def _write(trace: Trace, query: str, file: Path) -> int:
+    """Write the answer as one Parquet file (zstd), without holding its rows here; how many they are."""
+    import duckdb
+
+    try:
+        answer = trace.con.sql(query)
+        if answer is None:
+            raise InputError("this query has no rows to write", fix="give a SELECT")
+        answer.write_parquet(str(file), compression="zstd")
+        written = trace.con.execute(
+            "SELECT count(*) FROM read_parquet($file)", {"file": str(file)}
+        ).fetchone()
+    except duckdb.Error as error:
+        raise InputError(
+            f"query failed: {' '.join(str(error).split())}",
+            fix="see docs/trace-format.md for tables and views, and whether the file can be written",
+        ) from error
+    return int(written[0]) if written else 0
+
+
 def _plain(cell: object) -> object:
     """A cell as JSON can say it: NaN and infinity have no word there and become null."""
+    if isinstance(cell, Decimal):
+        cell = float(cell)
     if isinstance(cell, float) and not (float("-inf") < cell < float("inf")):
         return None
+    if isinstance(cell, (list, tuple)):
+        return [_plain(item) for item in cell]
+    if isinstance(cell, dict):
+        return {str(key): _plain(item) for key, item in cell.items()}
     return cell

@@ -38,6 +38,8 @@ def trace_paths(reference: str, root: Path) -> list[Path]:
     if (path / "trace" / "meta.json").is_file():
         return [path / "trace"]
     name, _, trial = reference.partition("/")
+    if path.is_absolute() and not path.exists():
+        raise UsageError(f"{reference} is not there", fix="check the path")
     if trial and not path.exists():
         return _traces_in(name, trial, root)
     run_path = _run_path(reference, root)
@@ -89,6 +91,12 @@ def _run_path(reference: str, root: Path) -> Path:
                 f"{reference} is neither a trace nor a trial nor a run",
                 why="it has no meta.json, no trace/ and no events.jsonl",
                 fix="make a trace with `profrun normalize FILE --out DIR`",
+            ) from None
+        if Path(reference).suffix and not Path(reference).exists():
+            raise UsageError(
+                f"{reference} is not there",
+                why=f"no file has that name, and no run in {root}",
+                fix="check the path; `profrun runs` shows the runs",
             ) from None
         raise
 

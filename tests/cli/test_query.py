@@ -1,0 +1,56 @@
+"""`profrun query`: its file format, what JSON can say, and what is not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.cli.running import call
+from tests.tracekit import make_trace
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    rows = [("kernel", "k", 10 * number, 5, "stream 7") for number in range(3)]
+    make_trace(tmp_path / "t", rows)
+    return tmp_path / "t"
+
+
+def test_parquet_keeps_types_and_rows(trace: Path, tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "it's here.parquet"
+    sql = "SELECT name, ts_ns, NULL::BIGINT AS x FROM slices ORDER BY ts_ns"
+    done = call(capsys, "query", trace, sql, "--parquet", out)
+    assert (done.code, done.out) == (0, "")
+    assert "3 rows in" in done.err
+    found = duckdb.sql("SELECT * FROM read_parquet($f)", params={"f": str(out)})
+    assert found.fetchall() == [("k", 0, None), ("k", 10, None), ("k", 20, None)]
+    assert [str(kind) for kind in found.types] == ["VARCHAR", "BIGINT", "BIGINT"]
+    assert call(capsys, "query", trace, sql, "--parquet", out, "--json").json["rows"] == 3
+
+
+@pytest.mark.parametrize("sql", ["SELECT nothing FROM nowhere", "DROP VIEW steps"])
+def test_what_gives_no_rows_is_no_file(sql: str, trace: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert call(capsys, "query", trace, sql, "--parquet", tmp_path / "x").code == 65
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_file_that_cannot_be_written_is_said(trace: Path, tmp_path: Path, capsys: Capture) -> None:
+    done = call(capsys, "query", trace, "SELECT 1", "--parquet", tmp_path / "no" / "x.parquet")
+    assert done.code == 65
+    assert "No such file" in done.err
+
+
+def test_decimals_and_what_lists_hold_are_numbers_in_json(trace: Path, capsys: Capture) -> None:
+    sql = "SELECT 1.5::DECIMAL(9, 2) AS d, [1.5, 'inf'::DOUBLE] AS l, {'a': 2.5} AS s"
+    assert call(capsys, "query", trace, sql, "--json").json["rows"] == [[1.5, [1.5, None], {"a": 2.5}]]
+
+
+@pytest.mark.parametrize("what", ["/no/such/trace", "nosuch.json.gz"])
+def test_a_path_that_is_not_there_is_called_a_path(what: str, capsys: Capture) -> None:
+    done = call(capsys, "query", what, "SELECT 1")
+    assert done.code == 64
+    assert f"{what} is not there" in done.err
