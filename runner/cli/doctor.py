@@ -50,7 +50,7 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """What this machine, or a cluster's nodes, can collect, and why not."""
+    """What this machine can collect, and why not."""
     if backend in ("slurm", "kubernetes"):
         first = image[0] if image else None
         _cluster(backend, runs_root(runs), collectors or (), partition, profile, first, gpus, json_=json_)

@@ -7,6 +7,7 @@ claim is a folder that has the same path here, and the image is this machine.
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import re
 import signal
@@ -23,13 +24,14 @@ from tests.kubernetes.server import Server
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 
-def own_pids() -> bool:
-    """May this user make PID namespaces?"""
-    argv = ["unshare", "--pid", "--fork", "true"]
-    try:
-        return subprocess.run(argv, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        return False
+def own_pids() -> list[str]:
+    """Words that start a command as first process of a PID namespace; none where this user may not."""
+    for more in ((), ("--user", "--map-root-user")):
+        argv = ["unshare", *more, "--pid", "--fork"]
+        with contextlib.suppress(FileNotFoundError):
+            if subprocess.run([*argv, "true"], capture_output=True, check=False).returncode == 0:
+                return argv
+    return []
 
 
 class Cluster:
@@ -154,7 +156,7 @@ class Cluster:
             env |= {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
         words = [expand(word, env) for word in (*container["command"], *container.get("args", ()))]
         process = subprocess.Popen(
-            [*(["unshare", "--pid", "--fork"] if self.first else []), *words],
+            [*self.first, *words],
             env={
                 "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
                 "JOB_COMPLETION_INDEX": str(index),

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from profrun.errors import UnavailableError, UsageError
+from profrun.jobs.load import load_text
 from profrun.runner.backends.base import Handle
 from profrun.runner.backends.kubernetes.api import Api
 from profrun.runner.backends.kubernetes.backend import KubernetesBackend
 from profrun.runner.model import Plan
+from profrun.runner.plan import make_plan
 from profrun.runner.store.files import write_json
 from tests.kubernetes.server import Fault, Server
 from tests.slurm.plans import plan
@@ -284,10 +286,49 @@ def test_cancelling_all_deletes_the_job(server: Server, backend: KubernetesBacke
 
 
 def test_a_pinned_image_and_profile_are_part_of_the_job(
-    backend: KubernetesBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, backend: KubernetesBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ready(server)
     (tmp_path / "clusters.yaml").write_text("lab: {pvc: runs, vendor: amd, namespace: ml}\n")
     monkeypatch.setenv("PROFRUN_CLUSTERS", str(tmp_path / "clusters.yaml"))
     pinned = backend.pin(plan(image="auto", cluster="profile: lab, parallel: 2"))
     assert pinned.job.cluster == {"pvc": "runs", "vendor": "amd", "namespace": "ml", "parallel": 2}
     assert pinned.job.image.startswith("rocm/")
+
+
+def test_what_cannot_work_is_said_before_there_is_a_run_folder(
+    server: Server, backend: KubernetesBackend
+) -> None:
+    with pytest.raises(UsageError, match="needs a persistent volume claim"):
+        backend.pin(plan(image="python:3.12", cluster="vendor: amd"))
+    with pytest.raises(UsageError, match="has no persistent volume claim 'runs'"):
+        backend.pin(plan(image="python:3.12", cluster="pvc: runs, vendor: amd"))
+    with pytest.raises(UsageError, match="nothing says whose"):
+        backend.pin(plan(image="python:3.12", cluster="pvc: runs"))
+
+
+def test_the_digest_that_ran_is_kept(server: Server, backend: KubernetesBackend, run: Path) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    pod(server, 2, "Running", {"running": {}})
+    server.of("pods")[0]["status"]["containerStatuses"][0]["imageID"] = "python@sha256:abc"
+    backend.status(handles, run)
+    kept = json.loads((run / "kubernetes/images.json").read_text())
+    assert kept == {found.trials[2].id: "python@sha256:abc"}
+
+
+def test_five_hundred_trials_are_one_job(server: Server, backend: KubernetesBackend, run: Path) -> None:
+    ready(server)
+    variants = ", ".join(f"v{index}: {{n: {index}}}" for index in range(500))
+    text = f"name: t\nimage: a\ncommand: sleep {{n}}\nvariants: {{{variants}}}\ncollectors: [none]\n"
+    found = make_plan(load_text(text + "cluster: {pvc: runs, parallel: 50}\nresources: {gpus: 0}\n"))
+    for trial in found.trials:
+        (run / "trials" / trial.id).mkdir(parents=True)
+    handles = backend.submit(found, found.trials, run)
+    assert job(server)["spec"]["completions"] == 500
+    assert server.asked("POST", "/jobs") == 1
+    server.requests.clear()
+    states = backend.status(handles, run)
+    assert {status.state for status in states.values()} == {"queued"}
+    assert len(server.requests) == 3  # Jobs, pods, and the events that would say why there is no pod yet

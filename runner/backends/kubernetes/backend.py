@@ -13,13 +13,13 @@ from typing import Any
 
 from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
 from profrun.runner.backends.base import TERMINAL, Handle, Request, Status
-from profrun.runner.backends.cluster import margin_s, settle, site_settings
+from profrun.runner.backends.cluster import by_site, margin_s, settle, site_settings
 from profrun.runner.backends.environ import secret_env
 from profrun.runner.backends.kubernetes import place
 from profrun.runner.backends.kubernetes.api import Api
 from profrun.runner.backends.kubernetes.ending import end
 from profrun.runner.backends.kubernetes.logs import pod_lines
-from profrun.runner.backends.kubernetes.looks import Looks
+from profrun.runner.backends.kubernetes.looks import Looks, indexes
 from profrun.runner.backends.kubernetes.manifest import (
     RUN_LABEL,
     Bundle,
@@ -29,6 +29,7 @@ from profrun.runner.backends.kubernetes.manifest import (
     to_yaml,
 )
 from profrun.runner.backends.kubernetes.shapes import NOBODY, shapes, vendor
+from profrun.runner.backends.kubernetes.states import newest
 from profrun.runner.backends.tail import follow as follow_logs
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.files import explained, make_dir, read_json, write_json, write_text
@@ -67,8 +68,17 @@ class KubernetesBackend:
         self._looks = Looks(lag_s=lag_s, stuck_s=stuck_s)
 
     def pin(self, plan: Plan) -> Plan:
-        """Cluster profiles become part of the job, and ``auto`` the image it stands for, where it is one."""
+        """Cluster profiles become part of the job, and ``auto`` the image it stands for, where it is one.
+
+        Raises:
+            UsageError: the cluster block is wrong, or the claim is not there.
+            UnavailableError: the client is not installed, or the cluster cannot be used.
+        """
         plan = settle(plan)
+        shapes(plan, plan.trials)
+        for site in by_site(plan.trials):
+            settings = site_settings(plan.job, site)
+            self._check_claim(self._api(settings), place.claim(settings))
         if plan.job.image == "none" or plan.job.cluster.get("sites"):
             return plan
         whose = vendor(plan, site_settings(plan.job, None))
@@ -116,7 +126,7 @@ class KubernetesBackend:
             for number, shape in enumerate(shapes(plan, trials))
         ]
         for shape, bundle in bundles:
-            self._check_claim(self._api(shape.settings), str(shape.settings["pvc"]))
+            self._check_claim(self._api(shape.settings), place.claim(shape.settings))
             _give_away(run, bundle.trials)
         handles: dict[str, Handle] = {}
         made: list[tuple[Api, str]] = []
@@ -206,6 +216,7 @@ class KubernetesBackend:
             pods, _ = api.pods(_selector(run))
             versions += [pod["metadata"].get("resourceVersion") for pod in pods]
             found |= self._looks.look(api, members, jobs, pods, run)
+            _note_images(members, pods, run)
         self._back_off(versions)
         return {trial: found[trial] for trial in handles}
 
@@ -309,6 +320,25 @@ def _give_away(run: Path, trials: Sequence[Trial]) -> None:
         with explained(folder):
             for path in (folder, *folder.rglob("*")):
                 os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+
+
+def _note_images(members: Mapping[str, Handle], pods: Sequence[Mapping[str, Any]], run: Path) -> None:
+    """What image each trial really ran, by digest, as its node says: ``kubernetes/images.json``."""
+    told = {}
+    last = newest(pods)
+    for trial, handle in members.items():
+        pod = last.get((str(handle.data["job"]), indexes(handle)[0])) or {}
+        for container in (pod.get("status") or {}).get("containerStatuses") or ():
+            if container.get("imageID"):
+                told[trial] = str(container["imageID"])
+    if not told:
+        return
+    file = run / "kubernetes" / "images.json"
+    kept: dict[str, Any] = {}
+    with contextlib.suppress(InputError):
+        kept = read_json(file) or {}
+    if {**kept, **told} != kept:
+        write_json(file, {**kept, **told})
 
 
 def _selector(run: Path) -> str:

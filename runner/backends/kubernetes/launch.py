@@ -93,7 +93,7 @@ def script_of_nodes(
     launcher = (
         ""
         if ranks is None
-        else f"export PET_NNODES={nodes} PET_NPROC_PER_NODE={ranks} PET_NODE_RANK=\"$RANK\" "
-        "PET_MASTER_ADDR=\"$MASTER_ADDR\" PET_MASTER_PORT=\"$MASTER_PORT\"\n"
+        else f'export PET_NNODES={nodes} PET_NPROC_PER_NODE={ranks} PET_NODE_RANK="$RANK" '
+        'PET_MASTER_ADDR="$MASTER_ADDR" PET_MASTER_PORT="$MASTER_PORT"\n'
     )
     return _CHECK.format(choose="") + node + launcher + _START.format(before=before)

@@ -47,14 +47,14 @@ class Looks:
         last = newest(pods)
         seen, without = {}, []
         for trial, handle in members.items():
-            name, indexes = str(handle.data["job"]), _indexes(handle)
-            seen[trial] = together([_seen(last.get((name, i)), jobs.get(name), i, handle) for i in indexes])
-            if seen[trial].status == Status("queued") and not any((name, i) in last for i in indexes):
+            name, mine = str(handle.data["job"]), indexes(handle)
+            seen[trial] = together([_seen(last.get((name, i)), jobs.get(name), i, handle) for i in mine])
+            if seen[trial].status == Status("queued") and not any((name, i) in last for i in mine):
                 without.append(trial)
         self._look_at_refusals(api, {trial: members[trial] for trial in without}, jobs, seen)
         found = {}
         for trial, handle in members.items():
-            podded = last.get((str(handle.data["job"]), _indexes(handle)[0]))
+            podded = last.get((str(handle.data["job"]), indexes(handle)[0]))
             found[trial] = self._settled(api, trial, handle, seen[trial], podded, run)
         return found
 
@@ -133,7 +133,7 @@ def _seen(pod: Mapping[str, Any] | None, job: Mapping[str, Any] | None, index: i
     return pod_seen(pod)
 
 
-def _indexes(handle: Handle) -> list[int]:
+def indexes(handle: Handle) -> list[int]:
     """Indexes of a trial's pods in its Job: its nodes, or its place among the Job's trials."""
     nodes = int(handle.data["nodes"])
     return list(range(nodes)) if nodes > 1 else [int(handle.data["index"])]

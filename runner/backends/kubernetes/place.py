@@ -36,13 +36,7 @@ def run_in_pod(settings: Mapping[str, Any], run: Path) -> str:
     Raises:
         UsageError: there is no claim, or the run is not in it.
     """
-    if not settings.get("pvc"):
-        raise UsageError(
-            "backend kubernetes needs a persistent volume claim for the run folder",
-            why="the pods read the trial and write their profiles there; nothing is copied out of pods",
-            fix="set cluster.pvc to a claim that several nodes may write to, and cluster.shared to where its "
-            "volume is mounted on this machine",
-        )
+    claim(settings)
     place = in_pod(run, settings, run)
     if place is None:
         raise UsageError(
@@ -51,6 +45,22 @@ def run_in_pod(settings: Mapping[str, Any], run: Path) -> str:
             fix=f"submit with --runs {shared_root(settings, run)}/...",
         )
     return place
+
+
+def claim(settings: Mapping[str, Any]) -> str:
+    """Name of the claim.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not settings.get("pvc"):
+        raise UsageError(
+            "backend kubernetes needs a persistent volume claim for the run folder",
+            why="the pods read the trial and write their profiles there; nothing is copied out of pods",
+            fix="set cluster.pvc to a claim that several nodes may write to, and cluster.shared to where its "
+            "volume is mounted on this machine",
+        )
+    return str(settings["pvc"])
 
 
 def workdir(cwd: str, job: Job, settings: Mapping[str, Any], run: Path) -> str:
