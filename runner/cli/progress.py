@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from profrun.errors import InputError
 from profrun.runner.cli.output import ns_text, seconds_text
 from profrun.runner.model import Plan, Trial
-from profrun.runner.store.events import Event
+from profrun.runner.store.events import NEVER_STARTED, Event
 from profrun.runner.store.files import read_json
 from profrun.runner.store.results import read_exit, read_steps
 from profrun.runner.store.runs import Run
@@ -129,6 +129,8 @@ class Progress:
             if kind == "started" and self._live is None:
                 return f"[{self._number(trial_id)}] {trial_label(self.trials[trial_id])}: started"
         if trial_id is not None and kind == "finished":
+            if str(event.get("reason")).startswith(NEVER_STARTED):
+                return None  # refused by the engine, maybe hundreds at once: the command ends with the reason
             return self._finished(event, trial_id)
         if kind == "error":
             return f"  {trial_id}: no trace: {event.get('message')}"

@@ -31,6 +31,9 @@ NAMES = (
 )
 """Events a reader may meet; unknown ones are kept and ignored."""
 
+NEVER_STARTED = "never started"
+"""How the reason begins of a trial that the engine refused."""
+
 Event = dict[str, Any]
 
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from profrun.errors import ProfrunError, UnavailableError
 from profrun.runner.backends.base import TERMINAL, Backend, Handle, Status
 from profrun.runner.model import Plan, Trial
-from profrun.runner.store.events import Event
+from profrun.runner.store.events import NEVER_STARTED, Event
 from profrun.runner.store.files import explained, read_json
 from profrun.runner.store.lock import driving
 from profrun.runner.store.results import read_exit
@@ -156,7 +156,7 @@ class _Driver:
             handles = self.backend.submit(self.plan, trials, self.run.path)
         except ProfrunError as error:
             for trial in trials:
-                self._write("finished", trial.id, state="lost", reason=f"never started: {error}")
+                self._write("finished", trial.id, state="lost", reason=f"{NEVER_STARTED}: {error}")
             raise
         for trial in trials:
             handle = self.active[trial.id] = handles[trial.id]
@@ -193,12 +193,19 @@ class _Driver:
             self.asked = time.monotonic()
             found = self._ask()
         for trial_id in self.active:
-            if trial_id not in found and (document := read_exit(self.run.trial(trial_id))) is not None:
+            if trial_id in found:
+                continue
+            document = read_exit(self.run.trial(trial_id))
+            if document is not None and not self._may_come_again(document):
                 found[trial_id] = _ended(document)
         if self.cancelled_at is not None and time.monotonic() - self.cancelled_at > _KILL_WAIT_S:
             for trial_id in self.active:
                 found.setdefault(trial_id, Status("cancelled", "killed; nothing said that it ended"))
         return found
+
+    def _may_come_again(self, document: Mapping[str, Any]) -> bool:
+        """A queue that ended a trial itself may start it again (requeue, preemption): only it can tell."""
+        return self.backend.concurrent and document["state"] == "timeout"
 
     def _ask(self) -> dict[str, Status]:
         """The engine's word; nothing while it cannot be reached, which a scheduler may be for minutes.
