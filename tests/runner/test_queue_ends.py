@@ -35,8 +35,9 @@ def test_an_end_from_outside_counts_when_the_queue_says_so(
 ) -> None:
     """exit.json of the attempt that was requeued is there before the next look at the queue."""
     monkeypatch.setattr("profrun.runner.submit.drive._LOOK_S", 0.01)
+    monkeypatch.setattr("profrun.runner.submit.trial.sources", lambda record: [])  # no reader is asked
     run, plan = new_run(tmp_path)
-    engine = Requeues(concurrent=True, poll_s=0.3)
+    engine = Requeues(concurrent=True, poll_s=0.5)
     state = drive(run, plan, engine, cwd=tmp_path, observer=Watcher(), interrupts=Interrupts())
     assert [trial.state for trial in state.trials] == ["finished", "finished"]
     assert read_state(run).phase == "finished"
