@@ -63,10 +63,9 @@ def _write(trace: Trace, query: str, file: Path) -> int:
     import duckdb
 
     try:
-        answer = trace.con.sql(query)
-        if answer is None:
+        if any("SELECT" not in one.type.name for one in trace.con.extract_statements(query)):
             raise InputError("this query has no rows to write", fix="give a SELECT")
-        answer.write_parquet(str(file), compression="zstd")
+        trace.con.sql(query).write_parquet(str(file), compression="zstd")
         written = trace.con.execute(
             "SELECT count(*) FROM read_parquet($file)", {"file": str(file)}
         ).fetchone()
