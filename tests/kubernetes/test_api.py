@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,6 +69,23 @@ def test_no_configuration_is_said(server: Server, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", "/nowhere")
     with pytest.raises(UnavailableError, match=r"no Kubernetes cluster is configured here.*set KUBECONFIG"):
         Api()
+
+
+def test_inside_a_cluster_the_pods_own_account_is_used(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("token", "ca.crt", "namespace"):
+        (tmp_path / name).write_text("ml\n")
+    inside = "kubernetes.config.incluster_config"
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", "/nowhere")
+    monkeypatch.setattr(f"{inside}.SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr(f"{inside}.SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.setattr("profrun.runner.backends.kubernetes.api._POD_NAMESPACE", tmp_path / "namespace")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    api = Api()
+    assert api.namespace == "ml"
+    assert api._client.configuration.host == "https://10.0.0.1:443"
 
 
 def test_the_token_is_sent(server: Server, api: Api) -> None:

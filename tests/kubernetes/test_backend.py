@@ -183,7 +183,14 @@ def test_pod_security_refuses_pods_not_jobs_and_the_job_is_given_up(
     found = made(run)
     handles = backend.submit(found, found.trials, run)
     about = {"name": job(server)["metadata"]["name"]}
-    server.put("events", {"metadata": {"name": "e"}, "involvedObject": about, "message": FORBIDDEN}, "ADDED")
+    for name, message, when in (("new", FORBIDDEN, "2026-01-02"), ("old", "exceeded quota", "2026-01-01")):
+        event = {
+            "metadata": {"name": name},
+            "involvedObject": about,
+            "message": message,
+            "lastTimestamp": when,
+        }
+        server.put("events", event, "ADDED")
     states = backend.status(handles, run)
     assert {status.state for status in states.values()} == {"failed"}
     assert "Pod Security does not allow the pod" in (states[found.trials[0].id].reason or "")
@@ -283,6 +290,21 @@ def test_cancelling_all_deletes_the_job(server: Server, backend: KubernetesBacke
     backend.cancel(handles, run, grace=0.0)
     assert server.of("jobs") == []
     assert {status.state for status in backend.status(handles, run).values()} == {"cancelled"}
+
+
+def test_a_cancelled_trial_that_had_begun_is_given_time_for_its_file(
+    server: Server, connect: Connect, run: Path
+) -> None:
+    ready(server)
+    patient = KubernetesBackend(connect, lag_s=60)
+    found = made(run)
+    handles = patient.submit(found, found.trials, run)
+    begun, waiting = (trial.id for trial in found.trials[:2])
+    (run / "trials" / begun / "pod").write_text("uid")
+    patient.cancel(handles, run, grace=0.0)
+    states = patient.status(handles, run)
+    assert states[begun].state == "finalising"
+    assert (states[waiting].state, states[waiting].reason) == ("cancelled", "ended before it was started")
 
 
 def test_a_pinned_image_and_profile_are_part_of_the_job(

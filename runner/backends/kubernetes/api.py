@@ -93,10 +93,8 @@ class Api:
         """Job name -> why its pods could not be made, the newest word of each."""
         path = f"/api/v1/namespaces/{self.namespace}/events"
         query = {"fieldSelector": "reason=FailedCreate,involvedObject.kind=Job"}
-        return {
-            event["involvedObject"]["name"]: str(event.get("message") or "")
-            for event in self._json("GET", path, query)["items"]
-        }
+        told = sorted(self._json("GET", path, query)["items"], key=_when)
+        return {event["involvedObject"]["name"]: str(event.get("message") or "") for event in told}
 
     def delete_job(self, name: str) -> None:
         """Delete a Job and, behind it, its pods, with the grace that they carry; none is no error."""
@@ -319,6 +317,11 @@ def _told(answer: Any) -> dict[str, Any]:
     finally:
         answer.release_conn()
     return value if isinstance(value, dict) else {"message": data.decode(errors="replace")[:300]}
+
+
+def _when(event: Mapping[str, Any]) -> str:
+    """When an event was last seen; which field says so depends on who wrote it."""
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
 def _retry_after(answer: Any) -> float:

@@ -54,7 +54,7 @@ export RANK="$JOB_COMPLETION_INDEX" LOCAL_RANK=0 WORLD_SIZE={nodes}
 export MASTER_ADDR={address} MASTER_PORT={port}
 """
 
-_START = 'exec {before}python3 "$PROFRUN_RUN/bundle/run.py" "$trial"\n'
+_START = 'exec python3 "$PROFRUN_RUN/bundle/run.py" "$trial"\n'
 
 PROBE = """\
 set -eu
@@ -65,25 +65,17 @@ mv "$PROFRUN_RUN/answer.new" "$PROFRUN_RUN/answer.json"
 """The probe's whole script (``probe``)."""
 
 
-def script_of_many(*, ranks: int | None = None, before: str = "") -> str:
+def script_of_many(*, ranks: int | None = None) -> str:
     """One node a trial: the Job's index chooses among the trials, which are the script's arguments.
 
     Args:
         ranks: processes that the command's own launcher (torchrun) makes; None: it has none.
-        before: words before the wrapper, e.g. setpriv, quoted for the shell, with a blank at the end.
     """
     launcher = "" if ranks is None else f"export PET_NNODES=1 PET_NPROC_PER_NODE={ranks}\n"
-    return (
-        _CHECK.format(choose='shift "$JOB_COMPLETION_INDEX"\n')
-        + _ATTEMPT
-        + launcher
-        + _START.format(before=before)
-    )
+    return _CHECK.format(choose='shift "$JOB_COMPLETION_INDEX"\n') + _ATTEMPT + launcher + _START
 
 
-def script_of_nodes(
-    *, nodes: int, address: str, port: int, ranks: int | None = None, before: str = ""
-) -> str:
+def script_of_nodes(*, nodes: int, address: str, port: int, ranks: int | None = None) -> str:
     """Several nodes for the one trial that is the argument: the Job's index is the node.
 
     Args:
@@ -96,4 +88,4 @@ def script_of_nodes(
         else f'export PET_NNODES={nodes} PET_NPROC_PER_NODE={ranks} PET_NODE_RANK="$RANK" '
         'PET_MASTER_ADDR="$MASTER_ADDR" PET_MASTER_PORT="$MASTER_PORT"\n'
     )
-    return _CHECK.format(choose="") + node + launcher + _START.format(before=before)
+    return _CHECK.format(choose="") + node + launcher + _START

@@ -108,10 +108,13 @@ class Looks:
             return _phase(seen.status, folder)
         if job in self._given_up:
             return self._given_up[job]
-        if (folder / "cancel").exists() and seen.status.state == "lost":
-            return Status("cancelled", "ended before the wrapper wrote how", seen.status.exit_code)
+        cancelled = (folder / "cancel").exists() and seen.status.state == "lost"
+        if cancelled and not any(folder.glob("pod*")):
+            return Status("cancelled", "ended before it was started")
         if self._waited(trial, "ended") < self._lag_s:
             return Status("finalising", "the pod has ended; waiting for exit.json")
+        if cancelled:
+            return Status("cancelled", "ended before the wrapper wrote how", seen.status.exit_code)
         if pod is None or seen.status.state == "finished":
             return seen.status
         words = last_words(api, str(pod["metadata"]["name"]))

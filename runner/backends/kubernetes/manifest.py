@@ -10,7 +10,6 @@ import hashlib
 import math
 import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,13 +165,12 @@ def _pod(
 ) -> dict[str, Any]:
     settings, nodes = shape.settings, plan.job.resources.nodes
     context, before = security(shape.capabilities, caller)
-    words = f"{shlex.join(before)} " if before else ""
     ranks = plan.job.resources.ranks_per_node if is_launcher(shape.trials[0]) else None
     if nodes > 1:
         address = f"{name}-0.{name}"
-        script = script_of_nodes(nodes=nodes, address=address, port=PORT, ranks=ranks, before=words)
+        script = script_of_nodes(nodes=nodes, address=address, port=PORT, ranks=ranks)
     else:
-        script = script_of_many(ranks=ranks, before=words)
+        script = script_of_many(ranks=ranks)
     margin = margin_s(plan.job, shape.trials)
     pod = pod_spec(plan.job, shape, context, image_of(plan.job, shape.vendor))
     pod["terminationGracePeriodSeconds"] = margin
@@ -180,7 +178,7 @@ def _pod(
     if nodes > 1:
         pod["subdomain"] = name
     container = pod["containers"][0]
-    container["command"] = ["/bin/sh", "-c", script, "profrun"]
+    container["command"] = [*before, "/bin/sh", "-c", script, "profrun"]
     container["args"] = [trial.id for trial in shape.trials]
     container["env"].append({"name": "PROFRUN_RUN", "value": run_in_pod(settings, run)})
     container["volumeMounts"] += volume_mounts(plan.job, settings, run, cwd)

@@ -138,7 +138,7 @@ def _capabilities(needs: Sequence[Need]) -> tuple[str, ...]:
 
 
 def security(capabilities: Sequence[str], caller: Caller) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The container's security context, and the words before the wrapper.
+    """The container's security context, and the words before its command.
 
     Without capabilities it is what the Pod Security level ``restricted`` asks for. Kubernetes gives added
     capabilities to root only, so a container that needs one starts as root with it, and ``setpriv`` becomes
