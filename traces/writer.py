@@ -40,6 +40,7 @@ class TraceWriter:
     Attributes:
         con: the DuckDB connection with one empty staging table for each table of the schema, under its
             own name. Readers fill them with SQL (fast) or with ``insert`` (small sources).
+        scratch: where readers may put files of their own (not made yet); gone when the trace appears.
         meta: what goes into meta.json (``schema.META_KEYS``); the reader sets source, vendor, ...
     """
 
@@ -55,6 +56,7 @@ class TraceWriter:
             raise UnavailableError(
                 f"{self.partial} cannot be made", why=error.strerror, fix="name another --out"
             ) from error
+        self.scratch = self.partial / "scratch"
         config: dict[str, Any] = {
             "memory_limit": memory_limit,
             "temp_directory": str(self.partial / "spill"),
@@ -155,7 +157,8 @@ class TraceWriter:
         )
         self.meta["counts"] = {"rows": rows, "slices": counts}
         self.con.close()
-        shutil.rmtree(self.partial / "spill", ignore_errors=True)
+        for folder in (self.partial / "spill", self.scratch):
+            shutil.rmtree(folder, ignore_errors=True)
         (self.partial / "meta.json").write_text(json.dumps(self.meta, indent=1) + "\n", encoding="utf-8")
         if check:
             self._check()

@@ -45,19 +45,18 @@ class KinetoReader:
         """Fill the writer from all files; see ``Reader``."""
         con = writer.con
         con.execute("SET preserve_insertion_order = false")
-        reader_stage.create(con)
         total = sum(source.path.stat().st_size for source in sources)
-        files = []
+        staged = []
         before = 0
         for src, source in enumerate(sources):
 
             def report(done: int, _total: int | None, before: int = before) -> None:
                 progress(before + done, total)
 
-            files.append(
-                reader_stage.stage(con, src, source.path, source.gzip, writer.partial / "cut", report)
-            )
+            staged.append(reader_stage.stage(con, src, source.path, source.gzip, writer.scratch, report))
             before += source.path.stat().st_size
+        reader_stage.gather(con, [part for file in staged for part in file.parts])
+        files = [file.file for file in staged]
         recording = _Recording(writer, [file.keys for file in files])
         recording.place()
         crossing = reader_tables.slices(con, recording.lanes.host_tracks)
@@ -86,16 +85,15 @@ class _Recording:
         groups = [
             Group(*row)
             for row in con.execute(
-                "SELECT l.label, l.src, l.cat, l.pid, l.tid, l.dev, l.stream, count(*) FROM k_core "
-                "JOIN k_label l USING (label) GROUP BY ALL "
-                "ORDER BY l.src, min(ts), l.cat, l.pid, l.tid, l.dev, l.stream"
+                "SELECT label, src, cat, pid, tid, dev, stream, events FROM k_label "
+                "ORDER BY src, first, cat, pid, tid, dev, stream"
             ).fetchall()
         ]
         self.vendors = [self._vendor(src, groups) for src in range(len(self.keys))]
         shifts = self._clocks()
         self._lanes(groups, self._ranks())
         con.execute(
-            "CREATE TABLE k_lane (label INTEGER, src INTEGER, pid VARCHAR, tid VARCHAR, kind VARCHAR, "
+            "CREATE TABLE k_lane (label BIGINT, src INTEGER, pid VARCHAR, tid VARCHAR, kind VARCHAR, "
             "track INTEGER, host BOOLEAN, shift BIGINT)"
         )
         _many(con, "k_lane", [(*row, shifts[row[1]]) for row in self.lanes.mapping])
@@ -108,7 +106,7 @@ class _Recording:
     def _vendor(self, src: int, groups: Sequence[Group]) -> str:
         gpu = sum(g.count for g in groups if g.src == src and (g.cat or "").lower() in GPU_KINDS)
         apis = self.writer.con.execute(
-            "SELECT DISTINCT name FROM k_core JOIN k_label USING (label) WHERE src = ? AND cat IN "
+            "SELECT DISTINCT name FROM k_core WHERE src = ? AND cat IN "
             "('cuda_runtime', 'cuda_driver', 'Runtime') LIMIT 200",
             [src],
         ).fetchall()
@@ -133,7 +131,7 @@ class _Recording:
         for src, keys in enumerate(self.keys):
             row = self.writer.con.execute(
                 f"SELECT count(*), count(*) FILTER (ts >= {_ANCHORED_FROM_NS}) FROM k_core "
-                f"JOIN k_label USING (label) WHERE src = ? AND abs(ts) < {reader_tables.TIME_LIMIT_NS}",
+                f"WHERE src = ? AND abs(ts) < {reader_tables.TIME_LIMIT_NS}",
                 [src],
             ).fetchone()
             base = keys.get("baseTimeNanoseconds")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,41 +29,41 @@ if TYPE_CHECKING:
 
 EXACT_BELOW_NS = 2**43 * 1000
 OBJECT_LIMIT = 4 << 20
+ROW_GROUP = 20480
+"""Rows that each thread holds before it writes them."""
 
-# column of k_batch, key in args, type, group. A column costs time even where it is NULL throughout, so a
-# group is read only once a sign of it was seen; the batch that shows the first one is read again.
+# column of k_stage, key in args, type
 ARGS = (
-    ("xid", "External id", "BIGINT", ""),
-    ("corr", "correlation", "BIGINT", ""),
-    ("dev", "device", "BIGINT", ""),
-    ("stream", "stream", "VARCHAR", ""),
-    ("registers", "registers per thread", "BIGINT", ""),
-    ("smem", "shared memory", "BIGINT", ""),
-    ("grid", "grid", "BIGINT[]", ""),
-    ("block", "block", "BIGINT[]", ""),
-    ("occupancy", "est. achieved occupancy %", "DOUBLE", ""),
-    ("bytes", "bytes", "BIGINT", ""),
-    ("graph", "graph id", "BIGINT", ""),
-    ("graph_node", "graph node id", "BIGINT", ""),
-    ("coll", "Collective name", "VARCHAR", ""),
-    ("in_nelems", "In msg nelems", "BIGINT", "coll"),
-    ("out_nelems", "Out msg nelems", "BIGINT", "coll"),
-    ("group_size", "Group size", "BIGINT", "coll"),
-    ("dtype", "dtype", "VARCHAR", "coll"),
-    ("pg", "Process Group Name", "VARCHAR", "coll"),
-    ("dims", "Input Dims", "VARCHAR", ""),
-    ("types", "Input type", "VARCHAR", ""),
-    ("seq", "Sequence number", "BIGINT", ""),
-    ("dev_type", "Device Type", "BIGINT", "memory"),
-    ("dev_id", "Device Id", "BIGINT", "memory"),
-    ("allocated", "Total Allocated", "BIGINT", ""),
-    ("reserved", "Total Reserved", "BIGINT", "memory"),
-    ("mem_bytes", "Mem Bytes", "BIGINT", ""),
-    ("label", "name", "VARCHAR", ""),
-    ("pyid", "Python id", "BIGINT", ""),
+    ("xid", "External id", "BIGINT"),
+    ("corr", "correlation", "BIGINT"),
+    ("dev", "device", "BIGINT"),
+    ("stream", "stream", "VARCHAR"),
+    ("registers", "registers per thread", "BIGINT"),
+    ("smem", "shared memory", "BIGINT"),
+    ("grid", "grid", "BIGINT[]"),
+    ("block", "block", "BIGINT[]"),
+    ("occupancy", "est. achieved occupancy %", "DOUBLE"),
+    ("bytes", "bytes", "BIGINT"),
+    ("graph", "graph id", "BIGINT"),
+    ("graph_node", "graph node id", "BIGINT"),
+    ("coll", "Collective name", "VARCHAR"),
+    ("in_nelems", "In msg nelems", "BIGINT"),
+    ("out_nelems", "Out msg nelems", "BIGINT"),
+    ("group_size", "Group size", "BIGINT"),
+    ("dtype", "dtype", "VARCHAR"),
+    ("pg", "Process Group Name", "VARCHAR"),
+    ("dims", "Input Dims", "VARCHAR"),
+    ("types", "Input type", "VARCHAR"),
+    ("seq", "Sequence number", "BIGINT"),
+    ("dev_type", "Device Type", "BIGINT"),
+    ("dev_id", "Device Id", "BIGINT"),
+    ("allocated", "Total Allocated", "BIGINT"),
+    ("reserved", "Total Reserved", "BIGINT"),
+    ("mem_bytes", "Mem Bytes", "BIGINT"),
+    ("label", "name", "VARCHAR"),
+    ("pyid", "Python id", "BIGINT"),
 )
 _COLLECTIVE = ("coll", "in_nelems", "out_nelems", "group_size", "dtype", "pg")
-SIGNS = {"coll": "coll IS NOT NULL", "memory": "coalesce(allocated, mem_bytes) IS NOT NULL"}
 _RENAMED = (  # DuckDB's field names ignore case: keys that differ only there are renamed in the text
     (b'"external id"', b'"External id"'),
     (b'"Input dims"', b'"Input Dims"'),
@@ -87,17 +88,23 @@ class Staged:
 
     Attributes:
         file: the file, its keys and what was noticed.
+        number: its number, column ``src``.
+        work: folder for its pieces and parts.
         renames: keys to rename in its text.
         quote: quote times first, to read them as decimal text.
         time_type: DOUBLE where that is exact, else DECIMAL(20,3).
-        groups: column groups whose sign was seen.
+        parts: Parquet files of its events.
+        tried: parts begun, those that were refused included.
     """
 
     file: EventFile
+    number: int
+    work: Path
     renames: list[tuple[bytes, bytes]] = field(default_factory=list)
     quote: bool = False
     time_type: str = "DOUBLE"
-    groups: set[str] = field(default_factory=set)
+    parts: list[Path] = field(default_factory=list)
+    tried: int = 0
 
     @property
     def edit(self) -> Edit | None:
@@ -110,11 +117,21 @@ class Staged:
         return _TIME.sub(rb'"\1": "\2"', text) if self.quote else text
 
 
-LABELS = ("cat", "pid", "tid", "dev", "stream")
+LANE = ("cat", "pid", "tid", "dev", "stream")
 _GPU_CATS = "('kernel', 'gpu_memcpy', 'gpu_memset', 'Kernel', 'Memcpy', 'Memset', 'concurrent_kernel')"
 _NAMED_CATS = "('cpu_op', 'Operator', 'user_annotation')"
-# table: (columns from k_batch, condition); every row also carries ``row``, its number in the recording
+_FIXED = (
+    *(("src", "INTEGER"), ("part", "BIGINT"), ("lane", "BIGINT"), ("ph", "VARCHAR"), ("cat", "VARCHAR")),
+    *(("name", "VARCHAR"), ("pid", "VARCHAR"), ("tid", "VARCHAR"), ("ts", "BIGINT"), ("dur", "BIGINT")),
+    *(("flow", "VARCHAR"), ("tie", "BIGINT")),
+)
+_KEPT = tuple(entry for entry in ARGS if entry[0] != "pyid")
+# name: (columns of k_stage, condition); every row also carries ``row``, its number in the recording
 _PARTS = {
+    "k_core": (
+        ("src", "lane AS label", "cat", "name", "ts", "dur", "nullif(corr, 0) AS corr", "tie"),
+        "ph = 'X'",
+    ),
     "k_gpu": (
         (
             "xid",
@@ -141,87 +158,81 @@ _PARTS = {
 }
 
 
-def create(con: duckdb.DuckDBPyConnection) -> None:
-    """Make the empty staging tables.
+def gather(con: duckdb.DuckDBPyConnection, parts: Sequence[Path]) -> None:
+    """Offer the staged events of all files as SQL names.
 
     ``k_core`` has a row for each complete event: its number, the label of its lane, name, times in ns,
-    correlation, and what decides between events of the same time; ``k_label`` the distinct lane labels;
-    ``k_gpu`` and ``k_op`` the arguments of GPU work and of ops; ``k_other`` every other event.
+    correlation, and what decides between events of the same time; ``k_label`` the distinct lane labels with
+    their events and the time of the first; ``k_gpu`` and ``k_op`` the arguments of GPU work and of ops;
+    ``k_other`` every other event.
+
+    Args:
+        con: connection for them.
+        parts: what ``stage`` returned, for all files.
     """
-    _empty_batch(con)
-    con.execute(
-        "CREATE TABLE k_label (label INTEGER, src INTEGER, cat VARCHAR, pid VARCHAR, tid VARCHAR, "
-        "dev BIGINT, stream VARCHAR)"
-    )
-    con.execute(
-        'CREATE TABLE k_core ("row" BIGINT, label INTEGER, name VARCHAR, ts BIGINT, dur BIGINT, corr BIGINT, '
-        "tie BIGINT)"
-    )
-    for table, (columns, _) in _PARTS.items():
+    if parts:
         con.execute(
-            f'CREATE TABLE {table} AS SELECT rowid AS "row", {", ".join(columns)} FROM k_batch LIMIT 0'
+            f"CREATE VIEW k_stage AS SELECT * FROM read_parquet({_listed(parts)}, file_row_number = true)"
         )
-
-
-def _empty_batch(con: duckdb.DuckDBPyConnection) -> None:
-    """A fresh ``k_batch``: dropping gives its memory back at once, deleting would not."""
-    args = ", ".join(f"{name} {type_}" for name, _, type_, _ in ARGS)
+    else:
+        kept = ((name, type_) for name, _, type_ in _KEPT)
+        empty = ", ".join(
+            f"{name} {type_}" for name, type_ in (*_FIXED, *kept, ("file_row_number", "BIGINT"))
+        )
+        con.execute(f"CREATE TABLE k_stage ({empty})")
+    for name, (columns, where) in _PARTS.items():
+        kind = "TABLE" if name == "k_gpu" else "VIEW"
+        con.execute(
+            f'CREATE {kind} {name} AS SELECT (part << 32) + file_row_number AS "row", {", ".join(columns)} '
+            f"FROM k_stage WHERE {where}"
+        )
     con.execute(
-        "CREATE OR REPLACE TABLE k_batch (src INTEGER, ph VARCHAR, cat VARCHAR, name VARCHAR, pid VARCHAR, "
-        f"tid VARCHAR, ts BIGINT, dur BIGINT, flow VARCHAR, {args})"
+        f"CREATE TABLE k_label AS SELECT lane AS label, src, {', '.join(LANE)}, count(*) AS events, "
+        "min(ts) AS first FROM k_stage WHERE ph = 'X' GROUP BY ALL"
     )
+    same = con.execute("SELECT label FROM k_label GROUP BY label HAVING count(*) > 1").fetchall()
+    if same:
+        raise RuntimeError(f"two lanes have one label: {same}")
 
 
 def stage(
     con: duckdb.DuckDBPyConnection, number: int, path: Path, compressed: bool, work: Path, progress: Progress
-) -> EventFile:
-    """Add one file to the staging tables; flow arrows other than forward-backward are left out.
+) -> Staged:
+    """Read one file into Parquet files of typed events; flow arrows other than forward-backward are left out.
 
     Args:
-        con: connection with the tables of ``create``; insertion order is not kept.
+        con: connection to read with; insertion order is not kept.
         number: the file's number, column ``src``.
         path: the file.
         compressed: whether it is gzip.
-        work: folder for the pieces; removed piece by piece.
+        work: folder for the pieces, removed one by one, and for the Parquet files, which stay.
         progress: called with bytes of the file read.
 
     Raises:
         InputError: no array of events in it.
     """
     careful = quote = False
-    first = _next_row(con)
     while True:
-        staged = Staged(EventFile(path, compressed, careful), quote=quote)
+        staged = Staged(EventFile(path, compressed, careful), number, work / str(number), quote=quote)
         try:
-            _stage_once(con, number, staged, work, progress)
-            return staged.file
+            _stage_once(con, staged, progress)
+            return staged
         except _Fooled as fooled:
             careful, quote = careful or fooled.careful, quote or fooled.quote
-            for table in ("k_core", *_PARTS):
-                con.execute(f'DELETE FROM {table} WHERE "row" >= {first}')
+            shutil.rmtree(staged.work)
         finally:
             staged.file.blocks.close()
-            shutil.rmtree(work, ignore_errors=True)
 
 
-def _stage_once(
-    con: duckdb.DuckDBPyConnection, number: int, staged: Staged, work: Path, progress: Progress
-) -> None:
+def _stage_once(con: duckdb.DuckDBPyConnection, staged: Staged, progress: Progress) -> None:
     _look(staged, staged.file.open())
-    work.mkdir(parents=True, exist_ok=True)
-    row = _next_row(con)
-    with contextlib.closing(ahead(batches(staged.file, work, str(number), staged.edit))) as ready:
+    staged.work.mkdir(parents=True, exist_ok=True)
+    with contextlib.closing(ahead(batches(staged.file, staged.work, "cut", staged.edit))) as ready:
         for batch in ready:  # closed before anyone reads the file again: the thread writes into ``work``
-            row = _insert(con, number, staged, batch, row)
+            _insert(con, staged, batch)
             progress(staged.file.blocks.done, None)
             for piece in batch:
                 piece.unlink()
-
-
-def _next_row(con: duckdb.DuckDBPyConnection) -> int:
-    row = con.execute('SELECT max("row") FROM (SELECT "row" FROM k_core UNION ALL SELECT "row" FROM k_other)')
-    found = row.fetchone()
-    return 0 if found is None or found[0] is None else int(found[0]) + 1
 
 
 def _look(staged: Staged, head: bytes) -> None:
@@ -247,99 +258,84 @@ def _is_number(text: bytes) -> bool:
     return True
 
 
-def _insert(con: duckdb.DuckDBPyConnection, number: int, staged: Staged, batch: list[Path], row: int) -> int:
-    """Add a batch; read it once more when it shows a column group that was not read. Returns the next row."""
-    _read(con, number, staged, batch)
-    unread = {
-        group
-        for group, sign in SIGNS.items()
-        if group not in staged.groups
-        and con.execute(f"SELECT 1 FROM k_batch WHERE {sign} LIMIT 1").fetchone()
-    }
-    if unread:
-        staged.groups |= unread
-        _read(con, number, staged, batch)
+def _insert(con: duckdb.DuckDBPyConnection, staged: Staged, batch: list[Path]) -> None:
+    """Add a batch."""
+    parts = _read(con, staged, batch)
     limit = "" if staged.time_type == "DECIMAL(20,3)" else f" AND abs(ts) >= {EXACT_BELOW_NS}"
-    inexact = f"SELECT 1 FROM k_batch WHERE ts % 1000 <> 0{limit} LIMIT 1"
+    inexact = f"SELECT 1 FROM read_parquet({_listed(parts)}) WHERE ts % 1000 <> 0{limit} LIMIT 1"
     if not staged.quote and con.execute(inexact).fetchone():
         raise _Fooled(quote=True)
-    return _distribute(con, number, row)
+    staged.parts += parts
 
 
-def _distribute(con: duckdb.DuckDBPyConnection, number: int, row: int) -> int:
-    """Move ``k_batch`` into the narrow tables: sorting and joining them costs a fraction of the wide one."""
-    same = " AND ".join(f"b.{name} IS NOT DISTINCT FROM l.{name}" for name in LABELS)
-    labels = ", ".join(LABELS)
-    con.execute(
-        "INSERT INTO k_label "
-        f"SELECT (SELECT count(*) FROM k_label) + row_number() OVER () - 1, {number}, {labels} "
-        f"FROM (SELECT DISTINCT {labels} FROM k_batch WHERE ph = 'X') b WHERE NOT EXISTS "
-        f"(FROM k_label l WHERE l.src = {number} AND {same})"
-    )
-    con.execute(
-        f"INSERT INTO k_core SELECT b.rowid + {row}, l.label, b.name, b.ts, b.dur, nullif(b.corr, 0), "
-        f"coalesce(b.corr, b.xid, b.pyid) FROM k_batch b JOIN k_label l ON l.src = {number} AND {same} "
-        "WHERE b.ph = 'X'"
-    )
-    for table, (columns, where) in _PARTS.items():
-        con.execute(
-            f"INSERT INTO {table} SELECT rowid + {row}, {', '.join(columns)} FROM k_batch WHERE {where}"
-        )
-    found = con.execute("SELECT coalesce(max(rowid), -1) FROM k_batch").fetchone()
-    return row + 1 + (int(found[0]) if found else -1)
+def _listed(paths: Sequence[Path]) -> str:
+    return "[" + ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths) + "]"
 
 
-def _read(con: duckdb.DuckDBPyConnection, number: int, staged: Staged, batch: list[Path]) -> None:
-    """Fill ``k_batch``; when the whole is refused, piece by piece, ever more patiently."""
-    _empty_batch(con)
-    if _try(con, number, batch, _select(staged, strict=True)):
-        return
+def _read(con: duckdb.DuckDBPyConnection, staged: Staged, batch: list[Path]) -> list[Path]:
+    """The Parquet files of a batch; when the whole is refused, piece by piece, ever more patiently."""
+    strict, lenient = (_select(staged, strict=strict) for strict in (True, False))
+    part = _try(con, staged, batch, strict)
+    if part:
+        return [part]
+    parts = []
     for piece in batch:
-        if _try(con, number, [piece], _select(staged, strict=True)):
-            continue
-        if _try(con, number, [piece], _select(staged, strict=False)):
-            continue
-        text = piece.read_bytes()[1:-1]
-        good, rest, ended = staged.file.scan(text, final=False, patience=1 << 16)
-        if ended or rest.strip(b", \t\r\n"):
-            raise _Fooled(careful=True)
-        piece.write_bytes(b"[" + good + b"]")
-        if not _try(con, number, [piece], _select(staged, strict=False)):
+        part = _try(con, staged, [piece], strict) or _try(con, staged, [piece], lenient)
+        if part is None:
+            text = piece.read_bytes()[1:-1]
+            good, rest, ended = staged.file.scan(text, final=False, patience=1 << 16)
+            if ended or rest.strip(b", \t\r\n"):
+                raise _Fooled(careful=True)
+            piece.write_bytes(b"[" + good + b"]")
+            part = _try(con, staged, [piece], lenient)
+        if part is None:
             raise RuntimeError(f"{piece.name}: repaired events are refused")
+        parts.append(part)
+    return parts
 
 
 def _try(
-    con: duckdb.DuckDBPyConnection, number: int, files: list[Path], select: tuple[str, str, str]
-) -> bool:
+    con: duckdb.DuckDBPyConnection, staged: Staged, files: list[Path], select: tuple[str, str]
+) -> Path | None:
     import duckdb
 
-    columns, names, wanted = select
-    paths = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+    columns, wanted = select
+    staged.tried += 1
+    part = staged.work / f"part-{staged.tried}.parquet"
+    number = (staged.number << 20) + staged.tried  # rows of a part take 32 bits, parts of a file 20
+    target = "'" + str(part).replace("'", "''") + "'"
     try:
         con.execute(
-            f"INSERT INTO k_batch ({names}) SELECT {number}, {wanted} FROM read_json([{paths}], "
+            f"COPY (SELECT {staged.number} AS src, {number}::BIGINT AS part, "
+            f"(hash({staged.number}, {', '.join(LANE)}) >> 1)::BIGINT AS lane, * "
+            f"FROM (SELECT {wanted} FROM read_json({_listed(files)}, "
             f"format = 'array', maximum_object_size = {OBJECT_LIMIT}, columns = {{{columns}}}) "
-            "WHERE ph IS NULL OR ph NOT IN ('s', 't', 'f') OR cat = 'fwdbwd'"
+            "WHERE ph IS NULL OR ph NOT IN ('s', 't', 'f') OR cat = 'fwdbwd')) "
+            f"TO {target} (FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE {ROW_GROUP})"
         )
     except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.OutOfRangeException):
-        return False
-    return True
+        part.unlink(missing_ok=True)
+        return None
+    return part
 
 
-def _select(staged: Staged, *, strict: bool) -> tuple[str, str, str]:
-    """(columns for read_json, columns of k_batch, select list): the file's types, or everything as text."""
-    args = [entry for entry in ARGS if not entry[3] or entry[3] in staged.groups]
+def _select(staged: Staged, *, strict: bool) -> tuple[str, str]:
+    """(columns for read_json, select list): the file's types, or everything as text."""
     time = staged.time_type if strict else "VARCHAR"
-    fields = ", ".join(f'"{key}" {type_ if strict else "VARCHAR"}' for _, key, type_, _ in args)
+    fields = ", ".join(f'"{key}" {type_ if strict else "VARCHAR"}' for _, key, type_ in ARGS)
     texts = ", ".join(f"{name}: 'VARCHAR'" for name in ("ph", "cat", "name", "pid", "tid", "id"))
     columns = f"{texts}, ts: '{time}', dur: '{time}', args: 'STRUCT({fields})'"
+    values = {
+        name: f'args."{key}"' if strict or type_ == "VARCHAR" else f'TRY_CAST(args."{key}" AS {type_})'
+        for name, key, type_ in ARGS
+    }
     wanted = [
-        f'args."{key}"' if strict or type_ == "VARCHAR" else f'TRY_CAST(args."{key}" AS {type_})'
-        for _, key, type_, _ in args
+        *("ph", "cat", "name", "pid", "tid"),
+        *(f"{_ns(column, staged, strict)} AS {column}" for column in ("ts", "dur")),
+        f"id AS flow, coalesce({values['corr']}, {values['xid']}, {values['pyid']}) AS tie",
+        *(f"{values[name]} AS {name}" for name, *_ in _KEPT),
     ]
-    names = ["src", "ph", "cat", "name", "pid", "tid", "ts", "dur", "flow", *(entry[0] for entry in args)]
-    times = [_ns(column, staged, strict) for column in ("ts", "dur")]
-    return columns, ", ".join(names), ", ".join(["ph", "cat", "name", "pid", "tid", *times, "id", *wanted])
+    return columns, ", ".join(wanted)
 
 
 def _ns(column: str, staged: Staged, strict: bool) -> str:
