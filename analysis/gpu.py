@@ -46,7 +46,7 @@ class DeviceMetrics:
         exposed_memcpy_ns: copies covered by neither.
         overlap_comm_ns: communication covered by computation.
         matrix_core_ns / matrix_core_known_ns: kernel time on tensor cores, and kernel time whose names tell;
-            share is of ``total_kernel_ns``.
+            share is of ``total_kernel_ns``, None when the names of less than half of it tell.
     """
 
     device: int
@@ -147,7 +147,7 @@ def _device(trace: Trace, source: Frame, row: dict[str, Any]) -> DeviceMetrics:
         span_ns=span, busy_ns=busy.total, idle_ns=span - busy.total,
         total_kernel_ns=int(source.durs(kernels).sum()),
         matrix_core_ns=core[0], matrix_core_known_ns=core[1],
-        matrix_core_share=core[0] / int(source.durs(kernels).sum()) if core[1] else None,
+        matrix_core_share=_core_share(*core, int(source.durs(kernels).sum())),
         streams=len(np.unique(source.track[gpu])),
         **_sets(trace, source, gpu), **_occupancy(trace, source, kernels, row, start, end),
     )  # fmt: skip
@@ -173,6 +173,11 @@ def _clipped(source: Frame, ids: Index, start: int, end: int) -> Ints:
     """ns of each slice inside the window."""
     inside = np.minimum(source.end[ids], end) - np.maximum(source.ts[ids], start)
     return np.asarray(np.maximum(inside, 0))
+
+
+def _core_share(core_ns: int, known_ns: int, kernel_ns: int) -> float | None:
+    """Matrix-core time of all kernel time; None when the names of less than half of that time tell."""
+    return core_ns / kernel_ns if known_ns and 2 * known_ns >= kernel_ns else None
 
 
 def _sm_efficiency(

@@ -67,7 +67,7 @@ _IGEMM = re.compile(
 )
 _SM = re.compile(r"[sS]m_?(\d{2,3})[a-z]?")
 _TENSOR_WORDS = re.compile(
-    r"tensorop|wmma|wgmma|gmma|hmma|imma|mma_sync|mfma|xdl|16816|1688|s884|h884|i8816|nvjet|_sm90_flash|umma|tcgen05|Gmma|GMMA|Sm100.*Mma"
+    r"tensorop|[Tt]ensor_?[Cc]ore|[Mm]atrix_?[Cc]ore|wmma|wgmma|gmma|hmma|imma|mma_sync|mfma|xdl|16816|1688|s884|h884|i8816|nvjet|_sm90_flash|umma|tcgen05|Gmma|GMMA|Sm100.*Mma"
 )
 _NOT_TENSOR = re.compile(
     r"splitKreduce|dot_kernel|reduce_1Block|OffsetsKernel|nchwToNhwc|nhwcToNchw|im2col|ffma|simt|_sgemm|_dgemm|scudnn|gemv|_dpp_|dot2|gcgemm|_cgemm"

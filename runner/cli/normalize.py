@@ -10,6 +10,9 @@ import typer
 from profrun.runner.cli.options import JsonOption
 from profrun.runner.cli.output import emit, note, say
 
+EXAMPLE = 120
+"""Characters of an issue's example on a line; the trace has it whole."""
+
 
 def command(
     files: Annotated[
@@ -35,5 +38,6 @@ def command(
     say(f"{result.trace}: {result.source}{version}, {slices} slices in {result.seconds:.2f} s")
     say("  " + ", ".join(f"{count} {name}" for name, count in result.counts.items() if name != "slices"))
     for issue in result.issues:
-        example = f" (e.g. {issue['example']})" if issue.get("example") else ""
+        text = " ".join(str(issue.get("example") or "").split())
+        example = f" (e.g. {text[:EXAMPLE]}{'...' if len(text) > EXAMPLE else ''})" if text else ""
         note(f"  {issue['count']} x {issue['code']}: {issue['message']}{example}")
