@@ -17,9 +17,11 @@ from typing import Any
 
 import pytest
 
+from profrun.errors import UnavailableError
 from profrun.runner.backends.kubernetes.api import Api
 from profrun.runner.backends.kubernetes.backend import KubernetesBackend
 from profrun.runner.backends.kubernetes.probe import probe, probe_job
+from profrun.runner.cli import doctor
 from profrun.runner.store.state import read_state
 from profrun.runner.submit.create import new_run, plan_job
 from profrun.runner.submit.drive import drive
@@ -231,13 +233,41 @@ def test_nodes_of_a_trial_share_its_folder_and_give_one_answer(
     assert [service["spec"]["clusterIP"] for service in server.of("services")] == ["None"]
 
 
-def test_the_probe_tells_what_a_node_can_do(
-    cluster: Cluster, server: Server, tmp_path: Path, connect: Callable[[str | None, str | None], Api]
+def test_the_doctor_asks_a_node_and_leaves_nothing(
+    cluster: Cluster,
+    server: Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    settings = {"pvc": "runs", "shared": str(tmp_path), "pvc_path": str(tmp_path)}
-    job = probe_job(settings, "python:3.12", gpus=0)
-    answer = probe(job, tmp_path / "runs", api=connect(None, None), patience_s=20)
-    assert answer.preflight["collectors"]
-    assert answer.node
+    monkeypatch.setenv("PROFRUN_CLUSTERS", str(tmp_path / "clusters.yaml"))
+    profile = f"lab: {{pvc: runs, shared: {tmp_path}, pvc_path: {tmp_path}}}\n"
+    (tmp_path / "clusters.yaml").write_text(profile)
+    where: dict[str, Any] = {"backend": "kubernetes", "profile": "lab", "image": ["python:3.12"], "gpus": 0}
+    doctor.command(["none"], runs=tmp_path / "runs", json_=True, **where)
+    document = json.loads(capsys.readouterr().out)
+    assert document["collectors"]["none"]["usable"] is True
+    assert document["node"]
     assert list((tmp_path / "runs").iterdir()) == []
     assert server.of("jobs") == []
+
+
+def test_a_probe_that_policy_forbids_says_so(
+    server: Server, tmp_path: Path, connect: Callable[[str | None, str | None], Api]
+) -> None:
+    settings = {"pvc": "runs", "shared": str(tmp_path)}
+    api = connect(None, None)
+    real = api.create
+
+    def create(manifest: Any) -> dict[str, Any]:
+        about = {"name": manifest["metadata"]["name"]}
+        message = 'pods "x" is forbidden: violates PodSecurity "restricted:latest"'
+        event = {"metadata": {"name": "e"}, "involvedObject": about, "message": message}
+        server.put("events", event, "ADDED")
+        return real(manifest)
+
+    api.create = create  # type: ignore[method-assign]
+    with pytest.raises(UnavailableError, match="the probe cannot start: Pod Security does not allow"):
+        probe(probe_job(settings, "python:3.12", gpus=0), tmp_path / "runs", api=api, patience_s=20)
+    assert server.of("jobs") == []
+    assert list((tmp_path / "runs").iterdir()) == []

@@ -78,7 +78,8 @@ class KubernetesBackend:
         shapes(plan, plan.trials)
         for site in by_site(plan.trials):
             settings = site_settings(plan.job, site)
-            self._check_claim(self._api(settings), place.claim(settings))
+            claim = place.claim(settings)
+            self._check_claim(self._api(settings), claim)
         if plan.job.image == "none" or plan.job.cluster.get("sites"):
             return plan
         whose = vendor(plan, site_settings(plan.job, None))

@@ -31,7 +31,7 @@ from profrun.runner.model import Plan
 from profrun.runner.store.files import make_dir, read_json
 
 PATIENCE_S = 600.0
-_ROUND_S = 5.0
+_ROUND_S = 2.0
 
 
 @dataclass(frozen=True)
