@@ -21,7 +21,7 @@ from tests.conftest import examples
 
 NAMES = ("aten::mm", "aten::add", "aten::to", "block")
 KERNELS = ("nvjet_sm90_tst_64x8_64x16_1x4_h_bz_NNT", "mine", "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
-FEW = settings(examples(15, 300), suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(examples(12, 300), suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
