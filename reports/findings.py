@@ -71,7 +71,7 @@ def evidence_text(name: str, value: Any, most: int = 5) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {json.dumps(item)}" for key, item in value.items())
     if isinstance(value, (int, float)):
-        if "_ns" in name or name.endswith("ns"):
+        if name.endswith("_ns") or "_ns_" in name:
             return time_text(value)
         if "bytes" in name:
             return bytes_text(value)

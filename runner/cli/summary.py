@@ -13,7 +13,10 @@ from profrun.runner.cli.traces import TraceArgument, opened
 
 def command(
     trace: TraceArgument,
-    top: Annotated[int, typer.Option(help="Rows of each table; 0 for all.", min=0)] = 15,
+    top: Annotated[
+        int | None,
+        typer.Option(help="Rows of each table; 0 for all [default: 15; with --json all].", min=0),
+    ] = None,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
@@ -22,7 +25,8 @@ def command(
     from profrun.reports.terminal import summary_text
 
     with opened(trace, runs_root(runs)) as found:
-        summary = summarize(found, top=top or None)
+        shown = top if top is not None else (0 if json_ else 15)
+        summary = summarize(found, top=shown or None)
     if json_:
         emit(summary.to_json())
         return
