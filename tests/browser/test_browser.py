@@ -33,7 +33,10 @@ schedule: {{wait: 1, warmup: 1, active: 3}}
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """Chromium from $PROFRUN_CHROMIUM or the PATH."""
-    sync_api = pytest.importorskip("playwright.sync_api")
+    try:
+        from playwright import sync_api
+    except ImportError:
+        missing("playwright")
     found = os.environ.get("PROFRUN_CHROMIUM") or shutil.which("chromium")
     if not found:
         missing("chromium")

@@ -199,7 +199,8 @@ def test_five_hundred_trials_are_queued_within_five_seconds_and_asked_for_at_onc
     for trial in made.trials:
         prepare(run, made, trial, backend, desk.folder)
     handles = backend.submit(made, made.trials, run.path)
-    assert time.monotonic() - started < 5.0
+    spent = time.monotonic() - started
+    assert spent < 5.0
     assert len({handle.data["job"] for handle in handles.values()}) == 1
     asked = backend.questions
     states = backend.status(handles, run.path)
