@@ -213,7 +213,8 @@ class _Asked:
         wrong = {step: count for step, count in counts.items() if not low <= count <= high}
         numbers = sorted(set(counts.values()))
         text = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-        most = sorted(self.trial.atoms, key=lambda atom: -atom.calls)[:3]
+        kernels = [atom for atom in self.trial.atoms if atom.category not in ("memcpy", "memset")]
+        most = sorted(kernels, key=lambda atom: -atom.calls)[:3]
         names = ", ".join(f"{atom.calls / self.units:g} x {self._short(atom.name)}" for atom in most)
         if wrong:
             where = f" (step {next(iter(wrong))})" if len(numbers) > 1 else ""
@@ -229,7 +230,8 @@ class _Asked:
                     hit |= where
             if not hit:
                 near = get_close_matches(glob.strip("*"), list(found), n=3, cutoff=0.4)
-                return False, f"no {glob}; the nearest names are {', '.join(near) or 'none alike'}"
+                alike = f"; the nearest names are {', '.join(near)}" if near else ", and no name like it"
+                return False, f"no {glob}{alike}"
             if hit != steps:
                 return False, f"{glob} only in {len(hit)} of {len(steps)} steps"
         return True, f"in each of {len(steps)} steps"
