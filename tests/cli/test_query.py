@@ -27,6 +27,7 @@ def test_parquet_keeps_types_and_rows(trace: Path, tmp_path: Path, capsys: Captu
     assert (done.code, done.out) == (0, "")
     assert "3 rows in" in done.err
     found = duckdb.sql("SELECT * FROM read_parquet($f)", params={"f": str(out)})
+    assert found is not None
     assert found.fetchall() == [("k", 0, None), ("k", 10, None), ("k", 20, None)]
     assert [str(kind) for kind in found.types] == ["VARCHAR", "BIGINT", "BIGINT"]
     assert call(capsys, "query", trace, sql, "--parquet", out, "--json").json["rows"] == 3
