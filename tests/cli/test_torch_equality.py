@@ -30,7 +30,7 @@ for _ in range(6):
 
 def _mine(capsys: pytest.CaptureFixture[str], trial: str) -> dict[str, dict[str, Any]]:
     """Rows of ``profrun summary TRIAL --json`` by name."""
-    found = call(capsys, "summary", trial, "--json", "--top", 0)
+    found = call(capsys, "summary", trial, "--json")
     assert found.code == 0, found.err
     rows = found.json["ops"]
     assert len({row["name"] for row in rows}) == len(rows)
