@@ -111,13 +111,17 @@ def _bound_shares(ctx: Context) -> tuple[float, float, str]:
         return compute / total, (known - compute) / total, "roofline"
     work = ctx.step_gpu
     total = ctx.total(work)
-    matrix = other = 0
-    for name in np.unique(ctx.frame.name[work[ctx.frame.is_kind(work, "kernel")]]):
+    run = work[ctx.frame.is_kind(work, "kernel")]
+    names, place = np.unique(ctx.frame.name[run], return_inverse=True)
+    times = np.bincount(place, weights=ctx.frame.durs(run), minlength=len(names))
+    matrix = other = 0.0
+    for name, time in zip(names, times, strict=True):
         category = ctx.names[int(name)].category
-        time = ctx.total(work[ctx.frame.name[work] == name])
         matrix += time if category in MATRIX_CATEGORIES else 0
         other += time if category not in (*MATRIX_CATEGORIES, "collective", "unknown") else 0
-    return (matrix / total, other / total, "kernel categories") if total else (0.0, 0.0, "nothing")
+    return (
+        (float(matrix) / total, float(other) / total, "kernel categories") if total else (0.0, 0.0, "nothing")
+    )
 
 
 @rule(
