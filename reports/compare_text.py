@@ -163,9 +163,17 @@ def _rows_text(comparison: Comparison, top: int) -> list[str]:
             f"total {_signed(comparison.total_delta_ns)}"
         )
     for row in shown:
+        if row.status == "replaced" and " -> " in row.label:  # the table has no room for what came instead
+            lines.append(f"  replaced: {_replacement(row.label)}")
         if row.changes:
             lines.append(f"  {_cut(row.label or row.name)}: {'; '.join(row.changes)}")
     return lines
+
+
+def _replacement(label: str, width: int = 150) -> str:
+    """'a + b -> c' in which both sides can be seen: each gets half of the width."""
+    before, _, after = label.partition(" -> ")
+    return f"{_cut(before, width // 2)} -> {_cut(after, width // 2)}"
 
 
 def _ratio(row: Row) -> str:
