@@ -1,8 +1,9 @@
 """Bring the events of kineto files into DuckDB, typed, with exact int64 ns times.
 
 Pieces of whole events (``reader_cut``) are written as small files, each a JSON array, and read by DuckDB on
-all its threads while the next ones are cut. A piece that the strict column types refuse is read again with
-every column as text; one that is no JSON is walked event by event (``reader_repair``).
+all its threads while the next ones are cut; what was read is kept in Parquet files. A piece that the strict
+column types refuse is read again with every column as text; one that is no JSON is walked event by event
+(``reader_repair``).
 
 DuckDB parses JSON numbers with a fraction as float64. Below 2**43 us such a number lies within 0.489 ns of
 the three-decimal text it came from, and its product with 1000 stays below 2**53, so rounding that product
