@@ -30,33 +30,27 @@ def list_(json_: JsonOption = False) -> None:
     if json_:
         emit({"images": [msgspec.to_builtins(base) for base in bases], "built": ours})
         return
-    rows = [
-        (
-            base.reference + (" *" if base.default else ""),
-            base.kind,
-            base.framework,
-            base.toolkit,
-            base.nsys or base.rocprofv3,
-            base.ncu,
-        )
-        for base in bases
-    ]
-    say(columns(("image (* default)", "kind", "framework", "toolkit", "nsys/rocprofv3", "ncu"), rows))
+    say("known bases, by their makers; `profrun images inspect` measures what is inside:")
+    for base in bases:
+        say(base.reference + (" (default)" if base.default else ""))
+        profilers = {"nsys": base.nsys, "ncu": base.ncu, "rocprofv3": base.rocprofv3}
+        say(f"  {_inside(base.kind, base.framework, base.toolkit, **profilers)}")
     say()
     if not ours:
         say(f"built here: none ({problem or 'see `profrun images build --help`'})")
         return
-    made = [
-        (
-            about["image"],
-            about["id"][7:19],
-            about["base"],
-            about["torch"],
-            about["nsys"] or about["rocprofv3"],
-        )
-        for about in ours
-    ]
-    say(columns(("built here", "id", "on", "torch", "nsys/rocprofv3"), made))
+    say("built here, with what was measured inside:")
+    for about in ours:
+        torch = about["torch"] and f"torch {about['torch']}"
+        say(f"{about['image']}  {about['id'][7:19]}")
+        profilers = {"nsys": about["nsys"], "rocprofv3": about["rocprofv3"]}
+        say(f"  {_inside('on ' + about['base'], torch, **profilers)}")
+
+
+def _inside(*words: str | None, **profilers: str | None) -> str:
+    """What is known, separated by commas: an image's name alone may take a whole line of a terminal."""
+    known = [word for word in words if word]
+    return ", ".join([*known, *(f"{tool} {version}" for tool, version in profilers.items() if version)])
 
 
 def _built() -> tuple[list[dict[str, Any]], str | None]:
