@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profrun.analysis.align import base, leaf
-from profrun.analysis.compare.hosts import step_of_host
 from profrun.analysis.compare.reading import read_trial
 from profrun.analysis.compare.trial import Trial
 from profrun.analysis.frame import Frame, frame
 from profrun.analysis.integrity import doubts, withheld
 from profrun.analysis.json import to_json
 from profrun.analysis.names import CATEGORIES, MATRIX_CATEGORIES, read_kernel
-from profrun.analysis.steps import step_index
+from profrun.analysis.steps import step_index, step_of_host
 from profrun.jobs.model import Expectation
 
 if TYPE_CHECKING:

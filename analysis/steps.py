@@ -95,6 +95,20 @@ def step_index(source: Frame) -> StepIndex:
     return found
 
 
+def step_of_host(source: Frame, index: StepIndex, ids: Index) -> Ints:
+    """Index of the step (of ``index``) in whose host range each host slice starts, -1 for none."""
+    found = np.full(len(ids), -1, dtype=np.int64)
+    owner = source.track_process[source.track[ids]]
+    for process in np.unique(index.process):
+        mine = np.flatnonzero(index.process == process)
+        starts, ends = source.ts[index.slices[mine]], source.end[index.slices[mine]]
+        place = np.searchsorted(starts, source.ts[ids], side="right") - 1
+        good = (place >= 0) & (owner == process)
+        good[good] &= source.ts[ids][good] < ends[place[good]]
+        found[good] = mine[place[good]]
+    return found
+
+
 def _index(source: Frame) -> StepIndex:
     ids = source.of("step")
     ids = ids[~source.on_gpu[source.track[ids]]]

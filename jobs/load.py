@@ -9,16 +9,13 @@ from typing import Any
 from profrun.errors import UsageError
 from profrun.jobs.checks import check
 from profrun.jobs.kinds import BAD
-from profrun.jobs.model import Expectation, Job, Ranges, Resources, Schedule
+from profrun.jobs.model import NEUTRAL, Expectation, Job, Ranges, Resources, Schedule
 from profrun.jobs.nodes import MAX_BYTES, Node, parse
 from profrun.jobs.options import BLOCKS
 from profrun.jobs.overrides import apply
 from profrun.jobs.points import expand
 from profrun.jobs.problems import Problems, Where, nearest
 from profrun.jobs.schema import CHECKS, JOB
-
-IMPLIED = {"timeline": ("nsys", "rocprof"), "counters": ("ncu", "rocprof")}
-"""Blocks that a vendor-neutral collector uses."""
 
 
 def load_job(path: str | Path, overrides: Iterable[str] = ()) -> Job:
@@ -101,7 +98,7 @@ def _options(values: Mapping[str, Any]) -> dict[str, Any]:
     """The blocks that hold something, and empty ones for collectors that are used without."""
     used = set(values["collectors"])
     for name in values["collectors"]:
-        used.update(IMPLIED.get(name, ()))
+        used.update(NEUTRAL.get(name, ()))
     return {name: values.get(name, {}) for name in BLOCKS if name in used or values.get(name)}
 
 

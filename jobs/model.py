@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 COLLECTORS = ("none", "torch", "nsys", "ncu", "rocprof", "timeline", "counters")
+NEUTRAL: Mapping[str, tuple[str, str]] = {"timeline": ("nsys", "rocprof"), "counters": ("ncu", "rocprof")}
+"""What a vendor-neutral collector becomes: on NVIDIA's GPUs, on AMD's."""
 CollectorName = Literal["none", "torch", "nsys", "ncu", "rocprof", "timeline", "counters"]
 BlockingMode = Literal["off", "on", "both"]
 Scalar = str | int | float | bool | None

@@ -20,7 +20,7 @@ from typing import Any
 
 from profrun.errors import UsageError
 from profrun.jobs.command import fill, fill_command, split
-from profrun.jobs.model import Job, Scalar
+from profrun.jobs.model import NEUTRAL, Job, Scalar
 from profrun.runner.model import Plan, Trial
 
 VENDORS = ("auto", "nvidia", "amd", "none")
@@ -131,7 +131,7 @@ def _options(job: Job, named: str, collector: str) -> dict[str, Any]:
     known the options are one block for each tool (``{"nsys": {...}, "rocprof": {...}}``) and the wrapper
     takes the one it needs.
     """
-    tools = {"timeline": ("nsys", "rocprof"), "counters": ("ncu", "rocprof")}.get(named)
+    tools = NEUTRAL.get(named)
     if tools is None:
         return dict(job.options.get(collector, {}))
     blocks: dict[str, dict[str, Any]] = {}

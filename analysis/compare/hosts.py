@@ -12,7 +12,7 @@ from profrun.analysis.compare.trial import HostOp
 from profrun.analysis.frame import KIND, Frame, Index, Ints, Mask
 from profrun.analysis.intervals import covered, subtract, union
 from profrun.analysis.ops import op_tree
-from profrun.analysis.steps import StepIndex
+from profrun.analysis.steps import StepIndex, step_of_host
 
 WAITS = re.compile(
     r"^(?:cuda|hip)(?:Device|Stream|Event)Synchronize|^cu(?:Stream|Event|Ctx)Synchronize"
@@ -24,20 +24,6 @@ WAITS = re.compile(
 def is_wait(name: str) -> bool:
     """Does this runtime call wait for the GPU?"""
     return WAITS.search(name) is not None
-
-
-def step_of_host(source: Frame, index: StepIndex, ids: Index) -> Ints:
-    """Index of the step (of ``index``) in whose host range each host slice starts, -1 for none."""
-    found = np.full(len(ids), -1, dtype=np.int64)
-    owner = source.track_process[source.track[ids]]
-    for process in np.unique(index.process):
-        mine = np.flatnonzero(index.process == process)
-        starts, ends = source.ts[index.slices[mine]], source.end[index.slices[mine]]
-        place = np.searchsorted(starts, source.ts[ids], side="right") - 1
-        good = (place >= 0) & (owner == process)
-        good[good] &= source.ts[ids][good] < ends[place[good]]
-        found[good] = mine[place[good]]
-    return found
 
 
 def _kept(source: Frame, index: StepIndex, keep: Mask, ids: Index) -> Index:

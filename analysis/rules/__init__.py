@@ -24,7 +24,7 @@ from profrun.analysis.kernels import KernelRow, kernels
 from profrun.analysis.names import KernelName
 from profrun.analysis.roles import kernel_names, roles
 from profrun.analysis.roofline import Roofline, roofline
-from profrun.analysis.steps import Step, StepIndex, step_index, step_spans, steps
+from profrun.analysis.steps import Step, StepIndex, step_index, step_of_host, step_spans, steps
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -203,25 +203,11 @@ class Context:
         ids = source.gpu_by_time[source.device_of(source.gpu_by_time) == device]
         return union(source.ts[ids], source.end[ids])
 
-    def step_of(self, ids: Index) -> Any:
-        """Index of the step in whose host range each host slice starts (same process), -1 for none."""
-        source, index = self.frame, self.index
-        found = np.full(len(ids), -1, dtype=np.int64)
-        owner = source.track_process[source.track[ids]]
-        for process in np.unique(index.process):
-            mine = np.flatnonzero(index.process == process)
-            starts, ends = source.ts[index.slices[mine]], source.end[index.slices[mine]]
-            place = np.searchsorted(starts, source.ts[ids], side="right") - 1
-            good = (place >= 0) & (owner == process)
-            good[good] &= source.ts[ids][good] < ends[place[good]]
-            found[good] = mine[place[good]]
-        return found
-
     def in_steps(self, ids: Index) -> Index:
         """The host slices that start inside a step; all of them when there are no steps."""
         if not len(self.index.slices):
             return ids
-        return np.asarray(ids[self.step_of(ids) >= 0])
+        return np.asarray(ids[step_of_host(self.frame, self.index, ids) >= 0])
 
     def named(self, kind: str, matches: Callable[[str], bool]) -> Index:
         """Slices of a kind whose name satisfies the predicate."""

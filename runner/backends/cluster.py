@@ -7,6 +7,7 @@ the job, so that ``resolved.yaml`` repeats the run without the file.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
@@ -16,14 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from profrun.collectors.wrapping import Window, WrapRequest
-from profrun.errors import UsageError
-from profrun.jobs.model import Job
+from profrun.errors import InputError, UsageError
+from profrun.jobs.model import NEUTRAL, Job
+from profrun.runner.backends.base import Status
 from profrun.runner.model import Plan, Trial
+from profrun.runner.store.files import read_json
 
 AMD_TYPE = re.compile(r"mi\d{3}[a-z]?")
 NVIDIA_TYPE = re.compile(r"v100|t4|a\d{2,3}|l\d{1,2}s?|g?[hb]\d{3}|gb\d{3}|rtx.*|tesla.*")
 """GPU types as clusters call them in their GRES, e.g. mi300x and h200."""
-NEUTRAL = {"timeline": ("nsys", "rocprof"), "counters": ("ncu", "rocprof")}
 
 
 def profiles_file(environ: Mapping[str, str] | None = None) -> Path:
@@ -155,3 +157,13 @@ def is_launcher(trial: Trial) -> bool:
     """Does the command make its ranks itself (torchrun), so that a node gets one task?"""
     words = [word.rsplit("/", 1)[-1] for word in trial.argv]
     return "torchrun" in words[:1] or "torch.distributed.run" in words or "torch.distributed.launch" in words
+
+
+def phase_of(status: Status, folder: Path) -> Status:
+    """A running trial that writes its report is finalising, says the wrapper's ``phase`` file."""
+    if status.state != "running":
+        return status
+    phase = None
+    with contextlib.suppress(InputError):
+        phase = (read_json(folder / "phase") or {}).get("phase")
+    return Status("finalising") if phase in ("finalise", "export") else status

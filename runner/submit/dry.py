@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from profrun.collectors.wrapping import Window, WrapRequest
+from profrun.jobs.model import NEUTRAL
 from profrun.runner.backends.base import load
 from profrun.runner.model import Plan
 from profrun.runner.store.runs import Run
 from profrun.runner.submit.trial import command
 
-NEUTRAL = {"timeline": ("nsys", "rocprof"), "counters": ("ncu", "rocprof")}
-"""What a vendor-neutral collector may become in the job."""
 VENDOR_OF = {"nsys": "nvidia", "ncu": "nvidia", "rocprof": "amd"}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from profrun.collectors.wrapping import Window, WrapRequest
 from profrun.errors import UnavailableError, UsageError
-from profrun.jobs.model import Job
+from profrun.jobs.model import NEUTRAL, Job
 from profrun.runner.backends.docker.gpus import Gpus, count, gpus
 from profrun.runner.backends.docker.host import HostFacts
 from profrun.runner.backends.docker.privileges import DROP_ROOT, Privileges, privileges
@@ -175,7 +175,7 @@ def container_name(run: Path, trial_id: str) -> str:
 
 def concrete(trial: Trial, facts: HostFacts) -> tuple[str, Mapping[str, Any]]:
     """The collector and its options, when the plan left the choice of tool to the job."""
-    tools = {"timeline": ("nsys", "rocprof"), "counters": ("ncu", "rocprof")}.get(trial.collector)
+    tools = NEUTRAL.get(trial.collector)
     if tools is None:
         return trial.collector, trial.options
     tool = tools[1] if facts.vendor == "amd" else tools[0]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from profrun.errors import InputError, ProfrunError
+from profrun.errors import ProfrunError
 from profrun.runner.backends.base import Handle, Status
+from profrun.runner.backends.cluster import phase_of
 from profrun.runner.backends.kubernetes.api import Api
 from profrun.runner.backends.kubernetes.logs import last_words
 from profrun.runner.backends.kubernetes.refusals import forbidden_pod
 from profrun.runner.backends.kubernetes.states import Seen, again, job_seen, newest, pod_seen, together
-from profrun.runner.store.files import read_json
 
 
 class Looks:
@@ -105,7 +104,7 @@ class Looks:
                 self._given_up[job] = Status("failed", seen.status.reason)
                 api.delete_job(job)
                 return self._given_up[job]
-            return _phase(seen.status, folder)
+            return phase_of(seen.status, folder)
         if job in self._given_up:
             return self._given_up[job]
         cancelled = (folder / "cancel").exists() and seen.status.state == "lost"
@@ -140,13 +139,3 @@ def indexes(handle: Handle) -> list[int]:
     """Indexes of a trial's pods in its Job: its nodes, or its place among the Job's trials."""
     nodes = int(handle.data["nodes"])
     return list(range(nodes)) if nodes > 1 else [int(handle.data["index"])]
-
-
-def _phase(status: Status, folder: Path) -> Status:
-    """A running trial that writes its report is finalising."""
-    if status.state != "running":
-        return status
-    phase = None
-    with contextlib.suppress(InputError):
-        phase = (read_json(folder / "phase") or {}).get("phase")
-    return Status("finalising") if phase in ("finalise", "export") else status

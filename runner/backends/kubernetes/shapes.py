@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from profrun.errors import UsageError
+from profrun.jobs.model import NEUTRAL
 from profrun.runner.backends.cluster import gpus_per_node, is_launcher, site_settings, vendor_of
 from profrun.runner.backends.docker.privileges import DROP_ROOT, Need, needs_of
 from profrun.runner.model import Plan, Trial
@@ -17,7 +18,6 @@ MAX_INDEXES = 1000
 GPU_RESOURCE = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu"}
 NOBODY = 65532
 """Who pods run as when the caller is root: the number that distroless images call nonroot."""
-_TOOLS = {"timeline": ("nsys", "rocprof"), "counters": ("ncu", "rocprof")}
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def gpu_resource(shape: Shape) -> str:
 def _needs(plan: Plan, trial: Trial) -> tuple[Need, ...]:
     """The rows of the privilege table that a trial meets. What nodes allow anyway is not known here."""
     whose = vendor(plan, site_settings(plan.job, trial.site))
-    tools = _TOOLS.get(trial.collector)
+    tools = NEUTRAL.get(trial.collector)
     if tools is None:
         return needs_of(trial.collector, trial.options, whose)
     tool = tools[1] if whose == "amd" else tools[0]

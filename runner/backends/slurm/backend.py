@@ -10,7 +10,7 @@ from typing import Any
 
 from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
 from profrun.runner.backends.base import TERMINAL, Handle, Request, Status
-from profrun.runner.backends.cluster import by_site, settle, site_settings, vendor_of
+from profrun.runner.backends.cluster import by_site, phase_of, settle, site_settings, vendor_of
 from profrun.runner.backends.environ import secret_env
 from profrun.runner.backends.slurm.commands import Slurm
 from profrun.runner.backends.slurm.script import render_script
@@ -174,7 +174,7 @@ class SlurmBackend:
             self._since.pop(trial, None)
             if living.state == "failed" and handle is not None:  # it would wait for ever
                 self._scancel([], [_task(handle)])
-            return _phase(living, folder)
+            return phase_of(living, folder)
         waited = time.monotonic() - self._since.setdefault(trial, time.monotonic())
         if row is not None:
             if waited < _LAG_S and row.state != "CANCELLED":
@@ -268,16 +268,6 @@ def _chunks(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
     for group in by_site(trials).values():
         for start in range(0, len(group), MAX_ARRAY):
             yield group[start : start + MAX_ARRAY]
-
-
-def _phase(status: Status, folder: Path) -> Status:
-    """A running task that writes its report is finalising."""
-    if status.state != "running":
-        return status
-    phase = None
-    with contextlib.suppress(InputError):
-        phase = (read_json(folder / "phase") or {}).get("phase")
-    return Status("finalising") if phase in ("finalise", "export") else status
 
 
 def _last_words(run: Path, handle: Handle | None) -> str | None:
