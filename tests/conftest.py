@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,6 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("PROFRUN_SHARED", ROOT.parent / "shared"))
 DATA = SHARED / "data"
 
+# The `python` of a job in a test is the one that runs the tests, however pytest was started: the one
+# that the machine finds first need not have torch.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 THOROUGH = os.environ.get("PROFRUN_FUZZ") == "thorough"
 """Whether property tests try many examples instead of a few."""

@@ -90,8 +90,9 @@ class Cluster:
             if str(index) not in done and not taken and len(active) < job["spec"]["parallelism"]:
                 active.append(self._pod(job, index))
         status["active"] = len(active)
-        status["completedIndexes"] = ",".join(index for index, word in done.items() if word == "complete")
-        status["failedIndexes"] = ",".join(index for index, word in done.items() if word == "failed")
+        ended = sorted(done.items(), key=lambda item: int(item[0]))  # by index, not by who ended first
+        status["completedIndexes"] = ",".join(index for index, word in ended if word == "complete")
+        status["failedIndexes"] = ",".join(index for index, word in ended if word == "failed")
         if len(done) == job["spec"]["completions"] and "conditions" not in status:
             bad = status["failedIndexes"]
             status["conditions"] = [
