@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +20,10 @@ DATA = SHARED / "data"
 # The `python` of a job in a test is the one that runs the tests, however pytest was started: the one
 # that the machine finds first need not have torch.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+# Started in the background by a shell, Ctrl-C would be ignored here and in every program a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 THOROUGH = os.environ.get("PROFRUN_FUZZ") == "thorough"
 """Whether property tests try many examples instead of a few."""
