@@ -101,6 +101,17 @@ class Backend(Protocol):
     concurrent: bool
     poll_s: float
 
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> None:
+        """Refuse what this machine already knows cannot work: GPUs, mounts, folders, settings.
+
+        Asked before the run folder is made, by a dry run, and by ``resume``; writes nothing and asks no
+        engine, so what only the engine knows is still refused by ``pin`` or ``submit``.
+
+        Args:
+            run: where the run's folder is or will be.
+            cwd: the folder the job was submitted from.
+        """
+
     def pin(self, plan: Plan) -> Plan:
         """The plan with its image replaced by exactly the one meant now; the identity where there is none.
 

@@ -69,7 +69,9 @@ def _start(plan: Plan, job: Path, backend: str, root: Path, cwd: Path, *, detach
     if backend != "kubernetes":  # a cluster's pods do not see this folder
         need_scripts(plan, cwd)
     secret_env(plan.job, cwd)
-    plan = load(backend).pin(plan)  # an unusable backend or image must not leave a run folder behind
+    engine = load(backend)  # what cannot work, and an unusable image, must not leave a run folder behind
+    engine.check(plan, plan.trials, (root / plan.job.name).absolute(), cwd)
+    plan = engine.pin(plan)
     run = new_run(root, job, plan, backend=backend, cwd=cwd)
     count = len(plan.trials)
     note(f"{run.name}: {count} trial{'s' * (count != 1)} in {run.path}")

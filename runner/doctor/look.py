@@ -23,7 +23,8 @@ from profrun.runner.backends.docker.gpus import count, gpus
 from profrun.runner.backends.docker.host import HostFacts, probe_host
 from profrun.runner.backends.docker.leftovers import ours, remove
 from profrun.runner.backends.docker.privileges import DROP_ROOT, privileges
-from profrun.runner.backends.docker.request import LABEL_ROLE, Container, Mount, who
+from profrun.runner.backends.docker.request import LABEL_ROLE, Container, who
+from profrun.runner.backends.mounts import Mount
 from profrun.runner.doctor.model import COLLECTORS, Engine, Inside, Machine
 
 if TYPE_CHECKING:

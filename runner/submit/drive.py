@@ -100,6 +100,7 @@ class _Driver:
             self._write("resumed", kept=before.count("finished"))
         todo = self._take_over(before.trials, repeat_failed)
         if todo:
+            self.backend.check(self.plan, todo, self.run.path, self.cwd)
             self._ship_bundle()
         if self.backend.concurrent:
             self._start(todo)

@@ -22,9 +22,13 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> dict[str, Any]:
     """The requests and the trials of a plan, as JSON. Deterministic; asks no engine and writes nothing.
 
     The run's folder is called ``<job>-dry-run``: its real name holds the time and a random part.
+
+    Raises:
+        UsageError, UnavailableError: what ``submit`` would refuse before it makes anything.
     """
     engine = load(backend)
     run = Run((root / f"{plan.job.name}-dry-run").absolute())
+    engine.check(plan, plan.trials, run.path, cwd)
     requests = engine.render(plan, plan.trials, run.path)
     return {
         "job": plan.job.name,

@@ -61,6 +61,7 @@ def test_one_line_each(
 ) -> None:
     found, line = refused(cli, JOB.replace(*change))
     assert (found, said in line) == (code, True), line
+    assert not (cli.folder / "runs").exists()
 
 
 def test_an_image_without_the_profiler(cli: Cli, engine: Any, standin: str, cuda: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from profrun.errors import UnavailableError
 from profrun.jobs.dump import dump_job
 from profrun.jobs.load import load_text
 from profrun.runner.backends.base import Handle, Request, Status
@@ -55,6 +56,7 @@ class Scripted:
 
     Attributes:
         started: ids in the order they were submitted, one a submission.
+        refuses: what ``check`` says, None for nothing.
         stuck: ids that never end by themselves, only when they are cancelled.
     """
 
@@ -62,11 +64,16 @@ class Scripted:
     ends: dict[str, str] = field(default_factory=dict)
     stuck: set[str] = field(default_factory=set)
     looks: int = 2
+    refuses: str | None = None
     name: str = "scripted"
     poll_s: float = 0.001
     started: list[str] = field(default_factory=list)
     cancels: list[tuple[list[str], float]] = field(default_factory=list)
     _seen: dict[str, int] = field(default_factory=dict)
+
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> None:
+        if self.refuses:
+            raise UnavailableError(self.refuses)
 
     def pin(self, plan: Plan) -> Plan:
         return plan

@@ -21,7 +21,8 @@ from profrun.runner.backends.docker.body import body
 from profrun.runner.backends.docker.host import HostFacts, RenderNode, probe_host
 from profrun.runner.backends.docker.line import docker_run
 from profrun.runner.backends.docker.privileges import NEEDS, needs_of
-from profrun.runner.backends.docker.request import Container, container, container_name, parse_mount
+from profrun.runner.backends.docker.request import Container, container, container_name
+from profrun.runner.backends.mounts import parse_mount
 from profrun.runner.model import Plan, Trial
 from tests.conftest import ROOT
 

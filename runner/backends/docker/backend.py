@@ -25,6 +25,7 @@ from profrun.runner.backends.docker.line import docker_run
 from profrun.runner.backends.docker.request import Container, container, container_name
 from profrun.runner.backends.docker.watch import Watch
 from profrun.runner.backends.environ import secret_env
+from profrun.runner.backends.mounts import need_sources
 from profrun.runner.backends.tail import Tail
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.files import explained, read_json, write_json
@@ -80,6 +81,17 @@ class DockerBackend:
             self._facts = dataclasses.replace(self.facts, api=api)
         return self._client
 
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> None:
+        """GPUs, nodes, mounts: the same for all trials, so the first one's container tells.
+
+        Raises:
+            UnavailableError: a GPU or a mount's source is not there, or the engine is on another machine.
+            UsageError: a path that cannot be mounted, or several nodes.
+        """
+        for trial in trials[:1]:
+            what = container(plan, trial, run, cwd, self.facts, plan.job.image)
+            need_sources(m for m in what.mounts if not Path(m.source).is_relative_to(run.absolute()))
+
     def pin(self, plan: Plan) -> Plan:
         """The plan with its image replaced by exactly the one meant now, so that it can be repeated.
 
@@ -123,7 +135,7 @@ class DockerBackend:
         self, client: docker.DockerClient, plan: Plan, trial: Trial, run: Path, image: Image
     ) -> Handle:
         what = self._container(plan, trial, run, image.id)
-        _check_mounts(what)
+        need_sources(what.mounts)
         _tell_image(TrialPaths(run, run / "trials" / trial.id), image)
         _hand_over(run / "trials" / trial.id, self.facts)
         hidden = secret_env(plan.job, submitted_from(run))
@@ -223,16 +235,6 @@ def submitted_from(run: Path) -> Path:
 
 def _request(what: Container) -> Request:
     return Request(text=docker_run(what), body=body(what))
-
-
-def _check_mounts(what: Container) -> None:
-    """Say it before the engine does: engines differ in what they do with a folder that is not there."""
-    for mount in what.mounts:
-        if not Path(mount.source).exists():
-            raise UnavailableError(
-                f"{mount.source} is to be mounted at {mount.target}, and it does not exist",
-                fix="make it, or correct `mounts` in the job",
-            )
 
 
 def _tell_image(paths: TrialPaths, image: Image) -> None:

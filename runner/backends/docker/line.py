@@ -8,7 +8,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from profrun.runner.backends.docker.request import LOG_DRIVER, LOG_OPTIONS, Container, Mount
+from profrun.runner.backends.docker.request import LOG_DRIVER, LOG_OPTIONS, Container
+from profrun.runner.backends.mounts import Mount
 
 
 def docker_run(what: Container) -> str:

@@ -18,6 +18,7 @@ from profrun.jobs.model import NEUTRAL, Job
 from profrun.runner.backends.docker.gpus import Gpus, count, gpus
 from profrun.runner.backends.docker.host import HostFacts
 from profrun.runner.backends.docker.privileges import DROP_ROOT, Privileges, privileges
+from profrun.runner.backends.mounts import Mount, parse_mount
 from profrun.runner.model import Plan, Trial
 
 LABEL_ROLE = "profrun.role"
@@ -59,15 +60,6 @@ _SYSTEM = frozenset(
     ]
 )
 """Folders that must not be mounted over: the image's own are needed."""
-
-
-@dataclass(frozen=True)
-class Mount:
-    """A folder or file of the host, at a path inside."""
-
-    source: str
-    target: str
-    read_only: bool
 
 
 @dataclass(frozen=True)
@@ -252,14 +244,3 @@ def _mounts(job: Job, run: Path, folder: Path, cwd: Path) -> tuple[Mount, ...]:
                 fix="submit from a folder of its own" if mount.target == str(cwd) else "change `mounts`",
             )
     return tuple(found.values())
-
-
-def parse_mount(text: str, cwd: Path) -> Mount:
-    """``source:/target[:ro|rw]``; a relative source counts from ``cwd``, ``~`` is the caller's home.
-
-    Without a mode it is writable, as the engine's own ``-v`` has it.
-    """
-    source, _, rest = text.partition(":")
-    target, _, mode = rest.partition(":")
-    place = Path(os.path.normpath(cwd / Path(source).expanduser()))
-    return Mount(str(place), target.rstrip("/") or "/", mode == "ro")

@@ -30,6 +30,7 @@ from profrun.runner.backends.kubernetes.manifest import (
 )
 from profrun.runner.backends.kubernetes.shapes import NOBODY, shapes, vendor
 from profrun.runner.backends.kubernetes.states import newest
+from profrun.runner.backends.mounts import need_sources
 from profrun.runner.backends.tail import follow as follow_logs
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.files import explained, make_dir, read_json, write_json, write_text
@@ -66,6 +67,19 @@ class KubernetesBackend:
         self._fastest, self._slowest = fastest, slowest
         self._last: object = None
         self._looks = Looks(lag_s=lag_s, stuck_s=stuck_s)
+
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> None:
+        """Manifests that cannot be made, folders that the pods will not see.
+
+        Raises:
+            UsageError: the cluster block is wrong, or a folder is not in the claim.
+            UnavailableError: a mount's source is not in the volume: Kubernetes would make an empty folder.
+        """
+        plan = settle(plan)
+        for shape in shapes(plan, trials):
+            manifests(plan, shape, run, cwd)
+            place.workdir(str(cwd / (plan.job.workdir or "")), plan.job, shape.settings, run)
+        need_sources(place.mounts_of(plan.job, cwd))
 
     def pin(self, plan: Plan) -> Plan:
         """Cluster profiles become part of the job, and ``auto`` the image it stands for, where it is one.

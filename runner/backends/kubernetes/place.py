@@ -9,7 +9,7 @@ from typing import Any
 
 from profrun.errors import UsageError
 from profrun.jobs.model import Job
-from profrun.runner.backends.docker.request import parse_mount
+from profrun.runner.backends.mounts import Mount, parse_mount
 
 CLAIM_PATH = "/runs"
 
@@ -17,7 +17,9 @@ CLAIM_PATH = "/runs"
 def shared_root(settings: Mapping[str, Any], run: Path) -> Path:
     """The folder of this machine where the claim is mounted: ``cluster.shared``, else the runs folder."""
     stated = settings.get("shared")
-    return Path(os.path.normpath(Path(str(stated)).expanduser())) if stated else run.absolute().parent
+    return (
+        Path(os.path.normpath(Path(str(stated)).expanduser().absolute())) if stated else run.absolute().parent
+    )
 
 
 def in_pod(path: Path, settings: Mapping[str, Any], run: Path) -> str | None:
@@ -81,6 +83,11 @@ def workdir(cwd: str, job: Job, settings: Mapping[str, Any], run: Path) -> str:
     )
 
 
+def mounts_of(job: Job, cwd: Path) -> list[Mount]:
+    """The job's mounts, as paths of this machine."""
+    return [parse_mount(text, cwd) for text in job.mounts]
+
+
 def volume_mounts(job: Job, settings: Mapping[str, Any], run: Path, cwd: Path) -> list[dict[str, Any]]:
     """``mounts`` of the job as parts of the claim.
 
@@ -88,8 +95,7 @@ def volume_mounts(job: Job, settings: Mapping[str, Any], run: Path, cwd: Path) -
         UsageError: a source is not in the claim: a pod cannot mount a folder of this machine.
     """
     found = []
-    for text in job.mounts:
-        mount = parse_mount(text, cwd)
+    for mount in mounts_of(job, cwd):
         try:
             inner = Path(mount.source).relative_to(shared_root(settings, run))
         except ValueError:

@@ -12,7 +12,9 @@ from profrun.errors import InputError, ProfrunError, UnavailableError, UsageErro
 from profrun.runner.backends.base import TERMINAL, Handle, Request, Status
 from profrun.runner.backends.cluster import by_site, phase_of, settle, site_settings, vendor_of
 from profrun.runner.backends.environ import secret_env
+from profrun.runner.backends.mounts import need_sources
 from profrun.runner.backends.slurm.commands import Slurm
+from profrun.runner.backends.slurm.runtimes import shared_mounts
 from profrun.runner.backends.slurm.script import render_script
 from profrun.runner.backends.slurm.states import (
     Row,
@@ -56,6 +58,21 @@ class SlurmBackend:
         self._accounting = True
         self._ending = False  # somebody waits for the end: no back-off
         self.questions = 0
+
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> None:
+        """Scripts that cannot be made, folders that the nodes will not see. What they have, only they know.
+
+        Raises:
+            UsageError: the cluster block is wrong, or the run folder is not where the nodes see it.
+            UnavailableError: a mount's source is not in a folder that this machine shares with them.
+        """
+        plan = settle(plan)
+        _check_shared(plan, run)
+        for chunk in _chunks(trials):
+            render_script(plan, chunk, run, cwd)
+            settings = site_settings(plan.job, chunk[0].site)
+            if settings.get("runtime", "none") != "none":
+                need_sources(shared_mounts(plan.job, settings, cwd))
 
     def pin(self, plan: Plan) -> Plan:
         """Cluster profiles become part of the job, so that ``resolved.yaml`` repeats the run."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from profrun.errors import UsageError
 from profrun.jobs.model import Job
+from profrun.runner.backends.mounts import Mount, parse_mount
 
 _PASSED = (
     *("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"),
@@ -103,10 +104,20 @@ def _mounts(job: Job, run: Path, cwd: Path) -> list[tuple[str, str, bool]]:
     """(source, target, read only); the run folder is the only one that is written to."""
     found = [(str(cwd), str(cwd), True), (str(run), str(run), False)]
     for text in job.mounts:
-        source, _, rest = text.partition(":")
-        target, _, mode = rest.partition(":")
-        found.append((str((cwd / source).absolute()), target or source, mode == "ro"))
+        mount = parse_mount(text, cwd)
+        found.append((mount.source, mount.target, mount.read_only))
     return found
+
+
+def shared_mounts(job: Job, settings: Mapping[str, Any], cwd: Path) -> list[Mount]:
+    """Mounts whose source this machine sees as the nodes do: below the submit folder or ``cluster.shared``.
+
+    Others may lie on the nodes' own disks.
+    """
+    shared = settings.get("shared")
+    roots = [cwd.absolute(), *([Path(str(shared)).expanduser()] if shared else ())]
+    mounts = [parse_mount(text, cwd) for text in job.mounts]
+    return [mount for mount in mounts if any(Path(mount.source).is_relative_to(root) for root in roots)]
 
 
 def _quoted(words: Sequence[str]) -> tuple[str, ...]:

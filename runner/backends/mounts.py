@@ -1,0 +1,46 @@
+"""The job's ``mounts``: one reading of them for every backend, and whether their sources are there. Pure but
+for ``need_sources``, which looks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from profrun.errors import UnavailableError
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A folder or file of the host, at a path inside."""
+
+    source: str
+    target: str
+    read_only: bool
+
+
+def parse_mount(text: str, cwd: Path) -> Mount:
+    """``source:/target[:ro|rw]``; a relative source counts from ``cwd``, ``~`` is the caller's home.
+
+    Without a mode it is writable, as the engine's own ``-v`` has it.
+    """
+    source, _, rest = text.partition(":")
+    target, _, mode = rest.partition(":")
+    # not Path.expanduser: that raises for the home of a user who does not exist
+    place = os.path.normpath(cwd / os.path.expanduser(source))  # noqa: PTH111
+    return Mount(place, target.rstrip("/") or "/", mode == "ro")
+
+
+def need_sources(mounts: Iterable[Mount]) -> None:
+    """Say it before the engine does: engines differ in what they do with a folder that is not there.
+
+    Raises:
+        UnavailableError: a source does not exist on this machine.
+    """
+    for mount in mounts:
+        if not Path(mount.source).exists():
+            raise UnavailableError(
+                f"{mount.source} is to be mounted at {mount.target}, and it does not exist",
+                fix="make it, or correct `mounts` in the job",
+            )
