@@ -13,6 +13,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from profrun.analysis.frame import frame
+from profrun.analysis.shapes import dense, op_shapes
+
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
@@ -116,23 +121,40 @@ def parse_list(text: str | None) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+COUNTED = frozenset(
+    {
+        "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::add", "aten::mul",
+        "aten::_scaled_mm", "aten::_addmm_activation", "aten::conv2d",
+    }
+)  # fmt: skip
+"""Ops whose FLOPs torch counts from shapes."""
+
+
 def flops_by_op(trace: Trace) -> dict[str, int]:
     """Total FLOPs by op name: as the trace states them, else from shapes. One parse a distinct shape."""
-    counted = (  # the names go into the scan of slices, so that few rows meet the join
-        "('aten::mm', 'aten::bmm', 'aten::addmm', 'aten::baddbmm', 'aten::add', 'aten::mul', "
-        "'aten::_scaled_mm', 'aten::_addmm_activation', 'aten::conv2d')"
-    )
-    rows = trace.sql(
-        "SELECT s.name, o.shapes, NULL, count(*) FROM slices s JOIN ops o USING (slice) "
-        f"WHERE s.name IN {counted} AND o.shapes IS NOT NULL AND o.flops IS NULL GROUP BY ALL UNION ALL "
-        "SELECT s.name, NULL, sum(o.flops), 0 FROM ops o JOIN slices s USING (slice) "
-        "WHERE o.flops IS NOT NULL GROUP BY ALL"
-    ).rows
     total: dict[str, int] = {}
-    for name, shapes, stated, unstated in rows:
-        each = flops_of(name, parse_list(shapes)) if unstated else 0
-        if stated is not None or each is not None:
-            total[name] = total.get(name, 0) + int(stated or 0) + (each or 0) * int(unstated)
+    stated = np.zeros(0, dtype=np.int64)
+    if trace.sql("SELECT count(flops) FROM ops").scalar():
+        rows = trace.sql(
+            "SELECT s.name, sum(o.flops)::BIGINT FROM ops o JOIN slices s USING (slice) "
+            "WHERE o.flops IS NOT NULL GROUP BY s.name"
+        ).rows
+        total = {str(name): int(count) for name, count in rows}
+        numbers = trace.tables.execute("SELECT slice AS v FROM ops WHERE flops IS NOT NULL").fetchnumpy()
+        stated = np.asarray(numbers["v"], dtype=np.int64)
+    source = frame(trace)
+    shapes = op_shapes(trace, source)
+    keep = (shapes.shape >= 0) & source.named(shapes.slices, COUNTED.__contains__)
+    keep &= source.is_kind(shapes.slices, "op")
+    if len(stated):
+        keep &= ~np.isin(shapes.slices, stated)
+    name, shape = source.name[shapes.slices[keep]], shapes.shape[keep]
+    first, group = dense(name, shape)
+    for place, calls in zip(first, np.bincount(group), strict=True):
+        op = source.names[int(name[place])]
+        each = flops_of(op, parse_list(shapes.shapes[int(shape[place])]))
+        if each is not None:
+            total[op] = total.get(op, 0) + each * int(calls)
     return total
 
 

@@ -44,7 +44,8 @@ class Frame:
         kind: code of the kind (``KIND``), 255 where an id is unused.
         ts, end: ns.
         track, parent, launch, name: ids, -1 for NULL.
-        file_order: slice ids in the order of the file (by track, start, longest first).
+        file_order: slice ids in the order of the file.
+        in_order: is that by track, start, longest first?
         names: text of each name id.
         track_kind, track_process, track_device: by track id; device -1 for none.
         processes, devices: rows of those tables as dicts.
@@ -58,6 +59,7 @@ class Frame:
     launch: NDArray[np.int32]
     name: NDArray[np.int32]
     file_order: NDArray[np.int32]
+    in_order: bool
     names: list[str]
     track_kind: list[str]
     track_process: NDArray[np.int32]
@@ -115,20 +117,12 @@ class Frame:
     @cached_property
     def host_order(self) -> Index:
         """Host slices (op, range, step, api, python, sync) in pre-order: by track, start, longest first."""
-        wanted = self.kinds("op", "range", "step", "api", "python", "sync")
-        ids = self.file_order[wanted[self.kind[self.file_order]]]
-        ids = ids[~self.on_gpu[self.track[ids]]]
-        if not self._sorted(ids):  # a trace that was not written by TraceWriter
+        wanted = self.kinds("op", "range", "step", "api", "python", "sync")[self.kind]
+        wanted &= ~self.on_gpu[self.track]
+        ids = self.file_order[wanted[self.file_order]]
+        if not self.in_order:  # a trace that was not written by TraceWriter
             ids = ids[np.lexsort((ids, -self.end[ids], self.ts[ids], self.track[ids]))]
-        return np.asarray(ids)
-
-    def _sorted(self, ids: Index) -> bool:
-        """By track, start, and longest first?"""
-        track, ts, end = self.track[ids], self.ts[ids], self.end[ids]
-        same = track[1:] == track[:-1]
-        good = (track[1:] > track[:-1]) | (same & (ts[1:] > ts[:-1]))
-        good |= same & (ts[1:] == ts[:-1]) & (end[1:] <= end[:-1])
-        return bool(good.all())
+        return ids.astype(np.intp)  # an index is converted to this at every use
 
     @cached_property
     def extent(self) -> tuple[int, int]:
@@ -192,14 +186,17 @@ class Frame:
 
 _FRAMES: WeakKeyDictionary[Trace, Frame] = WeakKeyDictionary()
 
+# a CASE is asked once a distinct kind of a block, a cast to ENUM once a row
+_CASES = " ".join(f"WHEN '{kind}' THEN {code}" for kind, code in KIND.items())
+
 # one column a query: a result holds every row of all its columns at once, and so would the memory
 _COLUMNS = {
     "ts": "s.ts_ns",
-    "end": "s.ts_ns + s.dur_ns",
+    "end": "s.dur_ns",  # added to ts afterwards: reading ts again costs more
     "track": "s.track::INTEGER",
     "parent": "coalesce(s.parent, -1)::INTEGER",
     "launch": "coalesce(s.launch, -1)::INTEGER",
-    "kind": f"enum_code(s.kind::ENUM{SLICE_KINDS})::UTINYINT",
+    "kind": f"(CASE s.kind {_CASES} ELSE 255 END)::UTINYINT",
     "name": "enum_code(s.name::frame_name)::INTEGER",
 }
 
@@ -212,28 +209,60 @@ def frame(trace: Trace) -> Frame:
     return found
 
 
+_FILL = {"kind": 255, "ts": 0, "end": 0}
+"""Value of an unused id; -1 where none is named."""
+_EMPTY: dict[str, Any] = dict.fromkeys(_COLUMNS, np.int32) | {
+    "kind": np.uint8, "ts": np.int64, "end": np.int64,
+}  # fmt: skip
+
+
 def _column(con: Any, expression: str) -> Any:
     """One expression over all slices, in the order of the file."""
     return con.execute(f"SELECT {expression} AS v FROM slices s").fetchnumpy()["v"]
 
 
+def _in_order(track: Any, ts: Any, dur: Any) -> bool:
+    """Are rows sorted by track, start, and longest first?"""
+    later = track[1:] > track[:-1]
+    same = track[1:] == track[:-1]
+    good = (ts[1:] > ts[:-1]) | ((ts[1:] == ts[:-1]) & (dur[1:] <= dur[:-1]))
+    return bool((later | (same & good)).all())
+
+
+def _columns(con: Any, size: int) -> tuple[dict[str, Any], Any, bool]:
+    """Every column by slice id, the ids in the order of the file, and whether that order is ``_in_order``.
+
+    Writers number slices in the order of the file, mostly; then a column is what was read.
+    """
+    ids = np.asarray(_column(con, "s.slice::INTEGER"), dtype=np.int32)
+    straight = len(ids) == size and bool((ids == np.arange(size, dtype=np.int32)).all())
+    place = None if straight else ids.astype(np.intp)  # converted once, not at every column
+    read = {name: np.asarray(_column(con, _COLUMNS[name])) for name in ("ts", "end", "track")}
+    in_order = _in_order(read["track"], read["ts"], read["end"])
+    read["end"] = read["end"] + read["ts"]
+    found: dict[str, Any] = {}
+    for name, expression in _COLUMNS.items():
+        values = read.pop(name) if name in read else np.asarray(_column(con, expression))
+        if place is not None:
+            target = np.full(size, _FILL.get(name, -1), dtype=values.dtype)
+            target[place] = values
+            values = target
+        found[name] = values
+    return found, ids, in_order
+
+
 def _read(trace: Trace) -> Frame:
-    con = trace.con
+    con = trace.tables
     size = con.execute("SELECT coalesce(max(slice), -1) + 1 FROM slices").fetchall()[0][0]
-    columns: dict[str, Any] = {
-        "kind": np.full(size, 255, dtype=np.uint8),
-        "ts": np.zeros(size, dtype=np.int64),
-        "end": np.zeros(size, dtype=np.int64),
-    } | {name: np.full(size, -1, dtype=np.int32) for name in ("track", "parent", "launch", "name")}
-    order = np.zeros(0, dtype=np.int32)
     names: list[str] = []
     if size:  # an enumeration is a dictionary of names that keeps the order of the rows
         con.execute("DROP TYPE IF EXISTS frame_name")
         con.execute("CREATE TYPE frame_name AS ENUM (SELECT DISTINCT name FROM slices)")
         names = list(con.execute("SELECT enum_range(NULL::frame_name)").fetchall()[0][0])
-        order = np.asarray(_column(con, "s.slice::INTEGER"), dtype=np.int32)
-        for name, target in columns.items():
-            target[order] = _column(con, _COLUMNS[name])
+        columns, order, in_order = _columns(con, size)
+    else:
+        columns = {name: np.zeros(0, dtype) for name, dtype in _EMPTY.items()}
+        order, in_order = np.zeros(0, dtype=np.int32), True
     tracks = trace.sql("SELECT track, kind, process, coalesce(device, -1) FROM tracks ORDER BY track").rows
     count = max((row[0] for row in tracks), default=-1) + 1
     track_kind = ["thread"] * count
@@ -243,6 +272,7 @@ def _read(trace: Trace) -> Frame:
     return Frame(
         **columns,
         file_order=order,
+        in_order=in_order,
         names=names,
         track_kind=track_kind,
         track_process=process,

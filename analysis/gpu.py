@@ -100,14 +100,14 @@ def kernel_values(trace: Trace, source: Frame, name: str, ids: Index) -> Any:
     """
     key = ("kernel", name)
     if "kernel ids" not in source.cache:
-        place = trace.con.execute("SELECT slice::INTEGER AS v FROM kernels").fetchnumpy()["v"]
+        place = trace.tables.execute("SELECT slice::INTEGER AS v FROM kernels").fetchnumpy()["v"]
         order = np.argsort(place, kind="stable")
         source.cache["kernel ids"] = (np.asarray(place)[order], order)
     known, order = source.cache["kernel ids"]
     if key not in source.cache:
-        values = trace.con.execute(f"SELECT {_KERNEL_COLUMNS[name]}::DOUBLE AS v FROM kernels").fetchnumpy()[
-            "v"
-        ]
+        values = trace.tables.execute(
+            f"SELECT {_KERNEL_COLUMNS[name]}::DOUBLE AS v FROM kernels"
+        ).fetchnumpy()["v"]
         source.cache[key] = np.append(np.ma.filled(np.ma.asarray(values), np.nan)[order], np.nan)
     place = np.searchsorted(known, ids)
     miss = place >= len(known)

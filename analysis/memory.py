@@ -1,8 +1,8 @@
 """Memory over time from allocator records: peaks, and who allocated.
 
 Source: counters with unit 'byte' whose name says 'allocated' or 'reserved' (torch's ``profile_memory``
-    instants:
-totals after each allocation or free). Numbers are those of torch's caching allocators, not of the driver.
+instants: totals after each allocation or free). Numbers are those of torch's caching allocators, not of the
+driver.
 """
 
 from __future__ import annotations
@@ -75,8 +75,15 @@ class OpMemory:
 
 
 def series(trace: Trace) -> list[MemorySeries]:
-    """Every allocator counter of the trace."""
-    got: Any = trace.con.execute(
+    """Every allocator counter of the trace; kept."""
+    cache = frame(trace).cache
+    if "memory" not in cache:
+        cache["memory"] = _series(trace)
+    return list(cache["memory"])
+
+
+def _series(trace: Trace) -> list[MemorySeries]:
+    got: Any = trace.tables.execute(
         "SELECT c.track, c.name, c.ts_ns, c.value::BIGINT AS value, coalesce(t.device, -1) AS device, "
         "t.process "
         "FROM counters c JOIN tracks t USING (track) WHERE c.unit IN ('byte', 'bytes') "

@@ -167,22 +167,22 @@ def operators(trace: Trace) -> list[OpRow]:
     ids = np.flatnonzero(tree.counted)
     row = same[source.name[ids]] * 16 + source.kind[ids]
     used = np.flatnonzero(np.bincount(row, minlength=1))
-    dense = np.zeros(int(used[-1]) + 1 if len(used) else 1, dtype=np.int32)
+    dense = np.zeros(int(used[-1]) + 1 if len(used) else 1, dtype=np.intp)
     dense[used] = np.arange(len(used))
     place, keys = dense[row], used
     del row, dense
     calls = ~tree.repeat[ids]
+    once = slice(None) if calls.all() else np.flatnonzero(calls)
 
-    def total(values: Floats, mask: Mask | None = None) -> Ints:
-        weights = values if mask is None else values * mask
-        return np.bincount(place, weights=weights, minlength=len(keys)).astype(np.int64)
+    def total(values: Any, rows: Any = slice(None)) -> Ints:
+        return np.bincount(place[rows], weights=values[rows], minlength=len(keys)).astype(np.int64)
 
     columns = {
-        "calls": np.bincount(place, weights=calls, minlength=len(keys)).astype(np.int64),
+        "calls": np.bincount(place[once], minlength=len(keys)).astype(np.int64),
         "self_cpu_ns": total(tree.self_cpu[ids]),
-        "cpu_ns": total(source.durs(ids), calls),
+        "cpu_ns": total(source.durs(ids), once),
         "self_device_ns": total(tree.self_device[ids]),
-        "device_ns": total(tree.device[ids], calls),
+        "device_ns": total(tree.device[ids], once),
     }
     flops = flops_by_op(trace)
     memory = op_memory(trace, ids, place, len(keys), calls)

@@ -7,16 +7,15 @@ no common clock; the skew of starts does, and is None where the clocks of the ra
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.frame import Ints, frame
+from profrun.analysis.collectives import Calls, collective_calls, in_order, rates
+from profrun.analysis.frame import Frame, Index, Ints, frame
 from profrun.analysis.gpu import devices
-from profrun.analysis.tables import bus_factor, collective_op
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -55,8 +54,10 @@ class CollectiveSkew:
     """All matched collectives of one kind; times ns.
 
     Attributes:
-        op, group, bytes, group_size, count: what, and how many were matched over all its ranks.
-        latency_ns: mean over collectives of the shortest duration of any rank: the transfer without waiting.
+        op, group, bytes, group_size, ranks, count: what, how many ranks of it there are here, and how many
+            collectives were matched over all of them.
+        latency_ns: mean over collectives of the shortest duration of any rank here: the transfer without
+            waiting where all ranks of the group are here, at most that much otherwise.
         wait_ns: mean over collectives of the longest duration - the shortest.
         skew_p50_ns, skew_max_ns: last start - first start; None without comparable clocks.
         alg_gb_s, bus_gb_s: bytes / latency_ns, and with nccl-tests' factor.
@@ -66,6 +67,7 @@ class CollectiveSkew:
     group: str | None
     bytes: int | None
     group_size: int | None
+    ranks: int
     count: int
     latency_ns: float
     wait_ns: float
@@ -101,35 +103,39 @@ class _Unit:
     trace: int
     host: str | None
     offset: int | None
-    calls: dict[tuple[Any, ...], list[tuple[int, int, int | None, int | None]]]
+    source: Frame
+    calls: Calls
+    places: dict[tuple[str, str | None], Ints]
+    """(op, group) -> places in ``calls``, in the order of their starts"""
 
-
-_QUERY = """
-WITH spoken AS MATERIALIZED (
-  SELECT name FROM (SELECT DISTINCT name FROM slices WHERE kind = 'kernel')
-  WHERE regexp_matches(name, '(?i)nccl|rccl')
-)
-SELECT p.process, p.rank, p.host, s.ts_ns, s.dur_ns, coalesce(c.op, 'unknown'), c."group", c.bytes,
-c.group_size,
-  s.name
-FROM slices s JOIN tracks t USING (track) JOIN processes p USING (process) LEFT JOIN collectives c USING
-(slice)
-WHERE s.kind = 'kernel' AND (c.slice IS NOT NULL OR s.name IN (SELECT name FROM spoken))
-ORDER BY p.process, s.ts_ns, s.slice
-"""
+    def ids(self, key: tuple[str, str | None], length: int) -> Index:
+        """Slices of the first ``length`` calls of a kind."""
+        return np.asarray(self.calls.ids[self.places[key][:length]])
 
 
 def _units(traces: Sequence[Trace]) -> list[_Unit]:
     units: list[_Unit] = []
     for number, trace in enumerate(traces):
+        source, calls = frame(trace), collective_calls(trace)
         mine: dict[int, _Unit] = {}
-        for process, rank, host, ts, dur, op, group, size, members, name in trace.sql(_QUERY).rows:
-            unit = mine.setdefault(
-                process, _Unit(rank, number, host, trace.meta.get("epoch_ns"), defaultdict(list))
-            )
-            what = op if op != "unknown" else collective_op(name)
-            unit.calls[(what, group)].append((ts, dur, size, members))
-        units += mine.values()
+        if len(calls.ids) and source.is_kind(calls.ids[:1], "kernel")[0]:
+            for key, ranks in in_order(calls).items():
+                for process, places in ranks.items():
+                    row = source.processes[process]
+                    unit = mine.setdefault(
+                        process,
+                        _Unit(
+                            int(row["rank"]),
+                            number,
+                            row["host"],
+                            trace.meta.get("epoch_ns"),
+                            source,
+                            calls,
+                            {},
+                        ),
+                    )
+                    unit.places[key] = places
+        units += [mine[process] for process in sorted(mine)]
     return units
 
 
@@ -145,6 +151,8 @@ def compare_ranks(traces: Sequence[Trace]) -> RankReport | None:
 
     Ranks are matched by the order of their collectives in each process group.
     """
+    if sum(len(frame(trace).processes) for trace in traces) < 2:
+        return None
     units = sorted(_units(traces), key=lambda unit: (unit.rank, unit.trace))
     if len(units) < 2:
         return None
@@ -155,17 +163,17 @@ def compare_ranks(traces: Sequence[Trace]) -> RankReport | None:
     count, last = np.zeros(len(units), np.int64), np.zeros(len(units), np.int64)
     skews: list[CollectiveSkew] = []
     matched = unmatched = 0
-    for key in sorted({key for unit in units for key in unit.calls}, key=str):
-        have = [place for place, unit in enumerate(units) if key in unit.calls]
-        lists = [units[place].calls[key] for place in have]
-        length = min(len(calls) for calls in lists)
+    for key in sorted({key for unit in units for key in unit.places}, key=str):
+        have = [place for place, unit in enumerate(units) if key in unit.places]
+        counts = [len(units[place].places[key]) for place in have]
+        length = min(counts)
         if len(have) < 2:
-            unmatched += len(lists[0])
+            unmatched += counts[0]
             continue
-        unmatched += sum(len(calls) - length for calls in lists)
+        unmatched += sum(counts) - length * len(have)
         matched += length
-        starts = np.array([[call[0] for call in calls[:length]] for calls in lists], np.int64)
-        durs = np.array([[call[1] for call in calls[:length]] for calls in lists], np.int64)
+        starts = np.array([units[place].source.ts[units[place].ids(key, length)] for place in have])
+        durs = np.array([units[place].source.durs(units[place].ids(key, length)) for place in have])
         shortest = durs.min(axis=0)
         waits = durs - shortest
         late = durs.argmin(axis=0)
@@ -174,7 +182,7 @@ def compare_ranks(traces: Sequence[Trace]) -> RankReport | None:
             waited_for[place] += waits[:, late == row].sum()
             count[place] += length
             last[place] += int((late == row).sum())
-        skews += _skews(key, lists[0][:length], starts + offsets[have][:, None], durs, comparable)
+        skews += _skews(key, units[have[0]], length, starts + offsets[have][:, None], durs, comparable)
     return RankReport(
         _rows(traces, units, waited, waited_for, count, last),
         sorted(skews, key=lambda row: -row.latency_ns * row.count),
@@ -183,33 +191,25 @@ def compare_ranks(traces: Sequence[Trace]) -> RankReport | None:
 
 
 def _skews(
-    key: tuple[Any, ...], calls: Sequence[Any], starts: Ints, durs: Ints, comparable: bool
+    key: tuple[str, str | None], unit: _Unit, length: int, starts: Ints, durs: Ints, comparable: bool
 ) -> list[CollectiveSkew]:
+    forms = [unit.calls.forms[int(number)] for number in unit.calls.form[unit.places[key][:length]]]
+    sizes = np.array([-1 if form.bytes is None else form.bytes for form in forms], np.int64)
     found = []
-    sizes = np.array([-1 if call[2] is None else call[2] for call in calls], np.int64)
     for size in np.unique(sizes):
         mask = sizes == size
-        members = calls[int(np.flatnonzero(mask)[0])][3]
+        form = forms[int(np.flatnonzero(mask)[0])]
         latency = float(durs[:, mask].min(axis=0).mean())
         spread = starts[:, mask].max(axis=0) - starts[:, mask].min(axis=0)
-        payload = None if size < 0 else int(size)
-        alg = payload / latency if payload and latency else None
-        factor = bus_factor(key[0], members)
+        alg, bus = rates(form.op, form.group_size, form.bytes, latency)
         found.append(
             CollectiveSkew(
-                key[0],
-                key[1],
-                payload,
-                members,
-                int(mask.sum()),
-                latency,
+                *key, form.bytes, form.group_size, len(durs), int(mask.sum()), latency,
                 float((durs[:, mask].max(axis=0) - durs[:, mask].min(axis=0)).mean()),
                 float(np.median(spread)) if comparable else None,
-                int(spread.max()) if comparable else None,
-                alg,
-                alg * factor if alg is not None and factor is not None else None,
+                int(spread.max()) if comparable else None, alg, bus,
             )
-        )
+        )  # fmt: skip
     return found
 
 

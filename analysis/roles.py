@@ -49,7 +49,7 @@ def roles(trace: Trace, frame: Frame) -> NDArray[np.int8]:
     found[kernels] = by_name[frame.name[kernels]]
     found[frame.of("memcpy")] = MEMCPY
     found[frame.of("memset")] = MEMSET
-    rows = trace.con.execute("SELECT slice FROM collectives").fetchnumpy()["slice"]
+    rows = trace.tables.execute("SELECT slice FROM collectives").fetchnumpy()["slice"]
     listed = np.asarray(rows, dtype=np.int64)
     listed = listed[frame.kind[listed] == KIND["kernel"]]
     found[listed] = COMM

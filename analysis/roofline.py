@@ -18,6 +18,7 @@ from profrun.analysis.frame import Frame, frame
 from profrun.analysis.ops import enclosing_op
 from profrun.analysis.peaks import Peaks, peaks_for
 from profrun.analysis.roles import kernel_names
+from profrun.analysis.shapes import dense, op_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,30 +115,24 @@ _Key = tuple[str, str, str | None, int]
 
 
 def _groups(trace: Trace, source: Frame) -> dict[_Key, dict[int, list[int]]]:
-    """(op, shapes, dtypes, device) -> kernel name id -> [ops, slices, ns]; one SQL group-by."""
-    launched = source.launched
-    owner = enclosing_op(source, launched)
-    keep = owner >= 0
-    ids = launched[keep]
-    work = {
-        "slice": owner[keep].astype(np.int64),
-        "kernel": source.name[ids].astype(np.int64),
-        "device": source.device_of(ids).astype(np.int64),
-        "dur": source.durs(ids),
-        "seen": np.arange(len(ids)),
-    }
-    trace.con.register("roofline_work", work)
-    try:
-        rows = trace.con.execute(
-            "SELECT s.name, o.shapes, o.dtypes, w.device, w.kernel, count(DISTINCT w.slice), count(*), "
-            "sum(w.dur) FROM roofline_work w JOIN ops o USING (slice) JOIN slices s USING (slice) "
-            "WHERE o.shapes IS NOT NULL GROUP BY ALL"
-        ).fetchall()
-    finally:
-        trace.con.unregister("roofline_work")
+    """(op, shapes, dtypes, device) -> kernel name id -> [ops, slices, ns]."""
+    owner = enclosing_op(source, source.launched)
+    ids, owner = source.launched[owner >= 0], owner[owner >= 0]
+    recorded = op_shapes(trace, source)
+    shape, dtype = recorded.of(len(source), owner)
+    keep = shape >= 0
+    ids, owner, shape, dtype = ids[keep], owner[keep], shape[keep], dtype[keep]
+    op, kernel, device = source.name[owner], source.name[ids], source.device_of(ids)
+    first, group = dense(op, shape, dtype, device, kernel)
+    slices = np.bincount(group)
+    time = np.bincount(group, weights=source.durs(ids))  # exact: sums of ns stay under 2**53
+    pair, _ = dense(group, owner)
+    calls = np.bincount(group[pair]) if len(pair) else slices
     groups: dict[_Key, dict[int, list[int]]] = defaultdict(dict)
-    for name, shapes, dtypes, device, kernel, calls, slices, time in rows:
-        groups[(name, shapes, dtypes, device)][kernel] = [calls, slices, int(time)]
+    for number, place in enumerate(first):
+        text = None if dtype[place] < 0 else recorded.dtypes[int(dtype[place])]
+        key = (source.names[int(op[place])], recorded.shapes[int(shape[place])], text, int(device[place]))
+        groups[key][int(kernel[place])] = [int(calls[number]), int(slices[number]), int(time[number])]
     return groups
 
 

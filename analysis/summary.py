@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from profrun.analysis.collectives import CollectiveRow, collectives
 from profrun.analysis.frame import frame
 from profrun.analysis.gpu import DeviceMetrics, devices
 from profrun.analysis.idle import IdleRow, idle
@@ -21,11 +22,9 @@ from profrun.analysis.roofline import device_peaks
 from profrun.analysis.steps import Step, steps
 from profrun.analysis.tables import (
     ApiRow,
-    CollectiveRow,
     CopyRow,
     RangeRow,
     apis,
-    collectives,
     copies,
     ranges,
 )

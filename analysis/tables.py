@@ -1,4 +1,4 @@
-"""Tables of ranges, runtime calls, copies and collectives."""
+"""Tables of ranges, runtime calls and copies."""
 
 from __future__ import annotations
 
@@ -81,34 +81,6 @@ class CopyRow:
     gb_s: float | None
     timed_bytes: int
     timed_ns: int
-
-
-@dataclass(frozen=True)
-class CollectiveRow:
-    """Collectives of one kind and size on one process.
-
-    Attributes:
-        op, dtype, group, group_size, bytes: what; bytes is the larger of input and output of one rank.
-        process, rank: whose.
-        calls, total_ns, mean_ns, min_ns, max_ns: time on the GPU (host where there is no GPU part).
-        alg_gb_s: bytes / mean time. bus_gb_s: alg_gb_s x the factor of nccl-tests (PERFORMANCE.md): 2(n-1)/n
-            for all-reduce, (n-1)/n for all-gather, reduce-scatter and all-to-all, 1 otherwise.
-    """
-
-    op: str
-    dtype: str | None
-    group: str | None
-    group_size: int | None
-    bytes: int | None
-    process: int
-    rank: int
-    calls: int
-    total_ns: int
-    mean_ns: float
-    min_ns: int
-    max_ns: int
-    alg_gb_s: float | None
-    bus_gb_s: float | None
 
 
 def innermost_range(source: Frame) -> dict[int, tuple[Index, Any]]:
@@ -233,18 +205,27 @@ def ranges(trace: Trace) -> list[RangeRow]:
 
 def apis(trace: Trace) -> list[ApiRow]:
     """Every runtime function, most time first."""
-    rows = trace.sql(
-        "WITH made AS (SELECT launch AS slice, count(*) AS gpu FROM slices WHERE launch IS NOT NULL "
-        "GROUP BY launch) "
-        "SELECT s.name, count(*), sum(s.dur_ns)::BIGINT AS total, avg(s.dur_ns), "
-        "quantile_cont(s.dur_ns, [0.5, 0.99]), max(s.dur_ns), coalesce(sum(m.gpu), 0)::BIGINT "
-        "FROM slices s LEFT JOIN made m USING (slice) WHERE s.kind = 'api' GROUP BY s.name "
-        "ORDER BY total DESC, 1"
-    ).rows
-    return [
-        ApiRow(name, calls, total, mean, p50, p99, high, made)
-        for name, calls, total, mean, (p50, p99), high, made in rows
-    ]
+    source = frame(trace)
+    ids = source.of("api")
+    calls = source.launch[source.launched]
+    made = np.zeros(len(source.names), dtype=np.int64)
+    called = calls[source.is_kind(calls, "api")]
+    np.add.at(made, source.name[called], 1)
+    if not len(ids):
+        return []
+    names = source.name[ids]
+    order = np.argsort(names, kind="stable")
+    cuts = np.flatnonzero(np.append(True, np.diff(names[order]) != 0))
+    rows = []
+    for start, stop in zip(cuts, np.append(cuts[1:], len(ids)), strict=True):
+        dur = source.durs(ids[order[start:stop]])
+        p50, p99 = np.percentile(dur, [50, 99])
+        number = int(names[order[start]])
+        rows.append(
+            ApiRow(source.names[number], len(dur), int(dur.sum()), float(dur.mean()), float(p50), float(p99),
+                   int(dur.max()), int(made[number]))
+        )  # fmt: skip
+    return sorted(rows, key=lambda row: (-row.total_ns, row.name))
 
 
 def copies(trace: Trace) -> list[CopyRow]:
@@ -253,7 +234,8 @@ def copies(trace: Trace) -> list[CopyRow]:
         "SELECT c.direction, c.src_kind, c.dst_kind, c.managed, count(*), sum(s.dur_ns)::BIGINT AS total, "
         "sum(c.bytes)::BIGINT, coalesce(sum(c.bytes) FILTER (s.dur_ns > 0), 0)::BIGINT, "
         "coalesce(sum(s.dur_ns) FILTER (c.bytes IS NOT NULL), 0)::BIGINT "
-        "FROM copies c JOIN slices s USING (slice) GROUP BY ALL ORDER BY total DESC, 1, 2, 3, 4"
+        "FROM copies c JOIN slices s USING (slice) WHERE s.kind IN ('memcpy', 'memset') "
+        "GROUP BY ALL ORDER BY total DESC, 1, 2, 3, 4"
     ).rows
     return [
         CopyRow(
@@ -270,84 +252,3 @@ def copies(trace: Trace) -> list[CopyRow]:
         )
         for direction, src, dst, managed, calls, total, size, timed, time in rows
     ]
-
-
-_RING = ("allgather", "all_gather", "reducescatter", "reduce_scatter", "alltoall", "all_to_all")
-
-
-def bus_factor(op: str, group_size: int | None) -> float | None:
-    """nccl-tests' factor from algorithm to bus bandwidth; None when the group's size is not known."""
-    word = op.lower().lstrip("_")
-    if word.startswith(("allreduce", "all_reduce")):
-        return 2.0 * (group_size - 1) / group_size if group_size else None
-    if word.startswith(_RING):
-        return (group_size - 1) / group_size if group_size else None
-    return 1.0
-
-
-_NCCL_NAME = re.compile(
-    r"(?:nccl|rccl)\w*?Kernel_(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|SendRecv|AllToAll|Generic)"
-)
-
-
-def collective_op(name: str) -> str:
-    """The collective that a kernel's name tells, 'unknown' for generic kernels."""
-    hit = _NCCL_NAME.search(name)
-    return hit[1].lower() if hit and hit[1] != "Generic" else "unknown"
-
-
-_COLLECTIVES = """
-WITH spoken AS MATERIALIZED (
-  SELECT name FROM (SELECT DISTINCT name FROM slices WHERE kind = 'kernel')
-  WHERE regexp_matches(name, '(?i)nccl|rccl')
-), gpu AS (
-  SELECT s.slice, s.name, s.dur_ns, s.track, c.op, c.dtype, c."group", c.group_size, c.bytes
-  FROM slices s LEFT JOIN collectives c USING (slice)
-  WHERE s.kind = 'kernel' AND (c.slice IS NOT NULL OR s.name IN (SELECT name FROM spoken))
-), host AS (
-  SELECT s.slice, s.name, s.dur_ns, s.track, c.op, c.dtype, c."group", c.group_size, c.bytes
-  FROM slices s JOIN collectives c USING (slice) WHERE s.kind <> 'kernel' AND NOT EXISTS (SELECT 1 FROM gpu)
-)
-SELECT u.name, coalesce(u.op, 'unknown') AS op, u.dtype, u."group", u.group_size, u.bytes, p.process, p.rank,
-  count(*), sum(u.dur_ns)::BIGINT, min(u.dur_ns), max(u.dur_ns)
-FROM (SELECT * FROM gpu UNION ALL SELECT * FROM host) u JOIN tracks t USING (track) JOIN processes p USING
-(process)
-GROUP BY ALL
-"""
-
-
-def collectives(trace: Trace) -> list[CollectiveRow]:
-    """Collectives by what they move, most time first; kernels where there are any, else host slices."""
-    groups: dict[tuple[Any, ...], list[Any]] = {}
-    for name, op, dtype, group, size, payload, process, rank, *numbers in trace.sql(_COLLECTIVES).rows:
-        key = (op if op != "unknown" else collective_op(name), dtype, group, size, payload, process, rank)
-        old = groups.get(key)
-        if old is None:
-            groups[key] = list(numbers)
-        else:
-            count, total, low, high = numbers
-            groups[key] = [old[0] + count, old[1] + total, min(old[2], low), max(old[3], high)]
-    rows = []
-    for (op, dtype, group, size, payload, process, rank), (count, total, low, high) in groups.items():
-        mean = total / count
-        alg = payload / mean if payload and mean else None
-        factor = bus_factor(op, size)
-        rows.append(
-            CollectiveRow(
-                op,
-                dtype,
-                group,
-                size,
-                payload,
-                process,
-                rank,
-                count,
-                total,
-                mean,
-                low,
-                high,
-                alg,
-                alg * factor if alg is not None and factor is not None else None,
-            )
-        )
-    return sorted(rows, key=lambda row: (-row.total_ns, row.op, row.rank, str(row.group)))

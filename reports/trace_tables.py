@@ -22,6 +22,9 @@ IDLE = {
 }
 
 
+WAITING = "; the wait for the slowest rank is in the time, so links may be faster"
+
+
 class _Of:
     """Columns of one table, marked where a number is doubtful."""
 
@@ -204,9 +207,16 @@ def collectives(summary: Summary, marks: Marks) -> Html | None:
         column("mean_ns", "mean", "ns", "total / calls"),
         column("min_ns", "min", "ns"),
         column("max_ns", "max", "ns"),
-        column("alg_gb_s", "algorithm", "number", "size / mean time", "GB/s"),
-        column("bus_gb_s", "bus", "number", "algorithm rate x the factor of nccl-tests", "GB/s"),
+        column("alg_gb_s", "algorithm", "number", f"size / mean time{WAITING}", "GB/s"),
+        column("bus_gb_s", "bus", "number", f"algorithm rate x the factor of nccl-tests{WAITING}", "GB/s"),
     ]
+    if any(row.matched for row in summary.collectives):
+        columns += [
+            column("matched", "matched", "count", "calls that all ranks of the group have in this trace"),
+            column("transfer_ns", "transfer", "ns", "mean time from the last rank's start to its end"),
+            column("transfer_bus_gb_s", "bus, no wait", "number",
+                   "size / transfer x the factor of nccl-tests", "GB/s"),
+        ]  # fmt: skip
     return table("collectives", columns, summary.collectives, caption="collectives")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,12 +31,22 @@ class Result:
         return self.rows[0][0] if self.rows else None
 
 
+_LISTS = re.compile(
+    r"\b(?:show|describe|summarize|pragma\w*|information_schema|duckdb_\w+|pg_\w+|query\w*)\b"
+)
+"""Words of queries that may ask for views without their names."""
+
+
 class Trace:
     """A trace folder, read only.
 
     Args:
         path: the folder.
-        views: offer the named views beside the tables.
+        views: offer the named views beside the tables. They are made when they are first asked for: making
+            them costs more than opening a small trace.
+
+    Attributes:
+        tables: the connection as it was opened, with the tables and perhaps without the named views.
 
     Raises:
         InputError: the folder is not a trace, or of a format version this profrun does not know.
@@ -44,25 +55,42 @@ class Trace:
     def __init__(self, path: Path | str, *, views: bool = True) -> None:
         self.path = Path(path)
         self.meta = _read_meta(self.path)
-        self.con = duckdb.connect(":memory:")
+        self.tables = duckdb.connect(":memory:")
+        self._views_wanted = views
         for table in TABLES.values():
             file = self.path / f"{table.name}.parquet"
             if not file.exists():
-                self.con.execute(table.ddl())
+                self.tables.execute(table.ddl())
                 continue
             quoted = str(file).replace("'", "''")
             try:
-                self.con.execute(f"CREATE VIEW \"{table.name}\" AS SELECT * FROM read_parquet('{quoted}')")
+                self.tables.execute(f"CREATE VIEW \"{table.name}\" AS SELECT * FROM read_parquet('{quoted}')")
             except duckdb.Error as error:
-                self.con.close()
+                self.tables.close()
                 why = str(error).splitlines()[0]
                 raise InputError(
                     f"{file} cannot be read", why=why, fix="normalize the source again"
                 ) from error
-        if views:
+
+    @property
+    def con(self) -> duckdb.DuckDBPyConnection:
+        """The connection, with the tables and the named views."""
+        if self._views_wanted:
             from profrun.traces.views import create_views
 
-            create_views(self.con)
+            self._views_wanted = False
+            create_views(self.tables)
+        return self.tables
+
+    def _for(self, query: str) -> duckdb.DuckDBPyConnection:
+        """The connection, with the named views when the query may ask for one."""
+        if self._views_wanted:
+            from profrun.traces.views import VIEW_NAMES
+
+            text = query.lower()
+            if VIEW_NAMES.search(text) or _LISTS.search(text):
+                return self.con
+        return self.tables
 
     def sql(self, query: str, params: Sequence[Any] = ()) -> Result:
         """Run SQL over the tables and named views; times are int64 ns.
@@ -71,7 +99,7 @@ class Trace:
             InputError: the query is wrong; the engine's own words are in the message.
         """
         try:
-            cursor = self.con.execute(query, list(params))
+            cursor = self._for(query).execute(query, list(params))
         except duckdb.Error as error:
             raise InputError(
                 f"query failed: {' '.join(str(error).split())}",
@@ -90,7 +118,7 @@ class Trace:
 
     def close(self) -> None:
         """Release the engine."""
-        self.con.close()
+        self.tables.close()
 
     def __enter__(self) -> Trace:
         return self

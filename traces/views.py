@@ -1,12 +1,12 @@
 """Named SQL views that the cli, the reports and users all ask. Each has a doc line (docs/trace-format.md).
 
 They say in SQL what ``analysis`` computes on arrays, so that a question can go on from there; tests hold the
-two
-against each other. Times are int64 ns. A view costs nothing until it is asked.
+two against each other. Times are int64 ns. A view costs nothing until it is asked.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import duckdb
@@ -182,6 +182,10 @@ VIEWS: tuple[View, ...] = (
         "max(dur_ns) AS max_ns FROM slices WHERE kind = 'api' GROUP BY name",
     ),
 )
+
+
+VIEW_NAMES = re.compile(r"\b(?:" + "|".join(view.name for view in VIEWS) + r")\b")
+"""Finds the name of a view in a query in lower case."""
 
 
 def create_views(con: duckdb.DuckDBPyConnection) -> None:

@@ -205,7 +205,9 @@ def _module(modules: list[str | None], at: int, above: int, forward: int) -> tup
 
 def _forward_paths(trace: Trace, source: Frame, mine: Index) -> Ints:
     """Path of the forward op whose backward launched the slice, -1 for none."""
-    rows = trace.con.execute("SELECT slice, backward_of FROM ops WHERE backward_of IS NOT NULL").fetchnumpy()
+    rows = trace.tables.execute(
+        "SELECT slice, backward_of FROM ops WHERE backward_of IS NOT NULL"
+    ).fetchnumpy()
     found = np.full(len(mine), -1, dtype=np.int64)
     slices = np.asarray(rows["slice"], dtype=np.int64)
     if not len(slices):
@@ -254,15 +256,15 @@ def _launch_shapes(
     """Grid x block of the launches in the units, with how often, by normalised name."""
     if not len(mine):
         return {}
-    trace.con.register("compare_mine", {"slice": mine.astype(np.int64)})
+    trace.tables.register("compare_mine", {"slice": mine.astype(np.int64)})
     try:
-        rows = trace.con.execute(
+        rows = trace.tables.execute(
             "SELECT s.name, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z, count(*) AS n "
             "FROM compare_mine m JOIN kernels k USING (slice) JOIN slices s USING (slice) "
             "WHERE k.grid_x IS NOT NULL GROUP BY ALL ORDER BY n DESC, 1, 2, 3, 4, 5, 6, 7"
         ).fetchall()
     finally:
-        trace.con.unregister("compare_mine")
+        trace.tables.unregister("compare_mine")
     by_text = {source.names[number]: name for number, name in names.items()}
     merged: dict[str, dict[str, int]] = {}
     for text, gx, gy, gz, bx, by, bz, count in rows:

@@ -227,7 +227,7 @@ class Context:
         """Kernel slices whose reading satisfies the predicate."""
         wanted = [number for number, kernel in self.names.items() if matches(kernel)]
         ids = self.frame.of("kernel")
-        return np.asarray(ids[_lookup(self.frame, wanted)[self.frame.name[ids]]])
+        return np.asarray(ids[name_table(self.frame, wanted)[self.frame.name[ids]]])
 
     def python_line(self, slice_id: int) -> str | None:
         """The innermost Python line round a host slice that is not torch's own, else the innermost one.
@@ -276,7 +276,7 @@ class Context:
         return max(1, len(self.steps))
 
 
-def _lookup(source: Frame, names: Sequence[int]) -> Any:
+def name_table(source: Frame, names: Sequence[int]) -> Any:
     """True at these name ids."""
     table = np.zeros(len(source.names) + 1, dtype=bool)
     table[list(names)] = True

@@ -12,6 +12,7 @@ from profrun.analysis.launches import is_graph_launch
 from profrun.analysis.names import MATRIX_CATEGORIES
 from profrun.analysis.rules import Context, Hit, brief, ms, percent, rule
 from profrun.analysis.rules.recording import blocking_share
+from profrun.analysis.shapes import dense
 
 LOW_BUSY = 0.5
 HIGH_BUSY = 0.6
@@ -265,18 +266,24 @@ def kernel_mix(ctx: Context) -> Iterator[Hit]:
     step = ctx.index.of_gpu[ids]
     if not len(ctx.index.slices) or not (step >= 0).any():
         return
-    recipes = []
-    for number in range(len(ctx.index.slices)):
-        names = ctx.frame.name[ids[step == number]]
-        recipes.append(Counter(ctx.names[int(name)].category for name in names))
+    recipes: list[Counter[str]] = [Counter() for _ in ctx.index.slices]
+    mine = ids[step >= 0]
+    first, group = dense(step[step >= 0], ctx.frame.name[mine])
+    for place, count in zip(first, np.bincount(group), strict=True):
+        category = ctx.names[int(ctx.frame.name[mine[place]])].category
+        recipes[int(ctx.index.of_gpu[mine[place]])][category] += int(count)
     same = all(one == recipes[0] for one in recipes)
-    first = max(recipes, key=lambda recipe: sum(recipe.values())) if not same else recipes[-1]
+    fullest = max(recipes, key=lambda recipe: sum(recipe.values())) if not same else recipes[-1]
     text = " + ".join(
-        f"{count} {name}" for name, count in sorted(first.items(), key=lambda row: (-row[1], row[0]))
+        f"{count} {name}" for name, count in sorted(fullest.items(), key=lambda row: (-row[1], row[0]))
     )
     least = min(sum(recipe.values()) for recipe in recipes)
     note = "in every step" if same else f"in the fullest of {len(recipes)} steps, {least} in the emptiest"
     yield Hit(
-        f"{sum(first.values())} kernels {note}: {text}",
-        {"kernels_per_step": dict(sorted(first.items())), "same_in_every_step": same, "steps": len(recipes)},
+        f"{sum(fullest.values())} kernels {note}: {text}",
+        {
+            "kernels_per_step": dict(sorted(fullest.items())),
+            "same_in_every_step": same,
+            "steps": len(recipes),
+        },
     )

@@ -25,7 +25,7 @@ GEMM_OPS = (
 
 def _copies(ctx: Context, where: str) -> tuple[Index, Any, Any]:
     """(ids, bytes, direction) of memcpys matching SQL over the copies table."""
-    got = ctx.trace.con.execute(
+    got = ctx.trace.tables.execute(
         "SELECT c.slice, coalesce(c.bytes, -1)::BIGINT AS bytes, c.direction FROM copies c JOIN slices s "
         "USING (slice) "
         f"WHERE s.kind = 'memcpy' AND ({where}) ORDER BY c.slice"

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from profrun.analysis.frame import Index
 from profrun.analysis.gpu import kernel_values, occupancies
 from profrun.analysis.names import MATRIX_CATEGORIES
 from profrun.analysis.ops import enclosing_op
-from profrun.analysis.rules import Context, Hit, ms, percent, rule
+from profrun.analysis.rules import Context, Hit, ms, name_table, percent, rule
+from profrun.analysis.shapes import dense, op_shapes
 
 FEW_BLOCKS_SHARE = 0.25
 LOW_OCCUPANCY = 0.25
@@ -124,30 +126,52 @@ def kernel_variance(ctx: Context) -> Iterator[Hit]:
 
 
 def _equal_launches(ctx: Context) -> list[tuple[Any, ...]]:
-    """Spread of launches equal in name, grid, block and the input shapes of their op.
+    """Spread of launches equal in name, stream, grid, block and the input shapes of their op.
 
     A GEMM's grid does not tell its inner dimension, so matrix kernels without recorded shapes are left out.
+    Rows: name, launches, mean ns, standard deviation of the sample, total ns, slowest, fastest.
     """
     source = ctx.frame
-    ids = source.of("kernel")
-    owner = enclosing_op(source, ids).astype(np.int64)
+    ids, form = _launch_forms(ctx)
+    shape, _ = op_shapes(ctx.trace, source).of(len(source), np.maximum(enclosing_op(source, ids), 0))
+    shape[enclosing_op(source, ids) < 0] = -1
     matrix = [number for number, kernel in ctx.names.items() if kernel.category in MATRIX_CATEGORIES]
-    columns = {"slice": ids.astype(np.int64), "op": owner, "matrix": np.isin(source.name[ids], matrix)}
-    ctx.trace.con.register("variance_launches", columns)
-    try:
-        return ctx.trace.sql(
-            "SELECT s.name, count(*), avg(s.dur_ns), stddev_samp(s.dur_ns), sum(s.dur_ns)::BIGINT AS total, "
-            "arg_max(s.slice, s.dur_ns), arg_min(s.slice, s.dur_ns) "
-            "FROM variance_launches v JOIN slices s USING (slice) JOIN kernels k USING (slice) "
-            "LEFT JOIN ops o ON o.slice = v.op WHERE k.grid_x IS NOT NULL AND (NOT v.matrix OR o.shapes IS "
-            "NOT NULL) "
-            "GROUP BY s.name, s.track, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z, "
-            "o.shapes "
-            f"HAVING count(*) >= {VARIATION_CALLS} AND stddev_samp(s.dur_ns) > {VARIATION} * avg(s.dur_ns) "
-            "ORDER BY total DESC, 1"
-        ).rows
-    finally:
-        ctx.trace.con.unregister("variance_launches")
+    keep = (shape >= 0) | ~name_table(source, matrix)[source.name[ids]]
+    ids, form, shape = ids[keep], form[keep], shape[keep]
+    if not len(ids):
+        return []
+    first, group = dense(source.name[ids], source.track[ids], form, shape)
+    dur = source.durs(ids).astype(np.float64)
+    calls = np.bincount(group)
+    total = np.bincount(group, weights=dur)
+    mean = total / calls
+    deviation = np.sqrt(np.bincount(group, weights=(dur - mean[group]) ** 2) / np.maximum(calls - 1, 1))
+    found = []
+    for number in np.flatnonzero((calls >= VARIATION_CALLS) & (deviation > VARIATION * mean)):
+        mine = ids[group == number]
+        spread = source.durs(mine)
+        found.append(
+            (source.text(int(ids[first[number]])), int(calls[number]), float(mean[number]),
+             float(deviation[number]), int(total[number]), int(mine[spread.argmax()]),
+             int(mine[spread.argmin()]))
+        )  # fmt: skip
+    return sorted(found, key=lambda row: (-row[4], row[0]))
+
+
+def _launch_forms(ctx: Context) -> tuple[Index, Any]:
+    """Kernel slices with a grid, and a number for each distinct grid and block."""
+    got = ctx.trace.tables.execute(
+        "WITH launch AS (SELECT slice, grid_x, coalesce(grid_y, -1) AS grid_y, "
+        "coalesce(grid_z, -1) AS grid_z, coalesce(block_x, -1) AS block_x, "
+        "coalesce(block_y, -1) AS block_y, coalesce(block_z, -1) AS block_z "
+        "FROM kernels WHERE grid_x IS NOT NULL), forms AS (SELECT *, row_number() OVER () AS form FROM ("
+        "SELECT DISTINCT grid_x, grid_y, grid_z, block_x, block_y, block_z FROM launch)) "
+        "SELECT slice::INTEGER AS slice, form::INTEGER AS form "
+        "FROM launch JOIN forms USING (grid_x, grid_y, grid_z, block_x, block_y, block_z)"
+    ).fetchnumpy()
+    ids = np.asarray(got["slice"], dtype=np.int32)
+    order = np.argsort(ids, kind="stable")
+    return ids[order], np.asarray(got["form"], dtype=np.int32)[order]
 
 
 _HARMLESS = frozenset({"gpu_idle", "applications_clocks_setting", "display_clock_setting", "sync_boost"})

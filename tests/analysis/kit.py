@@ -84,7 +84,8 @@ def memory_trace(
         "source": "synthetic", "collector": "torch", "vendor": "nvidia", "tool_version": None, "epoch_ns": 0,
         "clock": "epoch", "replayed": False, "launch_blocking": None, "job": None, "extra": {},
     } | dict(meta or {})  # fmt: skip
-    trace.con = _empty()
+    trace.tables = _empty()
+    trace._views_wanted = False  # they are in the empty database
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     for rank in range(ranks):
         tables["processes"].append({"process": rank, "pid": 100 + rank, "rank": rank, "host": "h"})

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from profrun.analysis.collectives import bus_factor, collectives
 from profrun.analysis.kernels import categories, kernels
 from profrun.analysis.ops import operators
 from profrun.analysis.queue import launch_stats
-from profrun.analysis.tables import apis, bus_factor, collectives, copies, ranges
+from profrun.analysis.tables import apis, copies, ranges
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
 
@@ -96,6 +97,7 @@ def test_calls_and_what_they_enqueued() -> None:
         ("api", LAUNCH, 20, 8, "main"),
     ]
     rows += [("kernel", "k", 50 + place, 1, "stream 7", {"launch": 0}) for place in range(3)]
+    rows += [("sync", "Stream Wait Event", 60, 1, "stream 7", {"launch": 1})]  # a wait is no work
     found = {row.name: row for row in apis(memory_trace(rows))}
     launch = found[LAUNCH]
     assert (launch.calls, launch.total_ns, launch.mean_ns, launch.p50_ns, launch.max_ns) == (
