@@ -102,13 +102,19 @@ def export_command(tool: str, version: tuple[int, ...] | None) -> tuple[str, ...
     )
 
 
-def reason(log: str, *, windowed: bool = True) -> str | None:
-    """Why there is no kernel in the report, read from what ncu printed; None when it says nothing."""
+def reason(log: str, *, windowed: bool = True, reported: bool = False) -> str | None:
+    """Why there is no kernel in the report, read from what ncu printed; None when it says nothing.
+
+    Args:
+        log: stdout and stderr of ``ncu``.
+        windowed: whether profiling waited for cudaProfilerStart.
+        reported: whether a whole report is there: then the window did open.
+    """
     for needle, text in _LOG_REASONS:
         if needle in log:
             return text
     if "No kernels were profiled" in log:
-        if windowed:
+        if windowed and not reported:
             return (
                 "ncu saw no kernel between cudaProfilerStart and cudaProfilerStop: the run ended before its "
                 "window opened, no step was found, or a filter matched nothing"

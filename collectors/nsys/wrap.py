@@ -107,17 +107,19 @@ def export_command(tool: str) -> tuple[str, ...]:
     return (tool, "export", "--type=sqlite", "--force-overwrite=true", "--output={file}.sqlite", "{file}")
 
 
-def reason(log: str, *, windowed: bool = True) -> str | None:
+def reason(log: str, *, windowed: bool = True, reported: bool = False) -> str | None:
     """Why there is no report, or no GPU data in it, read from what nsys printed; None when it says nothing.
 
     Args:
         log: stdout and stderr of ``nsys profile``.
         windowed: whether the capture waited for cudaProfilerStart.
+        reported: whether whole reports are there: then what nsys says of its importer was settled afterwards
+            (it prints that it found none also where an import follows and works).
     """
     if "No reports were generated" in log:
         return _NEVER_STARTED if windowed else "nsys recorded nothing: it found no process to trace"
     for needle, text in _LOG_REASONS:
-        if needle in log:
+        if needle in log and not (reported and needle == _NO_IMPORTER):
             return text
     return None
 
@@ -128,6 +130,7 @@ _NEVER_STARTED = (
     "process that the hook did not reach"
 )
 
+_NO_IMPORTER = "Importer error status"
 _LOG_REASONS = (
     (
         "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED",
@@ -137,7 +140,7 @@ _LOG_REASONS = (
         ),
     ),
     (
-        "Importer error status",
+        _NO_IMPORTER,
         (
             "nsys found no importer beside it: where it left a .qdstrm and no .nsys-rep, the QdstrmImporter "
             "of a full installation of Nsight Systems makes the report"

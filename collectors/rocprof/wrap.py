@@ -109,17 +109,18 @@ def wrap(request: WrapRequest) -> Wrapped:
     )
 
 
-def reason(log: str, *, windowed: bool = True) -> str | None:
+def reason(log: str, *, windowed: bool = True, reported: bool = False) -> str | None:
     """Why there are no files or no GPU data in them, by what the profiler printed; None: not known.
 
     Args:
         log: stdout and stderr of the profiler.
         windowed: whether recording waited for roctxProfilerResume.
+        reported: whether whole files are there: then recording did resume.
     """
     for needle, text in _LOG_REASONS:
         if needle in log:
             return text
-    return _NEVER_RESUMED if windowed else None
+    return _NEVER_RESUMED if windowed and not reported else None
 
 
 _NEVER_RESUMED = (

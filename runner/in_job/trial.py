@@ -249,9 +249,11 @@ class Trial:
         explain = getattr(module, "reason", None)
         tool_says = None
         if explain is not None:
-            # Only where there is no report a window that never opened is a likely reason.
-            lost = any(row["state"] == "missing" for row in self.artefacts)
-            tool_says = explain(log, windowed=lost and self.wrapped.hook in ("cuda", "roctx"))
+            tool_says = explain(
+                log,
+                windowed=self.wrapped.hook in ("cuda", "roctx"),
+                reported=not any(row["state"] == "missing" for row in self.artefacts),
+            )
         facts = Facts(
             cancelled=(self.folder / "cancel").exists(),
             limit=self.command.get("timeout_s"),

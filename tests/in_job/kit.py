@@ -136,6 +136,7 @@ rest = [word for word in sys.argv[2:]]
 while rest and rest[0].startswith("-"):
     rest.pop(0)
 {on_signal}
+print("Importer error status: The importer binary was not found.", file=sys.stderr, flush=True)
 open(out + ".qdstrm", "w").write("unfinished")
 child = subprocess.Popen(rest)
 code = child.wait()

@@ -170,6 +170,7 @@ def test_a_profiler_that_writes_after_the_app_and_its_export(tmp_path: Path) -> 
         ("raw/rank0/report.sqlite", "whole"),
     ]
     assert found["argv"][1] == "profile"
+    assert not [text for text in found["warnings"] if "importer" in text]  # the report is there: no news
     failed = Trial(tmp_path, python("import sys; sys.exit(3)"), collector="nsys").run(env)
     assert (failed.exit["exit_code"], failed.code) == (3, 3)
     crashed = Trial(tmp_path, python("import os; os.abort()"), collector="nsys").run(env)

@@ -128,6 +128,16 @@ def test_what_nsys_printed_becomes_a_reason(log: str, windowed: bool, says: str 
     assert says is None or says in str(found)
 
 
+def test_a_missing_importer_is_news_only_where_no_report_came_of_it() -> None:
+    """nsys prints this also where its session's own import follows and works."""
+    log = "Importer error status: The importer binary and its dependencies were not found.\n"
+    assert "QdstrmImporter" in str(reason(log))
+    assert reason(log, reported=True) is None
+    assert "one subscriber" in str(
+        reason(log + "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED", reported=True)
+    )
+
+
 def test_which_nvtx_packages_are_recorded() -> None:
     assert nvtx_recordable((0, 2, 11), (2024, 2, 3)) is True
     assert nvtx_recordable((0, 2, 17), (2024, 2, 3)) is False

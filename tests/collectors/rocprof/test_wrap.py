@@ -203,6 +203,7 @@ def test_reasons() -> None:
     assert "two copies" in str(reason("ROCPROFILER_STATUS_ERROR_CONFIGURATION_LOCKED"))
     assert "roctxProfilerResume was never called" in str(reason(""))
     assert reason("", windowed=False) is None
+    assert reason("", reported=True) is None
 
 
 def test_options_are_those_of_the_job_spec() -> None:
