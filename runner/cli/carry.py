@@ -77,29 +77,42 @@ def _kept(work: Callable[[], object]) -> int:
     return 0
 
 
-def spawn_driver(run: Run) -> int:
+def detached(run: Run, *, json_: bool, repeat_failed: bool = False) -> int:
+    """Let a process of its own drive the run, say so, and return at once; returns the exit code."""
+    pid = spawn_driver(run, repeat_failed=repeat_failed)
+    if json_:
+        emit({"run": run.name, "path": str(run.path), "state": "running", "pid": pid})
+    else:
+        say(run.name)
+        note(f"it goes on by itself: `profrun status {run.name}`, `profrun logs {run.name} -f`")
+    return 0
+
+
+def spawn_driver(run: Run, *, repeat_failed: bool = False) -> int:
     """Start a process of its own that drives the run after this one ended; returns its pid once it does.
 
     Its output goes to ``driver.log`` in the run's folder.
 
     Raises:
-        FailedError: it ended before it drove the run; with its last line.
+        UsageError: another process drives the run.
+        ProfrunError: it ended before it drove the run; with its last line, and of the kind it ended with.
     """
     import os
     import sys
     import time
 
-    from profrun.errors import FailedError
-    from profrun.runner.cli.result import last_line
     from profrun.runner.store.files import explained
-    from profrun.runner.store.lock import is_held
+    from profrun.runner.store.lock import driving, is_held
+
+    with driving(run.lock, run.name):
+        ends = _ends(run)
 
     # The current folder must not be importable there: it holds the user's modules, not ours.
     code = "import sys; sys.path[:] = [p for p in sys.path if p]; from profrun.runner.cli import main; main()"
     with explained(run.driver_log), run.driver_log.open("ab") as log:
         pid = os.posix_spawn(
             sys.executable,
-            [sys.executable, "-c", code, "resume", str(run.path)],
+            [sys.executable, "-c", code, "resume", *(["--failed"] if repeat_failed else []), str(run.path)],
             os.environ,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -111,13 +124,28 @@ def spawn_driver(run: Run) -> int:
     # Until it holds the lock nobody drives the run, and `profrun status` would say so.
     while not is_held(run.lock):
         ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended and not (run.path / "comparison.json").exists():
-            raise FailedError(
-                f"the process that drives {run.name} ended with {os.waitstatus_to_exitcode(status)}",
-                why=last_line(run.driver_log),
-                fix=f"try `profrun resume {run.name}`",
-            )
+        if ended and _ends(run) == ends:
+            raise _ended_early(run, os.waitstatus_to_exitcode(status))
         if ended:
             break
         time.sleep(0.02)
     return pid
+
+
+def _ends(run: Run) -> int:
+    """How often a driver has brought this run to its end."""
+    from profrun.runner.store.events import read_events
+
+    return sum(event["event"] == "done" for event in read_events(run.events).items)
+
+
+def _ended_early(run: Run, code: int) -> ProfrunError:
+    from profrun.errors import FailedError, InputError, UnavailableError, UsageError
+    from profrun.runner.cli.result import last_line
+
+    kinds: dict[int, type[ProfrunError]] = {64: UsageError, 65: InputError, 69: UnavailableError}
+    return kinds.get(code, FailedError)(
+        f"the process that drives {run.name} ended with {code}",
+        why=last_line(run.driver_log),
+        fix=f"try `profrun resume {run.name}`",
+    )

@@ -42,9 +42,8 @@ def trial_document(record: TrialRecord) -> dict[str, Any]:
     }
 
 
-def run_document(state: RunState) -> dict[str, Any]:
-    """The whole run, from its folder."""
-    found = points(state.trials)
+def run_head(state: RunState) -> dict[str, Any]:
+    """What names a run in every document about one."""
     return {
         "run": state.run.name,
         "path": str(state.run.path),
@@ -52,6 +51,14 @@ def run_document(state: RunState) -> dict[str, Any]:
         "backend": state.backend,
         "state": state.phase,
         "created_ns": state.created_ns,
+    }
+
+
+def run_document(state: RunState) -> dict[str, Any]:
+    """The whole run, from its folder."""
+    found = points(state.trials)
+    return {
+        **run_head(state),
         "trials": [trial_document(record) for record in state.trials],
         "overhead": [_ratio_document(item) for item in overheads(found)],
         "blocking": [_ratio_document(item) for item in twins(found)],

@@ -14,17 +14,22 @@ def command(
     failed: Annotated[
         bool, typer.Option("--failed", help="Also repeat trials that failed or ran out of time.")
     ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Return at once; the run goes on by itself.")
+    ] = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Finish a run that was interrupted; repeat nothing that finished."""
-    from profrun.runner.cli.carry import carry_out
+    from profrun.runner.cli.carry import carry_out, detached
     from profrun.runner.store.runs import find
     from profrun.runner.store.state import read_state
     from profrun.runner.submit.create import plan_of
 
     found = find(runs_root(runs), run)
     plan = plan_of(found)
+    if detach:
+        raise typer.Exit(detached(found, json_=json_, repeat_failed=failed))
     state = read_state(found)
     code = carry_out(found, plan, backend=state.backend, cwd=state.cwd, json_=json_, repeat_failed=failed)
     raise typer.Exit(code)

@@ -45,13 +45,6 @@ def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
 
 
 def _document(state: RunState) -> dict[str, Any]:
-    return {
-        "run": state.run.name,
-        "path": str(state.run.path),
-        "job": state.job,
-        "backend": state.backend,
-        "state": state.phase,
-        "created_ns": state.created_ns,
-        "trials": len(state.trials),
-        "finished": state.count("finished"),
-    }
+    from profrun.runner.cli.result import run_head
+
+    return {**run_head(state), "trials": len(state.trials), "finished": state.count("finished")}

@@ -61,7 +61,7 @@ def _start(plan: Plan, job: Path, backend: str, root: Path, cwd: Path, *, detach
     """Make the run and carry it out, here or in a process of its own; returns the exit code."""
     from profrun.runner.backends.base import load
     from profrun.runner.backends.environ import secret_env
-    from profrun.runner.cli.carry import carry_out, spawn_driver
+    from profrun.runner.cli.carry import carry_out, detached
     from profrun.runner.submit.create import need_scripts, new_run
 
     for warning in plan.job.warnings:
@@ -75,15 +75,9 @@ def _start(plan: Plan, job: Path, backend: str, root: Path, cwd: Path, *, detach
     run = new_run(root, job, plan, backend=backend, cwd=cwd)
     count = len(plan.trials)
     note(f"{run.name}: {count} trial{'s' * (count != 1)} in {run.path}")
-    if not detach:
-        return carry_out(run, plan, backend=backend, cwd=cwd, json_=json_)
-    pid = spawn_driver(run)
-    if json_:
-        emit({"run": run.name, "path": str(run.path), "state": "running", "pid": pid})
-    else:
-        say(run.name)
-        note(f"it goes on by itself: `profrun status {run.name}`, `profrun logs {run.name} -f`")
-    return 0
+    if detach:
+        return detached(run, json_=json_)
+    return carry_out(run, plan, backend=backend, cwd=cwd, json_=json_)
 
 
 def _show_plan(plan: Plan, backend: str, root: Path, cwd: Path, *, json_: bool) -> None:

@@ -300,6 +300,31 @@ def test_detach_status_and_cancel_from_outside(here: Path, capsys: pytest.Captur
     assert done.code == 0
     assert [t["state"] for t in done.json["trials"]] == ["cancelled", "planned"]
     assert call(capsys, "cancel", "last").code == 64  # nothing runs any more
+    done = call(capsys, "resume", "last", "--detach", "--json")
+    assert (done.code, done.json["run"], done.json["state"]) == (0, status["run"], "running"), done.err
+    second = call(capsys, "resume", "last", "--detach")
+    assert (second.code, "is being driven already" in second.err) == (64, True)
+    (here / "go.x").touch()
+    _until(lambda: not read_state(_last(here)).driven)
+    state = read_state(_last(here))
+    assert (state.phase, [t.state for t in state.trials]) == ("finished", ["finished", "finished"])
+
+
+def test_a_detached_resume_repeats_what_failed_and_says_when_it_cannot_start(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call(capsys, "submit", _job(here, "import sys; sys.exit(3)")).code == 1
+    assert _last(here).comparison.exists()
+    (here / "work.py").write_text(STEPS)
+    with monkeypatch.context() as broken:
+        (here / "broken").mkdir()
+        (here / "broken/profrun.py").write_text("raise SystemExit('no profrun here')")
+        broken.setenv("PYTHONPATH", str(here / "broken"))
+        done = call(capsys, "resume", "--detach", "--failed")
+        assert (done.code, "no profrun here" in done.err) == (1, True)
+    assert call(capsys, "resume", "--detach", "--failed").code == 0
+    _until(lambda: read_state(_last(here)).phase == "finished")
+    _until(lambda: not read_state(_last(here)).driven)
 
 
 def test_a_detached_driver_that_cannot_start_is_said(
