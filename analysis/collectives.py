@@ -210,12 +210,12 @@ def collectives(trace: Trace) -> list[CollectiveRow]:
     source = frame(trace)
     calls = collective_calls(trace)
     dur, transfer = source.durs(calls.ids), _transfers(source, calls)
-    first, group = dense(calls.form, calls.process)
+    _, group = dense(calls.form, calls.process)
+    order = np.argsort(group, kind="stable")
     rows = []
-    for number, place in enumerate(first):
-        form, process = calls.forms[int(calls.form[place])], int(calls.process[place])
-        mine = dur[group == number]
-        moved = transfer[group == number]
+    for places in np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(order) else ():
+        form, process = calls.forms[int(calls.form[places[0]])], int(calls.process[places[0]])
+        mine, moved = dur[places], transfer[places]
         moved = moved[moved >= 0]
         shortest = float(moved.mean()) if len(moved) else None
         alg, bus = rates(form.op, form.group_size, form.bytes, float(mine.mean()))

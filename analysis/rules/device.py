@@ -114,7 +114,7 @@ def kernel_variance(ctx: Context) -> Iterator[Hit]:
     reasons = throttle_reasons(ctx.provenance)
     for name, calls, mean, deviation, total, slow, fast in _equal_launches(ctx):
         row = next(row for row in ctx.kernels if row.name == name)
-        if row.category == "collective" or total < VARIATION_SHARE * ctx.kernel_ns:
+        if row.category == "collective":
             continue
         why = f"; throttled: {', '.join(reasons)}" if reasons else ""
         yield Hit(
@@ -128,7 +128,7 @@ def kernel_variance(ctx: Context) -> Iterator[Hit]:
 def _equal_launches(ctx: Context) -> list[tuple[Any, ...]]:
     """Spread of launches equal in name, stream, grid, block and the input shapes of their op.
 
-    A GEMM's grid does not tell its inner dimension, so matrix kernels without recorded shapes are left out.
+    Only those with ``VARIATION_SHARE`` of the kernel time. A GEMM's grid does not tell its inner dimension, so matrix kernels without recorded shapes are left out.
     Rows: name, launches, mean ns, standard deviation of the sample, total ns, slowest, fastest.
     """
     source = ctx.frame
@@ -147,7 +147,8 @@ def _equal_launches(ctx: Context) -> list[tuple[Any, ...]]:
     mean = total / calls
     deviation = np.sqrt(np.bincount(group, weights=(dur - mean[group]) ** 2) / np.maximum(calls - 1, 1))
     found = []
-    for number in np.flatnonzero((calls >= VARIATION_CALLS) & (deviation > VARIATION * mean)):
+    wide = (calls >= VARIATION_CALLS) & (deviation > VARIATION * mean)
+    for number in np.flatnonzero(wide & (total >= VARIATION_SHARE * ctx.kernel_ns)):
         mine = ids[group == number]
         spread = source.durs(mine)
         found.append(

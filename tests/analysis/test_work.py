@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from profrun.analysis.flops import flops_of, work_of
 from profrun.analysis.memory import allocating_ops, memory
 from profrun.analysis.occupancy import estimate_occupancy
 from profrun.analysis.ops import operators
+from profrun.analysis.peak_page import page
+from profrun.analysis.peak_table import NOT_CONFIRMED
 from profrun.analysis.peaks import known_gpus, peaks_for
 from profrun.analysis.ranks import compare_ranks
 from profrun.analysis.roofline import roofline
@@ -114,6 +117,34 @@ def test_peaks_have_sources_and_are_dense() -> None:
             assert gpu.tflops["bf16"] / gpu.tflops["tf32"] == pytest.approx(2, rel=0.05)
         if {"bf16", "fp8"} <= set(gpu.tflops):
             assert gpu.tflops["fp8"] / gpu.tflops["bf16"] == pytest.approx(2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "mhz", "units", "flops_a_clock"),
+    [
+        ("Tesla V100-SXM2-32GB", 1530, 640, 128), ("Tesla T4", 1590, 320, 128),
+        ("NVIDIA A100-SXM4-80GB", 1410, 432, 512), ("NVIDIA H200", 1830, 528, 1024),
+        ("AMD Instinct MI210", 1700, 104, 1024), ("AMD Instinct MI250X", 1700, 110, 1024),
+        ("AMD Instinct MI300X", 2100, 304, 2048), ("AMD Instinct MI325X", 2100, 304, 2048),
+        ("AMD Instinct MI350X", 2200, 256, 4096), ("AMD Instinct MI355X", 2400, 256, 4096),
+    ],
+)  # fmt: skip
+def test_half_precision_follows_from_clock_and_units(
+    name: str, mhz: int, units: int, flops_a_clock: int
+) -> None:
+    """Tensor cores (NVIDIA) or CUs (AMD), and dense FLOPs a clock of each."""
+    found = peaks_for(name)
+    assert found is not None
+    assert found.tflops["fp16"] == pytest.approx(mhz * units * flops_a_clock / 1e6, rel=0.005)
+
+
+def test_the_page_of_peaks_is_made_from_the_table() -> None:
+    root = Path(__file__).parents[2]
+    assert page() == (root / "docs/peaks.md").read_text(encoding="utf-8"), (
+        "run `python -m profrun.analysis.peak_page docs`"
+    )
+    assert all(gpu.confirmed for gpu in known_gpus())
+    assert NOT_CONFIRMED in page()
 
 
 @pytest.mark.parametrize(
