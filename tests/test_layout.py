@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -60,6 +61,25 @@ def test_the_wheel_holds_every_tracked_file_of_the_rooms(wheel: Path) -> None:
             f"profrun/{path.relative_to(ROOT)}" for room in ROOMS for path in (ROOT / room).rglob("*.py")
         }
     assert wanted - held == set()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: then the wheel holds only Python")
+def test_the_wheel_holds_the_compiled_parser_and_says_for_which_platform(wheel: Path) -> None:
+    assert "profrun/collectors/torch/_events.so" in zipfile.ZipFile(wheel).namelist()
+    assert wheel.name.startswith("profrun-")
+    assert "-py3-none-" in wheel.name
+    assert not wheel.name.endswith("-any.whl")
+
+
+def test_without_a_compiler_the_wheel_is_pure_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hatchling.builders.wheel import WheelBuilder
+
+    monkeypatch.setenv("CC", "false")  # a compiler that fails, as one without headers does
+    (built,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    assert built.endswith("-py3-none-any.whl")
+    assert not any(name.endswith(".so") for name in zipfile.ZipFile(built).namelist())
 
 
 def test_the_wheel_works_unpacked_in_a_place_of_its_own(wheel: Path, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.torch import reader_issues, reader_metrics, reader_stage, reader_tables
+from profrun.collectors.torch.events import library
+from profrun.collectors.torch.reader_cut import EventFile
 from profrun.collectors.torch.reader_lanes import GPU_KINDS, HOST_KINDS, Group, Lanes, number, vendor_of
 from profrun.traces.writer import TraceWriter
 
@@ -46,19 +48,10 @@ class KinetoReader:
         con = writer.con
         con.execute("SET preserve_insertion_order = false")
         total = sum(source.path.stat().st_size for source in sources)
-        staged = []
-        before = 0
-        for src, source in enumerate(sources):
-
-            def report(done: int, _total: int | None, before: int = before) -> None:
-                progress(before + done, total)
-
-            staged.append(reader_stage.stage(con, src, source.path, source.gzip, writer.scratch, report))
-            before += source.path.stat().st_size
-        reader_stage.gather(con, [part for file in staged for part in file.parts])
-        files = [file.file for file in staged]
+        files = _stage(writer, sources, progress, total)
         recording = _Recording(writer, [file.keys for file in files])
         recording.place()
+        reader_issues.events(writer)
         crossing = reader_tables.slices(con, recording.lanes.host_tracks)
         reader_tables.kernels(con)
         reader_tables.copies(con)
@@ -69,6 +62,38 @@ class KinetoReader:
         reader_issues.record(writer, files, recording.lanes, crossing)
         writer.deliver("slices", reader_tables.SLICES)
         progress(total, total)
+
+
+def _stage(writer: TraceWriter, sources: Sequence[Source], progress: Progress, total: int) -> list[EventFile]:
+    """Bring all events into ``writer.con``: by the compiled parser if it takes every file, else by DuckDB."""
+
+    def reporter(source: Source) -> Progress:
+        before = sum(other.path.stat().st_size for other in sources[: sources.index(source)])
+        return lambda done, _total: progress(before + done, total)
+
+    con = writer.con
+    if library() is not None:
+        from profrun.collectors.torch import reader_compiled
+        from profrun.collectors.torch.reader_workers import Numbers
+
+        numbers = Numbers()
+        reader_compiled.create(con)
+        files = []
+        for src, source in enumerate(sources):
+            file = reader_compiled.stage(con, numbers, src, source.path, source.gzip, reporter(source))
+            if file is None:
+                break
+            files.append(file)
+        if len(files) == len(sources):
+            reader_compiled.gather(con, numbers)
+            return files
+        reader_compiled.drop(con)
+    staged = [
+        reader_stage.stage(con, src, source.path, source.gzip, writer.scratch, reporter(source))
+        for src, source in enumerate(sources)
+    ]
+    reader_stage.gather(con, [part for file in staged for part in file.parts])
+    return [file.file for file in staged]
 
 
 @dataclass
@@ -106,8 +131,8 @@ class _Recording:
     def _vendor(self, src: int, groups: Sequence[Group]) -> str:
         gpu = sum(g.count for g in groups if g.src == src and (g.cat or "").lower() in GPU_KINDS)
         apis = self.writer.con.execute(
-            "SELECT DISTINCT name FROM k_core WHERE src = ? AND cat IN "
-            "('cuda_runtime', 'cuda_driver', 'Runtime') LIMIT 200",
+            "SELECT text FROM k_text WHERE number IN (SELECT name FROM k_core JOIN k_label USING (label) "
+            "WHERE src = ? AND cat IN ('cuda_runtime', 'cuda_driver', 'Runtime')) LIMIT 200",
             [src],
         ).fetchall()
         return vendor_of(self.keys[src], [str(row[0]) for row in apis], gpu)
@@ -131,7 +156,7 @@ class _Recording:
         for src, keys in enumerate(self.keys):
             row = self.writer.con.execute(
                 f"SELECT count(*), count(*) FILTER (ts >= {_ANCHORED_FROM_NS}) FROM k_core "
-                f"WHERE src = ? AND abs(ts) < {reader_tables.TIME_LIMIT_NS}",
+                f"JOIN k_label USING (label) WHERE src = ? AND abs(ts) < {reader_tables.TIME_LIMIT_NS}",
                 [src],
             ).fetchone()
             base = keys.get("baseTimeNanoseconds")
@@ -168,20 +193,24 @@ class _Recording:
             lanes.add_gpu_tracks(src, mine)
 
     def _names(self, src: int) -> dict[tuple[str, int | None, int | None], str]:
+        """Names of processes and threads; of several for one thread that which is not just the process's."""
         rows = self.writer.con.execute(
             "SELECT name, pid, tid, label FROM k_other WHERE src = ? AND ph = 'M' "
-            "AND name IN ('process_name', 'thread_name') AND label <> ''",
+            "AND name IN ('process_name', 'thread_name') AND label <> '' ORDER BY name, label",
             [src],
         ).fetchall()
         names: dict[tuple[str, int | None, int | None], str] = {}
         for kind, pid, tid, label in rows:
-            names[kind, number(pid), number(tid) if kind == "thread_name" else None] = label
+            process, thread = number(pid), number(tid) if kind == "thread_name" else None
+            before = names.get((kind, process, thread))
+            common = names.get(("process_name", process, None), "python")
+            if before is None or (f"({common})" in before and f"({common})" not in label):
+                names[kind, process, thread] = label
         return names
 
     def _allocator(self, src: int) -> set[int]:
         rows = self.writer.con.execute(
-            "SELECT DISTINCT dev_id FROM k_other WHERE src = ? AND name = '[memory]' AND dev_type = 1 "
-            "AND dev_id >= 0",
+            "SELECT DISTINCT dev_id FROM k_memory WHERE src = ? AND dev_type = 1 AND dev_id >= 0",
             [src],
         ).fetchall()
         return {int(row[0]) for row in rows}
@@ -192,10 +221,7 @@ class _Recording:
             "CREATE TABLE k_counter "
             "(src INTEGER, dev_type BIGINT, dev_id BIGINT, track INTEGER, shift BIGINT)"
         )
-        rows = con.execute(
-            "SELECT DISTINCT src, dev_type, dev_id FROM k_other WHERE name = '[memory]' "
-            "AND coalesce(allocated, reserved, mem_bytes) IS NOT NULL ORDER BY ALL"
-        ).fetchall()
+        rows = con.execute("SELECT DISTINCT src, dev_type, dev_id FROM k_memory ORDER BY ALL").fetchall()
         _many(
             con,
             "k_counter",

@@ -15,6 +15,7 @@ FILE_MESSAGES = {
     "repaired_escape": "event with an unescaped backslash: repaired",
     "invalid_utf8": "event with bytes that are not UTF-8: replaced by U+FFFD",
     "not_an_event": "value among the events that is no object: left out",
+    "unreadable_value": "value in an event's args that is no number, or beyond int64: missing in the trace",
     "odd_args": "event whose args are no object: read without them",
     "unreadable_head": "keys before traceEvents cannot be read: versions and devices may be missing",
     "unreadable_tail": "keys behind traceEvents cannot be read: versions and devices may be missing",
@@ -40,14 +41,29 @@ _COUNTED = (
         "instant or begin/end event that the format has no place for: left out",
         "k_other",
         (
-            "ph NOT IN ('M', 's', 't', 'f') AND NOT (coalesce(name, '') = '[memory]' AND "
-            "coalesce(allocated, reserved, mem_bytes) IS NOT NULL) "
-            "AND coalesce(name, '') NOT LIKE 'Iteration Start:%' "
+            "ph NOT IN ('M', 's', 't', 'f') AND coalesce(name, '') NOT LIKE 'Iteration Start:%' "
             "AND coalesce(name, '') <> 'Record Window End'"
         ),
     ),
     ("no_phase", "object among the events that has no ph: left out", "k_other", "ph IS NULL"),
 )
+
+
+def events(writer: TraceWriter) -> None:
+    """Write the issues of single events: those of ``k_core`` and ``k_other``."""
+    example = {
+        "k_core": "SELECT min(text) FROM k_text WHERE number IN (SELECT name FROM k_core WHERE {})",
+        "k_other": "SELECT min(name) FROM k_other WHERE {}",
+    }
+    for table, query in example.items():
+        rows = [row for row in _COUNTED if row[2] == table]
+        counts = writer.con.execute(
+            f"SELECT {', '.join(f'count(*) FILTER ({where})' for *_, where in rows)} FROM {table}"
+        ).fetchone()
+        for (code, message, _, where), count in zip(rows, counts or (), strict=True):
+            if count:
+                found = writer.con.execute(query.format(where)).fetchone()
+                writer.issue(code, count, message, found[0] if found else None)
 
 
 def record(
@@ -58,10 +74,6 @@ def record(
         count = sum(file.issues[code] for file in files)
         example = next((file.examples[code] for file in files if code in file.examples), None)
         writer.issue(code, count, message, example)
-    for code, message, table, where in _COUNTED:
-        row = writer.con.execute(f"SELECT count(*), min(name) FROM {table} WHERE {where}").fetchone()
-        if row:
-            writer.issue(code, int(row[0]), message, row[1])
     writer.issue(
         "crossing_slices",
         crossing[0],

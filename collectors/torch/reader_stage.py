@@ -1,4 +1,4 @@
-"""Bring the events of kineto files into DuckDB, typed, with exact int64 ns times.
+"""Bring the events of kineto files into DuckDB with its JSON reader: any file, damaged ones too.
 
 Pieces of whole events (``reader_cut``) are written as small files, each a JSON array, and read by DuckDB on
 all its threads while the next ones are cut; what was read is kept in Parquet files. A piece that the strict
@@ -64,7 +64,7 @@ ARGS = (
     ("label", "name", "VARCHAR"),
     ("pyid", "Python id", "BIGINT"),
 )
-_COLLECTIVE = ("coll", "in_nelems", "out_nelems", "group_size", "dtype", "pg")
+COLLECTIVE = ("coll", "in_nelems", "out_nelems", "group_size", "dtype", "pg")
 _RENAMED = (  # DuckDB's field names ignore case: keys that differ only there are renamed in the text
     (b'"external id"', b'"External id"'),
     (b'"Input dims"', b'"Input Dims"'),
@@ -119,73 +119,79 @@ class Staged:
 
 
 LANE = ("cat", "pid", "tid", "dev", "stream")
-_GPU_CATS = "('kernel', 'gpu_memcpy', 'gpu_memset', 'Kernel', 'Memcpy', 'Memset', 'concurrent_kernel')"
-_NAMED_CATS = "('cpu_op', 'Operator', 'user_annotation')"
+GPU_CATS = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset", "concurrent_kernel")
+NAMED_CATS = ("cpu_op", "Operator", "user_annotation")
+KEPT = tuple(entry for entry in ARGS if entry[0] != "pyid")
+"""What a Parquet part holds of the arguments; the Python id is in ``tie``."""
+
+
 _FIXED = (
     *(("src", "INTEGER"), ("part", "BIGINT"), ("lane", "BIGINT"), ("ph", "VARCHAR"), ("cat", "VARCHAR")),
     *(("name", "VARCHAR"), ("pid", "VARCHAR"), ("tid", "VARCHAR"), ("ts", "BIGINT"), ("dur", "BIGINT")),
-    *(("flow", "VARCHAR"), ("tie", "BIGINT")),
+    *(("flow", "VARCHAR"), ("tie", "BIGINT"), ("file_row_number", "BIGINT")),
 )
-_KEPT = tuple(entry for entry in ARGS if entry[0] != "pyid")
-# name: (columns of k_stage, condition); every row also carries ``row``, its number in the recording
-_PARTS = {
+GPU = ("xid", "registers", "smem", "grid", "block", "occupancy", "bytes", "graph", "graph_node")
+OTHER = ("ph", "cat", "name", "pid", "tid", "ts", "flow", "label")
+MEMORY = ("ts", "dev_type", "dev_id", "allocated", "reserved", "mem_bytes")
+_SAMPLE = "coalesce(name, '') = '[memory]' AND coalesce(allocated, reserved, mem_bytes) IS NOT NULL"
+# view: columns beside ``row``, and which events it holds
+_VIEWS = {
     "k_core": (
-        ("src", "lane AS label", "cat", "name", "ts", "dur", "nullif(corr, 0) AS corr", "tie"),
+        ("lane AS label", "n_name.number AS name", "ts", "dur", "nullif(corr, 0) AS corr", "tie"),
         "ph = 'X'",
     ),
-    "k_gpu": (
-        (
-            "xid",
-            "registers",
-            "smem",
-            "grid",
-            "block",
-            "occupancy",
-            "bytes",
-            "graph",
-            "graph_node",
-            *_COLLECTIVE,
-        ),
-        f"ph = 'X' AND (cat IN {_GPU_CATS} OR grid IS NOT NULL OR smem IS NOT NULL)",
+    "k_gpu": (GPU, f"ph = 'X' AND (cat IN {GPU_CATS} OR grid IS NOT NULL OR smem IS NOT NULL)"),
+    "k_op": (
+        ("xid", "n_dims.number AS dims", "n_types.number AS types", "seq"),
+        f"ph = 'X' AND cat IN {NAMED_CATS}",
     ),
-    "k_op": (("xid", "dims", "types", "seq", *_COLLECTIVE), f"ph = 'X' AND cat IN {_NAMED_CATS}"),
-    "k_other": (
-        (
-            *("src", "ph", "cat", "name", "pid", "tid", "ts", "flow", "label"),
-            *("dev_type", "dev_id", "allocated", "reserved", "mem_bytes"),
-        ),
-        "ph IS DISTINCT FROM 'X'",
+    "k_coll": (
+        COLLECTIVE,
+        f"ph = 'X' AND coalesce({', '.join(f'{name}::VARCHAR' for name in COLLECTIVE)}) IS NOT NULL",
     ),
+    "k_memory": (("src", *MEMORY), f"ph IS DISTINCT FROM 'X' AND {_SAMPLE}"),
+    "k_other": (("src", *OTHER), f"ph IS DISTINCT FROM 'X' AND NOT ({_SAMPLE})"),
 }
 
 
 def gather(con: duckdb.DuckDBPyConnection, parts: Sequence[Path]) -> None:
-    """Offer the staged events of all files as SQL names.
+    """Offer the staged events of all files as SQL names; every row carries ``row``, its event's number.
 
-    ``k_core`` has a row for each complete event: its number, the label of its lane, name, times in ns,
-    correlation, and what decides between events of the same time; ``k_label`` the distinct lane labels with
-    their events and the time of the first; ``k_gpu`` and ``k_op`` the arguments of GPU work and of ops;
-    ``k_other`` every other event.
+    * ``k_core``, for each complete event: the label of its lane, its name, times in ns, correlation, and what
+      decides between events of the same time;
+    * ``k_label``: the lanes, with their events and the time of the first;
+    * ``k_gpu``: arguments of GPU work; ``k_op``: arguments of ops, with dims and types;
+      ``k_coll``: arguments of collectives, for what has any;
+    * ``k_memory``: samples of the allocator; ``k_other``: every other event;
+    * ``k_text``: the texts of those columns that hold numbers of it: name in k_core, dims and types in k_op.
 
     Args:
         con: connection for them.
-        parts: what ``stage`` returned, for all files.
+        parts: what ``stage`` made of all files.
     """
     if parts:
         con.execute(
             f"CREATE VIEW k_stage AS SELECT * FROM read_parquet({_listed(parts)}, file_row_number = true)"
         )
     else:
-        kept = ((name, type_) for name, _, type_ in _KEPT)
-        empty = ", ".join(
-            f"{name} {type_}" for name, type_ in (*_FIXED, *kept, ("file_row_number", "BIGINT"))
-        )
+        empty = ", ".join(f"{name} {type_}" for name, type_ in (*_FIXED, *(item[::2] for item in KEPT)))
         con.execute(f"CREATE TABLE k_stage ({empty})")
-    for name, (columns, where) in _PARTS.items():
-        kind = "TABLE" if name == "k_gpu" else "VIEW"
+    con.execute(
+        "CREATE TABLE k_text AS SELECT (row_number() OVER () - 1)::INTEGER AS number, text FROM ("
+        + " UNION ".join(
+            f"SELECT {name} AS text FROM k_stage WHERE ph = 'X'" for name in ("name", "dims", "types")
+        )
+        + ") WHERE text IS NOT NULL"
+    )
+    for name, (columns, where) in _VIEWS.items():
+        texts = " ".join(
+            f"LEFT JOIN k_text n_{text} ON n_{text}.text = k_stage.{text}"
+            for text in ("name", "dims", "types")
+            if any(column.startswith(f"n_{text}.") for column in columns)
+        )
         con.execute(
-            f'CREATE {kind} {name} AS SELECT (part << 32) + file_row_number AS "row", {", ".join(columns)} '
-            f"FROM k_stage WHERE {where}"
+            f'CREATE VIEW {name} AS SELECT (part << 32) + file_row_number AS "row", {", ".join(columns)} '
+            f"FROM k_stage {texts} WHERE {where}"
         )
     con.execute(
         f"CREATE TABLE k_label AS SELECT lane AS label, src, {', '.join(LANE)}, count(*) AS events, "
@@ -247,8 +253,8 @@ def _look(staged: Staged, head: bytes) -> None:
         staged.time_type = "DECIMAL(20,3)"
     if _OLD.search(head[: 1 << 20]):
         staged.renames = list(_RENAMED)
-    elif b'"profile_memory"' in head or b'"[memory]"' in head:
-        staged.renames = [_RENAMED[-1]]
+    else:
+        staged.renames = [_RENAMED[-1]]  # samples of the allocator may come late
 
 
 def _is_number(text: bytes) -> bool:
@@ -266,6 +272,11 @@ def _insert(con: duckdb.DuckDBPyConnection, staged: Staged, batch: list[Path]) -
     inexact = f"SELECT 1 FROM read_parquet({_listed(parts)}) WHERE ts % 1000 <> 0{limit} LIMIT 1"
     if not staged.quote and con.execute(inexact).fetchone():
         raise _Fooled(quote=True)
+    lost = con.execute(
+        f"SELECT sum(lost), min(name) FROM read_parquet({_listed(parts)}) WHERE lost > 0"
+    ).fetchone()
+    if lost and lost[0]:
+        staged.file.note("unreadable_value", str(lost[1]), int(lost[0]))
     staged.parts += parts
 
 
@@ -334,8 +345,18 @@ def _select(staged: Staged, *, strict: bool) -> tuple[str, str]:
         *("ph", "cat", "name", "pid", "tid"),
         *(f"{_ns(column, staged, strict)} AS {column}" for column in ("ts", "dur")),
         f"id AS flow, coalesce({values['corr']}, {values['xid']}, {values['pyid']}) AS tie",
-        *(f"{values[name]} AS {name}" for name, *_ in _KEPT),
+        *(f"{values[name]} AS {name}" for name, *_ in KEPT),
     ]
+    lost = (
+        "0"
+        if strict
+        else " + ".join(
+            f"""(args."{key}" IS NOT NULL AND {values[name]} IS NULL)::INTEGER"""
+            for name, key, type_ in ARGS
+            if type_ in ("BIGINT", "DOUBLE")
+        )
+    )
+    wanted.append(f"{lost} AS lost")
     return columns, ", ".join(wanted)
 
 

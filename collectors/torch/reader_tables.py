@@ -16,14 +16,17 @@ TIME_LIMIT_NS = 2**61
 
 STEP_NAME = r"^(ProfilerStep#|profrun\.step#|[Ss]tep[ #]?)\d+$"
 _STEP = (
-    "(e.name LIKE 'ProfilerStep#%' OR e.name LIKE 'profrun.step#%' OR e.name ILIKE 'step%') "
-    f"AND regexp_matches(e.name, '{STEP_NAME}')"
+    "(text LIKE 'ProfilerStep#%' OR text LIKE 'profrun.step#%' OR text ILIKE 'step%') "
+    f"AND regexp_matches(text, '{STEP_NAME}')"
 )
-_KERNEL_NAME = r"regexp_replace(e.name, '( \[clone \.kd\]| \(\.kd\)|\.kd)$', '')"
+_KERNEL_NAME = r"regexp_replace(text, '( \[clone \.kd\]| \(\.kd\)|\.kd)$', '')"
 _NAMES = f"""
 CREATE TYPE k_names AS ENUM (
-  WITH e AS (SELECT DISTINCT name FROM k_core WHERE name IS NOT NULL)
-  SELECT name FROM e UNION SELECT {_KERNEL_NAME} FROM e UNION SELECT '' ORDER BY 1)
+  WITH e AS (SELECT text FROM k_text WHERE number IN (SELECT name FROM k_core))
+  SELECT text FROM e UNION SELECT {_KERNEL_NAME} FROM e UNION SELECT '' ORDER BY 1);
+CREATE TABLE k_name AS SELECT number AS name, text::k_names AS own, ({_KERNEL_NAME})::k_names AS kernel,
+  {_STEP} AS step
+FROM k_text WHERE number IN (SELECT name FROM k_core)
 """
 
 
@@ -41,13 +44,13 @@ def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str |
         f"""
         CREATE TABLE k_slice AS SELECT row_number() OVER () - 1 AS slice, * FROM (
           SELECT e."row", l.src,
-            (CASE WHEN l.host AND l.kind IN ('op', 'range') AND {_STEP} THEN 'step' ELSE l.kind END)::k_kinds
-              AS kind,
-            (CASE WHEN l.kind = 'kernel' THEN {_KERNEL_NAME} ELSE e.name END)::k_names AS name,
+            CASE WHEN l.host AND l.kind IN ('op', 'range') AND n.step THEN 'step'::k_kinds
+              ELSE l.kind::k_kinds END AS kind,
+            CASE WHEN l.kind = 'kernel' THEN n.kernel ELSE n.own END AS name,
             e.ts + l.shift AS ts_ns,
             CASE WHEN e.dur BETWEEN 0 AND {TIME_LIMIT_NS} THEN e.dur ELSE 0 END AS dur_ns,
             l.track, e.corr
-          FROM k_core e JOIN k_lane l USING (label)
+          FROM k_core e JOIN k_lane l USING (label) LEFT JOIN k_name n ON n.name = e.name
           WHERE abs(e.ts) < {TIME_LIMIT_NS}
           ORDER BY l.track, ts_ns, dur_ns DESC, CASE kind {rank} ELSE 99 END, e.tie)
         """
@@ -198,9 +201,11 @@ def ops(con: duckdb.DuckDBPyConnection) -> None:
     """Fill ``ops``; the forward op of a backward one comes from the flow arrows."""
     con.execute(_BACKWARD)
     con.execute(
-        "INSERT INTO ops (slice, shapes, dtypes, sequence, backward_of) SELECT o.*, b.forward FROM ("
-        + _side("e.dims, e.types, CASE WHEN e.seq >= 0 THEN e.seq END", "k_op", "s.kind = 'op'")
-        + ") o LEFT JOIN k_backward b USING (slice) ORDER BY slice"
+        "INSERT INTO ops (slice, shapes, dtypes, sequence, backward_of) "
+        "SELECT s.slice, d.text, t.text, CASE WHEN e.seq >= 0 THEN e.seq END, b.forward "
+        'FROM k_op e JOIN k_slice s USING ("row") LEFT JOIN k_text d ON d.number = e.dims '
+        "LEFT JOIN k_text t ON t.number = e.types LEFT JOIN k_backward b ON b.slice = s.slice "
+        "WHERE s.kind = 'op' ORDER BY s.slice"
     )
 
 
@@ -246,15 +251,13 @@ def collectives(con: duckdb.DuckDBPyConnection) -> None:
         "e.out_nelems, nullif(e.pg, ''), TRY_CAST(e.group_size AS INTEGER), "
         f"TRY_CAST(greatest(e.in_nelems, e.out_nelems)::HUGEINT * {size} AS BIGINT)"
     )
-    for table, where in (
-        ("k_op", "s.kind = 'op' AND e.coll IS NOT NULL"),
-        ("k_gpu", f"s.kind = 'kernel' AND (e.coll IS NOT NULL OR {_NCCL_OP} IS NOT NULL)"),
-    ):
-        con.execute(
-            "INSERT INTO collectives "
-            '(slice, op, dtype, in_elements, out_elements, "group", group_size, bytes) '
-            + _side(columns, table, where)
-        )
+    con.execute(
+        "INSERT INTO collectives "
+        '(slice, op, dtype, in_elements, out_elements, "group", group_size, bytes) '
+        f'SELECT s.slice, {columns} FROM k_slice s LEFT JOIN k_coll e USING ("row") '
+        "WHERE (s.kind IN ('op', 'kernel') AND e.coll IS NOT NULL) "
+        f"OR (s.kind = 'kernel' AND {_NCCL_OP} IS NOT NULL) ORDER BY s.kind, s.slice"
+    )
 
 
 def counters(writer: TraceWriter) -> None:
@@ -267,10 +270,10 @@ def counters(writer: TraceWriter) -> None:
     writer.con.execute(
         "INSERT INTO counters "
         + " UNION ALL ".join(
-            f"SELECT c.track, e.ts + c.shift, '{name}', CAST({column} AS DOUBLE), 'byte' FROM k_other e "
+            f"SELECT c.track, e.ts + c.shift, '{name}', CAST({column} AS DOUBLE), 'byte' FROM k_memory e "
             "JOIN k_counter c ON e.src = c.src AND e.dev_type IS NOT DISTINCT FROM c.dev_type "
             "AND e.dev_id IS NOT DISTINCT FROM c.dev_id "
-            f"WHERE e.name = '[memory]' AND {column} IS NOT NULL AND abs(e.ts) < {TIME_LIMIT_NS}"
+            f"WHERE {column} IS NOT NULL AND abs(e.ts) < {TIME_LIMIT_NS}"
             for column, name in samples
         )
     )

@@ -1,0 +1,240 @@
+"""Parse the pieces of a kineto file in threads: rows of the staging tables, as columns of integers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from profrun.collectors.torch.events import MISSING, Field, Kind, Parser
+from profrun.collectors.torch.reader_cut import EventFile
+from profrun.collectors.torch.reader_stage import (
+    ARGS,
+    COLLECTIVE,
+    GPU,
+    GPU_CATS,
+    LANE,
+    MEMORY,
+    NAMED_CATS,
+    OTHER,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WORKERS = 2
+"""More would each hold a piece and its columns, and DuckDB needs cores too."""
+
+_KINDS: dict[str, Kind] = {"VARCHAR": "text", "BIGINT": "integer", "DOUBLE": "real", "BIGINT[]": "triple"}
+_TOP = ("ph", "cat", "name", "pid", "tid")
+FIELDS = (
+    *(Field(name, name, "text", inside=False) for name in _TOP),
+    Field("flow", "id", "integer", inside=False),
+    *(Field(name, name, "microseconds", inside=False) for name in ("ts", "dur")),
+    *(Field(name, key, _KINDS[type_]) for name, key, type_ in ARGS if name != "mem_bytes"),
+    Field("mem_bytes", "Bytes", "integer"),
+    Field("xid", "external id", "integer"),  # as written before 2022
+    Field("dims", "Input dims", "text"),
+)
+TEXTS = frozenset(item.column for item in FIELDS if item.kind == "text")
+_AXES = ("_x", "_y", "_z")
+TRIPLES = {
+    item.column: tuple(item.column + axis for axis in _AXES) for item in FIELDS if item.kind == "triple"
+}
+
+
+def _flat(names: Sequence[str]) -> tuple[str, ...]:
+    """Columns as the parser has them: a triple is three."""
+    return tuple(flat for name in names for flat in TRIPLES.get(name, (name,)))
+
+
+TABLES = {
+    "core": ("ts", "dur", "name", "corr"),
+    "gpu": _flat(GPU),
+    "op": ("xid", "dims", "types", "seq"),
+    "coll": COLLECTIVE,
+    "memory": MEMORY,
+    "other": OTHER,
+}
+"""Columns of the staging tables, beside ``row`` and, in core, ``lane`` and ``tie``; texts as numbers."""
+
+Columns = dict[str, "NDArray[np.int64]"]
+
+
+class Numbers:
+    """Texts and lanes of all files of a recording, numbered from 0 in the order they are met.
+
+    Attributes:
+        texts: text -> number.
+        lanes: (file, cat, pid, tid, device, stream) -> number; texts as numbers, -1 for none.
+    """
+
+    def __init__(self) -> None:
+        self.texts: dict[str, int] = {"X": 0, "[memory]": 1}
+        self.lanes: dict[tuple[int, ...], int] = {}
+        self._lock = threading.Lock()
+        for name in (*GPU_CATS, *NAMED_CATS):
+            self.text(name)
+        self.gpu = range(2, 2 + len(GPU_CATS))
+        self.named = range(self.gpu.stop, len(self.texts))
+
+    def text(self, text: str) -> int:
+        """Number of a text."""
+        with self._lock:
+            return self.texts.setdefault(text, len(self.texts))
+
+    def lane(self, lane: tuple[int, ...]) -> int:
+        """Number of a lane."""
+        with self._lock:
+            return self.lanes.setdefault(lane, len(self.lanes))
+
+
+@dataclass
+class _Worker:
+    """One parser, and what its numbers are in the recording.
+
+    Attributes:
+        src: number of the file.
+        texts: parser's text -> recording's; the last entry is -1, for no text.
+        lanes: parser's lane -> recording's.
+    """
+
+    src: int
+    numbers: Numbers
+    parser: Parser = field(default_factory=lambda: Parser(FIELDS, LANE))
+    texts: NDArray[np.int64] = field(default_factory=lambda: np.full(1, -1, dtype=np.int64))
+    lanes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def read(self, text: bytes, base: int) -> Iterator[dict[str, Columns]]:
+        """Rows of each table in a piece whose events are numbered from ``base``, some at a time."""
+        at = 0
+        while at < len(text):
+            rows, at = self.parser.read(text, at)
+            self._learn()
+            yield self._split(rows, base)
+            base += rows
+
+    def _learn(self) -> None:
+        """Number what the parser met for the first time."""
+        texts = [self.numbers.text(plain(raw)) for raw in self.parser.texts(len(self.texts) - 1)]
+        if texts:
+            self.texts = np.concatenate([self.texts[:-1], np.array([*texts, -1], dtype=np.int64)])
+        lanes = [self._lane(lane) for lane in self.parser.lanes(len(self.lanes))]
+        if lanes:
+            self.lanes = np.concatenate([self.lanes, np.array(lanes, dtype=np.int64)])
+
+    def _lane(self, lane: Sequence[int]) -> int:
+        named = zip(LANE, lane, strict=True)
+        values = (int(self.texts[max(value, -1)]) if name in TEXTS else value for name, value in named)
+        return self.numbers.lane((self.src, *values))
+
+    def _column(self, name: str, rows: NDArray[np.int64] | slice) -> NDArray[np.int64]:
+        raw: NDArray[np.int64] = self.parser.values[self.parser.columns[name]][rows]
+        return self.texts[np.maximum(raw, -1)] if name in TEXTS else raw
+
+    def _split(self, count: int, base: int) -> dict[str, Columns]:
+        every = slice(0, count)
+        complete = self._column("ph", every) == 0
+        cat = self._column("cat", every)
+        gpu = (cat >= self.numbers.gpu.start) & (cat < self.numbers.gpu.stop)
+        named = (cat >= self.numbers.named.start) & (cat < self.numbers.named.stop)
+        sample = (self._column("name", every) == 1) & self._any(("allocated", "reserved", "mem_bytes"), every)
+        masks = {
+            "core": complete,
+            "gpu": complete & (gpu | self._any(("grid_x", "smem"), every)),
+            "op": complete & named,
+            "coll": complete & self._any(COLLECTIVE, every),
+            "memory": ~complete & sample,
+            "other": ~complete & ~sample,
+        }
+        found: dict[str, Columns] = {}
+        for table, mask in masks.items():
+            rows = np.flatnonzero(mask)
+            if rows.size:
+                found[table] = {"row": rows + base} | {n: self._column(n, rows) for n in TABLES[table]}
+            if rows.size and table == "core":
+                found[table]["lane"] = self.lanes[self._column("lane", rows)]
+                found[table]["tie"] = self._tie(rows)
+        return found
+
+    def _any(self, names: Sequence[str], rows: slice) -> NDArray[np.bool_]:
+        """Where at least one of some columns has a value."""
+        places = [self.parser.columns[name] for name in names]
+        found: NDArray[np.bool_] = (self.parser.values[places, rows] != MISSING).any(axis=0)
+        return found
+
+    def _tie(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The first of three ids that is there: decides between events of the same time."""
+        found, *others = (self._column(name, rows) for name in ("corr", "xid", "pyid"))
+        for other in others:
+            found = np.where(found == MISSING, other, found)
+        return found
+
+
+def plain(raw: bytes) -> str:
+    """A JSON value as text: a string's own, an array or object without blanks, anything else as it stands."""
+    text = raw.decode()
+    if not text.startswith(('"', "[", "{")):
+        return text
+    value = json.loads(text)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def parsed(
+    file: EventFile, numbers: Numbers, src: int, first: int
+) -> Generator[dict[str, Columns], None, None]:
+    """What the workers make of the file's pieces, in any order; what one raises is raised here.
+
+    Close it: all threads have ended when ``close`` returns.
+    """
+    ready: queue.Queue[dict[str, Columns] | BaseException | None] = queue.Queue(maxsize=WORKERS)
+    stop, cutting = threading.Event(), threading.Lock()
+    pieces = enumerate(file.pieces())
+
+    def offer(item: dict[str, Columns] | BaseException | None) -> None:
+        while not stop.is_set():  # nobody may be left to take it: never wait for good
+            with contextlib.suppress(queue.Full):
+                ready.put(item, timeout=0.05)
+                return
+
+    def work(worker: _Worker) -> None:
+        try:
+            while not stop.is_set():
+                with cutting:
+                    number, piece = next(pieces, (0, None))
+                if piece is None:
+                    break
+                for part in worker.read(file.text(piece), first + (number << 32)):
+                    offer(part)
+            offer(None)
+        except BaseException as error:
+            offer(error)
+        finally:
+            worker.parser.close()
+
+    threads = [
+        threading.Thread(target=work, args=[_Worker(src, numbers)], name="profrun-parse", daemon=True)
+        for _ in range(WORKERS)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        ended = 0
+        while ended < len(threads):
+            item = ready.get()
+            if isinstance(item, BaseException):
+                raise item
+            if item is None:
+                ended += 1
+            else:
+                yield item
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()

@@ -1,0 +1,61 @@
+"""Compiles the parser of trace events when a C compiler is there; without one profrun works, only slower."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SOURCE = "collectors/torch/events.c"
+TARGET = "collectors/torch/_events.so"
+
+
+class CompiledParser(BuildHookInterface[Any]):
+    """Adds ``profrun/collectors/torch/_events.so`` to wheels, and to the checkout for editable installs."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile; a wheel that holds the library is for this platform only."""
+        if self.target_name != "wheel":
+            return
+        if version == "editable":
+            self._compile(Path(self.root) / TARGET)
+            return
+        self._folder = tempfile.mkdtemp(prefix="profrun-build-")
+        library = Path(self._folder) / "_events.so"
+        if self._compile(library):
+            platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+            build_data.update(pure_python=False, tag=f"py3-none-{platform}")
+            build_data["force_include"][str(library)] = f"profrun/{TARGET}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what was compiled for a wheel."""
+        shutil.rmtree(getattr(self, "_folder", ""), ignore_errors=True)
+
+    def _compile(self, target: Path) -> bool:
+        compiler = os.environ.get("CC") or next(filter(shutil.which, ("cc", "gcc", "clang")), None)
+        if compiler is None:
+            self.app.display_warning("no C compiler: traces of torch.profiler will be read without events.c")
+            target.unlink(missing_ok=True)  # one of another version would be worse than none
+            return False
+        command = [
+            *compiler.split(),
+            "-O3",
+            "-shared",
+            "-fPIC",
+            "-o",
+            str(target),
+            str(Path(self.root) / SOURCE),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            self.app.display_warning(f"events.c was not compiled: {done.stderr.strip()[-500:]}")
+            target.unlink(missing_ok=True)
+        return done.returncode == 0
