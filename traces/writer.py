@@ -22,6 +22,9 @@ from profrun.traces.schema import FORMAT_VERSION, TABLES
 MAX_THREADS = 4
 """More would each hold their own read buffers and break the memory bound on large machines."""
 
+_FEW_NAMES = 1 << 14
+"""Names that may travel as an enumeration: Parquet repeats all of it in each group of 122,880 rows."""
+
 _ORDER = {
     "slices": "ORDER BY track, ts_ns, dur_ns DESC, slice",
     "counters": "ORDER BY track, ts_ns, name",
@@ -124,9 +127,31 @@ class TraceWriter:
         """Let ``finish`` write the rows of ``query`` instead of the staging table's.
 
         For large tables that are in order already and need not be stored once more. The query yields the
-        table's columns in order; for ``slices`` ordered by (track, ts_ns, -dur_ns).
+        table's columns in order; for ``slices`` ordered by (track, ts_ns, -dur_ns), without a join (the
+        engine's joins do not keep an order: see ``names``).
         """
         self._delivered[table] = query
+
+    def names(self, table: str, label: str = "label") -> str:
+        """SQL that turns the integer column ``label`` of a delivered query into its name.
+
+        The engine's joins do not keep the order of rows, this does. Few names travel as an enumeration, which
+        Parquet takes as its dictionary without looking at each row's text.
+
+        Args:
+            table: has columns label (0, 1, 2, ... without gaps) and name, not NULL.
+            label: SQL of the label, never NULL.
+        """
+        few = self.con.execute(f"SELECT count(*) BETWEEN 1 AND {_FEW_NAMES} FROM {table}").fetchone()
+        kind = "VARCHAR"
+        if few and few[0]:
+            kind = f"{table}_text"
+            self.con.execute(f"CREATE TYPE {kind} AS ENUM (SELECT DISTINCT name FROM {table})")
+        self.con.execute(
+            f"SET VARIABLE {table}_names = (SELECT coalesce(list(name::{kind} ORDER BY label), []::{kind}[]) "
+            f"FROM {table})"
+        )
+        return f"getvariable('{table}_names')[{label} + 1]"
 
     def finish(self, *, check: bool = False) -> Path:
         """Write Parquet and meta.json, then move the folder into place; returns its path.

@@ -1,7 +1,9 @@
-"""Staging tables into the trace: slices, side tables, launches. All in SQL, all in the writer's engine.
+"""Staging tables into the trace, in SQL, in the writer's engine.
 
 A staged row's slice id is the base of its kind plus DuckDB's rowid in its staging table (dense from 0: rows
-are only ever appended there), so links are known before a slice is written.
+are only ever appended there), so links are known before a slice is written. What runs on a thread is in
+n_on_thread (``host``), everything else in n_rest: both in the trace's order, with names as numbers (n_label),
+so that rows are narrow while they are sorted and joined. The writer reads slices and kernels out of them.
 """
 
 from __future__ import annotations
@@ -12,27 +14,19 @@ from profrun.collectors.nsys.names import (
     COPY_DIRECTIONS,
     DTYPE_PATTERN,
     MEMORY_KINDS,
-    NO_STREAM,
-    SYNC_TYPES,
+    NVTX_START_END,
     case,
     case_text,
 )
+from profrun.collectors.nsys.seen import GPU_TABLES, LANE, gpu_name
+from profrun.traces.schema import SLICE_KINDS
 from profrun.traces.writer import TraceWriter
 
-_COLUMNS = "slice, kind, name, ts_ns, dur_ns, track, correlation, launch"
-_TS = "r.start + o.shift AS ts_ns"
-_DUR = "greatest(coalesce(r.stop, r.start) - r.start, 0) AS dur_ns"
-_GPU_TRACK = (
-    "JOIN n_gpu_track t ON t.src = r.src AND t.p = r.gpid >> 24 AND t.device = r.device AND t.what = "
-    "'{what}' "
-    "AND t.context = coalesce(r.context, -1) AND t.stream = coalesce(r.stream, -1) "
-)
-_LAUNCH = (
-    "LEFT JOIN (SELECT * FROM n_launch WHERE slice BETWEEN {base} AND {last}) a "
-    "ON a.slice = {base} + r.rowid "
-)
+KEPT = ("n_on_thread", "n_rest", "n_label", "n_kernel")
+"""Staging tables that the writer reads when it writes slices and kernels."""
 
-GPU_TABLES = ("n_kernel", "n_memcpy", "n_memset", "n_sync", "n_graph")
+_DUR = "greatest(coalesce(r.stop, r.start) - r.start, 0)"
+_MOST_RUNS = 64
 
 
 class Builder:
@@ -41,7 +35,10 @@ class Builder:
     Attributes:
         next: the first free slice id.
         unplaced: records that found no lane or had no start.
-        base: first slice id of each GPU staging table, after ``launches``.
+        base: first slice id of each staging table.
+        calls: labels of calls; those of the ranges in n_range follow.
+        repeated: GPU records whose correlation id stands on several calls.
+        failed: calls that returned an error, and the first of them.
     """
 
     def __init__(self, writer: TraceWriter) -> None:
@@ -49,178 +46,197 @@ class Builder:
         self.con = writer.con
         self.next = 0
         self.unplaced = 0
+        self.calls = 0
+        self.repeated = 0
+        self.failed: tuple[int, str | None] = (0, None)
         self.base: dict[str, int] = {}
+        kinds = ", ".join(f"'{kind}'" for kind in SLICE_KINDS)
+        self.con.execute(f"CREATE TYPE n_kind AS ENUM ({kinds})")
 
-    def take(self, table: str) -> int:
-        """Reserve slice ids for every row of a staging table; returns the base."""
-        base = self.next
-        self.next += self.count(f"SELECT count(*) FROM {table}")
-        return base
+    def take(self, *tables: str) -> None:
+        """Reserve slice ids for every row of staging tables: ``base`` of each."""
+        counts = ", ".join(f"(SELECT count(*) FROM {table})" for table in tables)
+        for table, rows in zip(tables, self.row(f"SELECT {counts}"), strict=True):
+            self.base[table] = self.next
+            self.next += rows
+
+    def row(self, query: str) -> tuple[int, ...]:
+        """The integers of a query's single row; NULL is 0."""
+        row = self.con.execute(query).fetchone()
+        return tuple(int(value or 0) for value in row) if row else ()
 
     def count(self, query: str) -> int:
         """The single integer of a query."""
-        row = self.con.execute(query).fetchone()
-        return int(row[0]) if row and row[0] is not None else 0
+        return next(iter(self.row(query)), 0)
 
-    def launches(self) -> None:
-        """n_launch(slice, launch): the call behind every GPU record, by (file, process, correlation).
+    def rest(self) -> None:
+        """n_rest: slices of the GPU with their launch, of the profiler's own work, and of start/end ranges.
 
-        Reserves the ids of all GPU records: ``base`` of each staging table.
+        Needs n_host, whose rowids are the slice ids of calls. Any cursor may run it beside ``host.nest``.
         """
-        for table in GPU_TABLES:
-            self.base[table] = self.take(table)
-        work = " UNION ALL ".join(
-            f"SELECT {self.base[table]} + rowid AS slice, src, gpid >> 24 AS p, corr FROM {table}"
-            for table in GPU_TABLES
-        )
-        # CUPTI gives a runtime call and the driver call inside it their own ids; where one id stands on
-        # several rows all the same, the latest to start is the innermost, which enqueued the work.
         self.con.execute(
-            "CREATE TABLE n_launch AS SELECT w.slice, arg_max(h.rowid, h.ts) AS launch, count(*) AS calls "
-            f"FROM ({work}) w JOIN n_host h ON h.src = w.src AND h.p = w.p AND h.corr = w.corr GROUP BY "
-            f"w.slice"
+            "CREATE TABLE n_over AS SELECT * FROM n_overhead WHERE gtid IS NOT NULL; "
+            "CREATE TABLE n_start_end AS SELECT rowid AS place, * FROM n_range "
+            f"WHERE event = {NVTX_START_END} AND gtid IS NOT NULL"
         )
+        self.unplaced += self.count("SELECT count(*) FROM n_overhead WHERE gtid IS NULL")
+        self.take(*GPU_TABLES, "n_over", "n_start_end")
+        self.names()
+        self.con.execute(f"CREATE TABLE n_rest AS {self._rest('')}")
+        gpu = f"FROM n_rest WHERE slice < {self.base['n_over']}"
+        placed = self.count("SELECT sum(records) FROM n_gpu_key")
+        if self.count(f"SELECT count(*) {gpu}") > placed:
+            self.repeated = self.count(
+                f"SELECT count(*) FROM (SELECT slice {gpu} GROUP BY slice HAVING count(*) > 1)"
+            )
+            # CUPTI gives a runtime call and the driver call inside it their own ids; where one id stands on
+            # several rows all the same, the latest to start is the innermost, which enqueued the work.
+            latest = "row_number() OVER (PARTITION BY w.slice ORDER BY h.ts DESC, h.rowid DESC) = 1"
+            self.con.execute(f"CREATE OR REPLACE TABLE n_rest AS {self._rest(f'QUALIFY {latest}')}")
+
+    def names(self) -> None:
+        """n_gpu_key: lane and label of GPU records; n_over_name: label of the profiler's own work."""
+        con = self.con
+        strings = " ".join(
+            f"LEFT JOIN n_string {at} ON g.stage = 'n_kernel' AND {at}.src = g.src AND {at}.id = g.k{number}"
+            for number, at in enumerate("dsm", 1)
+        )
+        con.execute(
+            f"CREATE TABLE n_gpu_named AS SELECT g.*, t.track, t.proc, t.shift, {gpu_name()} AS name "
+            "FROM n_gpu_seen g JOIN n_gpu_track t ON t.src = g.src AND t.p = g.p AND t.device = g.ordinal "
+            f"AND t.what = g.what AND t.context = g.lane_context AND t.stream = g.lane_stream {strings}"
+        )
+        con.execute(
+            "CREATE TABLE n_over_named AS SELECT c.src, c.name_id, coalesce(s.value, 'Profiler overhead') AS "
+            "name FROM (SELECT DISTINCT src, name_id FROM n_called WHERE what = 'overhead') c "
+            "LEFT JOIN n_string s ON s.src = c.src AND s.id = c.name_id"
+        )
+        first = self.count("SELECT count(*) FROM n_label")
+        con.execute(
+            f"INSERT INTO n_label SELECT {first} + row_number() OVER (ORDER BY name) - 1, name FROM "
+            "(SELECT name FROM n_gpu_named UNION SELECT name FROM n_over_named)"
+        )
+        for table, named in (("n_gpu_key", "n_gpu_named"), ("n_over_name", "n_over_named")):
+            con.execute(
+                f"CREATE TABLE {table} AS SELECT n.* EXCLUDE (name), l.label FROM {named} n "
+                f"JOIN n_label l ON l.label >= {first} AND l.name = n.name"
+            )
+
+    def _rest(self, once: str) -> str:
+        """SELECT of all rows of n_rest, sorted. ``once``: clause that keeps one launch of each."""
+        work = " UNION ALL ".join(self._gpu_rows(table) for table in GPU_TABLES)
+        return (
+            "SELECT w.slice, w.kind, w.label, w.ts, w.dur, w.track, w.corr, h.rowid AS launch "
+            f"FROM ({work}) w LEFT JOIN n_host h ON h.proc = w.proc AND h.corr = w.corr {once} "
+            f"UNION ALL {self._overheads()} UNION ALL {self._start_end()} "
+            "ORDER BY track, ts, dur DESC, slice"
+        )
+
+    def _gpu_rows(self, table: str) -> str:
+        kind, keys = GPU_TABLES[table]
+        same = " AND ".join(
+            f"k.{there} IS NOT DISTINCT FROM r.{here}"
+            for here, there in (*zip(LANE, LANE, strict=True), *zip(keys, ("k1", "k2", "k3"), strict=False))
+        )
+        return (
+            f"SELECT {self.base[table]} + r.rowid AS slice, '{kind}'::n_kind AS kind, k.label, "
+            f"r.start + k.shift AS ts, {_DUR} AS dur, k.track, nullif(r.corr, 0) AS corr, k.proc "
+            f"FROM {table} r JOIN n_gpu_key k ON k.stage = '{table}' AND {same}"
+        )
+
+    def _overheads(self) -> str:
+        """The profiler's own work, on a lane of its own."""
+        return (
+            f"SELECT {self.base['n_over']} + r.rowid, 'overhead'::n_kind, n.label, r.start + o.shift, "
+            f"{_DUR}, l.track::INTEGER, NULL, NULL FROM n_over r JOIN n_origin o ON o.src = r.src "
+            "JOIN n_proc m ON m.src = r.src AND m.p = r.gtid >> 24 "
+            "JOIN n_lane l ON l.process = m.process AND l.what = 'overhead' "
+            "JOIN n_over_name n ON n.src = r.src AND n.name_id IS NOT DISTINCT FROM r.name_id"
+        )
+
+    def _start_end(self) -> str:
+        """Start/end ranges, on one lane a domain."""
+        return (
+            f"SELECT {self.base['n_start_end']} + r.rowid, "
+            "CASE WHEN r.step THEN 'step' ELSE 'range' END::n_kind, "
+            f"{self.calls} + r.place, r.start + o.shift, greatest(r.stop - r.start, 0), l.track::INTEGER, "
+            "NULL, NULL FROM n_start_end r JOIN n_origin o ON o.src = r.src "
+            "JOIN n_proc m ON m.src = r.src AND m.p = r.gtid >> 24 "
+            "JOIN n_lane l ON l.process = m.process AND l.what = 'nvtx' AND l.a = r.domain"
+        )
+
+    def side_tables(self) -> None:
+        """Rows of kernels (read out of n_kernel by the writer), copies and collectives."""
+        shape = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"]
+        sound = ", ".join(f"CASE WHEN {name} >= 1 THEN {name} END AS {name}" for name in shape)
+        self.writer.deliver(
+            "kernels",
+            f"SELECT {self.base['n_kernel']} + rowid AS slice, {sound}, regs AS registers, smem_static, "
+            "smem_dynamic, NULL::BIGINT AS smem, NULL::DOUBLE AS est_occupancy, nullif(graph, 0) AS graph, "
+            "nullif(node, 0) AS graph_node, local AS scratch FROM n_kernel",
+        )
+        kinds = [case(column, MEMORY_KINDS, "NULL") for column in ("src_kind", "dst_kind", "mem_kind")]
+        self.con.execute(
+            f"INSERT INTO copies BY NAME SELECT {self.base['n_memcpy']} + rowid AS slice, "
+            f"{case('kind', COPY_DIRECTIONS, chr(39) + 'unknown' + chr(39))} AS direction, bytes, "
+            f"{kinds[0]} AS src_kind, {kinds[1]} AS dst_kind, coalesce(kind IN (11, 12, 13), false) "
+            f"AS managed FROM n_memcpy UNION ALL BY NAME SELECT {self.base['n_memset']} + rowid AS slice, "
+            f"'memset' AS direction, bytes, {kinds[2]} AS dst_kind, false AS managed FROM n_memset"
+        )
+        op = f"regexp_extract(l.name, '{COLLECTIVE_PATTERN}', 1)"
+        self.con.execute(
+            f"INSERT INTO collectives BY NAME SELECT r.slice, l.op, l.dtype FROM n_rest r JOIN (SELECT "
+            f"label, {case_text(op, COLLECTIVES, f'lower({op})')} AS op, "
+            f"nullif(regexp_extract(l.name, '{DTYPE_PATTERN}', 1), '') AS dtype FROM n_label l "
+            f"WHERE regexp_matches(l.name, '{COLLECTIVE_PATTERN}')) l ON l.label = r.label "
+            "WHERE r.kind = 'kernel' ORDER BY r.slice"
+        )
+
+    def issues(self) -> None:
+        """What was noticed of launches, grids and graphs."""
         self.writer.issue(
             "correlation-repeated",
-            self.count("SELECT count(*) FROM n_launch WHERE calls > 1"),
+            self.repeated,
             "GPU records whose correlation id stands on several API calls of their process: the latest "
             "to start "
             "counts as the launch",
         )
-
-    def _launch(self, base: int) -> str:
-        """The join that finds the launch of each row of one staging table, over its own part of n_launch."""
-        after = min((other for other in [*self.base.values(), self.next] if other > base), default=base)
-        return _LAUNCH.format(base=base, last=after - 1)
-
-    def kernels(self) -> None:
-        """Kernel slices, their launch, the kernels table and NCCL's collectives."""
-        base = self.base["n_kernel"]
-        self.con.execute(
-            "CREATE TABLE n_kernel_name AS SELECT u.*, coalesce(d.value, s.value, m.value, 'unknown "
-            "kernel') AS name "
-            "FROM (SELECT DISTINCT src, demangled, short, mangled FROM n_kernel) u "
-            "LEFT JOIN n_string d ON d.src = u.src AND d.id = u.demangled "
-            "LEFT JOIN n_string s ON s.src = u.src AND s.id = u.short "
-            "LEFT JOIN n_string m ON m.src = u.src AND m.id = u.mangled"
-        )
-        self.con.execute(
-            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'kernel', n.name, {_TS}, {_DUR}, "
-            f"t.track, "
-            "nullif(r.corr, 0), a.launch FROM n_kernel r JOIN n_origin o ON o.src = r.src "
-            + _GPU_TRACK.format(what="stream")
-            + self._launch(base)
-            + "JOIN n_kernel_name n ON n.src = r.src AND n.demangled IS NOT DISTINCT FROM r.demangled "
-            "AND n.short IS NOT DISTINCT FROM r.short AND n.mangled IS NOT DISTINCT FROM r.mangled"
-        )
-        shape = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"]
-        sound = ", ".join(f"CASE WHEN {name} >= 1 THEN {name} END AS {name}" for name in shape)
-        self.con.execute(
-            f"INSERT INTO kernels BY NAME SELECT {base} + rowid AS slice, {sound}, "
-            "regs AS registers, smem_static, smem_dynamic, "
-            "nullif(graph, 0) AS graph, nullif(node, 0) AS graph_node, local AS scratch FROM n_kernel"
-        )
         self.writer.issue(
             "bad-grid",
-            self.count(f"SELECT count(*) FROM n_kernel WHERE least({', '.join(shape)}) < 1"),
+            self.count("SELECT sum(bad_grid) FROM n_gpu_seen"),
             "kernels whose grid or block has a size below 1: that size is unknown here",
-        )
-        op = f"regexp_extract(name, '{COLLECTIVE_PATTERN}', 1)"
-        self.con.execute(
-            "INSERT INTO collectives BY NAME SELECT slice, "
-            f"{case_text(op, COLLECTIVES, f'lower({op})')} AS op, "
-            f"nullif(regexp_extract(name, '{DTYPE_PATTERN}', 1), '') AS dtype FROM slices "
-            f"WHERE kind = 'kernel' AND regexp_matches(name, '{COLLECTIVE_PATTERN}')"
-        )
-
-    def memcpys(self) -> None:
-        """Copies asked for, and unified-memory migrations, which nobody asked for, on a lane of their own."""
-        base = self.base["n_memcpy"]
-        direction = case("r.kind", COPY_DIRECTIONS, "'unknown'")
-        kinds = [case(f"r.{side}_kind", MEMORY_KINDS, "NULL") for side in ("src", "dst")]
-        shown = [f"coalesce(upper({kind}[1]) || {kind}[2:], 'Unknown')" for kind in kinds]
-        name = (
-            f"CASE WHEN r.kind IN (11, 12, 13) THEN 'Unified memory migration ' || {direction} "
-            f"ELSE 'Memcpy ' || {direction} || ' (' || {shown[0]} || ' -> ' || {shown[1]} || ')' END"
-        )
-        self.con.execute(
-            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'memcpy', {name}, {_TS}, {_DUR}, "
-            f"t.track, "
-            "nullif(r.corr, 0), a.launch FROM (SELECT *, rowid, kind IN (11, 12, 13) AS uvm FROM n_memcpy) r "
-            "JOIN n_origin o ON o.src = r.src "
-            "JOIN n_gpu_track t ON t.src = r.src AND t.p = r.gpid >> 24 AND t.device = r.device "
-            "AND t.what = CASE WHEN r.uvm THEN 'uvm' ELSE 'stream' END "
-            "AND t.context = CASE WHEN r.uvm THEN -1 ELSE coalesce(r.context, -1) END "
-            "AND t.stream = CASE WHEN r.uvm THEN -1 ELSE coalesce(r.stream, -1) END " + self._launch(base)
-        )
-        self.con.execute(
-            f"INSERT INTO copies BY NAME SELECT {base} + rowid AS slice, {direction} AS direction, r.bytes, "
-            f"{kinds[0]} AS src_kind, {kinds[1]} AS dst_kind, coalesce(r.kind IN (11, 12, 13), false) "
-            f"AS managed "
-            "FROM n_memcpy r"
-        )
-
-    def memsets(self) -> None:
-        """Memset slices and their rows in copies."""
-        base = self.base["n_memset"]
-        kind = case("r.mem_kind", MEMORY_KINDS, "NULL")
-        name = f"'Memset (' || coalesce(upper({kind}[1]) || {kind}[2:], 'Unknown') || ')'"
-        self.con.execute(
-            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'memset', {name}, {_TS}, {_DUR}, "
-            f"t.track, "
-            "nullif(r.corr, 0), a.launch FROM n_memset r JOIN n_origin o ON o.src = r.src "
-            + _GPU_TRACK.format(what="stream")
-            + self._launch(base)
-        )
-        self.con.execute(
-            f"INSERT INTO copies BY NAME SELECT {base} + rowid AS slice, 'memset' AS direction, r.bytes, "
-            f"{kind} AS dst_kind, false AS managed FROM n_memset r"
-        )
-
-    def syncs(self) -> None:
-        """Synchronisation records, on one lane a device: they overlap the stream's own work."""
-        base = self.base["n_sync"]
-        type_name = case("r.type", SYNC_TYPES, "'Sync'")
-        name = (
-            f"{type_name} || "
-            f"CASE WHEN r.stream IS NULL OR r.stream = {NO_STREAM} THEN '' ELSE ' (stream ' || r.stream "
-            f"|| ')' END"
-        )
-        self.con.execute(
-            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'sync', {name}, {_TS}, {_DUR}, "
-            f"t.track, "
-            "nullif(r.corr, 0), a.launch FROM n_sync r JOIN n_origin o ON o.src = r.src "
-            "JOIN n_gpu_track t ON t.src = r.src AND t.p = r.gpid >> 24 AND t.device = r.device "
-            "AND t.what = 'sync' " + self._launch(base)
-        )
-
-    def graphs(self) -> None:
-        """Graph launches recorded as one bar: a range on the stream, and an issue, as the kernels are "
-        "not there."""
-        base = self.base["n_graph"]
-        self.con.execute(
-            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'range', "
-            f"'CUDA graph ' || coalesce(r.graph::VARCHAR, ''), {_TS}, {_DUR}, t.track, "
-            "nullif(r.corr, 0), a.launch FROM n_graph r JOIN n_origin o ON o.src = r.src "
-            + _GPU_TRACK.format(what="stream")
-            + self._launch(base)
         )
         self.writer.issue(
             "graph-opaque",
-            self.count("SELECT count(*) FROM n_graph"),
+            self.count("SELECT sum(records) FROM n_gpu_seen WHERE stage = 'n_graph'"),
             "CUDA graph launches were recorded as a whole: their kernels are not in this report; record with "
             "--cuda-graph-trace=node",
         )
 
-    def overheads(self) -> None:
-        """The profiler's own work, on a lane of its own."""
-        self.con.execute("CREATE TABLE n_over AS SELECT * FROM n_overhead WHERE gtid IS NOT NULL")
-        self.unplaced += self.count("SELECT count(*) FROM n_overhead WHERE gtid IS NULL")
-        base = self.take("n_over")
-        self.con.execute(
-            f"INSERT INTO slices ({_COLUMNS}) SELECT {base} + r.rowid, 'overhead', "
-            f"coalesce(s.value, 'Profiler overhead'), {_TS}, {_DUR}, l.track, NULL, NULL FROM n_over r "
-            "JOIN n_origin o ON o.src = r.src JOIN n_proc m ON m.src = r.src AND m.p = r.gtid >> 24 "
-            "JOIN n_lane l ON l.process = m.process AND l.what = 'overhead' "
-            "LEFT JOIN n_string s ON s.src = r.src AND s.id = r.name_id"
+    def slices(self) -> None:
+        """Let the writer put n_on_thread and n_rest together, names and kinds as text.
+
+        Both are sorted and share no track, so that their runs of tracks one after the other are the trace's
+        order.
+        """
+        columns = "{}, kind, label, ts, dur, track, {}, {}, corr, {}"
+        thread = columns.format("rowid AS slice", "parent", "depth", "NULL::BIGINT AS launch")
+        rest = columns.format("slice", "NULL::BIGINT AS parent", "NULL::INTEGER AS depth", "launch")
+        runs = self.con.execute(
+            "SELECT min(track), max(track), thread FROM (SELECT *, track - row_number() OVER (PARTITION BY "
+            "thread ORDER BY track) AS run FROM (SELECT track, kind = 'thread' AS thread FROM tracks)) "
+            "GROUP BY thread, run ORDER BY 1"
+        ).fetchall()
+        sources = {True: f"SELECT {thread} FROM n_on_thread", False: f"SELECT {rest} FROM n_rest"}
+        if 0 < len(runs) <= _MOST_RUNS:
+            rows = " UNION ALL ".join(
+                f"{sources[on_thread]} WHERE track BETWEEN {first} AND {last}"
+                for first, last, on_thread in runs
+            )
+        else:
+            rows = f"FROM ({' UNION ALL '.join(sources.values())}) ORDER BY track, ts, dur DESC, slice"
+        self.writer.deliver(
+            "slices",
+            f"SELECT slice, kind::VARCHAR AS kind, {self.writer.names('n_label')} AS name, ts AS ts_ns, "
+            f"dur AS dur_ns, track, parent, depth, corr AS correlation, launch FROM ({rows})",
         )

@@ -154,14 +154,13 @@ def align(origins: list[Origin], writer: TraceWriter) -> None:
 
 
 def processes(writer: TraceWriter, origins: list[Origin]) -> None:
-    """Fill ``processes`` and the map n_proc(src, p, process, pid); one row a process that has a record."""
+    """Fill ``processes`` and the map n_proc(src, p, process, pid, number); one row a process that has a
+    record. ``number`` stands for (src, p)."""
     con = writer.con
     con.execute(
         "CREATE TABLE n_seen AS SELECT src, p, max(gpu) AS gpu, min(device) AS device FROM ("
-        "SELECT src, gtid >> 24 AS p, 0 AS gpu, NULL AS device FROM n_api UNION ALL "
-        "SELECT src, gtid >> 24, 0, NULL FROM n_nvtx UNION ALL "
-        "SELECT src, gtid >> 24, 0, NULL FROM n_lib UNION ALL "
-        "SELECT src, gtid >> 24, 0, NULL FROM n_overhead UNION ALL "
+        "SELECT src, gtid >> 24 AS p, 0 AS gpu, NULL AS device FROM n_called UNION ALL "
+        "SELECT src, gtid >> 24, 0, NULL FROM n_nvtx_seen UNION ALL "
         "SELECT src, p, 1, device FROM n_gpu_work) WHERE p IS NOT NULL GROUP BY src, p"
     )
     rows = con.execute(
@@ -172,17 +171,18 @@ def processes(writer: TraceWriter, origins: list[Origin]) -> None:
     by_src = {item.src: item for item in origins}
     rank_of, guessed = _ranks(rows, by_src)
     number: dict[tuple[Any, ...], int] = {}
-    maps, table = [], []
+    maps: list[tuple[int, ...]] = []
+    table = []
     for src, p, _, _, name in rows:
         pid, rank, host = p & _PID_MASK, rank_of[(src, p)], by_src[src].host
         key = (host, p >> 24, pid, rank)
         if key not in number:
             number[key] = len(number)
             table.append((number[key], pid, rank, host, name))
-        maps.append((src, p, number[key], pid))
-    con.execute("CREATE TABLE n_proc (src INTEGER, p BIGINT, process INTEGER, pid BIGINT)")
+        maps.append((src, p, number[key], pid, len(maps)))
+    con.execute("CREATE TABLE n_proc (src INTEGER, p BIGINT, process INTEGER, pid BIGINT, number INTEGER)")
     if maps:
-        con.executemany("INSERT INTO n_proc VALUES (?, ?, ?, ?)", maps)
+        con.executemany("INSERT INTO n_proc VALUES (?, ?, ?, ?, ?)", maps)
     writer.insert("processes", ("process", "pid", "rank", "host", "name"), table)
     writer.issue(
         "rank-guessed",

@@ -47,6 +47,9 @@ NVTX_MARK, NVTX_THREAD_NAME, NVTX_PUSH_POP, NVTX_START_END, NVTX_DOMAIN = 34, 39
 
 NO_STREAM = 4294967295
 
+NO_ERROR = (0, 600)
+"""Return values of calls that are no error; 600 is cudaErrorNotReady, a query's normal answer."""
+
 STEP_PATTERN = r"^(ProfilerStep#|profrun\.step#|[Ss]tep[ #]?)\d+$"
 
 API_VERSION_PATTERN = r"^(cuda[A-Za-z]\w*?)(_v\d{4,5})?(_ptsz|_ptds)?$"

@@ -56,7 +56,7 @@ def noticed(build: Builder, exports: list[Export], origins: list[Origin]) -> Non
     gpu = build.count("SELECT count(*) FROM n_gpu_work")
     build.writer.meta["vendor"] = "nvidia" if gpu else "none"
     if not gpu:
-        api = build.count("SELECT count(*) FROM n_api")
+        api = build.count("SELECT count(*) FROM n_called WHERE what = 'api'")
         why = (
             "CUDA calls were traced but no work on the GPU: another profiler holds CUPTI, or the window "
             "was empty"
@@ -70,7 +70,7 @@ def noticed(build: Builder, exports: list[Export], origins: list[Origin]) -> Non
 def _launches(build: Builder) -> None:
     build.writer.issue(
         "kernel-without-launch",
-        build.count("SELECT count(*) FROM slices WHERE kind = 'kernel' AND launch IS NULL"),
+        build.count("SELECT count(*) FROM n_rest WHERE kind = 'kernel' AND launch IS NULL"),
         "kernels whose launch call was not recorded (it came before the window, or from a process that "
         "was not "
         "traced): they belong to no step or range",
@@ -78,7 +78,7 @@ def _launches(build: Builder) -> None:
     build.writer.issue(
         "copy-without-launch",
         build.count(
-            "SELECT count(*) FROM slices s JOIN copies c USING (slice) WHERE s.launch IS NULL AND NOT "
+            "SELECT count(*) FROM n_rest s JOIN copies c USING (slice) WHERE s.launch IS NULL AND NOT "
             "c.managed"
         ),
         "copies and memsets whose call was not recorded",
@@ -88,24 +88,22 @@ def _launches(build: Builder) -> None:
         build.count("SELECT count(*) FROM copies WHERE managed"),
         "unified-memory migrations: they are no copies that the program asked for",
     )
-    failed = build.con.execute(
-        "SELECT count(*), any_value(n.name || ' returned ' || r.ret) FROM n_api r "
-        "LEFT JOIN n_call_name n ON n.what = 'api' AND n.src = r.src AND n.name_id IS NOT DISTINCT FROM "
-        "r.name_id "
-        "WHERE r.ret IS NOT NULL AND r.ret NOT IN (0, 600)"  # 600: cudaErrorNotReady, a query's normal answer
-    ).fetchone()
-    if failed:
-        build.writer.issue("api-error", failed[0], "CUDA calls that returned an error", failed[1])
+    build.writer.issue("api-error", build.failed[0], "CUDA calls that returned an error", build.failed[1])
 
 
 def _times(build: Builder) -> None:
-    spans = ("n_api", "n_kernel", "n_memcpy", "n_memset", "n_sync", "n_graph", "n_overhead", "n_lib")
-    negative = sum(build.count(f"SELECT count(*) FROM {table} WHERE stop < start") for table in spans)
+    negative, open_ended = build.row(
+        "SELECT sum(negative), sum(open_ended) FROM (SELECT negative, open_ended FROM n_called UNION ALL "
+        "SELECT negative, open_ended FROM n_gpu_seen)"
+    )
     negative += build.count(f"SELECT count(*) FROM n_range WHERE stop < start AND event <> {NVTX_MARK}")
     build.writer.issue("negative-duration", negative, "records that end before they start were given 0 ns")
-    open_ended = sum(build.count(f"SELECT count(*) FROM {table} WHERE stop IS NULL") for table in spans)
     build.writer.issue("no-end", open_ended, "records without an end were given 0 ns")
-    unplaced = build.unplaced + build.next - build.count("SELECT count(*) FROM slices")
+    unplaced = (
+        build.unplaced
+        + build.next
+        - build.count("SELECT (SELECT count(*) FROM n_on_thread) + (SELECT count(*) FROM n_rest)")
+    )
     build.writer.issue(
         "record-unplaced",
         unplaced,
@@ -121,12 +119,7 @@ def _left_out(build: Builder, exports: list[Export]) -> None:
             if table in item.columns
         )
         build.writer.issue("left-out", count, f"{what} ({table}) have no place in this trace format", table)
-    doubled = sum(
-        int(item.rows(f'SELECT count(*) FROM "{table}" WHERE "eventClass" = {EVENT_BACKTRACE}')[0][0])
-        for item in exports
-        for table in ("CUPTI_ACTIVITY_KIND_RUNTIME",)
-        if "eventClass" in item.columns.get(table, ())
-    )
+    doubled = sum(_doubled(build, item, src) for src, item in enumerate(exports))
     build.writer.issue(
         "backtrace-duplicates",
         doubled,
@@ -135,9 +128,20 @@ def _left_out(build: Builder, exports: list[Export]) -> None:
     known = f"({NVTX_MARK}, {NVTX_PUSH_POP}, {NVTX_START_END}, 33, 39, 75, 76)"
     build.writer.issue(
         "nvtx-other",
-        build.count(f"SELECT count(*) FROM n_nvtx WHERE event NOT IN {known}"),
+        build.count(f"SELECT sum(records) FROM n_nvtx_seen WHERE event NOT IN {known}"),
         "NVTX records of other kinds (names of resources, nvtxt) were left out",
     )
+
+
+def _doubled(build: Builder, export: Export, src: int) -> int:
+    """Rows that --cudabacktrace adds; the file is searched for them only where rows were not read."""
+    table = "CUPTI_ACTIVITY_KIND_RUNTIME"
+    if "eventClass" not in export.columns.get(table, ()):
+        return 0
+    read = build.count(f"SELECT sum(records) FROM n_called WHERE what = 'api' AND src = {src}")
+    if export.most_rows(table) == read:
+        return 0
+    return int(export.rows(f'SELECT count(*) FROM "{table}" WHERE "eventClass" = {EVENT_BACKTRACE}')[0][0])
 
 
 def _diagnostics(build: Builder, exports: list[Export]) -> str | None:

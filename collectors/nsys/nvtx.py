@@ -21,9 +21,9 @@ def stage(build: Builder, origins: list[Origin]) -> None:
     con = build.con
     con.execute(
         "CREATE TABLE n_last AS SELECT src, max(stop) AS stop FROM ("
-        "SELECT src, max(stop) AS stop FROM n_api GROUP BY src UNION ALL "
-        "SELECT src, max(stop) FROM n_kernel GROUP BY src UNION ALL "
-        "SELECT src, max(greatest(start, coalesce(stop, start))) FROM n_nvtx GROUP BY src) GROUP BY src"
+        "SELECT src, stop FROM n_called WHERE what = 'api' UNION ALL "
+        "SELECT src, stop FROM n_gpu_seen WHERE stage = 'n_kernel' UNION ALL "
+        "SELECT src, stop FROM n_nvtx_seen) GROUP BY src"
     )
     con.execute(
         "CREATE TABLE n_range AS SELECT r.src, r.gtid, r.event, r.start, r.stop IS NULL AND r.event <> "
@@ -58,21 +58,9 @@ def _unended_steps(build: Builder, origins: list[Origin]) -> None:
     build.con.execute(f"UPDATE n_range SET step = false WHERE {unended}")
 
 
-def start_end(build: Builder, origins: list[Origin]) -> None:
-    """Slices of start/end ranges, on lanes of their own; and what was open, without a thread, or lost."""
+def noticed(build: Builder, origins: list[Origin]) -> None:
+    """What was open at the end, without a thread, or lost."""
     con, writer = build.con, build.writer
-    con.execute(
-        f"CREATE TABLE n_start_end AS SELECT * FROM n_range WHERE event = {NVTX_START_END} "
-        "AND gtid IS NOT NULL"
-    )
-    base = build.take("n_start_end")
-    con.execute(
-        "INSERT INTO slices (slice, kind, name, ts_ns, dur_ns, track) "
-        f"SELECT {base} + r.rowid, CASE WHEN r.step THEN 'step' ELSE 'range' END, r.name, r.start + o.shift, "
-        "greatest(r.stop - r.start, 0), l.track FROM n_start_end r JOIN n_origin o ON o.src = r.src "
-        "JOIN n_proc m ON m.src = r.src AND m.p = r.gtid >> 24 "
-        "JOIN n_lane l ON l.process = m.process AND l.what = 'nvtx' AND l.a = r.domain"
-    )
     example = con.execute("SELECT name FROM n_range WHERE unfinished ORDER BY start LIMIT 1").fetchone()
     writer.issue(
         "range-unfinished",
@@ -83,7 +71,7 @@ def start_end(build: Builder, origins: list[Origin]) -> None:
     )
     writer.issue(
         "nvtx-without-thread",
-        build.count("SELECT count(*) FROM n_nvtx WHERE gtid IS NULL AND event IN (34, 59, 60)"),
+        build.count("SELECT sum(records) FROM n_nvtx_seen WHERE gtid IS NULL AND event IN (34, 59, 60)"),
         "NVTX records that name no thread were left out",
     )
     _lost(build, origins)

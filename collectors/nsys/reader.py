@@ -11,8 +11,8 @@ from pathlib import Path
 
 import duckdb
 
-from profrun.collectors.nsys import export, host, identity, lanes, notes, nvtx
-from profrun.collectors.nsys.build import Builder
+from profrun.collectors.nsys import export, host, identity, lanes, notes, nvtx, seen
+from profrun.collectors.nsys.build import KEPT, Builder
 from profrun.collectors.nsys.source import Export, open_export, without_start
 from profrun.collectors.nsys.tables import MARKERS, STAGES, Stage
 from profrun.collectors.reading import Progress, Source
@@ -75,7 +75,7 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
     con.execute("CREATE TABLE n_origin (src INTEGER, shift BIGINT)")
     con.executemany("INSERT INTO n_origin VALUES (?, ?)", [(item.src, item.shift_ns) for item in origins])
     dropped = _load(exports, writer, progress)
-    lanes.gpu_work(writer)
+    seen.seen(writer)
     identity.processes(writer, origins)
     identity.devices(writer)
     lanes.lanes(writer)
@@ -83,10 +83,14 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
     build.unplaced = dropped
     nvtx.stage(build, origins)
     host.host(build)
-    build.launches()
-    for step in (build.kernels, build.memcpys, build.memsets, build.syncs, build.graphs, build.overheads):
-        step()
-    nvtx.start_end(build, origins)
+    with ThreadPoolExecutor(1) as pool, con.cursor() as cursor:
+        nesting = pool.submit(host.nest, cursor)  # one thread of Python, beside the engine's own
+        build.rest()
+        host.crossed(build, *nesting.result())
+    build.issues()
+    build.side_tables()
+    build.slices()
+    nvtx.noticed(build, origins)
     notes.counters(build)
     notes.noticed(build, exports, origins)
     _drop_staging(writer)
@@ -131,8 +135,7 @@ def _same_twice(count: int, example: str | None, writer: TraceWriter) -> None:
 
 def _load(exports: list[Export], writer: TraceWriter, progress: Progress) -> int:
     """Fill the staging tables, two at a time; returns rows without a start, which are left out."""
-    for stage in STAGES:
-        writer.con.execute(stage.ddl)
+    writer.con.execute("; ".join(stage.ddl for stage in STAGES))
     done = 0
     with ThreadPoolExecutor(_LOADERS) as pool:
         for rows in pool.map(lambda stage: _load_stage(exports, writer, stage), STAGES):
@@ -153,12 +156,10 @@ def _load_stage(exports: list[Export], writer: TraceWriter, stage: Stage) -> int
 
 
 def _drop_staging(writer: TraceWriter) -> None:
-    """Everything that is not a table of the trace: nothing of it reaches the folder."""
-    names = writer.con.execute(
-        "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'n\\_%' ESCAPE '\\'"
-    )
-    for (name,) in names.fetchall():
-        writer.con.execute(f'DROP TABLE "{name}"')
+    """What is no table of the trace, but for what the writer reads; nothing of it reaches the folder."""
+    names = writer.con.execute("SELECT table_name FROM duckdb_tables() WHERE starts_with(table_name, 'n_')")
+    dropped = [name for (name,) in names.fetchall() if name not in KEPT]
+    writer.con.execute("; ".join(["DROP VIEW n_nest", *(f'DROP TABLE "{name}"' for name in dropped)]))
 
 
 def _is_nsys(tables: frozenset[str]) -> bool:

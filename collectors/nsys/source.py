@@ -29,6 +29,9 @@ class Export(Protocol):
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """A small query over the export's own tables."""
 
+    def most_rows(self, table: str) -> int | None:
+        """A bound of a table's rows that costs no scan, None where there is none."""
+
     def close(self) -> None:
         """Release it."""
 
@@ -53,7 +56,7 @@ class SqliteExport:
                 inserted.append(f"nullif({name}, chr(1)) AS {name}")
             else:
                 selected.append(f"{quoted(column)} AS {name}")
-                inserted.append(f"CAST({name} AS BIGINT) AS {name}")
+                inserted.append(f"CAST({name} AS {stage.type(name)}) AS {name}")
         if not selected:
             return 0
         query = f"SELECT {', '.join(selected)} FROM {quoted(table)}{_where(stage, present)}"
@@ -65,6 +68,15 @@ class SqliteExport:
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """See ``Export``."""
         return self._file.rows(query)
+
+    def most_rows(self, table: str) -> int | None:
+        """See ``Export``: row ids are distinct."""
+        ends = ", ".join(f"(SELECT {end}(rowid) FROM {quoted(table)})" for end in ("min", "max"))
+        try:
+            low, high = self._file.rows(f"SELECT {ends}")[0]
+        except InputError:  # a view, or a table without row ids
+            return None
+        return None if low is None else int(high) - int(low) + 1
 
     def close(self) -> None:
         """See ``Export``."""
@@ -97,7 +109,7 @@ class ParquetExport:
         """See ``Export``."""
         present = self.columns[table]
         selected = [
-            f"CAST({quoted(column)} AS {'VARCHAR' if name in stage.text else 'BIGINT'}) AS {name}"
+            f"CAST({quoted(column)} AS {stage.type(name)}) AS {name}"
             for name, column in stage.columns.items()
             if column in present
         ]
@@ -120,6 +132,10 @@ class ParquetExport:
             return self._con.execute(query).fetchall()
         except duckdb.Error as error:
             raise InputError(f"{self.path} is damaged", why=str(error), fix="export it again") from error
+
+    def most_rows(self, table: str) -> int | None:
+        """See ``Export``: Parquet files state how many rows they have."""
+        return int(self.rows(f"SELECT count(*) FROM {quoted(table)}")[0][0])
 
     def close(self) -> None:
         """See ``Export``."""

@@ -19,7 +19,7 @@ class Stage:
         name: its name in the writer's engine.
         sources: the tables of an export it is filled from; those that exist are all read.
         columns: its column -> the export's column; the first alternative that exists is taken.
-        text: columns that are text; all others are BIGINT.
+        text: columns that are text; all others are numbers, BIGINT but for those of ``INTEGERS``.
         where: a filter on the export's own columns: (column, condition); used where the column exists.
     """
 
@@ -29,11 +29,19 @@ class Stage:
     text: frozenset[str] = frozenset()
     where: tuple[str, str] | None = None
 
+    def type(self, name: str) -> str:
+        """DuckDB type of a column."""
+        return "VARCHAR" if name in self.text else "INTEGER" if name in INTEGERS else "BIGINT"
+
     @property
     def ddl(self) -> str:
         """CREATE TABLE with the number of the source file first."""
-        columns = ", ".join(f"{name} {'VARCHAR' if name in self.text else 'BIGINT'}" for name in self.columns)
+        columns = ", ".join(f"{name} {self.type(name)}" for name in self.columns)
         return f"CREATE TABLE {self.name} (src INTEGER, {columns})"
+
+
+INTEGERS = frozenset({"block_x", "block_y", "block_z", "regs", "ret"})
+"""Columns of 32 bits: in CUPTI, and in the trace."""
 
 
 _SPAN = {"start": "start", "stop": "end"}
