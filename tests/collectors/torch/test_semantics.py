@@ -20,6 +20,13 @@ from tests.collectors.torch.kineto import (
 )
 
 
+@pytest.fixture(params=["compiled", "duckdb"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every rule holds whichever way the events are read."""
+    if request.param == "duckdb":
+        monkeypatch.setenv("PROFRUN_COMPILED", "0")
+
+
 def test_op_to_launch_to_kernel(tmp_path: Path) -> None:
     events = [
         op("aten::mm", 0, 100, 1),
@@ -325,3 +332,51 @@ def test_counters_of_profiled_ranges_become_metrics(tmp_path: Path) -> None:
         ("range", 10500, "smsp__inst.sum", 7.0, "1"),
     ]
     assert trace.meta["replayed"] is True
+
+
+def test_ids_beyond_int64_are_missing_and_counted(tmp_path: Path) -> None:
+    trace = trace_of(tmp_path, [api("cudaLaunchKernel", 1, 2, 2**64 - 1), kernel("k", 4, 2, 2**64 - 1)])
+    assert trace.sql("SELECT kind, correlation FROM slices ORDER BY ALL").rows == [
+        ("api", None),
+        ("kernel", None),
+    ]
+    assert issues(trace) == {"unreadable_value": 2, "kernel_without_launch": 1}
+
+
+def test_of_two_names_a_thread_has_the_one_that_says_more(tmp_path: Path) -> None:
+    def name(label: str, key: str = "thread_name", tid: int = 10) -> dict[str, object]:
+        return {"ph": "M", "name": key, "pid": 100, "tid": tid, "ts": 0, "args": {"name": label}}
+
+    events = [
+        *(name("python3", "process_name", 0), name("thread 10 (pt_autograd_0)"), name("thread 10 (python3)")),
+        *(name("thread 11 (python3)", tid=11), op("a", 0, 9, 1), op("b", 0, 9, 2, tid=11)),
+    ]
+    trace = trace_of(tmp_path, events)
+    assert trace.sql("SELECT native_id, name FROM tracks ORDER BY ALL").rows == [
+        (10, "thread 10 (pt_autograd_0)"),
+        (11, "thread 11 (python3)"),
+    ]
+
+
+def test_samples_of_the_allocator_that_come_late_are_all_there(tmp_path: Path) -> None:
+    args = {"Device Type": 1, "Device Id": 0, "Bytes": 8, "Total Allocated": 8}
+    sample = {"ph": "i", "name": "[memory]", "pid": 100, "tid": 10, "ts": 5, "args": args}
+    early = [op("a" * 500, number, 1, number + 1) for number in range(4000)]  # more than a look at the head
+    trace = trace_of(tmp_path, [*early, sample])
+    assert trace.sql("SELECT name, value FROM counters ORDER BY ALL").rows == [
+        ("memory allocated", 8.0),
+        ("memory change", 8.0),
+    ]
+
+
+def test_one_rank_that_needs_repairs_changes_nothing_for_the_others(tmp_path: Path) -> None:
+    files = [
+        document([op("a", 1, 2, 3), kernel("k", 2, 2, 3)], distributedInfo={"rank": 0, "world_size": 2}),
+        document(
+            [op("b", 1, 2, 3, **{"Sequence number": 2**70})], distributedInfo={"rank": 1, "world_size": 2}
+        ),
+    ]
+    trace = trace_of_files(tmp_path, files)
+    found = "SELECT p.rank, s.name FROM slices s JOIN tracks USING (track) JOIN processes p USING (process)"
+    assert trace.sql(f"{found} ORDER BY ALL").rows == [(0, "a"), (0, "k"), (1, "b")]
+    assert issues(trace)["unreadable_value"] == 1
