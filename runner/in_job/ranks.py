@@ -81,7 +81,7 @@ class Ranks:
 def merge(document: dict[str, Any], other: dict[str, Any]) -> None:
     """Add another rank's answer: the worse state wins, artefacts and warnings add up."""
     if _SEVERITY.index(other["state"]) > _SEVERITY.index(document["state"]):
-        for key in ("state", "exit_code", "signal"):
+        for key in ("state", "exit_code", "signal", "stopped_by"):
             document[key] = other[key]
         document["reason"] = f"rank {other['rank']}: {other['reason']}"
     document["artefacts"] += other["artefacts"]

@@ -47,6 +47,7 @@ class Trial:
         self.argv: tuple[str, ...] = tuple(command["argv"])
         self.env: dict[str, str] = {}
         self.wrapped: Wrapped | None = None
+        self.stopped_by: str | None = None
         launch.slurm_ranks(environ := dict(os.environ))
         self.ranks = Ranks(folder, config.Place.from_environ(environ))
         self.rank = self.ranks.place.rank
@@ -82,6 +83,7 @@ class Trial:
         if refused is not None:
             return Verdict("failed", None, None, refused, 69), value
         outcomes = self._execute(supervisor)
+        self.stopped_by = outcomes[-1].stopped_by
         self._export(supervisor, outcomes[-1])
         notes_of = self._notes()
         provenance.after(value, notes_of)
@@ -299,6 +301,7 @@ class Trial:
             "exit_code": verdict.exit_code,
             "signal": None if verdict.signal is None else signal.Signals(verdict.signal).name,
             "reason": verdict.reason,
+            "stopped_by": self.stopped_by,
             "started_ns": self.started_ns,
             "ended_ns": time.time_ns(),
             "seconds": {

@@ -96,9 +96,10 @@ def fold_steps(documents: Sequence[tuple[Path, Mapping[str, Any]]]) -> Steps:
 
 
 def read_exit(trial: Path, attempt: int | None = None) -> dict[str, Any] | None:
-    """``exit.json`` of this attempt (any attempt when None); None when it is not there or of another.
+    """``exit.json`` of this attempt or a later one (any when None); None when it is not there or is older.
 
-    A file that cannot be read counts as not there: unknown is never success.
+    Later ones are those that a queue started by itself (requeue, preemption). A file that cannot be read
+    counts as not there: unknown is never success.
     """
     try:
         document = read_json(trial / "exit.json")
@@ -106,9 +107,18 @@ def read_exit(trial: Path, attempt: int | None = None) -> dict[str, Any] | None:
         return None
     if document is None or not isinstance(document.get("state"), str):
         return None
-    if attempt is not None and int(document.get("attempt") or attempt) != attempt:
+    if attempt is not None and int(document.get("attempt") or attempt) < attempt:
         return None
     return document
+
+
+def interrupted(document: Mapping[str, Any]) -> bool:
+    """Was this trial ended by a signal that nobody of ours meant: preempted, evicted, its node drained?
+
+    The wrapper calls it a timeout, because a scheduler's time limit looks the same from inside; whether the
+    trial is started again, only the scheduler knows. Its own time limit is no such end.
+    """
+    return document.get("state") == "timeout" and str(document.get("stopped_by")).startswith("SIG")
 
 
 def whole_artefacts(trial: Path, exit_document: Mapping[str, Any] | None) -> list[Path]:

@@ -184,7 +184,7 @@ def _record(run: Run, planned: Mapping[str, Any], events: list[Event], notes: li
     if document is not None:
         state = document["state"]
         folded |= {key: document.get(key) for key in ("reason", "exit_code")}
-        folded |= {key: document[key] for key in ("started_ns", "ended_ns") if document.get(key)}
+        folded |= {key: document[key] for key in ("attempt", "started_ns", "ended_ns") if document.get(key)}
     return TrialRecord(
         id=planned["id"],
         index=int(planned["index"]),

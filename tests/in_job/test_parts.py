@@ -225,14 +225,15 @@ def test_verdicts() -> None:
 
 def test_the_worse_rank_decides() -> None:
     own: dict[str, Any] = {"state": "finished", "exit_code": 0, "signal": None, "reason": None}
-    own |= {"artefacts": [1], "ranges_emitted": 2, "warnings": ["a"]}
+    own |= {"stopped_by": None, "artefacts": [1], "ranges_emitted": 2, "warnings": ["a"]}
     other = own | {"state": "failed", "exit_code": 9, "reason": "boom", "rank": 3, "warnings": ["a", "b"]}
-    other |= {"artefacts": [2], "ranges_emitted": 5}
+    other |= {"stopped_by": "SIGTERM", "artefacts": [2], "ranges_emitted": 5}
     merge(own, other)
     assert own == {
         "state": "failed",
         "exit_code": 9,
         "signal": None,
+        "stopped_by": "SIGTERM",
         "reason": "rank 3: boom",
         "artefacts": [1, 2],
         "ranges_emitted": 7,

@@ -60,6 +60,11 @@ class Cluster:
         self.lost.add(pod)
         self._signal(pod, signal.SIGKILL)
 
+    def preempt(self, pod: str) -> None:
+        """A pod of a higher priority wants the node: this one is asked to end, and may write what it has."""
+        self.lost.add(pod)
+        self._signal(pod, signal.SIGTERM)
+
     def _loop(self) -> None:
         while not self._stop:
             with self.server.changed:

@@ -15,7 +15,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import kubernetes_validate
 
-NAMESPACED = re.compile(r"/(?:api/v1|apis/batch/v1)/namespaces/([^/]+)/([^/]+)(?:/([^/]+))?(?:/(log))?$")
+NAMESPACED = re.compile(
+    r"/(?:api/v1|apis/batch/v1|apis/networking\.k8s\.io/v1)/namespaces/([^/]+)/([^/]+)(?:/([^/]+))?(?:/(log))?$"
+)
 
 
 @dataclass

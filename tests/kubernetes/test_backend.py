@@ -86,11 +86,40 @@ def test_submit_makes_the_job_and_then_what_it_owns(
     assert secret["metadata"]["ownerReferences"][0]["uid"] == owner["metadata"]["uid"]
     assert secret["data"] == {"HF_TOKEN": "aGYtc2VjcmV0"}
     posts = [path.rsplit("/", 1)[1] for method, path, _ in server.requests if method == "POST"]
-    assert posts == ["jobs", "secrets"]
+    assert posts == ["jobs", "networkpolicies", "secrets"]
     kept = "".join(path.read_text() for path in run.rglob("*") if path.is_file())
     assert "HF_TOKEN" in kept
     assert "hf-secret" not in kept
     assert "aGYtc2VjcmV0" not in kept
+
+
+def test_the_network_is_off_unless_the_job_wants_one(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    """The policy selects this Job's pods by a label that Kubernetes gives them, and goes with the Job."""
+    ready(server)
+    found = made(run)
+    backend.submit(found, found.trials, run)
+    (closed,) = server.of("networkpolicies")
+    assert closed["spec"] == {
+        "podSelector": {"matchLabels": {"batch.kubernetes.io/job-name": job(server)["metadata"]["name"]}},
+        "policyTypes": ["Ingress", "Egress"],
+    }
+    assert closed["metadata"]["ownerReferences"][0]["uid"] == job(server)["metadata"]["uid"]
+    open_ = Plan(type(found.job)(**{**vars(found.job), "network": True}), found.trials, found.vendor)
+    backend.submit(open_, found.trials, run)
+    assert (len(server.of("jobs")), len(server.of("networkpolicies"))) == (2, 1)
+
+
+def test_without_the_right_to_turn_the_network_off_nothing_runs(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    ready(server)
+    server.faults = [Fault("POST", "networkpolicies", 403, {"message": "cannot create networkpolicies"})]
+    found = made(run)
+    with pytest.raises(UnavailableError, match=r"cannot be turned off: .*; ask for .* or set network: true"):
+        backend.submit(found, found.trials, run)
+    assert server.of("jobs") == []
 
 
 def test_a_claim_that_is_not_there_is_said_before_anything_is_made(
@@ -138,6 +167,37 @@ def test_exit_json_counts_whatever_the_cluster_says(
     assert (states[third].state, states[third].exit_code) == ("failed", 3)
     assert (states[third].reason or "").endswith("the last words: Segmentation fault")
     assert {status.state for trial, status in list(states.items())[3:]} == {"queued"}
+
+
+def test_a_preempted_trial_that_wrote_how_it_ended_waits_for_its_next_pod(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    trial = next(iter(handles))
+    told = {"state": "timeout", "stopped_by": "SIGTERM", "reason": "ended from outside", "exit_code": 143}
+    write_json(run / "trials" / trial / "exit.json", told)
+    taken = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    over = {"terminated": {"exitCode": 124}}
+
+    def state() -> tuple[str, str]:
+        status = backend.status({trial: handles[trial]}, run)[trial]
+        return status.state, status.reason or ""
+
+    pod(server, 0, "Running", {"running": {}}, conditions=[taken])
+    assert state()[0] == "running"
+    pod(server, 0, "Failed", over, conditions=[taken])
+    assert state()[0] == "queued"
+    assert "PreemptionByScheduler" in state()[1]
+    assert "starts it again" in state()[1]
+    server.put("pods", server.objects["pods", "pod-0"], "DELETED")
+    assert state()[0] == "queued"  # the Job makes another
+    pod(server, 0, "Failed", over)  # nothing took it away: Kubernetes' own deadline, for one
+    assert state() == ("timeout", "ended from outside")
+    pod(server, 0, "Failed", over, conditions=[taken])
+    job(server)["status"] = {"conditions": [{"type": "Failed", "status": "True"}]}
+    assert state() == ("timeout", "ended from outside")
 
 
 def test_an_ended_pod_is_given_time_for_its_file(server: Server, connect: Connect, run: Path) -> None:

@@ -88,6 +88,27 @@ def test_a_second_pod_leaves_what_ended_alone(run: Path) -> None:
     assert not (run / "trials/a/ran").exists()
 
 
+@pytest.mark.parametrize(
+    ("state", "by", "repeated"),
+    [
+        ("timeout", '"SIGTERM"', True),  # preempted or evicted, with time to write how it ended
+        ("timeout", '"limit"', False),  # its own limit: it would be reached again
+        ("finished", "null", False),
+        ("cancelled", '"SIGINT"', False),
+        ("failed", "null", False),
+    ],
+)
+def test_a_trial_that_was_ended_with_its_pod_is_done_again(
+    run: Path, state: str, by: str, repeated: bool
+) -> None:
+    trial = run / "trials/a"
+    (trial / "exit.json").write_text(f'{{\n "state": "{state}",\n "stopped_by": {by}\n}}\n')
+    (trial / "pod").write_text("uid-0\n")
+    assert start(run, MANY, 0, "a").returncode == 0
+    assert (trial / "ran").exists() == repeated
+    assert (trial / "attempts/1/exit.json").exists() == repeated
+
+
 def test_a_second_pod_moves_an_interrupted_attempt_aside(run: Path) -> None:
     trial = run / "trials/b"
     assert start(run, MANY, 1, "a", "b", pod="uid-0").returncode == 0

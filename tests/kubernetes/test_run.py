@@ -189,6 +189,27 @@ def test_a_trial_on_a_lost_node_is_a_new_attempt(cluster: Cluster, server: Serve
     assert not (trial / "attempts/1/exit.json").exists()
 
 
+def test_a_preempted_trial_is_done_again_although_it_said_how_it_ended(
+    cluster: Cluster, server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "work.py").write_text(
+        "import pathlib, time, profrun\n"
+        "again = pathlib.Path('started').exists()\n"
+        "for _ in range(4):\n    profrun.step()\n"
+        "pathlib.Path('started').touch()\n"
+        "time.sleep(0 if again else 60)\n"
+    )
+    driven = Driven(tmp_path)
+    wait_for((tmp_path / "started").exists)
+    cluster.preempt(server.of("pods")[0]["metadata"]["name"])
+    assert driven.state() == "finished"
+    (trial,) = driven.run.path.glob("trials/*")
+    first = json.loads((trial / "attempts/1/exit.json").read_text())
+    assert (first["state"], first["stopped_by"]) == ("timeout", "SIGTERM")
+    (record,) = read_state(driven.run).trials
+    assert (record.state, record.attempt, record.steps.count) == ("finished", 2, 4)
+
+
 def test_a_killed_submitter_loses_nothing(
     cluster: Cluster, server: Server, desk: Desk, tmp_path: Path
 ) -> None:

@@ -61,6 +61,19 @@ def test_exit_json_of_an_earlier_attempt_says_nothing(tmp_path: Path) -> None:
     assert read_state(run).trials[0].state == "queued"
 
 
+def test_exit_json_of_a_later_attempt_counts_because_a_queue_starts_trials_again_by_itself(
+    tmp_path: Path,
+) -> None:
+    """A requeued or preempted trial is a new attempt that no event of ours tells of."""
+    run, _ = new_run(tmp_path)
+    folder = _begin(run)
+    (folder / "command.json").write_text(json.dumps({"attempt": 2}))
+    leave(folder, artefacts=[{"path": "raw/rank0/x.sqlite", "bytes": 1, "state": "whole"}])
+    record = read_state(run).trials[0]
+    assert (record.state, record.attempt) == ("finished", 2)
+    assert len(record.document["artefacts"]) == 1  # of which its trace is made
+
+
 def test_a_damaged_exit_json_is_no_success(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path)
     folder = _begin(run)

@@ -22,7 +22,12 @@ READ_S = 60.0
 AGAIN = frozenset({429, 500, 502, 503, 504})
 """Answers after which the same request may work a little later."""
 TRIES = 5
-_KINDS = {"Job": "/apis/batch/v1", "Service": "/api/v1", "Secret": "/api/v1"}
+_KINDS = {
+    "Job": ("/apis/batch/v1", "jobs"),
+    "Service": ("/api/v1", "services"),
+    "Secret": ("/api/v1", "secrets"),
+    "NetworkPolicy": ("/apis/networking.k8s.io/v1", "networkpolicies"),
+}
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -70,7 +75,7 @@ class Api:
             return there
 
     def get(self, kind: str, name: str) -> dict[str, Any]:
-        """One object: Job, Service or Secret."""
+        """One object, of a kind that profrun makes."""
         return self._json("GET", f"{self._path(kind)}/{name}")
 
     def claim(self, name: str) -> dict[str, Any]:
@@ -148,7 +153,8 @@ class Api:
             yield event["type"], event["object"]
 
     def _path(self, kind: str) -> str:
-        return f"{_KINDS[kind]}/namespaces/{self.namespace}/{kind.lower()}s"
+        group, plural = _KINDS[kind]
+        return f"{group}/namespaces/{self.namespace}/{plural}"
 
     def _pods(self) -> str:
         return f"/api/v1/namespaces/{self.namespace}/pods"

@@ -19,7 +19,7 @@ from profrun.runner.backends.kubernetes import place
 from profrun.runner.backends.kubernetes.api import Api
 from profrun.runner.backends.kubernetes.ending import end
 from profrun.runner.backends.kubernetes.logs import pod_lines
-from profrun.runner.backends.kubernetes.looks import Looks, indexes
+from profrun.runner.backends.kubernetes.looks import Looks, indexes, nothing_follows
 from profrun.runner.backends.kubernetes.manifest import (
     RUN_LABEL,
     Bundle,
@@ -28,13 +28,14 @@ from profrun.runner.backends.kubernetes.manifest import (
     run_label,
     to_yaml,
 )
+from profrun.runner.backends.kubernetes.network import not_allowed
 from profrun.runner.backends.kubernetes.shapes import NOBODY, shapes, vendor
 from profrun.runner.backends.kubernetes.states import newest
 from profrun.runner.backends.mounts import need_sources
 from profrun.runner.backends.tail import follow as follow_logs
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.files import explained, make_dir, read_json, write_json, write_text
-from profrun.runner.store.results import read_exit
+from profrun.runner.store.results import interrupted, read_exit
 from profrun.runner.store.runs import Run, created
 
 _LAG_S, _STUCK_S = 15.0, 600.0
@@ -187,9 +188,15 @@ class KubernetesBackend:
             "name": bundle.name,
             "uid": job["metadata"]["uid"],
         }
-        for manifest in (bundle.service, _secret(bundle, secret)):
-            if manifest is not None:
+        for manifest in (bundle.policy, bundle.service, _secret(bundle, secret)):
+            if manifest is None:
+                continue
+            try:
                 api.create({**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [owner]}})
+            except ProfrunError as error:
+                if manifest is bundle.policy:
+                    raise not_allowed(error) from None
+                raise
         return {
             trial.id: Handle(self.name, {**data, "index": index}) for index, trial in enumerate(bundle.trials)
         }
@@ -215,12 +222,15 @@ class KubernetesBackend:
             UnavailableError: the API server cannot be reached.
         """
         found: dict[str, Status] = {}
+        stopped: dict[str, Status] = {}  # by what took the pod away: it may be started again
         known = {trial: self._handle(trial, handle, run) for trial, handle in handles.items()}
         rest = {}
         for trial, handle in known.items():
             document = read_exit(run / "trials" / trial)
             if document is not None:
                 found[trial] = Status(document["state"], document.get("reason"), document.get("exit_code"))
+                if handle is not None and interrupted(document):
+                    stopped[trial], rest[trial] = found.pop(trial), handle
             elif handle is None:
                 found[trial] = Status("lost", "it was never queued")
             else:
@@ -230,7 +240,13 @@ class KubernetesBackend:
             jobs = {job["metadata"]["name"]: job for job in api.jobs(_selector(run))}
             pods, _ = api.pods(_selector(run))
             versions += [pod["metadata"].get("resourceVersion") for pod in pods]
-            found |= self._looks.look(api, members, jobs, pods, run)
+            over = {
+                trial: stopped[trial]
+                for trial, handle in members.items()
+                if trial in stopped and nothing_follows(handle, jobs, pods)
+            }
+            going = {trial: handle for trial, handle in members.items() if trial not in over}
+            found |= over | self._looks.look(api, going, jobs, pods, run)
             _note_images(members, pods, run)
         self._back_off(versions)
         return {trial: found[trial] for trial in handles}

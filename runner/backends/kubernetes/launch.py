@@ -24,7 +24,9 @@ if [ -e "$trial/cancel" ]; then exit {CANCELLED}; fi
 """
 
 _ATTEMPT = """\
-if [ -e "$trial/exit.json" ]; then exit 0; fi # an earlier pod came to its end, and that counts
+# How an earlier pod's trial ended counts, unless what took the pod away ended the trial too.
+if [ -e "$trial/exit.json" ] && ! { grep -q '"state": *"timeout"' "$trial/exit.json" &&
+    grep -q '"stopped_by": *"SIG' "$trial/exit.json"; }; then exit 0; fi
 if [ -e "$trial/pod" ] && [ "$(cat "$trial/pod")" != "$PROFRUN_POD" ]; then
     # Node lost, evicted, preempted: what the attempt before left is moved aside whole, and counted.
     attempt=$(sed -n 's/.*"attempt": *\\([0-9]*\\).*/\\1/p' "$trial/command.json" | head -n 1)

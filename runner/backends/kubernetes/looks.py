@@ -130,9 +130,18 @@ def _seen(pod: Mapping[str, Any] | None, job: Mapping[str, Any] | None, index: i
     """One index: its pod's word, else its Job's."""
     if pod is None:
         return job_seen(job, [index])
-    if again(pod, job, one_node=int(handle.data["nodes"]) == 1):
-        return Seen(Status("queued", f"{pod_seen(pod).status.reason}; Kubernetes starts it again"))
-    return pod_seen(pod)
+    seen = pod_seen(pod)
+    if seen.ended and again(pod, job, one_node=int(handle.data["nodes"]) == 1):
+        return Seen(Status("queued", f"{seen.status.reason}; Kubernetes starts it again"))
+    return seen
+
+
+def nothing_follows(
+    handle: Handle, jobs: Mapping[str, Mapping[str, Any]], pods: Sequence[Mapping[str, Any]]
+) -> bool:
+    """Have all pods of this trial ended, and will Kubernetes make no other?"""
+    name, last = str(handle.data["job"]), newest(pods)
+    return together([_seen(last.get((name, i)), jobs.get(name), i, handle) for i in indexes(handle)]).ended
 
 
 def indexes(handle: Handle) -> list[int]:

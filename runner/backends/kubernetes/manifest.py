@@ -19,6 +19,7 @@ from profrun.errors import UsageError
 from profrun.jobs.model import Job
 from profrun.runner.backends.cluster import is_launcher, margin_s
 from profrun.runner.backends.kubernetes.launch import NOT_THERE, script_of_many, script_of_nodes
+from profrun.runner.backends.kubernetes.network import policy
 from profrun.runner.backends.kubernetes.place import CLAIM_PATH, run_in_pod, volume_mounts
 from profrun.runner.backends.kubernetes.shapes import Caller, Shape, gpu_resource, security
 from profrun.runner.model import Plan, Trial
@@ -37,10 +38,12 @@ class Bundle:
     """A Job and what belongs to it.
 
     Attributes:
+        policy: the NetworkPolicy that turns the pods' network off, or None where the job wants one.
         secret: name of the Secret that holds the job's secrets, or None; its values are never in a manifest.
     """
 
     job: dict[str, Any]
+    policy: dict[str, Any] | None
     service: dict[str, Any] | None
     secret: str | None
     trials: tuple[Trial, ...]
@@ -53,13 +56,14 @@ class Bundle:
     @property
     def objects(self) -> list[dict[str, Any]]:
         """Everything but the Secret."""
-        return [self.job, *([self.service] if self.service else [])]
+        return [value for value in (self.job, self.policy, self.service) if value is not None]
 
 
 def manifests(
     plan: Plan, shape: Shape, run: Path, cwd: Path, *, number: int = 0, caller: Caller | None = None
 ) -> Bundle:
-    """The Job of a shape, with a headless Service when a trial has several nodes.
+    """The Job of a shape, its NetworkPolicy unless the job wants a network, and a headless Service when a
+    trial has several nodes.
 
     Args:
         cwd: the folder the job was submitted from.
@@ -87,7 +91,8 @@ def manifests(
         "template": template,
     }
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, **marks}, "spec": spec}
-    return Bundle(job, _service(name, marks) if nodes > 1 else None, secret, shape.trials)
+    closed = None if plan.job.network else policy(name, marks, nodes=nodes)
+    return Bundle(job, closed, _service(name, marks) if nodes > 1 else None, secret, shape.trials)
 
 
 def job_name(run: Path, number: int) -> str:
