@@ -112,8 +112,13 @@ class Parser:
         if not self._library.events_field(self._parser, int(field.inside), key, kind, place):
             raise RuntimeError(f"events.c has no room for {field}")
 
-    def read(self, text: bytes, at: int) -> tuple[int, int]:
-        """Read events from ``at`` on until the text or the room ends.
+    def read(self, text: bytes | bytearray, at: int, end: int | None = None) -> tuple[int, int]:
+        """Read events from ``at`` on until ``end`` or until the room is full.
+
+        Args:
+            text: a bytes object, or a bytearray with a NUL behind ``end``.
+            at: where to begin: between events.
+            end: where the text ends, None for all of it; never None for a bytearray.
 
         Returns:
             (events now in ``values``, where reading stopped).
@@ -121,10 +126,12 @@ class Parser:
         Raises:
             Refused: what stands there is not what was asked for.
         """
-        length = ctypes.c_int64(len(text) - at)
-        start = (
-            ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value or 0
-        )  # a bytes object ends with a NUL, as events.c needs
+        stop = len(text) if end is None else end
+        length = ctypes.c_int64(stop - at)
+        if isinstance(text, bytes):  # CPython keeps a NUL behind it
+            start = ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value or 0
+        else:
+            start = ctypes.addressof(ctypes.c_char.from_buffer(text))
         rows = self._library.events_read(
             self._parser, start + at, ctypes.byref(length), self.values.ctypes.data, self.room
         )

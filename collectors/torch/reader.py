@@ -60,7 +60,7 @@ class KinetoReader:
         reader_tables.counters(writer)
         reader_metrics.metrics(writer, sources)
         reader_issues.record(writer, files, recording.lanes, crossing)
-        writer.deliver("slices", reader_tables.SLICES)
+        writer.deliver("slices", reader_tables.rows(con))
         progress(total, total)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from profrun.collectors.reading import Progress
 from profrun.collectors.torch.events import MISSING, Refused
 from profrun.collectors.torch.reader_cut import EventFile
-from profrun.collectors.torch.reader_stage import COLLECTIVE, GPU, LANE, MEMORY, OTHER
+from profrun.collectors.torch.reader_stage import COLLECTIVE, FILE_BITS, GPU, LANE, MEMORY, OTHER
 from profrun.collectors.torch.reader_workers import TABLES, TEXTS, TRIPLES, Columns, Numbers, parsed
 
 if TYPE_CHECKING:
@@ -27,14 +27,11 @@ if TYPE_CHECKING:
 HEAP = 1 << 17
 """Rows of a table that are given to DuckDB at once: 10 MB at most."""
 
-_PLACE = 52
-"""Of the file's number in a row's: rows of a piece take 32 bits, pieces of a file 20."""
-
 
 def create(con: duckdb.DuckDBPyConnection) -> None:
     """Make the empty staging tables c_core, c_gpu, c_op and c_other."""
     for table, names in TABLES.items():
-        beside = ", lane INTEGER, tie BIGINT" if table == "core" else ""
+        beside = ", lane INTEGER, tie BIGINT, linked BOOLEAN" if table == "core" else ""
         columns = ", ".join(f"{name} {_type(name)}" for name in names)
         con.execute(f'CREATE TABLE c_{table} ("row" BIGINT, {columns}{beside})')
 
@@ -53,13 +50,13 @@ def gather(con: duckdb.DuckDBPyConnection, numbers: Numbers) -> None:
     con.execute("INSERT INTO k_text SELECT number, text FROM c_part")
     con.unregister("c_part")
     con.execute(
-        'CREATE VIEW k_core AS SELECT "row", lane AS label, name, ts, dur, nullif(corr, 0) AS corr, tie '
-        "FROM c_core"
+        'CREATE VIEW k_core AS SELECT "row", lane AS label, name, ts, dur, tie, '
+        "CASE WHEN linked AND tie <> 0 THEN tie END AS corr FROM c_core"
     )
     con.execute("CREATE VIEW k_op AS FROM c_op")
     con.execute(f"CREATE VIEW k_gpu AS SELECT {_chosen(GPU)} FROM c_gpu c")
     con.execute(f"CREATE TABLE k_coll AS SELECT {_chosen(COLLECTIVE)} FROM c_coll c {_texts(COLLECTIVE)}")
-    src = f'"row" >> {_PLACE} AS src'
+    src = f'"row" >> {FILE_BITS} AS src'
     con.execute(f"CREATE VIEW k_memory AS SELECT {_chosen(MEMORY)}, {src} FROM c_memory c")
     con.execute(f"CREATE TABLE k_other AS SELECT {_chosen(OTHER)}, {src} FROM c_other c {_texts(OTHER)}")
     types = (f"{name} {'VARCHAR' if name in TEXTS else 'BIGINT'}" for name in LANE)
@@ -123,7 +120,7 @@ def stage(
         InputError: no array of events in it.
     """
     file = EventFile(path, compressed)
-    first = src << _PLACE
+    first = src << FILE_BITS
     try:
         file.open()
         with contextlib.closing(parsed(file, numbers, src, first)) as parts:
@@ -163,7 +160,7 @@ class _Heap:
         joined: dict[str, Any] = {
             name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]
         }
-        whole = {name for name in joined if name in ("row", "lane", "occupancy") or name in TEXTS}
+        whole = {name for name in joined if name in ("row", "lane", "linked", "occupancy") or name in TEXTS}
         if "occupancy" in joined:
             bits = joined["occupancy"]
             joined["occupancy"] = np.ma.masked_array(bits.view(np.float64), mask=bits == MISSING)

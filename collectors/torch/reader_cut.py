@@ -255,6 +255,17 @@ class EventFile:
             start += done
             left -= done
 
+    def load(self, piece: Piece, buffer: bytearray) -> int | None:
+        """Read a piece into a buffer, a NUL behind it; its length, or None when it is no range or too long."""
+        part, *more = piece
+        if more or not isinstance(part, Range) or part.length >= len(buffer):
+            return None
+        view = memoryview(buffer)[: part.length]
+        if os.preadv(self.blocks.file.fileno(), [view], part.start) < part.length:
+            return None
+        buffer[part.length] = 0
+        return part.length
+
     def text(self, piece: Piece) -> bytes:
         """A piece as one string."""
         fd = self.blocks.file.fileno()

@@ -118,6 +118,8 @@ class Staged:
         return _TIME.sub(rb'"\1": "\2"', text) if self.quote else text
 
 
+FILE_BITS = 52
+"""From this bit on ``row`` is the file's number; below are 20 bits for the piece and 32 for the event."""
 LANE = ("cat", "pid", "tid", "dev", "stream")
 GPU_CATS = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset", "concurrent_kernel")
 NAMED_CATS = ("cpu_op", "Operator", "user_annotation")
@@ -314,7 +316,7 @@ def _try(
     columns, wanted = select
     staged.tried += 1
     part = staged.work / f"part-{staged.tried}.parquet"
-    number = (staged.number << 20) + staged.tried  # rows of a part take 32 bits, parts of a file 20
+    number = (staged.number << FILE_BITS - 32) + staged.tried
     target = "'" + str(part).replace("'", "''") + "'"
     try:
         con.execute(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from profrun.collectors.torch.reader_stage import FILE_BITS
 from profrun.traces.nest import KIND_ORDER, nest_sorted
 from profrun.traces.schema import SLICE_KINDS
 from profrun.traces.writer import TraceWriter
@@ -19,19 +20,25 @@ _STEP = (
     "(text LIKE 'ProfilerStep#%' OR text LIKE 'profrun.step#%' OR text ILIKE 'step%') "
     f"AND regexp_matches(text, '{STEP_NAME}')"
 )
-_KERNEL_NAME = r"regexp_replace(text, '( \[clone \.kd\]| \(\.kd\)|\.kd)$', '')"
+_OWN_NAME = "coalesce(nullif(text, ''), 'unnamed')"
+_KERNEL_NAME = rf"regexp_replace({_OWN_NAME}, '( \[clone \.kd\]| \(\.kd\)|\.kd)$', '')"
 _NAMES = f"""
 CREATE TYPE k_names AS ENUM (
   WITH e AS (SELECT text FROM k_text WHERE number IN (SELECT name FROM k_core))
-  SELECT text FROM e UNION SELECT {_KERNEL_NAME} FROM e UNION SELECT '' ORDER BY 1);
-CREATE TABLE k_name AS SELECT number AS name, text::k_names AS own, ({_KERNEL_NAME})::k_names AS kernel,
-  {_STEP} AS step
+  SELECT {_OWN_NAME} FROM e UNION SELECT {_KERNEL_NAME} FROM e UNION SELECT 'unnamed' ORDER BY 1);
+CREATE TABLE k_name AS SELECT number AS name, {_OWN_NAME}::k_names AS own,
+  ({_KERNEL_NAME})::k_names AS kernel, {_STEP} AS step
 FROM k_text WHERE number IN (SELECT name FROM k_core)
 """
+_FEW_NAMES = 1 << 14
+"""Parquet takes these as its dictionary as they are, and repeats them in each group of 122,880 rows."""
 
 
 def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str | None]:
     """Make ``k_slice`` of ``k_core`` and ``k_lane``: sorted, with ids; ``k_beside`` and ``k_launch``.
+
+    The narrower its rows the less of a large file is sorted on disk: the slice is the place of a row, and the
+    file is in the number of its event. ``k_core`` is gone afterwards.
 
     Returns:
         Slices that overlap without nesting, and the name of one.
@@ -42,18 +49,23 @@ def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str |
     con.execute("CREATE TYPE k_kinds AS ENUM (" + ", ".join(f"'{kind}'" for kind in SLICE_KINDS) + ")")
     con.execute(
         f"""
-        CREATE TABLE k_slice AS SELECT row_number() OVER () - 1 AS slice, * FROM (
-          SELECT e."row", l.src,
-            CASE WHEN l.host AND l.kind IN ('op', 'range') AND n.step THEN 'step'::k_kinds
-              ELSE l.kind::k_kinds END AS kind,
-            CASE WHEN l.kind = 'kernel' THEN n.kernel ELSE n.own END AS name,
-            e.ts + l.shift AS ts_ns,
-            CASE WHEN e.dur BETWEEN 0 AND {TIME_LIMIT_NS} THEN e.dur ELSE 0 END AS dur_ns,
-            l.track, e.corr
-          FROM k_core e JOIN k_lane l USING (label) LEFT JOIN k_name n ON n.name = e.name
-          WHERE abs(e.ts) < {TIME_LIMIT_NS}
-          ORDER BY l.track, ts_ns, dur_ns DESC, CASE kind {rank} ELSE 99 END, e.tie)
+        CREATE TABLE k_sorted AS
+        SELECT e."row",
+          CASE WHEN l.host AND l.kind IN ('op', 'range') AND n.step THEN 'step'::k_kinds
+            ELSE l.kind::k_kinds END AS kind,
+          coalesce(CASE WHEN l.kind = 'kernel' THEN n.kernel ELSE n.own END, 'unnamed'::k_names) AS name,
+          e.ts + l.shift AS ts_ns,
+          CASE WHEN e.dur BETWEEN 0 AND {TIME_LIMIT_NS} THEN e.dur ELSE 0 END AS dur_ns,
+          l.track, e.corr
+        FROM k_core e JOIN k_lane l USING (label) LEFT JOIN k_name n ON n.name = e.name
+        WHERE abs(e.ts) < {TIME_LIMIT_NS}
+        ORDER BY l.track, ts_ns, dur_ns DESC, CASE kind {rank} ELSE 99 END, e.tie
         """
+    )
+    con.execute("DROP VIEW k_core; DROP TABLE IF EXISTS c_core")
+    con.execute(
+        f'CREATE VIEW k_slice AS SELECT rowid AS slice, *, ("row" >> {FILE_BITS})::INTEGER AS src '
+        "FROM k_sorted"
     )
     crossing = nest_sorted(con, "k_slice", f"track < {host_tracks}", "k_nest")
     con.execute(_LAUNCH)
@@ -68,12 +80,15 @@ def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str |
     return crossing
 
 
-SLICES = """
-SELECT slice, kind::VARCHAR AS kind, coalesce(nullif(name::VARCHAR, ''), 'unnamed') AS name, ts_ns, dur_ns,
-  track, parent, depth, corr AS correlation, launch
-FROM k_slice POSITIONAL JOIN k_beside
-"""
-"""The slices table, in order: ``k_beside`` has a row for each of ``k_slice``, host slices first."""
+def rows(con: duckdb.DuckDBPyConnection) -> str:
+    """Query of the slices table, in order: ``k_beside`` has a row for each slice, host slices first."""
+    few = con.execute(f"SELECT len(enum_range(NULL::k_names)) < {_FEW_NAMES}").fetchone()
+    name = "name" if few and few[0] else "name::VARCHAR AS name"
+    return (
+        f"SELECT slice, kind, {name}, ts_ns, dur_ns, track, parent, depth, corr AS correlation, launch "
+        "FROM k_slice POSITIONAL JOIN k_beside"
+    )
+
 
 _LAUNCH = """
 CREATE TABLE k_launch AS

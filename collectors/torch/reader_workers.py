@@ -8,12 +8,12 @@ import queue
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from profrun.collectors.torch.events import MISSING, Field, Kind, Parser
-from profrun.collectors.torch.reader_cut import EventFile
+from profrun.collectors.torch.reader_cut import BLOCK, EventFile, Piece
 from profrun.collectors.torch.reader_stage import (
     ARGS,
     COLLECTIVE,
@@ -55,16 +55,17 @@ def _flat(names: Sequence[str]) -> tuple[str, ...]:
 
 
 TABLES = {
-    "core": ("ts", "dur", "name", "corr"),
+    "core": ("ts", "dur", "name"),
     "gpu": _flat(GPU),
     "op": ("xid", "dims", "types", "seq"),
     "coll": COLLECTIVE,
     "memory": MEMORY,
     "other": OTHER,
 }
-"""Columns of the staging tables, beside ``row`` and, in core, ``lane`` and ``tie``; texts as numbers."""
+"""Columns of the staging tables, beside ``row``; texts as numbers. core also has ``lane``, ``tie`` (the first
+id of an event: it decides between events of the same time) and ``linked`` (it is the correlation)."""
 
-Columns = dict[str, "NDArray[np.int64]"]
+Columns = dict[str, "NDArray[Any]"]
 
 
 class Numbers:
@@ -101,6 +102,7 @@ class _Worker:
 
     Attributes:
         src: number of the file.
+        buffer: text of a piece, used again for the next.
         texts: parser's text -> recording's; the last entry is -1, for no text.
         lanes: parser's lane -> recording's.
     """
@@ -108,14 +110,20 @@ class _Worker:
     src: int
     numbers: Numbers
     parser: Parser = field(default_factory=lambda: Parser(FIELDS, LANE))
+    buffer: bytearray = field(default_factory=lambda: bytearray(BLOCK + 1))
     texts: NDArray[np.int64] = field(default_factory=lambda: np.full(1, -1, dtype=np.int64))
     lanes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
-    def read(self, text: bytes, base: int) -> Iterator[dict[str, Columns]]:
+    def read(self, file: EventFile, piece: Piece, base: int) -> Iterator[dict[str, Columns]]:
         """Rows of each table in a piece whose events are numbered from ``base``, some at a time."""
+        text: bytes | bytearray = self.buffer
+        end = file.load(piece, self.buffer)
+        if end is None:
+            text = file.text(piece)
+            end = len(text)
         at = 0
-        while at < len(text):
-            rows, at = self.parser.read(text, at)
+        while at < end:
+            rows, at = self.parser.read(text, at, end)
             self._learn()
             yield self._split(rows, base)
             base += rows
@@ -160,7 +168,7 @@ class _Worker:
                 found[table] = {"row": rows + base} | {n: self._column(n, rows) for n in TABLES[table]}
             if rows.size and table == "core":
                 found[table]["lane"] = self.lanes[self._column("lane", rows)]
-                found[table]["tie"] = self._tie(rows)
+                found[table]["tie"], found[table]["linked"] = self._tie(rows)
         return found
 
     def _any(self, names: Sequence[str], rows: slice) -> NDArray[np.bool_]:
@@ -169,12 +177,13 @@ class _Worker:
         found: NDArray[np.bool_] = (self.parser.values[places, rows] != MISSING).any(axis=0)
         return found
 
-    def _tie(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The first of three ids that is there: decides between events of the same time."""
+    def _tie(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The first id that is there, and whether it is the correlation."""
         found, *others = (self._column(name, rows) for name in ("corr", "xid", "pyid"))
+        linked: NDArray[np.bool_] = found != MISSING
         for other in others:
             found = np.where(found == MISSING, other, found)
-        return found
+        return found, linked
 
 
 def plain(raw: bytes) -> str:
@@ -210,7 +219,7 @@ def parsed(
                     number, piece = next(pieces, (0, None))
                 if piece is None:
                     break
-                for part in worker.read(file.text(piece), first + (number << 32)):
+                for part in worker.read(file, piece, first + (number << 32)):
                     offer(part)
             offer(None)
         except BaseException as error:
