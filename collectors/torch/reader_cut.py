@@ -256,7 +256,7 @@ class EventFile:
             left -= done
 
     def load(self, piece: Piece, buffer: bytearray) -> int | None:
-        """Read a piece into a buffer, a NUL behind it; its length, or None when it is no range or too long."""
+        """Read a piece into a buffer, a NUL behind it; its length, or None: no range, or too long."""
         part, *more = piece
         if more or not isinstance(part, Range) or part.length >= len(buffer):
             return None
