@@ -258,7 +258,7 @@ class EventFile:
     def load(self, piece: Piece, buffer: bytearray) -> int | None:
         """Read a piece into a buffer, a NUL behind it; its length, or None: no range, or too long."""
         part, *more = piece
-        if more or not isinstance(part, Range) or part.length >= len(buffer):
+        if more or not isinstance(part, Range) or part.length >= len(buffer) or not hasattr(os, "preadv"):
             return None
         view = memoryview(buffer)[: part.length]
         if os.preadv(self.blocks.file.fileno(), [view], part.start) < part.length:
