@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profrun.collectors.torch.events import MISSING, Field, Kind, Parser
+from profrun.collectors.torch.events import MISSING, Field, Kind, Parser, Refused
 from profrun.collectors.torch.reader_cut import BLOCK, EventFile, Piece
 from profrun.collectors.torch.reader_stage import (
     ARGS,
@@ -187,12 +187,21 @@ class _Worker:
 
 
 def plain(raw: bytes) -> str:
-    """A JSON value as text: a string's own, an array or object without blanks, anything else as it stands."""
+    """A JSON value as text: a string's own, an array or object without blanks, anything else as it stands.
+
+    Raises:
+        Refused: it holds a number that no float64 or no Python integer takes.
+    """
     text = raw.decode()
     if not text.startswith(('"', "[", "{")):
         return text
-    value = json.loads(text)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        value = json.loads(text)
+        if isinstance(value, str):
+            return value
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError as error:
+        raise Refused(text[:120]) from error
 
 
 def parsed(

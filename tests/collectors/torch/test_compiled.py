@@ -131,6 +131,18 @@ def test_bytes_that_are_no_utf8_are_refused(raw: bytes) -> None:
         parse(b'{"a": "0123456' + raw + b'"}')
 
 
+@pytest.mark.parametrize("number", ["1" * 5000, "1e400"])
+def test_shapes_of_absurd_numbers_are_left_to_the_other_reader(number: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused):
+        reader_workers.plain(f"[[{number}]]".encode())
+    event = '{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": '
+    event += f'{{"Input Dims": [[{number}]]}}}}'
+    (tmp_path / "a.json").write_text(f'{{"schemaVersion": 1, "traceEvents": [{event}]}}')
+    result = normalize([tmp_path / "a.json"], tmp_path / "trace")
+    lost = [issue["count"] for issue in result.issues if issue["code"] in ("truncated", "unreadable_event")]
+    assert [result.counts["ops"], *lost] in ([1], [0, 1])  # nothing goes in silence
+
+
 def test_arrows_are_left_out_but_for_forward_to_backward() -> None:
     arrows = ",".join(
         json.dumps({"ph": ph, "cat": cat}) for ph in "stfX" for cat in ("ac2g", "fwdbwd", "kernel")
