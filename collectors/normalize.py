@@ -110,10 +110,19 @@ def normalize(
         writer.meta["files"] = [_file_entry(source.path) for source in sources]
         writer.meta["job"] = dict(job) if job else None
         chosen.read(sources, writer, progress or _silent)
+        _set_blocking(writer.meta)
         cursor = writer.con.execute("SELECT code, count, message, example FROM issues ORDER BY code, message")
         issues = [dict(zip(ISSUE_KEYS, row, strict=True)) for row in cursor.fetchall()]
         writer.finish(check=True)
     return _result(out, writer.meta, issues, time.perf_counter() - started)
+
+
+def _set_blocking(meta: dict[str, Any]) -> None:
+    """Whether launches were blocking, by the trial's orders where the recording does not say (torch's does
+    not). Without a GPU there are no launches, and nothing is stated."""
+    ordered = (meta["job"] or {}).get("blocking")
+    if meta["launch_blocking"] is None and isinstance(ordered, bool) and meta["vendor"] != "none":
+        meta["launch_blocking"] = ordered
 
 
 ISSUE_KEYS = ("code", "count", "message", "example")

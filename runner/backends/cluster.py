@@ -7,7 +7,6 @@ the job, so that ``resolved.yaml`` repeats the run without the file.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import re
@@ -17,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from profrun.collectors.wrapping import Window, WrapRequest
-from profrun.errors import InputError, UsageError
+from profrun.errors import UsageError
 from profrun.jobs.model import NEUTRAL, Job
 from profrun.runner.backends.base import Status
 from profrun.runner.model import Plan, Trial
-from profrun.runner.store.files import read_json
+from profrun.runner.store.results import finalising
 
 AMD_TYPE = re.compile(r"mi\d{3}[a-z]?")
 NVIDIA_TYPE = re.compile(r"v100|t4|a\d{2,3}|l\d{1,2}s?|g?[hb]\d{3}|gb\d{3}|rtx.*|tesla.*")
@@ -161,9 +160,4 @@ def is_launcher(trial: Trial) -> bool:
 
 def phase_of(status: Status, folder: Path) -> Status:
     """A running trial that writes its report is finalising, says the wrapper's ``phase`` file."""
-    if status.state != "running":
-        return status
-    phase = None
-    with contextlib.suppress(InputError):
-        phase = (read_json(folder / "phase") or {}).get("phase")
-    return Status("finalising") if phase in ("finalise", "export") else status
+    return Status("finalising") if status.state == "running" and finalising(folder) else status

@@ -20,14 +20,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from profrun.errors import InputError, UnavailableError
+from profrun.errors import UnavailableError
 from profrun.runner.backends.base import Handle, Request, Status, TrialPaths
 from profrun.runner.backends.environ import secret_env
 from profrun.runner.backends.tail import Tail
-from profrun.runner.model import Plan, Trial, TrialState
-from profrun.runner.store.files import explained, read_json, write_json
+from profrun.runner.model import Plan, Trial
+from profrun.runner.store.files import explained, write_json
 from profrun.runner.store.lock import is_held, patient_lock, sign
-from profrun.runner.store.results import read_exit
+from profrun.runner.store.results import finalising, read_exit
 from profrun.runner.store.runs import Run, created
 
 _TERM_WAIT_S = 5.0
@@ -107,7 +107,7 @@ class LocalBackend:
             self._reap(handle)
             return Status(document["state"], document.get("reason"), document.get("exit_code"))
         if alive:
-            return Status(_living(paths.trial))
+            return Status("finalising" if finalising(paths.trial) else "running")
         return Status("lost", self._last_words(handle, paths.trial))
 
     def _alive(self, handle: Handle, trial: Path) -> bool:
@@ -200,15 +200,6 @@ def machine_vendor(root: Path = Path("/")) -> str:
     if nvidia == amd:
         return "auto"
     return "nvidia" if nvidia else "amd"
-
-
-def _living(trial: Path) -> TrialState:
-    """What a living trial does, by the phase its wrapper wrote down last."""
-    try:
-        phase = (read_json(trial / "phase") or {}).get("phase")
-    except InputError:
-        phase = None
-    return "finalising" if phase in ("finalise", "export") else "running"
 
 
 def make() -> LocalBackend:

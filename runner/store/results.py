@@ -112,6 +112,15 @@ def read_exit(trial: Path, attempt: int | None = None) -> dict[str, Any] | None:
     return document
 
 
+def finalising(trial: Path) -> bool:
+    """Does a living trial write its report now? By the phase that its wrapper wrote down last."""
+    try:
+        phase = (read_json(trial / "phase") or {}).get("phase")
+    except InputError:
+        return False
+    return phase in ("finalise", "export")
+
+
 def interrupted(document: Mapping[str, Any]) -> bool:
     """Was this trial ended by a signal that nobody of ours meant: preempted, evicted, its node drained?
 

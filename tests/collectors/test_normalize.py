@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,6 +101,26 @@ def test_a_wrong_suffix_does_not_matter(tmp_path: Path) -> None:
     assert set(result.as_json()) == {
         "trace", "source", "tool_version", "vendor", "counts", "issues", "seconds"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "job", "stated"),
+    [
+        ([kernel("k", 10, 5, 1)], {"blocking": True}, True),
+        ([kernel("k", 10, 5, 1)], {"blocking": False}, False),
+        ([kernel("k", 10, 5, 1)], {"trial": "x"}, None),
+        ([kernel("k", 10, 5, 1)], None, None),
+        ([op("aten::mm", 10, 5, 1)], {"blocking": True}, None),  # no GPU, so nothing that could block
+    ],
+)
+def test_a_trials_orders_say_whether_launches_blocked_where_the_recording_does_not(
+    tmp_path: Path, events: list[Any], job: dict[str, Any] | None, stated: bool | None
+) -> None:
+    document_ = document(events) if events[0]["cat"] == "kernel" else {"traceEvents": events}
+    (tmp_path / "a.json").write_text(json.dumps(document_))
+    normalize([tmp_path / "a.json"], tmp_path / "trace", job=job)
+    with Trace(tmp_path / "trace") as trace:
+        assert trace.meta["launch_blocking"] is stated
 
 
 def test_reader_can_be_forced_and_kinds_do_not_mix(tmp_path: Path) -> None:

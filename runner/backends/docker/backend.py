@@ -29,7 +29,7 @@ from profrun.runner.backends.mounts import need_sources
 from profrun.runner.backends.tail import Tail
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.files import explained, read_json, write_json
-from profrun.runner.store.results import read_exit
+from profrun.runner.store.results import finalising, read_exit
 from profrun.runner.store.runs import Run, created
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class DockerBackend:
                 watch.until_gone(_LEAVE_WAIT_S)  # the next trial starts on an empty machine
             return Status(document["state"], document.get("reason"), document.get("exit_code"))
         if alive:
-            return Status("finalising" if (trial / "cancel").exists() else "running")
+            return Status("finalising" if finalising(trial) else "running")
         return Status("lost", watch.last_words() if watch else _GONE)
 
     def _alive(self, run: Path, trial_id: str) -> bool:
