@@ -1,15 +1,13 @@
-"""Floating point operations and bytes of framework ops, from their recorded input shapes.
+"""Floating point operations of framework ops, from their recorded input shapes, counted as torch does.
 
-``flops_of`` counts as torch does (``torch/csrc/profiler/util.cpp``, ``computeFlops``): matrix multiplies and
-convolutions by multiply-adds x 2, ``add`` and ``mul`` by elements of the first input; nothing else. The
-roofline also wants attention, which torch does not count: ``work_of`` adds it and says so.
+``torch/csrc/profiler/util.cpp``, ``computeFlops``: matrix multiplies and convolutions by multiply-adds x 2,
+``add`` and ``mul`` by elements of the first input; nothing else. ``work.work_of`` also counts attention.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -23,25 +21,8 @@ if TYPE_CHECKING:
 
 Shapes = Sequence[Any]
 
-ITEM_BYTES = {
-    "float": 4, "double": 8, "c10::half": 2, "c10::bfloat16": 2, "half": 2, "bfloat16": 2, "int": 4,
-    "long": 8, "long int": 8, "short": 2, "unsigned char": 1, "signed char": 1, "bool": 1,
-    "c10::float8_e4m3fn": 1,
-    "c10::float8_e5m2": 1, "c10::float8_e4m3fnuz": 1, "c10::float8_e5m2fnuz": 1, "c10::complex<float>": 8,
-    "c10::complex<double>": 16, "unsigned short": 2, "unsigned int": 4, "unsigned long": 8,
-}  # fmt: skip
-"""Bytes of an element by the type names that torch records, lower case."""
 
-DTYPES = {
-    "float": "fp32", "double": "fp64", "c10::half": "fp16", "half": "fp16", "c10::bfloat16": "bf16",
-    "bfloat16": "bf16",
-    "c10::float8_e4m3fn": "fp8", "c10::float8_e5m2": "fp8",
-    "signed char": "int8",
-    "c10::float8_e4m3fnuz": "fp8", "c10::float8_e5m2fnuz": "fp8",
-}  # fmt: skip
-
-
-def _dims(shape: Any) -> list[int] | None:
+def dimensions(shape: Any) -> list[int] | None:
     """A tensor's dimensions, None for anything that is not a recorded tensor shape."""
     if isinstance(shape, list) and shape and all(isinstance(size, int) for size in shape):
         return shape
@@ -49,7 +30,7 @@ def _dims(shape: Any) -> list[int] | None:
 
 
 def _pair(left: Any, right: Any) -> tuple[list[int], list[int]] | None:
-    a, b = _dims(left), _dims(right)
+    a, b = dimensions(left), dimensions(right)
     return (a, b) if a and b else None
 
 
@@ -76,7 +57,7 @@ def flops_of(name: str, shapes: Shapes, concrete: Sequence[Any] | None = None) -
     if name in ("aten::addmm", "aten::baddbmm", "aten::_addmm_activation"):
         return _matmul(shapes, 1)
     if name in ("aten::add", "aten::mul"):
-        dims = _dims(shapes[0]) if shapes else None
+        dims = dimensions(shapes[0]) if shapes else None
         return prod(dims) if dims else None
     if name == "aten::conv2d":
         return _conv2d(shapes, concrete)
@@ -156,54 +137,3 @@ def flops_by_op(trace: Trace) -> dict[str, int]:
         if each is not None:
             total[op] = total.get(op, 0) + each * int(calls)
     return total
-
-
-@dataclass(frozen=True)
-class Work:
-    """Work of one op call: FLOPs and the least bytes it must move (each input once, each output once)."""
-
-    flops: int | None
-    bytes: int | None
-    dtype: str | None
-
-
-def work_of(name: str, shapes: Shapes, dtypes: Sequence[Any]) -> Work:
-    """FLOPs, compulsory bytes and dtype of one call; attention counts both of its matrix products.
-
-    Bytes are a lower bound: a kernel that reads an input twice moves more.
-    """
-    types = [str(item).lower() for item in dtypes]
-    dtype = next((DTYPES[item] for item in types if item in DTYPES), None)
-    item = next((ITEM_BYTES[kind] for kind in types if kind in ITEM_BYTES), None)
-    dims = [_dims(shape) for shape in shapes]
-    tensors = [shape for shape in dims if shape]
-    if "scaled_dot_product" in name or "flash_attention" in name or "efficient_attention" in name:
-        return Work(_attention(name, tensors), _bytes(item, tensors[:3] + tensors[:1]), dtype)
-    count = flops_of(name, shapes)
-    out = _output(name, dims)
-    return Work(count, _bytes(item, [*tensors, out]) if out else None, dtype)
-
-
-def _bytes(item: int | None, tensors: Sequence[Sequence[int]]) -> int | None:
-    return None if item is None else item * sum(prod(shape) for shape in tensors)
-
-
-def _output(name: str, dims: Sequence[list[int] | None]) -> list[int] | None:
-    at = {"aten::mm": 0, "aten::bmm": 0, "aten::_scaled_mm": 0, "aten::addmm": 1, "aten::baddbmm": 1}.get(
-        name
-    )
-    if at is not None and len(dims) > at + 1:
-        a, b = dims[at], dims[at + 1]
-        return [*a[:-1], b[-1]] if a and b else None
-    tensors = [shape for shape in dims if shape]
-    return max(tensors, key=prod) if tensors else None
-
-
-def _attention(name: str, tensors: Sequence[list[int]]) -> int | None:
-    """2 products of 2 x B x H x Sq x Sk x D; the backward does five instead of two (FlashAttention-2,
-    2.3.1)."""
-    if len(tensors) < 3 or any(len(shape) != 4 for shape in tensors[:3]):
-        return None
-    query, key = tensors[0], tensors[1]
-    forward = 4 * prod(query) * key[2]
-    return forward * 5 // 2 if "backward" in name else forward

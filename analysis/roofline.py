@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profrun.analysis.flops import Work, parse_list, work_of
+from profrun.analysis.flops import parse_list
 from profrun.analysis.frame import Frame, frame
 from profrun.analysis.ops import enclosing_op
 from profrun.analysis.peaks import Peaks, peaks_for
 from profrun.analysis.roles import kernel_names
 from profrun.analysis.shapes import dense, op_shapes
+from profrun.analysis.work import Work, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +43,8 @@ class RooflineRow:
         compute_share, memory_share: achieved / peak.
         bound: 'compute' or 'memory', by intensity against the ridge of the peaks; None when not known.
         limit_share: achieved / the roofline at this intensity.
+        cached: the bytes went by faster than the GPU's memory can deliver them, so part of them came from
+            caches: neither memory_share nor bound nor limit_share say anything then, and are None.
     """
 
     op: str
@@ -64,6 +67,7 @@ class RooflineRow:
     memory_share: float | None
     bound: str | None
     limit_share: float | None
+    cached: bool = False
     compute_share_of: str = field(default="peak_tflops", init=False)
     memory_share_of: str = field(default="peak_tb_s", init=False)
 
@@ -167,8 +171,11 @@ def _rates(
     intensity = work.flops / work.bytes if work.flops is not None and work.bytes else None
     top = peak.for_dtype(dtype, matrix=matrix) if peak else None
     wide = peak.memory_gb_s / 1e3 if peak else None
+    cached = tb_s is not None and wide is not None and tb_s > wide
     bound = limit = None
-    if intensity is not None and top is not None and wide and tflops is not None:
+    if cached:
+        pass
+    elif intensity is not None and top is not None and wide and tflops is not None:
         roof = min(top, intensity * wide)
         bound = "compute" if intensity * wide >= top else "memory"
         limit = tflops / roof if roof else None
@@ -181,7 +188,8 @@ def _rates(
         "peak_tflops": top,
         "peak_tb_s": wide,
         "compute_share": tflops / top if tflops is not None and top else None,
-        "memory_share": tb_s / wide if tb_s is not None and wide else None,
+        "memory_share": tb_s / wide if tb_s is not None and wide and not cached else None,
         "bound": bound,
         "limit_share": limit,
+        "cached": cached,
     }

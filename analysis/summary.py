@@ -18,7 +18,7 @@ from profrun.analysis.ops import OpRow, operators
 from profrun.analysis.peaks import Peaks
 from profrun.analysis.queue import LaunchStats, QueueRow, launch_stats, queues
 from profrun.analysis.ranks import RankReport, compare_ranks
-from profrun.analysis.roofline import device_peaks
+from profrun.analysis.roofline import Roofline, device_peaks, roofline
 from profrun.analysis.steps import Step, steps
 from profrun.analysis.tables import (
     ApiRow,
@@ -50,6 +50,7 @@ class Summary:
         ranks: what several ranks in this trace show together; None for a single one.
         counts: slices by kind.
         peaks: by device id, None for a GPU that is not in the table.
+        roofline: rates of ops whose shapes give their work; None where its GPU times are withheld.
     """
 
     source: str
@@ -75,6 +76,7 @@ class Summary:
     memory: list[MemoryPeak]
     ranks: RankReport | None
     peaks: dict[int, Peaks | None]
+    roofline: Roofline | None
     counts: dict[str, int]
     omitted: dict[str, int]
 
@@ -109,6 +111,12 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
             return rows[:top]
         return rows
 
+    def roofs() -> Roofline | None:
+        if trace.meta.get("replayed") or "ops.self_device_ns" in hidden:
+            return None
+        found = roofline(trace, peaks=peaks)
+        return replace(found, rows=cut("roofline", found.rows))
+
     table = kernels(trace)
     meta = trace.meta
     return Summary(
@@ -127,7 +135,7 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         queues=cut("queues", queues(trace)), launches=None if "launches" in hidden else launch_stats(trace),
         memory=memory(trace),
         ranks=compare_ranks([trace]) if len(source.processes) > 1 and "collectives" not in hidden else None,
-        peaks=device_peaks(source, peaks),
+        peaks=device_peaks(source, peaks), roofline=roofs(),
         counts={str(kind): int(count) for kind, count in
                 trace.sql("SELECT kind, count(*) FROM slices GROUP BY kind ORDER BY kind").rows},
         omitted=omitted,

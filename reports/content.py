@@ -61,15 +61,15 @@ def content_of(
     """
     from profrun.analysis.diagnose import diagnose
     from profrun.analysis.memory import allocated
-    from profrun.analysis.roofline import roofline
     from profrun.analysis.summary import summarize
 
+    summary = summarize(trace)
     return TraceContent(
         name=name,
-        summary=summarize(trace),
+        summary=summary,
         findings=diagnose(trace, provenance=provenance),
         memory=allocated(trace),
-        roofline=None if trace.meta.get("replayed") else roofline(trace),
+        roofline=summary.roofline,
         timeline=None if trace.meta.get("replayed") else timeline_of(trace, most=slices),
         meta=trace.meta,
         issues=trace.sql("SELECT code, count, message, example FROM issues ORDER BY code").dicts(),

@@ -24,7 +24,8 @@ def roofline_html(found: Roofline) -> Html | None:
     said = (
         f"Ops whose FLOPs or bytes follow from recorded shapes: {time_text(found.covered_ns)}, {covered} of "
         f"{time_text(found.total_ns)} of GPU time. Bytes are those of inputs and outputs, each counted once: "
-        "caches are not seen."
+        "caches are not seen. Where that is faster than the memory can be, the data came from caches, and no "
+        "share is given."
     )
     return el("div", el("p", said, class_="note"), _charts(found, rows), _table(rows))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
-from io import StringIO
 from typing import TYPE_CHECKING
 
 from profrun.reports.findings import evidence_lines
-from profrun.reports.names import kernel_labels
+from profrun.reports.sheet import Sheet, cut
+from profrun.reports.terminal_tables import tables
 from profrun.reports.units import bytes_text, percent, time_text
 
 if TYPE_CHECKING:
@@ -16,98 +15,14 @@ if TYPE_CHECKING:
     from profrun.analysis.gpu import DeviceMetrics
     from profrun.analysis.summary import Summary
 
-COLOURS = {
-    "wrong": "bold red",
-    "critical": "bold red",
-    "care": "bold yellow",
-    "warning": "bold yellow",
-    "note": "bold",
-    "info": "bold",
-}
+__all__ = ["Sheet", "cut", "diagnose_text", "summary_text"]
+
 WAITS = {
     "host_wait_ns": "the host was late",
     "kernel_wait_ns": "usual delay",
     "other_ns": "held back otherwise",
     "unknown_ns": "not known",
 }
-
-
-class Sheet:
-    """Lines of text, wrapped where asked, with colours where asked.
-
-    Args:
-        width: columns that tables keep to.
-        wrap: break prose at the width too; without it a message stays on one line, for ``grep``.
-        colour: use ANSI colours.
-    """
-
-    def __init__(self, width: int, *, wrap: bool, colour: bool) -> None:
-        from rich.console import Console
-
-        self.width, self.wrap = width, wrap
-        self._out = StringIO()
-        self._console = Console(
-            file=self._out, width=width, force_terminal=colour, color_system="standard" if colour else None,
-            no_color=not colour, highlight=False, markup=False, emoji=False, legacy_windows=False,
-        )  # fmt: skip
-
-    def prose(self, text: str, *, word: str = "", indent: str = "") -> None:
-        """A paragraph; ``word`` in front of it is coloured by what it says."""
-        from rich.text import Text
-
-        whole = f"{indent}{word}{': ' if word else ''}{text}"
-        lines = [whole]
-        if self.wrap and whole:
-            lines = textwrap.wrap(
-                whole,
-                self.width,
-                subsequent_indent=indent + "  ",
-                break_on_hyphens=False,
-            )
-        for number, line in enumerate(lines):
-            shown = Text(line)
-            if word and not number:
-                shown.stylize(COLOURS.get(word, "bold"), len(indent), len(indent) + len(word))
-            self._console.print(shown, soft_wrap=True)
-
-    def table(
-        self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int, omitted: int = 0
-    ) -> None:
-        """Columns with two spaces in front; the first takes what the others leave and is cut with '...'.
-
-        Args:
-            left: how many columns, from the first, are text; the others are numbers, to the right.
-        """
-        from rich.table import Table
-
-        if not rows:
-            return
-        self.prose("")
-        self._console.print(title, style="bold")
-        rest = sum(max(len(row[at]) for row in [header, *rows]) + 2 for at in range(1, len(header)))
-        room = max(self.width - 2 - rest, 12)
-        found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
-        for number, name in enumerate(header):
-            found.add_column(
-                name, justify="left" if number < left else "right", no_wrap=True, overflow="crop"
-            )
-        for row in rows:
-            found.add_row(cut(row[0], room), *row[1:])
-        from rich.padding import Padding
-
-        self._console.print(Padding(found, (0, 0, 0, 2)))
-        if omitted:
-            self.prose(f"... and {omitted} more (--top 0 shows all)", indent="  ")
-
-    def text(self) -> str:
-        """Everything so far, without spaces at the ends of lines."""
-        return "\n".join(line.rstrip() for line in self._out.getvalue().splitlines())
-
-
-def cut(name: str, room: int) -> str:
-    """A name in at most ``room`` characters; the middle goes, because kernels often differ at their ends."""
-    head = (room - 2) // 2
-    return name if len(name) <= room else f"{name[:head]}...{name[len(name) - (room - 3 - head) :]}"
 
 
 def summary_text(summary: Summary, *, width: int = 80, wrap: bool = True, colour: bool = False) -> str:
@@ -131,7 +46,7 @@ def summary_text(summary: Summary, *, width: int = 80, wrap: bool = True, colour
         where = "host" if peak.device is None else f"GPU {peak.device}"
         share = f", {percent(peak.share)} of {bytes_text(peak.capacity_bytes)}" if peak.share else ""
         sheet.prose(f"{where} memory peak {bytes_text(peak.peak_bytes)}{share}")
-    _tables(sheet, summary)
+    tables(sheet, summary)
     return sheet.text()
 
 
@@ -153,51 +68,6 @@ def _device(sheet: Sheet, device: DeviceMetrics, withheld: Sequence[str]) -> Non
         busy,
     ):
         sheet.prose(line, indent="  ")
-
-
-def shown(value: int | None) -> str:
-    """A count; '-' for one that is withheld (``Summary`` sets it None whatever its declared type)."""
-    return "-" if value is None else str(value)
-
-
-def _tables(sheet: Sheet, summary: Summary) -> None:
-    several = len({step.rank for step in summary.steps}) > 1
-    sheet.table(
-        "steps",
-        ("step", "time", "kernels", "kernel time", "copies", "comm", "no GPU work"),
-        [
-            (
-                f"{step.step} r{step.rank}" if several else str(step.step),
-                time_text(step.dur_ns),
-                shown(step.kernels),
-                *map(time_text, (step.kernel_ns, step.memcpy_ns, step.comm_ns, step.idle_ns)),
-            )
-            for step in summary.steps
-        ],
-        left=1,
-    )
-    sheet.table(
-        "kernels",
-        ("kernel", "category", "calls", "total", "p50", "p99"),
-        [
-            (label, row.category, str(row.calls), time_text(row.total_ns),
-             time_text(row.p50_ns), time_text(row.p99_ns))
-            for row, label in zip(summary.kernels, kernel_labels(summary.kernels), strict=True)
-        ],
-        left=2,
-        omitted=summary.omitted.get("kernels", 0),
-    )  # fmt: skip
-    sheet.table(
-        "operators",
-        ("operator", "calls", "self CPU", "CPU", "self device", "device"),
-        [
-            (row.name, str(row.calls),
-             *map(time_text, (row.self_cpu_ns, row.cpu_ns, row.self_device_ns, row.device_ns)))
-            for row in summary.ops
-        ],
-        left=1,
-        omitted=summary.omitted.get("ops", 0),
-    )  # fmt: skip
 
 
 def diagnose_text(

@@ -128,7 +128,8 @@ def kernel_variance(ctx: Context) -> Iterator[Hit]:
 def _equal_launches(ctx: Context) -> list[tuple[Any, ...]]:
     """Spread of launches equal in name, stream, grid, block and the input shapes of their op.
 
-    Only those with ``VARIATION_SHARE`` of the kernel time. A GEMM's grid does not tell its inner dimension, so matrix kernels without recorded shapes are left out.
+    Only those with ``VARIATION_SHARE`` of the kernel time. A GEMM's grid does not tell its inner dimension,
+    so matrix kernels without recorded shapes are left out.
     Rows: name, launches, mean ns, standard deviation of the sample, total ns, slowest, fastest.
     """
     source = ctx.frame

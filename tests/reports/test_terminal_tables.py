@@ -1,0 +1,81 @@
+"""Roofline, collectives and ranks of a summary, in text: there when there is something to show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from profrun.analysis.summary import summarize
+from profrun.reports.terminal import summary_text
+from tests.analysis.kit import memory_trace
+
+MM: dict[str, Any] = {
+    "ops.shapes": "[[1024,1024],[1024,1024]]",
+    "ops.dtypes": '["c10::BFloat16","c10::BFloat16"]',
+}
+MOVED = {"collectives.op": "allreduce", "collectives.bytes": 1 << 20, "collectives.group": "0"}
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+
+
+def text(rows: list[Any], **options: Any) -> list[str]:
+    lines = summary_text(summarize(memory_trace(rows, **options)), width=80).splitlines()
+    assert max(map(len, lines)) <= 80
+    return lines
+
+
+def gemm(name: str = "nvjet_sm90_tst_64x8_64x16_1x4_h_bz_NNT") -> list[Any]:
+    return [
+        ("op", "aten::mm", 0, 50, "main", MM),
+        ("api", "cudaLaunchKernel", 10, 10, "main"),
+        ("kernel", name, 100, 4000, "stream 7", {"launch": 1}),
+    ]
+
+
+def test_the_roofline_names_its_peaks_and_shares() -> None:
+    lines = text(gemm())
+    at = lines.index("roofline")
+    told = " ".join(lines[at + 1 : at + 4])
+    assert "100.0 % of GPU time" in told
+    assert "peaks of H200 SXM, dense" in told
+    row = next(line for line in lines[at:] if "aten::mm" in line)
+    assert row.split()[-7:] == [
+        "us",
+        "537",
+        "54.3",
+        "%",
+        "1.57",
+        "32.8",
+        "%",
+    ]  # 2 x 1024**3 / 4 us; 6 MiB / 4 us
+
+
+def test_an_unknown_gpu_has_rates_and_no_shares() -> None:
+    lines = text(gemm(), device={"name": "Frobnicator", "sm_count": 4, "arch": None})
+    at = lines.index("roofline")
+    assert "the peaks of this GPU are not known" in " ".join(line.strip() for line in lines[at + 1 : at + 4])
+    assert next(line for line in lines[at:] if "aten::mm" in line).split()[-4:] == ["537", "-", "1.57", "-"]
+
+
+def test_collectives_of_one_rank_say_that_the_wait_is_in_the_rate() -> None:
+    lines = text([("kernel", NCCL, 0, 10_000, "stream 9", {**MOVED, "collectives.group_size": 4})])
+    at = lines.index("collectives")
+    assert "a rank's wait for the slowest is in it" in " ".join(line.strip() for line in lines[at : at + 3])
+    assert not any("no wait" in line for line in lines)
+    assert lines[-1].split()[-1] == "157"  # 1 MiB / 10 us x 1.5
+    assert "ranks" not in lines
+
+
+def test_ranks_say_who_waited_for_whom() -> None:
+    moved = {**MOVED, "collectives.group_size": 2}
+    lines = text([("kernel", NCCL, 0, 60_000, "r0:stream 9", moved),
+                  ("kernel", NCCL, 50_000, 10_000, "r1:stream 9", moved)], ranks=2)  # fmt: skip
+    assert any("no wait" in line for line in lines)
+    at = lines.index("ranks")
+    assert [line.split() for line in lines[at + 3 :]] == [
+        ["0", "0", "ns", "60", "us", "60", "us", "50", "us", "0", "ns", "0", "of", "1"],
+        ["1", "0", "ns", "10", "us", "10", "us", "0", "ns", "50", "us", "1", "of", "1"],
+    ]
+
+
+def test_nothing_to_show_shows_nothing() -> None:
+    lines = text([("op", "aten::mm", 0, 50, "main")])
+    assert not {"roofline", "collectives", "ranks"} & set(lines)
