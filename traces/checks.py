@@ -1,34 +1,27 @@
-"""The invariants of the trace format, each one SQL query that must return no row."""
+"""The invariants of the trace format, asked of the tables of a trace.
+
+``problems`` asks all of them of the files themselves, for ``Trace.check()`` on a folder and for the writer
+before a folder appears: there is one check, and what the writer passes is what a reader would pass. It is
+quick in three ways: conditions on single rows and on small tables are one query each over all tables;
+conditions that join slices with slices are asked of arrays (``checks_slices``), because dense ids make a
+join a look-up; and both run at the same time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from profrun.traces.schema import GPU_KINDS, META_KEYS, TABLES, VENDORS, Column, Table
+from profrun.traces.checks_slices import GPU_TRACKS, SIDE_KINDS, Slices
+from profrun.traces.schema import META_KEYS, TABLES, VENDORS, Column, Table
 
 if TYPE_CHECKING:
+    import duckdb
+
     from profrun.traces.trace import Trace
 
-HOST_KINDS = ("op", "range", "step", "api", "python", "overhead", "sync")
-"""Kinds that may enqueue GPU work or lie on a thread."""
-GPU_TRACKS = ("stream", "queue", "copy")
-
-_SIDE_KINDS = {
-    "kernels": ("kernel",),
-    "copies": ("memcpy", "memset"),
-    "ops": ("op",),
-    "collectives": ("kernel", "op", "range", "api", "memcpy"),
-}
 _RULES = (
-    ("slices end before they start", "SELECT slice FROM slices WHERE dur_ns < 0"),
-    (
-        "kernels, memcpys or memsets lie on a track without a device",
-        (
-            "SELECT s.slice FROM slices s JOIN tracks t USING (track) "
-            f"WHERE s.kind IN {GPU_KINDS} AND t.device IS NULL"
-        ),
-    ),
     (
         "stream, queue or copy tracks have no device",
         f"SELECT track FROM tracks WHERE kind IN {GPU_TRACKS} AND device IS NULL",
@@ -36,47 +29,6 @@ _RULES = (
     (
         "tracks lie on a device of another process",
         "SELECT t.track FROM tracks t JOIN devices d USING (device) WHERE t.process <> d.process",
-    ),
-    (
-        "slices have a depth without lying on a thread",
-        (
-            "SELECT s.slice FROM slices s JOIN tracks t USING (track) "
-            f"WHERE t.kind IN {GPU_TRACKS} AND (s.depth IS NOT NULL OR s.parent IS NOT NULL)"
-        ),
-    ),
-    (
-        "slices are not inside their parent, or on another track, or not one level below it",
-        (
-            "SELECT c.slice FROM slices c JOIN slices p ON c.parent = p.slice WHERE c.track <> p.track "
-            "OR c.ts_ns < p.ts_ns OR c.ts_ns + c.dur_ns > p.ts_ns + p.dur_ns "
-            "OR c.depth IS DISTINCT FROM p.depth + 1 OR c.slice = p.slice"
-        ),
-    ),
-    (
-        "slices without a parent have a depth other than 0",
-        "SELECT slice FROM slices WHERE parent IS NULL AND depth <> 0",
-    ),
-    (
-        "launches are no host slices",
-        (
-            "SELECT g.slice FROM slices g JOIN slices h ON g.launch = h.slice "
-            "JOIN tracks t ON h.track = t.track "
-            f"WHERE g.launch IS NOT NULL AND (h.kind NOT IN {HOST_KINDS} OR t.kind <> 'thread')"
-        ),
-    ),
-    (
-        "host slices have a launch",
-        (
-            "SELECT s.slice FROM slices s JOIN tracks t USING (track) "
-            "WHERE s.launch IS NOT NULL AND t.kind = 'thread'"
-        ),
-    ),
-    (
-        "copies have memset as direction without being a memset, or the reverse",
-        (
-            "SELECT s.slice FROM copies c JOIN slices s USING (slice) "
-            "WHERE (c.direction = 'memset') <> (s.kind = 'memset')"
-        ),
     ),
     (
         "counters lie on tracks that are not counter tracks",
@@ -95,34 +47,40 @@ _RULES = (
         "SELECT process FROM devices GROUP BY process, ordinal HAVING count(*) > 1",
     ),
 )
+"""Sentence and a query that must return no row; those over slices are in ``checks_slices``."""
 
 
 def problems(trace: Trace) -> list[str]:
-    """Every broken invariant as one sentence with a count; empty when the trace is sound.
+    """Every broken invariant as one sentence with a count; empty when the trace is sound."""
+    return broken(trace.tables, trace.meta)
 
-    Ids are checked to be dense and unique first, so that "resolves" is a comparison of numbers.
+
+def broken(con: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) -> list[str]:
+    """``problems`` of the tables that ``con`` offers under the names of the schema.
+
+    Ids are checked to be dense and unique first, so that "resolves" is a comparison of numbers and a place
+    in an array.
     """
-    found = _types(trace)
-    sizes: dict[str, int] = {}
-    if not found:
-        for table in TABLES.values():
-            found += _ids(trace, table, sizes)
+    found = _types(con)
+    if found:
+        return found
+    slices = Slices(con)
+    found, sizes = _ids(con)
+    found += slices.ids()
+    sizes["slices"] = slices.rows
     if found:
         return found  # the rest needs sound columns and ids
-    for table in TABLES.values():
-        found += _rows(trace, table, sizes)
-    for sentence, query in (*_side_tables(), *_RULES):
-        count, example = trace.sql(
-            f"SELECT count(*), min(x) FROM (SELECT COLUMNS(*) AS x FROM ({query}))"
-        ).rows[0]
-        if count:
-            found.append(f"{count} {sentence} (first: {example})")
-    return found + _meta(trace, sizes)
+    with ThreadPoolExecutor(1) as pool:
+        links = pool.submit(slices.links)
+        singly = _rows(con, sizes) + _rules(con)
+    return singly + links.result() + _meta(meta, sizes, slices.kinds())
 
 
-def _types(trace: Trace) -> list[str]:
-    columns = "SELECT table_name, column_name, data_type FROM duckdb_columns()"
-    found = {(row[0], row[1]): row[2] for row in trace.sql(columns).rows}
+def _types(con: duckdb.DuckDBPyConnection) -> list[str]:
+    found: dict[tuple[str, str], str] = {}
+    for name in TABLES:
+        for column in con.execute(f'SELECT * FROM "{name}" LIMIT 0').description or ():
+            found[(name, column[0])] = str(column[1])
     return [
         f"{table.name}.{column.name} is {found.get((table.name, column.name), 'missing')} "
         f"instead of {column.type}"
@@ -136,85 +94,109 @@ def _key(table: Table) -> str | None:
     """The single id column of a table, or None."""
     if table.key:
         return table.key[0]
-    return "slice" if table.name in _SIDE_KINDS else None
+    return "slice" if table.name in SIDE_KINDS else None
 
 
-def _ids(trace: Trace, table: Table, sizes: dict[str, int]) -> list[str]:
-    key = _key(table)
-    if key is None:
-        sizes[table.name] = int(trace.sql(f'SELECT count(*) FROM "{table.name}"').scalar())
+def _ids(con: duckdb.DuckDBPyConnection) -> tuple[list[str], dict[str, int]]:
+    """Ids of all tables but slices, and how many rows each has."""
+    parts = []
+    for table in TABLES.values():
+        key = _key(table)
+        if table.name == "slices":
+            continue
+        if key is None:
+            parts.append(f"SELECT '{table.name}', count(*), NULL, NULL, 0 FROM \"{table.name}\"")
+        else:
+            parts.append(
+                f'SELECT \'{table.name}\', count(*), min("{key}"), max("{key}"), count(*) FILTER '
+                f'("{key}" <= before) FROM (SELECT "{key}", lag("{key}") OVER () AS before '
+                f'FROM "{table.name}")'
+            )
+    found: list[str] = []
+    sizes: dict[str, int] = {}
+    for name, rows, low, high, unordered in con.execute(" UNION ALL ".join(parts)).fetchall():
+        sizes[name] = int(rows)
+        if unordered:  # increasing values are distinct, which is cheaper to see than to count
+            key = _key(TABLES[name])
+            counted = con.execute(f'SELECT count(DISTINCT "{key}") FROM "{name}"').fetchone()
+            if counted and counted[0] != rows:
+                found.append(f"{name} has {rows} rows but {counted[0]} distinct values of {key}")
+                continue
+        if _key(TABLES[name]) and name not in SIDE_KINDS and rows and (low, high) != (0, rows - 1):
+            found.append(
+                f"ids of {name} run from {low} to {high} in {rows} rows instead of being dense from 0"
+            )
+    return found, sizes
+
+
+def _rows(con: duckdb.DuckDBPyConnection, sizes: Mapping[str, int]) -> list[str]:
+    """Conditions on single rows: one scan a table, one query for all."""
+    parts, sentences = [], {}
+    for table in TABLES.values():
+        if not sizes[table.name]:
+            continue
+        tests = [test for column in table.columns for test in _column(column, sizes)]
+        counts = ", ".join(count for _, count in tests)
+        parts.append(f"SELECT '{table.name}', [{counts}] FROM \"{table.name}\"")
+        sentences[table.name] = [sentence for sentence, _ in tests]
+    if not parts:
         return []
-    rows, low, high, unordered = trace.sql(
-        f'SELECT count(*), min("{key}"), max("{key}"), count(*) FILTER ("{key}" <= before) '
-        f'FROM (SELECT "{key}", lag("{key}") OVER () AS before FROM "{table.name}")'
-    ).rows[0]
-    sizes[table.name] = int(rows)
-    if unordered:  # increasing values are distinct, which is cheaper to see than to count
-        distinct = trace.sql(f'SELECT count(DISTINCT "{key}") FROM "{table.name}"').scalar()
-        if distinct != rows:
-            return [f"{table.name} has {rows} rows but {distinct} distinct values of {key}"]
-    if table.name not in _SIDE_KINDS and rows and (low, high) != (0, rows - 1):
-        return [f"ids of {table.name} run from {low} to {high} in {rows} rows instead of being dense from 0"]
-    return []
-
-
-def _rows(trace: Trace, table: Table, sizes: dict[str, int]) -> list[str]:
-    """Conditions on single rows, all in one scan."""
-    if not sizes[table.name]:
-        return []
-    tests = [test for column in table.columns for test in _column(column, sizes)]
-    counts = trace.sql(
-        f'SELECT {", ".join(f"count(*) FILTER ({test})" for _, test in tests)} FROM "{table.name}"'
-    ).rows[0]
     return [
-        f"{count} rows of {table.name} {sentence}"
-        for count, (sentence, _) in zip(counts, tests, strict=True)
+        f"{count} rows of {name} {sentence}"
+        for name, counts in con.execute(" UNION ALL ".join(parts)).fetchall()
+        for count, sentence in zip(counts, sentences[name], strict=True)
         if count
     ]
 
 
-def _column(column: Column, sizes: dict[str, int]) -> Iterator[tuple[str, str]]:
+def _column(column: Column, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Sentence and the SQL that counts rows of which it is true."""
     name = f'"{column.name}"'
     if column.required:
-        yield f"have no {column.name}", f"{name} IS NULL"
+        yield f"have no {column.name}", f"count(*) - count({name})"
     if column.type == "VARCHAR":
-        yield f"have an empty {column.name}", f"{name} = ''"
+        yield f"have an empty {column.name}", f"count(*) FILTER ({name} = '')"
     if column.type == "DOUBLE":
-        yield f"have a {column.name} that is not finite", f"NOT isfinite({name})"
+        yield f"have a {column.name} that is not finite", f"count(*) FILTER (NOT isfinite({name}))"
     if column.values:
         allowed = ", ".join(f"'{value}'" for value in column.values)
-        yield f"have a {column.name} that the format does not know", f"{name} NOT IN ({allowed})"
+        yield (
+            f"have a {column.name} that the format does not know",
+            f"count(*) FILTER ({name} NOT IN ({allowed}))",
+        )
+    if column.name == "depth":
+        yield "have a depth below 0", f"count(*) FILTER ({name} < 0)"
     if column.refers:
         other = column.refers.split(".")[0]
-        yield f"have a {column.name} that is not in {other}", f"{name} NOT BETWEEN 0 AND {sizes[other] - 1}"
-
-
-def _side_tables() -> Iterator[tuple[str, str]]:
-    for name, kinds in _SIDE_KINDS.items():
-        other = "s.kind NOT IN (" + ", ".join(f"'{kind}'" for kind in kinds) + ")"
         yield (
-            f"rows of {name} describe slices of another kind",
-            f'SELECT s.slice FROM "{name}" x JOIN slices s USING (slice) WHERE {other}',
+            f"have a {column.name} that is not in {other}",
+            f"count(*) FILTER ({name} NOT BETWEEN 0 AND {sizes[other] - 1})",
         )
-        if name != "collectives":
-            yield (
-                f"slices have no row in {name}",
-                f'SELECT s.slice FROM slices s ANTI JOIN "{name}" x USING (slice) WHERE NOT {other}',
-            )
 
 
-def _meta(trace: Trace, sizes: dict[str, int]) -> list[str]:
-    meta: dict[str, Any] = trace.meta
+def _rules(con: duckdb.DuckDBPyConnection) -> list[str]:
+    """Conditions over the small tables, all in one query."""
+    query = " UNION ALL ".join(
+        f"SELECT {number}, count(*), min(x)::VARCHAR FROM (SELECT COLUMNS(*) AS x FROM ({rule}))"
+        for number, (_, rule) in enumerate(_RULES)
+    )
+    return [
+        f"{count} {_RULES[number][0]} (first: {example})"
+        for number, count, example in sorted(con.execute(query).fetchall())
+        if count
+    ]
+
+
+def _meta(meta: Mapping[str, Any], sizes: Mapping[str, int], kinds: Mapping[str, int]) -> list[str]:
     found = [f"meta has no {key.name}" for key in META_KEYS if key.name not in meta]
     found += [f"meta.{key.name} is null" for key in META_KEYS if key.required and meta.get(key.name) is None]
     if meta.get("vendor") not in VENDORS:
         found.append(f"meta.vendor is {meta.get('vendor')!r}")
     counts = meta.get("counts") or {}
-    kinds = dict(trace.sql("SELECT kind, count(*) FROM slices GROUP BY kind").rows)
     if counts.get("slices") != kinds:
         found.append(f"meta.counts.slices is {counts.get('slices')}, the table holds {kinds}")
-    for name, held in sizes.items():
+    for name in TABLES:
         stated = (counts.get("rows") or {}).get(name)
-        if stated != held:
-            found.append(f"meta.counts.rows.{name} is {stated}, the table holds {held}")
+        if stated != sizes[name]:
+            found.append(f"meta.counts.rows.{name} is {stated}, the table holds {sizes[name]}")
     return found

@@ -157,46 +157,51 @@ class TraceWriter:
         """Write Parquet and meta.json, then move the folder into place; returns its path.
 
         Args:
-            check: hold the written trace against the format's invariants before it appears.
+            check: hold the written files against the format's invariants before they appear: all of those
+                of ``Trace.check()``, by the same code.
 
         Raises:
             UnavailableError: no space left (raised by the context manager).
             RuntimeError: ``check`` found a broken invariant: a bug of the reader.
         """
-        self.con.execute("SET preserve_insertion_order = true")
-        rows: dict[str, int] = {}
-        for table in TABLES.values():
-            query = (
-                self._delivered.get(table.name)
-                or f'SELECT * FROM "{table.name}" {_ORDER.get(table.name, "")}'
-            )
-            target = "'" + str(self.partial / f"{table.name}.parquet").replace("'", "''") + "'"
-            self.con.execute(f"COPY ({query}) TO {target} (FORMAT parquet, COMPRESSION zstd)")
-            found = self.con.execute(f"SELECT count(*) FROM read_parquet({target})").fetchone()
-            rows[table.name] = int(found[0]) if found else 0
-        slices = str(self.partial / "slices.parquet").replace("'", "''")
-        counts = dict(
-            self.con.execute(
-                f"SELECT kind, count(*) FROM read_parquet('{slices}') GROUP BY kind ORDER BY kind"
-            ).fetchall()
-        )
-        self.meta["counts"] = {"rows": rows, "slices": counts}
+        rows = {table: self._write(table) for table in TABLES}
+        self._read_back()
+        kinds = self.con.execute("SELECT kind, count(*) FROM slices GROUP BY kind ORDER BY kind").fetchall()
+        self.meta["counts"] = {"rows": rows, "slices": dict(kinds)}
+        meta = json.dumps(self.meta, indent=1) + "\n"
+        if check:
+            from profrun.traces.checks import broken
+
+            found = broken(self.con, json.loads(meta))
+            if found:
+                raise RuntimeError("the reader made a trace that breaks the format: " + "; ".join(found))
         self.con.close()
         for folder in (self.partial / "spill", self.scratch):
             shutil.rmtree(folder, ignore_errors=True)
-        (self.partial / "meta.json").write_text(json.dumps(self.meta, indent=1) + "\n", encoding="utf-8")
-        if check:
-            self._check()
+        (self.partial / "meta.json").write_text(meta, encoding="utf-8")
         if self.out.exists():
             self.out.rmdir()
         self.partial.rename(self.out)
         return self.out
 
-    def _check(self) -> None:
-        from profrun.traces.checks import problems
-        from profrun.traces.trace import Trace
+    def _file(self, table: str) -> str:
+        """SQL literal of the path of a table's file."""
+        return "'" + str(self.partial / f"{table}.parquet").replace("'", "''") + "'"
 
-        with Trace(self.partial, views=False) as trace:
-            found = problems(trace)
-        if found:
-            raise RuntimeError("the reader made a trace that breaks the format: " + "; ".join(found))
+    def _write(self, table: str) -> int:
+        """Write one table; returns the rows that its file says it has."""
+        query = self._delivered.get(table) or f'SELECT * FROM "{table}" {_ORDER.get(table, "")}'
+        self.con.execute(f"COPY ({query}) TO {self._file(table)} (FORMAT parquet, COMPRESSION zstd)")
+        found = self.con.execute(f"SELECT count(*) FROM read_parquet({self._file(table)})").fetchone()
+        return int(found[0]) if found else 0
+
+    def _read_back(self) -> None:
+        """Put the files in the place of the staging tables, as ``Trace`` shows them: what is asked from now
+        on is answered by what was written, and the memory of the staging tables is free."""
+        held = self.con.execute(
+            "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE NOT internal"
+        ).fetchall()
+        for place in held:
+            self.con.execute("DROP TABLE " + ".".join('"' + part.replace('"', '""') + '"' for part in place))
+        for table in TABLES:
+            self.con.execute(f'CREATE VIEW "{table}" AS SELECT * FROM read_parquet({self._file(table)})')
