@@ -61,7 +61,8 @@ def _run(args: Sequence[str]) -> int:
         code = build().main(list(args), prog_name="profrun", standalone_mode=False)
     except usage_error as error:
         context = getattr(error, "ctx", None)
-        print(f"profrun: {error.format_message()}", file=sys.stderr)  # type: ignore[attr-defined]
+        said = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
+        print(f"profrun: {said}", file=sys.stderr)
         if context is not None:
             print(f"Try `{context.command_path} --help`.", file=sys.stderr)
         return USAGE

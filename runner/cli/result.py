@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from profrun.errors import InputError
 from profrun.runner.cli.guesses import check_guesses, guess_line
 from profrun.runner.cli.implied import implied_comparisons
 from profrun.runner.cli.output import columns, ns_text, say
@@ -66,7 +67,7 @@ def run_document(state: RunState) -> dict[str, Any]:
         "expectations": _compared(state, "expectations"),
         "comparisons": _compared(state, "comparisons"),
         "report": str(state.run.report) if state.run.report.exists() else None,
-        "notes": list(state.notes),
+        "notes": [*state.notes, *_kept_comparison(state)[1]],
     }
 
 
@@ -90,9 +91,21 @@ def write_comparison(state: RunState, plan: Plan) -> None:
 
 
 def _compared(state: RunState, what: str) -> list[dict[str, Any]]:
-    """One list of ``comparison.json``; empty before the end of the run."""
-    kept = read_json(state.run.comparison) or {}
-    return list(kept.get(what) or [])
+    """One list of ``comparison.json``; empty before the end of the run, and where the file is damaged."""
+    return list(_kept_comparison(state)[0].get(what) or [])
+
+
+def _kept_comparison(state: RunState) -> tuple[dict[str, Any], list[str]]:
+    """``comparison.json``, and what is wrong with it: the trials are to be seen all the same."""
+    again = f"`profrun resume {state.run.name}` makes it again"
+    try:
+        kept = read_json(state.run.comparison) or {}
+    except InputError as error:
+        return {}, [f"{error}; {again}"]
+    lists = [kept.get(what) or [] for what in ("comparisons", "expectations", "blocking_kernels")]
+    if all(isinstance(rows, list) and all(isinstance(row, dict) for row in rows) for rows in lists):
+        return kept, []
+    return {}, [f"{state.run.comparison} is damaged; {again}"]
 
 
 def _ratio_document(ratio: Ratio) -> dict[str, Any]:
@@ -211,7 +224,7 @@ def troubles(state: RunState) -> list[str]:
             for text in record.warnings or _no_steps(record):
                 told.setdefault(text, []).append(record.id)
     lines = [f"{_some(trials)}: {text}" for text, trials in told.items()]
-    lines.extend(state.notes)
+    lines += [*state.notes, *_kept_comparison(state)[1]]
     return ["", *lines] if lines else []
 
 

@@ -99,7 +99,8 @@ def read_events(path: Path) -> Events:
         except ValueError:
             events.unreadable += 1
             continue
-        if isinstance(record, dict) and isinstance(record.get("event"), str):
+        whole = isinstance(record, dict) and isinstance(record.get("event"), str)
+        if whole and isinstance(record.get("ts"), int):
             events.items.append(record)
         else:
             events.unreadable += 1

@@ -141,7 +141,13 @@ def is_run(path: Path) -> bool:
 
 
 def all_runs(root: Path) -> list[Run]:
-    """Every run under ``root``, oldest first by the time in its name (its log's age where there is none)."""
+    """Every run under ``root``, oldest first by the time in its name (its log's age where there is none).
+
+    Raises:
+        UsageError: it is a file.
+    """
+    if root.exists() and not root.is_dir():
+        raise UsageError(f"{root} is no folder", fix="name the folder of the runs with --runs DIR")
     if not root.is_dir():
         return []
     with explained(root):
@@ -208,6 +214,21 @@ def created(run: Run) -> dict[str, Any]:
     )
 
 
+_PLANNED: Mapping[str, type] = {
+    "id": str,
+    "index": int,
+    "variant": str,
+    "collector": str,
+    "blocking": bool,
+    "repeat": int,
+}
+
+
+def _is_planned(item: object) -> bool:
+    """Is this a trial of a plan?"""
+    return isinstance(item, dict) and all(isinstance(item.get(key), kind) for key, kind in _PLANNED.items())
+
+
 def read_plan(run: Run) -> dict[str, Any]:
     """``plan.json``.
 
@@ -215,7 +236,14 @@ def read_plan(run: Run) -> dict[str, Any]:
         InputError: the run was killed before it was planned, or the file is damaged.
     """
     plan = read_json(run.plan)
-    if plan is None or not isinstance(plan.get("trials"), list):
+    trials = plan.get("trials") if plan is not None else []
+    if not isinstance(trials, list) or not all(_is_planned(item) for item in trials):
+        raise InputError(
+            f"{run.plan} is damaged",
+            why="its trials have no id, point or number",
+            fix="submit the job again",
+        )
+    if plan is None:
         raise InputError(
             f"{run.name} was never planned to the end",
             why="profrun was ended while it made the folder",

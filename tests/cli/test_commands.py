@@ -211,6 +211,31 @@ def test_runs_are_listed_oldest_first_and_none_is_said(tmp_path: Path, run: Run,
     assert "no runs in" in call(capsys, "runs", "--runs", tmp_path / "none").out
 
 
+def test_a_file_where_the_runs_should_be_is_said(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "job.yaml").touch()
+    done = call(capsys, "runs", "--runs", tmp_path / "job.yaml")
+    assert (done.code, "is no folder" in done.err) == (64, True)
+
+
+@pytest.mark.parametrize("content", ['{"trials": [{}]}', '{"trials": 3}', '{"trials": [{"id": 1}]}'])
+def test_a_damaged_plan_is_one_line(run: Run, capsys: Capture, content: str) -> None:
+    run.plan.write_text(content)
+    assert "plan.json is damaged" in call(capsys, "status", run.path).out
+    done = call(capsys, "resume", run.path)
+    assert (done.code, "plan.json is damaged" in done.err) == (65, True)
+
+
+@pytest.mark.parametrize("content", ['{"a"', "[]", '{"comparisons": 3}', '{"expectations": [1]}'])
+def test_a_damaged_comparison_hides_no_trial(run: Run, capsys: Capture, content: str) -> None:
+    before = call(capsys, "status", run.path, "--json").json
+    run.comparison.write_text(content)
+    done = call(capsys, "status", run.path)
+    assert done.code == 0
+    assert [line for line in done.out.splitlines() if "comparison.json" in line and "resume" in line]
+    after = call(capsys, "status", run.path, "--json").json
+    assert (after["trials"], len(after["notes"])) == (before["trials"], len(before["notes"]) + 1)
+
+
 def test_a_spec_is_checked_and_shown(tmp_path: Path, capsys: Capture) -> None:
     job = ROOT / "jobs/transformer.yaml"
     assert call(capsys, "job", "check", job).code == 0

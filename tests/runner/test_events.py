@@ -71,6 +71,12 @@ def test_lines_that_are_no_events_are_counted(tmp_path: Path) -> None:
     assert found.unreadable == 3
 
 
+def test_an_event_without_a_time_is_none(tmp_path: Path) -> None:
+    (tmp_path / "e").write_text('{"ts": "x", "event": "created"}\n{"ts": 5, "event": "done"}\n')
+    events = read_events(tmp_path / "e")
+    assert ([item["event"] for item in events.items], events.unreadable) == (["done"], 1)
+
+
 def test_no_file_is_no_events(tmp_path: Path) -> None:
     assert read_events(tmp_path / "none").items == []
 
