@@ -87,8 +87,9 @@ def command(
         from profrun.runner.store.files import write_text
 
         write_text(junit, compare_text.junit(result, gate))
+    code = gate.exit_code if gate else result.exit_code
     if json_:
-        emit(result.to_json() | {"gate": gate.to_json() if gate else None})
+        emit(result.to_json() | {"gate": gate.to_json() if gate else None, "exit_code": code})
     elif markdown:
         say(compare_text.markdown(result, gate, top=top).rstrip())
     else:
@@ -96,7 +97,7 @@ def command(
         if gate:
             say()
             say(compare_text.gate_text(gate).rstrip())
-    raise typer.Exit(gate.exit_code if gate else result.exit_code)
+    raise typer.Exit(code)
 
 
 def fraction(text: str) -> float:

@@ -32,12 +32,16 @@ def trace_paths(reference: str, root: Path) -> list[Path]:
         UsageError: nothing of that name is there.
         InputError: it is a run or a trial without traces.
     """
+    from profrun.runner.store.runs import is_run
+
     path = Path(reference)
     if (path / "meta.json").is_file():
         return [path]
     if (path / "trace" / "meta.json").is_file():
         return [path / "trace"]
     name, _, trial = reference.partition("/")
+    if not path.exists() and is_run(path.parent):  # a point or trial of a run that was named by its folder
+        return _traces_in(str(path.parent), path.name, root)
     if path.is_absolute() and not path.exists():
         raise UsageError(f"{reference} is not there", fix="check the path")
     if trial and not path.exists():

@@ -51,6 +51,14 @@ def test_a_point_is_all_its_finished_repeats(root: Path, reference: str, trials:
     assert [path.parent.name for path in trace_paths(reference, root)] == trials
 
 
+@pytest.mark.parametrize("wanted", ["a-none", "4", "004-a"])
+def test_a_point_of_a_run_named_by_its_folder(root: Path, wanted: str) -> None:
+    folder = trace_paths("last/4", root)[0].parents[2]
+    assert "004-a-none-r2" in [
+        path.parent.name for path in trace_paths(f"{folder}/{wanted}", Path("elsewhere"))
+    ]
+
+
 def test_a_point_without_traces_says_why(root: Path) -> None:
     with pytest.raises(InputError, match="003-b-none-blocking-r1 has no trace: it is planned"):
         trace_paths("last/b-none-blocking", root)

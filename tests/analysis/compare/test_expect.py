@@ -74,6 +74,21 @@ def test_a_call_that_waits_is_named_with_its_cost() -> None:
     assert _ask(memory_trace(TWO), {"no_sync_in_step": False}) == []  # false asks for nothing
 
 
+@pytest.mark.parametrize(("known", "passed"), [(96, True), (80, None), (4, None)])
+def test_a_type_that_most_names_do_not_tell_is_not_held(known: int, passed: bool | None) -> None:
+    rows = [
+        ("step", "profrun.step#0", 0, 1000, "main"),
+        ("api", "cudaLaunchKernel", 1, 1, "main"),
+        ("kernel", HALF, 10, known, "stream 7", {"launch": 1}),
+        ("api", "cudaLaunchKernel", 3, 1, "main"),
+        ("kernel", "gemm_of_any_type", 200, 100 - known, "stream 7", {"launch": 3}),
+    ]
+    (check,) = _ask(memory_trace(rows), {"dtype": "fp16"})
+    assert check.passed is passed
+    assert f"{100 - known}.0 %" in check.found
+    assert _ask(memory_trace(rows), {"dtype": "bf16"})[0].passed is False  # what is known differs
+
+
 def test_the_wrong_type_is_named() -> None:
     (check,) = _ask(memory_trace(_step(1, 0, 0, gemm=SINGLE)), {"dtype": "fp16"})
     assert (check.passed, check.found) == (False, "fp32 100.0 % of matrix kernel time")
