@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from profrun.runner.model import Plan
-from profrun.runner.store.state import TrialRecord
+if TYPE_CHECKING:
+    from profrun.analysis.expect import Check
 
 STATES = {True: "held", False: "failed", None: "unknown"}
 
 
-def check_guesses(plan: Plan, records: Iterable[TrialRecord]) -> list[dict[str, Any]]:
+def guess_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
     """One row a guess over all traces that it is about: ``analysis.expect.Verdict``, and in one word its
     ``state``: held, failed, or unknown where no trace can tell."""
-    if not plan.job.expect:
+    if not checks:
         return []
-    import profrun
-    from profrun.analysis.expect import check_trace, summarise
+    from profrun.analysis.expect import summarise
 
-    checks = []
-    for record in records:
-        if record.trace is None or record.state != "finished":
-            continue
-        made = str(record.document.get("collector") or record.collector)
-        with profrun.open(record.trace) as trace:
-            checks += check_trace(trace, plan.job.expect, variant=record.variant, collector=made)
     return [{**verdict.to_json(), "state": STATES[verdict.passed]} for verdict in summarise(checks)]
 
 

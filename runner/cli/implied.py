@@ -8,7 +8,7 @@ What changed inside a step is told by the first profiled trials; more of it with
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +54,20 @@ def _against_first(
     return [(kind, *points[plain[0]], *points[key]) for key in plain[1:]]
 
 
-def implied_comparisons(records: Iterable[TrialRecord]) -> list[dict[str, Any]]:
+def implied_comparisons(
+    records: Iterable[TrialRecord], known: Mapping[Path, Any] | None = None
+) -> list[dict[str, Any]]:
     """Each comparison: kind, a, b, verdict, ratio, ci95, mde, trials, reasons, ``text`` in a line, and
-    ``changed``: what changed most inside a step, in words."""
+    ``changed``: what changed most inside a step, in words.
+
+    Args:
+        known: ``analysis.compare.Trial`` by trace, where it was read already.
+    """
     from profrun.analysis.compare import compare
     from profrun.reports.compare_text import largest_changes, verdict_line
     from profrun.runner.cli.sides import read_trials
 
-    read: dict[Path, Any] = {}
+    read: dict[Path, Any] = dict(known or {})
 
     def trials(side: Side) -> list[Any]:
         for label, path in side:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from profrun.errors import InputError
-from profrun.runner.cli.guesses import check_guesses, guess_line
+from profrun.runner.cli.guesses import guess_line, guess_rows
 from profrun.runner.cli.implied import implied_comparisons
 from profrun.runner.cli.output import columns, ns_text, say
 from profrun.runner.cli.twins import Twins, compare_twins, twins_line
@@ -74,18 +74,23 @@ def run_document(state: RunState) -> dict[str, Any]:
 def write_comparison(state: RunState, plan: Plan) -> None:
     """Ask the traces what their twins share and which guesses hold; keep it all in ``comparison.json``.
 
-    Done once, at the end of a run: it opens every trace of a point with twins or guesses.
+    Done once, at the end of a run: it opens every trace once.
     """
+    from profrun.runner.cli.once import ask_traces
+
     found = points(state.trials)
+    told = ask_traces(state.trials, plan.job.expect)
     write_json(
         state.run.comparison,
         {
             "format": 1,
             "overhead": [_ratio_document(item) for item in overheads(found)],
             "blocking": [_ratio_document(item) for item in twins(found)],
-            "blocking_kernels": [dataclasses.asdict(item) for item in compare_twins(state.trials)],
-            "expectations": check_guesses(plan, state.trials),
-            "comparisons": implied_comparisons(state.trials),
+            "blocking_kernels": [
+                dataclasses.asdict(item) for item in compare_twins(state.trials, told.kernels)
+            ],
+            "expectations": guess_rows(told.checks),
+            "comparisons": implied_comparisons(state.trials, told.trials),
         },
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from profrun.errors import InputError, UsageError
 from profrun.runner.cli.traces import labelled
@@ -83,7 +83,6 @@ def read_trials(side: Sequence[tuple[str, Path]]) -> list[Trial]:
     """Each trace of a side as a comparison takes it, with the provenance beside it where there is one."""
     import profrun
     from profrun.analysis.compare import read_trial
-    from profrun.runner.store.files import read_json
 
     trials = []
     for label, path in side:
@@ -91,9 +90,15 @@ def read_trials(side: Sequence[tuple[str, Path]]) -> list[Trial]:
             trials += read_baseline(path)
             continue
         with profrun.open(path) as trace:
-            provenance = read_json(path.parent / "provenance.json") if path.name == "trace" else None
-            trials.append(read_trial(trace, label=label, provenance=provenance))
+            trials.append(read_trial(trace, label=label, provenance=provenance_of(path)))
     return trials
+
+
+def provenance_of(path: Path) -> dict[str, Any] | None:
+    """The trial's ``provenance.json``, of a trace that is a trial's."""
+    from profrun.runner.store.files import read_json
+
+    return read_json(path.parent / "provenance.json") if path.name == "trace" else None
 
 
 def read_baseline(path: Path) -> list[Trial]:

@@ -4,11 +4,15 @@ did different work says nothing about blocking."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from profrun.runner.store.state import TrialRecord
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -48,20 +52,31 @@ class Twins:
 def kernels_of(path: Path) -> Kernels:
     """Kernels that were launched inside a trace's steps; of the whole trace when it has no steps."""
     import profrun
+
+    with profrun.open(path) as trace:
+        return kernels_in(trace)
+
+
+def kernels_in(trace: Trace) -> Kernels:
+    """``kernels_of`` of an open trace."""
     from profrun.analysis.frame import frame
     from profrun.analysis.steps import step_index
 
-    with profrun.open(path) as trace:
-        source = frame(trace)
-        found = step_index(source)
-        ids = source.of("kernel")
-        if len(found.slices):
-            ids = ids[found.of_gpu[ids] >= 0]
-        return Kernels(len(found.slices), Counter(source.text(int(slice_id)) for slice_id in ids))
+    source = frame(trace)
+    found = step_index(source)
+    ids = source.of("kernel")
+    if len(found.slices):
+        ids = ids[found.of_gpu[ids] >= 0]
+    return Kernels(len(found.slices), Counter(source.text(int(slice_id)) for slice_id in ids))
 
 
-def compare_twins(records: Iterable[TrialRecord]) -> list[Twins]:
-    """Every point that has finished traces on both sides, in plan order."""
+def compare_twins(records: Iterable[TrialRecord], known: Mapping[Path, Kernels] | None = None) -> list[Twins]:
+    """Every point that has finished traces on both sides, in plan order.
+
+    Args:
+        known: kernels by trace, where they were read already.
+    """
+    known = known or {}
     sides: dict[tuple[str, str, int], dict[bool, Path]] = {}
     for record in records:
         if record.trace is not None and record.state == "finished" and record.collector != "none":
@@ -70,8 +85,8 @@ def compare_twins(records: Iterable[TrialRecord]) -> list[Twins]:
     pairs: dict[tuple[str, str], list[tuple[Kernels, Kernels]]] = {}
     for (variant, collector, _), both in sides.items():
         if len(both) == 2:
-            pair = (kernels_of(both[False]), kernels_of(both[True]))
-            pairs.setdefault((variant, collector), []).append(pair)
+            plain, blocking = (known.get(both[side]) or kernels_of(both[side]) for side in (False, True))
+            pairs.setdefault((variant, collector), []).append((plain, blocking))
     return [_judge(variant, collector, found) for (variant, collector), found in pairs.items()]
 
 
