@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -66,6 +67,7 @@ class TraceWriter:
             "threads": threads or min(MAX_THREADS, os.cpu_count() or 1),
         }
         self._delivered: dict[str, str] = {}
+        self._begun: dict[str, tuple[Future[None], duckdb.DuckDBPyConnection]] = {}
         self.con = duckdb.connect(":memory:", config=config)  # what exceeds the limit goes to spill
         for table in TABLES.values():
             self.con.execute(table.ddl())
@@ -91,6 +93,10 @@ class TraceWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        for future, cursor in self._begun.values():
+            if not future.done():
+                cursor.interrupt()
+                future.exception()  # nothing may write into the folder when it goes
         self.con.close()
         shutil.rmtree(self.partial, ignore_errors=True)
         if _out_of_space(error):
@@ -123,14 +129,24 @@ class TraceWriter:
         if count:
             self.insert("issues", ("code", "count", "message", "example"), [(code, count, message, example)])
 
-    def deliver(self, table: str, query: str) -> None:
+    def deliver(self, table: str, query: str, *, begin: bool = False) -> None:
         """Let ``finish`` write the rows of ``query`` instead of the staging table's.
 
         For large tables that are in order already and need not be stored once more. The query yields the
         table's columns in order; for ``slices`` ordered by (track, ts_ns, -dur_ns), without a join (the
         engine's joins do not keep an order: see ``names``).
+
+        Args:
+            table: name of the table.
+            query: its rows.
+            begin: write it at once, beside what the reader does next. What the query reads must stay as it
+                is, and it must not use ``names`` (their variables belong to ``con``).
         """
         self._delivered[table] = query
+        if begin:
+            cursor, pool = self.con.cursor(), ThreadPoolExecutor(1, "profrun-write")
+            self._begun[table] = pool.submit(self._copy, cursor, table), cursor
+            pool.shutdown(wait=False)
 
     def names(self, table: str, label: str = "label") -> str:
         """SQL that turns the integer column ``label`` of a delivered query into its name.
@@ -190,10 +206,16 @@ class TraceWriter:
 
     def _write(self, table: str) -> int:
         """Write one table; returns the rows that its file says it has."""
-        query = self._delivered.get(table) or f'SELECT * FROM "{table}" {_ORDER.get(table, "")}'
-        self.con.execute(f"COPY ({query}) TO {self._file(table)} (FORMAT parquet, COMPRESSION zstd)")
+        if table in self._begun:
+            self._begun[table][0].result()
+        else:
+            self._copy(self.con, table)
         found = self.con.execute(f"SELECT count(*) FROM read_parquet({self._file(table)})").fetchone()
         return int(found[0]) if found else 0
+
+    def _copy(self, con: duckdb.DuckDBPyConnection, table: str) -> None:
+        query = self._delivered.get(table) or f'SELECT * FROM "{table}" {_ORDER.get(table, "")}'
+        con.execute(f"COPY ({query}) TO {self._file(table)} (FORMAT parquet, COMPRESSION zstd)")
 
     def _read_back(self) -> None:
         """Put the files in the place of the staging tables, as ``Trace`` shows them: what is asked from now

@@ -53,6 +53,7 @@ class KinetoReader:
         recording.place()
         reader_issues.events(writer)
         crossing = reader_tables.slices(con, recording.lanes.host_tracks)
+        writer.deliver("slices", reader_tables.rows(con), begin=True)
         reader_tables.kernels(con)
         reader_tables.copies(con)
         reader_tables.ops(con)
@@ -60,7 +61,6 @@ class KinetoReader:
         reader_tables.counters(writer)
         reader_metrics.metrics(writer, sources)
         reader_issues.record(writer, files, recording.lanes, crossing)
-        writer.deliver("slices", reader_tables.rows(con))
         progress(total, total)
 
 
