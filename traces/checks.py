@@ -91,10 +91,8 @@ def _types(con: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def _key(table: Table) -> str | None:
-    """The single id column of a table, or None."""
-    if table.key:
-        return table.key[0]
-    return "slice" if table.name in SIDE_KINDS else None
+    """The id column of a table that has ids of its own, or None."""
+    return table.key[0] if table.key and table.name not in SIDE_KINDS else None
 
 
 def _ids(con: duckdb.DuckDBPyConnection) -> tuple[list[str], dict[str, int]]:
@@ -122,7 +120,7 @@ def _ids(con: duckdb.DuckDBPyConnection) -> tuple[list[str], dict[str, int]]:
             if counted and counted[0] != rows:
                 found.append(f"{name} has {rows} rows but {counted[0]} distinct values of {key}")
                 continue
-        if _key(TABLES[name]) and name not in SIDE_KINDS and rows and (low, high) != (0, rows - 1):
+        if _key(TABLES[name]) and rows and (low, high) != (0, rows - 1):
             found.append(
                 f"ids of {name} run from {low} to {high} in {rows} rows instead of being dense from 0"
             )

@@ -107,7 +107,9 @@ class Slices:
         wrong = self._nested() + self._on_tracks()
         for name, kinds in SIDE_KINDS.items():
             wrong += self._beside(name, _codes(SLICE_KINDS, kinds))
-        return [f"{who.size} {what} (first: {who.min()})" for what, who in wrong if who.size]
+        return self._repeated() + [
+            f"{who.size} {what} (first: {who.min()})" for what, who in wrong if who.size
+        ]
 
     def kinds(self) -> dict[str, int]:
         """How many slices of each kind that the format knows."""
@@ -162,6 +164,19 @@ class Slices:
             ("launches are no host slices", launched[~host]),
             ("host slices have a launch", np.flatnonzero(thread & (at["launch"] != _NONE))),
         ]
+
+    def _repeated(self) -> list[str]:
+        """Does a side table describe a slice twice?"""
+        found = []
+        for name, side in self._side.items():
+            ids = np.asarray(side["slice"])
+            known = ids[(ids >= 0) & (ids < self.rows)]
+            described = np.zeros(self.rows, bool)
+            described[known] = True
+            distinct = int(np.count_nonzero(described))
+            if distinct != known.size:
+                found.append(f"{name} has {ids.size} rows but {distinct} distinct values of slice")
+        return found
 
     def _beside(self, name: str, wanted: NDArray[np.bool_]) -> Wrong:
         """Do the rows of a side table describe slices of its kinds, and all of them?"""

@@ -27,6 +27,7 @@ from profrun.collectors.rocprof.lanes import (
 from profrun.collectors.rocprof.names import STEP, clean_kernel_sql
 from profrun.collectors.rocprof.staging import Staging
 from profrun.traces.nest import nest
+from profrun.traces.schema import TABLES
 
 _OPS = (
     ("allreduce", "allreduce"),
@@ -109,30 +110,32 @@ def _text(con: duckdb.DuckDBPyConnection, name: int | None) -> str | None:
 
 
 def _label_names(staging: Staging) -> None:
-    """Table amd_label: what a slice is called. Until the end slices hold the label: 'h12' on the host (name
-    12 as it is), 'g12' on a GPU (name 12 without the tools' suffixes)."""
+    """Table amd_label(label, key, name): what a slice is called. Until the end slices hold the key: 'h12' on
+    the host (name 12 as it is), 'g12' on a GPU (name 12 without the tools' suffixes). Label 0: 'unknown'."""
     clean = clean_kernel_sql("name")
     staging.con.execute(
-        "CREATE TEMP TABLE amd_label AS SELECT 'h' || id AS label, name FROM amd_name WHERE name <> '' "
-        f"UNION ALL SELECT 'g' || id, {clean} FROM amd_name WHERE {clean} <> ''"
+        "CREATE TABLE amd_label AS SELECT row_number() OVER () - 1 AS label, * FROM ("
+        "SELECT '' AS key, 'unknown' AS name UNION ALL "
+        "SELECT 'h' || id, name FROM amd_name WHERE name <> '' "
+        f"UNION ALL SELECT 'g' || id, {clean} FROM amd_name WHERE {clean} <> '')"
     )
 
 
 def _deliver(staging: Staging) -> None:
     """Sort the slices while their names are labels, and let the writer put the names in on the way out.
 
-    Sorting rows with names of thousands of characters does not fit the memory limit. The join keeps the order
-    of its left side, which the optimizer must therefore not swap.
+    Sorting rows with names of thousands of characters does not fit the memory limit.
     """
     con = staging.con
-    con.execute("CREATE TABLE slices_sorted AS FROM slices ORDER BY track, ts_ns, dur_ns DESC, slice")
-    con.execute("DROP TABLE slices")
-    con.execute("ALTER TABLE slices_sorted RENAME TO slices")
-    con.execute("SET disabled_optimizers = 'build_side_probe_side'")
+    con.execute(
+        "CREATE TABLE amd_sorted AS SELECT s.* EXCLUDE (name), coalesce(l.label, 0)::INTEGER AS label "
+        "FROM slices s LEFT JOIN amd_label l ON l.key = s.name ORDER BY track, ts_ns, dur_ns DESC, slice"
+    )
+    con.execute("CREATE OR REPLACE " + TABLES["slices"].ddl().removeprefix("CREATE "))
     staging.writer.deliver(
         "slices",
-        "SELECT s.* REPLACE (coalesce(l.name, 'unknown') AS name) FROM slices s "
-        "LEFT JOIN amd_label l ON l.label = s.name",
+        f"SELECT slice, kind, {staging.writer.names('amd_label')} AS name, ts_ns, dur_ns, track, parent, "
+        "depth, correlation, launch FROM amd_sorted",
     )
 
 
@@ -155,9 +158,13 @@ def _host_slices(staging: Staging) -> int:
         staging.writer.issue(
             "crossing_slices", crossing, "host slices of one thread overlap without nesting", example
         )
+    calls = "kind = 'api' AND corr <> 0"
     con.execute(
-        "CREATE TEMP TABLE amd_launch AS SELECT proc, corr, arg_min(rowid, (prio, start, rowid)) AS slice "
-        "FROM amd_host WHERE kind = 'api' AND corr <> 0 GROUP BY proc, corr"
+        "CREATE TEMP TABLE amd_launch AS WITH call AS MATERIALIZED (SELECT proc, corr, min(rowid) AS slice, "
+        f"count(*) AS calls FROM amd_host WHERE {calls} GROUP BY proc, corr) "
+        "SELECT proc, corr, slice FROM call WHERE calls = 1 UNION ALL "
+        "SELECT proc, corr, arg_min(h.rowid, (h.prio, h.start, h.rowid)) FROM amd_host h "
+        f"JOIN (SELECT proc, corr FROM call WHERE calls > 1) USING (proc, corr) WHERE {calls} GROUP BY ALL"
     )
     found = con.execute("SELECT coalesce(max(rowid), -1) + 1 FROM amd_host").fetchone()
     return int(found[0]) if found else 0
@@ -258,14 +265,14 @@ def _collectives(con: duckdb.DuckDBPyConnection) -> None:
     cases = " ".join(f"WHEN contains(lower(text), '{key}') THEN '{value}'" for key, value in _OPS)
     con.execute(
         "INSERT INTO collectives (slice, op) "
-        "WITH RECURSIVE named AS (SELECT label, name FROM amd_label WHERE label[1] = 'g' "
+        "WITH RECURSIVE named AS (SELECT key, name FROM amd_label WHERE key[1] = 'g' "
         "AND regexp_matches(name, '^(void )?(nccl|rccl|msccl)', 'i')), "
-        "found AS (SELECT s.slice, n.name, s.launch FROM slices s JOIN named n ON n.label = s.name "
+        "found AS (SELECT s.slice, n.name, s.launch FROM slices s JOIN named n ON n.key = s.name "
         "WHERE s.kind = 'kernel'), "
         "up AS (SELECT slice, launch AS at FROM found WHERE launch IS NOT NULL UNION ALL "
         "SELECT u.slice, s.parent FROM up u JOIN slices s ON s.slice = u.at WHERE s.parent IS NOT NULL), "
         "call AS (SELECT u.slice, min(l.name) AS name FROM up u JOIN slices s ON s.slice = u.at "
-        "JOIN amd_label l ON l.label = s.name WHERE s.kind = 'api' AND l.name LIKE 'nccl%' GROUP BY u.slice) "
+        "JOIN amd_label l ON l.key = s.name WHERE s.kind = 'api' AND l.name LIKE 'nccl%' GROUP BY u.slice) "
         f"SELECT slice, CASE {cases} ELSE 'unknown' END FROM (SELECT f.slice, "
         "f.name || ' ' || coalesce(c.name, '') AS text FROM found f LEFT JOIN call c USING (slice))"
     )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+
+import duckdb
 
 from profrun.collectors.rocprof.names import direction_sql
 from profrun.collectors.rocprof.sqlite import Database
@@ -13,6 +16,7 @@ MARKER_CALL = r"^roctx[A-Z]\w*$"
 """A marker row that bears the name of a ROCTX function and no text of the user."""
 
 
+_LOADERS = 2  # SQLite is read on one thread a table; the engine's own threads take the rows
 _TEXTS = ("string", "display_name", "kernel_name", "type", "level", "message")
 
 
@@ -83,6 +87,7 @@ def read(staging: Staging, part: Part, processes: Mapping[int, int]) -> None:
     )
     _names(staging, "rocpd_info_kernel_symbol", "coalesce(nullif(display_name, ''), kernel_name)")
     default = next(iter(processes.values()))
+    _fetch_large(staging, part)
     _kernels(staging, part, default)
     _copies(staging, part, default)
     _regions(staging, part, default)
@@ -117,16 +122,47 @@ def _raw(
     """Copy a fact table as rocpd_raw and run ``INSERT INTO target BY NAME`` with ``insert`` over it."""
     if not {"start", "end"} <= part.columns(table) and "timestamp" not in part.columns(table):
         return
-    _fetch(staging, part, table, columns)
-    try:
-        staging.con.execute(f"INSERT INTO {target} BY NAME {insert}")
+    if table in _LARGE:
+        staging.con.execute(f"ALTER TABLE raw_{table} RENAME TO rocpd_raw")
+    else:
+        _fetch(staging.con, part, table, columns)
+    try:  # joins do not keep an order, and ids are numbers of rows
+        staging.con.execute(f"INSERT INTO {target} BY NAME {insert} ORDER BY r.rowid")
     finally:
         staging.con.execute("DROP TABLE rocpd_raw")
 
 
-def _fetch(staging: Staging, part: Part, table: str, columns: tuple[str, ...]) -> None:
+def _fetch(
+    con: duckdb.DuckDBPyConnection, part: Part, table: str, columns: tuple[str, ...], into: str = "rocpd_raw"
+) -> None:
     types = _types((*columns, "stack_id", "category_id"))
-    part.database.copy(part.select(table, columns), staging.con, "rocpd_raw", types)
+    part.database.copy(part.select(table, columns), con, into, types)
+
+
+_SIZES = tuple(f"{what}_size_{axis}" for what in ("grid", "workgroup") for axis in "xyz")
+_LARGE = {
+    "rocpd_kernel_dispatch": (
+        *("pid", "agent_id", "queue_id", "stream_id", "kernel_id", "dispatch_id", "start", "end", *_SIZES),
+        *("group_segment_size", "private_segment_size", "graph_exec_id", "graph_node_id"),
+    ),
+    "rocpd_region": ("pid", "tid", "start", "end", "name_id", "event_id"),
+}
+"""Tables that hold nearly all rows, and what is read of them."""
+
+
+def _fetch_large(staging: Staging, part: Part) -> None:
+    """Copy the large tables and the ROCTX texts side by side, as raw_ and their name."""
+
+    def fetch(table: str) -> None:
+        with staging.con.cursor() as con:
+            if table in _LARGE:
+                _fetch(con, part, table, _LARGE[table], f"raw_{table}")
+            else:
+                _fetch_messages(con, part)
+
+    there = [table for table in _LARGE if {"start", "end"} <= part.columns(table)]
+    with ThreadPoolExecutor(_LOADERS) as pool:
+        list(pool.map(fetch, [*there, "rocpd_event"]))
 
 
 def _from(default: int) -> tuple[str, str]:
@@ -136,14 +172,11 @@ def _from(default: int) -> tuple[str, str]:
 
 def _kernels(staging: Staging, part: Part, default: int) -> None:
     proc, join = _from(default)
-    columns = ("pid", "agent_id", "queue_id", "stream_id", "kernel_id", "dispatch_id", "start", "end")
-    sizes = tuple(f"{what}_size_{axis}" for what in ("grid", "workgroup") for axis in "xyz")
-    more = ("group_segment_size", "private_segment_size", "graph_exec_id", "graph_node_id")
     _raw(
         staging,
         part,
         "rocpd_kernel_dispatch",
-        columns + sizes + more,
+        _LARGE["rocpd_kernel_dispatch"],
         "amd_gpu",
         f"SELECT {proc}, 'kernel' AS what, r.agent_id AS agent, queue_id AS queue, stream_id AS stream, "
         's.key AS name, start, "end" AS stop, stack_id AS '
@@ -195,7 +228,7 @@ def _regions(staging: Staging, part: Part, default: int) -> None:
         staging,
         part,
         "rocpd_region",
-        ("pid", "tid", "start", "end", "name_id", "event_id"),
+        _LARGE["rocpd_region"],
         "amd_host",
         f"SELECT {proc}, coalesce(h.tid, r.tid) AS tid, CASE WHEN {marker} THEN 'range' ELSE 'api' END AS "
         f"kind, "
@@ -213,20 +246,24 @@ def _messages(staging: Staging, part: Part) -> None:
     staging.con.execute(
         "CREATE OR REPLACE TEMP TABLE rocpd_message (event_id BIGINT, message VARCHAR, key BIGINT)"
     )
+    if {"id", "extdata"} <= part.columns("rocpd_event"):
+        staging.con.execute("INSERT INTO rocpd_message SELECT id, message, NULL FROM raw_rocpd_event")
+        staging.con.execute("ALTER TABLE rocpd_message DROP COLUMN key")
+        _names(staging, "rocpd_message", "message")
+        staging.con.execute("DROP TABLE raw_rocpd_event")
+
+
+def _fetch_messages(con: duckdb.DuckDBPyConnection, part: Part) -> None:
     if not {"id", "extdata"} <= part.columns("rocpd_event"):
         return
     part.database.copy(
         "SELECT id, CAST(json_extract(extdata, '$.message') AS TEXT) AS message FROM "
         f"{part.relation('rocpd_event')} WHERE extdata IS NOT NULL AND extdata <> '{{}}' AND "
         f"json_valid(extdata) AND json_extract(extdata, '$.message') <> ''",
-        staging.con,
-        "rocpd_raw",
+        con,
+        "raw_rocpd_event",
         _types(("id", "message")),
     )
-    staging.con.execute("INSERT INTO rocpd_message SELECT id, message, NULL FROM rocpd_raw")
-    staging.con.execute("ALTER TABLE rocpd_message DROP COLUMN key")
-    _names(staging, "rocpd_message", "message")
-    staging.con.execute("DROP TABLE rocpd_raw")
 
 
 def _samples(staging: Staging, part: Part, default: int) -> None:
@@ -264,7 +301,7 @@ def _allocations(staging: Staging, part: Part, default: int) -> None:
     columns = ("pid", "type", "level", "agent_id", "address", "size", "start", "end")
     if not {"type", "start", "end"} <= part.columns("rocpd_memory_allocate"):
         return
-    _fetch(staging, part, "rocpd_memory_allocate", columns)
+    _fetch(staging.con, part, "rocpd_memory_allocate", columns)
     staging.con.execute(
         f'INSERT INTO amd_alloc BY NAME SELECT {proc}, agent_id AS agent, address, size AS bytes, "end" AS '
         f"stop, CASE WHEN type = 'FREE' THEN 'free' ELSE 'alloc' END AS op "

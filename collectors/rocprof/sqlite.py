@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 
 from profrun.collectors.sqlite import SqliteFile, quoted, text_column
+from profrun.errors import InputError
 
 
 class Database:
@@ -43,15 +44,22 @@ class Database:
     def copy(
         self, query: str, con: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str]
     ) -> None:
-        """Create temporary DuckDB ``table`` from the query's rows, streamed in Arrow batches.
+        """Create DuckDB ``table`` from the query's rows, streamed in Arrow batches. Any thread may call it.
 
         ``columns``: DuckDB type of each column of the query; SQLite itself has no types. A text column that
-        is NULL at first would come as integers, and some tools write '' for a missing number.
+        is NULL at first would come as integers. Some tools write '' for a missing number, which does not
+        become a number: then the query is read again without them, as looking at each costs a third more.
         """
+        try:
+            self._copy(query, con, table, columns, "{}")
+        except InputError:
+            self._copy(query, con, table, columns, "nullif({}, '')")
+
+    def _copy(
+        self, query: str, con: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str], number: str
+    ) -> None:
         out = ", ".join(
-            f"{text_column(name)} AS {quoted(name)}"
-            if kind == "VARCHAR"
-            else f"nullif({quoted(name)}, '') AS {quoted(name)}"
+            f"{text_column(name) if kind == 'VARCHAR' else number.format(quoted(name))} AS {quoted(name)}"
             for name, kind in columns.items()
         )
         casts = ", ".join(
@@ -60,5 +68,5 @@ class Database:
             else f"CAST({quoted(name)} AS {kind}) AS {quoted(name)}"
             for name, kind in columns.items()
         )
-        create = f"CREATE TEMP TABLE {table} AS SELECT {casts} FROM sqlite_rows"
+        create = f"CREATE TABLE {table} AS SELECT {casts} FROM sqlite_rows"
         self._file.load(con, create, f"SELECT {out} FROM ({query})")
