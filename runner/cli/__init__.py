@@ -69,8 +69,10 @@ def _run(args: Sequence[str]) -> int:
     except typer.Abort:
         print("profrun: interrupted", file=sys.stderr)
         return 1
-    # 130 is typer's word for Ctrl-C; ours has one code for what was asked for and did not come.
-    return 1 if code == 130 else int(code or 0)
+    if code == 130:  # typer's word for Ctrl-C; ours has one code for what was asked for and did not come
+        print("profrun: interrupted", file=sys.stderr)
+        return 1
+    return int(code or 0)
 
 
 def _keep_crash() -> str:

@@ -56,7 +56,7 @@ def command(
         if out is None and path.exists():
             raise UsageError(f"{path} exists already", fix="name another with --out, which replaces it")
         text = _page(" / ".join(content.name for content in contents), contents)
-    write_text(path, text)
+    write_text(path, text, fix="name another file with --out")
     if json_:
         emit({"report": str(path), "bytes": path.stat().st_size, "run": run.name if run else None})
     else:

@@ -20,8 +20,15 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
-def os_error(error: OSError, path: Path) -> ProfrunError:
-    """What a failed file operation means to a person."""
+ELSEWHERE = "choose another folder with --runs DIR or $PROFRUN_RUNS"
+
+
+def os_error(error: OSError, path: Path, fix: str = ELSEWHERE) -> ProfrunError:
+    """What a failed file operation means to a person.
+
+    Args:
+        fix: what to do where the place may not be written to.
+    """
     if error.errno in _FULL:
         return UnavailableError(
             f"the disk is full: {path} could not be written",
@@ -32,13 +39,13 @@ def os_error(error: OSError, path: Path) -> ProfrunError:
         return UnavailableError(
             f"{path} cannot be written",
             why=os.strerror(error.errno or 0),
-            fix="choose another folder with --runs DIR or $PROFRUN_RUNS",
+            fix=fix,
         )
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         return UnavailableError(
             f"{path} cannot be made",
             why=os.strerror(error.errno or 0),
-            fix="choose another folder with --runs DIR or $PROFRUN_RUNS",
+            fix=fix,
         )
     return UnavailableError(f"{path}: {error.strerror or error}", fix="look at the disk, then try again")
 
@@ -71,30 +78,37 @@ def make_dir(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
-def write_text(path: Path, text: str, *, durable: bool = True) -> None:
+def write_text(path: Path, text: str, *, durable: bool = True, fix: str = ELSEWHERE) -> None:
     """Replace ``path`` by ``text`` (UTF-8) in one step: readers see the old or the new content, never half.
 
     Args:
         durable: survive a loss of power. Off for what can be made again: it costs milliseconds a file.
+        fix: what to do where the place may not be written to.
 
     Raises:
         UnavailableError: the disk is full or the folder cannot be written; the old content is still there.
     """
-    with explained(path):
-        fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        _replace(path, text.encode(), durable=durable)
+    except OSError as error:  # its own path is the temporary file's, which means nothing to anybody
+        raise os_error(error, path, fix) from error
+    if durable:
+        _sync_dir(path.parent)
+
+
+def _replace(path: Path, data: bytes, *, durable: bool) -> None:
+    fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
         try:
-            try:
-                write_all(fd, text.encode(), durable=durable)
-                os.fchmod(fd, 0o666 & ~_umask())
-            finally:
-                os.close(fd)
-            Path(name).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
-        if durable:
-            _sync_dir(path.parent)
+            write_all(fd, data, durable=durable)
+            os.fchmod(fd, 0o666 & ~_umask())
+        finally:
+            os.close(fd)
+        Path(name).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
 
 
 def write_json(path: Path, value: Any, *, durable: bool = True) -> None:

@@ -281,3 +281,16 @@ def test_doctor_says_what_works_and_69_for_what_must(
     assert "nowhere.sock" in text.out
     assert "\nnone: local" in text.out
     assert call(capsys, "doctor", "gprof", "--no-inside", "--runs", tmp_path).code == 64
+
+
+def test_ctrl_c_is_one_word_and_not_a_success(
+    run: Run, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it comes: here while a command reads the runs."""
+
+    def pressed(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("profrun.runner.store.runs.all_runs", pressed)
+    done = call(capsys, "runs")
+    assert (done.code, done.out.strip(), done.err.split()) == (1, "", ["profrun:", "interrupted"])

@@ -47,6 +47,19 @@ def test_a_full_disk_leaves_the_old_content_and_no_litter(
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_a_place_that_may_not_be_written_is_named_by_the_files_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may write anywhere, so the refusal is made up; the temporary file's name is nobody's business."""
+
+    def refuse(prefix: str, dir: Path) -> tuple[int, str]:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), f"{dir}/{prefix}l5dc1r66")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    with pytest.raises(UnavailableError, match=r"/report\.html cannot be written: Permission denied; do x$"):
+        write_text(tmp_path / "report.html", "", fix="do x")
+
+
 def test_a_short_write_is_carried_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: real(fd, bytes(data)[:3]))
