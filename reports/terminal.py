@@ -35,7 +35,7 @@ def summary_text(summary: Summary, *, width: int = 80, wrap: bool = True, colour
     if summary.withheld:
         sheet.prose(f"withheld for that: {', '.join(summary.withheld)}")
     for device in summary.devices:
-        _device(sheet, device, summary.withheld)
+        _device(sheet, device, summary)
     for row in summary.idle:
         if row.track is None:
             parts = [(getattr(row, key), text) for key, text in WAITS.items()]
@@ -50,15 +50,19 @@ def summary_text(summary: Summary, *, width: int = 80, wrap: bool = True, colour
     return sheet.text()
 
 
-def _device(sheet: Sheet, device: DeviceMetrics, withheld: Sequence[str]) -> None:
+def _device(sheet: Sheet, device: DeviceMetrics, summary: Summary) -> None:
+    withheld = summary.withheld
+    timed = any(step.process == device.process for step in summary.steps)
+
     def share(name: str, of: str) -> str:
         value = getattr(device, name)
         if value is None:
             return "withheld, see above" if f"devices.{name}" in withheld else "not known"
         return f"{percent(value)} {of}"
 
-    sheet.prose(f"device {device.device} {device.name}")
-    window = f"of {time_text(device.window_ns)} (steps)"
+    whose = f" (device {device.ordinal} of rank {device.rank})" if device.device != device.ordinal else ""
+    sheet.prose(f"device {device.device} {device.name}{whose}")
+    window = f"of {time_text(device.window_ns)} ({'steps' if timed else 'recorded host work'})"
     of_kernels = f"of {time_text(device.occupancy_ns)} of kernel time"
     busy = f"busy {time_text(device.busy_ns)} of {time_text(device.span_ns)} from its first to its last work"
     for line in (

@@ -125,7 +125,9 @@ def _devices(summary: Summary, marks: Marks) -> Html | None:
 
 def _device(device: DeviceMetrics, summary: Summary, marks: Marks) -> Html:
     peaks = summary.peaks.get(device.device)
-    window = f"of {time_text(device.window_ns)}, first to last step with their GPU work"
+    timed = any(step.process == device.process for step in summary.steps)
+    what = "first to last step with their GPU work" if timed else "the recorded host work (no steps)"
+    window = f"of {time_text(device.window_ns)}, {what}"
     told = {"tool": "the profiler's figures", "estimated": "estimated from registers and shared memory"}
     source = told.get(device.occupancy_source or "", device.occupancy_source or "no kernel has one")
     tiles: list[tuple[str, str, Any, Callable[[Any], str], str]] = [

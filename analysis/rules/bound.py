@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from profrun.analysis.frame import Index
+from profrun.analysis.gpu import window
+from profrun.analysis.intervals import clip
 from profrun.analysis.launches import is_graph_launch
 from profrun.analysis.names import MATRIX_CATEGORIES
 from profrun.analysis.rules import Context, Hit, brief, ms, percent, rule
@@ -61,8 +63,9 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
         f"of {ctx.span_name} and {percent(host / idle)} of the idle time waits for the host{_set_up(ctx)}",
         {
             "gpu_busy_share": share, "gpu_busy_of": f"time of {ctx.span_name}",
-            "step_ns": step, "gpu_ns_per_step": gpu,
-            "launches_per_step": launches, "host_wait_ns": host, "idle_ns": idle,
+            **({"step_ns": step, "gpu_ns_per_step": gpu, "launches_per_step": launches} if ctx.steps
+               else {"recording_ns": step, "gpu_ns": gpu}),
+            "host_wait_ns": host, "idle_ns": idle,
         },
         slices=[one.slice for one in ctx.steps[:3]], severity=None if ctx.steps else "info",
     )  # fmt: skip
@@ -76,9 +79,11 @@ def _set_up(ctx: Context) -> str:
 @rule(
     "low-utilization",
     "The GPU is idle most of the time",
-    meaning="Kernels cover less than half of the steps, whatever the reason.",
-    threshold="GPU utilization (union of kernels / time of steps, as the TensorBoard plugin) under 50 %. Not "
-    "on recordings with blocking launches; for information only where no steps are recorded.",
+    meaning="Kernels cover less than half of the steps, and so do kernels, copies and fills together, "
+    "whatever the reason.",
+    threshold="GPU utilization (union of kernels / time of steps, as the TensorBoard plugin) under 50 %, and "
+    "kernels, copies and fills together under 50 % too. Not on recordings with blocking launches; for "
+    "information only where no steps are recorded.",
     advice="See which other findings explain the idle time: overhead, synchronisation, data loading, "
     "communication.",
     relies_on=("devices.utilization",),
@@ -89,9 +94,10 @@ def low_utilization(ctx: Context) -> Iterator[Hit]:
     if blocking is not None and blocking > 0.9:
         return
     for row in ctx.devices:
-        if row.utilization is not None and row.utilization < LOW_BUSY:
+        busy = clip(ctx.busy(row.device), *window(ctx.frame, row.process)).total
+        if row.utilization is not None and row.utilization < LOW_BUSY and busy < LOW_BUSY * row.window_ns:
             yield Hit(
-                f"utilization of {'the GPU' if row.name == 'unknown' else row.name} (device {row.ordinal}, "
+                f"utilization of {'the GPU' if row.name == 'unknown' else row.name} (device {row.device}, "
                 f"rank {row.rank}) is {percent(row.utilization)} of {ms(row.window_ns)}{_set_up(ctx)}",
                 {
                     "utilization": row.utilization,

@@ -166,7 +166,7 @@ def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
         busy = merge(moved, rest).total
         if busy and exposed / busy > EXPOSED_SHARE:
             yield Hit(
-                f"device {row.ordinal}: {ms(exposed)} of copies nothing overlaps, "
+                f"device {row.device}: {ms(exposed)} of copies nothing overlaps, "
                 f"{percent(exposed / busy)} of its busy time, on the only stream",
                 {"exposed_memcpy_ns": exposed, "share": exposed / busy,
                  "share_of": "busy time of the steps' work" if ctx.steps else "busy time"},

@@ -54,7 +54,7 @@ def _hit(ctx: Context, ids: Index, what: str) -> Hit:
     )  # calls of several threads, or a driver call inside a runtime call, wait once
     where = f", at {lines[0]}" if lines else ""
     return Hit(
-        f"{len(ids) / ctx.step_count:.1f} times {ctx.each} {what} waits for the GPU in "
+        f"{len(ids) / ctx.step_count:.{1 if ctx.steps else 0}f} times {ctx.each} {what} waits for the GPU in "
         f"{', '.join(sorted(calls))}{where}: {ms(time / ctx.step_count)} {ctx.each}, "
         f"{percent(time / whole)} of the time of {ctx.span_name}",
         {
@@ -93,7 +93,7 @@ def implicit_sync(ctx: Context) -> Iterator[Hit]:
 
 @rule(
     "explicit-sync",
-    "The program synchronises inside steps",
+    "The program makes the host wait for the GPU",
     meaning="torch.cuda.synchronize(), a stream or an event synchronise in the step's own code empties the "
     "queue each "
     "time.",

@@ -72,6 +72,14 @@ def test_a_recording_without_steps_is_not_judged_as_hard() -> None:
     assert found["overhead-bound"].severity == found["low-utilization"].severity == "info"
     assert "of the recording" in found["overhead-bound"].message
     assert "set-up counts too" in found["overhead-bound"].message
+    assert not {"launches_per_step", "step_ns"} & set(found["overhead-bound"].evidence)
+
+
+def test_a_gpu_that_copies_all_the_time_is_not_idle() -> None:
+    rows = gpu([(ADD, 10 * US, 4 * US)])
+    assert ask(rows, "low-utilization")
+    copy = ("memcpy", "Memcpy HtoD", 15 * US, 280 * US, "stream 8", {"copies.direction": "HtoD"})
+    assert ask([*rows, copy], "low-utilization") == []
 
 
 def test_a_cost_that_no_step_feels_is_for_information() -> None:

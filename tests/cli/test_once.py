@@ -12,7 +12,9 @@ from profrun.runner.cli.guesses import guess_rows
 from profrun.runner.cli.implied import implied_comparisons
 from profrun.runner.cli.once import ask_traces
 from profrun.runner.cli.twins import compare_twins
+from profrun.runner.model import TrialState
 from profrun.runner.store.state import TrialRecord
+from profrun.traces.trace import Trace
 from tests.tracekit import make_trace
 
 STEP = [
@@ -26,10 +28,11 @@ STEP = [
 def records(tmp_path: Path) -> list[TrialRecord]:
     """A point of torch with and without blocking, one of no profiler, and a failed trial."""
     found = []
-    for number, (collector, blocking, state) in enumerate(
-        [("torch", False, "finished"), ("torch", True, "finished"), ("none", False, "finished"),
-         ("torch", False, "failed")]
-    ):  # fmt: skip
+    trials: list[tuple[str, bool, TrialState]] = [
+        ("torch", False, "finished"), ("torch", True, "finished"), ("none", False, "finished"),
+        ("torch", False, "failed"),
+    ]  # fmt: skip
+    for number, (collector, blocking, state) in enumerate(trials):
         path = tmp_path / str(number) / "trace"
         path.parent.mkdir()
         make_trace(path, STEP, meta={"collector": collector}).close()
@@ -42,7 +45,12 @@ def records(tmp_path: Path) -> list[TrialRecord]:
 def test_each_trace_is_opened_once(records: list[TrialRecord], monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Path] = []
     really = profrun.open
-    monkeypatch.setattr(profrun, "open", lambda path: opened.append(path) or really(path))
+
+    def counted(path: Path) -> Trace:
+        opened.append(path)
+        return really(path)
+
+    monkeypatch.setattr(profrun, "open", counted)
     told = ask_traces(records, [Expectation(None, None, {"kernels_per_step": (1, 1)})])
     twins = compare_twins(records, told.kernels)
     guesses = guess_rows(told.checks)

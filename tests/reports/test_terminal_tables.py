@@ -76,6 +76,12 @@ def test_ranks_say_who_waited_for_whom() -> None:
     ]
 
 
+def test_ratios_without_steps_are_of_the_recorded_host_work() -> None:
+    assert any(line.endswith("(recorded host work)") for line in text(gemm()) if "utilization" in line)
+    step = ("step", "profrun.step#1", 0, 5000, "other")
+    assert any(line.endswith("(steps)") for line in text([*gemm(), step]) if "utilization" in line)
+
+
 def test_nothing_to_show_shows_nothing() -> None:
     lines = text([("op", "aten::mm", 0, 50, "main")])
     assert not {"roofline", "collectives", "ranks"} & set(lines)
