@@ -101,7 +101,7 @@ class Backend(Protocol):
     concurrent: bool
     poll_s: float
 
-    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> None:
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
         """Refuse what this machine already knows cannot work: GPUs, mounts, folders, settings.
 
         Asked before the run folder is made, by a dry run, and by ``resume``; writes nothing and asks no
@@ -110,6 +110,9 @@ class Backend(Protocol):
         Args:
             run: where the run's folder is or will be.
             cwd: the folder the job was submitted from.
+
+        Returns:
+            What of the job this backend leaves out, a sentence each.
         """
 
     def pin(self, plan: Plan) -> Plan:

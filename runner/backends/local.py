@@ -23,6 +23,7 @@ from typing import Any
 from profrun.errors import UnavailableError
 from profrun.runner.backends.base import Handle, Request, Status, TrialPaths
 from profrun.runner.backends.environ import secret_env
+from profrun.runner.backends.here import left_out, refuse
 from profrun.runner.backends.tail import Tail
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.files import explained, write_json
@@ -45,8 +46,15 @@ class LocalBackend:
     def __init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
-    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> None:
-        """Nothing is known here: the wrapper looks at the machine."""
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
+        """GPUs, nodes and the working directory of this machine.
+
+        Raises:
+            UsageError: several nodes.
+            UnavailableError: a GPU or the working directory is not there.
+        """
+        refuse(plan.job)
+        return left_out(plan.job)
 
     def pin(self, plan: Plan) -> Plan:
         """There is no image."""

@@ -70,7 +70,8 @@ def _start(plan: Plan, job: Path, backend: str, root: Path, cwd: Path, *, detach
         need_scripts(plan, cwd)
     secret_env(plan.job, cwd)
     engine = load(backend)  # what cannot work, and an unusable image, must not leave a run folder behind
-    engine.check(plan, plan.trials, (root / plan.job.name).absolute(), cwd)
+    for warning in engine.check(plan, plan.trials, (root / plan.job.name).absolute(), cwd):
+        note(f"{job}: {warning}")
     plan = engine.pin(plan)
     run = new_run(root, job, plan, backend=backend, cwd=cwd)
     count = len(plan.trials)

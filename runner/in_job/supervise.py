@@ -164,7 +164,7 @@ class Supervisor:
         try:
             child = self._start(argv, env, cwd)
         except OSError as error:
-            outcome.error = start_error(argv, cwd, error)
+            outcome.error = start_error(argv, cwd, error, env.get("PATH"))
             return outcome
         watch = _Watch(self, child.pid, tuple(app or argv), tool, limit, finalise, on_app_end)
         outcome.status = watch.loop(outcome)
@@ -368,13 +368,13 @@ def _reap() -> dict[int, int]:
         done[pid] = status
 
 
-def start_error(argv: Sequence[str], cwd: str | None, error: OSError) -> str:
+def start_error(argv: Sequence[str], cwd: str | None, error: OSError, path: str | None) -> str:
     """Why a command could not be started, and what to do, in one sentence."""
     name = argv[0]
     if cwd is not None and not os.path.isdir(cwd):
         return f"the working directory {cwd} is not there: mount it, or set workdir in the job"
     if isinstance(error, FileNotFoundError):
-        return f"the command {name!r} was not found: it is not on the PATH here ({os.environ.get('PATH')})"
+        return f"the command {name!r} was not found: it is not on the PATH of the trial ({path})"
     if isinstance(error, PermissionError):
         return f"the command {name!r} may not be executed: chmod +x it, or start it with its interpreter"
     return f"the command {name!r} could not be started: {error.strerror or error}"

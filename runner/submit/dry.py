@@ -28,13 +28,14 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> dict[str, Any]:
     """
     engine = load(backend)
     run = Run((root / f"{plan.job.name}-dry-run").absolute())
-    engine.check(plan, plan.trials, run.path, cwd)
+    left_out = engine.check(plan, plan.trials, run.path, cwd)
     requests = engine.render(plan, plan.trials, run.path)
     return {
         "job": plan.job.name,
         "backend": backend,
         "run": run.name,
         "path": str(run.path),
+        "left_out": list(left_out),
         "requests": [{"text": request.text, "body": dict(request.body)} for request in requests],
         "trials": [
             {
@@ -117,6 +118,7 @@ def dry_text(document: Mapping[str, Any]) -> str:
     lines = [
         f"# {document['job']} on {document['backend']}: {len(document['trials'])} trials, nothing is started"
     ]
+    lines += [f"# note: {text}" for text in document["left_out"]]
     one_each = len(document["requests"]) == len(document["trials"])
     for number, trial in enumerate(document["trials"]):
         told = trial["command"]

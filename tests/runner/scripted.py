@@ -71,9 +71,10 @@ class Scripted:
     cancels: list[tuple[list[str], float]] = field(default_factory=list)
     _seen: dict[str, int] = field(default_factory=dict)
 
-    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> None:
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
         if self.refuses:
             raise UnavailableError(self.refuses)
+        return ()
 
     def pin(self, plan: Plan) -> Plan:
         return plan

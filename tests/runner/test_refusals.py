@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from profrun.errors import UnavailableError
 from profrun.jobs.load import load_text
 from profrun.runner.backends.docker import DockerBackend
 from profrun.runner.backends.docker.host import HostFacts
+from profrun.runner.backends.here import refuse
 from profrun.runner.model import Plan, Trial
 from profrun.runner.plan import make_plan
 from profrun.runner.store.state import read_state
@@ -28,6 +30,9 @@ def no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 CLUSTER = {"pvc": "runs", "vendor": "nvidia", "shared": "HERE"}
 CASES = [
+    ("local", {"resources": {"gpus": 512}}, 69, "the job asks for 512 GPUs, and "),
+    ("local", {"resources": {"nodes": 2}}, 64, "the job asks for 2 nodes"),
+    ("local", {"workdir": "/no/such"}, 69, "workdir /no/such is not a folder here"),
     ("docker", {"mounts": ["/no/such/folder:/data"]}, 69, "/no/such/folder is to be mounted at /data"),
     ("docker", {"mounts": ["~no/such:/data:ro"]}, 69, "/~no/such is to be mounted at /data"),
     ("docker", {"resources": {"gpus": 512}}, 69, "the job asks for 512 GPUs, and "),
@@ -81,6 +86,47 @@ def test_it_is_refused_and_nothing_is_made(
     (line,) = done.err.strip().splitlines()
     assert (done.code, said in line) == (code, True), line
     assert not (tmp_path / "runs").exists()
+
+
+def test_what_the_local_backend_leaves_out_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec: dict[str, object] = {"name": "t", "command": "python -c pass", "collectors": ["none"]}
+    more = {"image": "img:1", "mounts": ["/no/such:/x"], "resources": {"ranks_per_node": 2}}
+    (tmp_path / "job.yaml").write_text(json.dumps(spec | more))
+    said = call(capsys, "submit", "job.yaml", "--dry-run", "--json").json["left_out"]
+    assert [text.split(":")[0] for text in said] == [
+        "image img",
+        "mounts are not used",
+        "the local backend starts the command once",
+    ]
+    shown = call(capsys, "submit", "job.yaml", "--dry-run").out.splitlines()
+    assert [line for line in shown if "# note" in line] == [f"# note: {text}" for text in said]
+    (tmp_path / "job.yaml").write_text(json.dumps(spec))
+    assert call(capsys, "submit", "job.yaml", "--dry-run", "--json").json["left_out"] == []
+
+
+@pytest.mark.parametrize(
+    ("sign", "asked", "refused"),
+    [
+        ((), 1, True),
+        ((), 0, False),
+        (("dev/dxg",), 1, False),  # WSL: GPUs that /proc does not count
+        (("proc/driver/nvidia/gpus/0000:01:00.0/x",), 1, False),
+        (("proc/driver/nvidia/gpus/0000:01:00.0/x", "dev/nvidiactl"), 2, True),
+    ],
+)
+def test_a_local_gpu_is_refused_only_where_it_is_sure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: tuple[str, ...], asked: int, refused: bool
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # no nvidia-smi
+    for name in sign:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    plan, *_ = _one(tmp_path, asked)
+    with pytest.raises(UnavailableError) if refused else contextlib.nullcontext():
+        refuse(plan.job, tmp_path)
 
 
 def test_a_gpu_is_there_or_is_refused_by_number(tmp_path: Path) -> None:

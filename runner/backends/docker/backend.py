@@ -81,7 +81,7 @@ class DockerBackend:
             self._facts = dataclasses.replace(self.facts, api=api)
         return self._client
 
-    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> None:
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
         """GPUs, nodes, mounts: the same for all trials, so the first one's container tells.
 
         Raises:
@@ -91,6 +91,7 @@ class DockerBackend:
         for trial in trials[:1]:
             what = container(plan, trial, run, cwd, self.facts, plan.job.image)
             need_sources(m for m in what.mounts if not Path(m.source).is_relative_to(run.absolute()))
+        return ()
 
     def pin(self, plan: Plan) -> Plan:
         """The plan with its image replaced by exactly the one meant now, so that it can be repeated.

@@ -69,7 +69,7 @@ class KubernetesBackend:
         self._last: object = None
         self._looks = Looks(lag_s=lag_s, stuck_s=stuck_s)
 
-    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> None:
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
         """Manifests that cannot be made, folders that the pods will not see.
 
         Raises:
@@ -81,6 +81,7 @@ class KubernetesBackend:
             manifests(plan, shape, run, cwd)
             place.workdir(str(cwd / (plan.job.workdir or "")), plan.job, shape.settings, run)
         need_sources(place.mounts_of(plan.job, cwd))
+        return ()
 
     def pin(self, plan: Plan) -> Plan:
         """Cluster profiles become part of the job, and ``auto`` the image it stands for, where it is one.

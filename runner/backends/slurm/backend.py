@@ -59,7 +59,7 @@ class SlurmBackend:
         self._ending = False  # somebody waits for the end: no back-off
         self.questions = 0
 
-    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> None:
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
         """Scripts that cannot be made, folders that the nodes will not see. What they have, only they know.
 
         Raises:
@@ -73,6 +73,7 @@ class SlurmBackend:
             settings = site_settings(plan.job, chunk[0].site)
             if settings.get("runtime", "none") != "none":
                 need_sources(shared_mounts(plan.job, settings, cwd))
+        return ()
 
     def pin(self, plan: Plan) -> Plan:
         """Cluster profiles become part of the job, so that ``resolved.yaml`` repeats the run."""
