@@ -25,6 +25,8 @@ _KEYS = (
     b'"distributedInfo"',
     b'"torch_profiler',
 )
+_BESIDE = 2_000_000
+"""More slices are written when the rest is done, to keep the memory within bounds."""
 _ANCHORED_FROM_NS = 10**17
 """Larger times can only be unix times (1973 and later)."""
 
@@ -53,7 +55,8 @@ class KinetoReader:
         recording.place()
         reader_issues.events(writer)
         crossing = reader_tables.slices(con, recording.lanes.host_tracks)
-        writer.deliver("slices", reader_tables.rows(con), begin=True)
+        held = con.execute("SELECT count(*) FROM k_slice").fetchone()
+        writer.deliver("slices", reader_tables.rows(con), begin=bool(held and held[0] <= _BESIDE))
         reader_tables.kernels(con)
         reader_tables.copies(con)
         reader_tables.ops(con)

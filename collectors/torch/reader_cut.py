@@ -13,13 +13,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from profrun.collectors.torch.reader_blocks import Blocks
 from profrun.errors import InputError
 
 BLOCK = 16 << 20
@@ -43,83 +43,6 @@ Piece = tuple["bytes | memoryview | Range", ...]
 _SPACE = b" \t\r\n"
 _BETWEEN = b", \t\r\n"
 _AFTER_EVENT = re.compile(r"\s*(?:,\s*)*")
-
-
-class Blocks:
-    """Blocks of the unpacked file; a cut or damaged gzip stream ends early and says so.
-
-    Attributes:
-        done: bytes of the file on disk read so far (for progress).
-        cut: why the stream ended early, or None.
-        behind: what stands behind the end of a gzip stream and is no other one.
-    """
-
-    def __init__(self, path: Path, compressed: bool) -> None:
-        self.file: IO[bytes] = path.open("rb", buffering=0)
-        self.compressed = compressed
-        self.done = 0
-        self.cut: str | None = None
-        self.behind = b""
-        self._unzip = zlib.decompressobj(31) if compressed else None
-        self._ended = False
-
-    def read(self, size: int | None = None) -> bytes:
-        """Up to ``size`` bytes, else ``BLOCK`` (about that many when compressed), b'' at the end."""
-        size = BLOCK if size is None else size
-        if self._unzip is None:
-            data = self.file.read(size)
-            self.done += len(data)
-            return data
-        parts: list[bytes] = []
-        have = 0
-        while have < size and not self._ended:
-            part = self._inflate(size - have)
-            parts.append(part)
-            have += len(part)
-        return b"".join(parts)
-
-    def _inflate(self, size: int) -> bytes:
-        assert self._unzip is not None
-        if self._unzip.eof:  # several gzip members one after the other are one file
-            rest = self._unzip.unused_data or self._raw()
-            if not rest.startswith(b"\x1f\x8b"):
-                self._ended = True
-                self.behind = rest[:80]
-                return b""
-            self._unzip = zlib.decompressobj(31)
-        else:
-            rest = self._unzip.unconsumed_tail or self._raw()
-        if not rest:
-            self._ended = True
-            self.cut = "the gzip stream ends before its end mark"
-            return self._unzip.flush()
-        before = self._unzip.copy()
-        try:
-            return self._unzip.decompress(rest, size)
-        except zlib.error as error:
-            self._ended = True
-            self.cut = f"the gzip stream is damaged ({error})"
-            return _salvage(before, rest)
-
-    def _raw(self) -> bytes:
-        data = self.file.read(1 << 18)
-        self.done += len(data)
-        return data
-
-    def close(self) -> None:
-        """Close the file."""
-        self.file.close()
-
-
-def _salvage(unzip: zlib._Decompress, damaged: bytes) -> bytes:
-    """What can be unpacked before the damage, in steps of 64 bytes."""
-    out: list[bytes] = []
-    for at in range(0, len(damaged), 64):
-        try:
-            out.append(unzip.decompress(damaged[at : at + 64]))
-        except zlib.error:
-            break
-    return b"".join(out)
 
 
 @dataclass
@@ -192,7 +115,7 @@ class EventFile:
         if not self.compressed and not self.careful:
             yield from self._ranges()
         while not self._ended:
-            block = self.blocks.read()
+            block = self.blocks.read(BLOCK)
             if not block:
                 break
             cut = 0 if self.careful else self._end.last(block)
@@ -256,15 +179,20 @@ class EventFile:
             left -= done
 
     def load(self, piece: Piece, buffer: bytearray) -> int | None:
-        """Read a piece into a buffer, a NUL behind it; its length, or None: no range, or too long."""
-        part, *more = piece
-        if more or not isinstance(part, Range) or part.length >= len(buffer) or not hasattr(os, "preadv"):
+        """Put a piece into a buffer, a NUL behind it; its length, or None when it does not fit."""
+        lengths = [part.length if isinstance(part, Range) else len(part) for part in piece]
+        if sum(lengths) >= len(buffer) or not hasattr(os, "preadv"):
             return None
-        view = memoryview(buffer)[: part.length]
-        if os.preadv(self.blocks.file.fileno(), [view], part.start) < part.length:
-            return None
-        buffer[part.length] = 0
-        return part.length
+        at = 0
+        for part, length in zip(piece, lengths, strict=True):
+            view = memoryview(buffer)[at : at + length]
+            if not isinstance(part, Range):
+                view[:] = part
+            elif os.preadv(self.blocks.file.fileno(), [view], part.start) < length:
+                return None
+            at += length
+        buffer[at] = 0
+        return at
 
     def text(self, piece: Piece) -> bytes:
         """A piece as one string."""
@@ -292,7 +220,7 @@ class EventFile:
 
     def tail(self, rest: bytes) -> None:
         """Read the keys behind the array from everything that is left of the file."""
-        while block := self.blocks.read():
+        while block := self.blocks.read(BLOCK):
             rest += block
             if len(rest) > HEAD_LIMIT:
                 self.note("unreadable_tail", "more than 256 MiB behind traceEvents")
@@ -353,12 +281,12 @@ class _Ends:
 
     def last(self, data: bytes) -> int:
         """Length of the part of ``data`` that ends with the last sure event's ``}``, 0 when there is none."""
-        best = 0
-        for mark in self.marks:
-            at = data.rfind(mark)
-            if at >= 0:
-                best = max(best, at + mark.index(b"}") + 1)
-        return best
+        for near in (1 << 14, len(data)):  # nearly always near the end; a mark that never comes costs a walk
+            start = max(0, len(data) - near)
+            ends = [at + mark.index(b"}") + 1 for mark in self.marks if (at := data.rfind(mark, start)) >= 0]
+            if ends:
+                return max(ends)
+        return 0
 
     def array_end(self, data: bytes) -> int | None:
         """Where the array's ``]`` stands in the pretty layout, None when it is not seen."""

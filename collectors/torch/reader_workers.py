@@ -110,7 +110,7 @@ class _Worker:
     src: int
     numbers: Numbers
     parser: Parser = field(default_factory=lambda: Parser(FIELDS, LANE))
-    buffer: bytearray = field(default_factory=lambda: bytearray(BLOCK + 1))
+    buffer: bytearray = field(default_factory=lambda: bytearray(BLOCK + (1 << 20)))
     texts: NDArray[np.int64] = field(default_factory=lambda: np.full(1, -1, dtype=np.int64))
     lanes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
