@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from profrun.analysis.compare.model import Comparison, Metric, Reason, Row, SideInfo, VendorView
+from profrun.reports.fit import Table, fit
 
 if TYPE_CHECKING:
     from profrun.analysis.blocking import Blocking
     from profrun.analysis.expect import Verdict
     from profrun.analysis.gate import Gate
 
+Lines = list[str | Table]
 WIDTH = 46
 """Characters of a name in a terminal row; --json has names whole."""
 
@@ -26,18 +28,6 @@ def time_text(value: float | None) -> str:
         if abs(value) < limit:
             return f"{value / factor:.4g} {unit}"
     return f"{value / 1e9:.4g} s"
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> list[str]:
-    widths = [max(len(row[place]) for row in [list(header), *rows]) for place in range(len(header))]
-    return [
-        "  "
-        + "  ".join(
-            cell.rjust(width) if place in right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in [header, *rows]
-    ]
 
 
 def _cut(text: str, width: int = WIDTH) -> str:
@@ -71,28 +61,30 @@ def _stops(reasons: Sequence[Reason]) -> str:
     return "; ".join(one.message for one in reasons if one.severity == "stop" and not one.allowed)
 
 
-def comparison_text(comparison: Comparison, *, top: int = 20) -> str:
-    """The whole answer for a terminal; ``top`` rows of the view, 0 for all."""
-    lines = [verdict_line(comparison)]
+def comparison_text(comparison: Comparison, *, top: int = 20, width: int | None = None) -> str:
+    """The whole answer for a terminal; ``top`` rows of the view, 0 for all; None for no width to keep to."""
+    lines: Lines = [verdict_line(comparison)]
     for name, side in zip("ab", comparison.sides, strict=True):
         lines.append(_side_line(name, side))
     lines += [f"{_severity(one)}: {one.message}" for one in comparison.reasons if not _said(comparison, one)]
     if comparison.verdict == "incomparable":
-        return "\n".join(lines)
+        return fit(lines, width)
     lines += [_metric_line(metric) for metric in comparison.metrics]
     lines += ["", "mean typical step (named outliers left out)"]
-    lines += _table(
-        ("part", "a", "b", "b - a"),
-        [
-            (part.name, time_text(part.a_ns), time_text(part.b_ns), _signed(part.delta_ns))
-            for part in comparison.parts
-        ],
-        right=(1, 2, 3),
+    lines.append(
+        Table(
+            ("part", "a", "b", "b - a"),
+            [
+                (part.name, time_text(part.a_ns), time_text(part.b_ns), _signed(part.delta_ns))
+                for part in comparison.parts
+            ],
+            right=(1, 2, 3),
+        )
     )
     lines += _rows_text(comparison, top)
     if comparison.vendors is not None:
         lines += _vendor_text(comparison.vendors)
-    return "\n".join(lines)
+    return fit(lines, width)
 
 
 def _said(comparison: Comparison, reason: Reason) -> bool:
@@ -128,11 +120,17 @@ def _metric_line(metric: Metric) -> str:
     return f"  {metric.name}: {metric.verdict}, {values}, ratio {metric.ratio:.3f}, {sure}"
 
 
+def _calls(a: float, b: float) -> str:
+    """Calls a step: whole from a hundred on, else three digits that count."""
+    left, right = (f"{value:.0f}" if value >= 100 else f"{value:.3g}" for value in (a, b))
+    return left if a == b else f"{left} -> {right}"
+
+
 def _signed(value: float) -> str:
     return ("+" if value >= 0.05 else "") + time_text(value)
 
 
-def _rows_text(comparison: Comparison, top: int) -> list[str]:
+def _rows_text(comparison: Comparison, top: int) -> Lines:
     rows = comparison.rows
     if not rows:
         return []
@@ -146,13 +144,13 @@ def _rows_text(comparison: Comparison, top: int) -> list[str]:
             time_text(row.b_ns) if row.b_ns else "-",
             _signed(row.delta_ns),
             _ratio(row),
-            f"{row.a_calls:.3g}" if row.a_calls == row.b_calls else f"{row.a_calls:.3g} -> {row.b_calls:.3g}",
+            _calls(row.a_calls, row.b_calls),
         )
         for row in shown
     ]
     by = "op" if rows[0].basis == "cpu" and comparison.by == "kernel" else comparison.by
-    lines = ["", f"by {by}, {unit} a step, largest change first"]
-    lines += _table(("what", by, "a", "b", "b - a", "ratio", "calls"), table, right=(2, 3, 4, 5))
+    lines: Lines = ["", f"by {by}, {unit} a step, largest change first"]
+    lines.append(Table(("what", by, "a", "b", "b - a", "ratio", "calls"), table, right=(2, 3, 4, 5)))
     if len(shown) < len(rows):
         rest = sum(row.delta_ns for row in rows[len(shown) :])
         lines.append(f"  ... and {len(rows) - len(shown)} more, together {_signed(rest)} (--top 0 shows all)")
@@ -180,8 +178,8 @@ def _ratio(row: Row) -> str:
     return "-" if row.ratio is None else f"{row.ratio:.3f}"
 
 
-def _vendor_text(vendors: VendorView) -> list[str]:
-    lines = ["", "each GPU against its own peak (whole recording)"]
+def _vendor_text(vendors: VendorView) -> Lines:
+    lines: Lines = ["", "each GPU against its own peak (whole recording)"]
     table = []
     for pair in vendors.rates[:10]:
         cells = []
@@ -190,7 +188,7 @@ def _vendor_text(vendors: VendorView) -> list[str]:
             known = rate is not None and rate.tflops is not None
             cells.append(f"{rate.tflops:.4g}{share}" if rate is not None and known else "-")
         table.append((pair.op.removeprefix("aten::"), _cut(pair.shapes.replace(",[]", ""), 34), *cells))
-    lines += _table(("op", "shapes", "a TFLOP/s", "b TFLOP/s"), table, right=(2, 3))
+    lines.append(Table(("op", "shapes", "a TFLOP/s", "b TFLOP/s"), table, right=(2, 3)))
     for name, values in (
         ("a launch call takes", vendors.launch_us),
         ("a launch to its start", vendors.latency_us),
@@ -203,9 +201,9 @@ def _vendor_text(vendors: VendorView) -> list[str]:
     return lines
 
 
-def blocking_text(found: Blocking, *, top: int = 15) -> str:
-    """Launch-blocking twins for a terminal."""
-    lines = [f"{found.variant}: {found.sentence}" if found.variant else found.sentence]
+def blocking_text(found: Blocking, *, top: int = 15, width: int | None = None) -> str:
+    """Launch-blocking twins for a terminal; None for no width to keep to."""
+    lines: Lines = [f"{found.variant}: {found.sentence}" if found.variant else found.sentence]
     lines += [f"{_severity(one)}: {one.message}" for one in found.reasons]
     if found.step_ns is not None:
         a, b = found.step_ns
@@ -220,7 +218,7 @@ def blocking_text(found: Blocking, *, top: int = 15) -> str:
     lines += _per_op_text(found, top)
     if found.sync_points:
         lines += ["", "calls that wait for the GPU, a step"]
-        lines += _table(
+        lines.append(Table(
             ("call", "async", "blocking", "calls"),
             [
                 (one.name, time_text(one.async_ns), time_text(one.blocking_ns),
@@ -228,8 +226,8 @@ def blocking_text(found: Blocking, *, top: int = 15) -> str:
                 for one in found.sync_points
             ],
             right=(1, 2),
-        )  # fmt: skip
-    return "\n".join(lines)
+        ))  # fmt: skip
+    return fit(lines, width)
 
 
 def _facts_text(found: Blocking) -> list[str]:
@@ -262,13 +260,16 @@ def _facts_text(found: Blocking) -> list[str]:
     return lines
 
 
-def _per_op_text(found: Blocking, top: int) -> list[str]:
+def _per_op_text(found: Blocking, top: int) -> Lines:
     rows = [row for row in found.per_op if row.kind != "api"]
     if not rows:
         return []
     shown = rows if not top else rows[:top]
-    lines = ["", "host time a step with children; latency is one call under blocking, its kernels inside"]
-    lines += _table(
+    lines: Lines = [
+        "",
+        "host time a step with children; latency is one call under blocking, its kernels inside",
+    ]
+    lines.append(Table(
         ("op or range", "calls", "async", "blocking", "hidden", "GPU", "latency"),
         [
             (
@@ -279,15 +280,15 @@ def _per_op_text(found: Blocking, top: int) -> list[str]:
             for row in shown
         ],
         right=(1, 2, 3, 4, 5, 6),
-    )  # fmt: skip
+    ))  # fmt: skip
     if len(shown) < len(rows):
         lines.append(f"  ... and {len(rows) - len(shown)} more (--top 0 shows all)")
     return lines
 
 
-def gate_text(found: Gate) -> str:
+def gate_text(found: Gate, *, width: int | None = None) -> str:
     """The gate's rules, a line each."""
-    return "\n".join(f"{one.outcome}: {one.rule}: {one.message}" for one in found.results)
+    return fit([f"{one.outcome}: {one.rule}: {one.message}" for one in found.results], width)
 
 
 def expectations_text(found: Sequence[Verdict]) -> str:

@@ -11,7 +11,7 @@ import typer
 from profrun.errors import InputError
 from profrun.runner.cli.compare import fraction
 from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
-from profrun.runner.cli.output import emit, say
+from profrun.runner.cli.output import emit, prose_width, say
 
 if TYPE_CHECKING:
     from profrun.analysis.blocking import Blocking
@@ -48,7 +48,7 @@ def command(
         for number, item in enumerate(found):
             if item.variant:
                 say(("\n" if number else "") + f"variant {item.variant}")
-            say(compare_text.blocking_text(item, top=top).rstrip())
+            say(compare_text.blocking_text(item, top=top, width=prose_width()).rstrip())
     raise typer.Exit(max(item.exit_code for item in found))
 
 

@@ -10,7 +10,7 @@ import typer
 
 from profrun.errors import UsageError
 from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
-from profrun.runner.cli.output import emit, say
+from profrun.runner.cli.output import emit, prose_width, say
 
 if TYPE_CHECKING:
     from profrun.analysis.compare import Comparison
@@ -93,10 +93,11 @@ def command(
     elif markdown:
         say(compare_text.markdown(result, gate, top=top).rstrip())
     else:
-        say(compare_text.comparison_text(result, top=top).rstrip())
+        width = prose_width()
+        say(compare_text.comparison_text(result, top=top, width=width).rstrip())
         if gate:
             say()
-            say(compare_text.gate_text(gate).rstrip())
+            say(compare_text.gate_text(gate, width=width).rstrip())
     raise typer.Exit(code)
 
 

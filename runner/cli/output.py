@@ -42,6 +42,12 @@ def terminal_style() -> tuple[int, bool, bool]:
     return terminal_width(), terminal or "COLUMNS" in os.environ, colour
 
 
+def prose_width() -> int | None:
+    """Columns that sentences and tables keep to; None where no terminal shows them."""
+    width, wrap, _ = terminal_style()
+    return width if wrap else None
+
+
 def columns(
     header: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = (), indent: str = ""
 ) -> str:
