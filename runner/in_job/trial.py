@@ -122,6 +122,8 @@ class Trial:
         value["preflight"] = [vars(finding) for finding in findings]
         value["tool"] = {"name": self.tool.name, "path": self.tool.path, "version": self._version()}
         errors = [str(finding) for finding in findings if finding.level == "error"]
+        if errors and (self.command.get("image") or {}).get("reference") is None:
+            return errors[0].replace("is not in this image", "is not on this machine")
         if errors:
             return errors[0]
         self.warnings += [str(finding) for finding in findings if finding.level == "degraded"]

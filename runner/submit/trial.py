@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import shutil
 import time
 import traceback
 from collections.abc import Callable
@@ -99,6 +100,8 @@ def normalise(
             return Normalised(None, _nothing(record), time.perf_counter() - started)
         from profrun.collectors.normalize import normalize
 
+        if record.trace is None and (record.path / "trace").is_dir():  # a damaged one, or half a copy
+            shutil.rmtree(record.path / "trace")
         normalize(files, record.path / "trace", job=job_of(run, record), progress=progress)
     except ProfrunError as error:
         return Normalised(None, str(error), time.perf_counter() - started)

@@ -13,7 +13,8 @@ from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.load import load_text
 from profrun.runner.backends.environ import secret_env
 from profrun.runner.store import files
-from profrun.runner.submit.trial import prepare, rotate
+from profrun.runner.store.state import read_trial
+from profrun.runner.submit.trial import normalise, prepare, rotate
 from tests.conftest import examples
 from tests.runner.scripted import Scripted, leave, new_run
 
@@ -87,6 +88,19 @@ def test_a_full_disk_while_a_trial_is_readied(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(UnavailableError, match="the disk is full"):
         prepare(run, plan, plan.trials[0], Scripted(), tmp_path)
     assert (run.trial(A) / "attempts/1/exit.json").exists()
+
+
+def test_a_damaged_trace_is_made_again(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    prepare(run, plan, plan.trials[0], Scripted(), tmp_path)
+    run.log().append("started", A, attempt=1)
+    leave(run.trial(A))
+    assert normalise(run, read_trial(run, A)).trace is not None
+    (run.trial(A) / "trace/meta.json").unlink()
+    record = read_trial(run, A)
+    assert record.trace is None
+    assert normalise(run, record).error is None
+    assert read_trial(run, A).trace is not None
 
 
 SPEC = "name: t\ncommand: python x.py\n"
