@@ -254,12 +254,17 @@ def _no_occupancy(trace: Trace, source: Frame) -> list[Doubt]:
     kernels, occupancy, registers, grid = (int(value) for value in row)
     found = []
     if kernels and not occupancy:
-        how = "estimated from registers and shared memory" if registers else "not given"
+        if not registers:
+            how = "it cannot be estimated, because registers were not recorded either"
+        elif any(device["sm_count"] and device["arch"] for device in source.devices):
+            how = "it is estimated from registers and shared memory"
+        else:
+            how = "it cannot be estimated, because the recording does not say which GPU this was"
         found.append(
             Doubt(
                 "no_occupancy",
                 "note",
-                f"the profiler gave no occupancy: it is {how}",
+                f"the profiler gave no occupancy: {how}",
                 ("devices.est_achieved_occupancy",),
                 kernels,
                 1.0,

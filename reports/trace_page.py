@@ -123,6 +123,13 @@ def _devices(summary: Summary, marks: Marks) -> Html | None:
     return el("div", (_device(device, summary, marks) for device in summary.devices))
 
 
+def _which(device: DeviceMetrics) -> str:
+    """Its number in this trace, as everywhere on the page, and the rank's own where that is another."""
+    if device.device == device.ordinal:
+        return f"GPU {device.device} of rank {device.rank}"
+    return f"GPU {device.device} (GPU {device.ordinal} of rank {device.rank})"
+
+
 def _device(device: DeviceMetrics, summary: Summary, marks: Marks) -> Html:
     peaks = summary.peaks.get(device.device)
     timed = any(step.process == device.process for step in summary.steps)
@@ -150,7 +157,7 @@ def _device(device: DeviceMetrics, summary: Summary, marks: Marks) -> Html:
     streams = f"{device.streams} stream{'s' * (device.streams != 1)}"
     return el(
         "article",
-        el("h4", f"GPU {device.ordinal} of rank {device.rank}: {device.name}"),
+        el("h4", f"{_which(device)}: {device.name}"),
         el("p", f"{device.vendor}, {streams}; {peak}", class_="note"),
         el(
             "dl",

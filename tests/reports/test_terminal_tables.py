@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from profrun.analysis.summary import summarize
 from profrun.reports.terminal import summary_text
 from tests.analysis.kit import memory_trace
@@ -80,6 +82,28 @@ def test_ratios_without_steps_are_of_the_recorded_host_work() -> None:
     assert any(line.endswith("(recorded host work)") for line in text(gemm()) if "utilization" in line)
     step = ("step", "profrun.step#1", 0, 5000, "other")
     assert any(line.endswith("(steps)") for line in text([*gemm(), step]) if "utilization" in line)
+
+
+@pytest.mark.parametrize(
+    ("columns", "device", "said"),
+    [
+        ({"kernels.registers": 32}, {}, "it is estimated from registers and shared memory"),
+        ({}, {}, "it cannot be estimated, because registers were not recorded either"),
+        ({"kernels.registers": 32}, {"sm_count": None, "arch": None}, "does not say which GPU this was"),
+    ],
+)
+def test_what_becomes_of_a_missing_occupancy(
+    columns: dict[str, Any], device: dict[str, Any], said: str
+) -> None:
+    sizes = {"kernels.grid_x": 1, "kernels.grid_y": 1, "kernels.grid_z": 1, **columns}
+    rows = [("kernel", "gelu_kernel", 0, 10, "stream 7", sizes)]
+    assert said in " ".join(line.strip() for line in text(rows, device=device))
+
+
+def test_a_device_of_the_second_rank_has_one_number_and_says_whose_it_is() -> None:
+    lines = text([("kernel", "gelu_kernel", 0, 10, f"r{rank}:stream 7") for rank in (0, 1)], ranks=2,
+                 device={"ordinal": 0})  # fmt: skip
+    assert any(line.startswith("device 1 ") and line.endswith("(device 0 of rank 1)") for line in lines)
 
 
 def test_nothing_to_show_shows_nothing() -> None:
