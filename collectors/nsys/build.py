@@ -174,6 +174,7 @@ class Builder:
             f"SELECT {self.base['n_kernel']} + rowid AS slice, {sound}, regs AS registers, smem_static, "
             "smem_dynamic, NULL::BIGINT AS smem, NULL::DOUBLE AS est_occupancy, nullif(graph, 0) AS graph, "
             "nullif(node, 0) AS graph_node, local AS scratch FROM n_kernel",
+            begin=True,
         )
         kinds = [case(column, MEMORY_KINDS, "NULL") for column in ("src_kind", "dst_kind", "mem_kind")]
         self.con.execute(

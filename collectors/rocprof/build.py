@@ -215,7 +215,7 @@ def _side_tables(staging: Staging, first: int) -> None:
         "try_cast(CASE WHEN d.a.arch = 'gfx908' THEN vgpr ELSE vgpr + coalesce(accum, 0) END AS INTEGER), "
         "lds_static, CASE WHEN lds_total >= lds_static THEN lds_total - lds_static END, coalesce(lds_total, "
         "lds_static), nullif(graph, 0), graph_node, scratch FROM amd_gpu r LEFT JOIN amd_device d "
-        "ON d.proc = r.proc AND d.agent = r.agent WHERE what = 'kernel'"
+        "ON d.proc = r.proc AND d.agent = r.agent WHERE what = 'kernel' ORDER BY r.rowid"
     )
     source, target = (
         "CASE direction "

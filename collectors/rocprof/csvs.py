@@ -241,6 +241,7 @@ def _kernel(staging: Staging, c: Header, default: int, name: str) -> None:
         f"{c.int('scratch_size', 'private_segment_size')} AS scratch, {c.int('graph_exec_id')} AS graph, "
         f"{c.int('graph_node_id')} AS graph_node "
         f"FROM csv_raw r LEFT JOIN csv_thread t ON t.tid = {c.int('thread_id')}",
+        "r.rowid",
     )
     _relative_agents(staging, default)
 
@@ -274,6 +275,7 @@ def _counter(staging: Staging, c: Header, default: int, name: str) -> None:
         "amd_gpu",
         "SELECT * FROM csv_new n WHERE NOT EXISTS (FROM amd_gpu g "
         "WHERE g.proc = n.proc AND g.dispatch = n.dispatch)",
+        "n.proc, n.dispatch, n.start",
     )
     if untimed:
         found = con.execute("SELECT count(*), any_value(name) FROM csv_new").fetchone()
@@ -304,6 +306,7 @@ def _api(staging: Staging, c: Header, default: int, name: str) -> None:
         f"CASE WHEN starts_with({c.text('domain')}, 'HIP') THEN 0 WHEN starts_with({c.text('domain')}, "
         f"'HSA') THEN 1 "
         f"ELSE 2 END AS prio FROM csv_raw r LEFT JOIN csv_pid p ON p.pid = {c.int('process_id')}",
+        "r.rowid",
     )
 
 

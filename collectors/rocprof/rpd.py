@@ -114,6 +114,7 @@ def _host(staging: Staging) -> None:
         'a.start, a."end" AS stop, a.id AS corr, 0 AS prio FROM rpd_api a '
         "LEFT JOIN rpd_pid p ON p.pid IS NOT DISTINCT FROM a.pid "
         "LEFT JOIN rpd_string n ON n.id = a.apiName_id LEFT JOIN rpd_string t ON t.id = a.args_id",
+        "a.rowid",
     )
 
 
@@ -141,4 +142,5 @@ def _gpu(staging: Staging, default: int) -> None:
         "l.api_id "
         "LEFT JOIN rpd_string y ON y.id = o.opType_id LEFT JOIN rpd_string d ON d.id = o.description_id "
         "LEFT JOIN rpd_string n ON n.id = a.apiName_id LEFT JOIN rpd_string kn ON kn.id = k.kernelName_id",
+        "o.rowid",
     )

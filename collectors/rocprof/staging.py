@@ -115,10 +115,14 @@ class Staging:
         self.con.execute(f"INSERT INTO {table} BY NAME SELECT {', '.join(selects)} FROM amd_batch")
         self.con.unregister("amd_batch")
 
-    def insert(self, table: str, select: str) -> None:
-        """Append the rows of a SELECT by column names; its ``name`` is text."""
+    def insert(self, table: str, select: str, order: str | None = None) -> None:
+        """Append the rows of a SELECT by column names; its ``name`` is text.
+
+        ``order``: what to sort by, wanted where the SELECT joins or partitions: such rows come in the order
+        of the engine's threads, and the ids of slices are numbers of rows.
+        """
         con = self.con
-        con.execute(f"CREATE TEMP TABLE amd_in AS {select}")
+        con.execute(f"CREATE TEMP TABLE amd_in AS {select}" + (f" ORDER BY {order}" if order else ""))
         self._flush_names()
         first = self.name_ids("SELECT count(DISTINCT name) FROM amd_in")
         con.execute(
@@ -127,7 +131,8 @@ class Staging:
         )
         con.execute(
             f"INSERT INTO {table} BY NAME SELECT i.* EXCLUDE (name), n.id AS name FROM amd_in i "
-            f"LEFT JOIN (SELECT id, name FROM amd_name WHERE id >= {first}) n ON n.name = i.name"
+            f"LEFT JOIN (SELECT id, name FROM amd_name WHERE id >= {first}) n ON n.name = i.name "
+            "ORDER BY i.rowid"
         )
         con.execute("DROP TABLE amd_in")
 

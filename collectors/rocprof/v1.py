@@ -73,6 +73,7 @@ def _read_database(staging: Staging, database: Database) -> None:
                 f"'{'range' if prio == 9 else 'api'}' AS kind, Name AS name, BeginNs AS start, EndNs AS "
                 f"stop, {'NULL' if prio == 9 else 'r.Index'} AS corr, {prio} AS prio "
                 "FROM v1_raw r LEFT JOIN v1_pid p USING (pid)",
+                "r.rowid",
             )
             con.execute("DROP TABLE v1_raw")
     _read_copies(database, staging, default)
@@ -107,6 +108,7 @@ def _read_copies(database: Database, staging: Staging, default: int) -> None:
         f"name, "
         'BeginNs AS start, EndNs AS stop, r.Index AS corr, "dev-id" AS agent, "stream-id" AS stream '
         "FROM v1_raw r LEFT JOIN v1_pid p USING (pid)",
+        "r.rowid",
     )
     staging.con.execute("DROP TABLE v1_raw")
 
@@ -128,6 +130,7 @@ def _read_kernels(database: Database, staging: Staging, default: int) -> None:
             "\"stream-id\" AS stream, 'blocks' AS unit, z.gx, z.gy, z.gz, z.wx, z.wy, z.wz "
             "FROM v1_raw r LEFT JOIN v1_pid p USING (pid) "
             "LEFT JOIN v1_sizes z ON z.pid = r.pid AND z.corr = r.Index",
+            "r.rowid",
         )
         con.execute("DROP TABLE v1_raw")
         return
@@ -142,6 +145,7 @@ def _read_kernels(database: Database, staging: Staging, default: int) -> None:
             "vgpr, "
             "accum_vgpr AS accum, lds AS lds_total, scr AS scratch FROM v1_raw r LEFT JOIN v1_pid p USING "
             "(pid)",
+            "r.rowid",
         )
         con.execute("DROP TABLE v1_raw")
 

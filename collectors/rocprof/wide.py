@@ -178,6 +178,7 @@ def _read(staging: Staging, source: Source, columns: Header, kind: str) -> None:
         f"{c.int('scr', 'scratch_per_workitem')} AS scratch "
         f"FROM csv_raw JOIN csv_pid p ON p.csv_key = coalesce({c.int('pid')}, 0) "
         f"QUALIFY row_number() OVER (PARTITION BY p.proc, {dispatch} ORDER BY start, stop) = 1",
+        "proc, dispatch",
     )
     if not timed:
         found = con.execute("SELECT count(*) FROM amd_gpu").fetchone()
