@@ -26,8 +26,13 @@ def command(
 ) -> None:
     """Turn any profiler's files into one trace."""
     from profrun.collectors.normalize import normalize
+    from profrun.errors import UsageError
     from profrun.runner.cli.bytes_line import BytesLine
 
+    places = [file.resolve() for file in files]
+    for number, place in enumerate(places):
+        if place in places[:number]:
+            raise UsageError(f"{files[number]} is named twice", fix="name each file once")
     with BytesLine() as line:
         result = normalize(files, out, reader=reader, progress=line.update)
     if json_:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profrun.errors import InputError
+from profrun.errors import InputError, UsageError
 from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
 from profrun.runner.cli.output import columns, emit, note, say
 from profrun.runner.cli.traces import TraceArgument, opened
@@ -34,6 +35,7 @@ def command(
     """
     query = sys.stdin.read() if sql == "-" else sql
     with opened(trace, runs_root(runs)) as found:
+        _need_statement(found, query)
         if parquet is not None:
             rows = _write(found, query, parquet)
             emit({"parquet": str(parquet), "rows": rows}) if json_ else note(f"{rows} rows in {parquet}")
@@ -56,6 +58,19 @@ def command(
             if any(isinstance(row[index], (int, float)) for row in result.rows)
         ]
         say(columns(result.columns, result.rows, right=numbers))
+
+
+def _need_statement(trace: Trace, query: str) -> None:
+    """Blanks and comments are no query, and the engine gives no answer at all to them.
+
+    Raises:
+        UsageError: there is no statement.
+    """
+    import duckdb
+
+    with contextlib.suppress(duckdb.Error):  # what is wrong with a statement, the query itself says
+        if not trace.con.extract_statements(query):
+            raise UsageError("there is no query", fix="e.g. profrun query last 'SELECT * FROM steps'")
 
 
 def _write(trace: Trace, query: str, file: Path) -> int:

@@ -52,7 +52,9 @@ def cannot(machine: Machine, collectors: Sequence[str], backend: str | None = No
         UsageError: there is no such collector or backend.
     """
     if backend not in (None, "local", "docker"):
-        raise UsageError(f"the doctor does not look at backend {backend!r}", fix="use local or docker")
+        raise UsageError(
+            f"the doctor does not look at backend {backend!r}", fix="use local, docker, slurm or kubernetes"
+        )
     known = {verdict.collector: verdict for verdict in verdicts(machine)}
     words = _WORDS.get(machine.host.vendor, {"timeline": "nsys", "counters": "ncu"})
     found = []

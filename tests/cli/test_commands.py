@@ -283,6 +283,20 @@ def test_doctor_says_what_works_and_69_for_what_must(
     assert call(capsys, "doctor", "gprof", "--no-inside", "--runs", tmp_path).code == 64
 
 
+@pytest.mark.parametrize("query", ["", " ;\n", "/* nothing */"])
+@pytest.mark.parametrize("more", [(), ("--parquet", "x.parquet")])
+def test_no_query_is_64(trace: Path, capsys: Capture, query: str, more: tuple[str, ...]) -> None:
+    done = call(capsys, "query", trace, query, *more)
+    assert (done.code, "there is no query" in done.err) == (64, True)
+
+
+def test_a_file_named_twice_is_not_read_twice(tmp_path: Path, run: Run, capsys: Capture) -> None:
+    (file,) = list(run.path.glob("trials/*/raw/rank0/steps.json"))[:1]
+    done = call(capsys, "normalize", file, file.parent / "../rank0/steps.json", "--out", tmp_path / "t")
+    assert (done.code, "is named twice" in done.err) == (64, True)
+    assert not (tmp_path / "t").exists()
+
+
 def test_ctrl_c_is_one_word_and_not_a_success(
     run: Run, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
