@@ -79,8 +79,8 @@ class Sheet:
             found.add_column(
                 name, justify="left" if number < left else "right", no_wrap=True, overflow="crop"
             )
-        for row in rows:
-            found.add_row(cut(row[0], room), *row[1:])
+        for name, row in zip(cut_apart([row[0] for row in rows], room), rows, strict=True):
+            found.add_row(name, *row[1:])
         from rich.padding import Padding
 
         self._console.print(Padding(found, (0, 0, 0, 2)))
@@ -90,6 +90,37 @@ class Sheet:
     def text(self) -> str:
         """Everything so far, without spaces at the ends of lines."""
         return "\n".join(line.rstrip() for line in self._out.getvalue().splitlines())
+
+
+def cut_apart(names: Sequence[str], room: int) -> list[str]:
+    """Names in at most ``room`` characters each; those that a cut makes alike show where they differ."""
+    shown = {name: cut(name, room) for name in names}
+    for text in set(shown.values()):
+        shown |= _apart([name for name in shown if shown[name] == text], room)
+    return [shown[name] for name in names]
+
+
+def _apart(names: Sequence[str], room: int) -> dict[str, str]:
+    """What to show for names that look alike; nothing when they cannot be told apart in that room."""
+    if len(names) < 2 or room < 20:
+        return {}
+    first, last = min(names), max(names)  # what these two share all of them share
+    at = next((n for n, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
+    found = {name: _about(name, at, room) for name in names}
+    groups = [[name for name in names if found[name] == text] for text in set(found.values())]
+    if len(groups) == 1:
+        return {}
+    for group in groups:
+        found |= _apart(group, room)
+    return found
+
+
+def _about(name: str, at: int, room: int) -> str:
+    """The beginning of a name and what stands round a place in it."""
+    head, size = 5, room - 5 - 6
+    start = max(head, min(at - size // 3, len(name) - size))
+    end = "..." if start + size < len(name) else ""
+    return f"{name[:head]}...{name[start : start + size]}{end}"
 
 
 def cut(name: str, room: int) -> str:

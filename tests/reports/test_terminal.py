@@ -9,6 +9,7 @@ import pytest
 from profrun.analysis.diagnose import Finding, diagnose
 from profrun.analysis.summary import summarize
 from profrun.collectors.normalize import normalize
+from profrun.reports.sheet import cut_apart
 from profrun.reports.terminal import Sheet, cut, diagnose_text, summary_text
 from profrun.traces.trace import Trace
 from tests.conftest import ROOT
@@ -72,6 +73,16 @@ def test_prose_stays_on_one_line_where_asked_and_colour_is_off_by_default() -> N
     for finding in FINDINGS:
         assert any(finding.message in line for line in text.splitlines())
     assert "\x1b[" in diagnose_text(FINDINGS, colour=True)
+
+
+def test_names_that_a_cut_makes_alike_show_where_they_differ() -> None:
+    name = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize{}_stage3_ffma_execute_kernel__5x_cublas"
+    names = [name.format(size) for size in ("64x256x8", "128x128x8", "32x32x8")]
+    assert len({cut(one, 28) for one in names}) == 1
+    shown = cut_apart([*names, "gelu", names[0]], 28)
+    assert shown == ["sm80_...esize64x256x8_sta...", "sm80_...esize128x128x8_st...",
+                     "sm80_...esize32x32x8_stag...", "gelu", shown[0]]  # fmt: skip
+    assert max(map(len, shown)) <= 28
 
 
 def test_names_are_cut_in_the_middle_and_lines_say_what_is_left_out() -> None:
