@@ -272,8 +272,7 @@ def _no_occupancy(trace: Trace, source: Frame) -> list[Doubt]:
             )
         )
     zero = trace.sql(
-        "SELECT count(*) FROM kernels JOIN slices USING (slice) "
-        "WHERE est_occupancy = 0 AND grid_x * block_x >= 16384"
+        "SELECT count(*) FROM kernels WHERE est_occupancy = 0 AND grid_x * block_x >= 16384"
     ).scalar()
     if zero:
         message = f"the profiler gave {zero} of {kernels} kernels an occupancy of 0, though they ran"

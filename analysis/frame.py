@@ -201,6 +201,14 @@ _COLUMNS = {
 }
 
 
+def distinct(values: Any) -> list[int]:
+    """The different values of an array of small integers (tracks, devices), without sorting it."""
+    if not len(values):
+        return []
+    low = int(values.min())
+    return [low + int(one) for one in np.flatnonzero(np.bincount(values - low))]
+
+
 def frame(trace: Trace) -> Frame:
     """The frame of a trace; made at the first call, kept while the trace lives."""
     found = _FRAMES.get(trace)
@@ -229,12 +237,12 @@ def _in_order(track: Any, ts: Any, dur: Any) -> bool:
     return bool((later | (same & good)).all())
 
 
-def _columns(con: Any, size: int) -> tuple[dict[str, Any], Any, bool]:
-    """Every column by slice id, the ids in the order of the file, and whether that order is ``_in_order``.
+def _columns(con: Any, ids: Any) -> tuple[dict[str, Any], bool]:
+    """Every column by slice id, and whether the order of the file is ``_in_order``; ``ids`` is that order.
 
     Writers number slices in the order of the file, mostly; then a column is what was read.
     """
-    ids = np.asarray(_column(con, "s.slice::INTEGER"), dtype=np.int32)
+    size = int(ids.max()) + 1
     straight = len(ids) == size and bool((ids == np.arange(size, dtype=np.int32)).all())
     place = None if straight else ids.astype(np.intp)  # converted once, not at every column
     read = {name: np.asarray(_column(con, _COLUMNS[name])) for name in ("ts", "end", "track")}
@@ -248,21 +256,21 @@ def _columns(con: Any, size: int) -> tuple[dict[str, Any], Any, bool]:
             target[place] = values
             values = target
         found[name] = values
-    return found, ids, in_order
+    return found, in_order
 
 
 def _read(trace: Trace) -> Frame:
     con = trace.tables
-    size = con.execute("SELECT coalesce(max(slice), -1) + 1 FROM slices").fetchall()[0][0]
+    ids = np.asarray(_column(con, "s.slice::INTEGER"), dtype=np.int32)
     names: list[str] = []
-    if size:  # an enumeration is a dictionary of names that keeps the order of the rows
+    if len(ids):  # an enumeration is a dictionary of names that keeps the order of the rows
         con.execute("DROP TYPE IF EXISTS frame_name")
         con.execute("CREATE TYPE frame_name AS ENUM (SELECT DISTINCT name FROM slices)")
         names = list(con.execute("SELECT enum_range(NULL::frame_name)").fetchall()[0][0])
-        columns, order, in_order = _columns(con, size)
+        columns, in_order = _columns(con, ids)
     else:
         columns = {name: np.zeros(0, dtype) for name, dtype in _EMPTY.items()}
-        order, in_order = np.zeros(0, dtype=np.int32), True
+        in_order = True
     tracks = trace.sql("SELECT track, kind, process, coalesce(device, -1) FROM tracks ORDER BY track").rows
     count = max((row[0] for row in tracks), default=-1) + 1
     track_kind = ["thread"] * count
@@ -271,7 +279,7 @@ def _read(trace: Trace) -> Frame:
         track_kind[number], process[number], device[number] = kind, owner, gpu
     return Frame(
         **columns,
-        file_order=order,
+        file_order=ids,
         in_order=in_order,
         names=names,
         track_kind=track_kind,

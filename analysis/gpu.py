@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from profrun.analysis.frame import Frame, Index, Ints, frame
+from profrun.analysis.frame import Frame, Index, Ints, distinct, frame
 from profrun.analysis.intervals import clip, covered, intersect, merge, subtract, sweep, union
 from profrun.analysis.occupancy import estimate_occupancy
 from profrun.analysis.roles import COMM, COMPUTE, MEMCPY, MEMSET, kernel_names, on_device, roles
@@ -124,7 +124,7 @@ def window(source: Frame, process: int) -> tuple[int, int]:
 def devices(trace: Trace) -> list[DeviceMetrics]:
     """Metrics of every GPU that ran something."""
     source = frame(trace)
-    used = set(np.unique(source.device_of(source.gpu)).tolist())
+    used = set(distinct(source.device_of(source.gpu)))
     return [_device(trace, source, row) for row in source.devices if row["device"] in used]
 
 
@@ -148,7 +148,7 @@ def _device(trace: Trace, source: Frame, row: dict[str, Any]) -> DeviceMetrics:
         total_kernel_ns=int(source.durs(kernels).sum()),
         matrix_core_ns=core[0], matrix_core_known_ns=core[1],
         matrix_core_share=_core_share(*core, int(source.durs(kernels).sum())),
-        streams=len(np.unique(source.track[gpu])),
+        streams=len(distinct(source.track[gpu])),
         **_sets(trace, source, gpu), **_occupancy(trace, source, kernels, row, start, end),
     )  # fmt: skip
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.frame import Frame, Index, Ints, frame
+from profrun.analysis.frame import Frame, Index, Ints, distinct, frame
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -99,10 +99,10 @@ def idle(trace: Trace, *, delay_ns: int = CONSECUTIVE_KERNEL_DELAY_NS) -> list[I
     source = frame(trace)
     native = dict(trace.sql("SELECT track, native_id FROM tracks").rows)
     rows = []
-    for device in np.unique(source.device_of(source.gpu)):
+    for device in distinct(source.device_of(source.gpu)):
         mine = source.gpu_by_time[source.device_of(source.gpu_by_time) == device]
         rows.append(_row(source, mine, int(device), None, None, delay_ns))
-        for track in np.unique(source.track[mine]):
+        for track in distinct(source.track[mine]):
             lane = mine[source.track[mine] == track]
             rows.append(_row(source, lane, int(device), int(track), native.get(int(track)), delay_ns))
     return rows

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.frame import Frame, Index, Ints, frame
+from profrun.analysis.frame import Frame, Index, Ints, distinct, frame
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -121,7 +121,7 @@ def queues(trace: Trace, *, limit: int = MAX_QUEUE_LENGTH) -> list[QueueRow]:
     native = dict(trace.sql("SELECT track, native_id FROM tracks").rows)
     ids = called(source)
     rows = []
-    for track in np.unique(source.track[ids]):
+    for track in distinct(source.track[ids]):
         times, length = queue_series(source, ids[source.track[ids] == track])
         lasts = np.diff(times)
         span = int(times[-1] - times[0])

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from profrun.analysis.collectives import CollectiveRow, collectives
-from profrun.analysis.frame import frame
+from profrun.analysis.frame import KIND, Frame, frame
 from profrun.analysis.gpu import DeviceMetrics, devices
 from profrun.analysis.idle import IdleRow, idle
 from profrun.analysis.integrity import Doubt, doubts, withheld
@@ -136,10 +138,15 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         memory=memory(trace),
         ranks=compare_ranks([trace]) if len(source.processes) > 1 and "collectives" not in hidden else None,
         peaks=device_peaks(source, peaks), roofline=roofs(),
-        counts={str(kind): int(count) for kind, count in
-                trace.sql("SELECT kind, count(*) FROM slices GROUP BY kind ORDER BY kind").rows},
+        counts=_counts(source),
         omitted=omitted,
     )  # fmt: skip
+
+
+def _counts(source: Frame) -> dict[str, int]:
+    """Slices by kind, those that are there."""
+    count = np.bincount(source.kind, minlength=256)
+    return {kind: int(count[code]) for kind, code in sorted(KIND.items()) if count[code]}
 
 
 def _hide(row: Any, table: str, hidden: frozenset[str]) -> Any:
