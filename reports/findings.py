@@ -56,9 +56,9 @@ def evidence_lines(evidence: Mapping[str, Any], *, most: int = 5) -> list[tuple[
 
 
 def _title(name: str) -> str:
-    for unit in ("_ns", "_bytes"):
+    for unit in ("_ns", "_bytes", "gb_s"):
         name = name.removesuffix(unit).replace(f"{unit}_per_", "_per_")
-    return name.replace("_", " ")
+    return name.replace("_", " ").strip() or "rate"
 
 
 def evidence_text(name: str, value: Any, most: int = 5) -> str:
@@ -77,5 +77,7 @@ def evidence_text(name: str, value: Any, most: int = 5) -> str:
             return bytes_text(value)
         if "share" in name or name in ("utilization", "occupancy"):
             return percent(value)
+        if name.endswith("gb_s"):
+            return f"{value:.4g} GB/s"
         return f"{value:.4g}" if isinstance(value, float) else str(value)
     return str(value)

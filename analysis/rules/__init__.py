@@ -284,7 +284,9 @@ def name_table(source: Frame, names: Sequence[int]) -> Any:
 
 
 def ms(value: float) -> str:
-    """ns as ms or us, for sentences."""
+    """ns as s, ms or us, for sentences."""
+    if value >= 1e10:
+        return f"{value / 1e9:.2f} s"
     return f"{value / 1e6:.2f} ms" if value >= 1e6 else f"{value / 1e3:.1f} us"
 
 

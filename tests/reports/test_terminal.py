@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from profrun.analysis.diagnose import Finding, diagnose
+from profrun.analysis.rules import ms
 from profrun.analysis.summary import summarize
 from profrun.collectors.normalize import normalize
+from profrun.reports.findings import evidence_lines
 from profrun.reports.sheet import cut_apart
 from profrun.reports.terminal import Sheet, cut, diagnose_text, summary_text
 from profrun.traces.trace import Trace
@@ -73,6 +75,12 @@ def test_prose_stays_on_one_line_where_asked_and_colour_is_off_by_default() -> N
     for finding in FINDINGS:
         assert any(finding.message in line for line in text.splitlines())
     assert "\x1b[" in diagnose_text(FINDINGS, colour=True)
+
+
+def test_evidence_has_its_unit() -> None:
+    assert evidence_lines({"gb_s": 23.966, "total_ns": 9_391_000, "share": 0.5, "share_of": "all"}) == [
+        ("rate", "23.97 GB/s"), ("total", "9.391 ms"), ("share", "50.0 % of all")]  # fmt: skip
+    assert (ms(15_122_020_000), ms(3_393_190_000), ms(900)) == ("15.12 s", "3393.19 ms", "0.9 us")
 
 
 def test_names_that_a_cut_makes_alike_show_where_they_differ() -> None:
