@@ -88,6 +88,23 @@ def test_it_is_refused_and_nothing_is_made(
     assert not (tmp_path / "runs").exists()
 
 
+def test_without_slurm_no_run_folder_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.yaml").write_text("name: t\ncommand: python -c pass\nimage: none\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = call(capsys, "submit", "job.yaml", "--backend", "slurm")
+    assert (done.code, "there is no sinfo here" in done.err) == (69, True)
+    (tmp_path / "sinfo").write_text(
+        "#!/bin/sh\necho 'slurm_load_partitions: Unable to contact' >&2\nexit 1\n"
+    )
+    (tmp_path / "sinfo").chmod(0o755)
+    done = call(capsys, "submit", "job.yaml", "--backend", "slurm")
+    assert (done.code, "Unable to contact" in done.err) == (69, True)
+    assert not (tmp_path / "runs").exists()
+
+
 def test_what_the_local_backend_leaves_out_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

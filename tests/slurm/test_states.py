@@ -146,6 +146,24 @@ def test_the_wrappers_word_goes_before_slurms(tmp_path: Path) -> None:
     assert SlurmBackend(slurm).status(HANDLES, tmp_path)["000-a"].state == "finished"
 
 
+def test_a_requeued_task_looks_ended_for_a_moment_and_is_not_given_up(tmp_path: Path) -> None:
+    """As seen on 22.05: RUNNING, FAILED, PENDING; the wrapper has said that SIGTERM ended it."""
+    folder = tmp_path / "trials/000-a"
+    folder.mkdir(parents=True)
+    (folder / "exit.json").write_text('{"state": "timeout", "stopped_by": "SIGTERM", "attempt": 1}')
+    slurm = Scripted({"squeue": "7_0|FAILED|NonZeroExitCode\n"})
+    backend, one = SlurmBackend(slurm), {"000-a": HANDLES["000-a"]}
+    assert backend.status(one, tmp_path)["000-a"].state == "finalising"
+    slurm.answers["squeue"] = "7_0|PENDING|BeginTime\n"
+    assert backend.status(one, tmp_path)["000-a"].state == "queued"
+    slurm.answers["squeue"] = "7_0|FAILED|NonZeroExitCode\n"
+    assert backend.status(one, tmp_path)["000-a"].state == "finalising"
+    backend._since = {"000-a": -1000.0}
+    assert backend.status(one, tmp_path)["000-a"].state == "timeout"  # nobody started it again
+    (folder / "exit.json").write_text('{"state": "timeout", "stopped_by": "limit", "attempt": 1}')
+    assert SlurmBackend(slurm).status(one, tmp_path)["000-a"].state == "timeout"
+
+
 def test_tasks_of_a_killed_driver_are_found_again(tmp_path: Path) -> None:
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm/array0.json").write_text('{"trials": ["000-a", "001-a"], "job": null}')

@@ -26,13 +26,16 @@ from profrun.runner.backends.slurm.states import (
 from profrun.runner.backends.tail import follow as follow_logs
 from profrun.runner.model import Plan, Trial
 from profrun.runner.store.files import make_dir, read_json, write_json, write_text
-from profrun.runner.store.results import read_exit
+from profrun.runner.store.results import interrupted, read_exit
 from profrun.runner.store.runs import Run, created
 
 MAX_ARRAY = 1000
 """Tasks an array: Slurm's MaxArraySize is 1001 unless the site raised it."""
 _LAG_S = 15.0
 """How long ``exit.json`` may take to appear through a network filesystem after Slurm says it ended."""
+_REQUEUE_S = 10.0
+"""How long a task that a requeue or a preemption has ended may look ended before it waits again: Slurm shows
+it as FAILED for a moment (22.05)."""
 _MISSING_S = 60.0
 """How long a task may be unknown to squeue and sacct (whose database lags) before it counts as lost."""
 _TERM_WAIT_S = 10.0
@@ -76,8 +79,15 @@ class SlurmBackend:
         return ()
 
     def pin(self, plan: Plan) -> Plan:
-        """Cluster profiles become part of the job, so that ``resolved.yaml`` repeats the run."""
-        return settle(plan)
+        """Cluster profiles become part of the job, so that ``resolved.yaml`` repeats the run.
+
+        Raises:
+            UsageError: the cluster block is wrong.
+            UnavailableError: Slurm's commands are not here, or its controller does not answer.
+        """
+        settled = settle(plan)
+        self.slurm.run(["sinfo", "--noheader", "--format=%R"])
+        return settled
 
     def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
         """The nodes see the same paths; whose GPUs they have, the site says."""
@@ -187,6 +197,10 @@ class SlurmBackend:
         row = rows.get(_task(handle)) if handle is not None else None
         living = living_status(row) if row is not None else None
         if document is not None and living is None:
+            if interrupted(document) and document.get("stopped_by") == "SIGTERM" and not self._ending:
+                waited = time.monotonic() - self._since.setdefault(trial, time.monotonic())
+                if waited < _REQUEUE_S:
+                    return Status("finalising", "ended from outside; Slurm may start it again")
             return Status(document["state"], document.get("reason"), document.get("exit_code"))
         if living is not None:
             self._since.pop(trial, None)
