@@ -189,6 +189,7 @@ def test_a_trial_on_a_lost_node_is_a_new_attempt(cluster: Cluster, server: Serve
     assert not (trial / "attempts/1/exit.json").exists()
 
 
+@pytest.mark.thorough
 def test_a_preempted_trial_is_done_again_although_it_said_how_it_ended(
     cluster: Cluster, server: Server, tmp_path: Path
 ) -> None:
