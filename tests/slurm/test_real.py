@@ -237,12 +237,12 @@ def test_a_requeued_trial_is_a_new_attempt(desk: Desk) -> None:
     process = desk.start("submit", "job.yaml", "--backend", "slurm", "--json")
     wait_for(desk.folder / "once")
     job = json.loads((desk.run_folder() / "slurm/array0.json").read_text())["job"]
-    # Requeued in its first second, a task of Slurm 22.05 is sometimes left FAILED instead.
+    # Requeued in its first seconds a task was seen to stay FAILED (Slurm 22.05); why is not known.
     used = ("squeue", "-h", "-o", "%M", "-j", job)
     wait_for(lambda: desk.cluster.run(*used).strip() not in ("", "0:00", "0:01", "0:02"), 60)
     desk.cluster.run("scontrol", "requeue", f"{job}_0")
     wait_for(lambda: "BeginTime" in desk.cluster.run("squeue", "-h", "-o", "%r", "-j", job), 60)
-    # Started while its first execution is still cleaned up, it would inherit that one's exit code.
+    # Not before its first execution is cleaned up.
     wait_for(lambda: set(desk.cluster.run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}, 60)
     desk.cluster.run("scontrol", "update", f"jobid={job}_0", "StartTime=now")
     out, err = process.communicate(timeout=200)

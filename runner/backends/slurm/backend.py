@@ -34,8 +34,8 @@ MAX_ARRAY = 1000
 _LAG_S = 15.0
 """How long ``exit.json`` may take to appear through a network filesystem after Slurm says it ended."""
 _REQUEUE_S = 10.0
-"""How long a task that a requeue or a preemption has ended may look ended before it waits again: Slurm shows
-it as FAILED for a moment (22.05)."""
+"""How long a task that a requeue or a preemption has ended may look ended before it waits again: it was seen
+as FAILED in between (Slurm 22.05)."""
 _MISSING_S = 60.0
 """How long a task may be unknown to squeue and sacct (whose database lags) before it counts as lost."""
 _TERM_WAIT_S = 10.0
