@@ -224,6 +224,17 @@ def _host_profilers(machine: Machine) -> Iterator[Line]:
             "local torch trials work only if the job's own Python has it",
             "pip install torch",
         )
+    if machine.parser:
+        yield Line("torch-traces", "host", "ok", "read by the compiled parser")
+    else:
+        yield Line(
+            "torch-traces",
+            "host",
+            "warn",
+            "the compiled parser is not there",
+            "traces of torch.profiler are read as exactly, but more slowly",
+            "install a C compiler (cc), then install profrun again; unset PROFRUN_COMPILED if it is 0",
+        )
     for name in _relevant(machine, None):
         yield _profiler(rows.get(name, {}), name, "host")
 

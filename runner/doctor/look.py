@@ -54,6 +54,7 @@ def look(runs: Path, images: Sequence[str] = (), *, inside: bool = True) -> Mach
         engine_problem=problem,
         preflight=_host_preflight(runs),
         torch=_version("torch"),
+        parser=_parser(),
         shm=_shm(),
         disks=tuple(_disks(runs, engine)),
         gpu_names=_gpu_names(),
@@ -210,6 +211,13 @@ def _shm() -> int | None:
         return shutil.disk_usage("/dev/shm").total
     except OSError:
         return None
+
+
+def _parser() -> bool:
+    """Whether traces of torch.profiler are read by the compiled parser."""
+    from profrun.collectors.torch.events import library
+
+    return library() is not None
 
 
 def _version(package: str) -> str | None:

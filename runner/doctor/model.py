@@ -76,6 +76,7 @@ class Machine:
         engine_problem: why no engine answers, as one line; None when one does.
         preflight: the wrapper's preflight of this machine itself.
         torch: version of torch in the Python that runs profrun, or None.
+        parser: whether the compiled parser of torch's traces is there.
         shm: bytes of /dev/shm, or None.
         disks: (what for, path, free bytes).
         gpu_names: as the driver names them, when it was asked.
@@ -87,6 +88,7 @@ class Machine:
     engine_problem: str | None = None
     preflight: Mapping[str, Any] = field(default_factory=dict)
     torch: str | None = None
+    parser: bool = False
     shm: int | None = None
     disks: tuple[tuple[str, str, int], ...] = ()
     gpu_names: tuple[str, ...] = ()

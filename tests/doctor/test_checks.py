@@ -44,6 +44,7 @@ GOOD = Machine(
     engine=DOCKER,
     preflight=usable("none", "torch", "nsys", "ncu"),
     torch="2.10",
+    parser=True,
     shm=16 * GIB,
     disks=(("runs", "/r", 90 * GIB),),
     gpu_names=("NVIDIA H200", "NVIDIA H200"),
@@ -68,6 +69,7 @@ def test_a_machine_where_all_is_well_but_for_containers_gpus() -> None:
         "shm": "ok",
         "disk-runs": "ok",
         "torch": "ok",
+        "torch-traces": "ok",
         "nsys": "ok",
         "ncu": "ok",
     }
@@ -95,7 +97,7 @@ def test_every_line_that_is_not_ok_says_what_it_means_and_how_to_fix_it() -> Non
     bad = [line for line in lines(worst) if line.state != "ok"]
     assert {line.check for line in bad} == {
         *("engine-limits", "engine-age", "gpu-access", "gpu-counters", "perf-events", "shm", "disk-runs"),
-        *("disk-images", "torch", "nsys", "ncu", "nvtx", "leftover"),
+        *("disk-images", "torch", "torch-traces", "nsys", "ncu", "nvtx", "leftover"),
     }
     for line in bad:
         assert line.means, line
