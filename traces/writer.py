@@ -26,6 +26,9 @@ MAX_THREADS = 4
 _FEW_NAMES = 1 << 14
 """Names that may travel as an enumeration: Parquet repeats all of it in each group of 122,880 rows."""
 
+_MOST_RUNS = 64
+"""Runs of tracks that ``by_track`` asks one by one."""
+
 _ORDER = {
     "slices": "ORDER BY track, ts_ns, dur_ns DESC, slice",
     "counters": "ORDER BY track, ts_ns, name",
@@ -147,6 +150,29 @@ class TraceWriter:
             cursor, pool = self.con.cursor(), ThreadPoolExecutor(1, "profrun-write")
             self._begun[table] = pool.submit(self._copy, cursor, table), cursor
             pool.shutdown(wait=False)
+
+    def by_track(self, on_thread: str, rest: str, order: str) -> str:
+        """SQL that puts the rows of two queries in the order of tracks, without sorting them again.
+
+        Call it when ``tracks`` is filled. Both are sorted and share no track, so that their runs of tracks
+        one after the other are the trace's order.
+
+        Args:
+            on_thread: SELECT ... FROM a table, without conditions: rows of tracks of the kind thread.
+            rest: the same for rows of all other tracks; same columns, one of them track.
+            order: what to sort by where the tracks of threads and others take turns too often.
+        """
+        runs = self.con.execute(
+            "SELECT min(track), max(track), thread FROM (SELECT *, track - row_number() OVER (PARTITION BY "
+            "thread ORDER BY track) AS run FROM (SELECT track, kind = 'thread' AS thread FROM tracks)) "
+            "GROUP BY thread, run ORDER BY 1"
+        ).fetchall()
+        if not 0 < len(runs) <= _MOST_RUNS:
+            return f"FROM ({on_thread} UNION ALL {rest}) ORDER BY {order}"
+        return " UNION ALL ".join(
+            f"{on_thread if thread else rest} WHERE track BETWEEN {first} AND {last}"
+            for first, last, thread in runs
+        )
 
     def names(self, table: str, label: str = "label") -> str:
         """SQL that turns the integer column ``label`` of a delivered query into its name.

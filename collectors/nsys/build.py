@@ -26,7 +26,6 @@ KEPT = ("n_on_thread", "n_rest", "n_label", "n_kernel")
 """Staging tables that the writer reads when it writes slices and kernels."""
 
 _DUR = "greatest(coalesce(r.stop, r.start) - r.start, 0)"
-_MOST_RUNS = 64
 
 
 class Builder:
@@ -215,27 +214,13 @@ class Builder:
         )
 
     def slices(self) -> None:
-        """Let the writer put n_on_thread and n_rest together, names and kinds as text.
-
-        Both are sorted and share no track, so that their runs of tracks one after the other are the trace's
-        order.
-        """
+        """Let the writer put n_on_thread and n_rest together, names and kinds as text."""
         columns = "{}, kind, label, ts, dur, track, {}, {}, corr, {}"
         thread = columns.format("rowid AS slice", "parent", "depth", "NULL::BIGINT AS launch")
         rest = columns.format("slice", "NULL::BIGINT AS parent", "NULL::INTEGER AS depth", "launch")
-        runs = self.con.execute(
-            "SELECT min(track), max(track), thread FROM (SELECT *, track - row_number() OVER (PARTITION BY "
-            "thread ORDER BY track) AS run FROM (SELECT track, kind = 'thread' AS thread FROM tracks)) "
-            "GROUP BY thread, run ORDER BY 1"
-        ).fetchall()
-        sources = {True: f"SELECT {thread} FROM n_on_thread", False: f"SELECT {rest} FROM n_rest"}
-        if 0 < len(runs) <= _MOST_RUNS:
-            rows = " UNION ALL ".join(
-                f"{sources[on_thread]} WHERE track BETWEEN {first} AND {last}"
-                for first, last, on_thread in runs
-            )
-        else:
-            rows = f"FROM ({' UNION ALL '.join(sources.values())}) ORDER BY track, ts, dur DESC, slice"
+        rows = self.writer.by_track(
+            f"SELECT {thread} FROM n_on_thread", f"SELECT {rest} FROM n_rest", "track, ts, dur DESC, slice"
+        )
         self.writer.deliver(
             "slices",
             f"SELECT slice, kind::VARCHAR AS kind, {self.writer.names('n_label')} AS name, ts AS ts_ns, "

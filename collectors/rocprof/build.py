@@ -10,24 +10,19 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import duckdb
 
+from profrun.collectors.rocprof import slices
 from profrun.collectors.rocprof.lanes import (
     AGENT_KEY,
-    HOST_KEY,
-    HOST_KIND,
-    gpu_key,
-    gpu_kind,
     settle_agents,
     settle_lanes,
     settle_processes,
 )
-from profrun.collectors.rocprof.names import STEP, clean_kernel_sql
 from profrun.collectors.rocprof.staging import Staging
-from profrun.traces.nest import nest
-from profrun.traces.schema import TABLES
 
 _OPS = (
     ("allreduce", "allreduce"),
@@ -68,15 +63,29 @@ def build(staging: Staging, source: str, *, clock: str = "boottime", **meta: Any
     _drop_bad(staging)
     settle_agents(staging)
     settle_lanes(staging)
-    _label_names(staging)
-    host = _host_slices(staging)
-    _gpu_slices(staging, host)
-    _side_tables(staging, host)
+    slices.label_names(staging)
+    _slices(staging)
+    _side_tables(staging)
     _counters(staging)
-    for table in ("amd_proc", "amd_device", "amd_track", "amd_launch"):
+    for table in ("amd_proc", "amd_track", "amd_call", "amd_nested"):
         staging.con.execute(f"DROP TABLE {table}")
-    staging.drop()
-    _deliver(staging)
+    staging.drop(*slices.KEPT)
+    slices.deliver(staging)
+
+
+def _slices(staging: Staging) -> None:
+    """Tables amd_on_thread and amd_rest, what was noticed of them, and the kernels' sizes."""
+    threads, calls = slices.host(staging)
+    with ThreadPoolExecutor(1) as pool, staging.con.cursor() as cursor:
+        nesting = pool.submit(slices.nest, cursor, threads)  # one thread of Python, beside the engine's own
+        slices.rest(staging, threads, calls)
+        _kernels(staging, calls)
+        crossing, example = nesting.result()
+    staging.con.execute("DROP VIEW amd_nest")
+    issue = staging.writer.issue
+    issue("crossing_slices", crossing, "host slices of one thread overlap without nesting", example)
+    lost, name = slices.without_launch(staging, calls)
+    issue("no_launch", lost, "GPU records whose API call was not recorded have no launch", name)
 
 
 def _drop_bad(staging: Staging) -> None:
@@ -97,7 +106,7 @@ def _drop_bad(staging: Staging) -> None:
                 issue(code, count, f"{what} records {why} were dropped", _text(con, name))
                 con.execute(f"DELETE FROM {table} WHERE {rule}")
         if any(found[0:6:2]) or (found[-1] is not None and found[-1] + 1 != found[-2]):
-            con.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS FROM {table}")
+            con.execute(f"CREATE OR REPLACE TABLE {table} AS FROM {table}")
     nameless = con.execute(
         "SELECT count(*) FROM amd_gpu g LEFT JOIN amd_name n ON n.id = g.name WHERE coalesce(n.name, '') = ''"
     ).fetchone()
@@ -109,114 +118,33 @@ def _text(con: duckdb.DuckDBPyConnection, name: int | None) -> str | None:
     return str(row[0]) if row and row[0] is not None else None
 
 
-def _label_names(staging: Staging) -> None:
-    """Table amd_label(label, key, name): what a slice is called. Until the end slices hold the key: 'h12' on
-    the host (name 12 as it is), 'g12' on a GPU (name 12 without the tools' suffixes). Label 0: 'unknown'."""
-    clean = clean_kernel_sql("name")
-    staging.con.execute(
-        "CREATE TABLE amd_label AS SELECT row_number() OVER () - 1 AS label, * FROM ("
-        "SELECT '' AS key, 'unknown' AS name UNION ALL "
-        "SELECT 'h' || id, name FROM amd_name WHERE name <> '' "
-        f"UNION ALL SELECT 'g' || id, {clean} FROM amd_name WHERE {clean} <> '')"
-    )
-
-
-def _deliver(staging: Staging) -> None:
-    """Sort the slices while their names are labels, and let the writer put the names in on the way out.
-
-    Sorting rows with names of thousands of characters does not fit the memory limit.
-    """
-    con = staging.con
-    con.execute(
-        "CREATE TABLE amd_sorted AS SELECT s.* EXCLUDE (name), coalesce(l.label, 0)::INTEGER AS label "
-        "FROM slices s LEFT JOIN amd_label l ON l.key = s.name ORDER BY track, ts_ns, dur_ns DESC, slice"
-    )
-    con.execute("CREATE OR REPLACE " + TABLES["slices"].ddl().removeprefix("CREATE "))
-    staging.writer.deliver(
-        "slices",
-        f"SELECT slice, kind, {staging.writer.names('amd_label')} AS name, ts_ns, dur_ns, track, parent, "
-        "depth, correlation, launch FROM amd_sorted",
-    )
-
-
-def _host_slices(staging: Staging) -> int:
-    """Insert host slices with nesting; returns the first id after theirs (ids: row numbers)."""
-    con = staging.con
-    con.execute(
-        "UPDATE amd_host SET kind = 'step' WHERE kind = 'range' AND name IN "
-        f"(SELECT id FROM amd_name WHERE regexp_matches(name, '{STEP}'))"
-    )
-    con.execute(
-        "INSERT INTO slices (slice, kind, name, ts_ns, dur_ns, track, correlation) "
-        "SELECT h.rowid, h.kind, coalesce('h' || h.name, ''), h.start, h.stop - h.start, t.track, "
-        "nullif(h.corr, 0) FROM amd_host h JOIN amd_track t "
-        f"ON t.part = 0 AND t.proc = h.proc AND t.lane = {HOST_KIND} AND t.lane_key = {HOST_KEY}"
-    )
-    crossing, example = nest(con)
-    if crossing:
-        example = _text(con, int(example[1:])) if example else None
-        staging.writer.issue(
-            "crossing_slices", crossing, "host slices of one thread overlap without nesting", example
-        )
-    calls = "kind = 'api' AND corr <> 0"
-    con.execute(
-        "CREATE TEMP TABLE amd_launch AS WITH call AS MATERIALIZED (SELECT proc, corr, min(rowid) AS slice, "
-        f"count(*) AS calls FROM amd_host WHERE {calls} GROUP BY proc, corr) "
-        "SELECT proc, corr, slice FROM call WHERE calls = 1 UNION ALL "
-        "SELECT proc, corr, arg_min(h.rowid, (h.prio, h.start, h.rowid)) FROM amd_host h "
-        f"JOIN (SELECT proc, corr FROM call WHERE calls > 1) USING (proc, corr) WHERE {calls} GROUP BY ALL"
-    )
-    found = con.execute("SELECT coalesce(max(rowid), -1) + 1 FROM amd_host").fetchone()
-    return int(found[0]) if found else 0
-
-
-def _gpu_slices(staging: Staging, first: int) -> None:
-    """Insert kernels, copies and fills as slices ``first + rowid``, then the runtime's own work."""
-    con = staging.con
-    con.execute(
-        "INSERT INTO slices (slice, kind, name, ts_ns, dur_ns, track, correlation, launch) "
-        f"SELECT {first} + g.rowid, g.what, coalesce('g' || g.name, ''), g.start, g.stop - g.start, "
-        "t.track, nullif(g.corr, 0), k.slice FROM amd_gpu g "
-        f"JOIN amd_track t ON t.part = 2 AND t.proc = g.proc AND t.lane_agent = {AGENT_KEY} "
-        f"AND t.lane = {gpu_kind(staging)} AND t.lane_key = {gpu_key(staging)} "
-        "LEFT JOIN amd_launch k ON k.proc = g.proc AND k.corr = g.corr"
-    )
-    con.execute(
-        "INSERT INTO slices (slice, kind, name, ts_ns, dur_ns, track) "
-        "SELECT (SELECT coalesce(max(slice), -1) + 1 FROM slices) + row_number() OVER (ORDER BY o.rowid) "
-        "- 1, 'overhead', coalesce('h' || o.name, ''), o.start, o.stop - o.start, t.track FROM amd_overhead "
-        "o JOIN amd_track t ON t.part = 1 AND t.proc = o.proc"
-    )
-    lost = con.execute(
-        "SELECT count(*), min(name) FROM slices WHERE kind IN ('kernel', 'memcpy', 'memset') "
-        "AND launch IS NULL"
-    ).fetchone()
-    if lost and lost[0] and _any(con, "FROM amd_launch"):
-        name = _text(con, int(lost[1][1:])) if lost[1] else None
-        staging.writer.issue(
-            "no_launch", lost[0], "GPU records whose API call was not recorded have no launch", name
-        )
-
-
-def _side_tables(staging: Staging, first: int) -> None:
-    con = staging.con
+def _kernels(staging: Staging, first: int) -> None:
+    """Let the writer write the kernels' sizes at once; nothing changes amd_gpu from here on."""
     blocks = ", ".join(
         f"CASE WHEN g{a} > 0 AND unit = 'items' AND w{a} > 0 THEN (g{a} - 1) // w{a} + 1 "
-        f"WHEN g{a} > 0 AND unit = 'blocks' THEN g{a} END"
+        f"WHEN g{a} > 0 AND unit = 'blocks' THEN g{a} END AS grid_{a}"
         for a in "xyz"
     )
     threads = ", ".join(
-        f"CASE WHEN unit <> 'product' AND w{a} > 0 THEN try_cast(w{a} AS INTEGER) END" for a in "xyz"
+        f"CASE WHEN unit <> 'product' AND w{a} > 0 THEN try_cast(w{a} AS INTEGER) END AS block_{a}"
+        for a in "xyz"
     )
-    con.execute(
-        "INSERT INTO kernels (slice, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, "
-        "smem_static, "
-        f"smem_dynamic, smem, graph, graph_node, scratch) SELECT {first} + r.rowid, {blocks}, {threads}, "
-        "try_cast(CASE WHEN d.a.arch = 'gfx908' THEN vgpr ELSE vgpr + coalesce(accum, 0) END AS INTEGER), "
-        "lds_static, CASE WHEN lds_total >= lds_static THEN lds_total - lds_static END, coalesce(lds_total, "
-        "lds_static), nullif(graph, 0), graph_node, scratch FROM amd_gpu r LEFT JOIN amd_device d "
-        "ON d.proc = r.proc AND d.agent = r.agent WHERE what = 'kernel' ORDER BY r.rowid"
+    registers = "CASE WHEN d.a.arch = 'gfx908' THEN vgpr ELSE vgpr + coalesce(accum, 0) END"
+    staging.writer.deliver(
+        "kernels",
+        f"SELECT {first} + r.rowid AS slice, {blocks}, {threads}, try_cast({registers} AS INTEGER) AS "
+        "registers, lds_static AS smem_static, CASE WHEN lds_total >= lds_static THEN lds_total - lds_static "
+        "END AS smem_dynamic, coalesce(lds_total, lds_static) AS smem, NULL::DOUBLE AS est_occupancy, "
+        "nullif(graph, 0) AS graph, graph_node, scratch FROM amd_gpu r LEFT JOIN amd_device d "
+        "ON d.proc = r.proc AND d.agent = r.agent WHERE what = 'kernel' ORDER BY r.rowid",
+        begin=True,
     )
+
+
+def _side_tables(staging: Staging) -> None:
+    con = staging.con
+    found = con.execute("SELECT count(*) FROM amd_call").fetchone()
+    first = int(found[0]) if found else 0
     source, target = (
         "CASE direction "
         + " ".join(f"WHEN '{way}' THEN '{kinds[end]}'" for way, kinds in _ENDS if kinds[end])
@@ -265,16 +193,17 @@ def _collectives(con: duckdb.DuckDBPyConnection) -> None:
     cases = " ".join(f"WHEN contains(lower(text), '{key}') THEN '{value}'" for key, value in _OPS)
     con.execute(
         "INSERT INTO collectives (slice, op) "
-        "WITH RECURSIVE named AS (SELECT key, name FROM amd_label WHERE key[1] = 'g' "
+        "WITH RECURSIVE named AS (SELECT label, name FROM amd_label WHERE NOT host "
         "AND regexp_matches(name, '^(void )?(nccl|rccl|msccl)', 'i')), "
-        "found AS (SELECT s.slice, n.name, s.launch FROM slices s JOIN named n ON n.key = s.name "
-        "WHERE s.kind = 'kernel'), "
+        "found AS (SELECT r.slice, n.name, r.launch FROM amd_rest r JOIN named n USING (label) "
+        "WHERE r.kind = 'kernel'), "
         "up AS (SELECT slice, launch AS at FROM found WHERE launch IS NOT NULL UNION ALL "
-        "SELECT u.slice, s.parent FROM up u JOIN slices s ON s.slice = u.at WHERE s.parent IS NOT NULL), "
-        "call AS (SELECT u.slice, min(l.name) AS name FROM up u JOIN slices s ON s.slice = u.at "
-        "JOIN amd_label l ON l.key = s.name WHERE s.kind = 'api' AND l.name LIKE 'nccl%' GROUP BY u.slice) "
+        "SELECT u.slice, n.parent FROM up u JOIN amd_nested n ON n.rowid = u.at WHERE n.parent IS NOT NULL), "
+        "call AS (SELECT u.slice, min(l.name) AS name FROM up u JOIN amd_call c ON c.rowid = u.at "
+        "JOIN amd_label l USING (label) WHERE c.kind = 'api' AND l.name LIKE 'nccl%' GROUP BY u.slice) "
         f"SELECT slice, CASE {cases} ELSE 'unknown' END FROM (SELECT f.slice, "
-        "f.name || ' ' || coalesce(c.name, '') AS text FROM found f LEFT JOIN call c USING (slice))"
+        "f.name || ' ' || coalesce(c.name, '') AS text FROM found f LEFT JOIN call c USING (slice)) "
+        "ORDER BY slice"
     )
 
 

@@ -129,7 +129,7 @@ def settle_agents(staging: Staging) -> None:
     )
     _guess_ordinals(staging)
     con.execute(
-        "CREATE TEMP TABLE amd_device AS SELECT proc, agent, any_value(a ORDER BY a.agent) AS a, "
+        "CREATE TABLE amd_device AS SELECT proc, agent, any_value(a ORDER BY a.agent) AS a, "
         "(row_number() OVER (ORDER BY proc, min(ordinal), agent) - 1)::INTEGER AS device FROM amd_agent a "
         "WHERE gpu AND (EXISTS (FROM amd_gpu g WHERE g.proc = a.proc AND g.agent = a.agent) "
         "OR EXISTS (FROM amd_counter c WHERE c.proc = a.proc AND c.agent = a.agent)) GROUP BY proc, agent"

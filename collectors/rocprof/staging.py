@@ -2,8 +2,8 @@
 
 A reader only says what the file holds (times in ns, ids as the tool wrote them, grids in the tool's unit);
 ``build.build`` turns that into the trace's tables, so that every rule about grids, devices, lanes, nesting
-and launches stands in one place. The tables are temporary ones of the writer's connection: beyond its memory
-limit they spill to disk, and they are dropped at the end.
+and launches stands in one place. The tables are the writer's, which drops what is left of them: beyond its
+memory limit they spill to disk.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from profrun.errors import InputError
+from profrun.traces.nest import KIND_ORDER
+from profrun.traces.schema import SLICE_KINDS
 from profrun.traces.writer import TraceWriter
 
 MISSING = -(2**63)
@@ -23,7 +25,7 @@ _TABLES = {
     # names of host, gpu and overhead rows, which hold ids: a kernel name may have thousands of characters
     "amd_name": "id BIGINT, name VARCHAR",
     # host slices: API calls and ranges. prio: 0 HIP, 1 other APIs; the launch of a kernel is the lowest.
-    "amd_host": "proc INTEGER, tid BIGINT, kind VARCHAR, name BIGINT, start BIGINT, stop BIGINT, "
+    "amd_host": "proc INTEGER, tid BIGINT, kind amd_kind, name BIGINT, start BIGINT, stop BIGINT, "
     "corr BIGINT, prio INTEGER",
     # kernels, copies and fills. Grid g* and block w* are in the tool's unit; unit says which:
     # 'items' (work-items), 'blocks', 'product' (only the products of the three dimensions: gx and wx).
@@ -47,6 +49,9 @@ _TABLES = {
 }
 
 
+_KINDS = (*KIND_ORDER, *(kind for kind in SLICE_KINDS if kind not in KIND_ORDER))
+"""Kinds of slices, outermost first: rows are sorted by them."""
+
 _NAMED = ("amd_host", "amd_gpu", "amd_overhead")
 
 
@@ -66,8 +71,10 @@ class Staging:
         self._next = 0
         self._names: dict[str, int] = {}
         self._name_ids = 0
+        kinds = ", ".join(f"'{kind}'" for kind in _KINDS)
+        self.con.execute(f"CREATE TYPE amd_kind AS ENUM ({kinds})")
         for name, columns in _TABLES.items():
-            self.con.execute(f"CREATE TEMP TABLE {name} ({columns})")
+            self.con.execute(f"CREATE TABLE {name} ({columns})")
 
     def process(
         self,
@@ -167,10 +174,11 @@ class Staging:
         """Call once all is staged: ``amd_name`` then holds every name."""
         self._flush_names()
 
-    def drop(self) -> None:
-        """Remove the staging tables."""
+    def drop(self, *kept: str) -> None:
+        """Remove the staging tables but for some."""
         for name in _TABLES:
-            self.con.execute(f"DROP TABLE {name}")
+            if name not in kept:
+                self.con.execute(f"DROP TABLE {name}")
 
 
 def _array(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
