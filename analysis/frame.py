@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 KIND = {kind: code for code, kind in enumerate(SLICE_KINDS)}
 """Codes of ``Frame.kind``."""
-GPU_CODES = (KIND["kernel"], KIND["memcpy"], KIND["memset"])
 
 STEP_NAMES = (  # in order of preference: one family a process makes its steps
     re.compile(r"^profrun\.step#(\d+)$"),
@@ -226,7 +226,7 @@ _EMPTY: dict[str, Any] = dict.fromkeys(_COLUMNS, np.int32) | {
 
 def _column(con: Any, expression: str) -> Any:
     """One expression over all slices, in the order of the file."""
-    return con.execute(f"SELECT {expression} AS v FROM slices s").fetchnumpy()["v"]
+    return np.asarray(con.execute(f"SELECT {expression} AS v FROM slices s").fetchnumpy()["v"])
 
 
 def _in_order(track: Any, ts: Any, dur: Any) -> bool:
@@ -245,12 +245,14 @@ def _columns(con: Any, ids: Any) -> tuple[dict[str, Any], bool]:
     size = int(ids.max()) + 1
     straight = len(ids) == size and bool((ids == np.arange(size, dtype=np.int32)).all())
     place = None if straight else ids.astype(np.intp)  # converted once, not at every column
-    read = {name: np.asarray(_column(con, _COLUMNS[name])) for name in ("ts", "end", "track")}
+    with ThreadPoolExecutor(2) as pool:
+        values = pool.map(lambda expression: _column(con.cursor(), expression), _COLUMNS.values())
+        read = dict(zip(_COLUMNS, values, strict=True))
     in_order = _in_order(read["track"], read["ts"], read["end"])
     read["end"] = read["end"] + read["ts"]
     found: dict[str, Any] = {}
-    for name, expression in _COLUMNS.items():
-        values = read.pop(name) if name in read else np.asarray(_column(con, expression))
+    for name in _COLUMNS:
+        values = read.pop(name)
         if place is not None:
             target = np.full(size, _FILL.get(name, -1), dtype=values.dtype)
             target[place] = values
