@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from profrun.analysis.frame import Frame, Index, Ints, distinct, frame
-from profrun.analysis.intervals import clip, covered, intersect, merge, subtract, sweep, union
+from profrun.analysis.intervals import clip, intersect, merge, subtract, sweep, union
 from profrun.analysis.occupancy import estimate_occupancy
 from profrun.analysis.roles import COMM, COMPUTE, MEMCPY, MEMSET, kernel_names, on_device, roles
 from profrun.analysis.steps import step_spans
@@ -252,10 +252,3 @@ def _matrix_core(source: Frame, kernels: Index) -> tuple[int, int]:
             by_name[number] = int(kernel.matrix_core)
     state, dur = by_name[source.name[kernels]], source.durs(kernels)
     return int(dur[state == 1].sum()), int(dur[state >= 0].sum())
-
-
-def gaps_within(source: Frame, device: int, starts: Ints, ends: Ints) -> Ints:
-    """ns without any GPU slice of the device inside each window."""
-    gpu = on_device(source, source.gpu, device)
-    busy = union(source.ts[gpu], source.end[gpu])
-    return (ends - starts) - covered(busy, starts, ends)

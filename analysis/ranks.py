@@ -248,10 +248,3 @@ def _rows(
             )
         )
     return rows
-
-
-def gpu_starts(trace: Trace) -> dict[int, int]:
-    """First GPU start of every process, ns."""
-    source = frame(trace)
-    process = source.track_process[source.track[source.gpu]]
-    return {int(one): int(source.ts[source.gpu[process == one]].min()) for one in np.unique(process)}

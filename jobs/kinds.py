@@ -373,21 +373,6 @@ class OneOf(Kind):
         return self.words().replace("`", "").replace(" \\|", ",")
 
 
-def is_list(node: Node) -> bool:
-    """For OneOf."""
-    return node.kind == "list"
-
-
-def is_map(node: Node) -> bool:
-    """For OneOf."""
-    return node.kind == "map"
-
-
 def is_word(node: Node) -> bool:
     """For OneOf: text that no number is written as."""
     return node.kind == "scalar" and node.text[:1].isalpha()
-
-
-def is_scalar(node: Node) -> bool:
-    """For OneOf."""
-    return node.kind == "scalar"

@@ -10,7 +10,6 @@ from profrun.reports.fit import Table, fit
 
 if TYPE_CHECKING:
     from profrun.analysis.blocking import Blocking
-    from profrun.analysis.expect import Verdict
     from profrun.analysis.gate import Gate
 
 Lines = list[str | Table]
@@ -289,17 +288,6 @@ def _per_op_text(found: Blocking, top: int) -> Lines:
 def gate_text(found: Gate, *, width: int | None = None) -> str:
     """The gate's rules, a line each."""
     return fit([f"{one.outcome}: {one.rule}: {one.message}" for one in found.results], width)
-
-
-def expectations_text(found: Sequence[Verdict]) -> str:
-    """Guesses, a line each: right, wrong (what was found instead), or not told by any trace."""
-    words = {True: "as expected", False: "NOT as expected", None: "not told"}
-    lines = []
-    for one in found:
-        who = f"{one.variant}: " if one.variant else ""
-        where = f" ({len(one.failed_on)} of {len(one.trials)} traces)" if one.failed_on else ""
-        lines.append(f"{words[one.passed]}: {who}{one.expected}: {one.found}{where}")
-    return "\n".join(lines)
 
 
 def markdown(comparison: Comparison, gate: Gate | None = None, *, top: int = 10) -> str:

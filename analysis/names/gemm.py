@@ -34,10 +34,6 @@ _NVJET = re.compile(
     r"(?:_(?P<layout>[NT]{2})[NT])?$"
 )
 _NVJET_TYPES = {"t": "bf16", "h": "fp16", "s": "tf32", "q": "fp8", "d": "fp64"}
-_XMMA = re.compile(
-    r"sm(?P<sm>\d+)[a-z]?_xmma_\w*?(?:gemm|fprop|dgrad|wgrad)\w*?_(?P<a>[a-z]+\d*?)(?P<ta>f32|f16|bf16)?_"
-    r"(?P<b>(?:tf|bf|f|e|i)\d+\w*?)_"
-)
 _XMMA_TILE = re.compile(r"tilesize(\d+)x(\d+)x(\d+)")
 _XMMA_LAYOUT = re.compile(r"_([nt]{2})_[nt]_tilesize")
 _CUTLASS = re.compile(

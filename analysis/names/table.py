@@ -160,11 +160,6 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
 RULES = tuple((re.compile(pattern), family, category) for pattern, family, category in _RULES)
 FAMILIES = tuple((re.compile(pattern), family) for pattern, family in _FAMILIES)
 
-_ELEMENTWISE_FIRST = re.compile(
-    r"(?:vectorized|unrolled)?_?elementwise_kernel(?:_manual_unroll)?<.*?"
-    r"(?:Adam|direct_copy|copy_kernel|copy_device_to_device|FillFunctor|masked_fill|where_kernel|threshold)"
-)
-
 
 def family_and_category(name: str) -> tuple[str, str]:
     """(family, category) of a name as a tool wrote it; ('unknown', 'unknown') when nothing is known."""

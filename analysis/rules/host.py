@@ -19,7 +19,6 @@ CHURN_PER_STEP = 1.0
 MALLOC = re.compile(
     r"^(?:cuda|hip)(?:Malloc|Free|HostAlloc|MallocHost|FreeHost|MallocManaged)(?:_v\d+)?$|^cuMemAlloc|^cuMemFree"
 )
-OCCUPANCY = re.compile(r"OccupancyMaxActiveBlocks|OccupancyMaxPotential|OccupancyAvailable|GetAttributes")
 
 
 @rule(

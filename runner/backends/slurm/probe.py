@@ -24,8 +24,6 @@ from profrun.runner.backends.slurm.states import living_status, parse_squeue
 from profrun.runner.model import Plan
 from profrun.runner.store.files import make_dir, read_json
 
-LIMIT_S = 60
-
 
 @dataclass(frozen=True)
 class Answer:
