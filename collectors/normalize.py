@@ -27,6 +27,9 @@ READER_MODULES = (
 HASH_LIMIT = 64 << 20
 """Larger source files get sha256 null in meta.json: hashing would cost as much as reading."""
 
+LOOKED_INTO = 50
+"""Files of a refused folder that are looked into, for what to say of it."""
+
 
 @dataclass(frozen=True)
 class NormalizeResult:
@@ -193,7 +196,7 @@ def _accepts(reader: Reader, source: Source) -> bool:
 def describe(source: Source) -> str:
     """What unknown content looks like, in a few words."""
     if source.path.is_dir():
-        return "it is a folder without profiler files"
+        return _folder(source.path)
     if source.sqlite_tables:
         return "it is a SQLite database with tables " + ", ".join(sorted(source.sqlite_tables)[:4])
     if source.head.startswith(b"SQLite format 3\0"):
@@ -207,6 +210,19 @@ def describe(source: Source) -> str:
         return "it is a binary file of unknown kind"
     line = text.splitlines()[0][:60].decode("utf-8", "replace") if text.splitlines() else ""
     return f"it is text that begins with {line!r}"
+
+
+def _folder(path: Path) -> str:
+    """A folder that no reader takes whole: has it files that one takes by name?"""
+    known = list(readers())
+    for item in sorted(path.iterdir())[:LOOKED_INTO]:
+        try:
+            source = make_source(item)
+        except InputError:
+            continue
+        if item.is_file() and any(_accepts(reader, source) for reader in known):
+            return f"it is a folder; name the files in it that are one recording, like {item.name}"
+    return "it is a folder without profiler files"
 
 
 def _file_entry(path: Path) -> dict[str, Any]:

@@ -52,7 +52,9 @@ def make_source(path: Path | str) -> Source:
     head = gunzip_head(path) if compressed else raw
     if compressed and not head:
         raise InputError(
-            f"{path} holds no data", why="its gzip stream is cut or damaged", fix="copy it again"
+            f"{path} holds no data",
+            why="its gzip stream is cut or damaged, or nothing was packed",
+            fix="copy it again, or record again",
         )
     _refuse(path, head)
     tables = frozenset[str]()

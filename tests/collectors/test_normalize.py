@@ -63,9 +63,13 @@ def test_what_is_no_profile_is_one_clear_line(name: str, content: bytes, said: s
 def test_pipes_folders_and_missing_files(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "folder").mkdir()
+    (tmp_path / "ranks").mkdir()
+    (tmp_path / "ranks" / "notes.txt").write_text("no profile")
+    (tmp_path / "ranks" / "rank0.json").write_bytes(PRETTY)
     for name, said in (
         ("fifo", "is not a regular file"),
         ("folder", "a folder without profiler files"),
+        ("ranks", "name the files in it that are one recording, like rank0.json"),
         ("gone", "cannot be read: No such file"),
     ):
         with pytest.raises(InputError, match=said):
