@@ -21,6 +21,9 @@ DATA = SHARED / "data"
 # that the machine finds first need not have torch.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
+# Parallel workers are given a width and a single process is not: text that is held to a width says so itself.
+os.environ.pop("COLUMNS", None)
+
 # Started in the background by a shell, Ctrl-C would be ignored here and in every program a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -10,7 +10,7 @@ import typer
 
 from profrun.errors import UsageError
 from profrun.runner.cli.options import JsonOption, RunsOption, runs_root
-from profrun.runner.cli.output import emit, say
+from profrun.runner.cli.output import emit, say, tell
 
 if TYPE_CHECKING:
     from profrun.runner.doctor import Machine
@@ -92,7 +92,7 @@ def _cluster(
         emit({**report(node), "cannot": failing})
     else:
         for line in words(node):
-            say(line)
+            tell(line)
     if failing:
         raise typer.Exit(69)
 
@@ -104,8 +104,8 @@ def _show(machine: Machine) -> None:
     for line in lines(machine):
         where = "" if line.where == "host" else f" ({line.where})"
         text = f"{_MARKS[line.state]}  {line.check}{where}: {line.found}"
-        say("; ".join(part for part in (text, line.means, line.fix) if part))
+        tell("; ".join(part for part in (text, line.means, line.fix) if part))
     say()
     for verdict in verdicts(machine):
         places = (["local"] if verdict.local else []) + [name for name, ok in verdict.images.items() if ok]
-        say(f"{verdict.collector}: {', '.join(places) or 'no: ' + '; '.join(verdict.reasons)}")
+        tell(f"{verdict.collector}: {', '.join(places) or 'no: ' + '; '.join(verdict.reasons)}")

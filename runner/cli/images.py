@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from profrun.runner.cli.options import JsonOption
-from profrun.runner.cli.output import columns, emit, note, say
+from profrun.runner.cli.output import columns, emit, note, say, tell
 
 app = typer.Typer(
     add_completion=False,
@@ -37,7 +37,7 @@ def list_(json_: JsonOption = False) -> None:
         say(f"  {_inside(base.kind, base.framework, base.toolkit, **profilers)}")
     say()
     if not ours:
-        say(f"built here: none ({problem or 'see `profrun images build --help`'})")
+        tell(f"built here: none ({problem or 'see `profrun images build --help`'})")
         return
     say("built here, with what was measured inside:")
     for about in ours:

@@ -48,6 +48,13 @@ def prose_width() -> int | None:
     return width if wrap else None
 
 
+def tell(text: str) -> None:
+    """A sentence on stdout, broken at the width of the terminal where there is one."""
+    from profrun.reports.fit import fit  # not for every command's start
+
+    say(fit([text], prose_width()))
+
+
 def columns(
     header: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = (), indent: str = ""
 ) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from profrun.errors import InputError
 from profrun.runner.cli.guesses import guess_line, guess_rows
 from profrun.runner.cli.implied import implied_comparisons
-from profrun.runner.cli.output import columns, ns_text, say
+from profrun.runner.cli.output import columns, ns_text, say, tell
 from profrun.runner.cli.twins import Twins, compare_twins, twins_line
 from profrun.runner.model import Plan
 from profrun.runner.store.files import read_json, write_json
@@ -161,30 +161,30 @@ def show_run(state: RunState) -> None:
             say()
             say(title)
         for ratio in told:
-            say("  " + describe(ratio))
+            tell("  " + describe(ratio))
     comparisons = _compared(state, "comparisons")
     if comparisons:
         say()
         say("Comparisons (`profrun compare` and `profrun blocking` say what changed):")
     for item in comparisons:
-        say(f"  {item['b']} against {item['a']}: {item['text']}")
+        tell(f"  {item['b']} against {item['a']}: {item['text']}")
         for line in item.get("changed") or ():
-            say(f"    {line}")
+            tell(f"    {line}")
     guesses = _compared(state, "expectations")
     if guesses:
         say()
         say(f"Expectations: {_tally(guesses)}")
     for row in guesses:
         if row["state"] != "held":
-            say("  " + guess_line(row))
+            tell("  " + guess_line(row))
     same = _compared(state, "blocking_kernels")
     if same:
         say()
         say("Kernels of launch-blocking twins (by name, launched inside the steps):")
     for pair in same:
-        say("  " + twins_line(Twins(**pair)))
+        tell("  " + twins_line(Twins(**pair)))
     for trouble in troubles(state):
-        say(trouble)
+        tell(trouble)
 
 
 def _tally(rows: list[dict[str, Any]]) -> str:

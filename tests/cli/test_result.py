@@ -75,6 +75,16 @@ def test_the_end_of_a_run_for_a_person(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out == TABLE
 
 
+def test_the_end_of_a_run_fits_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    show_run(STATE)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines) <= 80
+    assert " ".join(" ".join(lines).split()) == " ".join(TABLE.split())
+
+
 def test_the_end_of_a_run_for_a_machine() -> None:
     document = run_document(STATE)
     assert [(t["state"], t["median_step_ns"], t["steps"], t["trace"]) for t in document["trials"]] == [
