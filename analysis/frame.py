@@ -217,6 +217,8 @@ def frame(trace: Trace) -> Frame:
     return found
 
 
+_LONG = 100_000
+"""Rows from which a thread costs less than it saves."""
 _FILL = {"kind": 255, "ts": 0, "end": 0}
 """Value of an unused id; -1 where none is named."""
 _EMPTY: dict[str, Any] = dict.fromkeys(_COLUMNS, np.int32) | {
@@ -227,6 +229,14 @@ _EMPTY: dict[str, Any] = dict.fromkeys(_COLUMNS, np.int32) | {
 def _column(con: Any, expression: str) -> Any:
     """One expression over all slices, in the order of the file."""
     return np.asarray(con.execute(f"SELECT {expression} AS v FROM slices s").fetchnumpy()["v"])
+
+
+def _many(con: Any, expressions: list[str], size: int) -> list[Any]:
+    """``_column`` of each; two at a time when they are long: the engine takes one core for one."""
+    if size < _LONG:
+        return [_column(con, expression) for expression in expressions]
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda expression: _column(con.cursor(), expression), expressions))
 
 
 def _in_order(track: Any, ts: Any, dur: Any) -> bool:
@@ -245,9 +255,7 @@ def _columns(con: Any, ids: Any) -> tuple[dict[str, Any], bool]:
     size = int(ids.max()) + 1
     straight = len(ids) == size and bool((ids == np.arange(size, dtype=np.int32)).all())
     place = None if straight else ids.astype(np.intp)  # converted once, not at every column
-    with ThreadPoolExecutor(2) as pool:
-        values = pool.map(lambda expression: _column(con.cursor(), expression), _COLUMNS.values())
-        read = dict(zip(_COLUMNS, values, strict=True))
+    read = dict(zip(_COLUMNS, _many(con, list(_COLUMNS.values()), size), strict=True))
     in_order = _in_order(read["track"], read["ts"], read["end"])
     read["end"] = read["end"] + read["ts"]
     found: dict[str, Any] = {}
