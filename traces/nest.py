@@ -6,13 +6,12 @@ starts where another ends is not inside it. A slice that starts inside another a
 child there: it goes to the nearest enclosing slice that holds it whole, and is counted.
 
 That walk is "nearest earlier element whose end is not smaller", solved by pointer jumping: every slice starts
-with its left neighbour as candidate and jumps over candidates that end too early, all slices at once, in
-O(log n) rounds.
+with the left neighbour of its run as candidate and jumps over candidates that end too early, all slices at
+once, in O(log n) rounds.
 """
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +63,11 @@ def nesting(track: NDArray[Any], ts: NDArray[np.int64], dur: NDArray[np.int64]) 
         candidate[1] = 0
         candidate[1:][1:][track[1:] != track[:-1]] = 0
     left = candidate.copy()
-    candidate[1:][_alone(track, ts, end[1:])] = 0
+    # Slices of which none holds the next are one run: whoever holds one of them is, or is beyond, the left
+    # neighbour of the run's first. So calls in a row, which are many, need no round.
+    first = candidate == 0
+    first[1:] |= end[:-1] >= need[1:]
+    candidate = left[np.maximum.accumulate(np.where(first, np.arange(count + 1), 0))]
     todo = np.flatnonzero(end[candidate] < need)
     while todo.size:
         jumped = candidate[candidate[todo]]
@@ -72,19 +75,6 @@ def nesting(track: NDArray[Any], ts: NDArray[np.int64], dur: NDArray[np.int64]) 
         todo = todo[end[jumped] < need[todo]]
     crossing = np.flatnonzero((left[1:] != candidate[1:]) & (end[left[1:]] > ts) & (dur > 0))
     return Nesting(candidate[1:] - 1, _depth(candidate), crossing)
-
-
-def _alone(track: NDArray[Any], ts: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Slices that start when all earlier ones of their track have ended: nobody holds them. Calls in a row,
-    which are many, are known at once where jumping over each other takes them O(log n) rounds."""
-    latest = np.empty(len(end), dtype=np.int64)
-    starts = [0, *(np.flatnonzero(track[1:] != track[:-1]) + 1).tolist(), len(end)]
-    for first, stop in itertools.pairwise(starts):
-        np.maximum.accumulate(end[first:stop], out=latest[first:stop])
-    alone = np.zeros(len(end), dtype=bool)
-    alone[1:] = ts[1:] >= latest[:-1]
-    alone[starts[:-1] if len(end) else []] = True
-    return alone
 
 
 def _depth(parent: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -122,8 +112,7 @@ def nest_sorted(
     for start in range(0, total, PIECE):
         stop = min(start + PIECE, total)
         rows = con.execute(
-            f"SELECT track, ts_ns, dur_ns FROM {table} "
-            f"WHERE slice >= {start} AND slice < {stop}"
+            f"SELECT track, ts_ns, dur_ns FROM {table} WHERE slice >= {start} AND slice < {stop}"
         ).fetchnumpy()
         piece = chain.advance(start, rows["track"], rows["ts_ns"], rows["dur_ns"])
         con.register("nest_piece", {"parent": piece.parent, "depth": piece.depth})
@@ -162,39 +151,3 @@ class _Chain:
         parent = local.parent[before:]
         overlaps = local.overlaps[local.overlaps >= before]
         return Nesting(np.where(parent >= 0, position[parent], -1), local.depth[before:], position[overlaps])
-
-
-def nest(con: duckdb.DuckDBPyConnection) -> tuple[int, str | None]:
-    """Fill ``parent`` and ``depth`` of every slice on a thread track of the staging tables.
-
-    Slices on other tracks keep parent and depth NULL. Call it when ``tracks`` and ``slices`` are filled.
-
-    Returns:
-        How many slices overlap another without being nested in it, and the name of one (for ``issues``).
-    """
-    rank = " ".join(f"WHEN '{kind}' THEN {number}" for number, kind in enumerate(KIND_ORDER))
-    host = con.execute(
-        "SELECT s.slice, s.track, s.ts_ns, s.dur_ns FROM slices s JOIN tracks t USING (track) "
-        "WHERE t.kind = 'thread' "
-        f"ORDER BY s.track, s.ts_ns, s.dur_ns DESC, CASE s.kind {rank} ELSE 99 END, s.slice"
-    ).fetchnumpy()
-    ids = np.asarray(host["slice"], dtype=np.int64)
-    if not ids.size:
-        return 0, None
-    found = nesting(
-        np.asarray(host["track"]), np.asarray(host["ts_ns"], np.int64), np.asarray(host["dur_ns"], np.int64)
-    )
-    parent = np.ma.masked_array(ids[found.parent], mask=found.parent < 0)
-    nested = {"slice": ids, "parent": parent, "depth": found.depth}
-    con.register("nested_arrays", nested)
-    con.execute(
-        "CREATE TABLE slices_nested AS SELECT s.* REPLACE (n.parent AS parent, n.depth AS depth) "
-        "FROM slices s LEFT JOIN nested_arrays n USING (slice)"
-    )
-    con.unregister("nested_arrays")
-    con.execute("DROP TABLE slices")
-    con.execute("ALTER TABLE slices_nested RENAME TO slices")
-    if not found.overlaps.size:
-        return 0, None
-    example = con.execute("SELECT name FROM slices WHERE slice = ?", [int(ids[found.overlaps[0]])]).fetchone()
-    return int(found.overlaps.size), str(example[0]) if example else None

@@ -70,6 +70,7 @@ class TraceWriter:
             "threads": threads or min(MAX_THREADS, os.cpu_count() or 1),
         }
         self._delivered: dict[str, str] = {}
+        self._variables: dict[str, str] = {}
         self._begun: dict[str, tuple[Future[None], duckdb.DuckDBPyConnection]] = {}
         self.con = duckdb.connect(":memory:", config=config)  # what exceeds the limit goes to spill
         for table in TABLES.values():
@@ -143,11 +144,15 @@ class TraceWriter:
             table: name of the table.
             query: its rows.
             begin: write it at once, beside what the reader does next. What the query reads must stay as it
-                is, and it must not use ``names`` (their variables belong to ``con``).
+                is; of the ``names`` it uses no other query may make use afterwards.
         """
         self._delivered[table] = query
         if begin:
             cursor, pool = self.con.cursor(), ThreadPoolExecutor(1, "profrun-write")
+            for name, value in self._variables.items():
+                if f"'{name}'" in query:  # a variable belongs to one connection
+                    cursor.execute(f"SET VARIABLE {name} = {value}")
+                    self.con.execute(f"RESET VARIABLE {name}")
             self._begun[table] = pool.submit(self._copy, cursor, table), cursor
             pool.shutdown(wait=False)
 
@@ -189,11 +194,11 @@ class TraceWriter:
         if few and few[0]:
             kind = f"{table}_text"
             self.con.execute(f"CREATE TYPE {kind} AS ENUM (SELECT DISTINCT name FROM {table})")
-        self.con.execute(
-            f"SET VARIABLE {table}_names = (SELECT coalesce(list(name::{kind} ORDER BY label), []::{kind}[]) "
-            f"FROM {table})"
-        )
-        return f"getvariable('{table}_names')[{label} + 1]"
+        name = f"{table}_names"
+        value = f"(SELECT coalesce(list(name::{kind} ORDER BY label), []::{kind}[]) FROM {table})"
+        self._variables[name] = value
+        self.con.execute(f"SET VARIABLE {name} = {value}")
+        return f"getvariable('{name}')[{label} + 1]"
 
     def finish(self, *, check: bool = False) -> Path:
         """Write Parquet and meta.json, then move the folder into place; returns its path.

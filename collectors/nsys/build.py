@@ -225,4 +225,5 @@ class Builder:
             "slices",
             f"SELECT slice, kind::VARCHAR AS kind, {self.writer.names('n_label')} AS name, ts AS ts_ns, "
             f"dur AS dur_ns, track, parent, depth, corr AS correlation, launch FROM ({rows})",
+            begin=True,
         )

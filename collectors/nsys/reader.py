@@ -86,10 +86,10 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
     with ThreadPoolExecutor(1) as pool, con.cursor() as cursor:
         nesting = pool.submit(host.nest, cursor)  # one thread of Python, beside the engine's own
         build.rest()
+        build.side_tables()
         host.crossed(build, *nesting.result())
-    build.issues()
-    build.side_tables()
     build.slices()
+    build.issues()
     nvtx.noticed(build, origins)
     notes.counters(build)
     notes.noticed(build, exports, origins)

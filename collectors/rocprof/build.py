@@ -70,7 +70,6 @@ def build(staging: Staging, source: str, *, clock: str = "boottime", **meta: Any
     for table in ("amd_proc", "amd_track", "amd_call", "amd_nested"):
         staging.con.execute(f"DROP TABLE {table}")
     staging.drop(*slices.KEPT)
-    slices.deliver(staging)
 
 
 def _slices(staging: Staging) -> None:
@@ -82,6 +81,7 @@ def _slices(staging: Staging) -> None:
         _kernels(staging, calls)
         crossing, example = nesting.result()
     staging.con.execute("DROP VIEW amd_nest")
+    slices.deliver(staging)
     issue = staging.writer.issue
     issue("crossing_slices", crossing, "host slices of one thread overlap without nesting", example)
     lost, name = slices.without_launch(staging, calls)

@@ -127,7 +127,7 @@ def without_launch(staging: Staging, first: int) -> tuple[int, str | None]:
 
 
 def deliver(staging: Staging) -> None:
-    """Let the writer put amd_on_thread and amd_rest together, kinds and names as text."""
+    """Let the writer put amd_on_thread and amd_rest together, kinds and names as text, at once."""
     names = staging.writer.names("amd_label")
     columns = "{}, kind, label, ts, dur, track, {}, {}, corr, {}"
     thread = columns.format("rowid AS slice", "parent", "depth", "NULL::BIGINT AS launch")
@@ -139,4 +139,5 @@ def deliver(staging: Staging) -> None:
         "slices",
         f"SELECT slice, kind::VARCHAR AS kind, {names} AS name, ts AS ts_ns, dur AS dur_ns, track, parent, "
         f"depth, corr AS correlation, launch FROM ({rows})",
+        begin=True,
     )

@@ -159,7 +159,8 @@ def test_the_writer_asks_the_files_and_not_what_was_staged(tmp_path: Path) -> No
     assert not (tmp_path / "t").exists()
 
 
-def test_delivered_names_keep_the_order_and_any_number(tmp_path: Path) -> None:
+@pytest.mark.parametrize("begin", [False, True])
+def test_delivered_names_keep_the_order_and_any_number(tmp_path: Path, begin: bool) -> None:
     for few, count in (("few", 40), ("many", 20_000)):
         with TraceWriter(tmp_path / few) as writer:
             writer.meta.update(source="synthetic", collector="torch")
@@ -175,6 +176,7 @@ def test_delivered_names_keep_the_order_and_any_number(tmp_path: Path) -> None:
                 f"SELECT i AS slice, 'range' AS kind, {name} AS name, i AS ts_ns, 0::BIGINT AS dur_ns, "
                 "0 AS track, NULL::BIGINT AS parent, 0 AS depth, NULL::BIGINT AS correlation, "
                 "NULL::BIGINT AS launch FROM range(400000) t(i)",
+                begin=begin,
             )
             writer.finish(check=True)
         with Trace(tmp_path / few) as trace:
@@ -184,3 +186,21 @@ def test_delivered_names_keep_the_order_and_any_number(tmp_path: Path) -> None:
                 f"WHERE slice <> row OR name <> 'name ' || (slice % {count} % 9999)"
             ).scalar()
             assert wrong == 0
+
+
+@pytest.mark.parametrize("kinds", [("thread", "stream", "stream", "thread"), ("thread", "stream") * 40])
+def test_rows_of_threads_and_others_come_in_the_order_of_tracks(
+    tmp_path: Path, kinds: tuple[str, ...]
+) -> None:
+    with TraceWriter(tmp_path / "t") as writer:
+        for track, kind in enumerate(kinds):
+            writer.insert("tracks", ("track", "kind", "process"), [(track, kind, 0)])
+        for name, thread in (("calls", True), ("others", False)):
+            tracks = [track for track, kind in enumerate(kinds) if (kind == "thread") is thread]
+            writer.con.execute(
+                f"CREATE TABLE {name} AS SELECT track, ts FROM (SELECT unnest({tracks}) AS track), "
+                "range(1000) t(ts) ORDER BY track, ts"
+            )
+        query = writer.by_track("SELECT track, ts FROM calls", "SELECT track, ts FROM others", "track, ts")
+        found = writer.con.execute(query).fetchall()
+    assert found == [(track, ts) for track in range(len(kinds)) for ts in range(1000)]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.traces import nest as nest_module
-from profrun.traces.nest import nest, nesting
+from profrun.traces.nest import nest_sorted, nesting
 from profrun.traces.writer import TraceWriter
 
 Interval = tuple[int, int, int]  # track, start, duration
@@ -90,19 +90,24 @@ def test_borders(rows: list[Interval], parents: list[int], crossing: list[int]) 
     assert found.overlaps.tolist() == crossing
 
 
-def test_kinds_decide_between_equal_times_and_gpu_lanes_stay_flat(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [1, 2, 1 << 19])
+def test_a_table_is_nested_row_by_row_and_rows_beyond_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(nest_module, "PIECE", size)
     with TraceWriter(tmp_path / "trace") as writer:
-        writer.insert("tracks", ("track", "kind", "process"), [(0, "thread", 0), (1, "stream", 0)])
-        names = ("slice", "kind", "name", "ts_ns", "dur_ns", "track")
-        rows = [
-            (0, "api", "launch", 0, 10, 0),
-            (1, "op", "add", 0, 10, 0),
-            (2, "step", "step#1", 0, 10, 0),
-            (3, "kernel", "k", 0, 10, 1),
-            (4, "kernel", "k", 2, 3, 1),
-            (5, "op", "late", 5, 10, 0),
-        ]
-        writer.insert("slices", names, rows)
-        assert nest(writer.con) == (1, "late")
-        found = writer.con.execute("SELECT slice, parent, depth FROM slices ORDER BY slice").fetchall()
-    assert found == [(0, 1, 2), (1, 2, 1), (2, None, 0), (3, None, None), (4, None, None), (5, None, 0)]
+        writer.con.execute(
+            "CREATE TABLE calls AS SELECT * FROM (VALUES (0, 'step#1', 0, 0, 10), (1, 'add', 0, 0, 10), "
+            "(2, 'launch', 0, 2, 6), (3, 'late', 0, 5, 10), (4, 'there', 1, 6, 1), (5, 'beyond', 2, 0, 99), "
+            "(6, 'kernel', 2, 1, 1)) t(slice, name, track, ts_ns, dur_ns)"
+        )
+        assert nest_sorted(writer.con, "calls", "slice < 5", "nested") == (1, "late")
+        found = writer.con.execute("FROM nested").fetchall()
+    assert found == [(None, 0), (0, 1), (1, 2), (None, 0), (None, 0)]
+
+
+def test_nothing_to_nest(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "trace") as writer:
+        view = "SELECT slice, name, track, ts_ns, dur_ns FROM slices"
+        assert nest_sorted(writer.con, f"({view})", "true", "nested") == (0, None)
+        assert writer.con.execute("FROM nested").fetchall() == []
