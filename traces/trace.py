@@ -60,6 +60,7 @@ class Trace:
         for table in TABLES.values():
             file = self.path / f"{table.name}.parquet"
             if not file.exists():
+                self._must_be_empty(table.name, file)
                 self.tables.execute(table.ddl())
                 continue
             quoted = str(file).replace("'", "''")
@@ -71,6 +72,17 @@ class Trace:
                 raise InputError(
                     f"{file} cannot be read", why=why, fix="normalize the source again"
                 ) from error
+
+    def _must_be_empty(self, table: str, file: Path) -> None:
+        """A table without a file has no rows, or the trace is damaged: ``meta.counts`` tells."""
+        rows = (self.meta.get("counts") or {}).get("rows") or {}
+        if rows.get(table):
+            self.tables.close()
+            raise InputError(
+                f"{file} is missing",
+                why=f"the trace had {rows[table]} rows in it",
+                fix="copy the whole folder, or normalize the source again",
+            )
 
     @property
     def con(self) -> duckdb.DuckDBPyConnection:

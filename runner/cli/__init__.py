@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from profrun.errors import ProfrunError
 
 USAGE = 64
+UNAVAILABLE = 69
 BUG = 70
 
 
@@ -20,6 +22,8 @@ def main(args: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         _silence_stdout()
+    except OSError as error:
+        code = _report_os(error)
     sys.exit(code)
 
 
@@ -36,8 +40,23 @@ def run(args: Sequence[str]) -> int:
     except BrokenPipeError:  # `profrun runs | head`: the reader has seen enough
         _silence_stdout()
         return 0
+    except OSError as error:
+        return _report_os(error)
     except Exception as error:
         return report_bug(error)
+
+
+def _report_os(error: OSError) -> int:
+    """A full disk is nobody's bug: ``profrun summary last > file`` says so; returns the exit code."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return report_bug(error)
+    _silence_stdout()  # what is still to be printed would fail again at exit
+    where = error.filename or "what is printed"
+    print(
+        f"profrun: {where} cannot be written: {error.strerror}; free space, or name another place",
+        file=sys.stderr,
+    )
+    return UNAVAILABLE
 
 
 def report_bug(error: Exception) -> int:
@@ -95,5 +114,5 @@ def _keep_crash() -> str:
 
 
 def _silence_stdout() -> None:
-    """Nobody reads any more: keep Python from complaining at exit."""
+    """Nobody reads any more, or nothing more can be written: keep Python from complaining at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -134,6 +134,21 @@ def test_a_bug_is_one_line_and_a_file(
     assert "Traceback" in crash.read_text()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("args", ["job schema", "--version"], ids=["long", "short"])
+def test_a_full_disk_under_stdout_is_one_line_and_no_bug(args: str) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m profrun.runner.cli {args} > /dev/full",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 69
+    said = "what is printed cannot be written: No space left on device; free space, or name another place"
+    assert done.stderr == f"profrun: {said}\n"
+
+
 def test_a_closed_pipe_is_no_error() -> None:
     done = subprocess.run(
         f"{sys.executable} -m profrun.runner.cli job schema | head -1",

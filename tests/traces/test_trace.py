@@ -8,6 +8,7 @@ import pytest
 
 from profrun.analysis.diagnose import diagnose
 from profrun.analysis.summary import summarize
+from profrun.errors import InputError
 from profrun.traces.trace import Trace
 from profrun.traces.views import VIEWS
 from tests.tracekit import make_trace
@@ -60,3 +61,13 @@ def test_without_views_there_are_none(tmp_path: Path) -> None:
     with Trace(tmp_path / "trace", views=False) as plain:
         assert plain.sql("SHOW TABLES").rows
         assert views(plain) == 0
+
+
+def test_a_file_that_is_missing_is_an_empty_table_only_where_it_was_one(trace: Trace) -> None:
+    trace.close()
+    (trace.path / "metrics.parquet").unlink()
+    with Trace(trace.path) as again:
+        assert again.sql("SELECT count(*) FROM metrics").scalar() == 0
+    (trace.path / "slices.parquet").unlink()
+    with pytest.raises(InputError, match=r"slices\.parquet is missing: the trace had 3 rows in it; copy"):
+        Trace(trace.path)
