@@ -247,6 +247,15 @@ def _overlaps(trace: Trace, source: Frame) -> list[Doubt]:
     ]
 
 
+def _estimate(source: Frame, registers: int) -> str:
+    """Whether occupancy can be estimated, and why not; ``registers`` is how many kernels have them."""
+    if not registers:
+        return "it cannot be estimated, because registers were not recorded either"
+    if any(device["sm_count"] and device["arch"] for device in source.devices):
+        return "it is estimated from registers and shared memory"
+    return "it cannot be estimated, because the recording does not say which GPU this was"
+
+
 def _no_occupancy(trace: Trace, source: Frame) -> list[Doubt]:
     row = trace.sql(
         "SELECT count(*), count(est_occupancy), count(registers), count(grid_x) FROM kernels"
@@ -254,17 +263,11 @@ def _no_occupancy(trace: Trace, source: Frame) -> list[Doubt]:
     kernels, occupancy, registers, grid = (int(value) for value in row)
     found = []
     if kernels and not occupancy:
-        if not registers:
-            how = "it cannot be estimated, because registers were not recorded either"
-        elif any(device["sm_count"] and device["arch"] for device in source.devices):
-            how = "it is estimated from registers and shared memory"
-        else:
-            how = "it cannot be estimated, because the recording does not say which GPU this was"
         found.append(
             Doubt(
                 "no_occupancy",
                 "note",
-                f"the profiler gave no occupancy: {how}",
+                f"the profiler gave no occupancy: {_estimate(source, registers)}",
                 ("devices.est_achieved_occupancy",),
                 kernels,
                 1.0,
