@@ -130,10 +130,17 @@ def opened(reference: str, root: Path) -> Iterator[Trace]:
         raise UsageError(
             f"{reference} has {len(found)} traces",
             why=f"of trials {examples}{', ...' if len(found) > 3 else ''}",
-            fix=f"name one, e.g. {reference}/{found[0].parent.name.split('-')[0]}",
+            fix=f"name one, e.g. {_one_trial(reference, found[0].parent.name)}",
         )
     with profrun.open(found[0]) as trace:
         yield trace
+
+
+def _one_trial(reference: str, trial: str) -> str:
+    """``RUN/NUMBER`` of a trial, of a reference ``RUN`` or ``RUN/POINT`` that stands for several."""
+    number, _, rest = trial.partition("-")
+    run, _, point = reference.rpartition("/")
+    return f"{run if point == rest.rpartition('-r')[0] else reference}/{number}"
 
 
 def labelled(reference: str, root: Path) -> list[tuple[str, Path]]:

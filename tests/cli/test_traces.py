@@ -8,7 +8,7 @@ import pytest
 
 from profrun.errors import InputError, UsageError
 from profrun.runner.cli.sides import find_sides
-from profrun.runner.cli.traces import trace_paths
+from profrun.runner.cli.traces import opened, trace_paths
 from tests.runner.scripted import leave, new_run
 
 SPEC = """
@@ -88,3 +88,12 @@ def test_sides_are_points_trials_and_folders(root: Path) -> None:
     sides = find_sides(["last/a-none", "vs", "last/b-none", folder], root)
     assert [label for label, _ in sides.a] == ["000-a-none-r1", "004-a-none-r2"]
     assert [label for label, _ in sides.b] == ["001-b-none-r1", "006-a-none-blocking-r2"]
+
+
+@pytest.mark.parametrize("several", ["last", "last/a-none", "last/a-none-blocking"])
+def test_the_one_trace_that_is_proposed_instead_of_several_is_there(root: Path, several: str) -> None:
+    with pytest.raises(UsageError) as error, opened(several, root):
+        pass
+    proposed = str(error.value).rpartition("e.g. ")[2]
+    (path,) = trace_paths(proposed, root)
+    assert path in trace_paths(several, root)
