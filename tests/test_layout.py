@@ -71,9 +71,7 @@ def test_the_wheel_holds_the_compiled_parser_and_says_for_which_platform(wheel: 
     assert not wheel.name.endswith("-any.whl")
 
 
-def test_without_a_compiler_the_wheel_is_pure_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_compiler_the_wheel_is_pure_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from hatchling.builders.wheel import WheelBuilder
 
     monkeypatch.setenv("CC", "false")  # a compiler that fails, as one without headers does
