@@ -26,7 +26,7 @@ def test_twice_the_same(name: str, tmp_path: Path) -> None:
         normalize([path], tmp_path / str(number))
     for table in TABLES:
         rows = [
-            duckdb.sql(f"SELECT * FROM '{tmp_path / str(number) / table}.parquet'").fetchall()
+            duckdb.execute(f"SELECT * FROM '{tmp_path / str(number) / table}.parquet'").fetchall()
             for number in range(3)
         ]
         assert rows[0] == rows[1] == rows[2], table
