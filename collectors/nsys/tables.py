@@ -143,8 +143,6 @@ STAGES: tuple[Stage, ...] = (
     ),
 )
 
-KNOWN = frozenset(source for stage in STAGES for source in stage.sources)
-
 MARKERS = (
     frozenset({"StringIds", _CUPTI + "RUNTIME"}),
     frozenset({"StringIds", _CUPTI + "KERNEL"}),

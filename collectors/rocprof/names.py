@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 STEP = r"^(ProfilerStep#|profrun\.step#|[Ss]tep[ #]?)\d+$"
 """Ranges of this name are steps (RE2 and Python syntax)."""
 
@@ -42,9 +40,3 @@ def direction_sql(column: str) -> str:
     """``direction`` as SQL."""
     cases = " ".join(f"WHEN contains(upper({column}), '{key}') THEN '{value}'" for key, value in _DIRECTIONS)
     return f"CASE {cases} ELSE 'unknown' END"
-
-
-def trailing_int(text: str | None) -> int | None:
-    """4 from 'Agent 4', 'GPU 4', '4'; None when there is no number at the end."""
-    found = re.search(r"(\d+)\s*$", text or "")
-    return int(found.group(1)) if found else None

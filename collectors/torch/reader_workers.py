@@ -204,6 +204,33 @@ def plain(raw: bytes) -> str:
         raise Refused(text[:120]) from error
 
 
+class _Hand:
+    """Where workers leave what they made for the one who gives it to DuckDB."""
+
+    def __init__(self) -> None:
+        self._ready: queue.Queue[dict[str, Columns] | BaseException | None] = queue.Queue(maxsize=WORKERS)
+        self.stop = threading.Event()
+
+    def offer(self, item: dict[str, Columns] | BaseException | None) -> None:
+        """Leave a part, an error, or None at a worker's end."""
+        while not self.stop.is_set():  # nobody may be left to take it: never wait for good
+            with contextlib.suppress(queue.Full):
+                self._ready.put(item, timeout=0.05)
+                return
+
+    def take(self) -> Iterator[dict[str, Columns]]:
+        """Parts until every worker has ended; raises what one of them raised."""
+        ended = 0
+        while ended < WORKERS:
+            item = self._ready.get()
+            if isinstance(item, BaseException):
+                raise item
+            if item is None:
+                ended += 1
+            else:
+                yield item
+
+
 def parsed(
     file: EventFile, numbers: Numbers, src: int, first: int
 ) -> Generator[dict[str, Columns], None, None]:
@@ -211,48 +238,32 @@ def parsed(
 
     Close it: all threads have ended when ``close`` returns.
     """
-    ready: queue.Queue[dict[str, Columns] | BaseException | None] = queue.Queue(maxsize=WORKERS)
-    stop, cutting = threading.Event(), threading.Lock()
-    pieces = enumerate(file.pieces())
-
-    def offer(item: dict[str, Columns] | BaseException | None) -> None:
-        while not stop.is_set():  # nobody may be left to take it: never wait for good
-            with contextlib.suppress(queue.Full):
-                ready.put(item, timeout=0.05)
-                return
+    hand, cutting, pieces = _Hand(), threading.Lock(), enumerate(file.pieces())
 
     def work(worker: _Worker) -> None:
         try:
-            while not stop.is_set():
+            while not hand.stop.is_set():
                 with cutting:
                     number, piece = next(pieces, (0, None))
                 if piece is None:
                     break
                 for part in worker.read(file, piece, first + (number << 32)):
-                    offer(part)
-            offer(None)
+                    hand.offer(part)
+            hand.offer(None)
         except BaseException as error:
-            offer(error)
+            hand.offer(error)
         finally:
             worker.parser.close()
 
+    workers = [_Worker(src, numbers) for _ in range(WORKERS)]
     threads = [
-        threading.Thread(target=work, args=[_Worker(src, numbers)], name="profrun-parse", daemon=True)
-        for _ in range(WORKERS)
+        threading.Thread(target=work, args=[one], name="profrun-parse", daemon=True) for one in workers
     ]
     for thread in threads:
         thread.start()
     try:
-        ended = 0
-        while ended < len(threads):
-            item = ready.get()
-            if isinstance(item, BaseException):
-                raise item
-            if item is None:
-                ended += 1
-            else:
-                yield item
+        yield from hand.take()
     finally:
-        stop.set()
+        hand.stop.set()
         for thread in threads:
             thread.join()

@@ -9,7 +9,6 @@ from typing import Any
 
 from profrun.errors import UsageError
 
-CLUSTERS = ("slurm", "kubernetes")
 _WORDS = {"amd": {"timeline": "rocprof", "counters": "rocprof"}}
 
 
