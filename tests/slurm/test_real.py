@@ -242,13 +242,14 @@ def test_a_requeued_trial_is_a_new_attempt(desk: Desk) -> None:
     wait_for(lambda: desk.cluster.run(*used).strip() not in ("", "0:00", "0:01", "0:02"), 60)
     desk.cluster.run("scontrol", "requeue", f"{job}_0")
     wait_for(lambda: "BeginTime" in desk.cluster.run("squeue", "-h", "-o", "%r", "-j", job), 60)
-    # Not before its first execution is cleaned up.
+    # Slurm itself waits two minutes: its first execution has ended then, and is cleaned up.
+    (folder,) = (desk.run_folder() / "trials").iterdir()
+    wait_for(folder / "exit.json", 60)
     wait_for(lambda: set(desk.cluster.run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}, 60)
     desk.cluster.run("scontrol", "update", f"jobid={job}_0", "StartTime=now")
     out, err = process.communicate(timeout=200)
     (trial,) = json.loads(out)["trials"]
     assert trial["state"] == "finished", err
-    folder = desk.run_folder() / "trials" / trial["trial"]
     assert json.loads((folder / "command.json").read_text())["attempt"] == 2
     assert (folder / "attempts/1/command.json").exists()
 
