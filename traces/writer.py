@@ -156,6 +156,28 @@ class TraceWriter:
             self._begun[table] = pool.submit(self._copy, cursor, table), cursor
             pool.shutdown(wait=False)
 
+    def deliver_slices(self, on_thread: str, rest: str, labels: str) -> None:
+        """Deliver the slices of two sorted tables at once, kinds and names as text.
+
+        Args:
+            on_thread: table of the slices on threads: kind, label, ts, dur, track, parent, depth, corr; a
+                row's place is its slice.
+            rest: table of all others: slice, kind, label, ts, dur, track, corr, launch.
+            labels: table of the names (see ``names``).
+        """
+        columns = "{}, kind, label, ts, dur, track, {}, {}, corr, {}"
+        thread = columns.format("rowid AS slice", "parent", "depth", "NULL::BIGINT AS launch")
+        other = columns.format("slice", "NULL::BIGINT AS parent", "NULL::INTEGER AS depth", "launch")
+        rows = self.by_track(
+            f"SELECT {thread} FROM {on_thread}", f"SELECT {other} FROM {rest}", "track, ts, dur DESC, slice"
+        )
+        self.deliver(
+            "slices",
+            f"SELECT slice, kind::VARCHAR AS kind, {self.names(labels)} AS name, ts AS ts_ns, dur AS dur_ns, "
+            f"track, parent, depth, corr AS correlation, launch FROM ({rows})",
+            begin=True,
+        )
+
     def by_track(self, on_thread: str, rest: str, order: str) -> str:
         """SQL that puts the rows of two queries in the order of tracks, without sorting them again.
 

@@ -215,15 +215,4 @@ class Builder:
 
     def slices(self) -> None:
         """Let the writer put n_on_thread and n_rest together, names and kinds as text."""
-        columns = "{}, kind, label, ts, dur, track, {}, {}, corr, {}"
-        thread = columns.format("rowid AS slice", "parent", "depth", "NULL::BIGINT AS launch")
-        rest = columns.format("slice", "NULL::BIGINT AS parent", "NULL::INTEGER AS depth", "launch")
-        rows = self.writer.by_track(
-            f"SELECT {thread} FROM n_on_thread", f"SELECT {rest} FROM n_rest", "track, ts, dur DESC, slice"
-        )
-        self.writer.deliver(
-            "slices",
-            f"SELECT slice, kind::VARCHAR AS kind, {self.writer.names('n_label')} AS name, ts AS ts_ns, "
-            f"dur AS dur_ns, track, parent, depth, corr AS correlation, launch FROM ({rows})",
-            begin=True,
-        )
+        self.writer.deliver_slices("n_on_thread", "n_rest", "n_label")

@@ -128,16 +128,4 @@ def without_launch(staging: Staging, first: int) -> tuple[int, str | None]:
 
 def deliver(staging: Staging) -> None:
     """Let the writer put amd_on_thread and amd_rest together, kinds and names as text, at once."""
-    names = staging.writer.names("amd_label")
-    columns = "{}, kind, label, ts, dur, track, {}, {}, corr, {}"
-    thread = columns.format("rowid AS slice", "parent", "depth", "NULL::BIGINT AS launch")
-    other = columns.format("slice", "NULL::BIGINT AS parent", "NULL::INTEGER AS depth", "launch")
-    rows = staging.writer.by_track(
-        f"SELECT {thread} FROM amd_on_thread", f"SELECT {other} FROM amd_rest", "track, ts, dur DESC, slice"
-    )
-    staging.writer.deliver(
-        "slices",
-        f"SELECT slice, kind::VARCHAR AS kind, {names} AS name, ts AS ts_ns, dur AS dur_ns, track, parent, "
-        f"depth, corr AS correlation, launch FROM ({rows})",
-        begin=True,
-    )
+    staging.writer.deliver_slices("amd_on_thread", "amd_rest", "amd_label")

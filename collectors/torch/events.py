@@ -1,7 +1,7 @@
 """The compiled parser of trace events (``events.c``), called through ctypes.
 
 It is built when profrun is installed and a C compiler is there (``hatch_build.py``). Without it, or with
-PROFRUN_COMPILED=0, the same files are read by DuckDB's JSON reader: same trace, two to three times the time.
+PROFRUN_COMPILED=0, the same files are read by DuckDB's JSON reader: the same trace, more slowly.
 """
 
 from __future__ import annotations
