@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from profrun.collectors.torch.reader_blocks import Blocks
 from profrun.errors import InputError
@@ -31,7 +31,7 @@ CARRY_LIMIT = 64 << 20
 
 @dataclass(frozen=True)
 class Range:
-    """A part of the plain file, by offset and length: copied by the kernel, never read here."""
+    """A part of the plain file, by offset and length, not read yet."""
 
     start: int
     length: int
@@ -163,21 +163,6 @@ class EventFile:
             self.blocks.file.seek(start)
             self._carry = b""
 
-    def copy(self, part: Range, target: IO[bytes]) -> None:
-        """Append a range of the file to an unbuffered file, by the kernel where it can."""
-        fd, start, left = self.blocks.file.fileno(), part.start, part.length
-        while left:
-            try:
-                done = os.copy_file_range(fd, target.fileno(), left, start)
-            except (AttributeError, OSError):  # no such call here, or not between these file systems
-                done = target.write(os.pread(fd, min(left, 1 << 20), start))
-            if not done:
-                raise InputError(
-                    f"{self.path} became shorter while it was read", fix="wait until it is whole"
-                )
-            start += done
-            left -= done
-
     def load(self, piece: Piece, buffer: bytearray) -> int | None:
         """Put a piece into a buffer, a NUL behind it; its length, or None when it does not fit."""
         lengths = [part.length if isinstance(part, Range) else len(part) for part in piece]
@@ -195,11 +180,18 @@ class EventFile:
         return at
 
     def text(self, piece: Piece) -> bytes:
-        """A piece as one string."""
-        fd = self.blocks.file.fileno()
-        return b"".join(
-            os.pread(fd, part.length, part.start) if isinstance(part, Range) else part for part in piece
-        )
+        """A piece as one string.
+
+        Raises:
+            InputError: the file became shorter since the piece was cut.
+        """
+        return b"".join(self._range(part) if isinstance(part, Range) else part for part in piece)
+
+    def _range(self, part: Range) -> bytes:
+        data = os.pread(self.blocks.file.fileno(), part.length, part.start)
+        if len(data) < part.length:
+            raise InputError(f"{self.path} became shorter while it was read", fix="wait until it is whole")
+        return data
 
     def _finish(self) -> Iterator[Piece]:
         """The last piece: guess the array's end, walk what follows the last sure event."""

@@ -6,52 +6,35 @@ import queue
 import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import IO
 
-from profrun.collectors.torch.reader_cut import EventFile, Piece, Range
+from profrun.collectors.torch.reader_cut import EventFile
 
 Edit = Callable[[bytes], bytes]
 BATCH = 6
 """Pieces read by one statement: enough to keep all threads busy, few enough to overlap with cutting."""
 
 
-def batches(file: EventFile, work: Path, prefix: str, edit: Edit | None) -> Iterator[list[Path]]:
+def batches(file: EventFile, work: Path, prefix: str, edit: Edit) -> Iterator[list[Path]]:
     """Write the pieces of a file as JSON arrays into ``work``, some at a time.
 
     Args:
         file: opened.
         work: folder for them; whoever reads them removes them.
         prefix: begins their names.
-        edit: changes the text of each piece, or None.
+        edit: changes the text of each piece.
     """
     batch: list[Path] = []
     size = 2  # the first ones soon: nothing is read while they are cut
     for count, piece in enumerate(file.pieces()):
         path = work / f"{prefix}-{count}.json"
-        _write(path, file, edit, piece)
+        with path.open("wb") as target:
+            target.writelines((b"[", edit(file.text(piece)), b"]"))
         batch.append(path)
         if len(batch) == size:
             yield batch
             batch, size = [], BATCH
     if batch:
         yield batch
-
-
-def _write(path: Path, file: EventFile, edit: Edit | None, piece: Piece) -> None:
-    if edit is not None:
-        piece = (edit(file.text(piece)),)
-    with path.open("wb", buffering=0) as target:
-        for part in (b"[", *piece, b"]"):
-            if isinstance(part, Range):
-                file.copy(part, target)
-            else:
-                _write_all(target, part)
-
-
-def _write_all(file: IO[bytes], data: bytes | memoryview) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[file.write(view) :]
 
 
 def ahead(batches: Iterator[list[Path]]) -> Generator[list[Path], None, None]:

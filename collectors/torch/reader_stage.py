@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from profrun.collectors.reading import Progress
 from profrun.collectors.torch.reader_cut import EventFile
-from profrun.collectors.torch.reader_files import Edit, ahead, batches
+from profrun.collectors.torch.reader_files import ahead, batches
 
 if TYPE_CHECKING:
     import duckdb
@@ -91,7 +91,7 @@ class Staged:
         file: the file, its keys and what was noticed.
         number: its number, column ``src``.
         work: folder for its pieces and parts.
-        renames: keys to rename in its text.
+        renames: keys to rename in its text; samples of the allocator may come late in any file.
         quote: quote times first, to read them as decimal text.
         time_type: DOUBLE where that is exact, else DECIMAL(20,3).
         parts: Parquet files of its events.
@@ -101,18 +101,14 @@ class Staged:
     file: EventFile
     number: int
     work: Path
-    renames: list[tuple[bytes, bytes]] = field(default_factory=list)
+    renames: Sequence[tuple[bytes, bytes]] = _RENAMED[-1:]
     quote: bool = False
     time_type: str = "DOUBLE"
     parts: list[Path] = field(default_factory=list)
     tried: int = 0
 
-    @property
-    def edit(self) -> Edit | None:
-        """What must change in the text of a piece before it is read."""
-        return self._edited if self.renames or self.quote else None
-
-    def _edited(self, text: bytes) -> bytes:
+    def edit(self, text: bytes) -> bytes:
+        """The text of a piece as DuckDB can read it."""
         for old, new in self.renames:
             text = text.replace(old, new)
         return _TIME.sub(rb'"\1": "\2"', text) if self.quote else text
@@ -254,9 +250,7 @@ def _look(staged: Staged, head: bytes) -> None:
     if staged.quote:
         staged.time_type = "DECIMAL(20,3)"
     if _OLD.search(head[: 1 << 20]):
-        staged.renames = list(_RENAMED)
-    else:
-        staged.renames = [_RENAMED[-1]]  # samples of the allocator may come late
+        staged.renames = _RENAMED
 
 
 def _is_number(text: bytes) -> bool:
