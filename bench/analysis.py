@@ -103,9 +103,9 @@ def measure(trace: str, what: str) -> dict[str, float]:
     """Run one question in this process; CPU and wall seconds after imports, and peak memory in MB."""
     import numpy as np
 
-    from profrun.analysis.critical_path import critical_path
-    from profrun.analysis.diagnose import diagnose
-    from profrun.analysis.summary import summarize
+    from profrun.analysis.rules.diagnose import diagnose
+    from profrun.analysis.trace.critical_path import critical_path
+    from profrun.analysis.trace.summary import summarize
     from profrun.traces.trace import Trace
 
     assert np is not None

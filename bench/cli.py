@@ -32,7 +32,7 @@ COMMANDS = (
 STATISTICS = """
 import json, time
 import numpy as np
-from profrun.analysis.stats import estimate
+from profrun.analysis.compare.stats import estimate
 rng = np.random.default_rng(1)
 def side(level):
     return [rng.normal(level, 0.03, 100).tolist() for _ in range(10)]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from profrun.analysis.stats import Statistic, estimate, verdict
+from profrun.analysis.compare.stats import Statistic, estimate, verdict
 
 RESAMPLES = 1000
 
@@ -122,7 +122,7 @@ PAGE = """# How far the verdicts can be trusted
 
 Two sides are compared by the ratio of their step times. The unit is the step inside a trial inside a
 point; the interval comes from a hierarchical bootstrap with a correction for few trials
-(`analysis/stats.py` names the sources). This page measures it against known truth: {runs} simulated
+(`analysis/compare/stats.py` names the sources). This page measures it against known truth: {runs} simulated
 comparisons a cell ({resamples} resamples each), written by
 
     python bench/intervals.py --runs {runs} --write docs/statistics.md

@@ -165,7 +165,7 @@ def measure(case: Case, tool: str, file: Path, cache: Path) -> Measured:
     load = os.getloadavg()[0]
     if tool == "profrun":
         with tempfile.TemporaryDirectory(dir=cache) as folder:
-            argv = [sys.executable, "-m", "profrun.runner.cli", "normalize", str(file), "--out"]
+            argv = [sys.executable, "-m", "profrun.cli", "normalize", str(file), "--out"]
             wall, cpu, rss = spawn([*argv, str(Path(folder) / "trace"), "--json"])
     else:
         wall, cpu, rss = spawn([peer_python(cache, tool), str(HERE / "peers" / PEERS[tool][1]), str(file)])

@@ -24,7 +24,7 @@ import timeit
 from pathlib import Path
 from typing import Any
 
-from profrun.runner.bundle import write_bundle
+from profrun.plans.bundle import write_bundle
 
 EDGE = """
 import json, sys, time, torch

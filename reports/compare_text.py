@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from profrun.analysis.compare.model import Comparison, Metric, Reason, Row, SideInfo, VendorView
-from profrun.reports.fit import Table, fit
+from profrun.reports.terminal_layout import Table, fit
 
 if TYPE_CHECKING:
-    from profrun.analysis.blocking import Blocking
-    from profrun.analysis.gate import Gate
+    from profrun.analysis.compare.blocking import Blocking
+    from profrun.analysis.compare.gate import Gate
 
 Lines = list[str | Table]
 WIDTH = 46

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from profrun.reports.timeline import Timeline, timeline_of
 
 if TYPE_CHECKING:
-    from profrun.analysis.diagnose import Finding
-    from profrun.analysis.memory import MemorySeries
-    from profrun.analysis.roofline import Roofline
-    from profrun.analysis.summary import Summary
+    from profrun.analysis.rules.diagnose import Finding
+    from profrun.analysis.trace.memory import MemorySeries
+    from profrun.analysis.trace.roofline import Roofline
+    from profrun.analysis.trace.summary import Summary
     from profrun.traces.trace import Trace
 
 
@@ -59,9 +59,9 @@ def content_of(
         provenance: the trial's provenance.json, where there is one (clocks and throttle reasons).
         slices: most slices of the timeline view.
     """
-    from profrun.analysis.diagnose import diagnose
-    from profrun.analysis.memory import allocated
-    from profrun.analysis.summary import summarize
+    from profrun.analysis.rules.diagnose import diagnose
+    from profrun.analysis.trace.memory import allocated
+    from profrun.analysis.trace.summary import summarize
 
     summary = summarize(trace)
     return TraceContent(

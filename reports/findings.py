@@ -10,7 +10,7 @@ from profrun.reports.html import Html, el
 from profrun.reports.units import bytes_text, percent, time_text
 
 if TYPE_CHECKING:
-    from profrun.analysis.diagnose import Finding
+    from profrun.analysis.rules.diagnose import Finding
 
 
 def findings_html(findings: Sequence[Finding]) -> Html:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from profrun.reports.html import Html, el
-from profrun.reports.table import Column, table
+from profrun.reports.html_table import Column, table
 from profrun.reports.units import bytes_text
 
 Provenance = Mapping[str, Any]

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from profrun.reports.charts import roofline_chart
 from profrun.reports.html import Html, el
-from profrun.reports.table import Column, table
+from profrun.reports.html_table import Column, table
 from profrun.reports.units import percent, time_text
 
 if TYPE_CHECKING:
-    from profrun.analysis.roofline import Roofline, RooflineRow
+    from profrun.analysis.trace.roofline import Roofline, RooflineRow
 
 POINTS = 80
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from profrun.reports.charts import interval_bar, strip_chart
 from profrun.reports.html import Html, el
+from profrun.reports.html_table import Column, table
 from profrun.reports.machine import images_html, machines_html
 from profrun.reports.run_content import RunContent
-from profrun.reports.table import Column, table
 from profrun.reports.units import percent
 
 KINDS = {

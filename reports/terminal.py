@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from profrun.reports.findings import evidence_lines
-from profrun.reports.sheet import Sheet, cut
+from profrun.reports.terminal_sheet import Sheet, cut
 from profrun.reports.terminal_tables import tables
 from profrun.reports.units import bytes_text, percent, time_text
 
 if TYPE_CHECKING:
-    from profrun.analysis.diagnose import Finding
-    from profrun.analysis.gpu import DeviceMetrics
-    from profrun.analysis.summary import Summary
+    from profrun.analysis.rules.diagnose import Finding
+    from profrun.analysis.trace.gpu import DeviceMetrics
+    from profrun.analysis.trace.summary import Summary
 
 __all__ = ["Sheet", "cut", "diagnose_text", "summary_text"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profrun.reports.names import kernel_labels
-from profrun.reports.sheet import Sheet
+from profrun.reports.kernel_labels import kernel_labels
+from profrun.reports.terminal_sheet import Sheet
 from profrun.reports.units import bytes_text, percent, time_text
 
 if TYPE_CHECKING:
-    from profrun.analysis.collectives import CollectiveRow
-    from profrun.analysis.summary import Summary
+    from profrun.analysis.trace.collectives import CollectiveRow
+    from profrun.analysis.trace.summary import Summary
 
 
 def shown(value: int | None) -> str:

@@ -89,7 +89,7 @@ def timeline_of(trace: Trace, *, most: int = 4000) -> Timeline | None:
 
 def _window(trace: Trace) -> tuple[int, int, str] | None:
     """The step of median duration and the one after it; without steps the whole recording."""
-    from profrun.analysis.steps import steps
+    from profrun.analysis.trace.steps import steps
 
     found = steps(trace)
     if not found:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from profrun.reports.charts import legend, memory_chart, stacked_bar
 from profrun.reports.findings import findings_html
 from profrun.reports.html import Html, el
-from profrun.reports.marks import Marks
+from profrun.reports.html_table import Column, table
+from profrun.reports.quality_marks import Marks
 from profrun.reports.roofs import roofline_html
-from profrun.reports.table import Column, table
 from profrun.reports.timeline import timeline_html
 from profrun.reports.trace_tables import collectives, copies, idle_table, kernels, ops, ranges, runtime
 from profrun.reports.units import count_text, percent, time_text
 
 if TYPE_CHECKING:
-    from profrun.analysis.gpu import DeviceMetrics
-    from profrun.analysis.summary import Summary
+    from profrun.analysis.trace.gpu import DeviceMetrics
+    from profrun.analysis.trace.summary import Summary
     from profrun.reports.content import TraceContent
 
 ROLES = {

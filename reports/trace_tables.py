@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from profrun.reports.charts import legend, stacked_bar
 from profrun.reports.html import Html, el
-from profrun.reports.marks import Marks
-from profrun.reports.names import kernel_labels
-from profrun.reports.table import Column, Kind, table
+from profrun.reports.html_table import Column, Kind, table
+from profrun.reports.kernel_labels import kernel_labels
+from profrun.reports.quality_marks import Marks
 from profrun.reports.units import count_text, time_text
 
 if TYPE_CHECKING:
-    from profrun.analysis.summary import Summary
+    from profrun.analysis.trace.summary import Summary
 
 IDLE = {
     "host_wait_ns": ("host_wait", "the host enqueued too late"),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from profrun.cli.app import COMMANDS
 from profrun.jobs.load import load_text
-from profrun.runner.cli.app import COMMANDS
 from tests.conftest import ROOT
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])

@@ -15,7 +15,22 @@ import pytest
 
 from tests.conftest import ROOT
 
-ROOMS = ("analysis", "collectors", "images", "jobs", "reports", "runner", "traces")
+ROOMS = (
+    "analysis",
+    "backends",
+    "cli",
+    "collectors",
+    "contract",
+    "doctor",
+    "images",
+    "in_job",
+    "jobs",
+    "plans",
+    "reports",
+    "runner",
+    "store",
+    "traces",
+)
 DOCKERFILES = ("Dockerfile.cuda", "Dockerfile.rocm")
 
 
@@ -84,7 +99,7 @@ def test_the_wheel_works_unpacked_in_a_place_of_its_own(wheel: Path, tmp_path: P
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
     program = (
-        "import sys, importlib.util, profrun; from profrun.runner.cli import run\n"
+        "import sys, importlib.util, profrun; from profrun.cli import run\n"
         "assert profrun.__file__.startswith(sys.argv[1]), profrun.__file__\n"
         f"taken = [name for name in {ROOMS!r} if importlib.util.find_spec(name)]\n"
         "assert not taken, taken\n"

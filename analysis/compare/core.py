@@ -6,14 +6,8 @@ import math
 import statistics
 from collections.abc import Collection, Sequence
 
-from profrun.analysis.align import align
-from profrun.analysis.compare.comparable import STOPS, reasons, stopped
-from profrun.analysis.compare.model import VIEWS, By, Comparison, Metric, Reason, Row, SideInfo
-from profrun.analysis.compare.per import divisors
-from profrun.analysis.compare.rows import kernel_rows
-from profrun.analysis.compare.trial import Facts, Trial
-from profrun.analysis.compare.vendors import vendor_view
-from profrun.analysis.compare.views import (
+from profrun.analysis.compare.align import align
+from profrun.analysis.compare.breakdown import (
     Sides,
     aligned_share,
     merged_atoms,
@@ -22,8 +16,14 @@ from profrun.analysis.compare.views import (
     unit_counts,
     view,
 )
-from profrun.analysis.stats import Estimate, Statistic, estimate
-from profrun.analysis.stats import verdict as verdict_of
+from profrun.analysis.compare.comparability import STOPS, reasons, stopped
+from profrun.analysis.compare.model import VIEWS, By, Comparison, Metric, Reason, Row, SideInfo
+from profrun.analysis.compare.rows import kernel_rows
+from profrun.analysis.compare.stats import Estimate, Statistic, estimate
+from profrun.analysis.compare.stats import verdict as verdict_of
+from profrun.analysis.compare.trial import Facts, Trial
+from profrun.analysis.compare.vendors import vendor_view
+from profrun.analysis.compare.work_normalisation import divisors
 from profrun.errors import UsageError
 
 P99_STEPS = 100

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from profrun.analysis.frame import KIND, Frame, Index, Ints, Mask
-from profrun.analysis.tables import MODULE, TORCH_MODULE, range_at
+from profrun.analysis.trace.frame import KIND, Frame, Index, Ints, Mask
+from profrun.analysis.trace.tables import MODULE, TORCH_MODULE, range_at
 
 _WRAPPERS = re.compile(
     r"^(?:Torch-Compiled Region|## Call CompiledFxGraph|CompiledFxGraph|TorchDynamo Cache Lookup"

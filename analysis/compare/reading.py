@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profrun.analysis.compare.conditions import conditions
-from profrun.analysis.compare.hosts import host_ops, overlap_by_unit
+from profrun.analysis.compare.host_ops import host_ops, overlap_by_unit
 from profrun.analysis.compare.paths import launch_paths, paths, table_nodes
+from profrun.analysis.compare.recording_conditions import conditions
+from profrun.analysis.compare.stats import outlier_steps
 from profrun.analysis.compare.trial import Atom, Facts, Rate, Trial, Unit
 from profrun.analysis.compare.work import work_of_steps
-from profrun.analysis.flops import parse_list
-from profrun.analysis.frame import KIND, Frame, Index, Ints, frame
-from profrun.analysis.integrity import is_graph_launch
-from profrun.analysis.intervals import union
-from profrun.analysis.memory import memory
-from profrun.analysis.roles import ROLES, kernel_names, roles
-from profrun.analysis.roofline import roofline
-from profrun.analysis.stats import outlier_steps
-from profrun.analysis.steps import StepIndex, step_index, step_spans
+from profrun.analysis.trace.data_quality import is_graph_launch
+from profrun.analysis.trace.flops import parse_list
+from profrun.analysis.trace.frame import KIND, Frame, Index, Ints, frame
+from profrun.analysis.trace.intervals import union
+from profrun.analysis.trace.memory import memory
+from profrun.analysis.trace.roles import ROLES, kernel_names, roles
+from profrun.analysis.trace.roofline import roofline
+from profrun.analysis.trace.steps import StepIndex, step_index, step_spans
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from profrun.analysis.align import Group, Piece, base, leaf
+from profrun.analysis.compare.align import Group, Piece, base, leaf
 from profrun.analysis.compare.model import Row
+from profrun.analysis.compare.stats import MIN_TRIALS, estimate
 from profrun.analysis.compare.trial import Facts, Trial
-from profrun.analysis.stats import MIN_TRIALS, estimate
 
 ROW_FLOOR = 0.03
 """With fewer than two trials a side, the relative change of a row up to which it counts as the same: a stated

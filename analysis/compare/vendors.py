@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from profrun.analysis.compare.breakdown import Sides
 from profrun.analysis.compare.model import RatePair, Row, VendorView
 from profrun.analysis.compare.trial import Atom, Rate, Trial
-from profrun.analysis.compare.views import Sides
 
 MOST_RATES = 30
 

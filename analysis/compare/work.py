@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profrun.analysis.compare.trial import Work
-from profrun.analysis.flops import parse_list
-from profrun.analysis.frame import Frame, Ints, Mask
-from profrun.analysis.steps import StepIndex, step_of_host
-from profrun.analysis.work import work_of
+from profrun.analysis.trace.flops import parse_list
+from profrun.analysis.trace.frame import Frame, Ints, Mask
+from profrun.analysis.trace.steps import StepIndex, step_of_host
+from profrun.analysis.trace.work import work_of
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace

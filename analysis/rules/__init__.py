@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profrun.analysis.frame import Frame, Index, frame
-from profrun.analysis.gpu import DeviceMetrics, devices
-from profrun.analysis.idle import IdleRow, idle
-from profrun.analysis.integrity import Doubt, doubts
-from profrun.analysis.intervals import Intervals, covered, union
-from profrun.analysis.kernels import KernelRow, kernels
-from profrun.analysis.names import KernelName
-from profrun.analysis.roles import kernel_names, roles
-from profrun.analysis.roofline import Roofline, roofline
-from profrun.analysis.steps import Step, StepIndex, step_index, step_of_host, step_spans, steps
+from profrun.analysis.kernel_names import KernelName
+from profrun.analysis.trace.data_quality import Doubt, doubts
+from profrun.analysis.trace.frame import Frame, Index, frame
+from profrun.analysis.trace.gpu import DeviceMetrics, devices
+from profrun.analysis.trace.idle import IdleRow, idle
+from profrun.analysis.trace.intervals import Intervals, covered, union
+from profrun.analysis.trace.kernels import KernelRow, kernels
+from profrun.analysis.trace.roles import kernel_names, roles
+from profrun.analysis.trace.roofline import Roofline, roofline
+from profrun.analysis.trace.steps import Step, StepIndex, step_index, step_of_host, step_spans, steps
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from profrun.analysis.frame import Index
-from profrun.analysis.gpu import window
-from profrun.analysis.intervals import clip
-from profrun.analysis.launches import is_graph_launch
-from profrun.analysis.names import MATRIX_CATEGORIES
+from profrun.analysis.kernel_names import MATRIX_CATEGORIES
 from profrun.analysis.rules import Context, Hit, brief, ms, percent, rule
 from profrun.analysis.rules.recording import blocking_share
-from profrun.analysis.shapes import dense
+from profrun.analysis.trace.frame import Index
+from profrun.analysis.trace.gpu import window
+from profrun.analysis.trace.intervals import clip
+from profrun.analysis.trace.launches import is_graph_launch
+from profrun.analysis.trace.op_shapes import dense
 
 LOW_BUSY = 0.5
 HIGH_BUSY = 0.6

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from profrun.analysis.ranks import compare_ranks
 from profrun.analysis.rules import Context, Hit, ms, percent, rule
+from profrun.analysis.trace.ranks import compare_ranks
 
 EXPOSED_SHARE = 0.1
 WAIT_SHARE = 0.05

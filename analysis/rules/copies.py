@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from profrun.analysis.frame import Index
-from profrun.analysis.intervals import merge, subtract, union
 from profrun.analysis.rules import Context, Hit, ms, percent, rule
+from profrun.analysis.trace.frame import Index
+from profrun.analysis.trace.intervals import merge, subtract, union
 
 EXPOSED_SHARE = 0.05
 GEMM_OPS = (

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from profrun.analysis.frame import Index
-from profrun.analysis.gpu import kernel_values, occupancies
-from profrun.analysis.names import MATRIX_CATEGORIES
-from profrun.analysis.ops import enclosing_op
+from profrun.analysis.kernel_names import MATRIX_CATEGORIES
 from profrun.analysis.rules import Context, Hit, ms, name_table, percent, rule
-from profrun.analysis.shapes import dense, op_shapes
+from profrun.analysis.trace.frame import Index
+from profrun.analysis.trace.gpu import kernel_values, occupancies
+from profrun.analysis.trace.op_shapes import dense, op_shapes
+from profrun.analysis.trace.ops import enclosing_op
 
 FEW_BLOCKS_SHARE = 0.25
 LOW_OCCUPANCY = 0.25

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from profrun.analysis.names import MATRIX_CATEGORIES
+from profrun.analysis.kernel_names import MATRIX_CATEGORIES
 from profrun.analysis.rules import Context, Hit, ms, percent, rule
 
 FP32_SHARE = 0.05

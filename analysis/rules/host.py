@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from profrun.analysis.rules import Context, Hit, ms, percent, rule
-from profrun.analysis.steps import is_dataloader
+from profrun.analysis.trace.steps import is_dataloader
 
 COLD_FACTOR = 1.5
 DEAD_SHARE = 0.25
@@ -228,7 +228,7 @@ def occupancy_queries(ctx: Context) -> Iterator[Hit]:
 )
 def memory_near_full(ctx: Context) -> Iterator[Hit]:
     """Peak of the allocator against the device's memory."""
-    from profrun.analysis.memory import memory
+    from profrun.analysis.trace.memory import memory
 
     for row in memory(ctx.trace):
         if row.device is not None and row.share is not None and row.share > 0.9:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from profrun.analysis import launches
-from profrun.analysis.intervals import covered, union
-from profrun.analysis.launches import BLOCKING_SHARE, is_graph_launch, is_launch
 from profrun.analysis.rules import Context, Hit, ms, percent, rule
+from profrun.analysis.trace import launches
+from profrun.analysis.trace.intervals import covered, union
+from profrun.analysis.trace.launches import BLOCKING_SHARE, is_graph_launch, is_launch
 
 OVERHEAD_SHARE = 0.05
 BUFFER_NS = 100_000

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from profrun.analysis.critical_path import is_blocking
-from profrun.analysis.frame import Index
-from profrun.analysis.intervals import union
-from profrun.analysis.queue import queues
 from profrun.analysis.rules import Context, Hit, ms, percent, rule
+from profrun.analysis.trace.critical_path import is_blocking
+from profrun.analysis.trace.frame import Index
+from profrun.analysis.trace.intervals import union
+from profrun.analysis.trace.queue import queues
 
 QUEUE_SHARE = 0.05
 SYNC_SHARE = 0.01

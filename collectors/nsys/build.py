@@ -18,7 +18,7 @@ from profrun.collectors.nsys.names import (
     case,
     case_text,
 )
-from profrun.collectors.nsys.seen import GPU_TABLES, LANE, gpu_name
+from profrun.collectors.nsys.record_index import GPU_TABLES, LANE, gpu_name
 from profrun.traces.schema import SLICE_KINDS
 from profrun.traces.writer import TraceWriter
 

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import duckdb
 
-from profrun.collectors.nsys import export, host, identity, lanes, notes, nvtx, seen
+from profrun.collectors.nsys import export, host, identity, nvtx
+from profrun.collectors.nsys import issues as notes
+from profrun.collectors.nsys import record_index as seen
+from profrun.collectors.nsys import tracks as lanes
 from profrun.collectors.nsys.build import KEPT, Builder
 from profrun.collectors.nsys.source import Export, open_export, without_start
 from profrun.collectors.nsys.tables import MARKERS, STAGES, Stage

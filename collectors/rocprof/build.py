@@ -16,13 +16,13 @@ from typing import Any
 import duckdb
 
 from profrun.collectors.rocprof import slices
-from profrun.collectors.rocprof.lanes import (
+from profrun.collectors.rocprof.staging import Staging
+from profrun.collectors.rocprof.tracks import (
     AGENT_KEY,
     settle_agents,
     settle_lanes,
     settle_processes,
 )
-from profrun.collectors.rocprof.staging import Staging
 
 _OPS = (
     ("allreduce", "allreduce"),

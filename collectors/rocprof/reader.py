@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profrun.collectors.reading import Progress, Reader, Source
+from profrun.collectors.rocprof.counter_csv import WideReader
 from profrun.collectors.rocprof.csvs import CsvReader
 from profrun.collectors.rocprof.folder import expand
 from profrun.collectors.rocprof.results_json import ResultsJsonReader
 from profrun.collectors.rocprof.rocpd import RocpdReader
+from profrun.collectors.rocprof.rocprof_v1 import V1DatabaseReader, V1JsonReader
 from profrun.collectors.rocprof.rpd import RpdReader
-from profrun.collectors.rocprof.v1 import V1DatabaseReader, V1JsonReader
-from profrun.collectors.rocprof.wide import WideReader
 from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
 

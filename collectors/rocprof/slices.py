@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import duckdb
 
-from profrun.collectors.rocprof.lanes import AGENT_KEY, HOST_KEY, HOST_KIND, gpu_key, gpu_kind
 from profrun.collectors.rocprof.names import STEP, clean_kernel_sql
 from profrun.collectors.rocprof.staging import Staging
+from profrun.collectors.rocprof.tracks import AGENT_KEY, HOST_KEY, HOST_KIND, gpu_key, gpu_kind
 from profrun.traces.nest import nest_sorted
 
 KEPT = ("amd_gpu", "amd_device", "amd_on_thread", "amd_rest", "amd_label")

@@ -11,7 +11,7 @@ from profrun.collectors.reading import Progress, Source
 from profrun.collectors.torch import reader_issues, reader_metrics, reader_stage, reader_tables
 from profrun.collectors.torch.events import library
 from profrun.collectors.torch.reader_cut import EventFile
-from profrun.collectors.torch.reader_lanes import GPU_KINDS, HOST_KINDS, Group, Lanes, number, vendor_of
+from profrun.collectors.torch.reader_tracks import GPU_KINDS, HOST_KINDS, Group, Lanes, number, vendor_of
 from profrun.traces.writer import TraceWriter
 
 _CATS = "|".join(sorted(HOST_KINDS | GPU_KINDS))

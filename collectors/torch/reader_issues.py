@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profrun.collectors.torch.reader_cut import EventFile
-from profrun.collectors.torch.reader_lanes import Lanes
 from profrun.collectors.torch.reader_tables import TIME_LIMIT_NS
+from profrun.collectors.torch.reader_tracks import Lanes
 from profrun.traces.writer import TraceWriter
 
 FILE_MESSAGES = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from profrun.runner.in_job.api import Range
+    from profrun.in_job.api import Range
     from profrun.traces.trace import Trace
 
     compare: Callable[..., Any]
@@ -25,9 +25,9 @@ __version__ = "0.1.0"
 __all__ = ["ProfrunError", "Trace", "__version__", "compare", "open", "range", "step"]
 
 # Inside a job the hook has loaded its own copy of these two functions before this package was imported.
-_api: Any = sys.modules.get("_profrun.runner.in_job.api")
+_api: Any = sys.modules.get("_profrun.in_job.api")
 if _api is None:
-    from profrun.runner.in_job import api as _api
+    from profrun.in_job import api as _api
 range: Callable[[str], Range] = _api.range
 step: Callable[[], None] = _api.step
 _api.imported()
@@ -51,5 +51,5 @@ def __getattr__(name: str) -> Any:
 
         return Trace
     if name == "compare":  # by name: the runner imports this package, and must not reach the analysis
-        return importlib.import_module("profrun.analysis.compare.public").compare
+        return importlib.import_module("profrun.analysis.compare.api").compare
     raise AttributeError(f"module 'profrun' has no attribute {name!r}")

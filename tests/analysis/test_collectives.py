@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.collectives import collectives
+from profrun.analysis.trace.collectives import collectives
 from profrun.traces.trace import Trace
 from tests.analysis.kit import memory_trace
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from profrun.analysis.diagnose import Finding, diagnose
+from profrun.analysis.rules.diagnose import Finding, diagnose
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace
 from tests.analysis.rule_cases import ADD, BLOCKED, NCCL, NVJET, SOFTMAX, US, gpu, grid

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profrun.analysis import frame as frames
+from profrun.analysis.trace import frame as frames
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
 

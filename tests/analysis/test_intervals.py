@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.analysis import intervals as iv
+from profrun.analysis.trace import intervals as iv
 
 PAIRS = st.lists(
     st.tuples(st.integers(-30, 30), st.integers(-5, 25)).map(lambda p: (p[0], p[0] + p[1])), max_size=12

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profrun.analysis.gpu import devices
-from profrun.analysis.names import read_kernel
+from profrun.analysis.kernel_names import read_kernel
+from profrun.analysis.trace.gpu import devices
 from tests.analysis.kit import memory_trace
 
 NVJET = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.analysis.names import CATEGORIES, fused_ops, normalise, read_kernel
+from profrun.analysis.kernel_names import CATEGORIES, fused_ops, normalise, read_kernel
 
 TABLE = list(
     csv.DictReader(

@@ -12,8 +12,8 @@ from decimal import Decimal
 
 import pytest
 
-from profrun.analysis.gpu import devices
-from profrun.analysis.steps import WALL_ROLES, steps
+from profrun.analysis.trace.gpu import devices
+from profrun.analysis.trace.steps import WALL_ROLES, steps
 from profrun.traces.trace import Trace
 from tests.conftest import first, shared_data
 

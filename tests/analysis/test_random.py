@@ -7,14 +7,14 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from profrun.analysis.critical_path import critical_path
-from profrun.analysis.diagnose import diagnose
-from profrun.analysis.frame import frame
-from profrun.analysis.gpu import devices
-from profrun.analysis.idle import idle
-from profrun.analysis.ops import op_tree, operators
-from profrun.analysis.steps import steps
-from profrun.analysis.summary import summarize
+from profrun.analysis.rules.diagnose import diagnose
+from profrun.analysis.trace.critical_path import critical_path
+from profrun.analysis.trace.frame import frame
+from profrun.analysis.trace.gpu import devices
+from profrun.analysis.trace.idle import idle
+from profrun.analysis.trace.ops import op_tree, operators
+from profrun.analysis.trace.steps import steps
+from profrun.analysis.trace.summary import summarize
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
 from tests.conftest import examples

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from profrun.analysis.diagnose import diagnose
 from profrun.analysis.rules import SEVERITIES, Context, all_rules
+from profrun.analysis.rules.diagnose import diagnose
 from profrun.analysis.rules.docs import index_page, rule_page
 from profrun.traces.trace import Trace
 from tests.analysis.kit import memory_trace, step

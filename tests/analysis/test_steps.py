@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profrun.analysis.frame import frame
-from profrun.analysis.steps import WALL_ROLES, step_index, step_spans, steps
+from profrun.analysis.trace.frame import frame
+from profrun.analysis.trace.steps import WALL_ROLES, step_index, step_spans, steps
 from tests.analysis.kit import memory_trace, step
 
 LAUNCH = "cudaLaunchKernel"
@@ -117,7 +117,7 @@ def test_backward_launches_of_another_thread_are_the_steps_too() -> None:
         ]
     )  # fmt: skip
     assert steps(trace)[0].kernels == 1
-    from profrun.analysis.tables import ranges
+    from profrun.analysis.trace.tables import ranges
 
     (row,) = [row for row in ranges(trace) if row.name == "backward"]
     assert (row.gpu_ns, row.adopted_ns, row.adopted_slices) == (0, 10, 1)

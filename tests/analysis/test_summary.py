@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from profrun.analysis.integrity import doubts, withheld
-from profrun.analysis.summary import summarize
+from profrun.analysis.trace.data_quality import doubts, withheld
+from profrun.analysis.trace.summary import summarize
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
 

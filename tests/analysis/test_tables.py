@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from profrun.analysis.collectives import bus_factor, collectives
-from profrun.analysis.kernels import categories, kernels
-from profrun.analysis.ops import operators
-from profrun.analysis.queue import launch_stats
-from profrun.analysis.tables import apis, copies, ranges
+from profrun.analysis.trace.collectives import bus_factor, collectives
+from profrun.analysis.trace.kernels import categories, kernels
+from profrun.analysis.trace.ops import operators
+from profrun.analysis.trace.queue import launch_stats
+from profrun.analysis.trace.tables import apis, copies, ranges
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
 
@@ -185,8 +185,8 @@ def test_collectives_with_their_bandwidths() -> None:
 
 @pytest.mark.parametrize("name", ["h200/torch/train.json.gz", "h200/nsys/train.sqlite"])
 def test_the_views_say_the_same(name: str, real: Callable[..., Trace]) -> None:
-    from profrun.analysis.gpu import devices
-    from profrun.analysis.steps import steps
+    from profrun.analysis.trace.gpu import devices
+    from profrun.analysis.trace.steps import steps
 
     trace = real(name)
     found = [(row.step, row.kernels, row.kernel_ns, row.memcpy_ns, row.memset_ns) for row in steps(trace)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.ops import OpRow, operators
+from profrun.analysis.trace.ops import OpRow, operators
 from profrun.traces.trace import Trace
 from tests.conftest import first, shared_data
 

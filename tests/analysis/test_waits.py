@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from profrun.analysis.critical_path import CriticalPath, critical_path
-from profrun.analysis.idle import idle
-from profrun.analysis.queue import launch_stats, queues
+from profrun.analysis.trace.critical_path import CriticalPath, critical_path
+from profrun.analysis.trace.idle import idle
+from profrun.analysis.trace.queue import launch_stats, queues
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profrun.analysis.flops import flops_of
-from profrun.analysis.memory import allocating_ops, memory
-from profrun.analysis.occupancy import estimate_occupancy
-from profrun.analysis.ops import operators
-from profrun.analysis.peak_page import page
-from profrun.analysis.peak_table import NOT_CONFIRMED
-from profrun.analysis.peaks import known_gpus, peaks_for
-from profrun.analysis.ranks import compare_ranks
-from profrun.analysis.roofline import roofline
-from profrun.analysis.work import work_of
+from profrun.analysis.trace.flops import flops_of
+from profrun.analysis.trace.memory import allocating_ops, memory
+from profrun.analysis.trace.occupancy import estimate_occupancy
+from profrun.analysis.trace.ops import operators
+from profrun.analysis.trace.peak_page import page
+from profrun.analysis.trace.peak_table import NOT_CONFIRMED
+from profrun.analysis.trace.peaks import known_gpus, peaks_for
+from profrun.analysis.trace.ranks import compare_ranks
+from profrun.analysis.trace.roofline import roofline
+from profrun.analysis.trace.work import work_of
 from profrun.errors import UsageError
 from profrun.traces.trace import Trace
 from tests.analysis.kit import H200, memory_trace, step
@@ -207,7 +207,7 @@ def test_half_precision_follows_from_clock_and_units(
 def test_the_page_of_peaks_is_made_from_the_table() -> None:
     root = Path(__file__).parents[2]
     assert page() == (root / "docs/peaks.md").read_text(encoding="utf-8"), (
-        "run `python -m profrun.analysis.peak_page docs`"
+        "run `python -m profrun.analysis.trace.peak_page docs`"
     )
     assert all(gpu.confirmed for gpu in known_gpus())
     assert NOT_CONFIRMED in page()

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.summary import summarize
+from profrun.analysis.trace.summary import summarize
+from profrun.cli import run as profrun
 from profrun.collectors.normalize import normalize
-from profrun.runner.cli import run as profrun
 from profrun.traces.trace import Trace
 from tests.conftest import ROOT, missing
 from tests.tracekit import make_trace

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from profrun.runner.cli import run
+from profrun.cli import run
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def start(*args: object, cwd: Path, env: Mapping[str, str] | None = None) -> sub
     """Start ``profrun ARGS`` with this Python first on the PATH."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     return subprocess.Popen(
-        [sys.executable, "-m", "profrun.runner.cli", *map(str, args)],
+        [sys.executable, "-m", "profrun.cli", *map(str, args)],
         cwd=cwd,
         env={**os.environ, "PATH": path, "COLUMNS": "80", **(env or {})},
         stdin=subprocess.DEVNULL,

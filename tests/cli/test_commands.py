@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from profrun.runner.store.lock import driving
-from profrun.runner.store.runs import Run
+from profrun.store.lock import driving
+from profrun.store.runs import Run
 from tests.cli.running import call
 from tests.conftest import ROOT
 from tests.runner.scripted import leave, new_run
@@ -305,6 +305,6 @@ def test_ctrl_c_is_one_word_and_not_a_success(
     def pressed(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("profrun.runner.store.runs.all_runs", pressed)
+    monkeypatch.setattr("profrun.store.runs.all_runs", pressed)
     done = call(capsys, "runs")
     assert (done.code, done.out.strip(), done.err.split()) == (1, "", ["profrun:", "interrupted"])

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from profrun.runner.cli import run
-from profrun.runner.cli.compare import fraction
+from profrun.cli import run
+from profrun.cli.compare import fraction
 from tests.cli.running import call
 from tests.runner.scripted import new_run
 from tests.tracekit import make_trace

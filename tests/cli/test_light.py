@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 
 CODE = """
 import sys
-from profrun.runner.cli import run
+from profrun.cli import run
 code = run(["submit", "jobs/transformer.yaml", "--dry-run", "--backend", sys.argv[1]])
 heavy = {"docker", "requests", "torch", "duckdb", "numpy", "kubernetes"} & sys.modules.keys()
 print(code, sorted(heavy), file=sys.stderr)

@@ -8,12 +8,12 @@ import pytest
 
 import profrun
 from profrun.jobs.model import Expectation
-from profrun.runner.cli.guesses import guess_rows
-from profrun.runner.cli.implied import implied_comparisons
-from profrun.runner.cli.once import ask_traces
-from profrun.runner.cli.twins import compare_twins
-from profrun.runner.model import TrialState
-from profrun.runner.store.state import TrialRecord
+from profrun.plans.model import TrialState
+from profrun.runner.default_comparisons import implied_comparisons
+from profrun.runner.expectations import guess_rows
+from profrun.runner.finish import ask_traces
+from profrun.runner.twins import compare_twins
+from profrun.store.state import TrialRecord
 from profrun.traces.trace import Trace
 from tests.tracekit import make_trace
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from profrun.runner.cli.output import columns, ns_text, seconds_text
-from profrun.runner.cli.progress import Progress
-from profrun.runner.cli.result import run_document, show_run
-from profrun.runner.store.results import Steps
-from profrun.runner.store.runs import Run
-from profrun.runner.store.state import RunState, TrialRecord
+from profrun.cli.output import columns, ns_text, seconds_text
+from profrun.cli.progress import Progress
+from profrun.cli.result import run_document, show_run
+from profrun.store.results import Steps
+from profrun.store.runs import Run
+from profrun.store.state import RunState, TrialRecord
 from tests.runner.scripted import leave, new_run
 
 STEPS = Steps("optimizer", "cuda_event", 8, (1_200_000, 1_250_000, 1_300_000), ())

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from profrun.runner.store import events as events_module
-from profrun.runner.store import files
-from profrun.runner.store.events import read_events
-from profrun.runner.store.runs import Run, all_runs
-from profrun.runner.store.state import read_state
+from profrun.store import events as events_module
+from profrun.store import files
+from profrun.store.events import read_events
+from profrun.store.runs import Run, all_runs
+from profrun.store.state import read_state
 from tests.cli.running import call, program, start
 from tests.conftest import first
 
@@ -385,7 +385,7 @@ def test_a_bug_in_an_analysis_does_not_hide_the_run(
         raise KeyError("surprise")
 
     monkeypatch.setenv("XDG_STATE_HOME", str(here))
-    monkeypatch.setattr("profrun.runner.cli.result.write_comparison", bug)
+    monkeypatch.setattr("profrun.cli.result.write_comparison", bug)
     done = call(capsys, "submit", _job(here, STEPS), "--json")
     assert done.code == 70
     assert "bug in profrun (KeyError: 'surprise')" in done.err

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import profrun.runner.cli as cli
+import profrun.cli as cli
 from profrun import __version__
+from profrun.cli.app import COMMANDS, load_command
 from profrun.errors import (
     FailedError,
     InconclusiveError,
@@ -19,7 +20,6 @@ from profrun.errors import (
     UnavailableError,
     UsageError,
 )
-from profrun.runner.cli.app import COMMANDS, load_command
 from tests.cli.running import call
 from tests.conftest import ROOT
 
@@ -138,7 +138,7 @@ def test_a_bug_is_one_line_and_a_file(
 @pytest.mark.parametrize("args", ["job schema", "--version"], ids=["long", "short"])
 def test_a_full_disk_under_stdout_is_one_line_and_no_bug(args: str) -> None:
     done = subprocess.run(
-        f"{sys.executable} -m profrun.runner.cli {args} > /dev/full",
+        f"{sys.executable} -m profrun.cli {args} > /dev/full",
         shell=True,
         capture_output=True,
         text=True,
@@ -151,7 +151,7 @@ def test_a_full_disk_under_stdout_is_one_line_and_no_bug(args: str) -> None:
 
 def test_a_closed_pipe_is_no_error() -> None:
     done = subprocess.run(
-        f"{sys.executable} -m profrun.runner.cli job schema | head -1",
+        f"{sys.executable} -m profrun.cli job schema | head -1",
         shell=True,
         capture_output=True,
         text=True,
@@ -163,7 +163,7 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 def test_help_and_import_load_nothing_heavy() -> None:
     program = (
-        "import sys, profrun; from profrun.runner.cli import run; run(['--help']); "
+        "import sys, profrun; from profrun.cli import run; run(['--help']); "
         "heavy = {'torch', 'duckdb', 'docker', 'numpy', 'rich', 'yaml', 'msgspec', 'kubernetes'}; "
         "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
     )
@@ -174,7 +174,7 @@ def test_help_and_import_load_nothing_heavy() -> None:
 def _cpu_seconds(*args: str) -> float:
     """User and system time of one call: what it costs, whatever else the machine does."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-m", "profrun.runner.cli", *args], capture_output=True, check=True)
+    subprocess.run([sys.executable, "-m", "profrun.cli", *args], capture_output=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from profrun.cli.compare_args import find_sides
+from profrun.cli.traces import opened, trace_paths
 from profrun.errors import InputError, UsageError
-from profrun.runner.cli.sides import find_sides
-from profrun.runner.cli.traces import opened, trace_paths
 from tests.runner.scripted import leave, new_run
 
 SPEC = """

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from profrun.runner.cli.twins import Kernels, Twins, compare_twins, kernels_of, twins_line
-from profrun.runner.store.state import TrialRecord
+from profrun.runner.twins import Kernels, Twins, compare_twins, kernels_of, twins_line
+from profrun.store.state import TrialRecord
 from tests.tracekit import make_trace
 
 STEP = [

@@ -38,7 +38,7 @@ class Cli:
 
     def argv(self, *args: str) -> list[str]:
         """The whole command."""
-        words = [sys.executable, "-m", "profrun.runner.cli", *args]
+        words = [sys.executable, "-m", "profrun.cli", *args]
         if os.getuid() != 0 or self.sudo:
             return words
         groups = str(Path("/var/run/docker.sock").stat().st_gid) if self.engine else str(CALLER_GID)

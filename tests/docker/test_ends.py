@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from profrun.runner.backends.docker.leftovers import clear_dead, ours
-from profrun.runner.backends.docker.request import LABEL_ROLE, LABEL_RUN, LABEL_TRIAL
+from profrun.backends.docker.leftovers import clear_dead, ours
+from profrun.backends.docker.request import LABEL_ROLE, LABEL_RUN, LABEL_TRIAL
 from tests.docker.conftest import Cli, containers_of, until
 
 pytestmark = pytest.mark.docker

@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
+from profrun.backends.docker import DockerBackend
+from profrun.backends.docker.leftovers import remove
+from profrun.backends.docker.privileges import PERFMON_API
+from profrun.backends.docker.request import Container, container
+from profrun.backends.docker.sdk_args import body, create
 from profrun.jobs.load import load_job
 from profrun.jobs.model import Job
-from profrun.runner.backends.docker import DockerBackend
-from profrun.runner.backends.docker.body import body, create
-from profrun.runner.backends.docker.leftovers import remove
-from profrun.runner.backends.docker.privileges import PERFMON_API
-from profrun.runner.backends.docker.request import Container, container
-from profrun.runner.bundle import write_bundle
-from profrun.runner.model import Plan, Trial
-from profrun.runner.plan import make_plan
-from profrun.runner.store.runs import Run
-from profrun.runner.submit.trial import prepare
+from profrun.plans.bundle import write_bundle
+from profrun.plans.make import make_plan
+from profrun.plans.model import Plan, Trial
+from profrun.runner.trial import prepare
+from profrun.store.runs import Run
 from tests.conftest import ROOT, missing
 from tests.docker.conftest import CALLER_GID, CALLER_UID, Cli, own
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from profrun.backends.docker.host import HostFacts, RenderNode
+from profrun.doctor import cannot, lines, report, verdicts
+from profrun.doctor.model import COLLECTORS, Engine, Inside, Line, Machine
 from profrun.errors import UsageError
-from profrun.runner.backends.docker.host import HostFacts, RenderNode
-from profrun.runner.doctor import cannot, lines, report, verdicts
-from profrun.runner.doctor.model import COLLECTORS, Engine, Inside, Line, Machine
 
 GIB = 1 << 30
 DOCKER = Engine("Docker", "28.2", "1.50", "amd64", ("runc",), "/var/lib/docker", 200 * GIB)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import typer
 
+from profrun.cli import doctor
+from profrun.doctor import cluster
+from profrun.doctor.cluster import Node, missing, words
 from profrun.errors import UsageError
-from profrun.runner.cli import doctor
-from profrun.runner.doctor import cluster
-from profrun.runner.doctor.cluster import Node, missing, words
 
 FINDING = {
     "level": "error",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from profrun.runner.doctor import look, report
-from profrun.runner.doctor.model import COLLECTORS
+from profrun.doctor import look, report
+from profrun.doctor.model import COLLECTORS
 
 
 def test_this_machine_without_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

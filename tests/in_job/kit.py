@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from profrun.runner.bundle import write_bundle
+from profrun.plans.bundle import write_bundle
 
 SCHEDULE = {"wait": 1, "warmup": 1, "active": 2, "repeat": 1, "skip_first": 0}
 

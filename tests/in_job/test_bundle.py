@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.runner.bundle import bundle_digest, bundle_files, write_bundle
+from profrun.plans.bundle import bundle_digest, bundle_files, write_bundle
 
 
 def test_the_same_tree_gives_the_same_bundle(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from profrun.runner.in_job.finder import StepFinder
+from profrun.in_job.finder import StepFinder
 
 
 class Thing:

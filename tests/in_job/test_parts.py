@@ -13,20 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.collectors.wrapping import Window, WrapRequest
-from profrun.runner.in_job import (
-    artefacts,
-    launch,
-    outcome,
-    preflight,
-    proctree,
-    redact,
-    tools,
-    vendor,
-    window,
-)
-from profrun.runner.in_job.config import HookConfig, Place
-from profrun.runner.in_job.ranks import merge
-from profrun.runner.in_job.supervise import Outcome
+from profrun.in_job import artefacts, launch, outcome, preflight, proctree, redact, tools, vendor, window
+from profrun.in_job.config import HookConfig, Place
+from profrun.in_job.ranks import merge
+from profrun.in_job.supervise import Outcome
 
 
 def test_secrets_by_name_by_form_and_in_urls() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import profrun
-from profrun.runner.in_job import api, emit
+from profrun.in_job import api, emit
 
 
 class Recorder:

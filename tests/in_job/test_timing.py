@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from profrun.collectors.wrapping import Window
-from profrun.runner.in_job.config import HookConfig
-from profrun.runner.in_job.timing import StepClock, anchor
-from profrun.runner.in_job.window import WindowDriver, edge_driver, idle_until
+from profrun.in_job.config import HookConfig
+from profrun.in_job.timing import StepClock, anchor
+from profrun.in_job.window import WindowDriver, edge_driver, idle_until
 
 
 class Gpu:

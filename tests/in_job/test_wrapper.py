@@ -109,7 +109,7 @@ def test_the_users_own_modules_and_sitecustomize_stay_theirs(tmp_path: Path) -> 
     lines = done.log().splitlines()
     assert lines[0] == f"ran {own}/sitecustomize.py"
     assert lines[1] == "run of the user runner of the user collectors of the user bootstrap of the user"
-    assert lines[2] == "_profrun.runner.in_job.api"
+    assert lines[2] == "_profrun.in_job.api"
 
 
 def test_explicit_steps_without_torch_are_timed(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_full_disk_loses_output_but_not_exit_json(tmp_path: Path) -> None:
 def test_a_nearly_full_disk_is_refused_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from profrun.runner.in_job import preflight
+    from profrun.in_job import preflight
 
     usage = shutil._ntuple_diskusage(100 << 30, 100 << 30, 10 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)

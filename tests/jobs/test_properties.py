@@ -16,7 +16,7 @@ from profrun.jobs.command import text_of
 from profrun.jobs.dump import dump_job
 from profrun.jobs.load import load_job, load_text
 from profrun.jobs.model import COLLECTORS
-from profrun.runner.plan import make_plan
+from profrun.plans.make import make_plan
 from tests.conftest import examples
 
 ROOT = Path(__file__).resolve().parents[2]

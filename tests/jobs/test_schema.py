@@ -25,7 +25,7 @@ from profrun.jobs.model import COLLECTORS, Ranges, Resources, Schedule
 from profrun.jobs.options import BLOCKS
 from profrun.jobs.schema import JOB, RANGES, RESOURCES, SCHEDULE, job_schema
 from profrun.jobs.tables import Table
-from profrun.runner import plan
+from profrun.plans import make as plan
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = sorted((ROOT / "jobs").glob("*.yaml"))
@@ -170,7 +170,7 @@ def test_loading_and_planning_is_a_matter_of_milliseconds_and_light_imports() ->
     code = (
         "import sys\n"
         "from profrun.jobs.load import load_job\n"
-        "from profrun.runner.plan import make_plan, plan_json\n"
+        "from profrun.plans.make import make_plan, plan_json\n"
         "plan_json(make_plan(load_job('jobs/transformer.yaml')))\n"
         f"print([name for name in {heavy.split()} if name in sys.modules])"
     )

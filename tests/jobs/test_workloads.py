@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from profrun.jobs.load import load_job
-from profrun.runner.plan import make_plan
+from profrun.plans.make import make_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "jobs" / "workloads").glob("*.py"))

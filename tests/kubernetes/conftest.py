@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.runner.backends.kubernetes.api import Api
+from profrun.backends.kubernetes.api import Api
 from tests.kubernetes.server import Server
 
 CONFIG = """

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from profrun.backends.kubernetes.api import Api
+from profrun.backends.kubernetes.ending import until
+from profrun.backends.kubernetes.refusals import Gone, forbidden_pod
 from profrun.errors import ProfrunError, UnavailableError, UsageError
-from profrun.runner.backends.kubernetes.api import Api
-from profrun.runner.backends.kubernetes.ending import until
-from profrun.runner.backends.kubernetes.refusals import Gone, forbidden_pod
 from tests.kubernetes.server import Fault, Server
 
 SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": {}}}
@@ -58,7 +58,7 @@ def test_the_backend_is_there_without_the_client() -> None:
     import subprocess
 
     code = (
-        "import sys; from profrun.runner.backends.base import load; load('kubernetes');"
+        "import sys; from profrun.backends.base import load; load('kubernetes');"
         "print(any(name.split('.')[0] in ('kubernetes', 'urllib3') for name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -80,7 +80,7 @@ def test_inside_a_cluster_the_pods_own_account_is_used(
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", "/nowhere")
     monkeypatch.setattr(f"{inside}.SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
     monkeypatch.setattr(f"{inside}.SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
-    monkeypatch.setattr("profrun.runner.backends.kubernetes.api._POD_NAMESPACE", tmp_path / "namespace")
+    monkeypatch.setattr("profrun.backends.kubernetes.api._POD_NAMESPACE", tmp_path / "namespace")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     api = Api()

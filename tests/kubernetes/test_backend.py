@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from profrun.backends.base import Handle
+from profrun.backends.kubernetes.api import Api
+from profrun.backends.kubernetes.backend import KubernetesBackend
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.load import load_text
-from profrun.runner.backends.base import Handle
-from profrun.runner.backends.kubernetes.api import Api
-from profrun.runner.backends.kubernetes.backend import KubernetesBackend
-from profrun.runner.model import Plan
-from profrun.runner.plan import make_plan
-from profrun.runner.store.files import write_json
+from profrun.plans.make import make_plan
+from profrun.plans.model import Plan
+from profrun.store.files import write_json
 from tests.kubernetes.server import Fault, Server
 from tests.slurm.plans import plan
 

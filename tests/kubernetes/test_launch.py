@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.runner.backends.kubernetes.launch import PROBE, script_of_many, script_of_nodes
+from profrun.backends.kubernetes.launch import PROBE, script_of_many, script_of_nodes
 from tests.conftest import missing, need_tool
 from tests.kubernetes.node import expand, own_pids
 

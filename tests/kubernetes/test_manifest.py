@@ -9,12 +9,12 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
+from profrun.backends.kubernetes.backend import KubernetesBackend
+from profrun.backends.kubernetes.manifest import Bundle, job_name, manifests, to_yaml
+from profrun.backends.kubernetes.probe import probe_job, probe_manifest
+from profrun.backends.kubernetes.resource_groups import Caller, shapes
 from profrun.errors import UsageError
-from profrun.runner.backends.kubernetes.backend import KubernetesBackend
-from profrun.runner.backends.kubernetes.manifest import Bundle, job_name, manifests, to_yaml
-from profrun.runner.backends.kubernetes.probe import probe_job, probe_manifest
-from profrun.runner.backends.kubernetes.shapes import Caller, shapes
-from profrun.runner.model import Plan
+from profrun.plans.model import Plan
 from tests.slurm.plans import plan
 
 GOLDEN = Path(__file__).parent / "golden"

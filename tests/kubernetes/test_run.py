@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
+from profrun.backends.kubernetes.api import Api
+from profrun.backends.kubernetes.backend import KubernetesBackend
+from profrun.backends.kubernetes.probe import probe, probe_job
+from profrun.cli import doctor
 from profrun.errors import UnavailableError
-from profrun.runner.backends.kubernetes.api import Api
-from profrun.runner.backends.kubernetes.backend import KubernetesBackend
-from profrun.runner.backends.kubernetes.probe import probe, probe_job
-from profrun.runner.cli import doctor
-from profrun.runner.store.state import read_state
-from profrun.runner.submit.create import new_run, plan_job
-from profrun.runner.submit.drive import drive
-from profrun.runner.submit.interrupt import Interrupts
+from profrun.runner.create import new_run, plan_job
+from profrun.runner.drive import drive
+from profrun.runner.interrupt import Interrupts
+from profrun.store.state import read_state
 from tests.kubernetes.node import Cluster
 from tests.kubernetes.server import Server
 from tests.runner.scripted import Watcher
@@ -72,7 +72,7 @@ class Desk:
     def start(self, *argv: str) -> subprocess.Popen[str]:
         """``profrun ...`` in this folder."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "profrun.runner.cli", *argv],
+            [sys.executable, "-m", "profrun.cli", *argv],
             cwd=self.folder,
             env={**os.environ, "HF_TOKEN": "hf-very-secret"},
             text=True,

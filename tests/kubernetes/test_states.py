@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.runner.backends.base import TERMINAL, Status
-from profrun.runner.backends.kubernetes.states import (
+from profrun.backends.base import TERMINAL, Status
+from profrun.backends.kubernetes.states import (
     Seen,
     again,
     job_seen,

@@ -26,7 +26,7 @@ def submit(folder: Path, spec: str) -> tuple[int, dict[str, Any], Path]:
         "OMP_NUM_THREADS": "1",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
-    code = "from profrun.runner.cli import main; main()"
+    code = "from profrun.cli import main; main()"
     done = subprocess.run(
         [
             sys.executable,

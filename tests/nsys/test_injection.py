@@ -6,7 +6,7 @@ import ctypes.util
 
 import pytest
 
-from profrun.runner.in_job.nvtx_injection import NvtxInjection, connect
+from profrun.in_job.nvtx_injection import NvtxInjection, connect
 
 
 def test_where_no_tool_is_injected_there_is_no_emitter() -> None:

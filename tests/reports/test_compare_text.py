@@ -7,7 +7,7 @@ from pathlib import Path
 import profrun
 from profrun.collectors.normalize import normalize
 from profrun.reports.compare_text import comparison_text
-from profrun.reports.fit import Table, fit
+from profrun.reports.terminal_layout import Table, fit
 from tests.conftest import shared_data
 
 

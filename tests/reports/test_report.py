@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from profrun.analysis.summary import summarize
+from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
 from profrun.reports.content import content_of
+from profrun.reports.html_table import Column, table
 from profrun.reports.page import report_html
-from profrun.reports.table import Column, table
 from profrun.reports.timeline import timeline_of
 from profrun.traces.trace import Trace
 from tests.conftest import ROOT

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from profrun.runner.cli.report import run_report
-from profrun.runner.cli.result import write_comparison
-from profrun.runner.model import Plan
-from profrun.runner.store.runs import Run
-from profrun.runner.store.state import read_state
+from profrun.cli.report import run_report
+from profrun.cli.result import write_comparison
+from profrun.plans.model import Plan
+from profrun.store.runs import Run
+from profrun.store.state import read_state
 from tests.cli.running import call
 from tests.reports.documents import Node, parse
 from tests.runner.scripted import leave, new_run

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from profrun.analysis.diagnose import Finding, diagnose
 from profrun.analysis.rules import ms
-from profrun.analysis.summary import summarize
+from profrun.analysis.rules.diagnose import Finding, diagnose
+from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
 from profrun.reports.findings import evidence_lines
-from profrun.reports.sheet import cut_apart
 from profrun.reports.terminal import Sheet, cut, diagnose_text, summary_text
+from profrun.reports.terminal_sheet import cut_apart
 from profrun.traces.trace import Trace
 from tests.conftest import ROOT
 from tests.tracekit import make_trace

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.summary import summarize
+from profrun.analysis.trace.summary import summarize
 from profrun.reports.terminal import summary_text
 from tests.analysis.kit import memory_trace
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from profrun.backends.base import Handle, Request, Status
 from profrun.errors import UnavailableError
 from profrun.jobs.dump import dump_job
 from profrun.jobs.load import load_text
-from profrun.runner.backends.base import Handle, Request, Status
-from profrun.runner.model import Plan, Trial
-from profrun.runner.plan import make_plan, plan_json
-from profrun.runner.store.events import Event
-from profrun.runner.store.runs import Run, create
+from profrun.plans.make import make_plan, plan_json
+from profrun.plans.model import Plan, Trial
+from profrun.store.events import Event
+from profrun.store.runs import Run, create
 
 SPEC = "name: t\ncommand: python x.py --n {n}\nvariants: {a: {n: 1}, b: {n: 2}}\ncollectors: [none]\n"
 

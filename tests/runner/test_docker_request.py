@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from profrun.backends.docker import DockerBackend
+from profrun.backends.docker.cli_args import docker_run
+from profrun.backends.docker.host import HostFacts, RenderNode, probe_host
+from profrun.backends.docker.privileges import NEEDS, needs_of
+from profrun.backends.docker.request import Container, container, container_name
+from profrun.backends.docker.sdk_args import body
+from profrun.backends.mounts import parse_mount
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.model import Job, Resources
-from profrun.runner.backends.docker import DockerBackend
-from profrun.runner.backends.docker.body import body
-from profrun.runner.backends.docker.host import HostFacts, RenderNode, probe_host
-from profrun.runner.backends.docker.line import docker_run
-from profrun.runner.backends.docker.privileges import NEEDS, needs_of
-from profrun.runner.backends.docker.request import Container, container, container_name
-from profrun.runner.backends.mounts import parse_mount
-from profrun.runner.model import Plan, Trial
+from profrun.plans.model import Plan, Trial
 from tests.conftest import ROOT
 
 RUN = Path("/runs/t-0a1b")

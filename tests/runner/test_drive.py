@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from profrun.errors import InputError, UnavailableError, UsageError
-from profrun.runner.model import Plan
-from profrun.runner.store.events import read_events
-from profrun.runner.store.lock import driving
-from profrun.runner.store.runs import Run
-from profrun.runner.store.state import RunState, read_state
-from profrun.runner.submit.create import plan_of
-from profrun.runner.submit.drive import drive
-from profrun.runner.submit.interrupt import Interrupts
+from profrun.plans.model import Plan
+from profrun.runner.create import plan_of
+from profrun.runner.drive import drive
+from profrun.runner.interrupt import Interrupts
+from profrun.store.events import read_events
+from profrun.store.lock import driving
+from profrun.store.runs import Run
+from profrun.store.state import RunState, read_state
 from tests.runner.scripted import Scripted, Watcher, leave, new_run
 
 A, B = "000-a-none-r1", "001-b-none-r1"
@@ -41,7 +41,7 @@ def _drive(
 @pytest.fixture(autouse=True)
 def no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests are about driving: no reader is asked."""
-    monkeypatch.setattr("profrun.runner.submit.trial.sources", lambda record: [])
+    monkeypatch.setattr("profrun.runner.trial.sources", lambda record: [])
 
 
 def test_trials_run_in_order_one_at_a_time(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_an_engine_that_never_answers_ends_the_driver_and_not_the_trials(
     run, plan = new_run(tmp_path)
     engine = Scripted(concurrent=True)
     _unreachable(engine, 10**9)
-    monkeypatch.setattr("profrun.runner.submit.drive._UNREACHABLE_S", 0.05)
+    monkeypatch.setattr("profrun.runner.drive._UNREACHABLE_S", 0.05)
     with pytest.raises(UnavailableError, match="no answer"):
         _drive(run, plan, engine)
     assert read_state(run).phase == "interrupted"
@@ -239,7 +239,7 @@ def test_a_readers_bug_costs_one_trace_and_no_trial(tmp_path: Path, monkeypatch:
     def bug(record: object) -> None:
         raise KeyError("surprise")
 
-    monkeypatch.setattr("profrun.runner.submit.trial.sources", bug)
+    monkeypatch.setattr("profrun.runner.trial.sources", bug)
     state = _drive(run, plan, Scripted())
     assert [t.state for t in state.trials] == ["finished", "finished"]
     assert "bug in a reader (KeyError: 'surprise')" in str(state.trials[0].normalise_error)

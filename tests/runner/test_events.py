@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.errors import UnavailableError
-from profrun.runner.store import events as events_module
-from profrun.runner.store.events import EventLog, read_events
+from profrun.store import events as events_module
+from profrun.store.events import EventLog, read_events
 from tests.conftest import examples
 
 _json = st.recursive(

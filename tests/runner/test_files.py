@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from profrun.errors import InputError, UnavailableError
-from profrun.runner.store import files
-from profrun.runner.store.files import make_dir, read_json, write_json, write_text
+from profrun.store import files
+from profrun.store.files import make_dir, read_json, write_json, write_text
 
 
 def test_a_json_document_goes_round(tmp_path: Path) -> None:

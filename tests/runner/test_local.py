@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from profrun.backends.base import Handle, Status, load
+from profrun.backends.local import LocalBackend, machine_vendor, wrapper_argv
 from profrun.errors import UnavailableError
-from profrun.runner.backends.base import Handle, Status, load
-from profrun.runner.backends.local import LocalBackend, machine_vendor, wrapper_argv
-from profrun.runner.model import Plan, Trial
-from profrun.runner.store.lock import is_held
-from profrun.runner.store.runs import Run
+from profrun.plans.model import Plan, Trial
+from profrun.store.lock import is_held
+from profrun.store.runs import Run
 from tests.conftest import missing
 from tests.runner.scripted import new_run
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from profrun.errors import UsageError
-from profrun.runner.store.lock import driving, is_held, try_lock
+from profrun.store.lock import driving, is_held, try_lock
 
 _HOLD = """
 import sys, time
 from pathlib import Path
-from profrun.runner.store.lock import driving
+from profrun.store.lock import driving
 with driving(Path(sys.argv[1]), "run-x"):
     print("held", flush=True)
     time.sleep(60)

@@ -13,8 +13,8 @@ import pytest
 from profrun.errors import UsageError
 from profrun.jobs.load import load_text
 from profrun.jobs.model import Job
-from profrun.runner.bundle import write_bundle
-from profrun.runner.plan import AMD_COUNTERS, command_json, make_plan, plan_json
+from profrun.plans.bundle import write_bundle
+from profrun.plans.make import AMD_COUNTERS, command_json, make_plan, plan_json
 
 AB = "variants: {a: {n: 1}, b: {n: 2}}\n"
 
@@ -251,7 +251,7 @@ def test_plan_json_holds_what_a_person_wants_to_see() -> None:
 
 
 def test_a_dry_run_shows_each_tool_with_its_own_options_path_and_version() -> None:
-    from profrun.runner.submit.dry import wrapped
+    from profrun.runner.dry_run import wrapped
 
     made = job(
         "collectors: [timeline]\nnsys: {path: /opt/n/nsys, version: 2024.2.3}\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profrun.runner.model import TrialState
-from profrun.runner.store.results import Steps
-from profrun.runner.store.state import TrialRecord
-from profrun.runner.submit.points import overheads, points, twins
+from profrun.plans.model import TrialState
+from profrun.runner.points import overheads, points, twins
+from profrun.store.results import Steps
+from profrun.store.state import TrialRecord
 
 
 def _trial(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from profrun.runner.backends.base import Status
-from profrun.runner.cli.progress import Progress
-from profrun.runner.store.state import read_state
-from profrun.runner.submit.drive import drive
-from profrun.runner.submit.interrupt import Interrupts
+from profrun.backends.base import Status
+from profrun.cli.progress import Progress
+from profrun.runner.drive import drive
+from profrun.runner.interrupt import Interrupts
+from profrun.store.state import read_state
 from tests.runner.scripted import Scripted, Watcher, leave, new_run
 
 A = "000-a-none-r1"
@@ -34,8 +34,8 @@ def test_an_end_from_outside_counts_when_the_queue_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """exit.json of the attempt that was requeued is there before the next look at the queue."""
-    monkeypatch.setattr("profrun.runner.submit.drive._LOOK_S", 0.01)
-    monkeypatch.setattr("profrun.runner.submit.trial.sources", lambda record: [])  # no reader is asked
+    monkeypatch.setattr("profrun.runner.drive._LOOK_S", 0.01)
+    monkeypatch.setattr("profrun.runner.trial.sources", lambda record: [])  # no reader is asked
     run, plan = new_run(tmp_path)
     engine = Requeues(concurrent=True, poll_s=0.5)
     state = drive(run, plan, engine, cwd=tmp_path, observer=Watcher(), interrupts=Interrupts())

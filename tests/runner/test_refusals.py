@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from profrun.backends.docker import DockerBackend
+from profrun.backends.docker.host import HostFacts
+from profrun.backends.local_checks import refuse
 from profrun.errors import UnavailableError
 from profrun.jobs.load import load_text
-from profrun.runner.backends.docker import DockerBackend
-from profrun.runner.backends.docker.host import HostFacts
-from profrun.runner.backends.here import refuse
-from profrun.runner.model import Plan, Trial
-from profrun.runner.plan import make_plan
-from profrun.runner.store.state import read_state
-from profrun.runner.submit.drive import drive
-from profrun.runner.submit.interrupt import Interrupts
+from profrun.plans.make import make_plan
+from profrun.plans.model import Plan, Trial
+from profrun.runner.drive import drive
+from profrun.runner.interrupt import Interrupts
+from profrun.store.state import read_state
 from tests.cli.running import call
 from tests.runner.scripted import Scripted, Watcher, new_run
 
@@ -25,7 +25,7 @@ from tests.runner.scripted import Scripted, Watcher, new_run
 @pytest.fixture(autouse=True)
 def no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     """No reader is asked."""
-    monkeypatch.setattr("profrun.runner.submit.trial.sources", lambda record: [])
+    monkeypatch.setattr("profrun.runner.trial.sources", lambda record: [])
 
 
 CLUSTER = {"pvc": "runs", "vendor": "nvidia", "shared": "HERE"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from profrun.errors import InputError, UnavailableError, UsageError
-from profrun.runner.store.runs import Run, all_runs, create, created, find, read_plan, run_name
+from profrun.store.runs import Run, all_runs, create, created, find, read_plan, run_name
 
 NAMES = ("gpt-20260102T030405Z-00aa", "gpt-20260102T030405Z-01bb", "bert-20260203T000000Z-aaaa")
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.errors import InputError
-from profrun.runner.store.lock import driving
-from profrun.runner.store.results import Steps, fold_steps, median_ns, read_steps
-from profrun.runner.store.runs import Run
-from profrun.runner.store.state import read_state, read_trial
+from profrun.store.lock import driving
+from profrun.store.results import Steps, fold_steps, median_ns, read_steps
+from profrun.store.runs import Run
+from profrun.store.state import read_state, read_trial
 from tests.conftest import examples
 from tests.runner.scripted import leave, new_run
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from profrun.backends.environ import secret_env
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.load import load_text
-from profrun.runner.backends.environ import secret_env
-from profrun.runner.store import files
-from profrun.runner.store.state import read_trial
-from profrun.runner.submit.trial import normalise, prepare, rotate
+from profrun.runner.trial import normalise, prepare, rotate
+from profrun.store import files
+from profrun.store.state import read_trial
 from tests.conftest import examples
 from tests.runner.scripted import Scripted, leave, new_run
 

@@ -82,7 +82,7 @@ class Desk:
     def start(self, *argv: str, environ: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         """``profrun ...`` as a process."""
         return subprocess.Popen(
-            [sys.executable, "-m", "profrun.runner.cli", *argv],
+            [sys.executable, "-m", "profrun.cli", *argv],
             cwd=self.folder,
             env={**self.cluster.environ, **(environ or {})},
             stdout=subprocess.PIPE,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from profrun.jobs.load import load_text
-from profrun.runner.model import Plan
-from profrun.runner.plan import make_plan
+from profrun.plans.make import make_plan
+from profrun.plans.model import Plan
 
 SPEC = """
 name: transformer

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import profrun
-from profrun.runner.backends.slurm.backend import SlurmBackend
-from profrun.runner.backends.slurm.commands import Slurm
-from profrun.runner.backends.slurm.script import render_script
-from profrun.runner.plan import make_plan
+from profrun.backends.slurm.backend import SlurmBackend
+from profrun.backends.slurm.commands import Slurm
+from profrun.backends.slurm.script import render_script
+from profrun.plans.make import make_plan
 from tests.conftest import need_tool, shared_data
 from tests.slurm.conftest import Cluster, Desk, wait_for
 from tests.slurm.plans import plan
@@ -183,8 +183,8 @@ def test_killing_the_submitter_and_resuming_loses_and_repeats_nothing(desk: Desk
 
 def test_five_hundred_trials_are_queued_within_five_seconds_and_asked_for_at_once(desk: Desk) -> None:
     from profrun.jobs.load import load_text
-    from profrun.runner.submit.create import new_run
-    from profrun.runner.submit.trial import prepare
+    from profrun.runner.create import new_run
+    from profrun.runner.trial import prepare
 
     variants = ", ".join(f"v{index}: {{n: {index}}}" for index in range(500))
     text = spec("sleep {n}", f"variants: {{{variants}}}\ncollectors: [none]\nresources: {{timeout: 60s}}")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from profrun.backends.slurm.script import render_script
 from profrun.errors import UsageError
-from profrun.runner.backends.slurm.script import render_script
 from tests.slurm.plans import plan
 
 GOLDEN = Path(__file__).parent / "golden"

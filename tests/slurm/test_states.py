@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from profrun.errors import ProfrunError, UnavailableError, UsageError
-from profrun.runner.backends.base import Handle
-from profrun.runner.backends.slurm.backend import SlurmBackend
-from profrun.runner.backends.slurm.commands import Slurm, explained
-from profrun.runner.backends.slurm.states import (
+from profrun.backends.base import Handle
+from profrun.backends.slurm.backend import SlurmBackend
+from profrun.backends.slurm.commands import Slurm, explained
+from profrun.backends.slurm.states import (
     ENDED,
     Row,
     ended_status,
@@ -19,6 +18,7 @@ from profrun.runner.backends.slurm.states import (
     parse_sacct,
     parse_squeue,
 )
+from profrun.errors import ProfrunError, UnavailableError, UsageError
 
 SQUEUE = """7_0|RUNNING|None
 7_1|PENDING|Priority

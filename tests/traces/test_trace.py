@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from profrun.analysis.diagnose import diagnose
-from profrun.analysis.summary import summarize
+from profrun.analysis.rules.diagnose import diagnose
+from profrun.analysis.trace.summary import summarize
 from profrun.errors import InputError
 from profrun.traces.trace import Trace
 from profrun.traces.views import VIEWS

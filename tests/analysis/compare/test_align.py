@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.analysis.align import Group, align, kernel_family
+from profrun.analysis.compare.align import Group, align, kernel_family
 from profrun.analysis.compare.paths import is_wrapper, plain
 from profrun.analysis.compare.trial import Atom, Facts
-from profrun.analysis.names import read_kernel
+from profrun.analysis.kernel_names import read_kernel
 
 import pytest  # isort: skip
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.blocking import VARIABLES, Blocking, blocking_twins
 from profrun.analysis.compare import Trial, read_trial
+from profrun.analysis.compare.blocking import VARIABLES, Blocking, blocking_twins
 from profrun.errors import UsageError
 from tests.analysis.compare.conftest import Recorded
 from tests.analysis.kit import memory_trace, step
@@ -179,7 +179,7 @@ def test_twins_need_both_sides(recorded: Recorded) -> None:
 
 def test_variables_of_both_vendors() -> None:
     """As the trials' wrapper sets them."""
-    from profrun.runner.in_job.vendor import AMD_BLOCKING, NVIDIA_BLOCKING
+    from profrun.in_job.vendor import AMD_BLOCKING, NVIDIA_BLOCKING
 
     for vendor, wanted in (("nvidia", NVIDIA_BLOCKING), ("amd", AMD_BLOCKING)):
         assert dict(item.split("=") for item in VARIABLES[vendor]) == wanted

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from profrun.analysis.compare import Comparison, Conditions, Trial, compare
-from profrun.analysis.compare.comparable import AMOUNT, STOPS
+from profrun.analysis.compare.comparability import AMOUNT, STOPS
 from profrun.analysis.compare.trial import Atom, Facts, Unit, Work, trial_from_json
 from profrun.errors import UsageError
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.expect import Check, applies, check_trace, expected_text, summarise
+from profrun.analysis.compare.expect import Check, applies, check_trace, expected_text, summarise
 from profrun.jobs.model import Expectation
 from profrun.jobs.schema import CHECKS
 from profrun.traces.trace import Trace

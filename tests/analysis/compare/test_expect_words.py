@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.expect import check_trace
+from profrun.analysis.compare.expect import check_trace
 from profrun.jobs.model import Expectation
 from tests.analysis.kit import memory_trace, step
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.analysis.compare import Comparison, compare
+from profrun.analysis.compare.gate import Rule, gate, parse_rule
 from profrun.analysis.compare.model import Metric, Row
-from profrun.analysis.gate import Rule, gate, parse_rule
 from profrun.errors import UsageError
 from profrun.reports.compare_text import comparison_text, gate_text, junit, markdown, time_text
 from tests.analysis.compare.conftest import Recorded

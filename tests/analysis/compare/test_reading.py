@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from profrun.analysis.compare import Trial, compare, read_trial
-from profrun.analysis.compare.hosts import is_wait
+from profrun.analysis.compare.host_ops import is_wait
 from tests.analysis.kit import memory_trace, step
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from profrun.analysis.compare import Comparison, Trial, compare, read_trial
 from profrun.analysis.compare.model import By
-from profrun.analysis.stats import estimate, verdict
+from profrun.analysis.compare.stats import estimate, verdict
 from profrun.errors import UsageError
 from tests.analysis.compare.conftest import Recorded
 from tests.analysis.compare.recordings import (

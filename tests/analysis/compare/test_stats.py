@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.analysis.stats import (
+from profrun.analysis.compare.stats import (
     Estimate,
     Statistic,
     estimate,
@@ -107,7 +107,7 @@ def test_verdicts(ratio: float, ci95: tuple[float, float] | None, expected: str)
 
 @pytest.mark.parametrize("statistic", ["median", "mean", "p99"])
 def test_order_statistics_drawn_by_beta_have_the_variance_of_real_resampling(statistic: Statistic) -> None:
-    from profrun.analysis.stats import _resampled, _statistic
+    from profrun.analysis.compare.stats import _resampled, _statistic
 
     rng = np.random.default_rng(3)
     trial = np.sort(rng.lognormal(0, 0.2, 60))

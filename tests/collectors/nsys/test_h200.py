@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.names.text import normalise
+from profrun.analysis.kernel_names.text import normalise
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
 from tests.collectors.nsys.exports import issues

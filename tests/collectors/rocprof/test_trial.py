@@ -174,9 +174,9 @@ def test_an_unknown_flag_is_refused_as_the_real_tool_would(tmp_path: Path, roctx
 
 SUBMIT = """
 import sys
-import profrun.runner.backends.local as local
+import profrun.backends.local as local
 local.machine_vendor = lambda *_: "amd"  # the one thing this machine is not
-from profrun.runner.cli import main
+from profrun.cli import main
 sys.argv = ["profrun", "submit", "job.yaml"]
 main()
 """

@@ -1,0 +1,236 @@
+"""The gate for CI: rules that fail a comparison, and what they say.
+
+A rule, as ``--fail-on`` takes it:
+
+    slower > 3%                  step time; also `faster`, and `slower` alone (any proven slowdown)
+    gpu slower > 3%              GPU time a step; `host slower > 5%` likewise
+    kernel 'GLOB' slower > 5%    kernels by name, label or short name
+    category gemm slower > 5%    a category of kernels
+    memory peak > 5%             allocator peak of side b over side a; or `memory peak > 12GiB`
+    expectations                 any failed guess of the job
+
+A rule on step time fails when the interval's lower end is above the limit: the slowdown is proven. It passes
+when the upper end is below the limit. In between it is inconclusive, and so is a comparison without interval
+or one that is incomparable. Exit code: 1 when a rule failed, else 2 when one is inconclusive, else 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from profrun.analysis.compare.model import Comparison, Metric, Row
+from profrun.analysis.json import to_json
+from profrun.analysis.kernel_names import CATEGORIES
+from profrun.errors import UsageError
+
+Outcome = Literal["passed", "failed", "inconclusive"]
+
+_LIMIT = r"(?:\s*(?P<op>>=?)\s*(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>%|[KMGT]i?B|B)?)?"
+_STEP = re.compile(rf"^(?:(?P<what>step|gpu|host)\s+)?(?P<way>slower|faster){_LIMIT}$")
+_KERNEL = re.compile(rf"^kernel\s+(?P<quote>['\"]?)(?P<name>.+?)(?P=quote)\s+(?P<way>slower|faster){_LIMIT}$")
+_CATEGORY = re.compile(rf"^category\s+(?P<name>\S+)\s+(?P<way>slower|faster){_LIMIT}$")
+_MEMORY = re.compile(rf"^memory(?:\s+peak)?(?:\s+more)?{_LIMIT}$")
+ROUNDING = 1e-12
+"""What floating point may leave over a limit that is met exactly."""
+_SIZES = {"B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_FIX = (
+    "write 'slower > 3%', \"kernel 'GLOB' slower > 5%\", 'category gemm slower > 5%', 'memory peak > 5%' "
+    "or 'expectations'"
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One parsed rule; ``limit`` is a fraction, or bytes where ``absolute``."""
+
+    text: str
+    what: str
+    name: str | None
+    way: str
+    limit: float
+    absolute: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one rule says, with the number it rests on."""
+
+    rule: str
+    outcome: Outcome
+    message: str
+
+
+@dataclass(frozen=True)
+class Gate:
+    """All rules together."""
+
+    outcome: Outcome
+    results: tuple[Result, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 failed, 2 inconclusive."""
+        return {"passed": 0, "failed": 1, "inconclusive": 2}[self.outcome]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        found: dict[str, Any] = to_json(self)
+        return found | {"exit_code": self.exit_code}
+
+
+def parse_rule(text: str) -> Rule:
+    """Read one ``--fail-on``.
+
+    Raises:
+        UsageError: it is no rule of the grammar above.
+    """
+    plain = " ".join(text.split())
+    if plain in ("expectations", "expectation"):
+        return Rule(text, "expectations", None, "failed", 0.0)
+    hit = _STEP.match(plain)
+    if hit:
+        return Rule(text, hit["what"] or "step", None, hit["way"], _fraction(text, hit))
+    for what, pattern in (("kernel", _KERNEL), ("category", _CATEGORY)):
+        hit = pattern.match(plain)
+        if hit:
+            if what == "category" and hit["name"] not in (*CATEGORIES, "memcpy", "memset"):
+                raise UsageError(
+                    f"--fail-on {text!r}: no category {hit['name']!r}", fix=f"one of {', '.join(CATEGORIES)}"
+                )
+            return Rule(text, what, hit["name"], hit["way"], _fraction(text, hit))
+    hit = _MEMORY.match(plain)
+    if hit and hit["value"]:
+        if hit["unit"] == "%":
+            return Rule(text, "memory", None, "more", float(hit["value"]) / 100)
+        if hit["unit"]:
+            scale = _SIZES[hit["unit"][0]]
+            if hit["unit"][0] != "B" and "i" not in hit["unit"]:
+                scale = 1000 ** "BKMGT".index(hit["unit"][0])
+            return Rule(text, "memory", None, "more", float(hit["value"]) * scale, absolute=True)
+    raise UsageError(f"--fail-on {text!r} is no rule", fix=_FIX)
+
+
+def _fraction(text: str, hit: re.Match[str]) -> float:
+    if not hit["value"]:
+        return 0.0
+    if hit["unit"] != "%":
+        raise UsageError(f"--fail-on {text!r} has no %", fix=f"write {hit['value']}%")
+    return float(hit["value"]) / 100
+
+
+def gate(
+    comparison: Comparison, rules: Sequence[Rule], *, expectations: Sequence[tuple[str, bool | None]] = ()
+) -> Gate:
+    """Hold a comparison against rules.
+
+    Args:
+        expectations: (the guess in words, did it hold) of side b, for the rule of that name.
+    """
+    results = tuple(_result(comparison, rule, expectations) for rule in rules)
+    outcomes = {one.outcome for one in results}
+    order: tuple[Outcome, ...] = ("failed", "inconclusive")
+    return Gate(next((one for one in order if one in outcomes), "passed"), results)
+
+
+def _result(comparison: Comparison, rule: Rule, expectations: Sequence[tuple[str, bool | None]]) -> Result:
+    if rule.what == "expectations":
+        return _expectations(rule, expectations)
+    if comparison.verdict == "incomparable":
+        why = next((one.message for one in comparison.reasons if one.severity == "stop"), "incomparable")
+        return Result(rule.text, "inconclusive", f"the sides cannot be compared: {why}")
+    if rule.what == "memory":
+        return _memory(comparison, rule)
+    if rule.what == "step":
+        return _interval(rule, "step time", comparison.ratio, comparison.ci95, comparison.trials_needed)
+    if rule.what in ("gpu", "host"):
+        name = {"gpu": "GPU work", "host": "host"}[rule.what]
+        metric: Metric | None = next((one for one in comparison.metrics if one.name == name), None)
+        if metric is None:
+            return Result(rule.text, "inconclusive", f"nothing was measured of {name}")
+        return _interval(rule, f"{name} a step", metric.ratio, metric.ci95, comparison.trials_needed)
+    return _rows(comparison, rule)
+
+
+def _expectations(rule: Rule, found: Sequence[tuple[str, bool | None]]) -> Result:
+    failed = [text for text, passed in found if passed is False]
+    if failed:
+        return Result(rule.text, "failed", f"{len(failed)} of {len(found)} guesses failed: {failed[0]}")
+    if not any(passed for _, passed in found):
+        return Result(rule.text, "inconclusive", "no guess of the job could be checked on side b")
+    return Result(rule.text, "passed", f"{sum(passed is True for _, passed in found)} guesses hold")
+
+
+def _memory(comparison: Comparison, rule: Rule) -> Result:
+    a, b = comparison.sides[0].memory_peak, comparison.sides[1].memory_peak
+    if b is None or (a is None and not rule.absolute):
+        return Result(rule.text, "inconclusive", "no memory records (torch: profile_memory: true)")
+    if rule.absolute:
+        outcome: Outcome = "failed" if b > rule.limit else "passed"
+        return Result(rule.text, outcome, f"peak {b / (1 << 20):.1f} MiB")
+    assert a is not None
+    change = b / a - 1 if a else 0.0
+    outcome = "failed" if change > rule.limit + ROUNDING else "passed"
+    return Result(
+        rule.text, outcome, f"peak {a / (1 << 20):.1f} -> {b / (1 << 20):.1f} MiB ({100 * change:+.1f} %)"
+    )
+
+
+def _interval(
+    rule: Rule,
+    what: str,
+    ratio: float | None,
+    ci95: tuple[float, float] | None,
+    needed: int | None,
+) -> Result:
+    """Failed when the interval lies beyond the limit, passed when it lies within, else inconclusive."""
+    if ratio is None or ci95 is None:
+        more = f"; at least {needed} trials a side are needed" if needed else ""
+        shown = "no number" if ratio is None else f"ratio {ratio:.3f} without an interval"
+        return Result(rule.text, "inconclusive", f"{what}: {shown}{more}")
+    low, high = ci95
+    limit = 1 + rule.limit
+    if rule.way == "faster":
+        low, high = 1 / high, 1 / low
+    text = f"{what}: ratio {ratio:.3f}, 95 % interval {ci95[0]:.3f} to {ci95[1]:.3f}"
+    if low > limit:
+        return Result(rule.text, "failed", text)
+    if high <= limit or (rule.limit == 0 and low <= 1):
+        return Result(rule.text, "passed", text)
+    more = f"; {needed} trials a side would settle it" if needed else ""
+    return Result(rule.text, "inconclusive", text + more)
+
+
+def _rows(comparison: Comparison, rule: Rule) -> Result:
+    """Kernels or a category: the sum of the rows that are meant, between the sums of their rows' bounds.
+
+    That is wider than an interval of the sum, so it errs towards 'inconclusive'. A row without an interval
+    (kernels that one side alone has) counts as it was measured.
+    """
+    table = comparison.kernels if rule.what == "kernel" else comparison.categories
+    rows = [row for row in table if row.basis == "gpu" and _meant(row, rule)]
+    what = f"{rule.what} {rule.name}"
+    if not rows:
+        return Result(rule.text, "inconclusive", f"nothing on either side is {what}")
+    a, b = sum(row.a_ns for row in rows), sum(row.b_ns for row in rows)
+    if not a or not b:
+        return Result(rule.text, "inconclusive", f"{what} is on one side only")
+    text = f"{what}: {a / 1e3:.4g} -> {b / 1e3:.4g} us a step ({100 * (b / a - 1):+.1f} %)"
+    if min(comparison.trials) < 2:
+        return Result(rule.text, "inconclusive", f"{text}, without repeats")
+    if all(row.ci95 is None for row in rows):
+        return Result(rule.text, "inconclusive", f"{text}, without an interval")
+    low, high = (
+        sum(row.b_ns if row.ci95 is None else row.a_ns * row.ci95[end] for row in rows) / a for end in (0, 1)
+    )
+    return _interval(rule, text, b / a, (low, high), comparison.trials_needed)
+
+
+def _meant(row: Row, rule: Rule) -> bool:
+    if rule.what == "category":
+        return row.name == rule.name
+    names = (*row.a_names, *row.b_names, row.label, row.name)
+    return any(fnmatchcase(name, rule.name or "*") for name in names)

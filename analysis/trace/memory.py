@@ -1,0 +1,226 @@
+"""Memory over time from allocator records: peaks, and who allocated.
+
+Source: counters with unit 'byte' whose name says 'allocated' or 'reserved' (torch's ``profile_memory``
+instants: totals after each allocation or free). Numbers are those of torch's caching allocators, not of the
+driver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profrun.analysis.trace.frame import Frame, Index, Ints, Mask, frame
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+
+@dataclass(frozen=True)
+class MemorySeries:
+    """One allocator counter.
+
+    Attributes:
+        device: device id, None for host memory.
+        name: the counter's name.
+        times, values: ns and bytes, in time order.
+    """
+
+    device: int | None
+    process: int
+    name: str
+    times: Ints
+    values: Ints
+
+
+@dataclass(frozen=True)
+class MemoryPeak:
+    """The peak of one device (or the host); bytes.
+
+    Attributes:
+        device: device id, None for host memory.
+        peak_bytes, at_ns: the highest allocated total and its first moment.
+        reserved_bytes: highest total that the caching allocator held, None when not recorded.
+        first_bytes, last_bytes: totals at the first and last record.
+        records: allocations and frees recorded.
+        ops: innermost ops running at the peak's moment, one a thread.
+        capacity_bytes: memory of the device, None when not known.
+        share: peak_bytes / capacity_bytes.
+    """
+
+    device: int | None
+    peak_bytes: int
+    at_ns: int
+    reserved_bytes: int | None
+    first_bytes: int
+    last_bytes: int
+    records: int
+    ops: tuple[str, ...]
+    capacity_bytes: int | None
+    share: float | None
+    share_of: str = field(default="capacity_bytes", init=False)
+
+
+@dataclass(frozen=True)
+class OpMemory:
+    """Memory that one op's own calls (without children) allocated net, bytes, most first."""
+
+    name: str
+    device: int | None
+    records: int
+    allocated_bytes: int
+    freed_bytes: int
+
+
+def series(trace: Trace) -> list[MemorySeries]:
+    """Every allocator counter of the trace; kept."""
+    cache = frame(trace).cache
+    if "memory" not in cache:
+        cache["memory"] = _series(trace)
+    return list(cache["memory"])
+
+
+def _series(trace: Trace) -> list[MemorySeries]:
+    got: Any = trace.tables.execute(
+        "SELECT c.track, c.name, c.ts_ns, c.value::BIGINT AS value, coalesce(t.device, -1) AS device, "
+        "t.process "
+        "FROM counters c JOIN tracks t USING (track) WHERE c.unit IN ('byte', 'bytes') "
+        "AND regexp_matches(c.name, '(?i)allocated|reserved|memory change') ORDER BY c.track, c.name, c.ts_ns"
+    ).fetchnumpy()
+    names = np.asarray(got["name"], dtype=object)
+    if not len(names):
+        return []
+    tracks = np.asarray(got["track"])
+    cut = np.flatnonzero(np.append(True, (tracks[1:] != tracks[:-1]) | (names[1:] != names[:-1])))
+    found = []
+    for start, stop in zip(cut, np.append(cut[1:], len(names)), strict=True):
+        device = int(got["device"][start])
+        found.append(
+            MemorySeries(
+                None if device < 0 else device,
+                int(got["process"][start]),
+                str(names[start]),
+                np.asarray(got["ts_ns"][start:stop], np.int64),
+                np.asarray(got["value"][start:stop], np.int64),
+            )
+        )
+    return found
+
+
+def changes(trace: Trace) -> list[MemorySeries]:
+    """The series of single allocations (positive) and frees (negative)."""
+    return [one for one in series(trace) if "change" in one.name.lower()]
+
+
+def allocated(trace: Trace) -> list[MemorySeries]:
+    """The series of allocated totals."""
+    return [one for one in series(trace) if "alloc" in one.name.lower()]
+
+
+def op_memory(trace: Trace, ids: Index, row: Any, rows: int, calls: Mask) -> tuple[Ints, Ints] | None:
+    """Net bytes (host, device) allocated inside op calls, by row; None without memory records.
+
+    torch's rule (``MemRecordsAcc.in_interval``): every record of the process between a call's start and its
+    end, both included, whichever thread made it.
+    """
+    single = changes(trace)
+    found = single or allocated(trace)
+    if not found:
+        return None
+    source = frame(trace)
+    total = [np.zeros(rows, np.int64), np.zeros(rows, np.int64)]
+    for number, one in enumerate(found):
+        if single:  # as running totals from 0
+            one = found[number] = replace(one, values=np.cumsum(one.values))
+        before = np.searchsorted(one.times, source.ts[ids], side="left") - 1
+        after = np.searchsorted(one.times, source.end[ids], side="right") - 1
+        first = 0 if single else one.values[0]
+        delta = np.where(after >= 0, one.values[after], first) - np.where(
+            before >= 0, one.values[before], first
+        )
+        mine = calls & (source.track_process[source.track[ids]] == one.process)
+        sums = np.bincount(row, weights=np.where(mine, delta, 0), minlength=rows).astype(np.int64)
+        total[0 if one.device is None else 1] += sums
+    return total[0], total[1]
+
+
+def _running(source: Frame, process: int, at: int) -> tuple[str, ...]:
+    ids = source.of("op")
+    ids = ids[
+        (source.track_process[source.track[ids]] == process) & (source.ts[ids] <= at) & (source.end[ids] > at)
+    ]
+    inner: dict[int, int] = {}
+    for slice_id in ids:
+        track = int(source.track[slice_id])
+        if track not in inner or source.ts[slice_id] >= source.ts[inner[track]]:
+            inner[track] = int(slice_id)
+    return tuple(sorted(source.text(slice_id) for slice_id in inner.values()))
+
+
+def memory(trace: Trace) -> list[MemoryPeak]:
+    """Peak of every device with allocator records, and of host memory."""
+    source = frame(trace)
+    every = series(trace)
+    reserved = {(one.device, one.process): one for one in every if "reserved" in one.name.lower()}
+    capacity = {int(row["device"]): row["memory_bytes"] for row in source.devices}
+    rows = []
+    for one in allocated(trace):
+        place = int(np.argmax(one.values))
+        peak = int(one.values[place])
+        held = reserved.get((one.device, one.process))
+        size = capacity.get(one.device) if one.device is not None else None
+        rows.append(
+            MemoryPeak(
+                one.device,
+                peak,
+                int(one.times[place]),
+                int(held.values.max()) if held is not None else None,
+                int(one.values[0]),
+                int(one.values[-1]),
+                len(one.times),
+                _running(source, one.process, int(one.times[place])),
+                size,
+                peak / size if size else None,
+            )
+        )
+    return rows
+
+
+def allocating_ops(trace: Trace) -> list[OpMemory]:
+    """Net growth and shrinkage of each allocator record, booked on the innermost op running then.
+
+    The thread is not recorded: with several host threads the op that started last before the record counts.
+    """
+    source = frame(trace)
+    totals: dict[tuple[str, int | None], list[int]] = {}
+    ops = source.of("op")
+    parent = source.nearest("op")
+    for one in allocated(trace):
+        mine = ops[source.track_process[source.track[ops]] == one.process]
+        mine = mine[np.argsort(source.ts[mine], kind="stable")]
+        times, change = one.times[1:], np.diff(one.values)
+        owner = innermost_at(source, mine, parent, times)
+        for key in np.unique(owner):
+            name = source.text(int(key)) if key >= 0 else "(no op)"
+            picked = change[owner == key]
+            row = totals.setdefault((name, one.device), [0, 0, 0])
+            row[0] += len(picked)
+            row[1] += int(picked[picked > 0].sum())
+            row[2] += int(-picked[picked < 0].sum())
+    rows = [OpMemory(name, device, *values) for (name, device), values in totals.items()]
+    return sorted(rows, key=lambda row: (-row.allocated_bytes, row.name))
+
+
+def innermost_at(source: Frame, ids: Index, parent: Any, times: Ints) -> Index:
+    """Innermost of nested slices (``ids`` by start) open at each time, -1 for none."""
+    if not len(ids):
+        return np.full(len(times), -1, dtype=np.intp)
+    place = np.searchsorted(source.ts[ids], times, side="right") - 1
+    found = np.where(place >= 0, ids[np.maximum(place, 0)], -1).astype(np.intp)
+    late = np.flatnonzero((found >= 0) & (source.end[found] < times))
+    while len(late):
+        found[late] = parent[found[late]]
+        late = late[(found[late] >= 0) & (source.end[found[late]] < times[late])]
+    return found

@@ -1,0 +1,369 @@
+"""Steps: which ranges they are, what GPU work each launched, and where the time of each went.
+
+GPU work belongs to the step that launched it: GPU slice -> launching host slice -> the step of that process
+running at that moment. Where a kernel happens to run never matters (work of one step may run during the
+next).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profrun.analysis.trace.frame import STEP_NAMES, Frame, Index, Ints, frame
+from profrun.analysis.trace.intervals import EMPTY, Intervals, covered, merge, union
+from profrun.analysis.trace.roles import COMM, COMPUTE, MEMCPY, MEMSET, roles
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+WALL_ROLES = ("kernel", "memcpy", "memset", "comm", "runtime", "dataloader", "cpu_op", "other")
+"""Wall-clock roles in falling priority: each instant counts for the first that is active (kineto's
+TensorBoard
+plugin, ``overall_parser.py``)."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step and its work; all times ns.
+
+    Attributes:
+        step: its number, from the range's name (or its place when the name has none).
+        process, rank, slice: whose it is, and the range.
+        ts_ns, dur_ns: the host range.
+        span_ns: dur_ns extended at its end to the last GPU slice it launched and at its start to the end of
+            the step before, as the TensorBoard plugin does.
+        kernels, memcpys, memsets: GPU slices it launched, by kind.
+        kernel_ns, memcpy_ns, memset_ns, comm_ns: sum of durations of the GPU slices it launched, by role.
+        gpu_busy_ns: union of those slices.
+        idle_ns: ns of the host range in which no GPU slice of the process ran; of ``dur_ns``.
+        wall_ns: exclusive wall-clock parts of the span by ``WALL_ROLES``; they add up to ``span_ns``.
+        launches: host calls of the step that enqueued GPU work.
+    """
+
+    step: int
+    process: int
+    rank: int
+    slice: int
+    ts_ns: int
+    dur_ns: int
+    span_ns: int
+    kernels: int
+    memcpys: int
+    memsets: int
+    kernel_ns: int
+    memcpy_ns: int
+    memset_ns: int
+    comm_ns: int
+    gpu_busy_ns: int
+    idle_ns: int
+    wall_ns: dict[str, int]
+    launches: int
+    idle_of: str = field(default="dur_ns", init=False)
+    wall_of: str = field(default="span_ns", init=False)
+
+
+@dataclass(frozen=True)
+class StepIndex:
+    """The chosen step ranges of all processes, sorted by process and start.
+
+    Attributes:
+        slices: their slice ids.
+        numbers: their step numbers.
+        process: their processes.
+        of_gpu: for every slice id of the trace the index of the step that launched it, -1 for none.
+    """
+
+    slices: Index
+    numbers: Ints
+    process: Ints
+    of_gpu: NDArray[np.int32]
+
+
+def step_index(source: Frame) -> StepIndex:
+    """Choose the step ranges of each process and attribute GPU slices to them.
+
+    One family of names a process (``profrun.step#``, else ``ProfilerStep#``, else ``step N``), on the thread
+    that has most of them, and no step inside a step.
+    """
+    found: StepIndex | None = source.cache.get("steps")
+    if found is None:
+        found = source.cache["steps"] = _index(source)
+    return found
+
+
+def step_of_host(source: Frame, index: StepIndex, ids: Index) -> Ints:
+    """Index of the step (of ``index``) in whose host range each host slice starts, -1 for none."""
+    found = np.full(len(ids), -1, dtype=np.int64)
+    owner = source.track_process[source.track[ids]]
+    for process in np.unique(index.process):
+        mine = np.flatnonzero(index.process == process)
+        starts, ends = source.ts[index.slices[mine]], source.end[index.slices[mine]]
+        place = np.searchsorted(starts, source.ts[ids], side="right") - 1
+        good = (place >= 0) & (owner == process)
+        good[good] &= source.ts[ids][good] < ends[place[good]]
+        found[good] = mine[place[good]]
+    return found
+
+
+def _index(source: Frame) -> StepIndex:
+    ids = source.of("step")
+    ids = ids[~source.on_gpu[source.track[ids]]]
+    chosen, numbers = [], []
+    for process in range(len(source.processes)):
+        picked = _of_process(source, ids[source.track_process[source.track[ids]] == process])
+        chosen += [slice_id for slice_id, _ in picked]
+        numbers += [number for _, number in picked]
+    slices = np.array(chosen, dtype=np.intp)
+    process_of = source.track_process[source.track[slices]].astype(np.int64)
+    of_gpu = np.full(len(source), -1, dtype=np.int32)
+    launched = source.launched
+    calls = source.launch[launched]
+    at, owner = source.ts[calls], source.track_process[source.track[calls]]
+    for process in np.unique(process_of):
+        mine = np.flatnonzero(process_of == process)
+        place = np.searchsorted(source.ts[slices[mine]], at, side="right") - 1
+        good = (place >= 0) & (owner == process)
+        good[good] &= at[good] < source.end[slices[mine[place[good]]]]
+        of_gpu[launched[good]] = mine[place[good]]
+    return StepIndex(slices, np.array(numbers, dtype=np.int64), process_of, of_gpu)
+
+
+def _of_process(source: Frame, ids: Index) -> list[tuple[int, int]]:
+    families: dict[int, list[tuple[int, int | None]]] = {}
+    for slice_id in ids:
+        text = source.text(slice_id)
+        for family, pattern in enumerate(STEP_NAMES):
+            hit = pattern.match(text)
+            if hit:
+                families.setdefault(family, []).append((int(slice_id), int(hit[1])))
+                break
+        else:
+            families.setdefault(len(STEP_NAMES), []).append((int(slice_id), None))
+    if not families:
+        return []
+    rows = families[min(families)]
+    tracks = [int(source.track[slice_id]) for slice_id, _ in rows]
+    best = max(sorted(set(tracks)), key=tracks.count)
+    rows = sorted((row for row in rows if source.track[row[0]] == best), key=lambda row: source.ts[row[0]])
+    outer: list[tuple[int, int]] = []
+    reach = None
+    for place, (slice_id, number) in enumerate(rows):
+        if reach is not None and source.end[slice_id] <= reach:
+            continue
+        reach = source.end[slice_id]
+        outer.append((slice_id, place if number is None else number))
+    return outer
+
+
+def host_bounds(source: Frame, process: int) -> tuple[int, int] | None:
+    """Start and end of the host work of a process (ops, ranges, python; else api calls), None without any."""
+    for kinds in (("op", "range", "step", "python"), ("api",)):
+        ids = source.of(*kinds)
+        tracks = source.track[ids]
+        ids = ids[(source.track_process[tracks] == process) & ~source.on_gpu[tracks]]
+        if len(ids):
+            return int(source.ts[ids].min()), int(source.end[ids].max())
+    return None
+
+
+def step_spans(source: Frame, process: int) -> tuple[Ints, Ints, Index]:
+    """(starts, ends, step indices) of the extended steps of a process.
+
+    The rule of the TensorBoard plugin (``event_parser.py``, ``_update_steps_duration``): a step ends at the
+    later of its host end and the end of the last GPU slice launched inside it; it starts no earlier than the
+    step before ended (for the first: than GPU work from before the steps ended). Tail steps that launched
+    nothing, or a last one with under 80 % of the GPU slices of the one before, are cut off: the profiler may
+    have missed their kernels. Without step ranges the whole host work of the process is one step (index -1).
+    """
+    key = ("spans", process)
+    found = source.cache.get(key)
+    if found is None:
+        found = source.cache[key] = _spans(source, process)
+    starts, ends, numbers = found
+    return starts, ends, numbers
+
+
+def _spans(source: Frame, process: int) -> tuple[Ints, Ints, Index]:
+    steps = step_index(source)
+    mine = np.flatnonzero(steps.process == process)
+    gpu = source.gpu[source.track_process[source.track[source.gpu]] == process]
+    if len(mine):
+        starts, ends = source.ts[steps.slices[mine]].copy(), source.end[steps.slices[mine]].copy()
+        step_of = steps.of_gpu[gpu].astype(np.int64) - mine[0]
+        step_of[steps.of_gpu[gpu] < 0] = -1
+        keep = step_of >= 0
+        calls = source.launch[gpu[keep]]
+        step_of[np.flatnonzero(keep)[source.end[calls] > ends[step_of[keep]]]] = -1  # must end inside, too
+    else:
+        bounds = host_bounds(source, process)
+        if bounds is None:
+            if not len(gpu):
+                return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.intp)
+            bounds = int(source.ts[gpu].min()), int(source.end[gpu].max())
+        starts, ends = np.array([bounds[0]], np.int64), np.array([bounds[1]], np.int64)
+        step_of = np.where(source.launch[gpu] >= 0, 0, -1).astype(np.int64)
+    numbers = mine if len(mine) else np.array([-1], np.intp)
+    first, last, count = _device_bounds(source, gpu, step_of, len(starts))
+    if count.any():
+        _extend(source, gpu, step_of, starts, ends, first, last, count)
+        keep_steps = _tail(count)
+        starts, ends, numbers = starts[:keep_steps], ends[:keep_steps], numbers[:keep_steps]
+    return starts, ends, numbers
+
+
+def _device_bounds(source: Frame, gpu: Index, step_of: Ints, steps: int) -> tuple[Ints, Ints, Ints]:
+    first = np.full(steps, np.iinfo(np.int64).max)
+    last = np.full(steps, np.iinfo(np.int64).min)
+    keep = step_of >= 0
+    np.minimum.at(first, step_of[keep], source.ts[gpu[keep]])
+    np.maximum.at(last, step_of[keep], source.end[gpu[keep]])
+    return first, last, np.bincount(step_of[keep], minlength=steps).astype(np.int64)
+
+
+def _extend(
+    source: Frame, gpu: Index, step_of: Ints, starts: Ints, ends: Ints, first: Ints, last: Ints, count: Ints
+) -> None:
+    before = int(starts[0])
+    if count[0]:
+        stray = source.end[gpu[step_of < 0]]
+        stray = stray[stray < first[0]]
+        if len(stray):
+            before = max(before, int(stray.max()))
+    for place in range(len(starts)):
+        starts[place] = max(before, int(starts[place]))
+        reach = int(last[place]) if count[place] else int(ends[place])
+        ends[place] = max(int(ends[place]), reach, int(starts[place]))
+        before = int(ends[place])
+
+
+def _tail(count: Ints) -> int:
+    """How many steps to keep."""
+    if len(count) < 2:
+        return len(count)
+    last = int(np.flatnonzero(count).max())
+    return last if last > 0 and count[last - 1] * 0.8 > count[last] else last + 1
+
+
+def steps(trace: Trace) -> list[Step]:
+    """Every step of every process, in time order, with its work (see ``Step``)."""
+    source = frame(trace)
+    index = step_index(source)
+    rows: list[Step] = []
+    for process in sorted({int(number) for number in index.process}):
+        rows += _rows(trace, source, index, process)
+    return rows
+
+
+def _rows(trace: Trace, source: Frame, index: StepIndex, process: int) -> list[Step]:
+    mine = np.flatnonzero(index.process == process)
+    slices = index.slices[mine]
+    starts, ends, kept = step_spans(source, process)
+    spans = {
+        int(number): (int(start), int(end)) for start, end, number in zip(starts, ends, kept, strict=True)
+    }
+    bounds = [
+        spans.get(int(number), (int(source.ts[place]), int(source.end[place])))
+        for number, place in zip(mine, slices, strict=True)
+    ]
+    left = np.array([bound[0] for bound in bounds], np.int64)
+    right = np.array([bound[1] for bound in bounds], np.int64)
+    wall = wall_breakdown(trace, source, process, left, right)
+    gpu = source.gpu_by_time[source.track_process[source.track[source.gpu_by_time]] == process]
+    busy = union(source.ts[gpu], source.end[gpu])
+    idle = source.durs(slices) - covered(busy, source.ts[slices], source.end[slices])
+    work = _work(trace, source, index, mine)
+    rank = int(source.processes[process]["rank"])
+    return [
+        Step(
+            step=int(index.numbers[number]), process=process, rank=rank, slice=int(slices[place]),
+            ts_ns=int(source.ts[slices[place]]), dur_ns=int(source.durs(slices[place])),
+            span_ns=int(right[place] - left[place]), idle_ns=int(idle[place]),
+            wall_ns={role: int(values[place]) for role, values in wall.items()},
+            **{key: int(values[place]) for key, values in work.items()},
+        )
+        for place, number in enumerate(mine)
+    ]  # fmt: skip
+
+
+def _work(trace: Trace, source: Frame, index: StepIndex, mine: Index) -> dict[str, Ints]:
+    role = roles(trace, source)
+    owner = index.of_gpu[source.gpu]  # the steps of a process have consecutive indices
+    gpu = source.gpu[(owner >= mine[0]) & (owner <= mine[-1])]
+    step_of = index.of_gpu[gpu].astype(np.int64) - mine[0]
+    size, dur = len(mine), source.durs(gpu)
+    found: dict[str, Ints] = {}
+    for key, kind in (("kernels", "kernel"), ("memcpys", "memcpy"), ("memsets", "memset")):
+        ids = source.is_kind(gpu, kind)
+        found[key] = np.bincount(step_of[ids], minlength=size)
+    for key, wanted in (
+        ("kernel_ns", COMPUTE),
+        ("memcpy_ns", MEMCPY),
+        ("memset_ns", MEMSET),
+        ("comm_ns", COMM),
+    ):
+        ids = role[gpu] == wanted
+        found[key] = np.bincount(step_of[ids], weights=dur[ids], minlength=size).astype(np.int64)
+    busy = np.zeros(size, np.int64)
+    order = np.argsort(step_of, kind="stable")
+    cuts = np.searchsorted(step_of[order], np.arange(size + 1))
+    for place in range(size):
+        own = gpu[order[cuts[place] : cuts[place + 1]]]
+        busy[place] = union(source.ts[own], source.end[own]).total
+    found["gpu_busy_ns"] = busy
+    owner = np.full(len(source), -1, dtype=np.int32)  # a call that enqueues several slices counts once
+    owner[source.launch[gpu]] = step_of
+    found["launches"] = np.bincount(owner[owner >= 0], minlength=size)
+    return found
+
+
+def is_dataloader(text: str) -> bool:
+    """The names that torch gives to fetching a batch."""
+    return (text.startswith("enumerate(DataLoader)#") and text.endswith("__next__")) or text.startswith(
+        "enumerate(DataPipe)#"
+    )
+
+
+def wall_sets(trace: Trace, source: Frame, process: int) -> list[tuple[str, Intervals]]:
+    """Interval sets of a process by wall role, in priority order, without 'other'."""
+    key = ("wall", process)
+    found: list[tuple[str, Intervals]] | None = source.cache.get(key)
+    if found is not None:
+        return found
+    role = roles(trace, source)
+    gpu = source.gpu_by_time[source.track_process[source.track[source.gpu_by_time]] == process]
+    found = []
+    for name, wanted in (("kernel", COMPUTE), ("memcpy", MEMCPY), ("memset", MEMSET), ("comm", COMM)):
+        ids = gpu[role[gpu] == wanted]
+        found.append((name, union(source.ts[ids], source.end[ids])))
+    tracks = source.track_process == process
+    host = source.host_order[tracks[source.track[source.host_order]]]
+    loader = source.named(host, is_dataloader)
+    gloo = source.named(host, lambda text: text.startswith("gloo:"))
+    runtime = source.is_kind(host, "api")
+    cpu = source.is_kind(host, "op", "range") & ~loader & ~gloo
+    inside = np.zeros(len(source) + 1, dtype=bool)  # what lies in a slice of the same set adds nothing to it
+    inside[host[cpu]] = True
+    cpu &= ~inside[source.parent[host]]
+    if gloo.any():
+        found[3] = ("comm", merge(found[3][1], union(source.ts[host[gloo]], source.end[host[gloo]])))
+    for name, mask in (("runtime", runtime), ("dataloader", loader), ("cpu_op", cpu)):
+        found.append((name, union(source.ts[host[mask]], source.end[host[mask]]) if mask.any() else EMPTY))
+    source.cache[key] = found
+    return found
+
+
+def wall_breakdown(trace: Trace, source: Frame, process: int, starts: Ints, ends: Ints) -> dict[str, Ints]:
+    """Exclusive wall-clock ns by role inside each window; the roles add up to the window."""
+    found: dict[str, Ints] = {}
+    together, before = EMPTY, np.zeros(len(starts), np.int64)
+    for name, intervals in wall_sets(trace, source, process):
+        together = merge(together, intervals)
+        now = covered(together, starts, ends)
+        found[name] = now - before
+        before = now
+    found["other"] = (ends - starts) - before
+    return found

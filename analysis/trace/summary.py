@@ -1,0 +1,156 @@
+"""The summary of a trace: doubts first, then where the time went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from profrun.analysis.json import to_json
+from profrun.analysis.trace.collectives import CollectiveRow, collectives
+from profrun.analysis.trace.data_quality import Doubt, doubts, withheld
+from profrun.analysis.trace.frame import KIND, Frame, frame
+from profrun.analysis.trace.gpu import DeviceMetrics, devices
+from profrun.analysis.trace.idle import IdleRow, idle
+from profrun.analysis.trace.kernels import CategoryRow, KernelRow, categories, kernels
+from profrun.analysis.trace.memory import MemoryPeak, memory
+from profrun.analysis.trace.ops import OpRow, operators
+from profrun.analysis.trace.peaks import Peaks
+from profrun.analysis.trace.queue import LaunchStats, QueueRow, launch_stats, queues
+from profrun.analysis.trace.ranks import RankReport, compare_ranks
+from profrun.analysis.trace.roofline import Roofline, device_peaks, roofline
+from profrun.analysis.trace.steps import Step, steps
+from profrun.analysis.trace.tables import (
+    ApiRow,
+    CopyRow,
+    RangeRow,
+    apis,
+    copies,
+    ranges,
+)
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Everything a summary shows; ``to_json()`` is what ``profrun summary --json`` prints.
+
+    Attributes:
+        source, collector, vendor, tool_version: of the recording.
+        span_ns: first start to last end of everything recorded.
+        doubts: what is doubtful, gravest first; ``withheld`` names the numbers that are None or empty for it.
+        devices, steps, categories, kernels, ops, ranges, apis, copies, collectives, idle, queues, launches,
+        memory:
+            see their modules. Tables are sorted by time; ``omitted`` says how many rows ``top`` cut from
+            each.
+        ranks: what several ranks in this trace show together; None for a single one.
+        counts: slices by kind.
+        peaks: by device id, None for a GPU that is not in the table.
+        roofline: rates of ops whose shapes give their work; None where its GPU times are withheld.
+    """
+
+    source: str
+    collector: str
+    vendor: str
+    tool_version: str | None
+    span_ns: int
+    launch_blocking: bool | None
+    doubts: list[Doubt]
+    withheld: tuple[str, ...]
+    devices: list[DeviceMetrics]
+    steps: list[Step]
+    categories: list[CategoryRow]
+    kernels: list[KernelRow]
+    ops: list[OpRow]
+    ranges: list[RangeRow]
+    apis: list[ApiRow]
+    copies: list[CopyRow]
+    collectives: list[CollectiveRow]
+    idle: list[IdleRow]
+    queues: list[QueueRow]
+    launches: LaunchStats | None
+    memory: list[MemoryPeak]
+    ranks: RankReport | None
+    peaks: dict[int, Peaks | None]
+    roofline: Roofline | None
+    counts: dict[str, int]
+    omitted: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; keys as in the attributes."""
+        found: dict[str, Any] = to_json(self)
+        return found
+
+
+def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float] | None = None) -> Summary:
+    """Summarise a trace.
+
+    Args:
+        trace: any trace, of any collector.
+        top: rows of each table to keep, None for all; ``omitted`` counts the others.
+        peaks: overrides of the GPU's peaks (dtype -> TFLOP/s, 'memory_gb_s').
+
+    Raises:
+        UsageError: an override that is no positive number.
+    """
+    source = frame(trace)
+    doubtful = doubts(trace)
+    hidden = withheld(doubtful)
+    low, high = source.extent
+    omitted: dict[str, int] = {}
+
+    def cut(name: str, rows: list[Row]) -> list[Row]:
+        if name in hidden:
+            return []
+        if top is not None and len(rows) > top:
+            omitted[name] = len(rows) - top
+            return rows[:top]
+        return rows
+
+    def roofs() -> Roofline | None:
+        if trace.meta.get("replayed") or "ops.self_device_ns" in hidden:
+            return None
+        found = roofline(trace, peaks=peaks)
+        return replace(found, rows=cut("roofline", found.rows))
+
+    table = kernels(trace)
+    meta = trace.meta
+    return Summary(
+        source=str(meta["source"]), collector=str(meta["collector"]), vendor=str(meta["vendor"]),
+        tool_version=meta.get("tool_version"), span_ns=high - low,
+        launch_blocking=meta.get("launch_blocking"), doubts=doubtful, withheld=tuple(sorted(hidden)),
+        devices=[_hide(row, "devices", hidden) for row in devices(trace)],
+        steps=[_hide(row, "steps", hidden) for row in steps(trace)],
+        categories=[] if "categories" in hidden else categories(table),
+        kernels=cut("kernels", table),
+
+        ops=cut("ops", [_hide(row, "ops", hidden) for row in operators(trace)]),
+        ranges=cut("ranges", [_hide(row, "ranges", hidden) for row in ranges(trace)]),
+        apis=cut("apis", apis(trace)), copies=cut("copies", copies(trace)),
+        collectives=cut("collectives", collectives(trace)), idle=cut("idle", idle(trace)),
+        queues=cut("queues", queues(trace)), launches=None if "launches" in hidden else launch_stats(trace),
+        memory=memory(trace),
+        ranks=compare_ranks([trace]) if len(source.processes) > 1 and "collectives" not in hidden else None,
+        peaks=device_peaks(source, peaks), roofline=roofs(),
+        counts=_counts(source),
+        omitted=omitted,
+    )  # fmt: skip
+
+
+def _counts(source: Frame) -> dict[str, int]:
+    """Slices by kind, those that are there."""
+    count = np.bincount(source.kind, minlength=256)
+    return {kind: int(count[code]) for kind, code in sorted(KIND.items()) if count[code]}
+
+
+def _hide(row: Any, table: str, hidden: frozenset[str]) -> Any:
+    """The row with its unreliable numbers None, whatever their declared type: withheld beats wrong."""
+    names = {name.split(".", 1)[1] for name in hidden if name.startswith(f"{table}.")}
+    present = {name: None for name in names if hasattr(row, name)}
+    return replace(row, **present) if present else row

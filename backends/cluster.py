@@ -1,0 +1,163 @@
+"""Settings of a cluster: the job's ``cluster`` block over a profile of the user's clusters.yaml.
+
+The file is ``$PROFRUN_CLUSTERS``, else ``~/.config/profrun/clusters.yaml`` (XDG); each top-level key is a
+profile with the keys of the ``cluster`` block (docs/job-spec.md). ``settle`` puts the profile's values into
+the job, so that ``resolved.yaml`` repeats the run without the file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from profrun.backends.base import Status
+from profrun.collectors.wrapping import Window, WrapRequest
+from profrun.errors import UsageError
+from profrun.jobs.model import NEUTRAL, Job
+from profrun.plans.model import Plan, Trial
+from profrun.store.results import finalising
+
+AMD_TYPE = re.compile(r"mi\d{3}[a-z]?")
+NVIDIA_TYPE = re.compile(r"v100|t4|a\d{2,3}|l\d{1,2}s?|g?[hb]\d{3}|gb\d{3}|rtx.*|tesla.*")
+"""GPU types as clusters call them in their GRES, e.g. mi300x and h200."""
+
+
+def profiles_file(environ: Mapping[str, str] | None = None) -> Path:
+    """Where the user's cluster profiles are."""
+    around = os.environ if environ is None else environ
+    if around.get("PROFRUN_CLUSTERS"):
+        return Path(around["PROFRUN_CLUSTERS"])
+    config = around.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
+    return Path(config) / "profrun" / "clusters.yaml"
+
+
+def load_profiles(path: Path) -> dict[str, dict[str, Any]]:
+    """Profiles by name, checked as strictly as a job's ``cluster`` block.
+
+    Raises:
+        UsageError: the file is wrong; one line a mistake.
+    """
+    from profrun.jobs.kinds import BAD
+    from profrun.jobs.nodes import parse
+    from profrun.jobs.problems import Problems
+    from profrun.jobs.schema import SITE
+    from profrun.jobs.tables import MapOf
+
+    problems = Problems(str(path))
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}", why=str(error), fix="check the cluster profiles") from None
+    root = parse(text, problems)
+    kind = MapOf(SITE, r"[A-Za-z0-9][A-Za-z0-9_.-]*", "letters, digits, '.', '_' and '-'", "{name: {...}}")
+    values = kind.read(root, "profiles", problems)
+    if values is BAD or problems.found:
+        raise problems.error()
+    return dict(values)
+
+
+def settle(plan: Plan, file: Path | None = None) -> Plan:
+    """The plan with every ``profile`` replaced by what it says; the identity where none is named.
+
+    Raises:
+        UsageError: there is no such profile, or the file is wrong.
+    """
+    cluster = plan.job.cluster
+    sites = cluster.get("sites") or {}
+    if not any(block.get("profile") for block in (cluster, *sites.values())):
+        return plan
+    path = file or profiles_file()
+    if not path.exists():
+        raise UsageError(f"the job names a cluster profile, but there is no {path}", fix="write it there")
+    profiles = load_profiles(path)
+    settled = _merged(cluster, profiles, path)
+    if sites:
+        settled["sites"] = {name: _merged(site, profiles, path) for name, site in sites.items()}
+    return replace(plan, job=replace(plan.job, cluster=settled))
+
+
+def _merged(
+    block: Mapping[str, Any], profiles: Mapping[str, Mapping[str, Any]], path: Path
+) -> dict[str, Any]:
+    name = block.get("profile")
+    own = {key: value for key, value in block.items() if key != "profile"}
+    if name is None:
+        return own
+    if name not in profiles:
+        raise UsageError(
+            f"{path} has no cluster profile {name!r}", fix=f"it has {', '.join(sorted(profiles)) or 'none'}"
+        )
+    return {**profiles[name], **own}
+
+
+def site_settings(job: Job, site: str | None) -> dict[str, Any]:
+    """The ``cluster`` block as a trial at this site sees it."""
+    block = {key: value for key, value in job.cluster.items() if key not in ("sites", "profile")}
+    return {**block, **((job.cluster.get("sites") or {}).get(site or "", {}))}
+
+
+def by_site(trials: Sequence[Trial]) -> dict[str | None, list[Trial]]:
+    """Trials of each site, sites in plan order: a site is a resource shape of its own."""
+    grouped: dict[str | None, list[Trial]] = {}
+    for trial in trials:
+        grouped.setdefault(trial.site, []).append(trial)
+    return grouped
+
+
+def vendor_of(settings: Mapping[str, Any], plan: Plan) -> str:
+    """nvidia, amd, none or auto: as stated, else by the GPU type's name, else the plan's."""
+    stated = settings.get("vendor")
+    if stated:
+        return str(stated)
+    kind = str(settings.get("gpu_type") or "").lower()
+    if AMD_TYPE.match(kind):
+        return "amd"
+    if NVIDIA_TYPE.match(kind):
+        return "nvidia"
+    return plan.vendor
+
+
+def gpus_per_node(job: Job, settings: Mapping[str, Any]) -> int:
+    """GPUs to ask for on each node; ``auto``: one a rank where the cluster block speaks of GPUs."""
+    if job.resources.gpus != "auto":
+        return int(job.resources.gpus)
+    speaks = settings.get("gpu_type") or settings.get("gpu_directive") or settings.get("gpu_resource")
+    return job.resources.ranks_per_node if speaks and settings.get("gpu_directive") != "none" else 0
+
+
+def finalise_s(trials: Sequence[Trial]) -> float:
+    """Seconds that the slowest collector among these may need to write after the app has ended."""
+    return max((_finalise_s(trial) for trial in trials), default=30.0)
+
+
+def _finalise_s(trial: Trial) -> float:
+    slowest = 0.0
+    for name in NEUTRAL.get(trial.collector, (trial.collector,)):
+        module = importlib.import_module(f"profrun.collectors.{name}.wrap")
+        options = trial.options if name == trial.collector else trial.options.get(name, {})
+        request = WrapRequest(
+            argv=trial.argv, window=Window(), options=options, out="raw/rank0", tool=module.TOOL or ""
+        )
+        slowest = max(slowest, float(module.wrap(request).finalise_s))
+    return slowest
+
+
+def margin_s(job: Job, trials: Sequence[Trial]) -> int:
+    """Seconds beyond the trial's own time limit: grace, finalising, export, and a minute for the rest."""
+    return int(job.resources.grace + 2 * finalise_s(trials) + 60)
+
+
+def is_launcher(trial: Trial) -> bool:
+    """Does the command make its ranks itself (torchrun), so that a node gets one task?"""
+    words = [word.rsplit("/", 1)[-1] for word in trial.argv]
+    return "torchrun" in words[:1] or "torch.distributed.run" in words or "torch.distributed.launch" in words
+
+
+def phase_of(status: Status, folder: Path) -> Status:
+    """A running trial that writes its report is finalising, says the wrapper's ``phase`` file."""
+    return Status("finalising") if status.state == "running" and finalising(folder) else status

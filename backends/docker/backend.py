@@ -1,0 +1,266 @@
+"""Carrying containers out: start, watch, end, and leave nothing behind.
+
+The engine removes a container the moment it ends (``--rm``), whether or not profrun still lives. A thread a
+trial keeps what the engine says at the end; ``exit.json`` is believed before it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from profrun.backends.base import Handle, Request, Status, TrialPaths
+from profrun.backends.docker.cli_args import docker_run
+from profrun.backends.docker.host import HostFacts, probe_host
+from profrun.backends.docker.leftovers import clear_dead, remove
+from profrun.backends.docker.request import Container, container, container_name
+from profrun.backends.docker.sdk_args import body, create
+from profrun.backends.docker.watch import Watch
+from profrun.backends.environ import secret_env
+from profrun.backends.mounts import need_sources
+from profrun.backends.tail import Tail
+from profrun.errors import InputError, UnavailableError
+from profrun.images.engine import connect, docker_errors
+from profrun.images.resolve import Image, reference, resolve
+from profrun.plans.model import Plan, Trial
+from profrun.store.files import explained, read_json, write_json
+from profrun.store.results import finalising, read_exit
+from profrun.store.runs import Run, created
+
+if TYPE_CHECKING:
+    import docker
+
+_LOOK_S = 0.2
+_LEAVE_WAIT_S = 5.0
+"""After exit.json, seconds until the engine must have removed the container."""
+_AFTER_GRACE_S = 10.0
+"""After the grace the wrapper kills the profiler itself, and writes how it ended: time for that."""
+_KILL_WAIT_S = 10.0
+"""After SIGKILL, seconds until the engine must have let go."""
+_GONE = "its container is gone, and nothing says how it ended"
+
+
+class DockerBackend:
+    """Trials as containers of this machine's engine, one at a time.
+
+    Args:
+        facts: this machine as requests need it; None looks.
+    """
+
+    name = "docker"
+    concurrent = False
+    poll_s = 0.2
+
+    def __init__(self, facts: HostFacts | None = None) -> None:
+        self._facts = facts
+        self._client: docker.DockerClient | None = None
+        self._image: Image | None = None
+        self._watches: dict[str, Watch] = {}
+
+    @property
+    def facts(self) -> HostFacts:
+        """This machine; its engine's version too, once one was asked."""
+        if self._facts is None:
+            self._facts = probe_host()
+        return self._facts
+
+    def client(self) -> docker.DockerClient:
+        """The engine.
+
+        Raises:
+            UnavailableError: none answers, or this user may not talk to it.
+        """
+        if self._client is None:
+            self._client = connect()
+            api = tuple(int(part) for part in str(self._client.api.api_version).split("."))
+            self._facts = dataclasses.replace(self.facts, api=api)
+        return self._client
+
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
+        """GPUs, nodes, mounts: the same for all trials, so the first one's container tells.
+
+        Raises:
+            UnavailableError: a GPU or a mount's source is not there, or the engine is on another machine.
+            UsageError: a path that cannot be mounted, or several nodes.
+        """
+        for trial in trials[:1]:
+            what = container(plan, trial, run, cwd, self.facts, plan.job.image)
+            need_sources(m for m in what.mounts if not Path(m.source).is_relative_to(run.absolute()))
+        return ()
+
+    def pin(self, plan: Plan) -> Plan:
+        """The plan with its image replaced by exactly the one meant now, so that it can be repeated.
+
+        Raises:
+            UnavailableError: the image is not there, cannot be pulled, is stale or for another processor.
+            UsageError: the job wants no image.
+        """
+        return dataclasses.replace(plan, job=dataclasses.replace(plan.job, image=self._resolve(plan).digest))
+
+    def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Paths are the same inside; only the image is added."""
+        found = self._image
+        named = found.reference if found else reference(plan.job.image, self.facts.vendor)
+        return {**command, "image": {"reference": named, "digest": found.digest if found else None}}
+
+    def render(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+        """One `docker run` line a trial, and the same as arguments of the SDK."""
+        image = self._image.id if self._image else reference(plan.job.image, self.facts.vendor)
+        return [_request(self._container(plan, trial, run, image)) for trial in trials]
+
+    def submit(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+        """Start these trials now.
+
+        Raises:
+            UnavailableError: no engine, no image, a device or a folder that is not there.
+        """
+        client = self.client()
+        image = self._resolve(plan)
+        clear_dead(client)
+        return {trial.id: self._start(client, plan, trial, run, image) for trial in trials}
+
+    def _resolve(self, plan: Plan) -> Image:
+        if self._image is None:
+            self._image = resolve(self.client(), plan.job.image, self.facts.vendor)
+        return self._image
+
+    def _container(self, plan: Plan, trial: Trial, run: Path, image: str) -> Container:
+        return container(plan, trial, run, submitted_from(run), self.facts, image)
+
+    def _start(
+        self, client: docker.DockerClient, plan: Plan, trial: Trial, run: Path, image: Image
+    ) -> Handle:
+        what = self._container(plan, trial, run, image.id)
+        need_sources(what.mounts)
+        _tell_image(TrialPaths(run, run / "trials" / trial.id), image)
+        _hand_over(run / "trials" / trial.id, self.facts)
+        hidden = secret_env(plan.job, submitted_from(run))
+        remove(client, what.name)  # of an earlier attempt whose driver was killed
+        with docker_errors(f"{trial.id} cannot be started in {image.reference}"):
+            made = create(client, body(what), hidden)
+            try:
+                watch = Watch(client, made)
+                client.api.start(made)
+            except BaseException:
+                remove(client, made)
+                raise
+        self._watches[trial.id] = watch
+        return Handle(self.name, {"container": what.name, "id": made})
+
+    def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
+        """State of each: ``exit.json`` if there is one, else what the engine knows."""
+        return {trial_id: self._status(run, trial_id) for trial_id in handles}
+
+    def _status(self, run: Path, trial_id: str) -> Status:
+        trial = run / "trials" / trial_id
+        # asked before the file is looked for: a container that is gone has written all it will
+        alive = self._alive(run, trial_id)
+        document = read_exit(trial)
+        watch = self._watches.get(trial_id)
+        if document is not None:
+            if alive and watch:
+                watch.until_gone(_LEAVE_WAIT_S)  # the next trial starts on an empty machine
+            return Status(document["state"], document.get("reason"), document.get("exit_code"))
+        if alive:
+            return Status("finalising" if finalising(trial) else "running")
+        return Status("lost", watch.last_words() if watch else _GONE)
+
+    def _alive(self, run: Path, trial_id: str) -> bool:
+        """Does the container exist? One of a profrun that was killed is watched from now on, or removed."""
+        known = self._watches[trial_id].alive() if trial_id in self._watches else None
+        if known is not None:
+            return known
+        import docker.errors
+
+        client, name = self.client(), container_name(run, trial_id)
+        with docker_errors(f"the engine does not say how {name} is"):
+            try:
+                found = client.containers.get(name)
+            except docker.errors.NotFound:
+                return False
+        if found.status == "removing":
+            return True
+        if found.status in ("running", "paused"):
+            self._watches.setdefault(trial_id, Watch(client, str(found.id)))
+            return True
+        remove(client, str(found.id))  # it never started, or is dead
+        return False
+
+    def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
+        """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""
+        trial = run / "trials" / trial_id
+        tails = [Tail(trial / "stdout.log"), Tail(trial / "stderr.log")]
+        while True:
+            ended = not follow or self._status(run, trial_id).state not in ("running", "finalising")
+            for tail in tails:
+                yield from tail.lines(last=ended)
+            if ended:
+                return
+            time.sleep(_LOOK_S)
+
+    def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
+        """SIGURG to the wrapper, so that the profiler gets to write; SIGKILL some time after ``grace`` s."""
+        for trial_id in handles:
+            trial = run / "trials" / trial_id
+            if not (trial / "exit.json").exists():
+                write_json(trial / "cancel", {"grace_s": grace, "requested_ns": time.time_ns()})
+            self._end(run, trial_id, grace)
+
+    def _end(self, run: Path, trial_id: str, grace: float) -> None:
+        client, name = self.client(), container_name(run, trial_id)
+        for signal, wait_s in ((("SIGURG", grace + _AFTER_GRACE_S),) if grace > 0 else ()) + (
+            ("SIGKILL", _KILL_WAIT_S),
+        ):
+            if not self._alive(run, trial_id):
+                return
+            with contextlib.suppress(UnavailableError), docker_errors(f"{name} cannot be signalled"):
+                _signal(client, name, signal)
+            deadline = time.monotonic() + wait_s
+            while self._alive(run, trial_id) and time.monotonic() < deadline:
+                time.sleep(_LOOK_S)
+        remove(client, name)
+
+
+def submitted_from(run: Path) -> Path:
+    """The folder the job was submitted from, by the run's log; this one when there is no run yet."""
+    try:
+        return Path(str(created(Run(run))["cwd"]))
+    except InputError:
+        return Path.cwd()
+
+
+def _request(what: Container) -> Request:
+    return Request(text=docker_run(what), body=body(what))
+
+
+def _tell_image(paths: TrialPaths, image: Image) -> None:
+    """Into ``command.json`` goes the digest, where it was written before the image was known."""
+    told = read_json(paths.command)
+    named = {"reference": image.reference, "digest": image.digest}
+    if told is not None and told.get("image") != named:
+        write_json(paths.command, {**told, "image": named})
+
+
+def _hand_over(trial: Path, facts: HostFacts) -> None:
+    """Under sudo profrun is root and its trials are the user behind it, who must be able to write there."""
+    if os.getuid() != 0 or facts.uid == 0:
+        return
+    with explained(trial):
+        for path in (trial, *trial.rglob("*")):
+            os.chown(path, facts.uid, facts.gid, follow_symlinks=False)
+
+
+def _signal(client: docker.DockerClient, name: str, signal: str) -> None:
+    import docker.errors
+
+    with contextlib.suppress(docker.errors.NotFound):
+        try:
+            client.api.kill(name, signal=signal)
+        except docker.errors.APIError as error:
+            if error.response is None or error.response.status_code != 409:  # 409: it has just ended
+                raise

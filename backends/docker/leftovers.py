@@ -1,0 +1,93 @@
+"""Containers of ours that nobody drives any more: found by label, removed."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from profrun.backends.docker.request import LABEL_PATH, LABEL_ROLE, LABEL_RUN, LABEL_TRIAL
+from profrun.images.engine import docker_errors
+
+if TYPE_CHECKING:
+    import docker
+
+_YOUNG_S = 60.0
+"""A container that was created but not started this long ago may still be about to start."""
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A container of ours as the engine lists it."""
+
+    id: str
+    status: str
+    run: str
+    trial: str
+    path: str
+    created: float
+
+
+def ours(client: docker.DockerClient) -> list[Leftover]:
+    """Every container that profrun started on this engine, running or not.
+
+    Raises:
+        UnavailableError: the engine does not answer.
+    """
+    with docker_errors("the engine's containers cannot be listed"):
+        found = client.api.containers(all=True, filters={"label": LABEL_ROLE})
+    return [
+        Leftover(
+            id=str(item["Id"]),
+            status=str(item.get("State") or ""),
+            run=str(item["Labels"].get(LABEL_RUN, "")),
+            trial=str(item["Labels"].get(LABEL_TRIAL, "")),
+            path=str(item["Labels"].get(LABEL_PATH, "")),
+            created=_unix(item.get("Created")),
+        )
+        for item in found
+    ]
+
+
+def clear_dead(client: docker.DockerClient) -> list[Leftover]:
+    """Remove containers of ours that ended, or were created and never started; returns them.
+
+    Running ones are left alone: they belong to a run that lives or can be resumed or cancelled.
+    """
+    gone = []
+    for item in ours(client):
+        if item.status in ("exited", "dead") or (
+            item.status == "created" and time.time() - item.created > _YOUNG_S
+        ):
+            remove(client, item.id)
+            gone.append(item)
+    return gone
+
+
+def remove(client: docker.DockerClient, name: str) -> None:
+    """Remove a container by name or id, running or not; nothing happens when there is none.
+
+    Raises:
+        FailedError: the engine cannot.
+    """
+    import docker.errors
+
+    with docker_errors(f"container {name} cannot be removed"):
+        try:
+            client.api.remove_container(name, force=True, v=True)
+        except docker.errors.NotFound:
+            return
+        except docker.errors.APIError as error:
+            if error.response is None or error.response.status_code != 409:  # 409: being removed already
+                raise
+
+
+def _unix(value: object) -> float:
+    """Creation time in seconds: Docker gives a number, Podman may give a date."""
+    if isinstance(value, (int, float)):
+        return float(value)
+    with contextlib.suppress(ValueError):
+        return datetime.fromisoformat(str(value)).timestamp()
+    return 0.0

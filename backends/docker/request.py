@@ -1,0 +1,246 @@
+"""A trial's container as a value: what the engine is asked for. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from profrun.backends.docker.gpus import Gpus, count, gpus
+from profrun.backends.docker.host import HostFacts
+from profrun.backends.docker.privileges import DROP_ROOT, Privileges, privileges
+from profrun.backends.mounts import Mount, parse_mount
+from profrun.collectors.wrapping import Window, WrapRequest
+from profrun.errors import UnavailableError, UsageError
+from profrun.jobs.model import NEUTRAL, Job
+from profrun.plans.model import Plan, Trial
+
+LABEL_ROLE = "profrun.role"
+LABEL_RUN = "profrun.run"
+LABEL_TRIAL = "profrun.trial"
+LABEL_PATH = "profrun.path"
+"""Labels of every container of ours: its role (trial, probe), run, trial, and the trial's folder."""
+
+HOSTNAME = "profrun"
+"""Profilers name folders after the host: the same for every trial."""
+LOG_DRIVER = "json-file"
+LOG_OPTIONS = {"max-size": "10m"}
+"""The engine's own copy of the output, removed with the container: bounded, and in no journal."""
+MEMLOCK = ("memlock", -1, -1)
+STACK = ("stack", 67108864, 67108864)
+"""Limits: name, soft, hard. NCCL registers memory, deep graphs need stack; values are NVIDIA's own advice."""
+LEAVE_S = 15.0
+"""Room for the wrapper's own end beside the profiler's, seconds."""
+_PATH = re.compile(r"/[^\x00-\x1f]*")
+_SYSTEM = frozenset(
+    [
+        "/",
+        "/bin",
+        "/boot",
+        "/dev",
+        "/etc",
+        "/lib",
+        "/lib64",
+        "/opt",
+        "/proc",
+        "/root",
+        "/run",
+        "/sbin",
+        "/srv",
+        "/sys",
+        "/tmp",
+        "/usr",
+        "/var",
+    ]
+)
+"""Folders that must not be mounted over: the image's own are needed."""
+
+
+@dataclass(frozen=True)
+class Container:
+    """Everything that is asked of the engine for one trial. Values of secrets are not in it.
+
+    Attributes:
+        image: reference or id.
+        argv: the whole command, entry point included; the image's own entry point is not run.
+        user: uid:gid inside.
+        groups: further numeric groups.
+        env: variables with their values.
+        secrets: names of variables whose values come from the caller.
+        env_file: file of further variables, or None.
+        stop_s: how long a stopped container gets before it is killed, whole seconds.
+        ulimits: name, soft, hard.
+        shm, memory: bytes, None for the engine's.
+        cpus: cores, None for all.
+    """
+
+    name: str
+    image: str
+    argv: tuple[str, ...]
+    user: str
+    workdir: str
+    groups: tuple[int, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    env_file: str | None = None
+    mounts: tuple[Mount, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    cap_add: tuple[str, ...] = ()
+    security_opt: tuple[str, ...] = ("no-new-privileges",)
+    network: str = "none"
+    hostname: str = HOSTNAME
+    shm: int | None = None
+    memory: int | None = None
+    cpus: int | None = None
+    stop_s: int = 60
+    ulimits: tuple[tuple[str, int, int], ...] = (STACK,)
+    gpus: Gpus = field(default_factory=Gpus)
+    userns: str | None = None
+
+
+def container(plan: Plan, trial: Trial, run: Path, cwd: Path, facts: HostFacts, image: str) -> Container:
+    """The container of a trial.
+
+    The trial's folder is the only place it may write to; the run's bundle and the folder that the job was
+    submitted from are there read-only. All have the same paths inside as outside.
+
+    Args:
+        run: the run's folder.
+        cwd: the folder the job was submitted from.
+        image: reference or id of the image.
+
+    Raises:
+        UnavailableError: more GPUs are asked for than there are, or the engine is on another machine.
+        UsageError: a path that cannot be mounted, or several nodes.
+    """
+    job = plan.job
+    _possible(job, facts)
+    folder = run.absolute() / "trials" / trial.id
+    given = privileges(*concrete(trial, facts), facts)
+    devices = gpus(count(job.resources, facts), facts)
+    user, wrapper = who(given, devices, facts)
+    argv = (*wrapper, "python3", str(run.absolute() / "bundle" / "run.py"), str(folder))
+    return Container(
+        name=container_name(run, trial.id),
+        image=image,
+        argv=argv,
+        user=user,
+        workdir=str(folder),
+        groups=devices.groups,
+        env={"HOME": "/tmp", "USER": facts.user, "LOGNAME": facts.user, **devices.env},
+        secrets=tuple(job.secrets),
+        env_file=str((cwd / job.env_file).absolute()) if job.env_file else None,
+        mounts=_mounts(job, run.absolute(), folder, cwd.absolute()),
+        labels={
+            LABEL_ROLE: "trial",
+            LABEL_RUN: run.name,
+            LABEL_TRIAL: trial.id,
+            LABEL_PATH: str(folder),
+        },
+        cap_add=tuple(sorted({*given.capabilities, *(DROP_ROOT if wrapper else ())})),
+        security_opt=("no-new-privileges", *(("label=disable",) if facts.selinux else ())),
+        network="bridge" if job.network else "none",
+        shm=job.resources.shm,
+        memory=job.resources.memory,
+        cpus=job.resources.cpus,
+        stop_s=math.ceil(job.resources.grace + finalise_s(trial, facts) + LEAVE_S),
+        ulimits=(MEMLOCK, STACK) if facts.raise_limits else (STACK,),
+        gpus=devices,
+        userns="keep-id" if facts.podman and facts.rootless else None,
+    )
+
+
+def container_name(run: Path, trial_id: str) -> str:
+    """A name that the engine takes, the same for a trial whoever computes it.
+
+    Run names are unique in their folder only, so a few digits of the folder's path are in it.
+    """
+    place = hashlib.sha256(os.fsencode(run.absolute())).hexdigest()[:6]
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", f"profrun-{run.name}-{trial_id}-{place}")
+
+
+def concrete(trial: Trial, facts: HostFacts) -> tuple[str, Mapping[str, Any]]:
+    """The collector and its options, when the plan left the choice of tool to the job."""
+    tools = NEUTRAL.get(trial.collector)
+    if tools is None:
+        return trial.collector, trial.options
+    tool = tools[1] if facts.vendor == "amd" else tools[0]
+    block = trial.options.get(tool, {})
+    return tool, block if isinstance(block, Mapping) else {}
+
+
+def finalise_s(trial: Trial, facts: HostFacts) -> float:
+    """How long the collector may need to write after the app's end, seconds: its own word (``wrap``)."""
+    collector, options = concrete(trial, facts)
+    try:
+        wrap = importlib.import_module(f"profrun.collectors.{collector}.wrap").wrap
+    except ModuleNotFoundError:
+        return 0.0
+    request = WrapRequest(
+        argv=trial.argv, window=Window(), options=options, out="/", tool=collector, vendor=facts.vendor
+    )
+    return float(wrap(request).finalise_s)
+
+
+def _possible(job: Job, facts: HostFacts) -> None:
+    if facts.remote:
+        raise UnavailableError(
+            f"the engine at {facts.remote} is on another machine",
+            why="a trial writes into folders of this one",
+            fix="run profrun there, or use --backend slurm or kubernetes",
+        )
+    if job.resources.nodes > 1:
+        raise UsageError(
+            f"the docker backend runs on one machine, and the job asks for {job.resources.nodes} nodes",
+            fix="set resources.nodes to 1, or use --backend slurm or kubernetes",
+        )
+
+
+def who(given: Privileges, devices: Gpus, facts: HostFacts) -> tuple[str, tuple[str, ...]]:
+    """Who runs inside, and the words before the command.
+
+    Engines give added capabilities to root only. So a container that needs one starts as root with it, and
+    `setpriv` becomes the caller before anything else runs, keeping just that one (as an ambient capability).
+    """
+    if facts.rootless and not facts.podman:
+        return "0:0", ()  # root of a rootless engine is the caller
+    if not given.capabilities or facts.uid == 0:
+        return f"{facts.uid}:{facts.gid}", ()
+    keep = "-all," + ",".join(f"+{name.lower()}" for name in given.capabilities)
+    groups = ("--groups", ",".join(map(str, devices.groups))) if devices.groups else ("--clear-groups",)
+    return "0:0", (
+        "setpriv",
+        *("--reuid", str(facts.uid), "--regid", str(facts.gid), *groups),
+        *(f"--inh-caps={keep}", f"--ambient-caps={keep}", f"--bounding-set={keep}", "--"),
+    )
+
+
+def _mounts(job: Job, run: Path, folder: Path, cwd: Path) -> tuple[Mount, ...]:
+    """Source, bundle and trial at their own paths, then the job's mounts. No folder twice."""
+    found = {
+        str(cwd): Mount(str(cwd), str(cwd), True),
+        str(run / "bundle"): Mount(str(run / "bundle"), str(run / "bundle"), True),
+        str(folder): Mount(str(folder), str(folder), False),
+    }
+    workdir = (cwd / job.workdir) if job.workdir else cwd
+    resolved = Path(os.path.normpath(workdir))
+    if not resolved.is_relative_to(cwd):
+        found[str(resolved)] = Mount(str(resolved), str(resolved), True)
+    for text in job.mounts:
+        mount = parse_mount(text, cwd)
+        found[mount.target] = mount
+    for mount in found.values():
+        hides = mount.target in _SYSTEM
+        if hides or not _PATH.fullmatch(mount.source):
+            raise UsageError(
+                f"{mount.source} cannot be mounted at {mount.target!r}",
+                why="it would hide the image's own" if hides else "engines take no control characters",
+                fix="submit from a folder of its own" if mount.target == str(cwd) else "change `mounts`",
+            )
+    return tuple(found.values())

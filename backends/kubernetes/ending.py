@@ -1,0 +1,114 @@
+"""Ending pods so that their profilers can write, and waiting for it by a watch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from profrun.backends.base import Handle
+from profrun.backends.kubernetes.api import Api
+from profrun.backends.kubernetes.refusals import Gone
+from profrun.backends.kubernetes.states import index_of, job_of
+from profrun.errors import UnavailableError
+
+_SPARE_S = 20.0
+_AGAIN_S = 0.2
+_KILL_WAIT_S = 15.0
+
+Pods = Mapping[str, Mapping[str, Any]]
+
+
+def end(api: Api, selector: str, members: Mapping[str, Handle], whole: set[str], *, grace: float) -> None:
+    """End the pods of these trials: SIGTERM, time to write, and SIGKILL when that is over.
+
+    Args:
+        members: trials with their handles, all of this API's namespace.
+        whole: Jobs of which nothing else is to be kept: they are deleted, so that no pod follows.
+        grace: seconds; 0 kills at once.
+    """
+    ours = {
+        (str(handle.data["job"]), int(handle.data["index"]))
+        for handle in members.values()
+        if int(handle.data["nodes"]) == 1 and handle.data["job"] not in whole
+    }
+
+    def wanted(pod: Mapping[str, Any]) -> bool:
+        return job_of(pod) in whole or (job_of(pod), index_of(pod)) in ours
+
+    room = max(float(handle.data.get("room_s") or 60.0) for handle in members.values())
+    patience = grace + room if grace > 0 else 0.0
+    for name in whole:
+        api.delete_job(name)
+    pods, _ = api.pods(selector)
+    for pod in pods:
+        if wanted(pod) and lives(pod):
+            api.delete_pod(str(pod["metadata"]["name"]), int(patience))
+    if grace <= 0:
+        return
+
+    def over(present: Pods) -> bool:
+        return not any(wanted(pod) and lives(pod) for pod in present.values())
+
+    if not until(api, selector, over, patience + _SPARE_S):
+        for pod in api.pods(selector)[0]:
+            if wanted(pod):
+                api.delete_pod(str(pod["metadata"]["name"]), 0)
+        until(api, selector, over, _KILL_WAIT_S)
+
+
+def lives(pod: Mapping[str, Any]) -> bool:
+    """May something still run in it?"""
+    return (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+
+
+def until(api: Api, selector: str, done: Callable[[Pods], bool], seconds: float) -> bool:
+    """Watch pods until ``done`` says so; False when ``seconds`` have passed.
+
+    A watch that breaks off goes on from the last version seen; one that is too old (410) starts from a list.
+    """
+    deadline = time.monotonic() + seconds
+    pause = 0.1
+    while time.monotonic() < deadline:
+        try:
+            items, version = api.pods(selector)
+            present: dict[str, Mapping[str, Any]] = {str(pod["metadata"]["name"]): pod for pod in items}
+            if done(present):
+                return True
+            if _follow(api, selector, version, present, done, deadline):
+                return True
+        except Gone:
+            continue
+        except UnavailableError:
+            time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
+            pause = min(pause * 2, 5.0)
+    return False
+
+
+def _follow(
+    api: Api,
+    selector: str,
+    version: str,
+    present: dict[str, Mapping[str, Any]],
+    done: Callable[[Pods], bool],
+    deadline: float,
+) -> bool:
+    """Watches, one after another, each from where the last one ended."""
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            for kind, pod in api.watch_pods(selector, version, max(1, int(left))):
+                version = str(pod["metadata"].get("resourceVersion") or version)
+                name = str(pod["metadata"].get("name") or "")
+                if kind == "DELETED":
+                    present.pop(name, None)
+                elif kind != "BOOKMARK":
+                    present[name] = pod
+                if done(present):
+                    return True
+        except Gone:
+            raise
+        except UnavailableError as error:
+            if getattr(error, "status", None) is not None:  # it answered: a list may tell more
+                raise
+        time.sleep(min(_AGAIN_S, max(0.0, deadline - time.monotonic())))
+    return False

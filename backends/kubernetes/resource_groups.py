@@ -1,0 +1,163 @@
+"""Which trials share a Job, and what their pods must be given. Pure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from profrun.backends.cluster import gpus_per_node, is_launcher, site_settings, vendor_of
+from profrun.backends.docker.privileges import DROP_ROOT, Need, needs_of
+from profrun.errors import UsageError
+from profrun.jobs.model import NEUTRAL
+from profrun.plans.model import Plan, Trial
+
+MAX_INDEXES = 1000
+"""Trials a Job; Kubernetes takes 100 000, but the trials' names are in the pod's arguments."""
+GPU_RESOURCE = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu"}
+NOBODY = 65532
+"""Who pods run as when the caller is root: the number that distroless images call nonroot."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Numeric user and group that the pods' processes have: those who own the run folder."""
+
+    uid: int
+    gid: int
+
+    @classmethod
+    def here(cls) -> Caller:
+        """This process's, or ``NOBODY`` for root: pods do not run as root."""
+        uid = os.getuid()
+        return cls(uid, os.getgid()) if uid else cls(NOBODY, NOBODY)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Trials whose pods are alike.
+
+    Attributes:
+        settings: the cluster block at their site.
+        vendor: nvidia, amd or none.
+        gpus: of each pod.
+        capabilities: added, without CAP_; ``needs`` are the rows that asked for them.
+    """
+
+    trials: tuple[Trial, ...]
+    settings: Mapping[str, Any]
+    vendor: str
+    gpus: int
+    capabilities: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
+
+
+def shapes(plan: Plan, trials: Sequence[Trial]) -> list[Shape]:
+    """Groups in the order of their first trial; a trial of several nodes is a group of its own.
+
+    Raises:
+        UsageError: GPUs are wanted and nothing says whose.
+    """
+    grouped: dict[tuple[object, ...], list[Trial]] = {}
+    for trial in trials:
+        needs = _needs(plan, trial)
+        alone = trial.id if plan.job.resources.nodes > 1 else None
+        grouped.setdefault((trial.site, _capabilities(needs), is_launcher(trial), alone), []).append(trial)
+    found = []
+    for members in grouped.values():
+        for start in range(0, len(members), MAX_INDEXES):
+            found.append(_shape(plan, members[start : start + MAX_INDEXES]))
+    return found
+
+
+def _shape(plan: Plan, members: Sequence[Trial]) -> Shape:
+    settings = site_settings(plan.job, members[0].site)
+    needs = {need: None for trial in members for need in _needs(plan, trial)}
+    gpus = pod_gpus(plan, settings)
+    if plan.job.resources.ranks_per_node > 1 and not is_launcher(members[0]):
+        raise UsageError(
+            f"a pod starts the command once, and the job asks for "
+            f"{plan.job.resources.ranks_per_node} ranks a node",
+            fix="let the command start its ranks: torchrun, which finds its nodes and ranks set",
+        )
+    return Shape(
+        tuple(members), settings, vendor(plan, settings), gpus, _capabilities(tuple(needs)), tuple(needs)
+    )
+
+
+def vendor(plan: Plan, settings: Mapping[str, Any]) -> str:
+    """As stated, by the resource's name, by the GPU type's, else the plan's."""
+    stated = settings.get("vendor")
+    resource = str(settings.get("gpu_resource") or "")
+    if stated:
+        return str(stated)
+    for name in ("nvidia", "amd"):
+        if resource.startswith(f"{name}.com/"):
+            return name
+    return vendor_of(settings, plan)
+
+
+def pod_gpus(plan: Plan, settings: Mapping[str, Any]) -> int:
+    """GPUs of a pod; ``auto``: one a rank where the cluster block says whose they are.
+
+    Raises:
+        UsageError: some are wanted and nothing says whose.
+    """
+    count = gpus_per_node(plan.job, settings)
+    if plan.job.resources.gpus == "auto" and settings.get("vendor") in GPU_RESOURCE:
+        count = plan.job.resources.ranks_per_node
+    if count and not settings.get("gpu_resource") and vendor(plan, settings) not in GPU_RESOURCE:
+        raise UsageError(
+            f"the job asks for {count} GPU{'s' if count > 1 else ''} a pod, and nothing says whose",
+            why="this machine cannot see what GPUs the cluster has",
+            fix="set cluster.vendor to nvidia or amd, or cluster.gpu_resource",
+        )
+    return count
+
+
+def gpu_resource(shape: Shape) -> str:
+    """The extended resource to ask for."""
+    return str(shape.settings.get("gpu_resource") or GPU_RESOURCE[shape.vendor])
+
+
+def _needs(plan: Plan, trial: Trial) -> tuple[Need, ...]:
+    """The rows of the privilege table that a trial meets. What nodes allow anyway is not known here."""
+    whose = vendor(plan, site_settings(plan.job, trial.site))
+    tools = NEUTRAL.get(trial.collector)
+    if tools is None:
+        return needs_of(trial.collector, trial.options, whose)
+    tool = tools[1] if whose == "amd" else tools[0]
+    block = trial.options.get(tool, {})
+    return needs_of(tool, block if isinstance(block, Mapping) else {}, whose)
+
+
+def _capabilities(needs: Sequence[Need]) -> tuple[str, ...]:
+    """The least of each row: what suffices on current drivers and runtimes."""
+    return tuple(sorted({need.capability[0] for need in needs}))
+
+
+def security(capabilities: Sequence[str], caller: Caller) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The container's security context, and the words before its command.
+
+    Without capabilities it is what the Pod Security level ``restricted`` asks for. Kubernetes gives added
+    capabilities to root only, so a container that needs one starts as root with it, and ``setpriv`` becomes
+    the caller before anything else runs, keeping just that one (as an ambient capability).
+    """
+    context: dict[str, Any] = {
+        "allowPrivilegeEscalation": False,
+        "runAsNonRoot": True,
+        "runAsUser": caller.uid,
+        "runAsGroup": caller.gid,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    if not capabilities:
+        return context, ()
+    keep = "-all," + ",".join(f"+{name.lower()}" for name in capabilities)
+    context |= {"runAsNonRoot": False, "runAsUser": 0, "runAsGroup": 0}
+    context["capabilities"] = {"drop": ["ALL"], "add": sorted({*capabilities, *DROP_ROOT})}
+    return context, (
+        *("setpriv", "--reuid", str(caller.uid), "--regid", str(caller.gid), "--clear-groups"),
+        *(f"--inh-caps={keep}", f"--ambient-caps={keep}", f"--bounding-set={keep}", "--"),
+    )

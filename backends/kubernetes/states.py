@@ -1,0 +1,225 @@
+"""Kubernetes' words about pods and Jobs, and what they mean for a trial. Pure.
+
+kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle and .../controllers/job. The exit codes are the
+wrapper's (docs/in-job.md) and those of the script before it (``launch``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from profrun.backends.base import Status
+from profrun.backends.kubernetes.launch import CANCELLED, INTERRUPTED, NOT_THERE
+from profrun.plans.model import TrialState
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+JOB = "batch.kubernetes.io/job-name"
+NEVER = frozenset({"InvalidImageName", "ErrImageNeverPull"})
+"""Waiting reasons that do not go away."""
+STUCK = frozenset(
+    {
+        *("ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "CreateContainerConfigError"),
+        *("CreateContainerError", "RunContainerError"),
+    }
+)
+"""Waiting reasons that may go away: a registry that is down, a Secret that comes a moment later."""
+
+EXITS: Mapping[int, tuple[TrialState, str]] = {
+    0: ("finished", "the wrapper's exit code says so; its exit.json is not to be seen from here"),
+    65: ("failed", "the wrapper found no readable command.json, or the program exited with 65"),
+    69: ("failed", "the collector cannot run there, or the program exited with 69"),
+    73: ("failed", "the trial folder cannot be written, or the program exited with 73"),
+    74: ("failed", "exit.json could not be written, or the program exited with 74"),
+    124: ("timeout", "the time limit"),
+    127: ("failed", "the command, or python3, is not in the image"),
+    CANCELLED: ("cancelled", "cancelled"),
+    INTERRUPTED: ("lost", "one of its nodes was interrupted"),
+    NOT_THERE: (
+        "failed",
+        "the pod does not find the run in its volume; cluster.shared must be the claim here",
+    ),
+}
+"""What a container's exit code means while there is no ``exit.json``."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A pod or Job's word on a trial.
+
+    Attributes:
+        status: what it means.
+        ended: nothing more comes from it but ``exit.json``, perhaps.
+        hopeless: it will never start; every pod of the Job is in the same way.
+        stuck: it may never start.
+    """
+
+    status: Status
+    ended: bool = False
+    hopeless: bool = False
+    stuck: bool = False
+
+
+def job_of(pod: Mapping[str, Any]) -> str:
+    """Name of the Job that a pod belongs to."""
+    return str((pod["metadata"].get("labels") or {}).get(JOB, ""))
+
+
+def index_of(pod: Mapping[str, Any]) -> int:
+    """Its completion index; -1 when it has none. The annotation is older than the label."""
+    marks = {**(pod["metadata"].get("labels") or {}), **(pod["metadata"].get("annotations") or {})}
+    return int(marks.get(INDEX, -1))
+
+
+def newest(pods: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], Mapping[str, Any]]:
+    """(Job, index) -> the pod that was made last: an evicted one has a successor."""
+    found: dict[tuple[str, int], Mapping[str, Any]] = {}
+    for pod in sorted(pods, key=lambda pod: str(pod["metadata"].get("creationTimestamp") or "")):
+        found[job_of(pod), index_of(pod)] = pod
+    return found
+
+
+def pod_seen(pod: Mapping[str, Any]) -> Seen:
+    """What a pod says."""
+    status = pod.get("status") or {}
+    phase = status.get("phase")
+    state = _container_state(status)
+    if phase in ("Succeeded", "Failed"):
+        return Seen(_ended(status, state), ended=True)
+    if pod["metadata"].get("deletionTimestamp"):
+        return Seen(Status("finalising", "Kubernetes ends the pod"))
+    if phase == "Unknown":
+        return Seen(Status("running", "its node does not answer"))
+    if "running" in state:
+        return Seen(Status("running"))
+    if "terminated" in state:
+        return Seen(Status("finalising"))
+    return _waiting(status, state)
+
+
+def _waiting(status: Mapping[str, Any], state: Mapping[str, Any]) -> Seen:
+    waiting = state.get("waiting") or {}
+    reason, message = waiting.get("reason"), _words(waiting.get("message"))
+    if reason in NEVER or reason in STUCK:
+        said = Status("queued", f"{reason}: {message}" if message else str(reason))
+        return Seen(said, hopeless=reason in NEVER, stuck=reason in STUCK)
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return Seen(Status("queued", f"no node yet: {_words(condition.get('message'))}"))
+    return Seen(Status("queued", str(reason) if reason else None))
+
+
+def _container_state(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    for container in status.get("containerStatuses") or ():
+        if container.get("name") == "trial":
+            found: Mapping[str, Any] = container.get("state") or {}
+            return found
+    return {}
+
+
+def _ended(status: Mapping[str, Any], state: Mapping[str, Any]) -> Status:
+    """How a pod's end is read while there is no ``exit.json``: success only if the wrapper's code is 0."""
+    reason, message = status.get("reason"), _words(status.get("message"))
+    over = state.get("terminated") or {}
+    code = over.get("exitCode")
+    why = disrupted(status)
+    if why:
+        return Status("lost", f"the pod was taken away ({why})", code)
+    if reason == "DeadlineExceeded":
+        return Status("timeout", "the pod's deadline passed (cluster.time)", code)
+    if reason:
+        return Status("lost", f"{reason}: {message}" if message else str(reason), code)
+    if over.get("reason") == "OOMKilled":
+        return Status(
+            "failed", "out of memory: it used more than resources.memory, in which /dev/shm counts", code
+        )
+    if over.get("reason") in ("StartError", "ContainerCannotRun"):
+        return Status("failed", f"the container could not be started: {_words(over.get('message'))}", code)
+    if code is None:
+        return Status("lost", "the pod ended and does not say how")
+    if code in EXITS:
+        return Status(*EXITS[code], code)
+    return Status(
+        "failed", f"the container ended with exit code {code} and the wrapper left no exit.json", code
+    )
+
+
+def disrupted(status: Mapping[str, Any]) -> str | None:
+    """Why Kubernetes took the pod away (preemption, eviction, a lost node), if it did."""
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
+            return f"{condition.get('reason')}: {_words(condition.get('message'))}"
+    return None
+
+
+def job_seen(job: Mapping[str, Any] | None, indexes: Sequence[int]) -> Seen:
+    """What a Job says about indexes that have no pod (any more).
+
+    Args:
+        job: None when it is not there.
+    """
+    if job is None:
+        return Seen(
+            Status("lost", "the Job is not there any more and the wrapper left no exit.json"), ended=True
+        )
+    status, spec = job.get("status") or {}, job.get("spec") or {}
+    if any(index in ranges(status.get("failedIndexes")) for index in indexes):
+        return Seen(Status("failed", "Kubernetes counts it as failed, and its pod is gone"), ended=True)
+    if any(index in ranges(status.get("completedIndexes")) for index in indexes):
+        return Seen(
+            Status("lost", "its pod ended and is gone, and the wrapper left no exit.json"), ended=True
+        )
+    for condition in status.get("conditions") or ():
+        if condition.get("type") in ("Failed", "FailureTarget") and condition.get("status") == "True":
+            said = f"{condition.get('reason')}: {_words(condition.get('message'))}"
+            return Seen(Status("lost", f"the Job was given up ({said})"), ended=True)
+    if job["metadata"].get("deletionTimestamp"):
+        return Seen(Status("lost", "the Job is being deleted"), ended=True)
+    if spec.get("suspend"):
+        queue = (job["metadata"].get("labels") or {}).get("kueue.x-k8s.io/queue-name")
+        return Seen(Status("queued", f"waits in queue {queue}" if queue else "the Job is suspended"))
+    return Seen(Status("queued"))
+
+
+def over(job: Mapping[str, Any]) -> bool:
+    """Has the Job ended, so that it makes no more pods?"""
+    return any(
+        condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True"
+        for condition in (job.get("status") or {}).get("conditions") or ()
+    )
+
+
+def again(pod: Mapping[str, Any], job: Mapping[str, Any] | None, *, one_node: bool) -> bool:
+    """Will Kubernetes make another pod for this one's index, because it was taken away?"""
+    if job is None or over(job) or not one_node or job["metadata"].get("deletionTimestamp"):
+        return False
+    return disrupted(pod.get("status") or {}) is not None
+
+
+def ranges(text: str | None) -> set[int]:
+    """``0-2,5`` as numbers (completedIndexes, failedIndexes)."""
+    found: set[int] = set()
+    for part in (text or "").split(","):
+        first, _, last = part.strip().partition("-")
+        if first:
+            found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def together(seen: Sequence[Seen]) -> Seen:
+    """Of a trial's nodes: what still acts counts before what has ended, and then the worst."""
+    order = ("running", "finalising", "queued", "lost", "failed", "timeout", "cancelled", "finished")
+    ended = all(each.ended for each in seen)
+    chosen = [each for each in seen if each.ended == ended]
+    first = min(chosen, key=lambda each: order.index(each.status.state))
+    return Seen(
+        first.status,
+        ended=ended,
+        hopeless=any(each.hopeless for each in seen),
+        stuck=any(each.stuck for each in seen),
+    )
+
+
+def _words(text: object) -> str:
+    return " ".join(str(text or "").split())[:300]

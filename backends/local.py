@@ -1,0 +1,259 @@
+"""The embedded backend: a trial is a process on this machine, in a session of its own.
+
+Its life does not hang on ours. If profrun is killed, the trial goes on to its end and writes its files;
+``profrun resume`` finds it alive and waits for it, or finds it finished, and repeats nothing either way. What
+says that it lives is a lock (``live`` in the trial folder) taken before the process starts and inherited by
+it: the kernel drops it with the process, so a number in a file is never mistaken for a living process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from profrun.backends.base import Handle, Request, Status, TrialPaths
+from profrun.backends.environ import secret_env
+from profrun.backends.local_checks import left_out, refuse
+from profrun.backends.tail import Tail
+from profrun.errors import UnavailableError
+from profrun.plans.model import Plan, Trial
+from profrun.store.files import explained, write_json
+from profrun.store.lock import is_held, patient_lock, sign
+from profrun.store.results import finalising, read_exit
+from profrun.store.runs import Run, created
+
+_TERM_WAIT_S = 5.0
+"""Between SIGTERM and SIGKILL, after the grace is over."""
+_LOOK_S = 0.05
+
+
+class LocalBackend:
+    """Trials as processes of this machine. One at a time, so that they do not disturb each other's times."""
+
+    name = "local"
+    concurrent = False
+    poll_s = 0.05
+
+    def __init__(self) -> None:
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
+
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
+        """GPUs, nodes and the working directory of this machine.
+
+        Raises:
+            UsageError: several nodes.
+            UnavailableError: a GPU or the working directory is not there.
+        """
+        refuse(plan.job)
+        return left_out(plan.job)
+
+    def pin(self, plan: Plan) -> Plan:
+        """There is no image."""
+        return plan
+
+    def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
+        """The job sees this machine's paths: nothing changes."""
+        return dict(command)
+
+    def render(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+        """One shell line a trial: what to type to do the same by hand."""
+        return [_request(wrapper_argv(run, trial.id)) for trial in trials]
+
+    def submit(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+        """Start these trials now.
+
+        Raises:
+            UnavailableError: a process cannot be started, or the trial is still alive from before.
+        """
+        secret = secret_env(plan.job, Path(str(created(Run(run)).get("cwd", "."))))
+        return {trial.id: self._start(run, trial.id, secret) for trial in trials}
+
+    def _start(self, run: Path, trial_id: str, secret: Mapping[str, str]) -> Handle:
+        trial = run / "trials" / trial_id
+        live = patient_lock(trial / "live")
+        if live is None:
+            raise UnavailableError(
+                f"{trial_id} is running already",
+                why="a process holds its sign of life",
+                fix=f"end it with `profrun cancel {run.name}`",
+            )
+        try:
+            with explained(trial / "wrapper.log"), (trial / "wrapper.log").open("ab") as log:
+                child = subprocess.Popen(
+                    wrapper_argv(run, trial_id),
+                    env={**os.environ, **secret},
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    pass_fds=(live,),
+                )
+            sign(live, pid=child.pid)
+        finally:
+            os.close(live)
+        self._children[child.pid] = child
+        return Handle(self.name, {"pid": child.pid, "host": socket.gethostname()})
+
+    def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
+        """State of each: ``exit.json`` if there is one, else the sign of life."""
+        return {trial_id: self._status(handle, run, trial_id) for trial_id, handle in handles.items()}
+
+    def _status(self, handle: Handle, run: Path, trial_id: str) -> Status:
+        paths = TrialPaths(run, run / "trials" / trial_id)
+        alive = self._alive(handle, paths.trial)  # asked before the file is looked for: no gap between
+        document = read_exit(paths.trial)
+        if document is not None:
+            self._reap(handle)
+            return Status(document["state"], document.get("reason"), document.get("exit_code"))
+        if alive:
+            return Status("finalising" if finalising(paths.trial) else "running")
+        return Status("lost", self._last_words(handle, paths.trial))
+
+    def _alive(self, handle: Handle, trial: Path) -> bool:
+        child = self._children.get(int(handle.data.get("pid", -1)))
+        if child is not None:
+            return child.poll() is None  # also reaps it
+        return is_held(trial / "live")
+
+    def _reap(self, handle: Handle) -> None:
+        """``exit.json`` is the wrapper's last deed: see it gone, so that the next trial has the machine."""
+        child = self._children.get(int(handle.data.get("pid", -1)))
+        if child is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(_TERM_WAIT_S)
+
+    def _last_words(self, handle: Handle, trial: Path) -> str:
+        """Why a trial without ``exit.json`` may have ended."""
+        child = self._children.get(int(handle.data.get("pid", -1)))
+        code = child.returncode if child is not None else None
+        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        text = "the wrapper ended without saying how" + (f" ({how})" if code is not None else "")
+        with contextlib.suppress(OSError):
+            lines = (trial / "wrapper.log").read_text(errors="replace").strip().splitlines()
+            if lines:
+                text += f"; its last words: {lines[-1][:200]}"
+        return text
+
+    def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
+        """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""
+        trial = run / "trials" / trial_id
+        tails = [Tail(trial / "stdout.log"), Tail(trial / "stderr.log")]
+        while True:
+            ended = not follow or self._status(handle, run, trial_id).state not in ("running", "finalising")
+            for tail in tails:
+                yield from tail.lines(last=ended)
+            if ended:
+                return
+            time.sleep(4 * _LOOK_S)
+
+    def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
+        """Ask the wrapper to end the app and let the profiler write; after ``grace`` s TERM, then KILL."""
+        for trial_id, handle in handles.items():
+            trial = run / "trials" / trial_id
+            if not (trial / "exit.json").exists():
+                write_json(trial / "cancel", {"grace_s": grace, "requested_ns": time.time_ns()})
+            self._end(handle, trial, grace)
+
+    def _end(self, handle: Handle, trial: Path, grace: float) -> None:
+        pid = self._pid(handle, trial)
+        if pid is None or not self._alive(handle, trial):
+            return
+        if grace > 0:
+            # The wrapper kills the app itself after its grace and then needs a moment to say how it ended.
+            for number, wait_s in ((signal.SIGURG, grace + _TERM_WAIT_S), (signal.SIGTERM, _TERM_WAIT_S)):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+                if self._wait(handle, trial, wait_s):
+                    return
+        for session in {pid, *_sessions_below(pid)}:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(session, signal.SIGKILL)
+        self._wait(handle, trial, _TERM_WAIT_S)
+
+    def _wait(self, handle: Handle, trial: Path, seconds: float) -> bool:
+        """Wait for its end; False when it still lives after ``seconds``."""
+        deadline = time.monotonic() + seconds
+        while self._alive(handle, trial):
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_S)
+        return True
+
+    def _pid(self, handle: Handle, trial: Path) -> int | None:
+        """The wrapper's process, if it is one of this machine.
+
+        A profrun that was killed between starting the process and writing its handle left no number: then
+        the process is looked for by its command line (Linux).
+        """
+        if handle.data.get("pid"):
+            return int(handle.data["pid"]) if handle.data.get("host") == socket.gethostname() else None
+        return _find_wrapper(trial)
+
+
+def machine_vendor(root: Path = Path("/")) -> str:
+    """Whose GPUs this machine drives, by the kernel driver's device files: nvidia, amd, or auto.
+
+    ``auto`` when there are none or both: then the wrapper looks closer (WSL has neither file, for one).
+    """
+    nvidia, amd = (root / "dev/nvidiactl").exists(), (root / "dev/kfd").exists()
+    if nvidia == amd:
+        return "auto"
+    return "nvidia" if nvidia else "amd"
+
+
+def make() -> LocalBackend:
+    """The backend, for ``base.load``."""
+    return LocalBackend()
+
+
+def wrapper_argv(run: Path, trial_id: str) -> tuple[str, ...]:
+    """How the wrapper of a trial is started on this machine. It needs only the standard library, so it runs
+    with the Python that runs profrun; the user's command chooses its own."""
+    return (sys.executable or "python3", str(run / "bundle" / "run.py"), str(run / "trials" / trial_id))
+
+
+def _request(argv: tuple[str, ...]) -> Request:
+    return Request(text=shlex.join(argv), body={"argv": list(argv), "new_session": True})
+
+
+def _processes() -> Iterator[tuple[int, int, int]]:
+    """(pid, parent, process group) of every process, from /proc; nothing where there is none."""
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = entry.read_text(errors="replace").rpartition(")")[2].split()
+            yield int(entry.parent.name), int(fields[1]), int(fields[2])
+
+
+def _sessions_below(pid: int) -> set[int]:
+    """Process groups of all descendants: the app may have been put into one of its own."""
+    table = list(_processes())
+    family, groups = {pid}, set()
+    grown = True
+    while grown:
+        grown = False
+        for child, parent, group in table:
+            if parent in family and child not in family:
+                family.add(child)
+                groups.add(group)
+                grown = True
+    return groups
+
+
+def _find_wrapper(trial: Path) -> int | None:
+    """The process whose last argument is this trial's folder."""
+    wanted = os.fsencode(trial)
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            parts = entry.read_bytes().rstrip(b"\0").split(b"\0")
+            if len(parts) > 2 and parts[-1] == wanted and parts[-2].endswith(b"run.py"):
+                return int(entry.parent.name)
+    return None

@@ -1,0 +1,332 @@
+"""The Slurm backend: submit arrays, ask once a round for all of them, end them so that reports survive."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from profrun.backends.base import TERMINAL, Handle, Request, Status
+from profrun.backends.cluster import by_site, phase_of, settle, site_settings, vendor_of
+from profrun.backends.environ import secret_env
+from profrun.backends.mounts import need_sources
+from profrun.backends.slurm.commands import Slurm
+from profrun.backends.slurm.runtimes import shared_mounts
+from profrun.backends.slurm.script import render_script
+from profrun.backends.slurm.states import (
+    Row,
+    ended_status,
+    living_status,
+    parse_sacct,
+    parse_squeue,
+)
+from profrun.backends.tail import follow as follow_logs
+from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
+from profrun.plans.model import Plan, Trial
+from profrun.store.files import make_dir, read_json, write_json, write_text
+from profrun.store.results import interrupted, read_exit
+from profrun.store.runs import Run, created
+
+MAX_ARRAY = 1000
+"""Tasks an array: Slurm's MaxArraySize is 1001 unless the site raised it."""
+_LAG_S = 15.0
+"""How long ``exit.json`` may take to appear through a network filesystem after Slurm says it ended."""
+_REQUEUE_S = 10.0
+"""How long a task that a requeue or a preemption has ended may look ended before it waits again: it was seen
+as FAILED in between (Slurm 22.05)."""
+_MISSING_S = 60.0
+"""How long a task may be unknown to squeue and sacct (whose database lags) before it counts as lost."""
+_TERM_WAIT_S = 10.0
+
+
+class SlurmBackend:
+    """Trials as tasks of Slurm arrays.
+
+    Args:
+        slurm: what runs the commands.
+        fastest, slowest: bounds of the time between two questions, seconds; it doubles while nothing changes.
+    """
+
+    name = "slurm"
+    concurrent = True
+
+    def __init__(self, slurm: Slurm | None = None, *, fastest: float = 1.0, slowest: float = 30.0) -> None:
+        self.slurm = slurm or Slurm()
+        self.poll_s = fastest
+        self._fastest, self._slowest = fastest, slowest
+        self._last: dict[str, Row] = {}
+        self._since: dict[str, float] = {}  # trial -> monotonic time since when it is ended or unknown
+        self._accounting = True
+        self._ending = False  # somebody waits for the end: no back-off
+        self.questions = 0
+
+    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
+        """Scripts that cannot be made, folders that the nodes will not see. What they have, only they know.
+
+        Raises:
+            UsageError: the cluster block is wrong, or the run folder is not where the nodes see it.
+            UnavailableError: a mount's source is not in a folder that this machine shares with them.
+        """
+        plan = settle(plan)
+        _check_shared(plan, run)
+        for chunk in _chunks(trials):
+            render_script(plan, chunk, run, cwd)
+            settings = site_settings(plan.job, chunk[0].site)
+            if settings.get("runtime", "none") != "none":
+                need_sources(shared_mounts(plan.job, settings, cwd))
+        return ()
+
+    def pin(self, plan: Plan) -> Plan:
+        """Cluster profiles become part of the job, so that ``resolved.yaml`` repeats the run.
+
+        Raises:
+            UsageError: the cluster block is wrong.
+            UnavailableError: Slurm's commands are not here, or its controller does not answer.
+        """
+        settled = settle(plan)
+        self.slurm.run(["sinfo", "--noheader", "--format=%R"])
+        return settled
+
+    def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
+        """The nodes see the same paths; whose GPUs they have, the site says."""
+        settings = site_settings(settle(plan).job, trial.site)
+        told = dict(command)
+        told["vendor"] = vendor_of(settings, plan)
+        if settings.get("runtime", "none") != "none":
+            told["image"] = {"reference": plan.job.image, "digest": None}
+        return told
+
+    def render(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+        """One script an array of at most ``MAX_ARRAY`` trials of one site."""
+        plan, cwd = settle(plan), _submitted_from(run)
+        return [self._request(plan, chunk, run, cwd) for chunk in _chunks(trials)]
+
+    def _request(self, plan: Plan, chunk: Sequence[Trial], run: Path, cwd: Path) -> Request:
+        text = render_script(plan, chunk, run, cwd)
+        return Request(
+            text, {"argv": ["sbatch", "--parsable"], "script": text, "trials": [t.id for t in chunk]}
+        )
+
+    def submit(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+        """Queue all of them.
+
+        Raises:
+            UsageError: the cluster block is wrong, or the run folder is not where the nodes see it.
+            UnavailableError: sbatch refuses, with its reason; what was queued before is cancelled.
+        """
+        _check_shared(plan, run)
+        plan, cwd = settle(plan), _submitted_from(run)
+        secret = secret_env(plan.job, cwd)
+        make_dir(run / "slurm")
+        handles: dict[str, Handle] = {}
+        try:
+            for chunk in _chunks(trials):
+                handles |= self._queue(self._request(plan, chunk, run, cwd), run, secret)
+        except ProfrunError:
+            self._scancel([], [_task(handle) for handle in handles.values()])
+            raise
+        self.poll_s = self._fastest
+        return handles
+
+    def _queue(self, request: Request, run: Path, secret: Mapping[str, str]) -> dict[str, Handle]:
+        folder = run / "slurm"
+        number = len(list(folder.glob("array*.sh")))
+        script = folder / f"array{number}.sh"
+        write_text(script, request.text)
+        # Known before sbatch runs: should we be killed after it, the tasks can be found by the job's name.
+        write_json(folder / f"array{number}.json", {"trials": request.body["trials"], "job": None})
+        said = self.slurm.run(["sbatch", "--parsable", str(script)], env=secret)
+        job = said.strip().splitlines()[-1].split(";")[0]
+        write_json(folder / f"array{number}.json", {"trials": request.body["trials"], "job": job})
+        return {
+            trial: Handle(self.name, {"job": job, "index": index})
+            for index, trial in enumerate(request.body["trials"])
+        }
+
+    def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
+        """State of all, with one squeue, and one sacct for those that squeue has forgotten.
+
+        Raises:
+            UnavailableError: the controller cannot be reached.
+        """
+        if not handles:
+            return {}
+        known = {trial: self._handle(trial, handle, run) for trial, handle in handles.items()}
+        rows = self._ask({_task(handle) for handle in known.values() if handle is not None})
+        self._back_off(rows)
+        return {trial: self._status(trial, handle, rows, run) for trial, handle in known.items()}
+
+    def _ask(self, tasks: set[str]) -> dict[str, Row]:
+        jobs = sorted({task.split("_")[0] for task in tasks}, key=int)
+        if not jobs:
+            return {}
+        self.questions += 1
+        rows = parse_squeue(self._squeue(jobs))
+        missing = sorted({task.split("_")[0] for task in tasks if task not in rows}, key=int)
+        if missing and self._accounting:
+            try:
+                told = self.slurm.run(
+                    ["sacct", "-X", "-n", "-P", "-o", "JobID,State,ExitCode", "-j", ",".join(missing)]
+                )
+                rows = {**parse_sacct(told), **rows}
+            except ProfrunError as error:
+                # No accounting here, or its database is down: the next rounds do without.
+                self._accounting = "disabled" not in str(error) and "no sacct" not in str(error)
+        return rows
+
+    def _squeue(self, jobs: Sequence[str]) -> str:
+        argv = ["squeue", "-h", "-r", "-t", "all", "-o", "%i|%T|%r", "-j", ",".join(jobs)]
+        try:
+            return self.slurm.run(argv)
+        except UnavailableError as error:
+            if "Invalid job id" in str(error):  # all of them are too old for the controller's memory
+                return ""
+            raise
+
+    def _back_off(self, rows: dict[str, Row]) -> None:
+        """Ask less and less often while nothing changes."""
+        calm = rows == self._last and not self._ending
+        self.poll_s = min(self.poll_s * 2, self._slowest) if calm else self._fastest
+        self._last = rows
+
+    def _status(self, trial: str, handle: Handle | None, rows: Mapping[str, Row], run: Path) -> Status:
+        folder = run / "trials" / trial
+        document = read_exit(folder)
+        row = rows.get(_task(handle)) if handle is not None else None
+        living = living_status(row) if row is not None else None
+        if document is not None and living is None:
+            if interrupted(document) and document.get("stopped_by") == "SIGTERM" and not self._ending:
+                waited = time.monotonic() - self._since.setdefault(trial, time.monotonic())
+                if waited < _REQUEUE_S:
+                    return Status("finalising", "ended from outside; Slurm may start it again")
+            return Status(document["state"], document.get("reason"), document.get("exit_code"))
+        if living is not None:
+            self._since.pop(trial, None)
+            if living.state == "failed" and handle is not None:  # it would wait for ever
+                self._scancel([], [_task(handle)])
+            return phase_of(living, folder)
+        waited = time.monotonic() - self._since.setdefault(trial, time.monotonic())
+        if row is not None:
+            if waited < _LAG_S and row.state != "CANCELLED":
+                return Status("finalising", f"Slurm says {row.state}; waiting for exit.json")
+            return ended_status(row, _last_words(run, handle))
+        if handle is None:
+            return Status("lost", "it was never queued")
+        if (folder / "cancel").exists() and not (folder / "phase").exists():
+            return Status("cancelled", "cancelled before it started")  # Slurm forgets such jobs at once
+        if waited < _MISSING_S:
+            return Status("finalising", "Slurm does not know the job any more; waiting for exit.json")
+        return Status("lost", "Slurm does not know the job any more, and the wrapper left no exit.json")
+
+    def _handle(self, trial: str, handle: Handle, run: Path) -> Handle | None:
+        """The handle, found again when the driver was killed before it wrote it down."""
+        if handle.data.get("job"):
+            return handle
+        for file in sorted((run / "slurm").glob("array*.json"), reverse=True):
+            with contextlib.suppress(InputError):
+                data = read_json(file) or {}
+                if trial in data.get("trials", ()):
+                    job = data.get("job") or self._job_named(run)
+                    if job:
+                        return Handle(self.name, {"job": job, "index": data["trials"].index(trial)})
+        return None
+
+    def _job_named(self, run: Path) -> str | None:
+        """The newest array of this run that Slurm knows."""
+        told = self.slurm.run(["squeue", "-h", "-t", "all", "-o", "%F", f"--name=profrun:{run.name}"])
+        return max(told.split(), key=int, default=None)
+
+    def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
+        """Lines of the wrapper's stdout.log and stderr.log, every rank's."""
+
+        def ended() -> bool:
+            with contextlib.suppress(UnavailableError):
+                return self.status({trial_id: handle}, run)[trial_id].state in TERMINAL
+            return False
+
+        yield from follow_logs(run / "trials" / trial_id, follow=follow, ended=ended)
+
+    def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
+        """SIGURG to the steps (only the wrapper hears it), after the grace TERM, then a plain scancel.
+
+        A plain scancel at once would kill a profiler that needs longer than KillWait (30 s) to write.
+        """
+        self._ending, self.poll_s = True, self._fastest
+        found = {trial: self._handle(trial, handle, run) for trial, handle in handles.items()}
+        tasks = {trial: _task(handle) for trial, handle in found.items() if handle is not None}
+        for trial in tasks:
+            if not (run / "trials" / trial / "exit.json").exists():
+                write_json(
+                    run / "trials" / trial / "cancel",
+                    {"grace_s": grace, "requested_ns": time.time_ns()},
+                    durable=False,
+                )
+        with contextlib.suppress(ProfrunError):  # those that wait have nothing to write
+            self._scancel(["--state=PENDING"], list(tasks.values()))
+        if grace > 0:
+            for signal in ("URG", "TERM"):
+                self._scancel([f"--signal={signal}"], list(tasks.values()))
+                wait_s = grace + 2 * _TERM_WAIT_S if signal == "URG" else _TERM_WAIT_S
+                if self._wait(found, run, wait_s):
+                    return
+        self._scancel([], list(tasks.values()))
+
+    def _wait(self, found: Mapping[str, Handle | None], run: Path, seconds: float) -> bool:
+        """Until all have ended; False when some have not after ``seconds``."""
+        deadline = time.monotonic() + seconds
+        handles = {trial: handle for trial, handle in found.items() if handle is not None}
+        while time.monotonic() < deadline:
+            with contextlib.suppress(UnavailableError):
+                states = self.status(handles, run)
+                if all(status.state in TERMINAL for status in states.values()):
+                    return True
+            time.sleep(min(1.0, seconds / 10))
+        return False
+
+    def _scancel(self, options: Sequence[str], tasks: Sequence[str]) -> None:
+        """One scancel for many tasks; those that have ended already are no error."""
+        for start in range(0, len(tasks), 500):
+            with contextlib.suppress(UsageError, UnavailableError):
+                self.slurm.run(["scancel", "--quiet", *options, *tasks[start : start + 500]])
+
+
+def _task(handle: Handle) -> str:
+    return f"{handle.data['job']}_{handle.data['index']}"
+
+
+def _chunks(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
+    for group in by_site(trials).values():
+        for start in range(0, len(group), MAX_ARRAY):
+            yield group[start : start + MAX_ARRAY]
+
+
+def _last_words(run: Path, handle: Handle | None) -> str | None:
+    """The last line of the task's own log: what srun or the batch script said."""
+    if handle is None:
+        return None
+    try:
+        log = run / "slurm" / f"{handle.data['job']}_{handle.data['index']}.log"
+        lines = log.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return None
+    return lines[-1][:200] if lines else None
+
+
+def _submitted_from(run: Path) -> Path:
+    """The folder the job was submitted from: the run's, or this process's for a dry run."""
+    try:
+        return Path(str(created(Run(run))["cwd"]))
+    except (ProfrunError, KeyError, OSError):
+        return Path.cwd()
+
+
+def _check_shared(plan: Plan, run: Path) -> None:
+    for site in by_site(plan.trials):
+        shared = site_settings(plan.job, site).get("shared")
+        if shared and not run.resolve().is_relative_to(Path(str(shared)).expanduser().resolve()):
+            raise UsageError(
+                f"the run folder {run} is not in {shared}, which the nodes see (cluster.shared)",
+                fix=f"submit with --runs {shared}/...",
+            )

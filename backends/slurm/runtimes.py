@@ -1,0 +1,195 @@
+"""What runs the image on a node: the words between ``srun`` and the wrapper. Pure.
+
+The run folder and the submit folder are the same paths inside and outside, so ``command.json`` needs no
+translation. No runtime here can add a capability: a collector that needs one says so in its preflight.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from profrun.backends.mounts import Mount, parse_mount
+from profrun.errors import UsageError
+from profrun.jobs.model import Job
+
+_PASSED = (
+    *("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"),
+    *("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"),
+    *("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_JOB_ID"),
+    *("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
+    *("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"),
+)
+"""Variables that a docker container does not get by itself."""
+RUNTIMES = ("none", "pyxis", "apptainer", "charliecloud", "docker")
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """How the wrapper gets into the image.
+
+    Attributes:
+        srun: options of srun (pyxis adds its own there), quoted for the shell.
+        prefix: words before ``python3 .../run.py``, quoted for the shell.
+        before: shell lines ahead of srun.
+        signal: what reaches the wrapper through this runtime. SIGURG is noticed by nobody else; the docker
+            client does not pass it on (Go uses it for itself), so there it is SIGTERM.
+    """
+
+    srun: tuple[str, ...] = ()
+    prefix: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    signal: str = "URG"
+
+
+def runtime(job: Job, settings: Mapping[str, Any], run: Path, cwd: Path, vendor: str) -> Runtime:
+    """The runtime that the cluster block names.
+
+    Args:
+        vendor: nvidia, amd, none or auto.
+
+    Raises:
+        UsageError: image and runtime do not fit together.
+    """
+    name = str(settings.get("runtime") or "none")
+    if name == "none":
+        if job.image not in ("auto", "none"):
+            raise UsageError(
+                f"image {job.image!r} needs a container runtime on the cluster",
+                fix=f"set cluster.runtime to one of {', '.join(RUNTIMES[1:])}, or image: none",
+            )
+        return Runtime()
+    mounts = _mounts(job, run, cwd)
+    if name == "pyxis":
+        return _pyxis(job, _image(job, settings, vendor), mounts, cwd)
+    if name == "apptainer":
+        return _apptainer(_image(job, settings, vendor), mounts, cwd, vendor)
+    if name == "charliecloud":
+        return _charliecloud(_rootfs(job, settings), mounts, cwd)
+    return _docker(job, _image(job, settings, vendor), mounts, cwd, vendor)
+
+
+def _image(job: Job, settings: Mapping[str, Any], vendor: str) -> str:
+    if settings.get("rootfs"):
+        return str(settings["rootfs"])
+    if job.image in ("auto", "cuda", "rocm", "none"):
+        from profrun.images.catalogue import default_base
+
+        wanted = job.image if job.image in ("cuda", "rocm") else {"nvidia": "cuda", "amd": "rocm"}.get(vendor)
+        if wanted is None or job.image == "none":
+            raise UsageError(
+                f"image: {job.image} names no image for the cluster's nodes",
+                why="this machine cannot see what GPUs they have",
+                fix="give image a reference, or set cluster.vendor or cluster.gpu_type",
+            )
+        return default_base("rocm" if wanted == "rocm" else "cuda").reference
+    return job.image
+
+
+def _rootfs(job: Job, settings: Mapping[str, Any]) -> str:
+    if settings.get("rootfs"):
+        return str(settings["rootfs"])
+    if job.image.startswith("/"):
+        return job.image
+    raise UsageError(
+        f"charliecloud runs an unpacked image, and {job.image!r} is none",
+        fix="set cluster.rootfs to its folder on the nodes (ch-image pull and ch-convert make one)",
+    )
+
+
+def _mounts(job: Job, run: Path, cwd: Path) -> list[tuple[str, str, bool]]:
+    """(source, target, read only); the run folder is the only one that is written to."""
+    found = [(str(cwd), str(cwd), True), (str(run), str(run), False)]
+    for text in job.mounts:
+        mount = parse_mount(text, cwd)
+        found.append((mount.source, mount.target, mount.read_only))
+    return found
+
+
+def shared_mounts(job: Job, settings: Mapping[str, Any], cwd: Path) -> list[Mount]:
+    """Mounts whose source this machine sees as the nodes do: below the submit folder or ``cluster.shared``.
+
+    Others may lie on the nodes' own disks.
+    """
+    shared = settings.get("shared")
+    roots = [cwd.absolute(), *([Path(str(shared)).expanduser()] if shared else ())]
+    mounts = [parse_mount(text, cwd) for text in job.mounts]
+    return [mount for mount in mounts if any(Path(mount.source).is_relative_to(root) for root in roots)]
+
+
+def _quoted(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(shlex.quote(word) for word in words)
+
+
+def _pyxis(job: Job, image: str, mounts: list[tuple[str, str, bool]], cwd: Path) -> Runtime:
+    listed = ",".join(f"{source}:{target}{':ro' if ro else ''}" for source, target, ro in mounts)
+    # An image's own variables win over the host's unless they are named; the job's are in command.json.
+    secrets = (f"--container-env={','.join(job.secrets)}",) if job.secrets else ()
+    return Runtime(
+        srun=_quoted(
+            (
+                f"--container-image={_enroot(image)}",
+                f"--container-mounts={listed}",
+                f"--container-workdir={cwd}",
+                "--no-container-mount-home",
+                *secrets,
+            )
+        )
+    )
+
+
+def _enroot(image: str) -> str:
+    """enroot writes REGISTRY#IMAGE:TAG; files stay as they are (pyxis README)."""
+    if image.startswith("/") or image.endswith(".sqsh") or "#" in image:
+        return image
+    first, slash, rest = image.removeprefix("docker://").partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return f"{first}#{rest}"
+    return image.removeprefix("docker://")
+
+
+def _apptainer(image: str, mounts: list[tuple[str, str, bool]], cwd: Path, vendor: str) -> Runtime:
+    gpu = {"nvidia": ("--nv",), "amd": ("--rocm",)}.get(vendor, ())
+    binds = tuple(f"--bind={source}:{target}{':ro' if ro else ''}" for source, target, ro in mounts)
+    where = image if image.startswith("/") or "://" in image else f"docker://{image}"
+    return Runtime(prefix=_quoted(("apptainer", "exec", *gpu, "--no-home", *binds, f"--pwd={cwd}", where)))
+
+
+def _charliecloud(rootfs: str, mounts: list[tuple[str, str, bool]], cwd: Path) -> Runtime:
+    # ch-run has no read-only binds, and makes no mount point in an image it may not write to.
+    binds = tuple(f"--bind={source}:{target}" for source, target, _ in mounts)
+    return Runtime(
+        prefix=_quoted(("ch-run", "--write", *binds, f"--cd={cwd}", rootfs, "--")),
+        before=('export USER="${USER:-$(id -un)}"  # ch-run refuses to start without it',),
+    )
+
+
+def _docker(job: Job, image: str, mounts: list[tuple[str, str, bool]], cwd: Path, vendor: str) -> Runtime:
+    binds = tuple(
+        f"--mount=type=bind,src={source},dst={target}{',readonly' if ro else ''}"
+        for source, target, ro in mounts
+    )
+    gpu = {
+        "nvidia": ("--gpus=all",),
+        "amd": ("--device=/dev/kfd", "--device=/dev/dri", '--group-add="$(stat -c %g /dev/kfd)"'),
+    }.get(vendor, ())
+    # Each rank is a container of its own: ranks reach each other, and the network, through the host's.
+    alone = job.resources.nodes * job.resources.ranks_per_node == 1 and not job.network
+    network = "none" if alone else "host"
+    shm = (f"--shm-size={job.resources.shm}",) if job.resources.shm else ()
+    return Runtime(
+        prefix=(
+            *("docker", "run", "--rm", "--init", f"--network={network}"),
+            '--user="$(id -u):$(id -g)"',
+            *shm,
+            "--ulimit=memlock=-1",
+            "--ulimit=stack=67108864",
+            *(f"--env={name}" for name in (*_PASSED, *job.secrets)),
+            *gpu,
+            *_quoted((*binds, f"--workdir={cwd}", image)),
+        ),
+        signal="TERM",
+    )

@@ -1,0 +1,167 @@
+"""The sbatch script of an array of trials: a pure function, golden-tested, what ``--dry-run`` prints.
+
+What decides whether a report survives (measured on Slurm 22.05 and 24.11): a signal to srun loses it, a plain
+``scancel`` kills 30 s after TERM, SIGTERM hits profiler and app at once. So the time limit is announced to
+the step by SIGURG, which only our wrapper hears, early enough to end the app and let the profiler write.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from profrun.backends.cluster import (
+    gpus_per_node,
+    is_launcher,
+    margin_s,
+    site_settings,
+    vendor_of,
+)
+from profrun.backends.slurm.runtimes import Runtime, runtime
+from profrun.errors import UsageError
+from profrun.plans.model import Plan, Trial
+
+EARLY_S = 60
+"""Slurm may send the announcement up to a minute too early (man sbatch, --signal)."""
+
+_BODY = r"""
+run={run}
+trials=(
+{trials}
+)
+id=${{trials[$SLURM_ARRAY_TASK_ID]}}
+trial=$run/trials/$id
+
+# Requeued (node lost, preempted): what the attempt before left is moved aside whole, and counted.
+if [ "${{SLURM_RESTART_COUNT:-0}}" -gt 0 ]; then
+    if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
+    attempt=$(sed -n 's/.*"attempt": *\([0-9]*\).*/\1/p' "$trial/command.json" | head -n 1)
+    mkdir -p "$trial/attempts/${{attempt:=1}}"
+    cp "$trial/command.json" "$trial/attempts/$attempt/"
+    find "$trial" -mindepth 1 -maxdepth 1 ! -name attempts ! -name command.json \
+        -exec mv -t "$trial/attempts/$attempt" {{}} +
+    sed "s/\"attempt\": *$attempt/\"attempt\": $((attempt + 1))/" \
+        "$trial/attempts/$attempt/command.json" >"$trial/command.json.new" &&
+        mv "$trial/command.json.new" "$trial/command.json"
+    mkdir -p "$trial/raw"
+fi
+{setup}
+MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000)){launcher}
+{srun}
+"""
+
+
+def render_script(
+    plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, name: str | None = None
+) -> str:
+    """The script that runs these trials, all of one site, as an array; index i is the i-th trial.
+
+    Args:
+        cwd: the folder the job was submitted from, which the nodes see under the same path.
+        name: Slurm's job name, default ``profrun:<run>``.
+
+    Raises:
+        UsageError: image, runtime and resources do not fit together.
+    """
+    settings = site_settings(plan.job, trials[0].site)
+    how = runtime(plan.job, settings, run, cwd, vendor_of(settings, plan))
+    lines = ["#!/bin/bash"]
+    lines += [f"#SBATCH {option}" for option in options(plan, trials, run, settings, how, name)]
+    body = _BODY.format(
+        run=shlex.quote(str(run)),
+        trials="\n".join(f"    {shlex.quote(trial.id)}" for trial in trials),
+        setup="".join(f"\n{line}" for line in _setup(settings, how)),
+        launcher=_launcher(plan, trials[0]),
+        srun=_srun(plan, trials, how),
+    )
+    return "\n".join(lines) + "\n" + body
+
+
+def options(
+    plan: Plan,
+    trials: Sequence[Trial],
+    run: Path,
+    settings: Mapping[str, Any],
+    how: Runtime,
+    name: str | None = None,
+) -> list[str]:
+    """The ``#SBATCH`` options, in a fixed order."""
+    job = plan.job
+    margin = margin_s(job, trials)
+    limit = float(settings.get("time") or job.resources.timeout + margin + EARLY_S)
+    if limit <= margin + EARLY_S:
+        raise UsageError(
+            f"cluster.time is {limit:.0f} s, and {margin + EARLY_S} s of it are for writing reports",
+            fix="raise it, or lower resources.grace",
+        )
+    found = [
+        f"--job-name={name or f'profrun:{run.name}'}",
+        f"--array=0-{len(trials) - 1}%{settings.get('parallel', 1)}",
+        f"--output={run}/slurm/%A_%a.log",
+        "--open-mode=append",
+        "--requeue",
+        f"--time={_clock(limit)}",
+        f"--signal={how.signal}@{margin}",
+        f"--nodes={job.resources.nodes}",
+        f"--ntasks-per-node={1 if is_launcher(trials[0]) else job.resources.ranks_per_node}",
+    ]
+    if job.resources.cpus is not None:
+        found.append(f"--cpus-per-task={job.resources.cpus}")
+    if job.resources.memory is not None:
+        found.append(f"--mem={math.ceil(job.resources.memory / (1 << 20))}M")
+    found += gpu_options(gpus_per_node(job, settings), settings)
+    for key in ("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude"):
+        if settings.get(key):
+            found.append(f"--{key}={settings[key]}")
+    if settings.get("exclusive"):
+        found.append("--exclusive")
+    return found + [str(line) for line in settings.get("extra", ())]
+
+
+def gpu_options(count: int, settings: Mapping[str, Any]) -> list[str]:
+    """How this cluster wants GPUs asked for."""
+    directive = settings.get("gpu_directive") or "gpus-per-node"
+    if not count or directive == "none":
+        return []
+    kind = f"{settings['gpu_type']}:" if settings.get("gpu_type") else ""
+    return [f"--gres=gpu:{kind}{count}" if directive == "gres" else f"--gpus-per-node={kind}{count}"]
+
+
+def _clock(seconds: float) -> str:
+    """Slurm's D-HH:MM:SS, in whole minutes: its limits have no finer resolution."""
+    minutes = math.ceil(seconds / 60)
+    days, minutes = divmod(minutes, 24 * 60)
+    hours, minutes = divmod(minutes, 60)
+    return (f"{days}-" if days else "") + f"{hours:02d}:{minutes:02d}:00"
+
+
+def _setup(settings: Mapping[str, Any], how: Runtime) -> list[str]:
+    modules = [shlex.quote(str(module)) for module in settings.get("modules", ())]
+    lines = [f"module load {' '.join(modules)}"] if modules else []
+    return [*lines, *(str(line) for line in settings.get("setup", ())), *how.before]
+
+
+def _launcher(plan: Plan, trial: Trial) -> str:
+    """Defaults of torchrun's options (it reads PET_*), so that the job's command needs no host names."""
+    if not is_launcher(trial):
+        return ""
+    ranks = plan.job.resources.ranks_per_node
+    return (
+        f"\nexport PET_NNODES=$SLURM_NNODES PET_NPROC_PER_NODE={ranks}"
+        " PET_MASTER_ADDR=$MASTER_ADDR PET_MASTER_PORT=$MASTER_PORT"
+    )
+
+
+def _srun(plan: Plan, trials: Sequence[Trial], how: Runtime) -> str:
+    """srun is never signalled and kills no rank because another one failed: each has a report to write."""
+    wait = margin_s(plan.job, trials)
+    words = ["srun", "--kill-on-bad-exit=0", f"--wait={wait}", *how.srun, *how.prefix]
+    wrapper = 'python3 "$run/bundle/run.py" "$trial"'
+    if not is_launcher(trials[0]) or plan.job.resources.nodes == 1:
+        return " ".join([*words, wrapper])
+    inner = 'PET_NODE_RANK=$SLURM_NODEID exec python3 "$1" "$2"'
+    return " ".join([*words, "bash", "-c", shlex.quote(inner), "wrapper", '"$run/bundle/run.py"', '"$trial"'])

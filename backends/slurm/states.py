@@ -1,0 +1,123 @@
+"""Slurm's words about a job, and what they mean for a trial. Pure.
+
+States are those of ``man squeue`` (JOB STATE CODES) and ``man sacct``. COMPLETED means only that the batch
+script ended with 0; without the wrapper's ``exit.json`` that is no success but ``lost``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from profrun.backends.base import Status
+from profrun.plans.model import TrialState
+
+LIVING: Mapping[str, TrialState] = {
+    "PENDING": "queued",
+    "CONFIGURING": "queued",
+    "REQUEUED": "queued",
+    "REQUEUE_FED": "queued",
+    "REQUEUE_HOLD": "queued",
+    "SPECIAL_EXIT": "queued",
+    "RESV_DEL_HOLD": "queued",
+    "RUNNING": "running",
+    "SUSPENDED": "running",
+    "STOPPED": "running",
+    "RESIZING": "running",
+    "SIGNALING": "running",
+    "COMPLETING": "finalising",
+    "STAGE_OUT": "finalising",
+}
+"""States in which it may still do something."""
+
+ENDED: Mapping[str, TrialState] = {
+    "COMPLETED": "lost",
+    "CANCELLED": "cancelled",
+    "TIMEOUT": "timeout",
+    "DEADLINE": "timeout",
+    "FAILED": "failed",
+    "NODE_FAIL": "failed",
+    "BOOT_FAIL": "failed",
+    "LAUNCH_FAILED": "failed",
+    "RECONFIG_FAIL": "failed",
+    "OUT_OF_MEMORY": "failed",
+    "PREEMPTED": "failed",
+    "REVOKED": "lost",
+}
+"""States after which nothing comes, for trials whose wrapper left no ``exit.json``."""
+
+NEVER = {
+    "DependencyNeverSatisfied": "what it depends on failed",
+    "BadConstraints": "no node has what it asks for",
+    "InvalidAccount": "the account may not use this partition",
+    "InvalidQOS": "the quality of service does not exist or may not be used",
+    "PartitionNodeLimit": "it asks for more nodes or time than the partition allows",
+    "PartitionTimeLimit": "it asks for more time than the partition allows",
+    "AssociationJobLimit": "the account's job limit is reached",
+}
+"""Reasons of a pending job that do not go away by themselves, in words."""
+HOPELESS = frozenset({"DependencyNeverSatisfied", "BadConstraints", "InvalidAccount", "InvalidQOS"})
+"""Of these, the ones for which waiting makes no sense: the trial is given up."""
+
+HELD = {
+    "JobHeldUser": "held by the user: `scontrol release` lets it go",
+    "JobHeldAdmin": "held by an administrator: ask them",
+    "launch failed requeued held": "requeued and held after a failed launch: `scontrol release` tries again",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One array task as squeue or sacct tells it."""
+
+    state: str
+    reason: str | None = None
+    exit_code: str | None = None
+
+
+def parse_squeue(text: str) -> dict[str, Row]:
+    """``squeue -h -r -t all -o '%i|%T|%r'``: one line a task, id ``<job>_<index>``."""
+    found = {}
+    for line in text.splitlines():
+        parts = line.strip().split("|", 2)
+        if len(parts) == 3:
+            reason = parts[2].strip()
+            found[parts[0].strip()] = Row(parts[1].strip(), None if reason in ("", "None") else reason)
+    return found
+
+
+def parse_sacct(text: str) -> dict[str, Row]:
+    """``sacct -X -n -P -o JobID,State,ExitCode``; 'CANCELLED by 0' is cut to its first word."""
+    found = {}
+    for line in text.splitlines():
+        parts = line.strip().split("|")
+        if len(parts) == 3 and parts[1]:
+            found[parts[0]] = Row(parts[1].split()[0].rstrip("+"), None, parts[2] or None)
+    return found
+
+
+def living_status(row: Row) -> Status | None:
+    """What a row means while the task may still act; None when it has ended."""
+    state = LIVING.get(row.state)
+    if state is None:
+        return None
+    if row.state == "SUSPENDED":
+        return Status(state, "suspended by Slurm")
+    if state != "queued":
+        return Status(state)
+    if row.reason in HOPELESS:
+        return Status("failed", f"Slurm will never start it: {row.reason} ({NEVER[row.reason]})")
+    words = HELD.get(row.reason or "") or NEVER.get(row.reason or "")
+    return Status(state, f"{row.reason}: {words}" if words else row.reason)
+
+
+def ended_status(row: Row, last_words: str | None) -> Status:
+    """What an ended task without ``exit.json`` means: never success."""
+    state = ENDED.get(row.state, "lost")
+    reason = f"Slurm says {row.state}"
+    if row.exit_code and row.exit_code != "0:0":
+        reason += f" (exit code {row.exit_code})"
+    reason += " and the wrapper left no exit.json"
+    if last_words:
+        reason += f"; the last words: {last_words}"
+    return Status(state, reason)

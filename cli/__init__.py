@@ -1,0 +1,118 @@
+"""The command line: the only place that joins the rooms, and the only one that exits."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from profrun.errors import ProfrunError
+
+USAGE = 64
+UNAVAILABLE = 69
+BUG = 70
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Entry point of the ``profrun`` command: 0, 1, 2, 64, 65, 69 or 70 (``profrun.errors``)."""
+    code = run(sys.argv[1:] if args is None else list(args))
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+    except OSError as error:
+        code = _report_os(error)
+    sys.exit(code)
+
+
+def run(args: Sequence[str]) -> int:
+    """Carry out one command line and return its exit code. No exception leaves, no traceback is shown."""
+    try:
+        return _run(args)
+    except ProfrunError as error:
+        print(f"profrun: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("profrun: interrupted", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # `profrun runs | head`: the reader has seen enough
+        _silence_stdout()
+        return 0
+    except OSError as error:
+        return _report_os(error)
+    except Exception as error:
+        return report_bug(error)
+
+
+def _report_os(error: OSError) -> int:
+    """A full disk is nobody's bug: ``profrun summary last > file`` says so; returns the exit code."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return report_bug(error)
+    _silence_stdout()  # what is still to be printed would fail again at exit
+    where = error.filename or "what is printed"
+    print(
+        f"profrun: {where} cannot be written: {error.strerror}; free space, or name another place",
+        file=sys.stderr,
+    )
+    return UNAVAILABLE
+
+
+def report_bug(error: Exception) -> int:
+    """One line about an error that nobody expected, being handled now; returns the exit code."""
+    where = _keep_crash()
+    text = f"{type(error).__name__}: {error}".splitlines()[0]
+    print(
+        f"profrun: bug in profrun ({text}); the traceback is in {where}; please report it with that file",
+        file=sys.stderr,
+    )
+    return BUG
+
+
+def _run(args: Sequence[str]) -> int:
+    import typer
+
+    from profrun.cli.app import build
+
+    usage_error: type[Exception] = typer.BadParameter.__mro__[1]  # click's own, wherever typer keeps it
+    try:
+        code = build().main(list(args), prog_name="profrun", standalone_mode=False)
+    except usage_error as error:
+        context = getattr(error, "ctx", None)
+        said = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
+        print(f"profrun: {said}", file=sys.stderr)
+        if context is not None:
+            print(f"Try `{context.command_path} --help`.", file=sys.stderr)
+        return USAGE
+    except typer.Abort:
+        print("profrun: interrupted", file=sys.stderr)
+        return 1
+    if code == 130:  # typer's word for Ctrl-C; ours has one code for what was asked for and did not come
+        print("profrun: interrupted", file=sys.stderr)
+        return 1
+    return int(code or 0)
+
+
+def _keep_crash() -> str:
+    """Write the current traceback to a file and return its path."""
+    import tempfile
+    import traceback
+
+    text = traceback.format_exc()
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "profrun"
+    for folder in (state, Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"crash-{os.getpid()}.log"
+            path.write_text(f"{sys.argv}\n{text}", encoding="utf-8")
+        except OSError:
+            continue
+        return str(path)
+    sys.stderr.write(text)
+    return "the lines above"
+
+
+def _silence_stdout() -> None:
+    """Nobody reads any more, or nothing more can be written: keep Python from complaining at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,5 @@
+"""``python -m profrun.cli``."""
+
+from profrun.cli import main
+
+main()

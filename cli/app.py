@@ -1,0 +1,120 @@
+"""The top of the command line. A command's module is imported when the command is called, not before."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Annotated, Any
+
+import typer
+import typer.core
+import typer.main
+
+COMMANDS: dict[str, dict[str, str]] = {
+    "Run a job": {
+        "submit": "Plan a job, run its trials, make traces and a report.",
+        "runs": "List the runs.",
+        "status": "Show a run and its trials.",
+        "logs": "Show what a trial printed.",
+        "cancel": "End a run well: profilers get to write their files.",
+        "resume": "Finish a run that was interrupted; repeat nothing that finished.",
+    },
+    "Look at a trace": {
+        "normalize": "Turn any profiler's files into one trace.",
+        "summary": "GPU utilization, steps, kernels and operators of a trace.",
+        "diagnose": "What slows a trace down, with the evidence.",
+        "query": "Ask a trace in SQL.",
+        "export": "Write a trace for Perfetto or chrome://tracing.",
+        "open": "Write a trace for a viewer and say how to open it.",
+        "report": "One self-contained HTML file of a run or of traces.",
+    },
+    "Compare": {
+        "compare": "Two sets of traces or runs: what changed, by how much, how sure.",
+        "blocking": "What asynchronous launches are worth: launch-blocking twins of a run.",
+        "baseline": "Keep a run's numbers to compare with later.",
+    },
+    "Set up": {
+        "doctor": "What this machine can collect, and why not.",
+        "images": "Base images, our images, and which profilers are inside.",
+        "job": "The job spec: its schema, and checking one.",
+    },
+}
+"""Command -> one line, by section. A test holds each line equal to the command's own help."""
+
+
+class LazyGroup(typer.core.TyperGroup):
+    """Knows every command's name and line; imports a command only when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names in the order of the sections."""
+        return [name for section in COMMANDS.values() for name in section]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command, imported now; None when there is none of that name."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        return load_command(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As click does, with the nearest names from all commands, loaded or not."""
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+            ctx.fail(no_such_command(args[0], self.list_commands(ctx)))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands by section, from the table above."""
+        for title, section in COMMANDS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(section.items()))
+
+
+def no_such_command(name: str, names: list[str]) -> str:
+    """What to say about a command that does not exist."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, names, n=2, cutoff=0.5)
+    hint = f"did you mean {' or '.join(repr(item) for item in near)}?" if near else "see `profrun --help`"
+    return f"no command {name!r}; {hint}"
+
+
+def load_command(name: str) -> Any:
+    """Import a command's module: it offers ``command`` (a function) or ``app`` (a group)."""
+    module = importlib.import_module(f"profrun.cli.{name}")
+    app = getattr(module, "app", None)
+    if app is None:
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        settings = getattr(module, "CONTEXT", {})
+        app.command(name, context_settings=settings)(module.command)
+    found = typer.main.get_command(app)
+    found.name = name
+    return found
+
+
+def build() -> Any:
+    """The whole command, ready for ``main(args, standalone_mode=False)``."""
+    app = typer.Typer(
+        cls=LazyGroup,
+        add_completion=False,
+        rich_markup_mode=None,
+        invoke_without_command=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="One YAML job, profiled on NVIDIA or AMD, into one trace format, with numbers you can trust.",
+        epilog="Exit codes: 0 fine, 1 worse or failed, 2 inconclusive, 64 usage, 65 bad input, "
+        "69 something needed is not there, 70 a bug of profrun.",
+    )
+    app.callback()(_top)
+    return typer.main.get_command(app)
+
+
+def _top(
+    ctx: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        from profrun import __version__
+
+        print(f"profrun {__version__}")
+        raise typer.Exit(0)
+    if ctx.invoked_subcommand is None:
+        from profrun.cli.overview import show_next_steps
+
+        show_next_steps()

@@ -1,0 +1,94 @@
+"""``profrun blocking RUN`` and ``profrun blocking A... vs B...``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profrun.cli.compare import fraction
+from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.output import emit, prose_width, say
+from profrun.errors import InputError
+
+if TYPE_CHECKING:
+    from profrun.analysis.compare.blocking import Blocking
+    from profrun.store.runs import Run
+
+
+def command(
+    sides: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN | A... vs B...",
+            help="A run with twins [default: last], or trials without blocking vs trials with.",
+            show_default=False,
+        ),
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option(help="Only this variant of the run.", show_default=False)
+    ] = None,
+    threshold: Annotated[str, typer.Option(help="Smaller changes are the same: 0.01 or 1%.")] = "1%",
+    top: Annotated[int, typer.Option(help="Rows of each table; 0 for all.", min=0)] = 10,
+    runs: RunsOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """What asynchronous launches are worth: launch-blocking twins of a run."""
+    from profrun.reports import compare_text
+
+    words = sides or ["last"]
+    found = _twins(words, variant, runs_root(runs), fraction(threshold))
+    if json_:
+        documents = [item.to_json() for item in found]
+        # One point is the document itself; several stand in a list.
+        emit({**(documents[0] if len(documents) == 1 else {}), "points": documents})
+    else:
+        for number, item in enumerate(found):
+            if item.variant:
+                say(("\n" if number else "") + f"variant {item.variant}")
+            say(compare_text.blocking_text(item, top=top, width=prose_width()).rstrip())
+    raise typer.Exit(max(item.exit_code for item in found))
+
+
+def _twins(words: Sequence[str], variant: str | None, root: Path, threshold: float) -> list[Blocking]:
+    from profrun.analysis.compare.blocking import blocking_twins
+    from profrun.cli.compare_args import find_sides, read_trials
+    from profrun.store.runs import find
+
+    if len(words) > 1:
+        both = find_sides(words, root)
+        return [
+            blocking_twins(read_trials(both.a), read_trials(both.b), threshold=threshold, variant=variant)
+        ]
+    return [
+        blocking_twins(read_trials(plain), read_trials(blocking), threshold=threshold, variant=name)
+        for name, (plain, blocking) in _points(find(root, words[0]), variant).items()
+    ]
+
+
+Side = list[tuple[str, Path]]
+
+
+def _points(run: Run, variant: str | None) -> dict[str, tuple[Side, Side]]:
+    """Variant -> its finished traces without and with blocking, of every collector.
+
+    Raises:
+        InputError: no variant has traces on both sides.
+    """
+    from profrun.store.state import read_state
+
+    found: dict[str, tuple[Side, Side]] = {}
+    for record in read_state(run).trials:
+        if record.trace is not None and record.state == "finished" and variant in (None, record.variant):
+            found.setdefault(record.variant, ([], []))[record.blocking].append((record.id, record.trace))
+    both = {name: sides for name, sides in found.items() if all(sides)}
+    if not both:
+        what = f"variant {variant} of {run.name}" if variant else run.name
+        raise InputError(
+            f"{what} has no launch-blocking twins",
+            why="no variant has finished traces both without and with blocking",
+            fix="submit the job with `--set launch_blocking=both`",
+        )
+    return both

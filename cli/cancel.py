@@ -1,0 +1,34 @@
+"""``profrun cancel RUN``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from profrun.cli.options import JsonOption, RunArgument, RunsOption, runs_root
+from profrun.cli.output import emit, say
+
+
+def command(
+    run: RunArgument,
+    now: Annotated[bool, typer.Option("--now", help="Kill at once; profilers lose what they hold.")] = False,
+    wait: Annotated[bool, typer.Option(help="Wait until everything has ended.")] = True,
+    runs: RunsOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """End a run well: profilers get to write their files."""
+    from profrun.cli.result import run_document
+    from profrun.runner.watch import cancel_run
+    from profrun.store.runs import find
+
+    state = cancel_run(find(runs_root(runs), run), now=now, wait=wait)
+    if json_:
+        emit(run_document(state))
+        return
+    ended = state.count("finished")
+    say(
+        f"{state.run.name}: {state.phase}; {ended} of {len(state.trials)} trials finished, all files are kept"
+    )
+    if state.phase == "cancelled":
+        say(f"finish it later with `profrun resume {state.run.name}`")

@@ -1,0 +1,141 @@
+"""``profrun compare A... vs B...``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.output import emit, prose_width, say
+from profrun.errors import UsageError
+
+if TYPE_CHECKING:
+    from profrun.analysis.compare import Comparison
+    from profrun.analysis.compare.gate import Gate
+    from profrun.analysis.compare.model import By
+    from profrun.analysis.compare.stats import Statistic
+
+STATISTICS = ("median", "mean", "p99")
+
+
+def command(
+    sides: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="A... vs B...",
+            help="Traces, trials (RUN/NUMBER), points (RUN/VARIANT-COLLECTOR) or runs; A is the base.",
+        ),
+    ],
+    by: Annotated[
+        str, typer.Option(help="What changed, by kernel, op, range, module, category or step.")
+    ] = "kernel",
+    statistic: Annotated[str, typer.Option(help="Of step times: median, mean or p99.")] = "median",
+    threshold: Annotated[str, typer.Option(help="Smaller changes are the same: 0.01 or 1%.")] = "1%",
+    per: Annotated[
+        str | None,
+        typer.Option(
+            help="Divide by work: token, gflop, a variant's value, or two amounts.", show_default=False
+        ),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(help="Compare in spite of this difference (its code); repeatable.", show_default=False),
+    ] = None,
+    top: Annotated[int, typer.Option(help="Rows to show; 0 for all.", min=0)] = 15,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help="A gate: 'slower > 3%', 'memory peak > 5%', ...; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
+    junit: Annotated[
+        Path | None,
+        typer.Option(help="Write the gate's rules as JUnit XML to this file.", show_default=False),
+    ] = None,
+    runs: RunsOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Two sets of traces or runs: what changed, by how much, how sure."""
+    from typing import cast
+
+    from profrun.analysis.compare import compare
+    from profrun.cli.compare_args import find_sides, read_trials
+    from profrun.reports import compare_text
+
+    if statistic not in STATISTICS:
+        raise UsageError(f"no statistic {statistic!r}", fix=f"one of {', '.join(STATISTICS)}")
+    found = find_sides(sides, runs_root(runs))
+    result = compare(
+        read_trials(found.a),
+        read_trials(found.b),
+        by=cast("By", by),
+        statistic=cast("Statistic", statistic),
+        threshold=fraction(threshold),
+        per=per,
+        allow=allow or (),
+    )
+    gate = _gate(result, fail_on or [], found.b)
+    if junit is not None and gate is None:
+        raise UsageError("--junit writes the rules of --fail-on", fix="add --fail-on 'slower > 3%'")
+    if junit is not None and gate is not None:
+        from profrun.store.files import write_text
+
+        write_text(junit, compare_text.junit(result, gate))
+    code = gate.exit_code if gate else result.exit_code
+    if json_:
+        emit(result.to_json() | {"gate": gate.to_json() if gate else None, "exit_code": code})
+    elif markdown:
+        say(compare_text.markdown(result, gate, top=top).rstrip())
+    else:
+        width = prose_width()
+        say(compare_text.comparison_text(result, top=top, width=width).rstrip())
+        if gate:
+            say()
+            say(compare_text.gate_text(gate, width=width).rstrip())
+    raise typer.Exit(code)
+
+
+def fraction(text: str) -> float:
+    """'1%' or '0.01' as 0.01.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    try:
+        return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is no fraction", fix="write 0.01 or 1%") from None
+
+
+def _gate(result: Comparison, rules: list[str], side: Sequence[tuple[str, Path]]) -> Gate | None:
+    """Hold the comparison against ``--fail-on``; None without rules."""
+    from profrun.analysis.compare.gate import gate, parse_rule
+
+    if not rules:
+        return None
+    parsed = [parse_rule(rule) for rule in rules]
+    asked = any(rule.what == "expectations" for rule in parsed)
+    return gate(result, parsed, expectations=_guesses(side) if asked else ())
+
+
+def _guesses(side: Sequence[tuple[str, Path]]) -> list[tuple[str, bool | None]]:
+    """(guess in words, did it hold) of the jobs whose runs the traces of a side belong to."""
+    import profrun
+    from profrun.analysis.compare.expect import check_trace, summarise
+    from profrun.jobs.load import load_job
+    from profrun.store.runs import Run, is_run
+
+    checks = []
+    for _, path in side:
+        folder = path.resolve().parents[2] if path.name == "trace" else None  # RUN/trials/TRIAL/trace
+        if folder is None or not is_run(folder):
+            continue
+        with profrun.open(path) as trace:
+            checks += check_trace(trace, load_job(Run(folder).resolved).expect)
+    return [(verdict.expected, verdict.passed) for verdict in summarise(checks)]

@@ -1,0 +1,25 @@
+"""``profrun diagnose TRACE``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.output import emit, say, terminal_style
+from profrun.cli.traces import TraceArgument, opened
+
+
+def command(trace: TraceArgument, runs: RunsOption = None, json_: JsonOption = False) -> None:
+    """What slows a trace down, with the evidence."""
+    from profrun.analysis.rules.diagnose import diagnose
+    from profrun.reports.terminal import diagnose_text
+    from profrun.store.files import read_json
+
+    with opened(trace, runs_root(runs)) as found:
+        # Of a trial: clocks and throttle reasons stand beside the trace.
+        findings = diagnose(found, provenance=read_json(Path(found.path).parent / "provenance.json"))
+    if json_:
+        emit({"findings": [finding.to_json() for finding in findings]})
+        return
+    width, wrap, colour = terminal_style()
+    say(diagnose_text(findings, width=width, wrap=wrap, colour=colour))

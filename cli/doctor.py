@@ -1,0 +1,111 @@
+"""``profrun doctor``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.output import emit, say, tell
+from profrun.errors import UsageError
+
+if TYPE_CHECKING:
+    from profrun.doctor import Machine
+
+_MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
+
+
+def command(
+    collectors: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[COLLECTOR]...",
+            help="Collectors that must work: exit 69 when one of them cannot.",
+            show_default=False,
+        ),
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            help="Where they must work: local, docker (default: either), slurm or kubernetes.",
+            show_default=False,
+        ),
+    ] = None,
+    partition: Annotated[
+        str | None, typer.Option(help="Slurm partition to send a probe to.", show_default=False)
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Profile of clusters.yaml for the probe.", show_default=False)
+    ] = None,
+    gpus: Annotated[
+        int | None, typer.Option(help="GPUs that the probe asks for.", min=0, show_default=False)
+    ] = None,
+    image: Annotated[
+        list[str] | None, typer.Option("--image", help="Also look into this image.", show_default=False)
+    ] = None,
+    inside: Annotated[bool, typer.Option(help="Run our images to see what is in them.")] = True,
+    runs: RunsOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """What this machine can collect, and why not."""
+    if backend in ("slurm", "kubernetes"):
+        first = image[0] if image else None
+        _cluster(backend, runs_root(runs), collectors or (), partition, profile, first, gpus, json_=json_)
+        return
+    if partition or profile or gpus is not None:
+        raise UsageError(
+            "--partition, --profile and --gpus are about a cluster",
+            fix="add --backend slurm or --backend kubernetes",
+        )
+    from profrun.doctor import cannot, look, report
+
+    machine = look(runs_root(runs), image or (), inside=inside)
+    failing = cannot(machine, collectors or (), backend)
+    if json_:
+        emit({**report(machine), "cannot": [verdict.collector for verdict in failing]})
+    else:
+        _show(machine)
+    if failing:
+        raise typer.Exit(69)
+
+
+def _cluster(
+    backend: str,
+    root: Path,
+    collectors: Sequence[str],
+    partition: str | None,
+    profile: str | None,
+    image: str | None,
+    gpus: int | None,
+    *,
+    json_: bool,
+) -> None:
+    """A probe's answer; exit 69 when an asked-for collector cannot work there."""
+    from profrun.doctor.cluster import ask, missing, report, words
+
+    node = ask(backend, root, partition=partition, profile=profile, image=image, gpus=gpus)
+    failing = missing(node, collectors)
+    if json_:
+        emit({**report(node), "cannot": failing})
+    else:
+        for line in words(node):
+            tell(line)
+    if failing:
+        raise typer.Exit(69)
+
+
+def _show(machine: Machine) -> None:
+    """Each line looked at, then which collector works where."""
+    from profrun.doctor import lines, verdicts
+
+    for line in lines(machine):
+        where = "" if line.where == "host" else f" ({line.where})"
+        text = f"{_MARKS[line.state]}  {line.check}{where}: {line.found}"
+        tell("; ".join(part for part in (text, line.means, line.fix) if part))
+    say()
+    for verdict in verdicts(machine):
+        places = (["local"] if verdict.local else []) + [name for name, ok in verdict.images.items() if ok]
+        tell(f"{verdict.collector}: {', '.join(places) or 'no: ' + '; '.join(verdict.reasons)}")

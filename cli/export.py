@@ -1,0 +1,60 @@
+"""``profrun export TRACE --to perfetto|chrome``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.output import emit, say
+from profrun.cli.traces import TraceArgument, opened, shown_name
+
+
+class Format(str, Enum):
+    """What viewers read."""
+
+    perfetto = "perfetto"
+    chrome = "chrome"
+
+
+SUFFIX = {Format.perfetto: ".pftrace", Format.chrome: ".json.gz"}
+
+
+def command(
+    trace: TraceArgument,
+    to: Annotated[Format, typer.Option(help="Format to write.")] = Format.perfetto,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="File to write [default: the trace's name, here].", show_default=False
+        ),
+    ] = None,
+    runs: RunsOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Write a trace for Perfetto or chrome://tracing."""
+    from profrun.traces.export import export
+
+    with opened(trace, runs_root(runs)) as found:
+        target = out or Path(shown_name(trace, found.path) + SUFFIX[to])
+        result = export(found, target, to.value)
+    size = result.path.stat().st_size
+    if json_:
+        emit(
+            {
+                "path": str(result.path),
+                "to": to.value,
+                "bytes": size,
+                "slices": result.slices,
+                "counters": result.counters,
+                "flows": result.flows,
+                "lanes_added": result.lanes_added,
+                "shift_ns": result.shift_ns,
+            }
+        )
+        return
+    extra = f", {result.lanes_added} lanes added for overlaps" if result.lanes_added else ""
+    say(f"{result.path}: {result.slices} slices, {result.flows} arrows, {size / 1e6:.1f} MB{extra}")

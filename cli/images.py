@@ -1,0 +1,170 @@
+"""``profrun images list | build | inspect``."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from profrun.cli.options import JsonOption
+from profrun.cli.output import columns, emit, note, say, tell
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Base images, our images, and which profilers are inside.",
+)
+T = TypeVar("T")
+
+
+@app.command(name="list")
+def list_(json_: JsonOption = False) -> None:
+    """List known base images, and ours that are built here with what was measured inside."""
+    import msgspec
+
+    from profrun.images.catalogue import load
+
+    bases = load()
+    ours, problem = _built()
+    if json_:
+        emit({"images": [msgspec.to_builtins(base) for base in bases], "built": ours})
+        return
+    say("known bases, by their makers; `profrun images inspect` measures what is inside:")
+    for base in bases:
+        say(base.reference + (" (default)" if base.default else ""))
+        profilers = {"nsys": base.nsys, "ncu": base.ncu, "rocprofv3": base.rocprofv3}
+        say(f"  {_inside(base.kind, base.framework, base.toolkit, **profilers)}")
+    say()
+    if not ours:
+        tell(f"built here: none ({problem or 'see `profrun images build --help`'})")
+        return
+    say("built here, with what was measured inside:")
+    for about in ours:
+        torch = about["torch"] and f"torch {about['torch']}"
+        say(f"{about['image']}  {about['id'][7:19]}")
+        profilers = {"nsys": about["nsys"], "rocprofv3": about["rocprofv3"]}
+        say(f"  {_inside('on ' + about['base'], torch, **profilers)}")
+
+
+def _inside(*words: str | None, **profilers: str | None) -> str:
+    """What is known, separated by commas: an image's name alone may take a whole line of a terminal."""
+    known = [word for word in words if word]
+    return ", ".join([*known, *(f"{tool} {version}" for tool, version in profilers.items() if version)])
+
+
+def _built() -> tuple[list[dict[str, Any]], str | None]:
+    """Our images on the engine, from their labels; and why they cannot be listed."""
+    from profrun.errors import ProfrunError
+    from profrun.images.engine import connect
+    from profrun.images.resolve import LABEL_BASE, LABEL_BASE_DIGEST, built
+
+    try:
+        found = built(connect(timeout=20))
+    except ProfrunError as error:
+        return [], str(error)
+    tools = ("torch", "nsys", "ncu", "rocprofv3", "nvtx")
+    return [
+        {
+            "image": image.reference,
+            "id": image.id,
+            "base": image.labels.get(LABEL_BASE),
+            "base_digest": image.labels.get(LABEL_BASE_DIGEST),
+            **{name: image.labels.get(f"profrun.{name}.version") for name in tools},
+        }
+        for image in found
+    ], None
+
+
+@app.command()
+def build(
+    kind: Annotated[str, typer.Argument(help="cuda or rocm.")],
+    base: Annotated[
+        str | None, typer.Option(help="Base image [default: the catalogue's].", show_default=False)
+    ] = None,
+    tag: Annotated[str | None, typer.Option(help="A further name for the image.", show_default=False)] = None,
+    arg: Annotated[
+        list[str] | None,
+        typer.Option("--arg", metavar="KEY=VALUE", help="A build argument.", show_default=False),
+    ] = None,
+    refresh: Annotated[bool, typer.Option("--refresh", help="Ask the registry for a newer base.")] = False,
+    network: Annotated[
+        str, typer.Option(help="Network of the build's steps: host, or a network of the engine.")
+    ] = "host",
+    force: Annotated[bool, typer.Option("--force", help="Build even when nothing has changed.")] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Build our image on a base, unless the same one is there already."""
+    from profrun.errors import UsageError
+    from profrun.images import build as building
+    from profrun.images.engine import connect
+    from profrun.images.recipe import recipe
+
+    pairs = dict(item.partition("=")[::2] for item in arg or ())
+    if any("=" not in item for item in arg or ()):
+        raise UsageError("--arg needs KEY=VALUE", fix="e.g. --arg NSYS_VERSION=2025.1.1")
+    what = recipe(kind, base, pairs)
+    built = _narrate(building.build(connect(), what, tag=tag, refresh=refresh, force=force, network=network))
+    if json_:
+        emit(
+            {
+                "image": built.image.reference,
+                "id": built.image.id,
+                "key": built.key,
+                "cached": built.cached,
+                "base": {"reference": built.base.reference, "digest": built.base.digest},
+                "tags": list(built.tags),
+            }
+        )
+    else:
+        say(f"{built.image.reference} on {built.base.digest}" + (" (was up to date)" if built.cached else ""))
+
+
+@app.command()
+def inspect(
+    image: Annotated[str, typer.Argument(help="auto, cuda, rocm or any reference.")] = "auto",
+    vendor: Annotated[str, typer.Option(help="What `auto` follows: nvidia, amd or none.")] = "nvidia",
+    pull: Annotated[bool, typer.Option("--pull", help="Pull it when it is not here.")] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Run an image once, without network, and list the profilers and frameworks inside."""
+    from profrun.images import inspect as inspecting
+    from profrun.images.engine import connect
+    from profrun.images.resolve import resolve
+
+    client = connect()
+    found = resolve(client, image, vendor, allow_pull=pull)
+    document = inspecting.inspect(client, found).document()
+    if json_:
+        emit(document)
+        return
+    rows = []
+    for name, value in document.items():
+        if name == "profilers":
+            rows += [(tool, _tool_text(about)) for tool, about in value.items()]
+        elif name != "labels":
+            rows.append((name, _plain(value)))
+    say(columns(("what", "found"), rows))
+
+
+def _tool_text(about: dict[str, Any] | None) -> str | None:
+    if about is None:
+        return None
+    problem = f" ({about['problem']})" if about.get("problem") else ""
+    return f"{about.get('version') or 'version unknown'} at {about.get('path')}{problem}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item}" for key, item in value.items() if item)
+    return value
+
+
+def _narrate(lines: Generator[str, None, T]) -> T:
+    """Print a generator's lines as they come and return what it returns."""
+    while True:
+        try:
+            note(next(lines))
+        except StopIteration as end:
+            result: T = end.value
+            return result

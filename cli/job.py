@@ -1,0 +1,51 @@
+"""``profrun job schema | check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from profrun.cli.options import JsonOption
+from profrun.cli.output import emit, note, say
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    help="The job spec: its schema, and checking one.",
+)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of a job spec (editors and linters read it)."""
+    from profrun.jobs.schema import job_schema
+
+    emit(job_schema())
+
+
+@app.command()
+def check(
+    job: Annotated[Path, typer.Argument(metavar="JOB", help="The job spec (YAML).")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override one value first.", show_default=False),
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print it with every default written out.")] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Check a spec: every mistake with its file, line and column, or how many trials it makes."""
+    from profrun.jobs.dump import dump_job
+    from profrun.plans.make import plan_json
+    from profrun.runner.create import plan_job
+
+    plan = plan_job(job, set_ or ())
+    for warning in plan.job.warnings:
+        note(f"{job}: {warning}")
+    if json_:
+        emit({"job": plan.job.name, "file": str(job), "ok": True, **plan_json(plan)})
+    elif show:
+        say(dump_job(plan.job).rstrip("\n"))
+    else:
+        say(f"{job}: {plan.job.name}, {len(plan.trials)} trials")

@@ -1,0 +1,48 @@
+"""``profrun normalize FILE... --out DIR``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from profrun.cli.options import JsonOption
+from profrun.cli.output import emit, note, say
+
+EXAMPLE = 120
+"""Characters of an issue's example on a line; the trace has it whole."""
+
+
+def command(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Files of one recording, any profiler.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The trace folder to make.")],
+    reader: Annotated[
+        str | None, typer.Option(help="Force a reader instead of detecting by content.", show_default=False)
+    ] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Turn any profiler's files into one trace."""
+    from profrun.cli.bytes_line import BytesLine
+    from profrun.collectors.normalize import normalize
+    from profrun.errors import UsageError
+
+    places = [file.resolve() for file in files]
+    for number, place in enumerate(places):
+        if place in places[:number]:
+            raise UsageError(f"{files[number]} is named twice", fix="name each file once")
+    with BytesLine() as line:
+        result = normalize(files, out, reader=reader, progress=line.update)
+    if json_:
+        emit(result.as_json())
+        return
+    version = f" {result.tool_version}" if result.tool_version else ""
+    slices = result.counts["slices"]
+    say(f"{result.trace}: {result.source}{version}, {slices} slices in {result.seconds:.2f} s")
+    say("  " + ", ".join(f"{count} {name}" for name, count in result.counts.items() if name != "slices"))
+    for issue in result.issues:
+        text = " ".join(str(issue.get("example") or "").split())
+        example = f" (e.g. {text[:EXAMPLE]}{'...' if len(text) > EXAMPLE else ''})" if text else ""
+        note(f"  {issue['count']} x {issue['code']}: {issue['message']}{example}")

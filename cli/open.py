@@ -1,0 +1,41 @@
+"""``profrun open TRACE``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.output import emit, say
+from profrun.cli.traces import TraceArgument, opened
+
+HOW = "open https://ui.perfetto.dev and drop the file there: the browser reads it, nothing is uploaded"
+
+
+def command(trace: TraceArgument, runs: RunsOption = None, json_: JsonOption = False) -> None:
+    """Write a trace for a viewer and say how to open it."""
+    path = viewable(trace, runs_root(runs))
+    if json_:
+        emit({"path": str(path), "bytes": path.stat().st_size, "how": HOW})
+        return
+    say(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+    say(HOW)
+
+
+def viewable(reference: str, root: Path) -> Path:
+    """A Perfetto file of the trace, beside it; made again only when the trace is newer.
+
+    Raises:
+        UnavailableError: the folder cannot be written; `profrun export --out FILE` writes elsewhere.
+    """
+    from profrun.traces.export import export
+
+    source = Path(reference)
+    with opened(reference, root) as found:
+        # A profiler's own file was read into a temporary trace: what is made of it belongs beside the file.
+        folder = source if source.is_file() else found.path
+        target = folder.absolute().with_name(folder.name + ".pftrace")
+        newest = (source if source.is_file() else found.path / "meta.json").stat().st_mtime_ns
+        if not target.exists() or target.stat().st_mtime_ns < newest:
+            target.unlink(missing_ok=True)
+            export(found, target, "perfetto")
+    return target

@@ -1,0 +1,50 @@
+"""``profrun runs``."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.output import columns, emit, note, say
+
+if TYPE_CHECKING:
+    from profrun.store.state import RunState
+
+
+def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
+    """List the runs."""
+    from profrun.errors import ProfrunError
+    from profrun.store.runs import all_runs
+    from profrun.store.state import read_state
+
+    root = runs_root(runs)
+    states = []
+    for run in all_runs(root):
+        try:
+            states.append(read_state(run))
+        except ProfrunError as error:
+            note(f"profrun: {error}")
+    if json_:
+        emit({"runs": [_document(state) for state in states]})
+        return
+    if not states:
+        say(f"no runs in {root}; make one with `profrun submit JOB`")
+        return
+    rows = [
+        (
+            state.run.name,
+            state.backend,
+            state.phase,
+            f"{state.count('finished')}/{len(state.trials)}",
+            f"{datetime.datetime.fromtimestamp(state.created_ns // 10**9).astimezone():%Y-%m-%d %H:%M}",
+        )
+        for state in states
+    ]
+    say(columns(("run", "backend", "state", "trials", "created"), rows, right=(3,)))
+
+
+def _document(state: RunState) -> dict[str, Any]:
+    from profrun.cli.result import run_head
+
+    return {**run_head(state), "trials": len(state.trials), "finished": state.count("finished")}

@@ -1,0 +1,25 @@
+"""``profrun status RUN``."""
+
+from __future__ import annotations
+
+from profrun.cli.options import JsonOption, RunArgument, RunsOption, runs_root
+from profrun.cli.output import emit, say
+
+
+def command(run: RunArgument = "last", runs: RunsOption = None, json_: JsonOption = False) -> None:
+    """Show a run and its trials."""
+    from profrun.cli.result import run_document, show_run
+    from profrun.runner.watch import observed_state
+    from profrun.store.runs import find
+
+    state = observed_state(find(runs_root(runs), run))
+    if json_:
+        emit(run_document(state))
+        return
+    say(f"{state.run.name}: {state.phase}, {state.count('finished')} of {len(state.trials)} trials finished")
+    say(str(state.run.path))
+    say()
+    show_run(state)
+    if state.phase == "interrupted":
+        say()
+        say(f"nobody drives this run; finish it with `profrun resume {state.run.name}`")

@@ -1,0 +1,34 @@
+"""``profrun summary TRACE``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.output import emit, say, terminal_style
+from profrun.cli.traces import TraceArgument, opened
+
+
+def command(
+    trace: TraceArgument,
+    top: Annotated[
+        int | None,
+        typer.Option(help="Rows of each table; 0 for all [default: 15; with --json all].", min=0),
+    ] = None,
+    runs: RunsOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """GPU utilization, steps, kernels and operators of a trace."""
+    from profrun.analysis.trace.summary import summarize
+    from profrun.reports.terminal import summary_text
+
+    with opened(trace, runs_root(runs)) as found:
+        shown = top if top is not None else (0 if json_ else 15)
+        summary = summarize(found, top=shown or None)
+    if json_:
+        emit(summary.to_json())
+        return
+    width, wrap, colour = terminal_style()
+    say(summary_text(summary, width=width, wrap=wrap, colour=colour))

@@ -1,5 +1,0 @@
-"""``python -m profrun.runner.cli``."""
-
-from profrun.runner.cli import main
-
-main()

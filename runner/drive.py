@@ -1,0 +1,291 @@
+"""Drive a run to its end: start what has not finished, wait, make traces, write down every step.
+
+The same code starts a fresh run and resumes one whose driver was killed: it first looks at what the folder
+says, keeps what ended, waits for what still lives, and repeats only what is lost, cancelled or never began.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from profrun.backends.base import TERMINAL, Backend, Handle, Status
+from profrun.errors import ProfrunError, UnavailableError
+from profrun.plans.model import Plan, Trial
+from profrun.runner.interrupt import Interrupts
+from profrun.runner.trial import normalise, prepare
+from profrun.store.events import NEVER_STARTED, Event
+from profrun.store.files import explained, read_json
+from profrun.store.lock import driving
+from profrun.store.results import read_exit
+from profrun.store.runs import Run
+from profrun.store.state import RunState, TrialRecord, outcome, read_state, read_trial
+
+_LOOK_S = 0.5
+"""How often files are looked at while an engine is asked less often."""
+_UNREACHABLE_S = 600.0
+"""How long an engine may not answer before the driver gives up (and ``profrun resume`` may take over)."""
+_KILL_WAIT_S = 20.0
+"""How long to wait for the engine after a kill before the trial is written down as cancelled."""
+
+
+class Observer(Protocol):
+    """Who shows progress. Called from the driving thread."""
+
+    def event(self, event: Event) -> None:
+        """Something was written to the log."""
+
+    def tick(self, active: Sequence[str]) -> None:
+        """Time passes; these trials are on their way."""
+
+    def note(self, text: str) -> None:
+        """Something to tell the person that is no event."""
+
+
+def drive(
+    run: Run,
+    plan: Plan,
+    backend: Backend,
+    *,
+    cwd: Path,
+    observer: Observer,
+    interrupts: Interrupts,
+    repeat_failed: bool = False,
+) -> RunState:
+    """Carry out what is left of a run; returns its state at the end.
+
+    Args:
+        cwd: the folder the job was submitted from.
+        repeat_failed: also repeat trials that failed or ran out of time.
+
+    Raises:
+        UsageError: another process drives the run.
+        UnavailableError: the disk is full, or the backend cannot be used. What was collected is kept.
+    """
+    with driving(run.lock, run.name):
+        driver = _Driver(run, plan, backend, cwd, observer, interrupts)
+        driver.go(repeat_failed)
+    return read_state(run)
+
+
+class _Driver:
+    def __init__(
+        self,
+        run: Run,
+        plan: Plan,
+        backend: Backend,
+        cwd: Path,
+        observer: Observer,
+        interrupts: Interrupts,
+    ) -> None:
+        self.run, self.plan, self.backend, self.cwd = run, plan, backend, cwd
+        self.observer, self.interrupts = observer, interrupts
+        self.log = run.log()
+        self.active: dict[str, Handle] = {}
+        self.states: dict[str, Status] = {}
+        self.asked = 0.0
+        self.unreachable: float | None = None  # monotonic time since when, if it is
+        self.cancelled_at: float | None = None  # monotonic time of the kill, if any
+        self.stopping = 0  # how many wishes to end were acted upon
+
+    def go(self, repeat_failed: bool) -> None:
+        """From what the folder says to ``done``."""
+        self.run.cancel_request.unlink(missing_ok=True)
+        before = read_state(self.run)
+        if any(record.attempt for record in before.trials):
+            self._write("resumed", kept=before.count("finished"))
+        todo = self._take_over(before.trials, repeat_failed)
+        if todo:
+            self.backend.check(self.plan, todo, self.run.path, self.cwd)
+            self._ship_bundle()
+        if self.backend.concurrent:
+            self._start(todo)
+            self._wait()
+        else:
+            self._wait()
+            for trial in todo:
+                if self._wishes():
+                    break
+                self._start([trial])
+                self._wait()
+        self._write("done", state=outcome(read_state(self.run).trials))
+
+    def _take_over(self, records: Sequence[TrialRecord], repeat_failed: bool) -> list[Trial]:
+        """Sort the folder's trials: to repeat (returned), to wait for (``active``), to normalise (done)."""
+        repeat = {"planned", "cancelled", "lost"} | ({"failed", "timeout"} if repeat_failed else set())
+        open_handles = {
+            record.id: record.handle or Handle(self.backend.name, {})
+            for record in records
+            if not record.ended and record.attempt
+        }
+        found = self.backend.status(open_handles, self.run.path) if open_handles else {}
+        todo = []
+        for record in records:
+            status = found.get(record.id)
+            if status is not None and status.state not in TERMINAL:
+                self.active[record.id] = open_handles[record.id]
+                self.observer.note(f"{record.id} is still running: waiting for it")
+            elif status is not None and status.state not in repeat:
+                self._finish(record.id, status)
+            elif status is not None or record.state in repeat:
+                todo.append(self.plan.trials[record.index])
+            elif record.trace is None and record.ended:
+                self._normalise(record)
+        return todo
+
+    def _ship_bundle(self) -> None:
+        """Put the in-job part beside the trials, whole or not at all."""
+        if (self.run.bundle / "run.py").exists():
+            return
+        from profrun.plans.bundle import write_bundle
+
+        with explained(self.run.bundle):
+            write_bundle(self.run.bundle)
+
+    def _start(self, trials: Sequence[Trial]) -> None:
+        if not trials:
+            return
+        attempts = {}
+        for trial in trials:
+            attempts[trial.id] = prepare(self.run, self.plan, trial, self.backend, self.cwd)
+            self._write("queued", trial.id, durable=trial is trials[-1], attempt=attempts[trial.id])
+        try:
+            handles = self.backend.submit(self.plan, trials, self.run.path)
+        except ProfrunError as error:
+            for trial in trials:
+                self._write("finished", trial.id, state="lost", reason=f"{NEVER_STARTED}: {error}")
+            raise
+        for trial in trials:
+            handle = self.active[trial.id] = handles[trial.id]
+            self._write(
+                "queued" if self.backend.concurrent else "started",
+                trial.id,
+                durable=trial is trials[-1],
+                attempt=attempts[trial.id],
+                handle={"backend": handle.backend, "data": dict(handle.data)},
+            )
+        self.asked = 0.0
+
+    def _wait(self) -> None:
+        """Until nothing is active."""
+        while self.active:
+            for trial_id, status in self._look().items():
+                if status.state in TERMINAL:
+                    self.active.pop(trial_id, None)
+                    self._finish(trial_id, status)
+                elif status != self.states.get(trial_id):
+                    self._write("state", trial_id, state=status.state, reason=status.reason)
+                self.states[trial_id] = status
+            if not self.active:
+                return
+            self._wishes()
+            self.observer.tick(list(self.active))
+            # Many trials of a queue may lie on a network filesystem: look at them less often.
+            self.interrupts.wait(min(self.backend.poll_s, _LOOK_S + 0.01 * len(self.active)))
+
+    def _look(self) -> Mapping[str, Status]:
+        """What changed: ``exit.json`` first, the engine only every ``poll_s``."""
+        found: dict[str, Status] = {}
+        if time.monotonic() - self.asked >= self.backend.poll_s:
+            self.asked = time.monotonic()
+            found = self._ask()
+        for trial_id in self.active:
+            if trial_id in found:
+                continue
+            document = read_exit(self.run.trial(trial_id))
+            if document is not None and not self._may_come_again(document):
+                found[trial_id] = _ended(document)
+        if self.cancelled_at is not None and time.monotonic() - self.cancelled_at > _KILL_WAIT_S:
+            for trial_id in self.active:
+                found.setdefault(trial_id, Status("cancelled", "killed; nothing said that it ended"))
+        return found
+
+    def _may_come_again(self, document: Mapping[str, Any]) -> bool:
+        """A queue that ended a trial itself may start it again (requeue, preemption): only it can tell."""
+        return self.backend.concurrent and document["state"] == "timeout"
+
+    def _ask(self) -> dict[str, Status]:
+        """The engine's word; nothing while it cannot be reached, which a scheduler may be for minutes.
+
+        Raises:
+            UnavailableError: it could not be reached for ``_UNREACHABLE_S``. The trials go on without us.
+        """
+        try:
+            found = dict(self.backend.status(self.active, self.run.path))
+        except UnavailableError as error:
+            if self.unreachable is None:
+                self.unreachable = time.monotonic()
+                self.observer.note(f"{self.backend.name} cannot be asked, trying on: {error}")
+            if time.monotonic() - self.unreachable > _UNREACHABLE_S:
+                raise
+            return {}
+        self.unreachable = None
+        return found
+
+    def _wishes(self) -> bool:
+        """Act on a wish to end, from a signal or from ``profrun cancel``; True when the run is to end."""
+        with contextlib.suppress(ProfrunError):
+            request = read_json(self.run.cancel_request)
+            if request is not None:
+                now = request.get("grace") == 0
+                if not self.interrupts.count or (now and self.interrupts.count < 2):
+                    self.interrupts.press("profrun cancel", now=now)
+        count = min(self.interrupts.count, 2)
+        if count > self.stopping:
+            self.stopping = count
+            self._cancel(now=count > 1)
+        return count > 0
+
+    def _cancel(self, *, now: bool) -> None:
+        grace = 0.0 if now else self.plan.job.resources.grace
+        self._write("cancelled", by=self.interrupts.reason, grace_s=grace)
+        if now:
+            self.cancelled_at = time.monotonic()
+        if not self.active:
+            return
+        handles = dict(self.active)
+
+        def end() -> None:
+            try:
+                self.backend.cancel(handles, self.run.path, grace=grace)
+            except ProfrunError as error:
+                self.observer.note(f"the backend could not cancel: {error}")
+
+        threading.Thread(target=end, name="cancel", daemon=True).start()
+
+    def _finish(self, trial_id: str, status: Status) -> None:
+        """Write down how a trial ended, and make its trace."""
+        if status.state == "lost" and self.interrupts.count:
+            status = Status("cancelled", f"killed after {self.interrupts.reason}", status.exit_code)
+        self._write(
+            "finished", trial_id, state=status.state, reason=status.reason, exit_code=status.exit_code
+        )
+        self._normalise(read_trial(self.run, trial_id))
+
+    def _normalise(self, record: TrialRecord) -> None:
+        try:
+            with self.interrupts.abortable():
+                done = normalise(self.run, record, lambda done, total: self.observer.tick([record.id]))
+        except KeyboardInterrupt:
+            self.observer.note(f"{record.id}: its files are kept, the trace is made on resume")
+            return
+        if done.error is not None:
+            self._write("error", record.id, message=done.error, seconds=done.seconds)
+        elif done.trace is not None:
+            self._write(
+                "normalised",
+                record.id,
+                trace=str(done.trace.relative_to(self.run.path)),
+                seconds=round(done.seconds, 3),
+            )
+
+    def _write(self, event: str, trial: str | None = None, *, durable: bool = True, **data: Any) -> None:
+        self.observer.event(self.log.append(event, trial, durable=durable, **data))
+
+
+def _ended(document: Mapping[str, Any]) -> Status:
+    return Status(document["state"], document.get("reason"), document.get("exit_code"))

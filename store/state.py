@@ -1,0 +1,218 @@
+"""The state of a run, folded from its log and its files alone.
+
+Any process on any machine that sees the folder gets the same answer. Where log and ``exit.json`` disagree,
+``exit.json`` is right: the wrapper writes it last, the log may have been cut off by a kill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from profrun.backends.base import TERMINAL, Handle
+from profrun.errors import InputError
+from profrun.plans.model import TrialState
+from profrun.store.events import Event, read_events
+from profrun.store.lock import is_held
+from profrun.store.results import Steps, read_exit, read_steps
+from profrun.store.runs import Run, created, read_plan
+
+RunPhase = Literal["running", "interrupted", "finished", "failed", "cancelled", "broken"]
+"""``interrupted``: not at its end and nobody drives it; ``broken``: it was never planned to the end."""
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """One trial as the folder tells it.
+
+    Attributes:
+        attempt: which execution this is, from 1; 0 when it never started.
+        exit_code: of the user's command; None when it has none (killed, never started).
+        started_ns, ended_ns: unix ns, None when not known.
+        trace: the normalised trace, None when there is none.
+        steps: step times as the hook measured them.
+        document: the whole of ``exit.json``, empty when there is none.
+    """
+
+    id: str
+    index: int
+    variant: str
+    collector: str
+    blocking: bool
+    repeat: int
+    state: TrialState
+    path: Path
+    reason: str | None = None
+    exit_code: int | None = None
+    attempt: int = 0
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    handle: Handle | None = None
+    trace: Path | None = None
+    normalise_error: str | None = None
+    steps: Steps = field(default_factory=Steps)
+    document: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more happens to it by itself."""
+        return self.state in TERMINAL
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the wrapper found worth saying."""
+        return tuple(str(item) for item in self.document.get("warnings") or ())
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A run as its folder tells it.
+
+    Attributes:
+        driven: somebody holds the run's lock now.
+        notes: what could not be read.
+    """
+
+    run: Run
+    job: str
+    backend: str
+    cwd: Path
+    created_ns: int
+    phase: RunPhase
+    driven: bool
+    trials: tuple[TrialRecord, ...]
+    notes: tuple[str, ...] = ()
+
+    def count(self, *states: str) -> int:
+        """Trials in one of these states."""
+        return sum(trial.state in states for trial in self.trials)
+
+
+def read_state(run: Run) -> RunState:
+    """Read a run back from disk.
+
+    Raises:
+        InputError: the folder is not a run that profrun made.
+    """
+    first = created(run)
+    events = read_events(run.events)
+    notes = [f"{events.unreadable} unreadable lines in events.jsonl"] if events.unreadable else []
+    driven = is_held(run.lock)
+    try:
+        planned = read_plan(run)["trials"]
+        records = tuple(_record(run, item, _of(events.items, item["id"]), notes) for item in planned)
+        phase = _phase(events.items, records, driven)
+    except InputError as error:
+        records = ()
+        phase = "running" if driven else "broken"
+        notes.append(str(error))
+    return RunState(
+        run=run,
+        job=str(first.get("job", run.name)),
+        backend=str(first.get("backend", "local")),
+        cwd=Path(str(first.get("cwd", "."))),
+        created_ns=int(first["ts"]),
+        phase=phase,
+        driven=driven,
+        trials=records,
+        notes=tuple(notes),
+    )
+
+
+def read_trial(run: Run, trial_id: str) -> TrialRecord:
+    """One trial of a run, without reading the others' files.
+
+    Raises:
+        InputError: the run is broken or has no such trial.
+    """
+    for item in read_plan(run)["trials"]:
+        if item["id"] == trial_id:
+            return _record(run, item, _of(read_events(run.events).items, trial_id), [])
+    raise InputError(f"{run.name} has no trial {trial_id}", fix=f"see `profrun status {run.name}`")
+
+
+def outcome(records: Iterable[TrialRecord]) -> RunPhase:
+    """How a run has ended as a whole. A trial that did not end by then means that the run was cancelled."""
+    states = {record.state for record in records}
+    if "cancelled" in states or not states <= TERMINAL:
+        return "cancelled"
+    if states - {"finished"}:
+        return "failed"
+    return "finished"
+
+
+def _phase(events: list[Event], records: tuple[TrialRecord, ...], driven: bool) -> RunPhase:
+    if driven:
+        return "running"
+    last = next((e for e in reversed(events) if e["event"] in ("done", "started", "queued")), None)
+    if last is not None and last["event"] == "done":
+        return cast(RunPhase, last.get("state", outcome(records)))
+    return "interrupted"
+
+
+def _of(events: list[Event], trial_id: str) -> list[Event]:
+    return [event for event in events if event.get("trial") == trial_id]
+
+
+def _record(run: Run, planned: Mapping[str, Any], events: list[Event], notes: list[str]) -> TrialRecord:
+    """Fold one trial's events, then let its files correct them."""
+    state: TrialState = "planned"
+    folded: dict[str, Any] = {}
+    for event in events:
+        kind = event["event"]
+        if kind in ("queued", "started"):
+            state = "queued" if kind == "queued" else "running"
+            folded = {
+                "attempt": int(event.get("attempt", 1)),
+                "handle": _handle(event) or folded.get("handle"),
+                "started_ns": int(event["ts"]) if kind == "started" else None,
+            }
+        elif kind in ("state", "finished"):
+            state = event.get("state", state)
+            folded["reason"] = event.get("reason")
+            folded["exit_code"] = event.get("exit_code")
+            if kind == "finished":
+                folded["ended_ns"] = int(event["ts"])
+        elif kind == "error":
+            folded["normalise_error"] = event.get("message")
+        elif kind == "normalised":
+            folded.pop("normalise_error", None)
+    path = run.trial(planned["id"])
+    document = read_exit(path, folded.get("attempt")) if folded.get("attempt") else None
+    if document is not None:
+        state = document["state"]
+        folded |= {key: document.get(key) for key in ("reason", "exit_code")}
+        folded |= {key: document[key] for key in ("attempt", "started_ns", "ended_ns") if document.get(key)}
+    return TrialRecord(
+        id=planned["id"],
+        index=int(planned["index"]),
+        variant=planned["variant"],
+        collector=planned["collector"],
+        blocking=bool(planned["blocking"]),
+        repeat=int(planned["repeat"]),
+        state=state,
+        path=path,
+        trace=path / "trace" if (path / "trace" / "meta.json").is_file() else None,
+        steps=_steps(path, state, notes),
+        document=document or {},
+        **folded,
+    )
+
+
+def _steps(path: Path, state: TrialState, notes: list[str]) -> Steps:
+    if state == "planned":
+        return Steps()
+    try:
+        return read_steps(path)
+    except InputError as error:
+        notes.append(str(error))
+        return Steps()
+
+
+def _handle(event: Event) -> Handle | None:
+    value = event.get("handle")
+    if not isinstance(value, dict):
+        return None
+    return Handle(str(value.get("backend")), dict(value.get("data") or {}))
