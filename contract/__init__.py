@@ -1,1 +1,5 @@
-"""What both ends of profrun agree on: values shared by the runner and the part inside the job."""
+"""What the runner and the part inside the job agree on: the values that pass between them, and the table of profilers.
+
+This is the lowest room. Every other room may import it, and it imports none of them. It is shipped into the
+job as it is, so it uses the standard library only, relative imports, and runs on Python 3.9.
+"""
