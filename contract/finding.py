@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Severity = Literal["critical", "warning", "info"]
 """``critical``: what was asked for cannot be had, or the numbers concerned are not shown. ``warning``: it can
-be had with a restriction, and the numbers concerned are marked. ``info``: good to know, nothing is restricted."""
+be had with a restriction, and the numbers concerned are marked. ``info``: nothing is restricted."""
 
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 """All severities, the gravest first."""

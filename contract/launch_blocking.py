@@ -1,6 +1,6 @@
 """The variables that make kernel launches wait for their kernels, by vendor. The only list of them.
 
-Sources: ``CUDA_LAUNCH_BLOCKING`` in NVIDIA's CUDA C++ Programming Guide, chapter "CUDA Environment Variables";
+Sources: ``CUDA_LAUNCH_BLOCKING`` in NVIDIA's CUDA C++ Programming Guide, "CUDA Environment Variables";
 ``HIP_LAUNCH_BLOCKING`` and ``AMD_SERIALIZE_KERNEL`` in AMD's HIP documentation, page "Environment variables".
 HIP does not read ``CUDA_LAUNCH_BLOCKING``.
 """

@@ -6,14 +6,14 @@ These are the words of ``exit.json``, of the run's log and of every backend.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import FrozenSet, Literal, Optional
+from typing import Literal
 
 TrialState = Literal[
     "planned", "queued", "running", "finalising", "finished", "failed", "timeout", "cancelled", "lost"
 ]
 """``lost``: nothing says how the trial ended. An unknown end never counts as success."""
 
-TERMINAL: FrozenSet[TrialState] = frozenset({"finished", "failed", "timeout", "cancelled", "lost"})
+TERMINAL: frozenset[TrialState] = frozenset({"finished", "failed", "timeout", "cancelled", "lost"})
 """States that no other state follows."""
 
 
@@ -29,6 +29,6 @@ class Status:
     """
 
     state: TrialState
-    reason: Optional[str] = None
-    exit_code: Optional[int] = None
-    code: Optional[str] = None
+    reason: str | None = None
+    exit_code: int | None = None
+    code: str | None = None
