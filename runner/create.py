@@ -71,15 +71,16 @@ def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> R
         UnavailableError: the runs folder cannot be written or the disk is full.
     """
     from profrun import __version__
+    from profrun.contract.codec import to_json
     from profrun.jobs.dump import dump_job
-    from profrun.plans.make import plan_json
+    from profrun.plans.make import plan_file
 
     return create(
         root,
         plan.job.name,
         spec_text=spec.read_text(encoding="utf-8"),
         resolved_text=dump_job(plan.job),
-        plan=plan_json(plan),
+        plan=to_json(plan_file(plan)),
         backend=backend,
         cwd=cwd,
         version=__version__,
@@ -93,8 +94,8 @@ def plan_of(run: Run) -> Plan:
         InputError: the run was never planned to the end, or this profrun plans it differently.
     """
     kept = read_plan(run)
-    planned = [item["id"] for item in kept["trials"]]
-    plan = plan_job(run.resolved, vendor=str(kept.get("vendor", "auto")))
+    planned = [item.id for item in kept.trials]
+    plan = plan_job(run.resolved, vendor=kept.vendor)
     if [trial.id for trial in plan.trials] != planned:
         raise InputError(
             f"{run.name} cannot be carried on",

@@ -8,7 +8,7 @@ What changed inside a step is told by the first profiled trials; more of it with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ ALLOWED = {"blocking": ("blocking",), "overhead": ("profiled", "clock", "work")}
 """What differs on purpose, by kind: the question is about this very difference."""
 
 
-def implied_pairs(records: Iterable[TrialRecord]) -> list[tuple[str, str, Side, str, Side]]:
+def implied_pairs(records: Sequence[TrialRecord]) -> list[tuple[str, str, Side, str, Side]]:
     """(kind, name of a, traces of a, name of b, traces of b) of each comparison; a is the base.
 
     Kinds: ``variant`` (b is a later variant than the first), ``blocking`` (b blocks), ``overhead`` (b is
@@ -31,15 +31,16 @@ def implied_pairs(records: Iterable[TrialRecord]) -> list[tuple[str, str, Side, 
         if record.trace is not None and record.state == "finished":
             key = (record.collector, record.variant, record.blocking)
             points.setdefault(key, (point_name(record), []))[1].append((record.id, record.trace))
+    serial = {record.collector for record in records if record.serial}
     collectors = list(dict.fromkeys(collector for collector, _, _ in points))
     timed = "none" if "none" in collectors else next(iter(collectors), None)
-    profiled = next((name for name in collectors if name not in ("none", "ncu")), None)
+    profiled = next((name for name in collectors if name != "none" and name not in serial), None)
     found = _against_first("variant", points, timed)
     for collector, variant, blocking in points:
         if collector == timed and not blocking and (timed, variant, True) in points:
             found.append(("blocking", *points[timed, variant, False], *points[timed, variant, True]))
     for (collector, variant, blocking), point in points.items():
-        if collector not in ("none", "ncu") and ("none", variant, blocking) in points:
+        if collector != "none" and collector not in serial and ("none", variant, blocking) in points:
             found.append(("overhead", *points["none", variant, blocking], *point))
     if timed == "none" and profiled is not None:
         found += _against_first("change", points, profiled)
@@ -55,7 +56,7 @@ def _against_first(
 
 
 def implied_comparisons(
-    records: Iterable[TrialRecord], known: Mapping[Path, Any] | None = None
+    records: Sequence[TrialRecord], known: Mapping[Path, Any] | None = None
 ) -> list[dict[str, Any]]:
     """Each comparison: kind, a, b, verdict, ratio, ci95, mde, trials, reasons, ``text`` in a line, and
     ``changed``: what changed most inside a step, in words.

@@ -80,9 +80,10 @@ def command(
     run: Run, plan: Plan, trial: Trial, backend: Backend, cwd: Path, attempt: int = 1
 ) -> dict[str, Any]:
     """``command.json`` of a trial on this backend: pure, and what ``--dry-run`` shows."""
-    from profrun.plans.make import command_json
+    from profrun.contract.codec import to_json
+    from profrun.plans.make import make_command
 
-    told = command_json(plan, trial, run.name, attempt=attempt, cwd=str(cwd))
+    told = to_json(make_command(plan, trial, run.name, attempt=attempt, cwd=str(cwd)))
     return backend.adapt(plan, trial, run.path, told)
 
 

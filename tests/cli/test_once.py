@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import profrun
+from profrun.contract.states import TrialState
 from profrun.jobs.model import Expectation
-from profrun.plans.model import TrialState
 from profrun.runner.default_comparisons import implied_comparisons
 from profrun.runner.expectations import guess_rows
 from profrun.runner.finish import ask_traces

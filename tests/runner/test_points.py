@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profrun.plans.model import TrialState
+from profrun.contract.states import TrialState
 from profrun.runner.points import overheads, points, twins
 from profrun.store.results import Steps
 from profrun.store.state import TrialRecord
