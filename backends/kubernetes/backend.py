@@ -96,7 +96,7 @@ class KubernetesBackend:
             settings = site_settings(plan.job, site)
             claim = place.claim(settings)
             self._check_claim(self._api(settings), claim)
-        if plan.job.image == "none" or plan.job.cluster.get("sites"):
+        if plan.job.image == "none" or plan.job.cluster.sites:
             return plan
         whose = vendor(plan, site_settings(plan.job, None))
         return replace(plan, job=replace(plan.job, image=image_of(plan.job, whose)))
