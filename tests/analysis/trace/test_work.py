@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +20,8 @@ from profrun.analysis.trace.work import work_of
 from profrun.errors import UsageError
 from profrun.traces.trace import Trace
 from tests.analysis.kit import H200, memory_trace, step
-from tests.analysis.rule_cases import comm
+from tests.analysis.rules.cases import comm
+from tests.conftest import ROOT
 
 BF16 = ["c10::BFloat16", "c10::BFloat16"]
 
@@ -205,8 +205,7 @@ def test_half_precision_follows_from_clock_and_units(
 
 
 def test_the_page_of_peaks_is_made_from_the_table() -> None:
-    root = Path(__file__).parents[2]
-    assert page() == (root / "docs/peaks.md").read_text(encoding="utf-8"), (
+    assert page() == (ROOT / "docs/peaks.md").read_text(encoding="utf-8"), (
         "run `python -m profrun.analysis.trace.peak_page docs`"
     )
     assert all(gpu.confirmed for gpu in known_gpus())

@@ -9,7 +9,7 @@ import pytest
 from profrun.analysis.rules.diagnose import Finding, diagnose
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace
-from tests.analysis.rule_cases import ADD, BLOCKED, NCCL, NVJET, SOFTMAX, US, gpu, grid
+from tests.analysis.rules.cases import ADD, BLOCKED, NCCL, NVJET, SOFTMAX, US, gpu, grid
 
 # Before the first step: a copy longer than all steps, and a chain of point-wise kernels.
 SETUP: list[Row] = [

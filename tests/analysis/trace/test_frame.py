@@ -11,8 +11,9 @@ import pytest
 from profrun.analysis.trace import frame as frames
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
+from tests.conftest import ROOT
 
-RECORDING = Path(__file__).parent.parent / "data/h200/transformer/baseline-torch-r1/rank0/pt.trace.json.gz"
+RECORDING = ROOT / "tests/data/h200/transformer/baseline-torch-r1/rank0/pt.trace.json.gz"
 
 
 def test_columns_read_on_two_threads_are_those_read_on_one(
