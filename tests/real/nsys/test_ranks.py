@@ -11,7 +11,7 @@ import pytest
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
 from tests.in_job.kit import Done, Trial
-from tests.nsys.kit import nsys
+from tests.real.nsys.kit import nsys
 
 pytestmark = pytest.mark.nsys
 

@@ -15,7 +15,7 @@ from profrun.backends.kubernetes.probe import probe_job, probe_manifest
 from profrun.backends.kubernetes.resource_groups import Caller, shapes
 from profrun.errors import UsageError
 from profrun.plans.model import Plan
-from tests.slurm.plans import plan
+from tests.backends.plans import plan
 
 GOLDEN = Path(__file__).parent / "golden"
 RUN = Path("/shared/runs/transformer-20260101T000000Z-abcd")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.nsys.kit import submit
+from tests.real.nsys.kit import submit
 
 pytestmark = pytest.mark.nsys
 

@@ -14,7 +14,7 @@ from profrun.backends.kubernetes.api import Api
 from profrun.backends.kubernetes.ending import until
 from profrun.backends.kubernetes.refusals import Gone, forbidden_pod
 from profrun.errors import ProfrunError, UnavailableError, UsageError
-from tests.kubernetes.server import Fault, Server
+from tests.backends.kubernetes.server import Fault, Server
 
 SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": {}}}
 POD_SECURITY = (

@@ -26,7 +26,7 @@ from profrun.plans.model import Plan, Trial
 from profrun.runner.trial import prepare
 from profrun.store.runs import Run
 from tests.conftest import ROOT, missing
-from tests.docker.conftest import CALLER_GID, CALLER_UID, Cli, own
+from tests.real.docker.conftest import CALLER_GID, CALLER_UID, Cli, own
 
 pytestmark = pytest.mark.docker
 

@@ -26,8 +26,8 @@ from profrun.runner.create import new_run, plan_job
 from profrun.runner.drive import drive
 from profrun.runner.interrupt import Interrupts
 from profrun.store.state import read_state
-from tests.kubernetes.node import Cluster
-from tests.kubernetes.server import Server
+from tests.backends.kubernetes.node import Cluster
+from tests.backends.kubernetes.server import Server
 from tests.runner.scripted import Watcher
 
 WORK = """

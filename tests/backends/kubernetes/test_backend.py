@@ -17,8 +17,8 @@ from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
 from profrun.plans.model import Plan
 from profrun.store.files import write_json
-from tests.kubernetes.server import Fault, Server
-from tests.slurm.plans import plan
+from tests.backends.kubernetes.server import Fault, Server
+from tests.backends.plans import plan
 
 Connect = Callable[[str | None, str | None], Api]
 INDEX = "batch.kubernetes.io/job-completion-index"

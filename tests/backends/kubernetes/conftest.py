@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from profrun.backends.kubernetes.api import Api
-from tests.kubernetes.server import Server
+from tests.backends.kubernetes.server import Server
 
 CONFIG = """
 apiVersion: v1

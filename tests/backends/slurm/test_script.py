@@ -10,7 +10,7 @@ import pytest
 
 from profrun.backends.slurm.script import render_script
 from profrun.errors import UsageError
-from tests.slurm.plans import plan
+from tests.backends.plans import plan
 
 GOLDEN = Path(__file__).parent / "golden"
 RUN = Path("/shared/runs/transformer-20260101T000000Z-abcd")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import missing
-from tests.docker.conftest import Cli
+from tests.real.docker.conftest import Cli
 
 pytestmark = pytest.mark.docker
 

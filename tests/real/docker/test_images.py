@@ -15,7 +15,7 @@ from profrun.images.build import Built, build
 from profrun.images.inspect import inspect
 from profrun.images.recipe import Recipe, recipe
 from profrun.images.resolve import find, resolve
-from tests.docker.conftest import Cli
+from tests.real.docker.conftest import Cli
 
 pytestmark = pytest.mark.docker
 

@@ -16,10 +16,10 @@ from profrun.backends.slurm.backend import SlurmBackend
 from profrun.backends.slurm.commands import Slurm
 from profrun.backends.slurm.script import render_script
 from profrun.plans.make import make_plan
+from tests.backends.plans import plan
+from tests.backends.slurm.test_script import CASES
 from tests.conftest import need_tool, shared_data
-from tests.slurm.conftest import Cluster, Desk, wait_for
-from tests.slurm.plans import plan
-from tests.slurm.test_script import CASES
+from tests.real.slurm.conftest import Cluster, Desk, wait_for
 from tests.standins import rocprofv3
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]

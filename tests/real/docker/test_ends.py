@@ -13,7 +13,7 @@ import pytest
 
 from profrun.backends.docker.leftovers import clear_dead, ours
 from profrun.backends.docker.request import LABEL_ROLE, LABEL_RUN, LABEL_TRIAL
-from tests.docker.conftest import Cli, containers_of, until
+from tests.real.docker.conftest import Cli, containers_of, until
 
 pytestmark = pytest.mark.docker
 

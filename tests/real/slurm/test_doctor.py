@@ -6,9 +6,7 @@ import json
 
 import pytest
 
-from tests.slurm.conftest import Desk
-from tests.slurm.conftest import cluster as cluster
-from tests.slurm.conftest import desk as desk
+from tests.real.slurm.conftest import Desk
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(120)]
 

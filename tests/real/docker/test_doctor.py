@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.docker.conftest import Cli
+from tests.real.docker.conftest import Cli
 
 pytestmark = pytest.mark.docker
 

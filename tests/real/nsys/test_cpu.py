@@ -13,7 +13,7 @@ from profrun.collectors.normalize import normalize
 from profrun.errors import InputError, UnavailableError
 from profrun.traces.trace import Trace
 from tests.conftest import ROOT, shared_data
-from tests.nsys.kit import nsys, submit
+from tests.real.nsys.kit import nsys, submit
 
 pytestmark = pytest.mark.nsys
 
@@ -138,7 +138,7 @@ def test_submit_gives_a_trace_with_steps_and_modules_nested(tmp_path: Path) -> N
 
 def test_a_time_limit_keeps_the_trace(tmp_path: Path) -> None:
     spec = (
-        "name: endless\ncommand: python tests/nsys/endless.py\ncollectors: [nsys]\n"
+        "name: endless\ncommand: python tests/real/nsys/endless.py\ncollectors: [nsys]\n"
         "ranges: {modules: 1}\nresources: {timeout: 12s, grace: 60s}\n"
     )
     code, _, run = submit(tmp_path, spec)

@@ -19,7 +19,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from tests.kubernetes.server import Server
+from tests.backends.kubernetes.server import Server
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 

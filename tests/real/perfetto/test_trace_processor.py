@@ -15,7 +15,7 @@ from profrun.collectors.normalize import normalize
 from profrun.traces.export import export
 from profrun.traces.trace import Trace
 from tests.conftest import missing, need_tool, shared_data
-from tests.traces_export.test_export import BIG, _small
+from tests.traces.test_export import BIG, _small
 
 pytestmark = pytest.mark.perfetto
 DRIVER = Path(__file__).with_name("trace_processor.mjs")

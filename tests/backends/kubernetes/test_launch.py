@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from profrun.backends.kubernetes.launch import PROBE, script_of_many, script_of_nodes
+from tests.backends.kubernetes.node import expand, own_pids
 from tests.conftest import missing, need_tool
-from tests.kubernetes.node import expand, own_pids
 
 MANY = script_of_many()
 NODES = script_of_nodes(nodes=2, address="job-0.job", port=29500, ranks=4)
