@@ -17,6 +17,7 @@ from profrun.store.state import TrialRecord
 
 if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial
+    from profrun.analysis.compare.kernel_agreement import KernelAgreement
 
 UNPROFILED = "none"
 ALLOWED: Mapping[PairKind, tuple[str, ...]] = {
@@ -115,7 +116,7 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
         trials_of: reads the traces of a point.
     """
     from profrun.analysis.compare import compare
-    from profrun.analysis.compare.blocking import same_kernels
+    from profrun.analysis.compare.kernel_agreement import same_kernels
     from profrun.reports.compare_text import largest_changes, verdict_line
 
     found = []
@@ -140,8 +141,8 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
                 text=verdict_line(result),
                 reasons=tuple(from_json(PairReason, reason) for reason in result.to_json()["reasons"]),
                 changed=() if pair.kind == "overhead" else tuple(largest_changes(result)),
-                same_kernels=agreement.same if agreement else None,
-                kernels=agreement.text if agreement else None,
+                same_kernels=agreement.equal if agreement else None,
+                kernels=kernels_sentence(agreement) if agreement else None,
             )
         )
     return found
@@ -153,6 +154,23 @@ def _profiled_twins(pair: Pair, points: Sequence[Point]) -> tuple[Point, Point] 
         if plain.variant != pair.a.variant or plain.blocking or plain.collector == UNPROFILED:
             continue
         for blocking in points:
-            if (blocking.variant, blocking.collector) == (plain.variant, plain.collector) and blocking.blocking:
+            if (blocking.variant, blocking.collector) == (
+                plain.variant,
+                plain.collector,
+            ) and blocking.blocking:
                 return plain, blocking
     return None
+
+
+def kernels_sentence(agreement: KernelAgreement) -> str:
+    """Whether launch-blocking twins launched the same kernels, in one sentence."""
+    if agreement.equal is None:
+        return "no kernels were recorded, so it is not known whether both sides launched the same ones"
+    if agreement.equal:
+        return f"both sides launched the same kernels, {agreement.kernels_per_step[0]:g} per step"
+    first = agreement.differences[0]
+    more = f", and {len(agreement.differences) - 1} more differ" if len(agreement.differences) > 1 else ""
+    return (
+        f"NOT the same kernels: {first.name} {first.async_calls:g} times per step without blocking, "
+        f"{first.blocking_calls:g} times with it{more}"
+    )

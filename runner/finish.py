@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from profrun.contract.codec import to_json
 from profrun.runner.comparison_sides import provenance_of
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from profrun.analysis.compare.expect import Check
     from profrun.jobs.model import Expectation
 
-_STATES = {True: "held", False: "failed", None: "unknown"}
+_STATES: dict[bool | None, Literal["held", "failed", "unknown"]] = {
+    True: "held",
+    False: "failed",
+    None: "unknown",
+}
 
 
 def write_findings(state: RunState, expectations: Sequence[Expectation]) -> Findings:

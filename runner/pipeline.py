@@ -1,8 +1,8 @@
 """The life of a run as four functions: plan, prepare, execute, finish.
 
 ``plan`` reads a job and lists its trials; ``prepare`` refuses what cannot work and makes the run's folder;
-``execute`` drives the trials to their end and makes their traces; ``finish`` compares the points of the run and
-writes its report. The command line and the Python API call these and nothing below them.
+``execute`` drives the trials to their end and makes their traces; ``finish`` compares the points of the run
+and writes its report. The command line and the Python API call these and nothing below them.
 """
 
 from __future__ import annotations

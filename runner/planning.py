@@ -24,7 +24,7 @@ def plan_job(spec: Path, overrides: Sequence[str] = (), *, vendor: str = "auto")
 
 
 def vendor_seen(backend: str) -> str:
-    """Whose GPUs the trials will see: this machine's where they run here, else ``auto``: only the job knows."""
+    """Vendor of the GPUs that the trials will see; ``auto`` where only the job can know."""
     from profrun.backends.local import machine_vendor
 
     here = backend == "local" or (backend == "docker" and not os.environ.get("DOCKER_HOST"))

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from profrun.cli.result import write_comparison
 
 from profrun.cli.report import run_report
-from profrun.cli.result import write_comparison
 from profrun.plans.model import Plan
 from profrun.store.runs import Run
 from profrun.store.state import read_state

@@ -10,9 +10,9 @@ import pytest
 
 from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.plans.model import Plan
-from profrun.runner.create import plan_of
 from profrun.runner.drive import drive
 from profrun.runner.interrupt import Interrupts
+from profrun.runner.planning import plan_of
 from profrun.store.events import read_events
 from profrun.store.lock import driving
 from profrun.store.runs import Run

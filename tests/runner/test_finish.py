@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from profrun.runner.expectations import guess_rows
+from profrun.runner.twins import compare_twins
 
 import profrun
 from profrun.jobs.model import Expectation
 from profrun.plans.model import TrialState
 from profrun.runner.default_comparisons import implied_comparisons
-from profrun.runner.expectations import guess_rows
 from profrun.runner.finish import ask_traces
-from profrun.runner.twins import compare_twins
 from profrun.store.state import TrialRecord
 from profrun.traces.trace import Trace
 from tests.tracekit import make_trace

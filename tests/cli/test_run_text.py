@@ -6,10 +6,10 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from profrun.cli.result import run_document, show_run
 
 from profrun.cli.output import columns
 from profrun.cli.progress import Progress
-from profrun.cli.result import run_document, show_run
 from profrun.store.results import Steps
 from profrun.store.runs import Run
 from profrun.store.state import RunState, TrialRecord
