@@ -16,8 +16,9 @@ from profrun.store.run_result import PairKind, PairReason, PairResult
 from profrun.store.state import TrialRecord
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare import ComparedTrial
     from profrun.analysis.compare.kernel_agreement import KernelAgreement
+
+    from profrun.analysis.compare import ComparedTrial
 
 UNPROFILED = "none"
 ALLOWED: Mapping[PairKind, tuple[str, ...]] = {
@@ -115,8 +116,9 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
         points: all points of the run: launch-blocking twins are asked for their kernels in profiled ones.
         trials_of: reads the traces of a point.
     """
-    from profrun.analysis.compare import compare
     from profrun.analysis.compare.kernel_agreement import same_kernels
+
+    from profrun.analysis.compare import compare
     from profrun.reports.compare_text import largest_changes, verdict_line
 
     found = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from profrun.contract.codec import to_json
 from profrun.errors import ProfrunError
+from profrun.runner.comparison_sides import provenance_of
 from profrun.runner.default_comparisons import point_name
 from profrun.runner.problems import problems_of
 from profrun.runner.references import opened, shown_name
@@ -20,6 +21,7 @@ from profrun.store.state import RunState, TrialRecord
 if TYPE_CHECKING:
     from profrun.reports.content import TraceContent
     from profrun.reports.run_content import RunContent
+    from profrun.traces.trace import Trace
 
 TABS = 8
 """At most this many traces of a run have a tab of their own."""
@@ -84,22 +86,28 @@ def _chosen(state: RunState) -> tuple[list[TrialRecord], int]:
 
 
 def _trial_content(record: TrialRecord) -> TraceContent:
-    from profrun.reports.content import content_of
     from profrun.traces.trace import Trace
 
     assert record.trace is not None
     with Trace(record.trace) as trace:
-        provenance = read_json(record.path / "provenance.json")
-        return content_of(trace, name=record.id, provenance=provenance, slices=2000)
+        return trace_content(trace, name=record.id, slices=2000)
 
 
 def _content(reference: str, root: Path) -> TraceContent:
+    with opened(reference, root) as trace:
+        return trace_content(trace, name=shown_name(reference, Path(trace.path)))
+
+
+def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceContent:
+    """What the report shows of one trace.
+
+    Args:
+        name: what to call it.
+        slices: the most slices of the timeline view.
+    """
     from profrun.reports.content import content_of
 
-    with opened(reference, root) as trace:
-        path = Path(trace.path)
-        name = shown_name(reference, path)
-        return content_of(trace, name=name, provenance=read_json(path.parent / "provenance.json"))
+    return content_of(trace, name=name, provenance=provenance_of(Path(trace.path)), slices=slices)
 
 
 def _machines(state: RunState, missing: list[str]) -> dict[str, Any]:
