@@ -69,7 +69,7 @@ class Table:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows()]
 
     def __len__(self) -> int:
-        found = self._relation.count("*").fetchone()
+        found = self._relation.aggregate("count(*)").fetchone()
         return int(found[0]) if found else 0
 
     def __iter__(self) -> Iterator[tuple[object, ...]]:
@@ -101,7 +101,8 @@ class Table:
             import pandas  # noqa: F401 - DuckDB needs it and says less when it is not there
         except ModuleNotFoundError:
             raise _missing("pandas") from None
-        return self._relation.df()
+        frame: pandas.DataFrame = self._relation.df()
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """As ``polars.DataFrame``.

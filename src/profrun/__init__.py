@@ -1,8 +1,8 @@
 """profrun: one YAML job, profiled on NVIDIA or AMD, into one trace format, with numbers you can trust.
 
-``plan`` and ``submit`` run a job; ``open``, ``normalize`` and ``compare`` look at traces; docs/python.md
-shows them. ``range`` and ``step`` are for code that is profiled: they do nothing while no profiler runs. Importing
-this package imports none of torch, docker, duckdb; the rest is loaded when it is first used.
+``plan`` and ``submit`` run a job; ``open``, ``normalize`` and ``compare`` look at traces (docs/python.md).
+``range`` and ``step`` are for code that is profiled: they do nothing while no profiler runs. Importing this
+package imports none of torch, docker, duckdb; the rest is loaded when it is first used.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from profrun.errors import UnavailableError
-from profrun.runner.planning import need_scripts, plan_job, script_of
+from profrun.runner.scripts import need_scripts, plan_job, script_of
 
 
 @pytest.mark.parametrize(
