@@ -69,8 +69,7 @@ class Table:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows()]
 
     def __len__(self) -> int:
-        found = self._relation.aggregate("count(*)").fetchone()
-        return int(found[0]) if found else 0
+        return int(self._relation.shape[0])
 
     def __iter__(self) -> Iterator[tuple[object, ...]]:
         return iter(self.rows())
