@@ -1,30 +1,19 @@
-"""The values of a collector's ``wrap``: shipped into the job, so stdlib only and Python 3.9.
+"""How a profiler wraps a command: what it is given (``WrapRequest``) and what it returns (``Wrapped``).
 
-Every collector room has a ``wrap.py`` with::
+The ``wrap.py`` of a profiler has::
 
-    TOOL: str | None                         # executable looked for on the PATH, None when there is none
     def wrap(request: WrapRequest) -> Wrapped    # pure: no file, no process, no environment is touched
-    KEEPS_ENVIRONMENT = True                 # where its files hold the program's environment, secrets too
+    def reason(log, *, windowed, reported) -> str | None    # optional: why nothing was recorded
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
-@dataclass(frozen=True)
-class Window:
-    """Steps: the hook skips ``skip_first``, then ``repeat`` times waits, warms up and records ``active``."""
-
-    wait: int = 1
-    warmup: int = 1
-    active: int = 3
-    repeat: int = 1
-    skip_first: int = 0
+from .command import Command
+from .schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -33,8 +22,8 @@ class WrapRequest:
 
     Attributes:
         argv: the user's command.
-        window: which steps to record.
-        options: the collector's block of the job spec.
+        schedule: which steps to record.
+        options: the profiler's options; ``codec.from_json`` makes its dataclass of them.
         out: folder for this rank's files as the job sees it; exists and is empty.
         tool: path of the profiler, or its bare name when unknown (dry run away from the job).
         version: its version as numbers, e.g. (2024, 2, 3); None when unknown.
@@ -45,7 +34,7 @@ class WrapRequest:
     """
 
     argv: tuple[str, ...]
-    window: Window
+    schedule: Schedule
     options: Mapping[str, Any]
     out: str
     tool: str
@@ -55,6 +44,31 @@ class WrapRequest:
     ranges: int = 0
     steps_found: bool = True
 
+    @classmethod
+    def of(
+        cls,
+        command: Command,
+        options: Mapping[str, object],
+        *,
+        out: str,
+        tool: str,
+        version: tuple[int, ...] | None,
+        vendor: str,
+    ) -> WrapRequest:
+        """The request for a trial's command: the only way that one is made, in the job and in a dry run."""
+        return cls(
+            argv=command.argv,
+            schedule=command.schedule,
+            options=options,
+            out=out,
+            tool=tool,
+            version=version,
+            vendor=vendor,
+            ranks=command.ranks,
+            ranges=command.ranges.modules,
+            steps_found=command.ranges.steps != "off",
+        )
+
 
 @dataclass(frozen=True)
 class Wrapped:
@@ -63,8 +77,9 @@ class Wrapped:
     Attributes:
         argv: the whole command.
         env: variables to set, over the trial's own.
-        hook: what the hook inside must do at the window's edges: 'torch', 'cuda' (cudaProfilerStart/Stop),
-            'roctx' (roctxProfilerResume/Pause), 'none' (time steps only).
+        hook: what the hook inside must do at the window's edges: 'cuda' (cudaProfilerStart/Stop), 'roctx'
+            (roctxProfilerResume/Pause), 'in_process' (drive the ``Recorder`` of the profiler's own
+            ``in_process.py``), 'none' (time steps only).
         emitter: which range emitter the hook must use: 'nvtx', 'torch', 'roctx' or None.
         finalise_s: how long the tool may need to write after the app ended, seconds.
         export: commands to run afterwards in the job, e.g. nsys export; '{file}' stands for each report.
