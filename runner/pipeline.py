@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from profrun.backends.base import Backend, load
+from profrun.backends.base import Backend, PreparedPlan, load
 from profrun.plans.model import Plan
 from profrun.runner.drive import Observer, drive
 from profrun.runner.interrupt import Interrupts
@@ -25,16 +25,20 @@ class PreparedRun:
     """A run whose folder is made and whose trials can start.
 
     Attributes:
-        plan: with the image pinned to exactly the one meant now.
         cwd: the folder that the job was submitted from.
-        left_out: what of the job this backend leaves out, one sentence each.
+        prepared: the plan as the backend has prepared it; None: that is done when a trial is to be started.
     """
 
     run: Run
     plan: Plan
-    backend: Backend
+    backend: Backend[PreparedPlan]
     cwd: Path
-    left_out: tuple[str, ...] = ()
+    prepared: PreparedPlan | None = None
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What of the job this backend leaves out, one sentence each."""
+        return tuple(self.prepared.left_out) if self.prepared else ()
 
 
 def plan(spec: Path, overrides: Sequence[str] = (), *, backend: str = "local") -> Plan:
@@ -73,8 +77,8 @@ def prepare(plan: Plan, spec: Path, *, backend: str, root: Path, cwd: Path) -> P
         need_scripts(plan, cwd)
     secret_env(plan.job, cwd)
     engine = load(backend)
-    left_out = engine.check(plan, plan.trials, (root / plan.job.name).absolute(), cwd)
-    pinned = engine.pin(plan)
+    prepared = engine.prepare(plan, plan.trials, (root / plan.job.name).absolute(), cwd)
+    pinned = prepared.plan
     run = create(
         root,
         pinned.job.name,
@@ -85,7 +89,7 @@ def prepare(plan: Plan, spec: Path, *, backend: str, root: Path, cwd: Path) -> P
         cwd=cwd,
         version=__version__,
     )
-    return PreparedRun(run, pinned, engine, cwd, tuple(left_out))
+    return PreparedRun(run, pinned, engine, cwd, prepared)
 
 
 def reopen(run: Run) -> PreparedRun:
@@ -118,6 +122,7 @@ def execute(prepared: PreparedRun, observer: Observer, *, repeat_failed: bool = 
             observer=observer,
             interrupts=interrupts,
             repeat_failed=repeat_failed,
+            prepared=prepared.prepared,
         )
 
 
