@@ -22,7 +22,7 @@ class Comparison(ComparisonValue):
     def __str__(self) -> str:
         from profrun.reports.compare_text import comparison_text
 
-        return comparison_text(self, width=100)
+        return comparison_text(self)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

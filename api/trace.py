@@ -112,7 +112,7 @@ class Trace(TraceFiles):
         """The summary as text, for notebooks."""
         from profrun.reports.terminal import summary_text
 
-        text = summary_text(self.summary(top=10), width=100, wrap=True, colour=False)
+        text = summary_text(self.summary(top=10))
         return f"<pre>{html.escape(text)}</pre>"
 
 

@@ -12,7 +12,7 @@ from profrun.runner.references import labelled
 from profrun.store.files import read_json
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare import ComparedTrial
+    from profrun.analysis.compare import Trial as ComparedTrial
 
 BASELINE_FORMAT = 1
 """Format number of baseline files."""

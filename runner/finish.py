@@ -18,7 +18,7 @@ from profrun.store.run_result import ExpectationResult, Findings
 from profrun.store.state import RunState
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare import ComparedTrial
+    from profrun.analysis.compare import Trial as ComparedTrial
     from profrun.analysis.compare.expect import Check
     from profrun.jobs.model import Expectation
 

@@ -67,10 +67,7 @@ def prepare(plan: Plan, spec: Path, *, backend: str, root: Path, cwd: Path) -> P
     Raises:
         UsageError, UnavailableError: something that the job needs is not there. No run folder is left behind.
     """
-    from profrun import __version__
     from profrun.backends.environ import secret_env
-    from profrun.jobs.dump import dump_job
-    from profrun.plans.make import plan_json
     from profrun.runner.scripts import need_scripts
 
     if backend != "kubernetes":  # a cluster's pods do not see this folder
@@ -79,17 +76,30 @@ def prepare(plan: Plan, spec: Path, *, backend: str, root: Path, cwd: Path) -> P
     engine = load(backend)
     prepared = engine.prepare(plan, plan.trials, (root / plan.job.name).absolute(), cwd)
     pinned = prepared.plan
-    run = create(
+    run = new_run(root, spec, pinned, backend=backend, cwd=cwd)
+    return PreparedRun(run, pinned, engine, cwd, prepared)
+
+
+def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> Run:
+    """Make the run folder of a plan.
+
+    Raises:
+        UnavailableError: the runs folder cannot be written or the disk is full.
+    """
+    from profrun.jobs.dump import dump_job
+    from profrun.plans.make import plan_json
+    from profrun.version import VERSION
+
+    return create(
         root,
-        pinned.job.name,
+        plan.job.name,
         spec_text=spec.read_text(encoding="utf-8"),
-        resolved_text=dump_job(pinned.job),
-        plan=plan_json(pinned),
+        resolved_text=dump_job(plan.job),
+        plan=plan_json(plan),
         backend=backend,
         cwd=cwd,
-        version=__version__,
+        version=VERSION,
     )
-    return PreparedRun(run, pinned, engine, cwd, prepared)
 
 
 def reopen(run: Run) -> PreparedRun:

@@ -136,8 +136,8 @@ def _text(path: Path) -> str | None:
 
 def report_page(title: str, contents: Sequence[TraceContent], *, run: RunContent | None = None) -> str:
     """One HTML document of these traces, and of a run where one is given."""
-    from profrun import __version__
     from profrun.reports.page import report_html
+    from profrun.version import VERSION
 
     now = datetime.datetime.now(tz=datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    return report_html(title, contents, run=run, made_by=f"profrun {__version__}, {now}")
+    return report_html(title, contents, run=run, made_by=f"profrun {VERSION}, {now}")

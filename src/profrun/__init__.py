@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from profrun.errors import ProfrunError
+from profrun.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from profrun.api.trace import open_trace as open
     from profrun.in_job.api import Range
 
-__version__ = "0.2.0"
+__version__ = VERSION
 
 _LAZY = {
     "Comparison": "comparison",

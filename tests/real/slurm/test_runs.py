@@ -183,7 +183,7 @@ def test_killing_the_submitter_and_resuming_loses_and_repeats_nothing(desk: Desk
 
 def test_five_hundred_trials_are_queued_within_five_seconds_and_asked_for_at_once(desk: Desk) -> None:
     from profrun.jobs.load import load_text
-    from profrun.runner.planning import new_run
+    from profrun.runner.pipeline import new_run
     from profrun.runner.trial_files import prepare
 
     variants = ", ".join(f"v{index}: {{n: {index}}}" for index in range(500))
