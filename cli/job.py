@@ -39,7 +39,7 @@ def check(
     from profrun.contract.codec import to_json
     from profrun.jobs.dump import dump_job
     from profrun.plans.make import plan_file
-    from profrun.runner.create import plan_job
+    from profrun.runner.planning import plan_job
 
     plan = plan_job(job, set_ or ())
     for warning in plan.job.warnings:

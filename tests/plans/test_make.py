@@ -1,0 +1,381 @@
+"""Spec -> trials: which, in which order, with which command and environment."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profrun.contract.codec import from_json, to_json
+from profrun.contract.command import Command
+from profrun.contract.profilers import profiler
+from profrun.errors import UsageError
+from profrun.jobs.load import load_text
+from profrun.jobs.model import Job
+from profrun.plans.bundle import write_bundle
+from profrun.plans.make import make_command, make_plan, plan_file
+from profrun.plans.model import read_plan_file
+from profrun.runner.default_comparisons import default_pairs, points_of
+from profrun.store.state import read_state
+from tests.runner.scripted import leave, new_run
+from tests.tracekit import make_trace
+
+AB = "variants: {a: {n: 1}, b: {n: 2}}\n"
+
+
+def job(more: str = AB, command: str = "run {n}") -> Job:
+    return load_text(f"name: x\ncommand: {command}\n{more}")
+
+
+def ids(made: Job, vendor: str = "auto") -> list[str]:
+    return [trial.id for trial in make_plan(made, vendor=vendor).trials]
+
+
+def test_variants_alternate_innermost_then_blocking_then_collectors_then_repeats() -> None:
+    assert ids(job(AB + "launch_blocking: both\nrepeats: 2\n")) == [
+        "000-a-none-r1",
+        "001-b-none-r1",
+        "002-a-none-blocking-r1",
+        "003-b-none-blocking-r1",
+        "004-a-torch-r1",
+        "005-b-torch-r1",
+        "006-a-torch-blocking-r1",
+        "007-b-torch-blocking-r1",
+        "008-a-none-r2",
+        "009-b-none-r2",
+        "010-a-none-blocking-r2",
+        "011-b-none-blocking-r2",
+        "012-a-torch-r2",
+        "013-b-torch-r2",
+        "014-a-torch-blocking-r2",
+        "015-b-torch-blocking-r2",
+    ]
+
+
+def test_every_point_has_as_many_trials_as_repeats_and_is_spread_over_the_run() -> None:
+    trials = make_plan(job(AB + "launch_blocking: both\nrepeats: 5\n")).trials
+    points: dict[tuple[str, str, bool], list[int]] = {}
+    for trial in trials:
+        points.setdefault((trial.variant, trial.collector, trial.blocking), []).append(trial.index)
+    assert len(points) == 8
+    for indices in points.values():
+        assert indices == list(range(indices[0], len(trials), 8))
+
+
+def test_more_than_a_thousand_trials_still_sort_by_name() -> None:
+    names = ids(job("repeats: 600\n", "run"))
+    assert names == sorted(names)
+    assert (names[0], names[-1]) == ("0000-default-none-r1", "1199-default-torch-r600")
+
+
+def test_the_same_job_makes_the_same_plan() -> None:
+    assert make_plan(job()) == make_plan(job())
+    assert json.dumps(to_json(plan_file(make_plan(job())))) == json.dumps(
+        to_json(plan_file(make_plan(job())))
+    )
+
+
+@pytest.mark.parametrize(
+    ("vendor", "env"),
+    [
+        ("nvidia", {"CUDA_LAUNCH_BLOCKING": "1"}),
+        ("amd", {"HIP_LAUNCH_BLOCKING": "1", "AMD_SERIALIZE_KERNEL": "3"}),
+        ("none", {}),
+        ("auto", {}),  # the wrapper sets them: command.json says blocking
+    ],
+)
+def test_blocking_variables_by_vendor(vendor: str, env: dict[str, str]) -> None:
+    plan = make_plan(job("launch_blocking: both\ncollectors: [none]\nenv: {A: 1}\n", "run"), vendor=vendor)
+    assert [dict(trial.env) for trial in plan.trials] == [{"A": "1"}, {"A": "1", **env}]
+    assert [make_command(plan, trial, "r").blocking for trial in plan.trials] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "profilers"),
+    [
+        ("nvidia", ["nsys", "ncu"]),
+        ("amd", ["rocprof", "rocprof"]),
+        ("none", ["nsys", None]),
+        ("auto", [None, None]),
+    ],
+)
+def test_a_trial_keeps_its_collector_and_what_that_became(vendor: str, profilers: list[str | None]) -> None:
+    trials = make_plan(job("collectors: [timeline, counters]\n", "run"), vendor=vendor).trials
+    assert [trial.collector for trial in trials] == ["timeline", "counters"]
+    assert [trial.profiler for trial in trials] == profilers
+    assert [trial.id for trial in trials] == ["000-default-timeline-r1", "001-default-counters-r1"]
+
+
+def test_timeline_and_counters_on_amd_are_two_points(tmp_path: Path) -> None:
+    """Both become rocprof there. Counters make kernels run one at a time, so their steps tell no overhead."""
+    run, plan = new_run(
+        tmp_path, "name: x\ncommand: run\ncollectors: [none, timeline, counters]\n", vendor="amd"
+    )
+    for trial, step_ns in zip(plan.trials, (1000, 1050, 9000), strict=True):
+        folder = run.trial(trial.id)
+        folder.mkdir(parents=True)
+        (folder / "command.json").write_text(json.dumps({"attempt": 1}))
+        run.log().append("started", trial.id, attempt=1)
+        leave(folder, steps=[step_ns] * 3, collector=trial.profiler)
+        rows = [("step", "profrun.step#1", 0, step_ns, "main")]
+        make_trace(folder / "trace", rows, meta={"collector": trial.profiler}).close()
+    records = read_state(run).trials
+    assert [(one.collector, one.profiler, one.serial) for one in records] == [
+        ("none", "none", False),
+        ("timeline", "rocprof", False),
+        ("counters", "rocprof", True),
+    ]
+    points = points_of(records)
+    assert [(point.name, len(point.trials)) for point in points] == [
+        ("default-none", 1),
+        ("default-timeline", 1),
+        ("default-counters", 1),
+    ]
+    pairs = [(pair.kind, pair.a.name, pair.b.name) for pair in default_pairs(points)]
+    assert pairs == [("overhead", "default-none", "default-timeline")]
+
+
+OPTIONS = """collectors: [timeline, counters, torch]
+torch: {with_stack: true}
+nsys: {sample: process-tree, capture: all}
+rocprof: {kernels: gemm, pmc: [[A]]}
+ncu: {set: full}
+timeline: {nsys: {capture: window}}
+counters: {ncu: {launch_count: 5}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("vendor", "options"),
+    [
+        (
+            "nvidia",
+            [
+                {"nsys": {"sample": "process-tree", "capture": "window"}},
+                {"ncu": {"set": "full", "launch_count": 5}},
+                {"torch": {"with_stack": True}},
+            ],
+        ),
+        (
+            "amd",
+            [
+                {"rocprof": {"kernels": "gemm"}},
+                {"rocprof": {"kernels": "gemm", "pmc": [["A"]]}},
+                {"torch": {"with_stack": True}},
+            ],
+        ),
+        (
+            "auto",
+            [
+                {"nsys": {"sample": "process-tree", "capture": "window"}, "rocprof": {"kernels": "gemm"}},
+                {"ncu": {"set": "full", "launch_count": 5}, "rocprof": {"kernels": "gemm", "pmc": [["A"]]}},
+                {"torch": {"with_stack": True}},
+            ],
+        ),
+    ],
+)
+def test_options_of_a_trial(vendor: str, options: list[dict[str, Any]]) -> None:
+    assert [dict(trial.options) for trial in make_plan(job(OPTIONS, "run"), vendor=vendor).trials] == options
+
+
+def test_counters_on_amd_have_passes_without_being_told() -> None:
+    (trial,) = make_plan(job("collectors: [counters]\n", "run"), vendor="amd").trials
+    assert trial.options == {"rocprof": to_json(profiler("rocprof").counters_defaults)}
+
+
+def test_ncu_has_no_blocking_twin() -> None:
+    assert ids(job("collectors: [none, ncu]\nlaunch_blocking: both\n", "run")) == [
+        "000-default-none-r1",
+        "001-default-none-blocking-r1",
+        "002-default-ncu-r1",
+    ]
+    assert ids(job("collectors: [ncu]\nlaunch_blocking: on\n", "run")) == ["000-default-ncu-blocking-r1"]
+
+
+def test_rocprof_has_a_blocking_twin_unless_it_counts() -> None:
+    spec = "collectors: [rocprof]\nlaunch_blocking: both\n"
+    assert ids(job(spec, "run"), "amd") == ["000-default-rocprof-r1", "001-default-rocprof-blocking-r1"]
+    assert ids(job(spec + "rocprof: {pmc: [[SQ_WAVES]]}\n", "run"), "amd") == ["000-default-rocprof-r1"]
+
+
+@pytest.mark.parametrize(
+    ("collector", "vendor", "said"),
+    [
+        ("nsys", "amd", "'nsys' does not run on amd GPUs; use 'timeline', which fits either vendor"),
+        ("ncu", "amd", "'ncu' does not run on amd GPUs; use 'counters', which fits either vendor"),
+        (
+            "rocprof",
+            "nvidia",
+            "'rocprof' does not run on nvidia GPUs; use 'timeline', which fits either vendor",
+        ),
+        ("none", "intel", "no vendor 'intel'; use one of auto, nvidia, amd, none"),
+    ],
+)
+def test_what_cannot_run_is_said_before_anything_starts(collector: str, vendor: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        make_plan(job(f"collectors: [{collector}]\n", "run"), vendor=vendor)
+    assert str(caught.value) == said
+
+
+def test_placeholders_reach_argv_and_environment() -> None:
+    made = job(
+        "variants: {a: {n: 1, name: it's, flags: --x --y}}\nenv: {N: 'n={n}'}\n", "run '{name}' {flags} -n{n}"
+    )
+    trial = make_plan(made).trials[0]
+    assert trial.argv == ("run", "it's", "--x", "--y", "-n1")
+    assert trial.env == {"N": "n=1"}
+
+
+def test_command_json_is_what_the_architecture_page_says() -> None:
+    made = load_text("""
+name: transformer
+command: python train.py --batch {batch}
+variants: {baseline: {batch: 16}}
+launch_blocking: both
+collectors: [torch]
+ranges: {modules: 2}
+resources: {nodes: 2, ranks_per_node: 4, timeout: 10m, grace: 5s}
+env: {A: b}
+torch: {activities: [cpu, cuda]}
+workdir: sub
+""")
+    plan = make_plan(made)
+    made_command = make_command(
+        plan, plan.trials[1], "transformer-20260101T000000Z-abcd", cwd="/home/me", attempt=2
+    )
+    command = to_json(made_command)
+    assert command == {
+        "format": 2,
+        "trial": "001-baseline-torch-blocking-r1",
+        "attempt": 2,
+        "run": "transformer-20260101T000000Z-abcd",
+        "job": "transformer",
+        "variant": "baseline",
+        "values": {"batch": 16},
+        "repeat": 1,
+        "collector": "torch",
+        "profiler": "torch",
+        "vendor": "auto",
+        "blocking": True,
+        "argv": ["python", "train.py", "--batch", "16"],
+        "cwd": "/home/me/sub",
+        "env": {"A": "b"},
+        "schedule": {"wait": 1, "warmup": 1, "active": 3, "repeat": 1, "skip_first": 0},
+        "ranges": {"modules": 2, "steps": "auto"},
+        "options": {"activities": ["cpu", "cuda"]},
+        "ranks": 8,
+        "timeout_s": 600.0,
+        "grace_s": 5.0,
+        "secrets": [],
+        "image": {"reference": None, "digest": None},
+    }
+    assert from_json(Command, json.loads(json.dumps(command))) == made_command
+
+
+def test_secrets_are_in_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "hunter2")
+    plan = make_plan(job("secrets: [TOKEN]\n", "run"))
+    kept = to_json([plan_file(plan), make_command(plan, plan.trials[0], "r")])
+    assert "hunter2" not in json.dumps(kept)
+
+
+def test_plan_json_holds_what_a_person_wants_to_see() -> None:
+    kept = plan_file(make_plan(job(AB + "collectors: [none]\n"), vendor="nvidia"))
+    assert to_json(kept) == {
+        "format": 2,
+        "job": "x",
+        "vendor": "nvidia",
+        "warnings": [],
+        "trials": [
+            {
+                "index": index,
+                "id": f"00{index}-{variant}-none-r1",
+                "variant": variant,
+                "values": {"n": index + 1},
+                "collector": "none",
+                "profiler": "none",
+                "blocking": False,
+                "repeat": 1,
+                "argv": ["run", str(index + 1)],
+                "env": {},
+                "options": {"none": {}},
+                "site": None,
+            }
+            for index, variant in enumerate("ab")
+        ],
+    }
+    assert read_plan_file(json.loads(json.dumps(to_json(kept)))) == kept
+
+
+def test_a_plan_file_of_profrun_0_1_is_read() -> None:
+    """Format 1 has no ``profiler``: the collector is what it became, or neutral with a block for each."""
+    common = {"variant": "a", "values": {}, "blocking": False, "repeat": 1, "argv": ["run"], "env": {}}
+    trials = [
+        {**common, "index": 0, "id": "000", "collector": "rocprof", "options": {"pmc": [["A"]]}},
+        {**common, "index": 1, "id": "001", "collector": "timeline", "options": {"nsys": {}, "rocprof": {}}},
+    ]
+    old = {"format": 1, "job": "x", "vendor": "amd", "warnings": [], "trials": trials}
+    found = read_plan_file(old).trials
+    assert [(one.collector, one.profiler, one.serial) for one in found] == [
+        ("rocprof", "rocprof", True),
+        ("timeline", None, False),
+    ]
+    assert [one.options for one in found] == [{"rocprof": {"pmc": [["A"]]}}, {"nsys": {}, "rocprof": {}}]
+
+
+def test_a_dry_run_shows_each_tool_with_its_own_options_path_and_version() -> None:
+    from profrun.runner.dry_run import wrapped
+
+    made = job(
+        "collectors: [timeline]\nnsys: {path: /opt/n/nsys, version: 2024.2.3}\n"
+        "timeline: {nsys: {sample: process-tree}}\nrocprof: {trace: [kernel], version: 6.3}\n",
+        "run",
+    )
+    plan = make_plan(made)
+    nsys, rocprof = wrapped(to_json(make_command(plan, plan.trials[0], "r")))
+    assert nsys["argv"][:2] == ["/opt/n/nsys", "profile"]
+    assert "--sample=process-tree" in nsys["argv"]
+    assert "--kernel-trace" in rocprof["argv"]
+    assert "--hip-trace" not in rocprof["argv"]
+
+
+STAND_IN = """#!/bin/sh
+if [ "$1" = --version ]; then echo "NVIDIA Nsight Systems version 2024.2.3"; exit; fi
+echo "$@" >> "${0%/*}/seen"
+[ "$1" = profile ] && shift
+while [ "${1#-}" != "$1" ]; do shift; done
+exec "$@"
+"""
+
+
+def wrapped_trial(folder: Path, tool: Path) -> dict[str, Any]:
+    """exit.json of a ``timeline`` trial of ``ls /``, run by the real wrapper; ``tool`` stands for nsys."""
+    options = f"{{nsys: {{sample: process-tree, capture: all, path: {tool}}}}}"
+    plan = make_plan(job(f"collectors: [timeline]\ntimeline: {options}\n", "ls /"))
+    trial = folder / "trials" / plan.trials[0].id
+    trial.mkdir(parents=True)
+    told = to_json(make_command(plan, plan.trials[0], "run", cwd=str(folder))) | {"vendor": "nvidia"}
+    (trial / "command.json").write_text(json.dumps(told))
+    write_bundle(folder / "bundle")
+    wrapper = str(folder / "bundle" / "run.py")
+    subprocess.run([sys.executable, wrapper, str(trial)], timeout=60, check=False, capture_output=True)
+    return dict(json.loads((trial / "exit.json").read_text()))
+
+
+def test_the_job_runs_the_tool_that_the_path_names_with_the_options_of_its_block(tmp_path: Path) -> None:
+    tool = tmp_path / "my-nsys"
+    tool.write_text(STAND_IN)
+    tool.chmod(0o755)
+    ended = wrapped_trial(tmp_path / "run", tool)
+    assert "--sample=process-tree" in (tmp_path / "seen").read_text()
+    assert (ended["exit_code"], ended["tool_version"]) == (0, "2024.2.3")
+
+
+def test_a_path_where_no_tool_is_ends_the_trial_with_the_reason(tmp_path: Path) -> None:
+    ended = wrapped_trial(tmp_path / "run", tmp_path / "missing")
+    assert ended["state"] == "failed"
+    assert f"there is no nsys at {tmp_path}/missing in this image" in ended["reason"]
