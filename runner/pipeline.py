@@ -86,8 +86,9 @@ def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> R
     Raises:
         UnavailableError: the runs folder cannot be written or the disk is full.
     """
+    from profrun.contract.codec import to_json
     from profrun.jobs.dump import dump_job
-    from profrun.plans.make import plan_json
+    from profrun.plans.make import plan_file
     from profrun.version import VERSION
 
     return create(
@@ -95,7 +96,7 @@ def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> R
         plan.job.name,
         spec_text=spec.read_text(encoding="utf-8"),
         resolved_text=dump_job(plan.job),
-        plan=plan_json(plan),
+        plan=to_json(plan_file(plan)),
         backend=backend,
         cwd=cwd,
         version=VERSION,
