@@ -6,18 +6,22 @@ import contextlib
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import emit, say
+from profrun.contract.codec import DocumentError, from_json
+from profrun.contract.provenance import Provenance
 from profrun.errors import ProfrunError, UsageError
 
 if TYPE_CHECKING:
-    from profrun.reports.content import TraceContent
+    from profrun.reports.content import RunContent, TraceContent
+    from profrun.store.runs import Run
     from profrun.store.state import RunState, TrialRecord
 
+Row = TypeVar("Row")
 TABS = 8
 """Most traces of a run with a tab of their own."""
 
@@ -68,7 +72,7 @@ def command(
 def run_report(state: RunState) -> str:
     """The report of a run as HTML: whatever is there, and what is missing in words."""
     from profrun.cli.result import run_document, troubles
-    from profrun.reports.run_content import RunContent
+    from profrun.reports import content
 
     missing: list[str] = []
     chosen, total = _chosen(state)
@@ -80,18 +84,31 @@ def run_report(state: RunState) -> str:
             missing.append(f"{record.id} has no tab: {error}")
     if not state.run.comparison.exists():
         missing.append("comparisons, expectations and twins' kernels: they are made when a run ends")
-    content = RunContent(
-        document=run_document(state),
+    document = run_document(state)
+
+    def rows(kind: type[Row], name: str) -> list[Row]:
+        try:
+            return [from_json(kind, row) for row in document[name]]
+        except DocumentError as error:
+            missing.append(f"{name}: {state.run.comparison} is damaged: {error}")
+            return []
+
+    shown = content.RunContent(
+        state=state,
         job=_text(state.run.job),
         resolved=_text(state.run.resolved),
-        step_times={record.id: record.steps.measured for record in state.trials},
+        comparisons=rows(content.ComparisonRow, "comparisons"),
+        overhead=rows(content.RatioRow, "overhead"),
+        blocking=rows(content.RatioRow, "blocking"),
+        blocking_kernels=rows(content.TwinKernelsRow, "blocking_kernels"),
+        expectations=rows(content.ExpectationRow, "expectations"),
         machines=_machines(state, missing),
         troubles=troubles(state),
         missing=missing,
         shown=len(contents),
         total=total,
     )
-    return _page(state.run.name, contents, run=content)
+    return _page(state.run.name, contents, run=shown)
 
 
 def write_run_report(state: RunState) -> Path:
@@ -102,7 +119,7 @@ def write_run_report(state: RunState) -> Path:
     return state.run.report
 
 
-def _run(word: str, root: Path) -> Any:
+def _run(word: str, root: Path) -> Run | None:
     """The run that a word names, None when it names something else."""
     from profrun.store.runs import find
 
@@ -133,36 +150,37 @@ def _chosen(state: RunState) -> tuple[list[TrialRecord], int]:
 
 def _trial_content(record: TrialRecord) -> TraceContent:
     import profrun
-    from profrun.reports.content import content_of
+    from profrun.runner.report_content import trace_content
     from profrun.store.files import read_json
 
     assert record.trace is not None
     with profrun.open(record.trace) as trace:
         provenance = read_json(record.path / "provenance.json")
-        return content_of(trace, name=record.id, provenance=provenance, slices=2000)
+        return trace_content(trace, name=record.id, provenance=provenance, slices=2000)
 
 
 def _content(reference: str, root: Path) -> TraceContent:
     from profrun.cli.traces import opened, shown_name
-    from profrun.reports.content import content_of
+    from profrun.runner.report_content import trace_content
     from profrun.store.files import read_json
 
     with opened(reference, root) as trace:
         path = Path(trace.path)
         name = shown_name(reference, path)
-        return content_of(trace, name=name, provenance=read_json(path.parent / "provenance.json"))
+        return trace_content(trace, name=name, provenance=read_json(path.parent / "provenance.json"))
 
 
-def _machines(state: RunState, missing: list[str]) -> dict[str, Any]:
+def _machines(state: RunState, missing: list[str]) -> dict[str, Provenance]:
+    """The provenance of each trial that left one; trials that ran and left none are missing."""
     from profrun.store.files import read_json
 
-    found: dict[str, Any] = {}
+    found: dict[str, Provenance] = {}
     without = []
     for record in state.trials:
-        with contextlib.suppress(ProfrunError):
+        with contextlib.suppress(ProfrunError, DocumentError):
             document = read_json(record.path / "provenance.json")
             if document is not None:
-                found[record.id] = document
+                found[record.id] = from_json(Provenance, document)
                 continue
         if record.attempt:
             without.append(record.id)
@@ -179,7 +197,7 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _page(title: str, contents: Sequence[TraceContent], *, run: Any = None) -> str:
+def _page(title: str, contents: Sequence[TraceContent], *, run: RunContent | None = None) -> str:
     from profrun import __version__
     from profrun.reports.page import report_html
 

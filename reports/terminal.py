@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from profrun.contract.units import bytes_text, percent_text, time_text
-from profrun.reports.findings import evidence_lines
+from profrun.reports.evidence import evidence_lines
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, lay_out
 from profrun.reports.terminal_tables import tables
 

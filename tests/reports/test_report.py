@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from profrun.analysis.trace.summary import summarize
+from profrun.analysis.trace.timeline_slices import timeline_slices
 from profrun.collectors.normalize import normalize
-from profrun.reports.content import content_of
 from profrun.reports.html_table import Column, table
 from profrun.reports.page import report_html
-from profrun.reports.timeline import timeline_of
+from profrun.runner.report_content import trace_content
 from profrun.traces.trace import Trace
 from tests.conftest import ROOT
 from tests.reports.documents import Node, parse
@@ -31,7 +31,7 @@ def h200(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def page(trace: Trace, name: str = "t") -> Node:
-    return parse(report_html(name, [content_of(trace, name=name)], made_by="a test"))
+    return parse(report_html(name, [trace_content(trace, name=name)], made_by="a test"))
 
 
 def numbers(document: Node, name: str) -> list[list[str]]:
@@ -68,7 +68,7 @@ def test_every_number_of_the_tables_is_the_summarys(h200: Path) -> None:
 
 def test_nothing_is_asked_of_the_network(h200: Path) -> None:
     with Trace(h200) as trace:
-        text = report_html("t", [content_of(trace, name="t")], made_by="a test")
+        text = report_html("t", [trace_content(trace, name="t")], made_by="a test")
     document = parse(text)
     for tag, attribute in (("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")):
         for node in document.every(tag):
@@ -82,7 +82,7 @@ def test_nothing_is_asked_of_the_network(h200: Path) -> None:
 
 def test_ids_are_unique_and_links_lead_somewhere(h200: Path) -> None:
     with Trace(h200) as trace:
-        two = [content_of(trace, name="a"), content_of(trace, name="b")]
+        two = [trace_content(trace, name="a"), trace_content(trace, name="b")]
     document = parse(report_html("two", two, made_by="a test"))
     every = [node.attributes["id"] for tag in ("div", "section", "script", "button")
              for node in document.every(tag) if "id" in node.attributes]  # fmt: skip
@@ -143,8 +143,8 @@ def test_the_timeline_keeps_gpu_work_first_and_counts_the_rest(tmp_path: Path) -
     rows += [("kernel", "k", 5000, 10, "stream 7", {"launch": 1})]
     rows += [("python", "f.py(1): f", 0, 10_000, "main")]
     with make_trace(tmp_path / "t", rows) as trace:
-        found = timeline_of(trace, most=12)
-        everything = timeline_of(trace)
+        found = timeline_slices(trace, most=12)
+        everything = timeline_slices(trace)
     assert found is not None
     assert everything is not None
     kept = [found.names[one[4]] for one in found.slices]
@@ -165,7 +165,7 @@ def test_slices_that_overlap_on_a_stream_get_rows_of_their_own(tmp_path: Path) -
         ("kernel", "c", 100, 10, "stream 7"),
     ]
     with make_trace(tmp_path / "t", rows) as trace:
-        found = timeline_of(trace)
+        found = timeline_slices(trace)
     assert found is not None
     assert [one[1] for one in found.slices] == [0, 1, 0]
     assert found.tracks == [("GPU 0 stream 7", 2)]
