@@ -18,7 +18,7 @@ from profrun.errors import UsageError
 from profrun.reports.compare_files import junit, markdown
 from profrun.reports.compare_text import comparison_text, gate_text
 from tests.analysis.compare.conftest import Recorded
-from tests.analysis.compare.test_conditions import OTHER, trial
+from tests.analysis.compare.test_comparability import OTHER, trial
 
 
 @pytest.mark.parametrize(
