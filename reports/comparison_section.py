@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 from profrun.contract.units import interval_text, percent_text, ratio_text
 from profrun.reports.charts import interval_bar
-from profrun.reports.content import ComparisonRow
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import table_box
+from profrun.store.run_result import PairKind, PairResult
 
-KINDS = {
+KINDS: dict[PairKind, str] = {
     "variant": "variants, by step time",
     "blocking": "launch blocking against not",
     "overhead": "collector against no profiler",
     "change": "variants, inside a step (profiled trials)",
 }
-"""``ComparisonRow.kind`` -> caption of its table."""
+"""``PairResult.kind`` -> caption of its table."""
 NOTE = (
     "Ratio of step times, b / a, with its 95 % interval; below 1 b is faster. The smallest change that these "
     "trials would find is beside it."
@@ -27,7 +27,7 @@ NUMBERS = ("ratio", "95 % interval", "", "would find", "trials")
 """Titles of the columns of text and of numbers; the one without a title holds the bars."""
 
 
-def comparisons_html(rows: Sequence[ComparisonRow]) -> Html | None:
+def comparisons_html(rows: Sequence[PairResult]) -> Html | None:
     """The comparisons by kind; None without any."""
     if not rows:
         return None
@@ -35,7 +35,7 @@ def comparisons_html(rows: Sequence[ComparisonRow]) -> Html | None:
     return el("div", el("p", NOTE, class_="note"), tables)
 
 
-def _table(kind: str, rows: Sequence[ComparisonRow]) -> Html | None:
+def _table(kind: PairKind, rows: Sequence[PairResult]) -> Html | None:
     if not rows:
         return None
     span = _span(rows)
@@ -48,13 +48,13 @@ def _table(kind: str, rows: Sequence[ComparisonRow]) -> Html | None:
     return table_box(f"comparisons-{kind}", KINDS[kind], head, body, class_="comparisons")
 
 
-def _span(rows: Sequence[ComparisonRow]) -> float:
+def _span(rows: Sequence[PairResult]) -> float:
     """The ratio at the right end of the bars of a table: a little past the furthest end from 1."""
     ends = [end for row in rows if row.ratio and row.ci95 for end in (row.ratio, *row.ci95)]
     return math.exp(1.05 * max([abs(math.log(end)) for end in ends if end > 0] + [math.log(1.1)]))
 
 
-def _numbers(row: ComparisonRow, span: float) -> Html:
+def _numbers(row: PairResult, span: float) -> Html:
     interval = (row.ci95[0], row.ci95[1]) if row.ci95 else None
     bar = interval_bar(row.ratio, *interval, span=span) if row.ratio and interval else None
     return el(
@@ -75,13 +75,15 @@ def _smallest(mde: float | None) -> str:
     return "over 100 %" if mde is not None and mde > 1 else percent_text(mde)
 
 
-def _words(row: ComparisonRow, columns: int) -> Html:
+def _words(row: PairResult, columns: int) -> Html:
     """The row below the numbers: the answer in words, what changed, and what differs between the sides."""
-    lines = el("ul", (el("li", line) for line in (row.text, *row.changed)), class_="plain note")
+    lines = el(
+        "ul", (el("li", line) for line in (row.text, *row.changed, row.kernels) if line), class_="plain note"
+    )
     reasons = [
-        f"{'allowed' if reason.allowed else reason.severity}: {reason.message}"
+        f"{'allowed' if reason.allowed else reason.severity}: {reason.what}"
         for reason in row.reasons
-        if row.verdict != "incomparable" or reason.severity != "stop"
+        if row.verdict != "incomparable" or reason.severity != "critical"
     ]
     if not reasons:
         return el("tr", el("td", lines, colspan=columns))

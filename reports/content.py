@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.recorded_tables import IssueRow, MetricRow
     from profrun.analysis.trace.summary import Summary
     from profrun.analysis.trace.timeline_slices import Timeline
+    from profrun.store.run_result import ExpectationResult, PairResult
     from profrun.store.state import RunState
 
 
@@ -42,84 +43,13 @@ class TraceContent:
 
 
 @dataclass(frozen=True)
-class ReasonRow:
-    """What differs between two sides; ``allowed``: it forbids the comparison, but the user allowed it."""
-
-    severity: str
-    message: str
-    allowed: bool = False
-
-
-@dataclass(frozen=True)
-class ComparisonRow:
-    """A comparison that the job implies, as ``comparison.json`` keeps it.
-
-    Attributes:
-        kind: variant, blocking, overhead or change.
-        a, b: the two sides; a is the base.
-        ratio, ci95, mde: step time of b over that of a, its 95 % interval, and the smallest change that
-            would be found, as a share.
-        trials: of a and b. reasons: what differs between the sides.
-        text: the answer in one line; changed: what changed most inside a step, in words.
-    """
-
-    kind: str
-    a: str
-    b: str
-    verdict: str
-    text: str
-    ratio: float | None = None
-    ci95: tuple[float, ...] | None = None
-    mde: float | None = None
-    trials: tuple[int, ...] = ()
-    reasons: tuple[ReasonRow, ...] = ()
-    changed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RatioRow:
-    """Median step times of a point and its base in ns, and their ratio; None without measured steps."""
-
-    variant: str
-    collector: str
-    blocking: bool
-    median_step_ns: int | None
-    base_median_step_ns: int | None
-    ratio: float | None
-    trials: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class TwinKernelsRow:
-    """Whether launch-blocking twins launched the same kernels; ``equal`` is None without recorded kernels."""
-
-    variant: str
-    collector: str
-    pairs: int
-    equal: bool | None
-    kernels: int
-    steps: int
-    difference: str | None = None
-
-
-@dataclass(frozen=True)
-class ExpectationRow:
-    """An expectation of the job and what became of it: ``state`` is held, failed or unknown."""
-
-    state: str
-    expected: str
-    found: str | None = None
-    variant: str | None = None
-
-
-@dataclass(frozen=True)
 class RunContent:
     """What a report shows of a run.
 
     Attributes:
         state: the run and its trials.
         job: text of the spec as it was given; resolved: of the one that repeats the run.
-        comparisons, overhead, blocking, blocking_kernels, expectations: the answers of the end of the run.
+        comparisons, expectations: what its traces say; empty before the end of the run.
         machines: trial -> its provenance, for the trials that have one.
         troubles: what went wrong, a line each; missing: what could not be shown, a line each.
         shown, total: how many traces have a tab of their own, and how many there are.
@@ -128,11 +58,8 @@ class RunContent:
     state: RunState
     job: str | None = None
     resolved: str | None = None
-    comparisons: Sequence[ComparisonRow] = ()
-    overhead: Sequence[RatioRow] = ()
-    blocking: Sequence[RatioRow] = ()
-    blocking_kernels: Sequence[TwinKernelsRow] = ()
-    expectations: Sequence[ExpectationRow] = ()
+    comparisons: Sequence[PairResult] = ()
+    expectations: Sequence[ExpectationResult] = ()
     machines: Mapping[str, Provenance] = field(default_factory=dict)
     troubles: Sequence[str] = ()
     missing: Sequence[str] = ()

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from profrun.reports.charts import strip_chart
 from profrun.reports.comparison_section import comparisons_html
-from profrun.reports.content import ExpectationRow, RatioRow, RunContent, TwinKernelsRow
+from profrun.reports.content import RunContent
 from profrun.reports.html import Html, el, sections_html
 from profrun.reports.html_table import Column, table
 from profrun.reports.machine_section import images_html, machines_html
+from profrun.store.run_result import ExpectationResult
 from profrun.store.state import RunState, TrialRecord
 
 STRIP_NOTE = (
@@ -27,8 +28,6 @@ def run_html(run: RunContent) -> Html:
         ("comparisons", "Comparisons", comparisons_html(run.comparisons)),
         ("steps", "Step times", _step_times(state)),
         ("trials", "Trials", _trials(state)),
-        ("blocking", "Launch-blocking twins", _blocking(run)),
-        ("overhead", "Collector overhead", _overhead(run.overhead)),
         ("expectations", "Expectations", _expectations(run.expectations)),
         ("machine", "Machines", machines_html(run.machines)),
         ("images", "Images", images_html(run.machines)),
@@ -116,53 +115,10 @@ def _took_ns(row: TrialRecord) -> int | None:
     return None if row.started_ns is None or row.ended_ns is None else row.ended_ns - row.started_ns
 
 
-def _ratio_columns(profiled: str, base: str) -> list[Column[RatioRow]]:
-    """The columns of a ratio; the arguments are what the two sides are called."""
-    return [
-        Column(profiled, lambda row: row.median_step_ns, "ns", "median over trials of the median step time"),
-        Column(base, lambda row: row.base_median_step_ns, "ns", "the same of the base"),
-        Column("ratio", lambda row: row.ratio, "number", "first / second; '-': a side measured no step"),
-        Column("trials", lambda row: " and ".join(map(str, row.trials))),
-    ]
-
-
-def _point_columns() -> list[Column[RatioRow]]:
-    return [Column("variant", lambda row: row.variant), Column("collector", lambda row: row.collector)]
-
-
-def _overhead(rows: Sequence[RatioRow]) -> Html | None:
+def _expectations(rows: Sequence[ExpectationResult]) -> Html | None:
     if not rows:
         return None
-    blocking: Column[RatioRow] = Column("blocking", lambda row: _on(row.blocking))
-    columns = [*_point_columns(), blocking, *_ratio_columns("profiled", "unprofiled")]
-    return el("div", table("overhead", columns, rows, caption="median step times and their ratio"))
-
-
-def _blocking(run: RunContent) -> Html | None:
-    rows, same = run.blocking, run.blocking_kernels
-    if not rows and not same:
-        return None
-    columns = [*_point_columns(), *_ratio_columns("blocking", "not blocking")]
-    return el(
-        "div",
-        table("blocking", columns, rows, caption="median step times and their ratio") if rows else None,
-        el("p", "Do twins launch the same kernels?", class_="note") if same else None,
-        el("ul", (el("li", _same_kernels(pair)) for pair in same), class_="plain") if same else None,
-    )
-
-
-def _same_kernels(pair: TwinKernelsRow) -> str:
-    answer = "the same kernels" if pair.equal else f"not the same kernels: {pair.difference}"
-    if pair.equal is None:
-        answer = "no kernels were recorded"
-    counts = f"{pair.pairs} pairs, {pair.kernels} kernels in {pair.steps} steps"
-    return f"{pair.variant}, {pair.collector}: {answer} ({counts})"
-
-
-def _expectations(rows: Sequence[ExpectationRow]) -> Html | None:
-    if not rows:
-        return None
-    columns: list[Column[ExpectationRow]] = [
+    columns: list[Column[ExpectationResult]] = [
         Column("state", lambda row: _chip(row.state)),
         Column("expected", lambda row: row.expected),
         Column("found", lambda row: row.found, note="per step; the first trace that shows it"),
@@ -171,7 +127,7 @@ def _expectations(rows: Sequence[ExpectationRow]) -> Html | None:
     return table("expectations", columns, rows, caption="guesses written down in the job before the run")
 
 
-def _where(row: ExpectationRow) -> str:
+def _where(row: ExpectationResult) -> str:
     return row.variant or "every trial"
 
 

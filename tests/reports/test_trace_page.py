@@ -10,7 +10,7 @@ import pytest
 from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
 from profrun.reports.page import report_html
-from profrun.runner.report_content import trace_content
+from profrun.runner.report import trace_content
 from profrun.traces.trace import Trace
 from tests.conftest import ROOT
 from tests.reports.documents import Node, parse
