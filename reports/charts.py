@@ -152,7 +152,7 @@ def roofline_chart(
 def strip_chart(rows: Sequence[tuple[str, Sequence[Sequence[int]]]], label: str) -> Html:
     """Step times of several points: one dot per step, and a tick at the median of each trial.
 
-    The axis starts at 0, or is logarithmic (it says so) when the largest is over 20 times the smallest.
+    The axis starts at 0, or is logarithmic (with a note) when the largest is over 20 times the smallest.
 
     Args:
         rows: (name, step times of each of its trials in ns) of each point.

@@ -69,7 +69,7 @@ def _troubles(run: RunContent) -> Html:
         shown = f"{run.shown} of {run.total} profiled traces have a tab: the first of each point"
         lines.append(("note", "note", f"{shown}; `profrun report RUN/NUMBER` shows any other"))
     if not lines:
-        return el("p", _chip("fine"), " every trial finished and said nothing")
+        return el("p", _chip("fine"), " every trial finished without a warning")
     rows = (el("li", el("b", kind, class_=f"chip {class_}"), " ", line) for kind, class_, line in lines)
     return el("ul", rows, class_="doubts")
 
@@ -124,7 +124,7 @@ def _expectations(rows: Sequence[ExpectationResult]) -> Html | None:
         Column("found", lambda row: row.found, note="per step; the first trace that shows it"),
         Column("where", _where),
     ]
-    return table("expectations", columns, rows, caption="guesses written down in the job before the run")
+    return table("expectations", columns, rows, caption="what the job expected before the run")
 
 
 def _where(row: ExpectationResult) -> str:

@@ -31,7 +31,7 @@ def summary_text(summary: Summary, style: Style = PLAIN) -> str:
     parts: list[Part] = [Prose(recorded)]
     parts += [Prose(doubt.message, doubt.severity) for doubt in summary.doubts]
     if summary.withheld:
-        parts.append(f"withheld for that: {', '.join(summary.withheld)}")
+        parts.append(f"withheld because of this: {', '.join(summary.withheld)}")
     for device in summary.devices:
         parts += _device(device, summary)
     for row in summary.idle:
