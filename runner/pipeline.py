@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from profrun.backends.base import Backend, PreparedPlan, load
 from profrun.plans.model import Plan
-from profrun.runner.drive import Observer, drive
-from profrun.runner.interrupt import Interrupts
 from profrun.runner.planning import plan_job, plan_of, vendor_seen
 from profrun.store.runs import Run, create
-from profrun.store.state import RunState, read_state
+
+if TYPE_CHECKING:  # a dry run needs none of these, and loading them takes a third of its time
+    from profrun.runner.drive import Observer
+    from profrun.store.state import RunState
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ def reopen(run: Run) -> PreparedRun:
     Raises:
         InputError: it was never planned to the end, or this profrun plans it differently.
     """
+    from profrun.store.state import read_state
+
     state = read_state(run)
     return PreparedRun(run, plan_of(run), load(state.backend), state.cwd)
 
@@ -124,6 +128,9 @@ def execute(prepared: PreparedRun, observer: Observer, *, repeat_failed: bool = 
         UsageError: another process drives the run.
         UnavailableError: the disk is full, or the backend cannot be used. What was collected is kept.
     """
+    from profrun.runner.drive import drive
+    from profrun.runner.interrupt import Interrupts
+
     with Interrupts() as interrupts:
         return drive(
             prepared.run,

@@ -25,7 +25,6 @@ WHOLE = {
     "collectors/torch/test_exact.py": "real files through the whole reader, counted independently",
     "collectors/torch/test_fuzz.py": "damaged files through the whole reader",
     "collectors/torch/test_truth.py": "a whole trace allows torch's own table",
-    "store/test_old_runs.py": "whole runs that profrun 0.1 made",
     "images/test_lint.py": "the Dockerfiles and the scripts that they run are no Python modules",
 }
 """Test files of a whole room: no one module is what they test. Each has its reason."""
