@@ -53,6 +53,7 @@ class Profiler:
         exclusive: it takes the GPU's tracing interface, which serves one profiler at a time.
         keeps_environment: its files may hold the program's whole environment, secrets too.
         counters_defaults: options of a ``counters`` trial where the job does not give them.
+        alternatives: pairs of options of which a job may give only one.
         package: dotted name of its folder; set when it is loaded.
     """
 
@@ -69,6 +70,7 @@ class Profiler:
     exclusive: bool = False
     keeps_environment: bool = False
     counters_defaults: Mapping[str, object] = field(default_factory=dict)
+    alternatives: tuple[tuple[str, str], ...] = ()
     package: str = ""
 
     def stands_for(self, neutral: str, vendor: str) -> bool:

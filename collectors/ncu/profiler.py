@@ -49,4 +49,5 @@ PROFILER = Profiler(
     counters_on=("nvidia",),
     serial=True,
     exclusive=True,
+    alternatives=(("set", "sections"),),
 )

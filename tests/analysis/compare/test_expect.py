@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from profrun.analysis.compare.expect import Check, applies, check_trace, expected_text, summarise
-from profrun.jobs.model import Expectation
-from profrun.jobs.schema import CHECKS
+from profrun.jobs.model import CHECKS, Expectation
 from profrun.traces.trace import Trace
 from tests.analysis.conftest import Open
 from tests.analysis.kit import memory_trace
@@ -38,7 +37,7 @@ TWO = [*_step(1, 0, 0), *_step(2, 20 * MS, 7)]
 
 
 def _ask(trace: Trace, checks: dict[str, Any], **selects: Any) -> list[Check]:
-    return check_trace(trace, [Expectation(None, None, checks, **selects)])
+    return check_trace(trace, [Expectation(**checks, **selects)])
 
 
 @pytest.mark.parametrize(
@@ -152,7 +151,7 @@ def test_an_unprofiled_trial_proves_only_its_time(key: str) -> None:
     ],
 )
 def test_whom_a_guess_is_about(selects: dict[str, Any], *, about: bool) -> None:
-    guess = Expectation(selects.get("variant"), selects.get("vendor"), {}, selects.get("collector"))
+    guess = Expectation(**selects)
     assert applies(guess, variant="a", vendor="nvidia", collector="nsys") is about
 
 
@@ -167,7 +166,7 @@ def test_whom_a_guess_is_about(selects: dict[str, Any], *, about: bool) -> None:
     ],
 )
 def test_a_guess_goes_by_the_collector_as_named(wanted: str, collector: str, *, about: bool) -> None:
-    guess = Expectation(None, None, {}, wanted)
+    guess = Expectation(collector=wanted)
     assert applies(guess, variant="a", vendor="amd", collector=collector) is about
 
 

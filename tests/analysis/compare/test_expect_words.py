@@ -30,6 +30,6 @@ ROWS: list[tuple[Any, ...]] = [
     ],
 )
 def test_a_failed_guess_names_what_was_found(key: str, value: Any, found: str) -> None:
-    (check,) = check_trace(memory_trace(ROWS), [Expectation(None, None, {key: value})])
+    (check,) = check_trace(memory_trace(ROWS), [Expectation(**{key: value})])
     assert check.passed is False
     assert check.found == found
