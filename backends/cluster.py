@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from profrun.backends.base import Status
-from profrun.collectors.wrapping import Window, WrapRequest
+from profrun.contract.schedule import Schedule
+from profrun.contract.wrapping import WrapRequest
 from profrun.errors import UsageError
 from profrun.jobs.model import NEUTRAL, Job
 from profrun.plans.model import Plan, Trial
@@ -141,7 +142,7 @@ def _finalise_s(trial: Trial) -> float:
         module = importlib.import_module(f"profrun.collectors.{name}.wrap")
         options = trial.options if name == trial.collector else trial.options.get(name, {})
         request = WrapRequest(
-            argv=trial.argv, window=Window(), options=options, out="raw/rank0", tool=module.TOOL or ""
+            argv=trial.argv, schedule=Schedule(), options=options, out="raw/rank0", tool=module.TOOL or ""
         )
         slowest = max(slowest, float(module.wrap(request).finalise_s))
     return slowest

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..collectors.wrapping import Window
+from ..contract.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +63,7 @@ class HookConfig:
     collector: str = "none"
     hook: str = "none"
     emitter: str | None = None
-    window: Window = field(default_factory=Window)
+    window: Schedule = field(default_factory=Schedule)
     modules: int = 0
     steps: str = "auto"
     options: dict[str, Any] = field(default_factory=dict)
@@ -94,6 +94,6 @@ class HookConfig:
             OSError, ValueError: the file is not there or not ours.
         """
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-        data["window"] = Window(**data["window"])
+        data["window"] = Schedule(**data["window"])
         data["tool_version"] = tuple(data["tool_version"])
         return cls(**data)

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..collectors.wrapping import Window, WrapRequest
+from ..contract.schedule import Schedule
+from ..contract.wrapping import WrapRequest
 from . import artefacts, config, launch, preflight, provenance, redact, tools, vendor
 from .files import Reserve, read_json, set_phase, write_json
 from .outcome import Facts, Verdict, judge
@@ -20,7 +21,7 @@ from .supervise import Outcome, Supervisor, flush_streams
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..collectors.wrapping import Wrapped
+    from ..contract.wrapping import Wrapped
 
 
 class Trial:
@@ -143,7 +144,7 @@ class Trial:
         ranges = self.command.get("ranges") or {}
         return WrapRequest(
             argv=self.argv,
-            window=Window(**(self.command.get("schedule") or {})),
+            schedule=Schedule(**(self.command.get("schedule") or {})),
             options=options,
             out=str(self.ranks.raw),
             tool=self.tool.path or self.tool.name or "",
@@ -163,7 +164,7 @@ class Trial:
             collector=self.collector,
             hook=wrapped.hook,
             emitter=wrapped.emitter,
-            window=request.window,
+            window=request.schedule,
             modules=request.ranges,
             steps=str(ranges.get("steps", "auto")),
             options=options,

@@ -9,13 +9,13 @@ from . import emit
 from .torch_profile import TorchProfile
 
 if TYPE_CHECKING:
-    from ..collectors.wrapping import Window
+    from ..contract.schedule import Schedule
     from .config import HookConfig
 
 OUTSIDE, WAIT, WARMUP, ACTIVE = "outside", "wait", "warmup", "active"
 
 
-def label(window: Window, step: int) -> str:
+def label(window: Schedule, step: int) -> str:
     """What a step is to the schedule: wait, warmup, active, or outside of it."""
     cycle = window.wait + window.warmup + window.active
     place = step - window.skip_first
@@ -27,7 +27,7 @@ def label(window: Window, step: int) -> str:
     return WARMUP if place < window.wait + window.warmup else ACTIVE
 
 
-def cycle_end(window: Window, step: int) -> bool:
+def cycle_end(window: Schedule, step: int) -> bool:
     """Whether a step is the last of its cycle."""
     return (step - window.skip_first + 1) % (window.wait + window.warmup + window.active) == 0
 
@@ -49,7 +49,7 @@ def idle_until(config: HookConfig, step: int) -> int:
     return step
 
 
-def steps_needed(window: Window) -> int:
+def steps_needed(window: Schedule) -> int:
     """Steps after which the first cycle is recorded whole."""
     return window.skip_first + window.wait + window.warmup + window.active
 

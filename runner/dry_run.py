@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from profrun.backends.base import load
-from profrun.collectors.wrapping import Window, WrapRequest
+from profrun.contract.schedule import Schedule
+from profrun.contract.wrapping import WrapRequest
 from profrun.jobs.model import NEUTRAL
 from profrun.plans.model import Plan
 from profrun.runner.trial import command
@@ -66,7 +67,7 @@ def wrapped(told: Mapping[str, Any]) -> list[dict[str, Any]]:
         done = module.wrap(
             WrapRequest(
                 argv=tuple(told["argv"]),
-                window=Window(**told["schedule"]),
+                schedule=Schedule(**told["schedule"]),
                 options=options,
                 out="raw/rank0",
                 tool=options.get("path") or module.TOOL or "",

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.collectors.wrapping import Window, WrapRequest
+from profrun.contract.schedule import Schedule
+from profrun.contract.wrapping import WrapRequest
 from profrun.in_job import artefacts, launch, outcome, preflight, proctree, redact, tools, vendor, window
 from profrun.in_job.config import HookConfig, Place
 from profrun.in_job.ranks import merge
@@ -309,7 +310,7 @@ def test_the_schedule_labels_steps_as_torch_does() -> None:
     ours["active"] = {ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE}
     for wait, warmup, active, repeat, skip in ((1, 1, 3, 1, 0), (0, 1, 2, 2, 3), (2, 3, 1, 3, 1)):
         theirs = schedule(wait=wait, warmup=warmup, active=active, repeat=repeat, skip_first=skip)
-        mine = Window(wait, warmup, active, repeat, skip)
+        mine = Schedule(wait, warmup, active, repeat, skip)
         for step in range(30):
             assert theirs(step) in ours[window.label(mine, step)], (mine, step)
             saved = theirs(step) == ProfilerAction.RECORD_AND_SAVE
@@ -326,7 +327,7 @@ def test_versions_as_tools_state_them() -> None:
 
 
 def test_torch_and_none_wrap_nothing() -> None:
-    request = WrapRequest(("python", "t.py"), Window(), {}, "/out", "", steps_found=True)
+    request = WrapRequest(("python", "t.py"), Schedule(), {}, "/out", "", steps_found=True)
     torch = tools.wrap_module("torch").wrap(request)
     none = tools.wrap_module("none").wrap(request)
     assert torch.argv == none.argv == request.argv
@@ -337,7 +338,7 @@ def test_torch_and_none_wrap_nothing() -> None:
 def test_orders_survive_the_way_through_json(tmp_path: Path) -> None:
     import json
 
-    orders = HookConfig(folder="/t", hook="cuda", window=Window(1, 2, 3, 4, 5), tool_version=(2024, 2))
+    orders = HookConfig(folder="/t", hook="cuda", window=Schedule(1, 2, 3, 4, 5), tool_version=(2024, 2))
     path = tmp_path / "c.json"
     path.write_text(json.dumps(orders.to_json()))
     assert HookConfig.load(str(path)) == orders

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from profrun.collectors.wrapping import Window
+from profrun.contract.schedule import Schedule
 from profrun.in_job.config import HookConfig
 from profrun.in_job.timing import StepClock, anchor
 from profrun.in_job.window import WindowDriver, edge_driver, idle_until
@@ -127,13 +127,13 @@ def test_the_anchor_reads_three_clocks_at_one_moment() -> None:
 @pytest.mark.parametrize(
     ("window", "first", "later"),
     [
-        (Window(1, 1, 3, 1), 1, None),
-        (Window(0, 0, 1, 1), 0, None),
-        (Window(2, 1, 1, 2, 3), 5, 9),
-        (Window(10**9, 1, 1), 10**9, None),
+        (Schedule(1, 1, 3, 1), 1, None),
+        (Schedule(0, 0, 1, 1), 0, None),
+        (Schedule(2, 1, 1, 2, 3), 5, 9),
+        (Schedule(10**9, 1, 1), 10**9, None),
     ],
 )
-def test_idle_steps_are_those_that_no_driver_needs(window: Window, first: int, later: int | None) -> None:
+def test_idle_steps_are_those_that_no_driver_needs(window: Schedule, first: int, later: int | None) -> None:
     config = HookConfig(folder="/t", hook="cuda", window=window)
     assert idle_until(config, 0) == first
     after = idle_until(config, first + window.warmup + window.active)
@@ -144,7 +144,7 @@ def test_idle_steps_are_those_that_no_driver_needs(window: Window, first: int, l
 def test_the_profiler_is_started_and_stopped_with_the_gpu_idle() -> None:
     gpu = Gpu()
     changes: list[bool] = []
-    config = HookConfig(folder="/t", hook="cuda", window=Window(1, 1, 2, 2))
+    config = HookConfig(folder="/t", hook="cuda", window=Schedule(1, 1, 2, 2))
     driver = WindowDriver(config, gpu, changes.append, lambda text: pytest.fail(text))
     driver.begin(0)
     for step in range(10):
@@ -173,7 +173,7 @@ def test_a_window_cut_short_is_closed_once() -> None:
 def test_no_cuda_is_one_sentence_and_no_crash() -> None:
     told: list[str] = []
     driver = WindowDriver(
-        HookConfig(folder="/t", hook="cuda", window=Window(0, 0, 1)),
+        HookConfig(folder="/t", hook="cuda", window=Schedule(0, 0, 1)),
         SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False)),
         lambda _: None,
         told.append,
