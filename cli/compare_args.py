@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from profrun.cli.traces import labelled
 from profrun.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare import Trial
+    from profrun.analysis.compare import ComparedTrial
+    from profrun.contract.provenance import Provenance
 
 WORD = "vs"
 FORMAT = 1
@@ -79,7 +80,7 @@ def expand(references: Sequence[str], root: Path) -> list[tuple[str, Path]]:
     return list(found.values())
 
 
-def read_trials(side: Sequence[tuple[str, Path]]) -> list[Trial]:
+def read_trials(side: Sequence[tuple[str, Path]]) -> list[ComparedTrial]:
     """Each trace of a side as a comparison takes it, with the provenance beside it where there is one."""
     import profrun
     from profrun.analysis.compare import read_trial
@@ -94,14 +95,27 @@ def read_trials(side: Sequence[tuple[str, Path]]) -> list[Trial]:
     return trials
 
 
-def provenance_of(path: Path) -> dict[str, Any] | None:
-    """The trial's ``provenance.json``, of a trace that is a trial's."""
+def provenance_of(path: Path) -> Provenance | None:
+    """The trial's ``provenance.json``, of a trace that is a trial's.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    from profrun.contract.codec import DocumentError, from_json
+    from profrun.contract.provenance import Provenance
     from profrun.store.files import read_json
 
-    return read_json(path.parent / "provenance.json") if path.name == "trace" else None
+    file = path.parent / "provenance.json"
+    document = read_json(file) if path.name == "trace" else None
+    if document is None:
+        return None
+    try:  # comparisons do not need the preflight, and format 1 spells it in another way
+        return from_json(Provenance, {**document, "preflight": ()})
+    except DocumentError as error:
+        raise InputError(f"{file} is damaged", why=str(error)) from error
 
 
-def read_baseline(path: Path) -> list[Trial]:
+def read_baseline(path: Path) -> list[ComparedTrial]:
     """The trials that ``profrun baseline save`` kept.
 
     Raises:

@@ -14,7 +14,7 @@ from profrun.contract.units import (
 from profrun.reports.terminal_layout import Table, fit
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare.blocking import Blocking
+    from profrun.analysis.compare.blocking_model import Blocking
     from profrun.analysis.compare.gate import Gate
 
 Lines = list[str | Table]
@@ -50,7 +50,7 @@ def verdict_line(comparison: Comparison) -> str:
 
 
 def _stops(reasons: Sequence[Reason]) -> str:
-    return "; ".join(one.message for one in reasons if one.severity == "stop" and not one.allowed)
+    return "; ".join(str(one) for one in reasons if one.stops)
 
 
 def comparison_text(comparison: Comparison, *, top: int = 20, width: int | None = None) -> str:
@@ -58,7 +58,7 @@ def comparison_text(comparison: Comparison, *, top: int = 20, width: int | None 
     lines: Lines = [verdict_line(comparison)]
     for name, side in zip("ab", comparison.sides, strict=True):
         lines.append(_side_line(name, side))
-    lines += [f"{_severity(one)}: {one.message}" for one in comparison.reasons if not _said(comparison, one)]
+    lines += [f"{_severity(one)}: {one}" for one in comparison.reasons if not _said(comparison, one)]
     if comparison.verdict == "incomparable":
         return fit(lines, width)
     lines += [_metric_line(metric) for metric in comparison.metrics]
@@ -80,7 +80,7 @@ def comparison_text(comparison: Comparison, *, top: int = 20, width: int | None 
 
 
 def _said(comparison: Comparison, reason: Reason) -> bool:
-    return comparison.verdict == "incomparable" and reason.severity == "stop" and not reason.allowed
+    return comparison.verdict == "incomparable" and reason.stops
 
 
 def _severity(reason: Reason) -> str:
@@ -191,7 +191,7 @@ def _vendor_text(vendors: VendorView) -> Lines:
 def blocking_text(found: Blocking, *, top: int = 15, width: int | None = None) -> str:
     """Launch-blocking twins for a terminal; None for no width to keep to."""
     lines: Lines = [f"{found.variant}: {found.sentence}" if found.variant else found.sentence]
-    lines += [f"{_severity(one)}: {one.message}" for one in found.reasons]
+    lines += [f"{_severity(one)}: {one}" for one in found.reasons]
     if found.step_ns is not None:
         a, b = found.step_ns
         timed = f"timed by {found.timed_by}" if found.timed_by != "none" else "unprofiled"
@@ -286,8 +286,8 @@ def markdown(comparison: Comparison, gate: Gate | None = None, *, top: int = 10)
         lines += ["| rule | outcome | |", "|---|---|---|"]
         lines += [f"| `{_cell(one.rule)}` | {one.outcome} | {_cell(one.message)} |" for one in gate.results]
         lines.append("")
-    stops = [one for one in comparison.reasons if one.severity != "note"]
-    lines += [f"- {_severity(one)}: {one.message}" for one in stops]
+    stops = [one for one in comparison.reasons if one.severity != "info"]
+    lines += [f"- {_severity(one)}: {one}" for one in stops]
     if stops:
         lines.append("")
     if comparison.rows:

@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from profrun.analysis.compare.model import Reason
+from profrun.contract.codec import from_json
 from profrun.contract.units import percent_text
 from profrun.reports.charts import interval_bar, strip_chart
 from profrun.reports.html import Html, el
@@ -167,10 +169,11 @@ def _notes(reasons: Sequence[str]) -> Html | None:
 
 
 def _reasons(row: Mapping[str, Any]) -> list[str]:
+    reasons = [from_json(Reason, reason) for reason in row.get("reasons") or ()]
     return [
-        f"{'allowed' if reason.get('allowed') else reason.get('severity')}: {reason.get('message')}"
-        for reason in row.get("reasons") or ()
-        if row["verdict"] != "incomparable" or reason.get("severity") != "stop"
+        f"{'allowed' if reason.allowed else reason.severity}: {reason}"
+        for reason in reasons
+        if row["verdict"] != "incomparable" or reason.severity != "critical"
     ]
 
 

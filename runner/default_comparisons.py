@@ -61,7 +61,7 @@ def implied_comparisons(
     ``changed``: what changed most inside a step, in words.
 
     Args:
-        known: ``analysis.compare.Trial`` by trace, where it was read already.
+        known: ``analysis.compare.ComparedTrial`` by trace, where it was read already.
     """
     from profrun.analysis.compare import compare
     from profrun.cli.compare_args import read_trials

@@ -12,7 +12,7 @@ STATES = {True: "held", False: "failed", None: "unknown"}
 
 
 def guess_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
-    """One row a guess over all traces that it is about: ``analysis.expect.Verdict``, and in one word its
+    """One row a guess over all traces that it is about: ``analysis.compare.expect.ExpectationResult``, and in one word its
     ``state``: held, failed, or unknown where no trace can tell."""
     if not checks:
         return []

@@ -11,7 +11,7 @@ from profrun.store.state import TrialRecord
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from profrun.analysis.compare import Trial
+    from profrun.analysis.compare import ComparedTrial
     from profrun.analysis.compare.expect import Check
     from profrun.jobs.model import Expectation
     from profrun.runner.twins import Kernels
@@ -27,7 +27,7 @@ class Answers:
         checks: of every guess about it, in the order of the trials.
     """
 
-    trials: dict[Path, Trial] = field(default_factory=dict)
+    trials: dict[Path, ComparedTrial] = field(default_factory=dict)
     kernels: dict[Path, Kernels] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
 
@@ -50,8 +50,5 @@ def ask_traces(records: Sequence[TrialRecord], expectations: Sequence[Expectatio
             if record.collector != "none":
                 found.kernels[path] = kernels_in(trace)
             if expectations:
-                made = str(record.document.get("collector") or record.collector)
-                found.checks += check_trace(
-                    trace, expectations, variant=record.variant, collector=made, trial=trial
-                )
+                found.checks += check_trace(trace, expectations, trial=trial)
     return found

@@ -7,7 +7,6 @@ is given one or more trials per side and returns a ``Comparison``.
 from profrun.analysis.compare.compared_trial import ComparedTrial, RecordingConditions, trial_from_json
 from profrun.analysis.compare.comparing import compare
 from profrun.analysis.compare.model import Comparison, Metric, Part, Reason, Row
-from profrun.analysis.compare.ratio import StepRatio, blocking_ratio, overhead_ratio
 from profrun.analysis.compare.reading import read_trial
 
 __all__ = [
@@ -18,10 +17,7 @@ __all__ = [
     "Reason",
     "RecordingConditions",
     "Row",
-    "StepRatio",
-    "blocking_ratio",
     "compare",
-    "overhead_ratio",
     "read_trial",
     "trial_from_json",
 ]

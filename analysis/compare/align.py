@@ -83,7 +83,7 @@ def _match_places(matching: Matching) -> None:
 
         def in_category(one: KernelGroup, in_role: Key = in_role) -> Hashable:
             place = in_role(one)
-            return place and (place, one.category)
+            return None if place is None else (place, one.category)
 
         compiled = any(_category_hidden(piece.group) for piece in live(matching.left) + live(matching.right))
         matching.all_that_share(in_category, "place", unless_named=True)

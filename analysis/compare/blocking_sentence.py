@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from profrun.contract.units import interval_text, ratio_text, time_text
-
 from profrun.analysis.compare.blocking_model import Blocking
+from profrun.contract.units import interval_text, ratio_text, time_text
 
 OVERLAP_EXPLAINS = 1.25
 """Up to so many times the overlap, the time that blocking costs is the overlap that is lost."""
@@ -51,8 +50,8 @@ def _overlap(found: Blocking) -> str:
             text += f", and asynchronous launches save {time_text(hidden)} per step by this overlap"
         else:
             text += (
-                f"; blocking costs {time_text(hidden)} per step, more than that overlap: the rest is the cost "
-                "of waiting after each launch"
+                f"; blocking costs {time_text(hidden)} per step, more than that overlap: the rest is the "
+                "cost of waiting after each launch"
             )
     if found.kernels_same_speed is False:
         text += f"; kernels themselves ran {ratio_text(found.kernel_ratio)} times as long (clocks)"

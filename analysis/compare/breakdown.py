@@ -169,7 +169,7 @@ def _cpu_rows(sides: Sides, by: By, limits: Limits) -> tuple[Row, ...]:
 
 
 def _step_rows(sides: Sides, limits: Limits) -> tuple[Row, ...]:
-    """Steps by their place in the recording, mean over trials; the differences of these rows do not add up."""
+    """Steps by their place in the recording, mean over trials; the differences of the rows do not add up."""
     tables = [_places(side) for side in sides]
     rows = []
     for place in range(max((len(table) for table in tables), default=0)):

@@ -9,12 +9,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
-
 from profrun.analysis.compare.compared_trial import ComparedTrial, RecordingConditions
 from profrun.analysis.compare.model import Reason
 from profrun.analysis.compare.same_work import AMOUNT, differing_values, kernel_launches, work_difference
 from profrun.contract.finding import Severity, gravest_first
+from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
 
 STOPS = {
     "same_recording": "both sides hold the same recording",
@@ -79,9 +78,9 @@ def recorded_alike(one: RecordingConditions, two: RecordingConditions) -> bool:
 
 
 def _differ(
-    code: str, what: str, a: Collection[object], b: Collection[object], severity: Severity
+    code: str, severity: Severity, what: str, a: Iterable[object], b: Iterable[object]
 ) -> list[Reason]:
-    left, right = ("/".join(sorted(map(str, side))) for side in (set(a), set(b)))
+    left, right = ("/".join(sorted(set(map(str, side)))) for side in (a, b))
     if left == right:
         return []
     return [Reason(code, severity, f"{what}: {left or 'none'} against {right or 'none'}")]
@@ -137,12 +136,12 @@ def _recorded(a: Trials, b: Trials) -> list[Reason]:
     found = []
     tools = {one.tool for one in left}, {one.tool for one in right}
     if tools[0] != tools[1] and all(_records_timeline(one) for one in (*left, *right)):
-        found += _differ("collector", "profilers with overheads of their own", *tools, "warning")
+        found += _differ("collector", "warning", "profilers with overheads of their own", *tools)
     elif not all(recorded_alike(one, two) for one in left for two in right):
-        names_of = [{_recorder(one) for one in side} for side in (left, right)]
-        found += _differ("collector", "different profilers", *names_of, "critical")
+        recorders = map(_recorder, left), map(_recorder, right)
+        found += _differ("collector", "critical", "different profilers", *recorders)
     measures = {one.measure for one in left}, {one.measure for one in right}
-    return found + _differ("clock", "what the time of a step is", *measures, "critical")
+    return found + _differ("clock", "critical", "what the time of a step is", *measures)
 
 
 def _records_timeline(one: RecordingConditions) -> bool:
@@ -216,8 +215,8 @@ def _machines(a: Trials, b: Trials) -> list[Reason]:
     if left.ranks != right.ranks:
         text = f"{left.ranks} ranks against {right.ranks}"
         found.append(Reason("ranks", "critical", text, "a step of more ranks is more work"))
-    found += _differ("vendor", "vendors", {left.vendor}, {right.vendor}, "info")
-    found += _differ("device", "GPUs", left.devices, right.devices, "info")
+    found += _differ("vendor", "info", "vendors", [left.vendor], [right.vendor])
+    found += _differ("device", "info", "GPUs", left.devices, right.devices)
     for key in sorted({*left.software, *right.software} - {"host"}):
         if left.software.get(key) != right.software.get(key):
             pair = f"{left.software.get(key, 'unknown')} against {right.software.get(key, 'unknown')}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from profrun.analysis.json import to_json
 
 TRIAL_FORMAT = 2
-"""Format 1 (profrun 0.1) had other names for some keys, ``_NAMES_OF_FORMAT_1``, and no ``conditions.tool``."""
+"""Format 1 (profrun 0.1) has no ``conditions.tool``, and three keys with other names."""
 _NAMES_OF_FORMAT_1 = {"units": "samples", "atoms": "kernel_groups", "host": "host_ops"}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from numpy.typing import NDArray
 
 from profrun.analysis.compare.call_paths import is_wrapper, plain
 from profrun.analysis.compare.compared_trial import HostOp
@@ -55,7 +56,7 @@ def host_ops(source: Frame, index: StepIndex, keep: Mask) -> tuple[HostOp, ...]:
     place, keys = _rows(source, ids)
     size = len(keys)
 
-    def total(values: Ints, mask: Mask | None = None) -> Ints:
+    def total(values: Ints | NDArray[np.float64], mask: Mask | None = None) -> Ints:
         weights = values if mask is None else np.where(mask, values, 0)
         return np.bincount(place, weights=weights, minlength=size).astype(np.int64)
 

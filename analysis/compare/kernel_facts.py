@@ -1,6 +1,6 @@
 """What the names and launches of kernels tell.
 
-``kernel_facts`` is given the GPU slices of the typical samples and returns ``KernelFacts`` by normalised name.
+``kernel_facts`` is given the GPU slices of the typical samples and returns ``KernelFacts`` by kernel name.
 """
 
 from __future__ import annotations

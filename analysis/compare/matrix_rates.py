@@ -1,4 +1,4 @@
-"""Achieved rates of matrix ops: ``matrix_rates`` is given a trace and returns a ``Rate`` per op and shapes."""
+"""Achieved rates of matrix ops: ``matrix_rates`` is given a trace, returns a ``Rate`` per op and shapes."""
 
 from __future__ import annotations
 

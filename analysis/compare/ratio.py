@@ -1,28 +1,25 @@
 """The ratio of the step times of two sides: the one estimator behind every ratio that profrun shows.
 
 ``step_ratio`` is given two sides and what speaks against comparing them, and returns a ``StepRatio``.
-``overhead_ratio`` and ``blocking_ratio`` are given the trials of two points of a run, which differ in the
-profiler or in launch blocking on purpose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from profrun.analysis.compare.comparability import reasons, stopped
-from profrun.analysis.compare.compared_trial import ComparedTrial
+from profrun.analysis.compare.comparability import stopped
 from profrun.analysis.compare.model import Interval, Reason, Verdict
-from profrun.analysis.compare.sides import Side, Sides
+from profrun.analysis.compare.sides import Sides
 from profrun.analysis.compare.stats import Estimate, Statistic, estimate, side_value, verdict
 
 THRESHOLD = 0.01
 """Practical threshold unless the user gives another: smaller changes are the same."""
 OVERHEAD_DIFFERENCES = ("profiled", "clock", "work")
-"""Codes of what differs on purpose between profiled and unprofiled trials: the profiler is asked about, it
+"""To allow where unprofiled trials are compared with profiled ones to find the overhead of the profiler: it
 times steps by another clock, and only a profiled trial has the shapes that tell its work."""
 BLOCKING_DIFFERENCES = ("blocking",)
-"""Codes of what differs on purpose between trials without and with launch blocking."""
+"""To allow where trials without launch blocking are compared with blocking ones."""
 
 
 @dataclass(frozen=True)
@@ -80,37 +77,6 @@ def step_ratio(
         step_ns=(side_value(a.times, statistic), side_value(b.times, statistic)),
         reasons=tuple(found),
     )
-
-
-def overhead_ratio(
-    unprofiled: Sequence[ComparedTrial], profiled: Sequence[ComparedTrial], *, threshold: float = THRESHOLD
-) -> StepRatio:
-    """Step time with a profiler over step time without, of trials that are else alike.
-
-    A side without trials gives no ratio and the reason ``no_trials``.
-    """
-    return _ratio_of_points(unprofiled, profiled, OVERHEAD_DIFFERENCES, threshold)
-
-
-def blocking_ratio(
-    asynchronous: Sequence[ComparedTrial], blocking: Sequence[ComparedTrial], *, threshold: float = THRESHOLD
-) -> StepRatio:
-    """Step time with launch blocking over step time without, of trials of one variant and collector.
-
-    A side without trials gives no ratio and the reason ``no_trials``.
-    """
-    return _ratio_of_points(asynchronous, blocking, BLOCKING_DIFFERENCES, threshold)
-
-
-def _ratio_of_points(
-    a: Sequence[ComparedTrial], b: Sequence[ComparedTrial], allow: Collection[str], threshold: float
-) -> StepRatio:
-    if a and b:
-        found = reasons(a, b, allow=allow)
-    else:
-        empty = "both sides have" if not a and not b else f"side {'b' if a else 'a'} has"
-        found = [Reason("no_trials", "critical", f"{empty} no finished trial with a trace")]
-    return step_ratio((Side(a), Side(b)), found, threshold=threshold)
 
 
 def _needed(result: Estimate) -> int | None:

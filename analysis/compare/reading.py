@@ -5,8 +5,7 @@ GPU work counts for the step that launched it; only whole steps that are no outl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,19 +26,20 @@ from profrun.analysis.trace.data_quality import is_graph_launch
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.memory import memory
 from profrun.analysis.trace.steps import step_index
+from profrun.contract.provenance import Provenance
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 
 def read_trial(
-    trace: Trace, *, label: str | None = None, provenance: Mapping[str, Any] | None = None
+    trace: Trace, *, label: str | None = None, provenance: Provenance | None = None
 ) -> ComparedTrial:
     """Reduce a trace to what a comparison needs.
 
     Args:
         label: name to show; the trial's or the folder's when None.
-        provenance: ``provenance.json`` of the trial, for clocks, throttling and software.
+        provenance: of the trial, for clocks, throttling and software.
     """
     source = frame(trace)
     index = step_index(source)

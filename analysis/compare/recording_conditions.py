@@ -16,6 +16,7 @@ from profrun.analysis.compare.compared_trial import RecordingConditions
 from profrun.analysis.trace.data_quality import doubts, is_graph_launch, is_launch
 from profrun.analysis.trace.frame import Frame, Ints
 from profrun.analysis.trace.steps import StepIndex
+from profrun.contract.provenance import GpuStates, Provenance
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -41,14 +42,14 @@ def recording_conditions(
     sample_of: Ints,
     *,
     label: str | None,
-    provenance: Mapping[str, Any] | None,
+    provenance: Provenance | None,
 ) -> RecordingConditions:
     """Everything that decides whether two trials may be compared.
 
     Args:
         sample_of: the sample that launched each slice, by slice id, -1 for none; shape (slices + 1,).
         label: the name to show; the trial's or the folder's when None.
-        provenance: ``provenance.json`` of the trial, where there is one.
+        provenance: of the trial, where it is known.
     """
     meta = trace.meta
     job: Mapping[str, Any] = meta.get("job") or {}
@@ -60,7 +61,7 @@ def recording_conditions(
     devices = [row for row in source.devices if used is None or row["device"] in used]
     blocking = job.get("blocking", meta.get("launch_blocking"))
     outside = source.gpu[sample_of[source.gpu] < 0]
-    throttled, clock = _clocks(provenance)
+    throttled, clock = _clocks(provenance.gpus if provenance else GpuStates())
     return RecordingConditions(
         label=label or str(job.get("trial") or trace.path.name),
         fingerprint=_fingerprint(source, meta),
@@ -83,7 +84,7 @@ def recording_conditions(
         inputs=inputs,
         throttled=throttled,
         sm_mhz=clock,
-        software=_software(provenance),
+        software=_software(provenance) if provenance else {},
         doubts=_doubts(trace),
         outside_ns=int(source.durs(outside).sum()),
         total_gpu_ns=int(source.durs(source.gpu).sum()),
@@ -137,36 +138,28 @@ def blocking_share(source: Frame) -> float | None:
     return float((source.end[kernels[mask]] <= source.end[calls[mask]]).mean())
 
 
-def _clocks(provenance: Mapping[str, Any] | None) -> tuple[tuple[str, ...], float | None]:
+def _clocks(gpus: GpuStates) -> tuple[tuple[str, ...], float | None]:
     """(slowing throttle reasons before or after, lowest SM clock after the trial in MHz)."""
-    gpus = (provenance or {}).get("gpus") or {}
-    if not isinstance(gpus, Mapping):
-        return (), None
     found: set[str] = set()
-    clocks: list[float] = []
-    for when in ("before", "after"):
-        for row in gpus.get(when) or ():
-            found |= set(row.get("throttled_by") or ()) & SLOWING
-            value = row.get("clocks_sm")
-            if when == "after" and isinstance(value, (int, float)):
-                clocks.append(float(value))
-    return tuple(sorted(found)), min(clocks, default=None)
+    for row in (*gpus.before, *gpus.after):
+        reasons = row.get("throttled_by")
+        if isinstance(reasons, (list, tuple)):
+            found |= SLOWING.intersection(reasons)
+    clocks = [row.get("clocks_sm") for row in gpus.after]
+    numbers = [float(clock) for clock in clocks if isinstance(clock, (int, float))]
+    return tuple(sorted(found)), min(numbers, default=None)
 
 
-def _software(provenance: Mapping[str, Any] | None) -> dict[str, str]:
-    """Versions that change numbers: torch, CUDA / ROCm, driver, image, git commit."""
-    if not provenance:
-        return {}
-    torch: Mapping[str, Any] = provenance.get("torch") or {}
-    gpus: Any = (provenance.get("gpus") or {}).get("after") or []
-    image: Mapping[str, Any] = provenance.get("image") or {}
+def _software(provenance: Provenance) -> dict[str, str]:
+    """Versions that change numbers: torch, CUDA / ROCm, driver, image, git commit; and the host."""
+    torch, gpus = provenance.torch, provenance.gpus.after
     found = {
-        "torch": torch.get("version"),
-        "cuda": torch.get("cuda"),
-        "hip": torch.get("hip"),
+        "torch": torch.version if torch else None,
+        "cuda": torch.cuda if torch else None,
+        "hip": torch.hip if torch else None,
         "driver": gpus[0].get("driver_version") if gpus else None,
-        "image": image.get("digest") or image.get("reference"),
-        "git": (provenance.get("git") or {}).get("sha"),
-        "host": provenance.get("host"),
+        "image": provenance.image.digest or provenance.image.reference,
+        "git": provenance.git.sha,
+        "host": provenance.host,
     }
     return {key: str(value) for key, value in found.items() if value}

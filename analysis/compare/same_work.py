@@ -1,4 +1,4 @@
-"""Do two trials do the same work per step? ``work_difference`` is given both and returns how their work differs.
+"""Do two trials do the same work per step? ``work_difference`` is given both and returns what differs.
 
 What was seen counts before what was declared: the shapes of the inputs, then FLOPs of matrix work, then the
 same kernels with the same grids, then the declared amounts of the variants.

@@ -1,4 +1,4 @@
-"""What a comparison shows of each side: ``side_info`` is given a side and the rows and returns a ``SideInfo``."""
+"""What a comparison shows of each side: ``side_infos`` is given both sides and the rows of what changed."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ trials of a side on the log scale, and the log ratio of the sides gets an interv
   (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section 3.2),
 * and Student's t with Welch-Satterthwaite degrees of freedom from the trials, not from the steps.
 
-Few trials therefore widen the interval; with one trial per side there is no interval at all. ``bench/intervals.py``
-measures false alarms, coverage and power against known truth (docs/statistics.md).
+Few trials therefore widen the interval; with one trial per side there is no interval at all.
+``bench/intervals.py`` measures false alarms, coverage and power against known truth (docs/statistics.md).
 """
 
 from __future__ import annotations

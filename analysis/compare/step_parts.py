@@ -1,4 +1,6 @@
-"""What the mean typical step is made of: ``step_parts`` is given two sides and returns parts that add up to it.
+"""What the mean typical step is made of: ``step_parts`` is given two sides and returns parts of the step.
+
+The parts add up to the step on each side:
 
 * gpu: sum of the GPU work that the step launched;
 * concurrent: the part of that sum that ran at the same time as other work of the step (negative);

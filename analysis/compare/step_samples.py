@@ -1,5 +1,6 @@
-"""The steps of a trace as samples: ``step_samples`` is given a frame and returns a ``StepSample`` per step and
-rank, and which sample launched each slice.
+"""The steps of a trace as samples: ``step_samples`` is given a trace and its steps.
+
+It returns a ``StepSample`` per step and rank, and which sample launched each slice.
 
 GPU work belongs to the step that launched it (``steps.step_index``). The time of a step is its host range
 extended to the end of its GPU work and begun no earlier than the step before ended (``steps.step_spans``), so

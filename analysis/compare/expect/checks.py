@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from profrun.contract.profilers import NEUTRAL, become
-
 from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.compare.expect import kernels, names, times
 from profrun.analysis.compare.expect.evidence import Evidence
 from profrun.analysis.compare.expect.model import Answer, Check
 from profrun.analysis.compare.reading import read_trial
 from profrun.analysis.trace.data_quality import doubts, withheld
+from profrun.contract.profilers import NEUTRAL, become
 from profrun.jobs.model import Expectation
 
 if TYPE_CHECKING:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from profrun.contract.units import percent_text
-
 from profrun.analysis.compare.compared_trial import KernelGroup
 from profrun.analysis.compare.expect.evidence import Evidence, matches
 from profrun.analysis.compare.expect.model import Answer
 from profrun.analysis.compare.kernel_identity import op_base_name
 from profrun.analysis.kernel_names import CATEGORIES, MATRIX_CATEGORIES
+from profrun.contract.units import percent_text
 
 KNOWN_TIME = 0.95
 """Share of the time of matrix kernels whose names must tell the type before a guess about it can hold."""

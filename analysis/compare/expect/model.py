@@ -1,4 +1,4 @@
-"""The results of checking guesses: ``Check`` for one trace, ``ExpectationResult`` over all traces of a run."""
+"""Results of checking guesses: ``Check`` for one trace, ``ExpectationResult`` over all traces of a run."""
 
 from __future__ import annotations
 

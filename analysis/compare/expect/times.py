@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from statistics import median
 
-from profrun.contract.units import time_text
-
 from profrun.analysis.compare.expect.evidence import Evidence
 from profrun.analysis.compare.expect.model import Answer
 from profrun.analysis.rules.diagnose import diagnose
+from profrun.contract.units import time_text
 
 _BOUNDS = {"overhead-bound": "overhead", "compute-bound": "compute", "memory-bound": "memory"}
 """Rule of the diagnosis -> word of the guess."""
