@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from profrun.analysis.compare.model import Reason
 from profrun.contract.codec import from_json
+from profrun.contract.finding import Finding
 from profrun.contract.units import percent_text
 from profrun.reports.charts import interval_bar, strip_chart
 from profrun.reports.html import Html, el
@@ -32,8 +32,6 @@ def run_html(run: RunContent) -> Html:
         ("comparisons", "Comparisons", _comparisons(document)),
         ("steps", "Step times", _distributions(run)),
         ("trials", "Trials", _trials(document)),
-        ("blocking", "Launch-blocking twins", _ratios(document, "blocking")),
-        ("overhead", "Collector overhead", _ratios(document, "overhead")),
         ("expectations", "Expectations", _expectations(document)),
         ("machine", "Machines", machines_html(run.machines)),
         ("images", "Images", images_html(run.machines)),
@@ -131,7 +129,7 @@ def _kind(kind: str, rows: Sequence[Mapping[str, Any]]) -> Html | None:
                 el("td", " and ".join(str(count) for count in row["trials"]), class_="n"),
             )
         )
-        lines = [row["text"], *(row.get("changed") or ())]
+        lines = [row["text"], *(row.get("changed") or ()), *([row["kernels"]] if row.get("kernels") else ())]
         reasons = _reasons(row)
         told = el("ul", (el("li", line) for line in lines), class_="plain note")
         body.append(el("tr", el("td", told, _notes(reasons), colspan=len(head))))
@@ -169,11 +167,10 @@ def _notes(reasons: Sequence[str]) -> Html | None:
 
 
 def _reasons(row: Mapping[str, Any]) -> list[str]:
-    reasons = [from_json(Reason, reason) for reason in row.get("reasons") or ()]
     return [
-        f"{'allowed' if reason.allowed else reason.severity}: {reason}"
-        for reason in reasons
-        if row["verdict"] != "incomparable" or reason.severity != "critical"
+        f"{'allowed' if reason['allowed'] else reason['severity']}: {from_json(Finding, reason)}"
+        for reason in row.get("reasons") or ()
+        if row["verdict"] != "incomparable" or reason["severity"] != "critical"
     ]
 
 
@@ -226,41 +223,6 @@ def _took(row: Mapping[str, Any]) -> int | None:
     if row["started_ns"] is None or row["ended_ns"] is None:
         return None
     return int(row["ended_ns"]) - int(row["started_ns"])
-
-
-def _ratios(document: Mapping[str, Any], what: str) -> Html | None:
-    rows = document.get(what) or []
-    same = document.get("blocking_kernels") or [] if what == "blocking" else []
-    if not rows and not same:
-        return None
-    columns = [
-        Column("variant", lambda row: row["variant"]),
-        Column("collector", lambda row: row["collector"]),
-        *([] if what == "blocking" else [Column("blocking", lambda row: "on" if row["blocking"] else "off")]),
-        Column("blocking" if what == "blocking" else "profiled", lambda row: row["median_step_ns"], "ns",
-               "median over trials of the median step time"),
-        Column("not blocking" if what == "blocking" else "unprofiled",
-               lambda row: row["base_median_step_ns"], "ns", "the same of the base"),
-        Column("ratio", lambda row: row["ratio"], "number", "first / second; '-': a side measured no step"),
-        Column("trials", lambda row: " and ".join(str(count) for count in row["trials"])),
-    ]  # fmt: skip
-    lines = [
-        f"{pair['variant']}, {pair['collector']}: {_same(pair)} ({pair['pairs']} pairs, {pair['kernels']} "
-        f"kernels in {pair['steps']} steps)"
-        for pair in same
-    ]
-    return el(
-        "div",
-        table(what, columns, rows, caption="median step times and their ratio") if rows else None,
-        el("p", "Do twins launch the same kernels?", class_="note") if lines else None,
-        el("ul", (el("li", line) for line in lines), class_="plain") if lines else None,
-    )
-
-
-def _same(pair: Mapping[str, Any]) -> str:
-    if pair["equal"] is None:
-        return "no kernels were recorded"
-    return "the same kernels" if pair["equal"] else f"not the same kernels: {pair['difference']}"
 
 
 def _expectations(document: Mapping[str, Any]) -> Html | None:

@@ -34,6 +34,7 @@ class TrialRecord:
         trace: the normalised trace, None when there is none.
         steps: step times as the hook measured them.
         document: the whole of ``exit.json``, empty when there is none.
+        serial: its profiler runs one kernel at a time.
     """
 
     id: str
@@ -54,6 +55,7 @@ class TrialRecord:
     normalise_error: str | None = None
     steps: Steps = field(default_factory=Steps)
     document: Mapping[str, Any] = field(default_factory=dict)
+    serial: bool = False
 
     @property
     def ended(self) -> bool:
@@ -197,6 +199,7 @@ def _record(run: Run, planned: Mapping[str, Any], events: list[Event], notes: li
         trace=path / "trace" if (path / "trace" / "meta.json").is_file() else None,
         steps=_steps(path, state, notes),
         document=document or {},
+        serial=bool(planned.get("serial", False)),
         **folded,
     )
 
