@@ -5,7 +5,7 @@
     run.py                     starts the wrapper
     site/sitecustomize.py      on PYTHONPATH: loads the hook, then the image's own sitecustomize
     shim/profrun/__init__.py   last on sys.path: profrun.range and profrun.step where there is no profrun
-    _profrun/...               this package's in_job, collectors/wrapping.py, collectors/*/wrap.py
+    _profrun/...               in_job, contract, and of each profiler's folder what runs inside the job
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 from pathlib import Path
 
 import profrun.collectors
+import profrun.contract
 import profrun.in_job
 
 _RENAMED = {
@@ -27,16 +28,19 @@ _RENAMED = {
 def bundle_files() -> dict[str, bytes]:
     """Path in the bundle -> content, sorted by path. The same tree gives the same bytes."""
     in_job = Path(profrun.in_job.__file__ or "").parent
+    contract = Path(profrun.contract.__file__ or "").parent
     collectors = Path(profrun.collectors.__file__ or "").parent
     package = {"__init__.py", "collectors/__init__.py"}
     files: dict[str, bytes] = {f"_profrun/{name}": b"" for name in package}
     for source in in_job.glob("*.py"):
         target = _RENAMED.get(source.name, f"_profrun/in_job/{source.name}")
         files[target] = source.read_bytes()
-    files["_profrun/collectors/wrapping.py"] = (collectors / "wrapping.py").read_bytes()
-    for source in collectors.glob("*/wrap.py"):
-        files[f"_profrun/collectors/{source.parent.name}/__init__.py"] = b""
-        files[f"_profrun/collectors/{source.parent.name}/wrap.py"] = source.read_bytes()
+    for source in contract.glob("*.py"):
+        files[f"_profrun/contract/{source.name}"] = source.read_bytes()
+    for part in ("profiler", "wrap", "in_process", "preflight"):
+        for source in collectors.glob(f"*/{part}.py"):
+            files[f"_profrun/collectors/{source.parent.name}/__init__.py"] = b""
+            files[f"_profrun/collectors/{source.parent.name}/{part}.py"] = source.read_bytes()
     return dict(sorted(files.items()))
 
 

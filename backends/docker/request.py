@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from profrun.backends.docker.gpus import Gpus, count, gpus
-from profrun.backends.docker.host import HostFacts
 from profrun.backends.docker.privileges import DROP_ROOT, Privileges, privileges
+from profrun.backends.host import HostFacts
 from profrun.backends.mounts import Mount, parse_mount
-from profrun.collectors.wrapping import Window, WrapRequest
+from profrun.contract.schedule import Schedule
+from profrun.contract.wrapping import WrapRequest
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.model import NEUTRAL, Job
 from profrun.plans.model import Plan, Trial
@@ -183,7 +184,7 @@ def finalise_s(trial: Trial, facts: HostFacts) -> float:
     except ModuleNotFoundError:
         return 0.0
     request = WrapRequest(
-        argv=trial.argv, window=Window(), options=options, out="/", tool=collector, vendor=facts.vendor
+        argv=trial.argv, schedule=Schedule(), options=options, out="/", tool=collector, vendor=facts.vendor
     )
     return float(wrap(request).finalise_s)
 

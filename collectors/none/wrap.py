@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..wrapping import Wrapped, WrapRequest
+from ...contract.wrapping import Wrapped, WrapRequest
 
 TOOL: str | None = None
 

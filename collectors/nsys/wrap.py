@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..wrapping import Wrapped, WrapRequest
+from ...contract.wrapping import Wrapped, WrapRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -180,7 +180,7 @@ def _windowed(request: WrapRequest, gpu: bool, notes: list[str]) -> bool:
 
 def _window_flags(request: WrapRequest, windowed: bool) -> list[str]:
     if windowed:
-        cycles = request.window.repeat
+        cycles = request.schedule.repeat
         end = "stop" if cycles == 1 else f"repeat:{cycles}"
         return ["--capture-range=cudaProfilerApi", f"--capture-range-end={end}"]
     flags = []

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..wrapping import Wrapped, WrapRequest
+from ...contract.wrapping import Wrapped, WrapRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

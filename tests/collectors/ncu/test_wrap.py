@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from profrun.collectors.ncu.wrap import OPTIONS, reason, wrap
-from profrun.collectors.wrapping import Window, WrapRequest
+from profrun.contract.schedule import Schedule
+from profrun.contract.wrapping import WrapRequest
 from profrun.jobs.options import BLOCKS
 
 
 def request(**changed: Any) -> WrapRequest:
     values: dict[str, Any] = {
         "argv": ("python", "train.py"),
-        "window": Window(),
+        "schedule": Schedule(),
         "options": {},
         "out": "/run/raw/rank0",
         "tool": "ncu",

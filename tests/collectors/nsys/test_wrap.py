@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from profrun.collectors.nsys.wrap import OPTIONS, nvtx_recordable, reason, wrap
-from profrun.collectors.wrapping import Window, WrapRequest
+from profrun.contract.schedule import Schedule
+from profrun.contract.wrapping import WrapRequest
 from profrun.jobs.options import BLOCKS
 from tests.conftest import ROOT, need_tool
 
@@ -19,7 +20,7 @@ from tests.conftest import ROOT, need_tool
 def request(**changed: Any) -> WrapRequest:
     values: dict[str, Any] = {
         "argv": ("python", "train.py", "--lr", "0.1"),
-        "window": Window(),
+        "schedule": Schedule(),
         "options": {},
         "out": "/run/raw/rank0",
         "tool": "/usr/bin/nsys",
@@ -78,7 +79,7 @@ def test_without_cuda_the_whole_run_is_recorded_and_said() -> None:
 @pytest.mark.parametrize(
     ("changed", "there", "not_there"),
     [
-        ({"window": Window(repeat=3)}, ["--capture-range-end=repeat:3"], []),
+        ({"schedule": Schedule(repeat=3)}, ["--capture-range-end=repeat:3"], []),
         ({"steps_found": False}, [], ["--capture-range=cudaProfilerApi"]),
         ({"options": {"capture": "all"}}, [], ["--capture-range=cudaProfilerApi"]),
         (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from profrun.collectors.rocprof.wrap import OPTIONS, SINCE, TOOLS, reason, rocm, wrap
-from profrun.collectors.wrapping import Wrapped, WrapRequest
+from profrun.contract.wrapping import Wrapped, WrapRequest
 from profrun.jobs.options import ROCPROF, ROCPROF_TRACE
 from tests.standins.rocprofv3 import FLAGS, build_parser
 
@@ -17,7 +17,7 @@ def _wrap(version: tuple[int, ...] | None = (7, 1, 1), tool: str = "rocprofv3", 
     options = more.pop("options", {})
     request = WrapRequest(
         argv=("python", "train.py", "--steps", "8"),
-        window=more.pop("window", None) or _window(),
+        schedule=more.pop("schedule", None) or _schedule(),
         options=options,
         out="/run/raw/rank0",
         tool=tool,
@@ -28,10 +28,10 @@ def _wrap(version: tuple[int, ...] | None = (7, 1, 1), tool: str = "rocprofv3", 
     return wrap(request)
 
 
-def _window() -> Any:
-    from profrun.collectors.wrapping import Window
+def _schedule() -> Any:
+    from profrun.contract.schedule import Schedule
 
-    return Window()
+    return Schedule()
 
 
 APP = "-- python train.py --steps 8"

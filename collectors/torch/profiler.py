@@ -1,0 +1,29 @@
+"""torch.profiler, which runs inside the program: the declaration and its options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...contract.options import Flag, Many, Word, option
+from ...contract.profilers import Profiler
+
+ACTIVITIES = ("cpu", "cuda", "xpu")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What torch.profiler records."""
+
+    activities: tuple[str, ...] | None = option(
+        Many(Word(ACTIVITIES, "activities"), 1, unique=True, example="[cpu, cuda]", or_word="auto"),
+        "What torch.profiler records; `auto`: all that the build supports.",
+        "auto",
+    )
+    record_shapes: bool | None = option(Flag(), "Record the shapes of operator inputs.", "true")
+    profile_memory: bool | None = option(Flag(), "Record allocations.", "true")
+    with_stack: bool | None = option(Flag(), "Record Python stacks (slow).", "false")
+    with_flops: bool | None = option(Flag(), "Estimate the operations of matmuls and convolutions.", "true")
+    with_modules: bool | None = option(Flag(), "Record the module hierarchy (TorchScript only).", "false")
+
+
+PROFILER = Profiler(name="torch", title="torch.profiler", options=Options, exclusive=True)

@@ -1,0 +1,85 @@
+"""``command.json``: what the runner tells the wrapper of one trial. Paths are as the job sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .schedule import Schedule
+
+FORMAT = 2
+
+Vendor = Literal["auto", "nvidia", "amd", "none"]
+"""Whose GPUs a trial sees; ``auto``: the wrapper finds out inside the job."""
+
+StepsFrom = Literal["auto", "explicit", "optimizer", "module", "off"]
+"""How steps are found: ``auto`` takes the first of the others that the program offers; ``off``: not at
+all."""
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Automatic ranges.
+
+    Attributes:
+        modules: nn.Modules get ranges down to this depth; 0: none do.
+        steps: how steps are found.
+    """
+
+    modules: int = 0
+    steps: StepsFrom = "auto"
+
+
+@dataclass(frozen=True)
+class ImageUsed:
+    """The container image of a trial; both None where none is used."""
+
+    reference: str | None = None
+    digest: str | None = None
+
+
+@dataclass(frozen=True)
+class Command:
+    """One trial, as the wrapper is told.
+
+    Attributes:
+        trial: id of the trial, the name of its folder.
+        run, job, variant, values, repeat: which trial this is; ``values`` fill the variant's placeholders.
+        collector: the collector as the job names it: ``timeline`` stays ``timeline``.
+        profiler: the profiler that the collector stands for; None while only the job can know the vendor.
+        argv: the user's command.
+        cwd: working directory of the command.
+        env: variables to set.
+        blocking: launches wait for their kernels.
+        options: the profiler's options. While ``profiler`` is None: one block for each profiler that the
+            collector may become.
+        ranks: processes of the trial in total.
+        timeout_s, grace_s: seconds until the trial is ended, and then until it is killed.
+        attempt: counts the executions of this trial, from 1.
+        secrets: names of variables whose values are never written down.
+        format: number of this document's format.
+    """
+
+    trial: str
+    run: str
+    job: str
+    variant: str
+    collector: str
+    argv: tuple[str, ...]
+    cwd: str
+    values: dict[str, object] = field(default_factory=dict)
+    repeat: int = 1
+    profiler: str | None = None
+    vendor: Vendor = "auto"
+    blocking: bool = False
+    env: dict[str, str] = field(default_factory=dict)
+    schedule: Schedule = field(default_factory=Schedule)
+    ranges: Ranges = field(default_factory=Ranges)
+    options: dict[str, object] = field(default_factory=dict)
+    ranks: int = 1
+    timeout_s: float | None = None
+    grace_s: float = 60.0
+    attempt: int = 1
+    secrets: tuple[str, ...] = ()
+    image: ImageUsed = field(default_factory=ImageUsed)
+    format: int = FORMAT

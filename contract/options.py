@@ -1,0 +1,106 @@
+"""Declarations of what the options of a profiler may be. A dataclass with these is the only list of its keys.
+
+Each field of an options dataclass is made with ``option``; ``jobs`` turns such a dataclass into the table
+that reads and checks a job's block, into the JSON schema and into the reference page; the profiler's ``wrap``
+takes the dataclass itself. A field is None where the job does not give it: the profiler knows its own
+default.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Flag:
+    """true or false."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """One of a few words; ``what`` names them in messages."""
+
+    known: tuple[str, ...]
+    what: str = "known words"
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text, in whole matched by ``pattern``; ``what`` says in words what that is."""
+
+    what: str
+    pattern: str | None = None
+    unquoted: bool = False
+    """A number counts as the text that it is written with (versions, device numbers)."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A regular expression that compiles."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number between two limits, both included."""
+
+    low: int = 0
+    high: int = 1 << 31
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A time of at least ``low`` seconds; the value is seconds."""
+
+    low: float = 0.0
+
+
+@dataclass(frozen=True)
+class Many:
+    """A list of one kind.
+
+    Attributes:
+        low: the fewest values that it may have.
+        unique: no value may stand twice.
+        example: what a message shows.
+        or_word: one word that may stand instead of the list.
+    """
+
+    kind: object
+    low: int = 0
+    unique: bool = False
+    example: str = ""
+    or_word: str | None = None
+
+
+def option(kind: object, doc: str, default: str = "") -> Any:
+    """A field of an options dataclass, None when it is not given.
+
+    Args:
+        kind: one of the classes above: what the value may be.
+        doc: one or two sentences for the reference page.
+        default: what the profiler does without it, in words or as the value.
+    """
+    return dataclasses.field(default=None, metadata={"kind": kind, "doc": doc, "default": default})
+
+
+_VERSION = r"[0-9]{1,6}(\.[0-9]{1,9}){0,4}"
+
+
+@dataclass(frozen=True)
+class ToolOptions:
+    """Options that every profiler with an executable of its own has."""
+
+    args: tuple[str, ...] | None = option(
+        Many(Text("an argument"), example="[--flag=value]"),
+        "Further arguments for the profiler, passed on as they are.",
+    )
+    path: str | None = option(
+        Text("a path"), "The executable inside the job, when it is not on the PATH there."
+    )
+    version: str | None = option(
+        Text("a version like 2024.2.3", _VERSION, unquoted=True),
+        "Its version, for a dry run away from the job; inside the job it is asked.",
+        "asked in the job",
+    )

@@ -1,0 +1,100 @@
+"""How a profiler wraps a command: what it is given (``WrapRequest``) and what it returns (``Wrapped``).
+
+The ``wrap.py`` of a profiler has::
+
+    def wrap(request: WrapRequest) -> Wrapped    # pure: no file, no process, no environment is touched
+    def reason(log, *, windowed, reported) -> str | None    # optional: why nothing was recorded
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .command import Command
+from .schedule import Schedule
+
+
+@dataclass(frozen=True)
+class WrapRequest:
+    """What a collector is asked to wrap.
+
+    Attributes:
+        argv: the user's command.
+        schedule: which steps to record.
+        options: the profiler's options; ``codec.from_json`` makes its dataclass of them.
+        out: folder for this rank's files as the job sees it; exists and is empty.
+        tool: path of the profiler, or its bare name when unknown (dry run away from the job).
+        version: its version as numbers, e.g. (2024, 2, 3); None when unknown.
+        vendor: nvidia, amd or none.
+        ranks: processes of the trial in total.
+        ranges: module depth of automatic ranges (0: none).
+        steps_found: False when no window can be driven (ranges.steps: off): record everything.
+    """
+
+    argv: tuple[str, ...]
+    schedule: Schedule
+    options: Mapping[str, Any]
+    out: str
+    tool: str
+    version: tuple[int, ...] | None = None
+    vendor: str = "none"
+    ranks: int = 1
+    ranges: int = 0
+    steps_found: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        command: Command,
+        options: Mapping[str, object],
+        *,
+        out: str,
+        tool: str,
+        version: tuple[int, ...] | None,
+        vendor: str,
+    ) -> WrapRequest:
+        """The request for a trial's command: the only way that one is made, in the job and in a dry run."""
+        return cls(
+            argv=command.argv,
+            schedule=command.schedule,
+            options=options,
+            out=out,
+            tool=tool,
+            version=version,
+            vendor=vendor,
+            ranks=command.ranks,
+            ranges=command.ranges.modules,
+            steps_found=command.ranges.steps != "off",
+        )
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """What to run instead.
+
+    Attributes:
+        argv: the whole command.
+        env: variables to set, over the trial's own.
+        hook: what the hook inside must do at the window's edges: 'cuda' (cudaProfilerStart/Stop), 'roctx'
+            (roctxProfilerResume/Pause), 'in_process' (drive the ``Recorder`` of the profiler's own
+            ``in_process.py``), 'none' (time steps only).
+        emitter: where the hook sends ranges: 'nvtx', 'roctx', 'in_process' (the ``Emitter`` of the
+            profiler's recorder) or None.
+        finalise_s: how long the tool may need to write after the app ended, seconds.
+        export: commands to run afterwards in the job, e.g. nsys export; '{file}' stands for each report.
+        expected: globs, relative to ``out``, of what must be there afterwards.
+        passes: further argvs to run one after another (rocprofv3 --pmc groups), else empty.
+        notes: what was degraded or chosen, in words.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+    hook: str = "none"
+    emitter: str | None = None
+    finalise_s: float = 30.0
+    export: tuple[tuple[str, ...], ...] = ()
+    expected: tuple[str, ...] = ()
+    passes: tuple[tuple[str, ...], ...] = ()
+    notes: list[str] = field(default_factory=list)

@@ -1,0 +1,209 @@
+"""The local backend with small stand-ins for the wrapper: life, death, adoption, a good end and a bad one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from profrun.backends.base import Handle, PreparedPlan, Status, load
+from profrun.backends.local import LocalBackend, machine_vendor, wrapper_argv
+from profrun.errors import UnavailableError
+from profrun.plans.model import Plan, Trial
+from profrun.store.lock import is_held
+from profrun.store.runs import Run
+from tests.conftest import missing
+from tests.runner.scripted import new_run
+
+TRIAL = "000-a-none-r1"
+
+OBEDIENT = """
+import json, os, signal, sys, time
+trial = sys.argv[1]
+def end(number, frame):
+    state = "cancelled" if os.path.exists(trial + "/cancel") else "timeout"
+    write(state, signal.Signals(number).name)
+    sys.exit(1)
+def write(state, reason=None):
+    with open(trial + "/exit.json.new", "w") as file:
+        json.dump({"state": state, "exit_code": 0, "reason": reason, "attempt": 1}, file)
+    os.rename(trial + "/exit.json.new", trial + "/exit.json")
+signal.signal(signal.SIGURG, end)
+with open(trial + "/stdout.log", "w") as file:
+    print("first", file=file)
+if os.path.exists(trial + "/quick"):
+    write("finished")
+    sys.exit()
+open(trial + "/ready", "w").close()
+time.sleep(60)
+"""
+
+STUBBORN = """
+import os, signal, subprocess, sys, time
+for number in (signal.SIGURG, signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+app = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+with open(sys.argv[1] + "/app", "w") as file:
+    file.write(str(app.pid))
+open(sys.argv[1] + "/ready", "w").close()
+time.sleep(60)
+"""
+
+CRASHING = "import sys; print('no space for me', file=sys.stderr); sys.exit(7)"
+
+
+@pytest.fixture
+def engine() -> Iterator[LocalBackend]:
+    """A backend whose children are dead after the test."""
+    backend = LocalBackend()
+    yield backend
+    for child in backend._children.values():
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+def _run(tmp_path: Path, wrapper: str) -> tuple[Run, Plan, Trial]:
+    run, plan = new_run(tmp_path)
+    (run.bundle / "run.py").write_text(wrapper)
+    run.trial(TRIAL).mkdir(parents=True)
+    return run, plan, plan.trials[0]
+
+
+def _until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.01)
+
+
+def _state(engine: LocalBackend, handle: Handle, run: Run) -> Status:
+    return engine.status({TRIAL: handle}, run.path)[TRIAL]
+
+
+def test_a_trial_runs_in_a_session_of_its_own_and_says_how_it_ended(
+    tmp_path: Path, engine: LocalBackend
+) -> None:
+    run, plan, trial = _run(tmp_path, OBEDIENT)
+    (run.trial(TRIAL) / "quick").touch()
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
+    assert os.getsid(handle.data["pid"]) == handle.data["pid"] != os.getsid(0)
+    _until(lambda: _state(engine, handle, run).state != "running")
+    assert _state(engine, handle, run) == Status("finished", None, 0)
+    assert list(engine.logs(handle, run.path, TRIAL, follow=True)) == ["first"]
+
+
+def test_another_process_finds_it_alive_and_later_dead(tmp_path: Path, engine: LocalBackend) -> None:
+    run, plan, trial = _run(tmp_path, OBEDIENT)
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
+    other = LocalBackend()  # knows no child: it has only the folder
+    assert _state(other, handle, run) == Status("running")
+    assert _state(other, Handle("local", {}), run) == Status("running")  # the handle was never written
+    os.killpg(handle.data["pid"], signal.SIGKILL)
+    _until(lambda: not is_held(run.trial(TRIAL) / "live"))
+    assert _state(other, handle, run).state == "lost"
+    assert "signal 9" in str(_state(engine, handle, run).reason)
+
+
+def test_a_living_trial_is_not_started_twice(tmp_path: Path, engine: LocalBackend) -> None:
+    run, plan, trial = _run(tmp_path, OBEDIENT)
+    engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)
+    with pytest.raises(UnavailableError, match=f"{TRIAL} is running already"):
+        LocalBackend().submit(PreparedPlan(plan, run.path.parent), [trial], run.path)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["by its number", "by its command line"])
+def test_a_good_end(tmp_path: Path, engine: LocalBackend, known: bool) -> None:
+    if not known and not Path("/proc/self/cmdline").exists():
+        missing("/proc")
+    run, plan, trial = _run(tmp_path, OBEDIENT)
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
+    _until((run.trial(TRIAL) / "ready").exists)
+    other = LocalBackend()
+    other.cancel({TRIAL: handle if known else Handle("local", {})}, run.path, grace=20)
+    assert _state(other, handle, run) == Status("cancelled", "SIGURG", 0)
+    assert json.loads((run.trial(TRIAL) / "cancel").read_text())["grace_s"] == 20
+
+
+def test_what_ignores_every_wish_is_killed_with_all_it_started(tmp_path: Path, engine: LocalBackend) -> None:
+    run, plan, trial = _run(tmp_path, STUBBORN)
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
+    _until((run.trial(TRIAL) / "ready").exists)
+    app = int((run.trial(TRIAL) / "app").read_text())
+    os.kill(app, 0)
+    engine.cancel({TRIAL: handle}, run.path, grace=0)
+    assert _state(engine, handle, run).state == "lost"
+    _until(lambda: not _lives(app))
+
+
+def _lives(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_wrapper_that_dies_without_a_word_is_lost_with_its_last_words(
+    tmp_path: Path, engine: LocalBackend
+) -> None:
+    run, plan, trial = _run(tmp_path, CRASHING)
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
+    _until(lambda: _state(engine, handle, run).state != "running")
+    status = _state(engine, handle, run)
+    assert status.state == "lost"
+    assert status.reason == (
+        "the wrapper ended without saying how (exit code 7); its last words: no space for me"
+    )
+
+
+def test_cancelling_what_has_ended_changes_nothing(tmp_path: Path, engine: LocalBackend) -> None:
+    run, plan, trial = _run(tmp_path, OBEDIENT)
+    (run.trial(TRIAL) / "quick").touch()
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
+    _until(lambda: _state(engine, handle, run).state == "finished")
+    engine.cancel({TRIAL: handle}, run.path, grace=5)
+    assert not (run.trial(TRIAL) / "cancel").exists()
+    assert _state(engine, handle, run).state == "finished"
+
+
+def test_secrets_reach_the_trial_and_no_file(
+    tmp_path: Path, engine: LocalBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show = "import os, sys; open(sys.argv[1] + '/seen', 'w').write(os.environ['TOKEN'][::-1])"
+    monkeypatch.setenv("TOKEN", "hush-hush-123")
+    spec = "name: t\ncommand: python x.py\ncollectors: [none]\nsecrets: [TOKEN]\n"
+    run, plan = new_run(tmp_path, spec)
+    (run.bundle / "run.py").write_text(show)
+    trial = plan.trials[0]
+    run.trial(trial.id).mkdir(parents=True)
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[trial.id]
+    _until((run.trial(trial.id) / "seen").exists)
+    engine._children[handle.data["pid"]].wait()
+    assert (run.trial(trial.id) / "seen").read_text() == "321-hsuh-hsuh"
+    for path in run.path.rglob("*"):
+        assert not path.is_file() or b"hush-hush-123" not in path.read_bytes(), path
+
+
+def test_the_request_is_what_one_would_type(tmp_path: Path) -> None:
+    run, plan, trial = _run(tmp_path / "with space", OBEDIENT)
+    (request,) = load("local").render(PreparedPlan(plan, tmp_path), [trial], run.path)
+    assert tuple(request.body["argv"]) == wrapper_argv(run.path, TRIAL)
+    assert request.text == f"{sys.executable} '{run.path}/bundle/run.py' '{run.path}/trials/{TRIAL}'"
+
+
+@pytest.mark.parametrize(
+    ("files", "vendor"),
+    [((), "auto"), (("nvidiactl",), "nvidia"), (("kfd",), "amd"), (("kfd", "nvidiactl"), "auto")],
+)
+def test_the_machines_vendor(tmp_path: Path, files: tuple[str, ...], vendor: str) -> None:
+    (tmp_path / "dev").mkdir()
+    for name in files:
+        (tmp_path / "dev" / name).touch()
+    assert machine_vendor(tmp_path) == vendor
