@@ -9,7 +9,7 @@ from profrun.reports.compare_text import NAME_WIDTH, reason_line
 from profrun.reports.terminal_layout import PLAIN, Part, Style, Table, cut, lay_out
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare.blocking import Blocking
+    from profrun.analysis.compare.blocking_model import Blocking
 
 
 def blocking_text(found: Blocking, style: Style = PLAIN, *, top: int = 15) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from profrun.contract.codec import DocumentError, from_json
 from profrun.contract.provenance import Provenance
 from profrun.errors import ProfrunError
-from profrun.runner.comparison_sides import provenance_of
 from profrun.runner.default_comparisons import point_name
 from profrun.runner.problems import problems_of
 from profrun.runner.references import opened, shown_name
@@ -117,11 +116,13 @@ def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceConten
     from profrun.analysis.trace.timeline_slices import timeline_slices
     from profrun.reports.content import TraceContent
 
+    path = Path(trace.path)
+    provenance = read_json(path.parent / "provenance.json") if path.name == "trace" else None
     metrics, metric_count = hardware_metrics(trace, most=METRICS)
     return TraceContent(
         name=name,
         summary=summarize(trace),
-        findings=diagnose(trace, provenance=provenance_of(Path(trace.path))),
+        findings=diagnose(trace, provenance=provenance),
         memory=allocated(trace),
         timeline=None if trace.meta.get("replayed") else timeline_slices(trace, most=slices),
         issues=reader_issues(trace),
