@@ -136,11 +136,12 @@ def finalise_s(trials: Sequence[Trial]) -> float:
 def _finalise_s(trial: Trial) -> float:
     slowest = 0.0
     for name, options in trial.options.items():
-        module = profiler(name).part("wrap")
+        found = profiler(name)
+        tool = found.tools[0] if found.tools else ""
         request = WrapRequest(
-            argv=trial.argv, schedule=Schedule(), options=options, out="raw/rank0", tool=module.TOOL or ""
+            argv=trial.argv, schedule=Schedule(), options=options, out="raw/rank0", tool=tool
         )
-        slowest = max(slowest, float(module.wrap(request).finalise_s))
+        slowest = max(slowest, float(found.part("wrap").wrap(request).finalise_s))
     return slowest
 
 

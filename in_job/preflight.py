@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..contract import profilers
 from . import tools, vendor
 
 _MIB = 1 << 20
@@ -53,8 +54,7 @@ class Tool:
 
 def find_tool(collector: str, given: str | None = None) -> Tool:
     """Look for the collector's profiler, or take the path that the job gives, and ask for its version."""
-    module = tools.wrap_module(collector)
-    names = tuple(getattr(module, "TOOLS", ())) or ((module.TOOL,) if module.TOOL else ())
+    names = profilers.profiler(collector).tools
     if not names:
         return Tool(None)
     for name in names:

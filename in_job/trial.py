@@ -136,7 +136,7 @@ class Trial:
         self.wrapped = module.wrap(self._request(options))
         self.warnings += self.wrapped.notes
         secrets = self.command.get("secrets")
-        if secrets and getattr(module, "KEEPS_ENVIRONMENT", False):
+        if secrets and profilers.profiler(concrete).keeps_environment:
             self.warnings.append(
                 f"the files of {concrete} in raw/ may hold the program's whole environment, "
                 f"{', '.join(secrets)} included: keep them to yourself; the trace does not hold it"
