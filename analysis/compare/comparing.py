@@ -110,7 +110,7 @@ def _check(
     if not a or not b:
         raise UsageError("a side has no trace", fix="give at least one trace on each side of `vs`")
     if by not in BREAKDOWNS:
-        raise UsageError(f"differences cannot be shown by {by!r}", fix=f"one of {', '.join(BREAKDOWNS)}")
+        raise UsageError(f"no breakdown by {by!r}", fix=f"one of {', '.join(BREAKDOWNS)}")
     unknown = sorted(set(allow) - set(STOPS))
     if unknown:
         raise UsageError(f"nothing to allow is called {unknown[0]!r}", fix=f"one of {', '.join(STOPS)}")
