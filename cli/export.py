@@ -10,6 +10,7 @@ import typer
 
 from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say
+from profrun.contract.units import bytes_text
 from profrun.runner.references import opened, shown_name
 
 
@@ -57,4 +58,4 @@ def command(
         )
         return
     extra = f", {result.lanes_added} lanes added for overlaps" if result.lanes_added else ""
-    say(f"{result.path}: {result.slices} slices, {result.flows} arrows, {size / 1e6:.1f} MB{extra}")
+    say(f"{result.path}: {result.slices} slices, {result.flows} arrows, {bytes_text(size)}{extra}")

@@ -70,7 +70,7 @@ def _per_op(found: Blocking, top: int) -> list[Part]:
     if not rows:
         return []
     shown = rows[:top] if top else rows
-    title = "host time per step with children; latency is one call under blocking, its kernels inside"
+    title = "host time per step with children; latency is the time of one blocking call with its kernels"
     header = ("op or range", "calls", "async", "blocking", "hidden", "GPU", "latency")
     cells = [
         (

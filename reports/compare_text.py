@@ -166,12 +166,12 @@ def _vendors(vendors: VendorView) -> list[Part]:
     parts.append(Table(("op", "shapes", "a TFLOP/s", "b TFLOP/s"), rows, right=(2, 3)))
     for name, values in (
         ("a launch call takes", vendors.launch_us),
-        ("a launch to its start", vendors.latency_us),
+        ("from a launch call to the start of its work", vendors.latency_us),
     ):
         a, b = (time_text(None if value is None else value * 1e3) for value in values)
         parts.append(f"  {name}: {a} against {b}")
     copies = " against ".join(time_text(value) for value in vendors.copies_ns)
-    parts.append(f"  copies and fills per step (AMD's copy kernels counted alike): {copies}")
+    parts.append(f"  copies and fills per step, AMD's copy kernels included: {copies}")
     return [*parts, *(f"  {text}" for text in vendors.fusions[:8])]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from profrun.contract.states import TrialState
 from profrun.jobs.model import Expectation
-from profrun.plans.model import TrialState
 from profrun.runner.finish import write_findings
 from profrun.store.run_result import read_findings
 from profrun.store.runs import Run
