@@ -55,20 +55,8 @@ def compare(
     amounts = (1.0, 1.0) if stopped(found) else divisors(per, a, b)
     sides = Side(a, amounts[0]), Side(b, amounts[1])
     ratio = step_ratio(sides, found, statistic=statistic, threshold=threshold, seed=seed)
-    result = Comparison(
-        verdict=ratio.verdict,
-        statistic=statistic,
-        threshold=threshold,
-        ratio=ratio.ratio,
-        ci95=ratio.ci95,
-        mde=ratio.mde,
-        trials=ratio.trials,
-        trials_needed=ratio.trials_needed,
-        reasons=ratio.reasons,
-        sides=side_infos(sides, statistic),
-        by=by,
-        per=per,
-    )
+    infos = side_infos(sides, statistic)
+    result = Comparison(**vars(ratio), statistic=statistic, threshold=threshold, sides=infos, by=by, per=per)
     return result if ratio.ratio is None else _with_changes(result, sides, seed)
 
 
