@@ -52,10 +52,10 @@ def command(
                 "slices": result.slices,
                 "counters": result.counters,
                 "flows": result.flows,
-                "lanes_added": result.lanes_added,
+                "tracks_added": result.tracks_added,
                 "shift_ns": result.shift_ns,
             }
         )
         return
-    extra = f", {result.lanes_added} lanes added for overlaps" if result.lanes_added else ""
+    extra = f", {result.tracks_added} tracks added for overlaps" if result.tracks_added else ""
     say(f"{result.path}: {result.slices} slices, {result.flows} arrows, {bytes_text(size)}{extra}")
