@@ -138,7 +138,7 @@ def _trial_content(record: TrialRecord) -> TraceContent:
 
     assert record.trace is not None
     with profrun.open(record.trace) as trace:
-        provenance = read_json(record.path / "provenance.json")
+        provenance = read_json(record.paths.provenance)
         return content_of(trace, name=record.id, provenance=provenance, slices=2000)
 
 
@@ -160,7 +160,7 @@ def _machines(state: RunState, missing: list[str]) -> dict[str, Any]:
     without = []
     for record in state.trials:
         with contextlib.suppress(ProfrunError):
-            document = read_json(record.path / "provenance.json")
+            document = read_json(record.paths.provenance)
             if document is not None:
                 found[record.id] = document
                 continue

@@ -40,7 +40,7 @@ def trial_document(record: TrialRecord) -> dict[str, Any]:
         "ended_ns": record.ended_ns,
         "trace": str(record.trace) if record.trace else None,
         "trace_error": record.normalise_error,
-        "warnings": list(record.warnings),
+        "warnings": [str(finding) for finding in record.warnings],
     }
 
 
@@ -227,7 +227,7 @@ def troubles(state: RunState) -> list[str]:
         if record.normalise_error:
             told.setdefault(f"no trace: {record.normalise_error}", []).append(record.id)
         if record.state == "finished":
-            for text in record.warnings or _no_steps(record):
+            for text in map(str, record.warnings or _no_steps(record)):
                 told.setdefault(text, []).append(record.id)
     lines = [f"{_some(trials)}: {text}" for text, trials in told.items()]
     lines += [*state.notes, *_kept_comparison(state)[1]]
@@ -242,7 +242,7 @@ def _some(trials: list[str]) -> str:
 def why(record: TrialRecord) -> str:
     """Why a trial did not finish, with the last line that its program complained with."""
     reason = record.reason or f"exit code {record.exit_code}"
-    last = last_line(record.path / "stderr.log") if record.state != "cancelled" else None
+    last = last_line(record.paths.stderr) if record.state != "cancelled" else None
     return f"{reason}; it ended with: {last}" if last and last not in reason else reason
 
 

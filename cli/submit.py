@@ -63,6 +63,7 @@ def _start(plan: Plan, job: Path, backend: str, root: Path, cwd: Path, *, detach
     from profrun.backends.environ import secret_env
     from profrun.runner.create import need_scripts, new_run
     from profrun.runner.execute import carry_out, detached
+    from profrun.store.runs import Run
 
     for warning in plan.job.warnings:
         note(f"{job}: {warning}")
@@ -70,7 +71,7 @@ def _start(plan: Plan, job: Path, backend: str, root: Path, cwd: Path, *, detach
         need_scripts(plan, cwd)
     secret_env(plan.job, cwd)
     engine = load(backend)  # what cannot work, and an unusable image, must not leave a run folder behind
-    prepared = engine.prepare(plan, plan.trials, (root / plan.job.name).absolute(), cwd)
+    prepared = engine.prepare(plan, plan.trials, Run((root / plan.job.name).absolute()), cwd)
     for warning in prepared.left_out:
         note(f"{job}: {warning}")
     plan = prepared.plan

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from profrun.jobs.model import Job, Scalar
-
-TrialState = Literal[
-    "planned", "queued", "running", "finalising", "finished", "failed", "timeout", "cancelled", "lost"
-]
-"""``lost``: nothing says how it ended. Unknown is never success."""
 
 
 @dataclass(frozen=True)

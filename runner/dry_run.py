@@ -30,8 +30,8 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> dict[str, Any]:
     """
     engine = load(backend)
     run = Run((root / f"{plan.job.name}-dry-run").absolute())
-    prepared = engine.prepare(plan, plan.trials, run.path, cwd, ask=False)
-    requests = engine.render(prepared, plan.trials, run.path)
+    prepared = engine.prepare(plan, plan.trials, run, cwd, ask=False)
+    requests = engine.render(prepared, plan.trials, run)
     return {
         "job": plan.job.name,
         "backend": backend,

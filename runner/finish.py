@@ -50,7 +50,7 @@ def ask_traces(records: Sequence[TrialRecord], expectations: Sequence[Expectatio
             if record.collector != "none":
                 found.kernels[path] = kernels_in(trace)
             if expectations:
-                made = str(record.document.get("collector") or record.collector)
+                made = (record.exit.profiler if record.exit is not None else None) or record.collector
                 found.checks += check_trace(
                     trace, expectations, variant=record.variant, collector=made, trial=trial
                 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from profrun.store.results import median_ns
+from profrun.store.documents import median_ns
 from profrun.store.state import TrialRecord
 
 

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from profrun.backends.base import TERMINAL, Handle
+from profrun.contract.exit import Exit
+from profrun.contract.finding import Finding
+from profrun.contract.paths import TrialPaths
+from profrun.contract.states import TERMINAL, TrialState
 from profrun.errors import InputError
-from profrun.plans.model import TrialState
-from profrun.store.events import Event, read_events
+from profrun.store.documents import Steps, read_exit, read_steps, status_of
+from profrun.store.events import Event, Handle, read_events
 from profrun.store.lock import is_held
-from profrun.store.results import Steps, read_exit, read_steps
 from profrun.store.runs import Run, created, read_plan
 
 RunPhase = Literal["running", "interrupted", "finished", "failed", "cancelled", "broken"]
@@ -33,7 +35,8 @@ class TrialRecord:
         started_ns, ended_ns: unix ns, None when not known.
         trace: the normalised trace, None when there is none.
         steps: step times as the hook measured them.
-        document: the whole of ``exit.json``, empty when there is none.
+        code: short name of the reason where a program decides by it, else None.
+        exit: how it ended by its own word (``exit.json``), None when there is none.
     """
 
     id: str
@@ -43,9 +46,10 @@ class TrialRecord:
     blocking: bool
     repeat: int
     state: TrialState
-    path: Path
+    paths: TrialPaths
     reason: str | None = None
     exit_code: int | None = None
+    code: str | None = None
     attempt: int = 0
     started_ns: int | None = None
     ended_ns: int | None = None
@@ -53,7 +57,7 @@ class TrialRecord:
     trace: Path | None = None
     normalise_error: str | None = None
     steps: Steps = field(default_factory=Steps)
-    document: Mapping[str, Any] = field(default_factory=dict)
+    exit: Exit | None = None
 
     @property
     def ended(self) -> bool:
@@ -61,9 +65,9 @@ class TrialRecord:
         return self.state in TERMINAL
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Finding, ...]:
         """What the wrapper found worth saying."""
-        return tuple(str(item) for item in self.document.get("warnings") or ())
+        return self.exit.warnings if self.exit is not None else ()
 
 
 @dataclass(frozen=True)
@@ -171,20 +175,21 @@ def _record(run: Run, planned: Mapping[str, Any], events: list[Event], notes: li
             }
         elif kind in ("state", "finished"):
             state = event.get("state", state)
-            folded["reason"] = event.get("reason")
-            folded["exit_code"] = event.get("exit_code")
+            folded |= {key: event.get(key) for key in ("reason", "exit_code", "code")}
             if kind == "finished":
                 folded["ended_ns"] = int(event["ts"])
         elif kind == "error":
             folded["normalise_error"] = event.get("message")
         elif kind == "normalised":
             folded.pop("normalise_error", None)
-    path = run.trial(planned["id"])
-    document = read_exit(path, folded.get("attempt")) if folded.get("attempt") else None
-    if document is not None:
-        state = document["state"]
-        folded |= {key: document.get(key) for key in ("reason", "exit_code")}
-        folded |= {key: document[key] for key in ("attempt", "started_ns", "ended_ns") if document.get(key)}
+    paths = run.trial(planned["id"])
+    ended = read_exit(paths, folded.get("attempt")) if folded.get("attempt") else None
+    if ended is not None:
+        status = status_of(ended)
+        state = status.state
+        folded |= {"reason": status.reason, "exit_code": status.exit_code, "code": status.code}
+        folded |= {"attempt": ended.attempt, "ended_ns": ended.ended_ns or folded.get("ended_ns")}
+        folded |= {"started_ns": ended.started_ns or folded.get("started_ns")}
     return TrialRecord(
         id=planned["id"],
         index=int(planned["index"]),
@@ -193,19 +198,19 @@ def _record(run: Run, planned: Mapping[str, Any], events: list[Event], notes: li
         blocking=bool(planned["blocking"]),
         repeat=int(planned["repeat"]),
         state=state,
-        path=path,
-        trace=path / "trace" if (path / "trace" / "meta.json").is_file() else None,
-        steps=_steps(path, state, notes),
-        document=document or {},
+        paths=paths,
+        trace=paths.trace if (paths.trace / "meta.json").is_file() else None,
+        steps=_steps(paths, state, notes),
+        exit=ended,
         **folded,
     )
 
 
-def _steps(path: Path, state: TrialState, notes: list[str]) -> Steps:
+def _steps(paths: TrialPaths, state: TrialState, notes: list[str]) -> Steps:
     if state == "planned":
         return Steps()
     try:
-        return read_steps(path)
+        return read_steps(paths)
     except InputError as error:
         notes.append(str(error))
         return Steps()

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import profrun
+from profrun.contract.paths import TrialPaths
+from profrun.contract.states import TrialState
 from profrun.jobs.model import Expectation
-from profrun.plans.model import TrialState
 from profrun.runner.default_comparisons import implied_comparisons
 from profrun.runner.expectations import guess_rows
 from profrun.runner.finish import ask_traces
@@ -37,7 +38,9 @@ def records(tmp_path: Path) -> list[TrialRecord]:
         path.parent.mkdir()
         make_trace(path, STEP, meta={"collector": collector}).close()
         found.append(
-            TrialRecord(f"{number:03}", 0, "a", collector, blocking, 1, state, path.parent, trace=path)
+            TrialRecord(
+                f"{number:03}", 0, "a", collector, blocking, 1, state, TrialPaths(path.parent), trace=path
+            )
         )
     return found
 
@@ -63,6 +66,6 @@ def test_each_trace_is_opened_once(records: list[TrialRecord], monkeypatch: pyte
 
 
 def test_without_traces_there_is_nothing(tmp_path: Path) -> None:
-    nothing = TrialRecord("x", 0, "a", "torch", False, 1, "failed", tmp_path)
+    nothing = TrialRecord("x", 0, "a", "torch", False, 1, "failed", TrialPaths(tmp_path))
     told = ask_traces([nothing], ())
     assert (told.trials, told.kernels, guess_rows(told.checks)) == ({}, {}, [])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profrun.plans.model import TrialState
+from profrun.contract.paths import TrialPaths
+from profrun.contract.states import TrialState
 from profrun.runner.points import overheads, points, twins
-from profrun.store.results import Steps
+from profrun.store.documents import Steps
 from profrun.store.state import TrialRecord
 
 
@@ -14,7 +15,7 @@ def _trial(
     variant: str, collector: str, blocking: bool, steps: tuple[int, ...], state: TrialState = "finished"
 ) -> TrialRecord:
     measured = Steps("optimizer", "wall", len(steps), steps, steps)
-    return TrialRecord("x", 0, variant, collector, blocking, 1, state, Path("x"), steps=measured)
+    return TrialRecord("x", 0, variant, collector, blocking, 1, state, TrialPaths(Path("x")), steps=measured)
 
 
 TRIALS = [

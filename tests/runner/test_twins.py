@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from profrun.contract.paths import TrialPaths
 from profrun.runner.twins import Kernels, Twins, compare_twins, kernels_of, twins_line
 from profrun.store.state import TrialRecord
 from tests.tracekit import make_trace
@@ -22,7 +23,7 @@ STEP = [
 
 
 def _record(trace: Path, blocking: bool, repeat: int = 1, collector: str = "torch") -> TrialRecord:
-    return TrialRecord("x", 0, "a", collector, blocking, repeat, "finished", trace, trace=trace)
+    return TrialRecord("x", 0, "a", collector, blocking, repeat, "finished", TrialPaths(trace), trace=trace)
 
 
 def test_kernels_count_by_launch(tmp_path: Path) -> None:
