@@ -10,7 +10,7 @@ import typer
 
 from profrun.cli.compare import fraction
 from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import emit, prose_width, say
+from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """What asynchronous launches are worth: launch-blocking twins of a run."""
-    from profrun.reports import compare_text
+    from profrun.reports.blocking_text import blocking_text
 
     words = sides or ["last"]
     found = _twins(words, variant, runs_root(runs), fraction(threshold))
@@ -48,17 +48,18 @@ def command(
         for number, item in enumerate(found):
             if item.variant:
                 say(("\n" if number else "") + f"variant {item.variant}")
-            say(compare_text.blocking_text(item, top=top, width=prose_width()).rstrip())
+            say(blocking_text(item, terminal_style(), top=top))
     raise typer.Exit(max(item.exit_code for item in found))
 
 
 def _twins(words: Sequence[str], variant: str | None, root: Path, threshold: float) -> list[Blocking]:
     from profrun.analysis.compare.blocking import blocking_twins
-    from profrun.cli.compare_args import find_sides, read_trials
+    from profrun.cli.compare_args import sides_of
+    from profrun.runner.comparison_sides import read_trials
     from profrun.store.runs import find
 
     if len(words) > 1:
-        both = find_sides(words, root)
+        both = sides_of(words, root)
         return [
             blocking_twins(read_trials(both.a), read_trials(both.b), threshold=threshold, variant=variant)
         ]

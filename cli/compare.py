@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import emit, prose_width, say
+from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,12 +65,13 @@ def command(
     from typing import cast
 
     from profrun.analysis.compare import compare
-    from profrun.cli.compare_args import find_sides, read_trials
-    from profrun.reports import compare_text
+    from profrun.cli.compare_args import sides_of
+    from profrun.reports.compare_text import comparison_text, gate_text
+    from profrun.runner.comparison_sides import read_trials
 
     if statistic not in STATISTICS:
         raise UsageError(f"no statistic {statistic!r}", fix=f"one of {', '.join(STATISTICS)}")
-    found = find_sides(sides, runs_root(runs))
+    found = sides_of(sides, runs_root(runs))
     result = compare(
         read_trials(found.a),
         read_trials(found.b),
@@ -84,20 +85,23 @@ def command(
     if junit is not None and gate is None:
         raise UsageError("--junit writes the rules of --fail-on", fix="add --fail-on 'slower > 3%'")
     if junit is not None and gate is not None:
+        from profrun.reports.compare_files import junit as junit_text
         from profrun.store.files import write_text
 
-        write_text(junit, compare_text.junit(result, gate))
+        write_text(junit, junit_text(result, gate))
     code = gate.exit_code if gate else result.exit_code
     if json_:
         emit(result.to_json() | {"gate": gate.to_json() if gate else None, "exit_code": code})
     elif markdown:
-        say(compare_text.markdown(result, gate, top=top).rstrip())
+        from profrun.reports.compare_files import markdown as markdown_text
+
+        say(markdown_text(result, gate, top=top).rstrip())
     else:
-        width = prose_width()
-        say(compare_text.comparison_text(result, top=top, width=width).rstrip())
+        style = terminal_style()
+        say(comparison_text(result, style, top=top))
         if gate:
             say()
-            say(compare_text.gate_text(gate, width=width).rstrip())
+            say(gate_text(gate, style))
     raise typer.Exit(code)
 
 
@@ -126,16 +130,16 @@ def _gate(result: Comparison, rules: list[str], side: Sequence[tuple[str, Path]]
 
 def _guesses(side: Sequence[tuple[str, Path]]) -> list[tuple[str, bool | None]]:
     """(guess in words, did it hold) of the jobs whose runs the traces of a side belong to."""
-    import profrun
     from profrun.analysis.compare.expect import check_trace, summarise
     from profrun.jobs.load import load_job
     from profrun.store.runs import Run, is_run
+    from profrun.traces.trace import Trace
 
     checks = []
     for _, path in side:
         folder = path.resolve().parents[2] if path.name == "trace" else None  # RUN/trials/TRIAL/trace
         if folder is None or not is_run(folder):
             continue
-        with profrun.open(path) as trace:
+        with Trace(path) as trace:
             checks += check_trace(trace, load_job(Run(folder).resolved).expect)
     return [(verdict.expected, verdict.passed) for verdict in summarise(checks)]

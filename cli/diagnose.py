@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say, terminal_style
-from profrun.cli.traces import TraceArgument, opened
+from profrun.runner.references import opened
 
 
 def command(trace: TraceArgument, runs: RunsOption = None, json_: JsonOption = False) -> None:
@@ -21,5 +21,4 @@ def command(trace: TraceArgument, runs: RunsOption = None, json_: JsonOption = F
     if json_:
         emit({"findings": [finding.to_json() for finding in findings]})
         return
-    width, wrap, colour = terminal_style()
-    say(diagnose_text(findings, width=width, wrap=wrap, colour=colour))
+    say(diagnose_text(findings, terminal_style()))

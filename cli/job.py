@@ -38,7 +38,7 @@ def check(
     """Check a spec: every mistake with its file, line and column, or how many trials it makes."""
     from profrun.jobs.dump import dump_job
     from profrun.plans.make import plan_json
-    from profrun.runner.create import plan_job
+    from profrun.runner.planning import plan_job
 
     plan = plan_job(job, set_ or ())
     for warning in plan.job.warnings:

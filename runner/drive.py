@@ -19,7 +19,7 @@ from profrun.contract.states import TERMINAL, Status
 from profrun.errors import ProfrunError, UnavailableError
 from profrun.plans.model import Plan, Trial
 from profrun.runner.interrupt import Interrupts
-from profrun.runner.trial import normalise, prepare
+from profrun.runner.trial_files import normalise, prepare
 from profrun.store.documents import read_exit, status_of
 from profrun.store.events import NEVER_STARTED, Event, Handle
 from profrun.store.files import explained, read_json

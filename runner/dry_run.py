@@ -14,7 +14,7 @@ from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import WrapRequest
 from profrun.jobs.model import NEUTRAL
 from profrun.plans.model import Plan
-from profrun.runner.trial import command
+from profrun.runner.trial_files import command
 from profrun.store.runs import Run
 
 VENDOR_OF = {"nsys": "nvidia", "ncu": "nvidia", "rocprof": "amd"}

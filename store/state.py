@@ -37,6 +37,7 @@ class TrialRecord:
         steps: step times as the hook measured them.
         code: short name of the reason where a program decides by it, else None.
         exit: how it ended by its own word (``exit.json``), None when there is none.
+        serial: its profiler runs one kernel at a time.
     """
 
     id: str
@@ -58,6 +59,7 @@ class TrialRecord:
     normalise_error: str | None = None
     steps: Steps = field(default_factory=Steps)
     exit: Exit | None = None
+    serial: bool = False
 
     @property
     def ended(self) -> bool:
@@ -202,6 +204,7 @@ def _record(run: Run, planned: Mapping[str, Any], events: list[Event], notes: li
         trace=paths.trace if (paths.trace / "meta.json").is_file() else None,
         steps=_steps(paths, state, notes),
         exit=ended,
+        serial=bool(planned.get("serial", False)),
         **folded,
     )
 

@@ -11,8 +11,9 @@ from profrun.contract.codec import to_json
 from profrun.contract.exit import Artefact, Exit
 from profrun.contract.finding import Finding
 from profrun.contract.paths import TrialPaths
+from profrun.contract.schedule import WindowPart
 from profrun.contract.states import Status
-from profrun.contract.steps import Anchor, StepsFile, StepTime, WindowPart
+from profrun.contract.steps import Anchor, StepsFile, StepTime
 from profrun.errors import InputError
 from profrun.store.documents import (
     Steps,

@@ -24,7 +24,7 @@ from profrun.jobs.model import Job
 from profrun.plans.bundle import write_bundle
 from profrun.plans.make import make_plan
 from profrun.plans.model import Plan, Trial
-from profrun.runner.trial import prepare
+from profrun.runner.trial_files import prepare
 from profrun.store.runs import Run
 from tests.conftest import ROOT, missing
 from tests.real.docker.conftest import CALLER_GID, CALLER_UID, Cli, own
