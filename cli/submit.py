@@ -35,7 +35,6 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """Plan a job, run its trials, make traces and a report."""
-    from profrun.cli.carry_out import carry_out, detach_run
     from profrun.runner.pipeline import plan, prepare
 
     planned = plan(job, set_ or (), backend=backend)
@@ -47,6 +46,8 @@ def command(
         document = requests(planned, backend, root, cwd)
         emit(document) if json_ else say(dry_text(document))
         return
+    from profrun.cli.carry_out import carry_out, detach_run  # after a dry run, which need not wait for it
+
     for warning in planned.job.warnings:
         note(f"{job}: {warning}")
     prepared = prepare(planned, job, backend=backend, root=root, cwd=cwd)

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from profrun.backends.base import Backend, PreparedPlan, load
 from profrun.plans.model import Plan
-from profrun.runner.drive import Observer, drive
-from profrun.runner.interrupt import Interrupts
 from profrun.runner.planning import plan_job, plan_of, vendor_seen
 from profrun.store.runs import Run, create
-from profrun.store.state import RunState, read_state
+
+if TYPE_CHECKING:  # a dry run needs none of these, and loading them takes a third of its time
+    from profrun.runner.drive import Observer
+    from profrun.store.state import RunState
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,9 @@ def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> R
     Raises:
         UnavailableError: the runs folder cannot be written or the disk is full.
     """
+    from profrun.contract.codec import to_json
     from profrun.jobs.dump import dump_job
-    from profrun.plans.make import plan_json
+    from profrun.plans.make import plan_file
     from profrun.version import VERSION
 
     return create(
@@ -95,7 +98,7 @@ def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> R
         plan.job.name,
         spec_text=spec.read_text(encoding="utf-8"),
         resolved_text=dump_job(plan.job),
-        plan=plan_json(plan),
+        plan=to_json(plan_file(plan)),
         backend=backend,
         cwd=cwd,
         version=VERSION,
@@ -108,6 +111,8 @@ def reopen(run: Run) -> PreparedRun:
     Raises:
         InputError: it was never planned to the end, or this profrun plans it differently.
     """
+    from profrun.store.state import read_state
+
     state = read_state(run)
     return PreparedRun(run, plan_of(run), load(state.backend), state.cwd)
 
@@ -123,6 +128,9 @@ def execute(prepared: PreparedRun, observer: Observer, *, repeat_failed: bool = 
         UsageError: another process drives the run.
         UnavailableError: the disk is full, or the backend cannot be used. What was collected is kept.
     """
+    from profrun.runner.drive import drive
+    from profrun.runner.interrupt import Interrupts
+
     with Interrupts() as interrupts:
         return drive(
             prepared.run,

@@ -38,8 +38,8 @@ def plan_of(run: Run) -> Plan:
         InputError: the run was never planned to the end, or this profrun plans it differently.
     """
     kept = read_plan(run)
-    planned = [item["id"] for item in kept["trials"]]
-    plan = plan_job(run.resolved, vendor=str(kept.get("vendor", "auto")))
+    planned = [item.id for item in kept.trials]
+    plan = plan_job(run.resolved, vendor=kept.vendor)
     if [trial.id for trial in plan.trials] != planned:
         raise InputError(
             f"{run.name} cannot be carried on",

@@ -162,7 +162,7 @@ def test_one_capability_reaches_a_user_who_is_not_root(
     """
     facts = dataclasses.replace(probe_host(), uid=CALLER_UID, gid=CALLER_GID, api=engine_api(engine))
     spec = Job(name="j", command="x", image=cuda)
-    trial = Trial(0, "t", "a", {}, "nsys", False, 1, ("x",), options={"sample": sample})
+    trial = Trial(0, "t", "a", {}, "nsys", False, 1, ("x",), options={"nsys": {"sample": sample}})
     (tmp_path / "run/bundle").mkdir(parents=True)
     (tmp_path / "run/trials/t").mkdir(parents=True)
     asked = container(Plan(spec, (trial,)), trial, Run(tmp_path / "run"), tmp_path, facts, cuda)
