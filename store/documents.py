@@ -5,22 +5,23 @@ Documents that profrun 0.1 wrote are read too: they are of format 1, and become 
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from profrun.contract.codec import DocumentError, from_json
 from profrun.contract.command import Command
 from profrun.contract.exit import Exit
 from profrun.contract.paths import TrialPaths
-from profrun.contract.provenance import Provenance
 from profrun.contract.states import Status
 from profrun.contract.steps import StepsFile
 from profrun.errors import InputError
 from profrun.store.files import read_json, write_json
+
+if TYPE_CHECKING:
+    from profrun.contract.provenance import Provenance
 
 T = TypeVar("T")
 
@@ -57,8 +58,10 @@ class Steps:
 
 def median_ns(values: Iterable[int]) -> int | None:
     """Median in whole ns (even count: mean of the two in the middle); None of nothing."""
-    found = list(values)
-    return round(statistics.median(found)) if found else None
+    found = sorted(values)
+    if not found:
+        return None
+    return round((found[(len(found) - 1) // 2] + found[len(found) // 2]) / 2)
 
 
 def read_steps(trial: TrialPaths) -> Steps:
@@ -125,6 +128,8 @@ def read_provenance(trial: TrialPaths) -> Provenance | None:
     Raises:
         InputError: the file is damaged.
     """
+    from profrun.contract.provenance import Provenance  # a dry run, which needs none, is to answer at once
+
     return _read(Provenance, trial.provenance)
 
 
