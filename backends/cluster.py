@@ -14,17 +14,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from profrun.backends.base import Status
 from profrun.contract.codec import given_json
 from profrun.contract.command import Vendor
+from profrun.contract.paths import TrialPaths
 from profrun.contract.profilers import profiler
 from profrun.contract.schedule import Schedule
+from profrun.contract.states import Status
 from profrun.contract.wrapping import WrapRequest
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
-from profrun.store.results import finalising
+from profrun.store.documents import finalising
 
 AMD_TYPE = re.compile(r"mi\d{3}[a-z]?")
 NVIDIA_TYPE = re.compile(r"v100|t4|a\d{2,3}|l\d{1,2}s?|g?[hb]\d{3}|gb\d{3}|rtx.*|tesla.*")
@@ -155,6 +156,6 @@ def is_launcher(trial: Trial) -> bool:
     return "torchrun" in words[:1] or "torch.distributed.run" in words or "torch.distributed.launch" in words
 
 
-def phase_of(status: Status, folder: Path) -> Status:
+def phase_of(status: Status, trial: TrialPaths) -> Status:
     """A running trial that writes its report is finalising, says the wrapper's ``phase`` file."""
-    return Status("finalising") if status.state == "running" and finalising(folder) else status
+    return Status("finalising") if status.state == "running" and finalising(trial) else status
