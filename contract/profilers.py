@@ -134,6 +134,16 @@ def become(neutral: str, vendor: str) -> Profiler | None:
     return next((found for found in built_in() if found.stands_for(neutral, vendor)), None)
 
 
+def resolve(named: str, vendor: str) -> Profiler | None:
+    """What a collector is on a vendor's GPUs: itself, or what a neutral one becomes; None: nothing can do it.
+
+    Raises:
+        UnknownProfilerError: no profiler has this name.
+        ImportError: its declaration cannot be imported.
+    """
+    return become(named, vendor) if named in NEUTRAL else profiler(named)
+
+
 def candidates(named: str) -> tuple[Profiler, ...]:
     """All that a collector may become, over all vendors: itself, or what stands for a neutral one.
 

@@ -179,7 +179,7 @@ def test_twins_need_both_sides(recorded: Recorded) -> None:
 
 def test_variables_of_both_vendors() -> None:
     """As the trials' wrapper sets them."""
-    from profrun.in_job.vendor import AMD_BLOCKING, NVIDIA_BLOCKING
+    from profrun.contract.launch_blocking import BLOCKING_ENV
 
-    for vendor, wanted in (("nvidia", NVIDIA_BLOCKING), ("amd", AMD_BLOCKING)):
+    for vendor, wanted in BLOCKING_ENV.items():
         assert dict(item.split("=") for item in VARIABLES[vendor]) == wanted
