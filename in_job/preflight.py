@@ -83,7 +83,7 @@ def probe(collectors: Iterable[str], folder: Path, *, where: str = "in this imag
 
 def _readiness(name: str, here: Machine, folder: Path, where: str) -> Readiness:
     try:
-        profiler = profilers.resolve(name, here.vendor)
+        profiler = profilers.become(name, here.vendor)
     except (profilers.UnknownProfilerError, ImportError) as error:
         return Readiness(False, reason=str(error))
     if profiler is None:

@@ -54,7 +54,7 @@ def prepare(command: Command, gpus: str, folder: Path, out: Path) -> Prepared:
     """
     named = command.profiler or command.collector
     try:
-        profiler = profilers.resolve(named, gpus)
+        profiler = profilers.become(named, gpus)
     except profilers.UnknownProfilerError as error:
         return _refused("unknown-collector", str(error))
     except ImportError as error:

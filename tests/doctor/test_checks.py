@@ -19,12 +19,12 @@ NVIDIA = dataclasses.replace(HOST, nvidia_gpus=2, nvidia_driver=(570, 86), nvidi
 AMD = dataclasses.replace(HOST, amd_gpus=(RenderNode("/dev/dri/renderD128", 109),), kfd_gid=109)
 
 
-def usable(*names: str) -> dict[str, Any]:
+def usable(*names: str, where: str = "on this machine") -> dict[str, Any]:
     """A preflight in which these collectors can work and the others' tool is missing."""
     lacks = [
         {
             "severity": "critical",
-            "what": "x is not in this image",
+            "what": f"x is not {where}",
             "why": "not on the PATH",
             "fix": "install x",
         }

@@ -54,6 +54,7 @@ def test_verdicts() -> None:
             "no-steps",
             "nothing was recorded: no step was seen",
         ),
+        ([], 0, "no-steps", "nothing was recorded: no step was seen"),
     ],
 )
 def test_why_nothing_was_recorded_goes_by_codes(

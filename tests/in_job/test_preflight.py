@@ -1,4 +1,4 @@
-"""What stands against a profiler on a machine: its own checks and those of all, on folders that stand for /."""
+"""What stands against a profiler on a machine: its own checks, and those of all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from profrun.contract.finding import Finding
 from profrun.contract.profilers import profiler
-from profrun.in_job import preflight
+from profrun.in_job import preflight, tools, vendor
 from profrun.in_job.tools import Tool
 from tests.in_job.roots import fake_root
 
@@ -108,12 +108,10 @@ def test_the_gravest_comes_first(tmp_path: Path) -> None:
     assert [finding.severity for finding in found][:2] == ["critical", "warning"]
 
 
-def test_a_probe_resolves_neutral_collectors_and_says_where_it_looked(
+def test_a_probe_resolves_neutral_collectors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from profrun.in_job import tools
-
-    monkeypatch.setattr(preflight.vendor, "detect", lambda: ("none", "no driver"))
+    monkeypatch.setattr(vendor, "detect", lambda: ("none", "no driver"))
     monkeypatch.setattr(tools, "find", lambda *_: None)
     answer = preflight.probe(
         ["none", "timeline", "counters", "vtune"], Path("/"), where="on this machine"
