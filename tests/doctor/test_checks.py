@@ -19,10 +19,15 @@ NVIDIA = dataclasses.replace(HOST, nvidia_gpus=2, nvidia_driver=(570, 86), nvidi
 AMD = dataclasses.replace(HOST, amd_gpus=(RenderNode("/dev/dri/renderD128", 109),), kfd_gid=109)
 
 
-def usable(*names: str) -> dict[str, Any]:
+def usable(*names: str, where: str = "on this machine") -> dict[str, Any]:
     """A preflight in which these collectors can work and the others' tool is missing."""
     lacks = [
-        {"level": "error", "what": "x is not in this image", "why": "not on the PATH", "fix": "install x"}
+        {
+            "severity": "critical",
+            "what": f"x is not {where}",
+            "why": "not on the PATH",
+            "fix": "install x",
+        }
     ]
     rows = {
         name: {"usable": name in names, "tool": f"/usr/bin/{name}", "version": "1.2", "findings": []}
@@ -36,7 +41,7 @@ def usable(*names: str) -> dict[str, Any]:
 def inside(*names: str, **contents: Any) -> Inside:
     """An image in which these collectors can work."""
     found = {"os": "Ubuntu 24.04", "torch": {"version": "2.10"}, **contents}
-    return Inside("profrun/cuda:latest", "sha256:" + "ab" * 32, usable(*names), found)
+    return Inside("profrun/cuda:latest", "sha256:" + "ab" * 32, usable(*names, where="in this image"), found)
 
 
 GOOD = Machine(
