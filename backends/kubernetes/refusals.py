@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from profrun.backends.privileges import who_needs
 from profrun.errors import ProfrunError, UnavailableError, UsageError
 
 _POD_SECURITY = re.compile(r"violates PodSecurity|pod ?security|securitycontextconstraint", re.IGNORECASE)
@@ -96,8 +97,8 @@ def pod_security(said: str) -> tuple[str, str, str]:
     fix = "use a namespace of a lower Pod Security level"
     if _CAPABILITY.search(said):
         fix = (
-            "only ncu, rocprof with pmc, and nsys with sample, cpuctxsw or gpu_metrics ask for a capability: "
-            "leave those out, or use a namespace with pod-security.kubernetes.io/enforce=privileged"
+            f"only {who_needs()} ask for a capability: leave those out, or use a namespace with "
+            "pod-security.kubernetes.io/enforce=privileged"
         )
     return "Pod Security does not allow the pod", said, fix
 
