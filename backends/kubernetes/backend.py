@@ -92,7 +92,7 @@ class KubernetesBackend:
             for site in by_site(trials):
                 settings = site_settings(plan.job, site)
                 self._check_claim(self._api(settings), place.claim(settings))
-        if plan.job.image != "none" and not plan.job.cluster.get("sites"):
+        if plan.job.image != "none" and not plan.job.cluster.sites:
             whose = vendor(plan, site_settings(plan.job, None))
             plan = replace(plan, job=replace(plan.job, image=image_of(plan.job, whose)))
         return PreparedPlan(plan, cwd)

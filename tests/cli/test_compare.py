@@ -132,7 +132,7 @@ def test_the_same_side_twice_is_same_and_one_trial_is_inconclusive(sides: Path, 
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--by", "colour"], "no view 'colour'"),
+        (["--by", "colour"], "no breakdown by 'colour'"),
         (["--statistic", "mode"], "no statistic 'mode'; one of median, mean, p99"),
         (["--threshold", "small"], "'small' is no fraction"),
         (["--allow", "everything"], "nothing to allow is called 'everything'"),

@@ -14,6 +14,7 @@ from profrun.backends.kubernetes.backend import KubernetesBackend
 from profrun.contract.codec import to_json
 from profrun.contract.exit import Exit
 from profrun.errors import UnavailableError, UsageError
+from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
 from profrun.plans.model import Plan
@@ -369,7 +370,7 @@ def test_a_pinned_image_and_profile_are_part_of_the_job(
     monkeypatch.setenv("PROFRUN_CLUSTERS", str(tmp_path / "clusters.yaml"))
     found = plan(image="auto", cluster="profile: lab, parallel: 2")
     pinned = backend.prepare(found, found.trials, run, run.path.parent).plan
-    assert pinned.job.cluster == {"pvc": "runs", "vendor": "amd", "namespace": "ml", "parallel": 2}
+    assert pinned.job.cluster == ClusterSettings(pvc="runs", vendor="amd", namespace="ml", parallel=2)
     assert pinned.job.image.startswith("rocm/")
 
 

@@ -16,6 +16,7 @@ from profrun.backends.kubernetes.probe import probe_job, probe_manifest
 from profrun.backends.kubernetes.resource_groups import Caller, shapes
 from profrun.contract.command import Command, ImageUsed
 from profrun.errors import UsageError
+from profrun.jobs.cluster import ClusterSettings
 from profrun.plans.model import Plan
 from profrun.store.runs import Run
 from tests.backends.plans import plan, prepared
@@ -76,7 +77,7 @@ def test_manifests_are_valid(version: str) -> None:
     for name in CASES:
         for value in bundles(plan(**CASES[name]))[0].objects:
             kubernetes_validate.validate(value, version, strict=True)
-    probe = probe_manifest(probe_job({"pvc": "runs", "vendor": "nvidia"}), RUN, ME)
+    probe = probe_manifest(probe_job(ClusterSettings(pvc="runs", vendor="nvidia")), RUN, ME)
     kubernetes_validate.validate(probe, version, strict=True)
 
 
