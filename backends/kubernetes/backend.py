@@ -27,6 +27,7 @@ from profrun.backends.kubernetes.manifest import (
     to_yaml,
 )
 from profrun.backends.kubernetes.network import not_allowed
+from profrun.backends.kubernetes.refusals import http_status
 from profrun.backends.kubernetes.resource_groups import NOBODY, shapes, vendor
 from profrun.backends.kubernetes.states import newest
 from profrun.backends.mounts import need_sources
@@ -196,9 +197,9 @@ class KubernetesBackend:
         try:
             api.claim(name)
         except ProfrunError as error:
-            if getattr(error, "status", None) == 403:  # not everybody may look at claims
+            if http_status(error) == 403:  # not everybody may look at claims
                 return
-            if getattr(error, "status", None) == 404:
+            if http_status(error) == 404:
                 raise UsageError(
                     f"namespace {api.namespace} has no persistent volume claim {name!r}",
                     fix="check cluster.pvc and cluster.namespace",

@@ -39,6 +39,11 @@ class Wrong(UsageError):
         self.status = status
 
 
+def http_status(error: ProfrunError) -> int | None:
+    """The status that the server answered with; None when it could not be asked."""
+    return error.status if isinstance(error, (Gone, Refused, Wrong)) else None
+
+
 def unreachable(why: str) -> UnavailableError:
     """The server could not be asked."""
     return UnavailableError(
