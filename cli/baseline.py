@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import columns, emit, ns_text, say
+from profrun.cli.output import columns, emit, say
+from profrun.contract.units import time_text
 from profrun.errors import UsageError
 
 app = typer.Typer(
@@ -87,7 +88,7 @@ def list_(folder: FolderOption = DEFAULT, json_: JsonOption = False) -> None:
                 row["name"],
                 row["created"],
                 row["trials"],
-                ns_text(row["median_step_ns"]),
+                time_text(row["median_step_ns"]),
                 ", ".join(row["devices"]),
             )
             for row in rows

@@ -73,23 +73,3 @@ def columns(
         ]
         lines.append((indent + "  ".join(parts)).rstrip())
     return "\n".join(lines)
-
-
-def ns_text(value: float | None) -> str:
-    """A duration in ns with the unit that suits it: '412 ns', '1.234 us', '4.56 s'; '-' for None."""
-    if value is None:
-        return "-"
-    for limit, factor, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
-        if abs(value) < limit:
-            return f"{value / factor:.4g} {unit}" if factor > 1 else f"{value:.0f} {unit}"
-    return f"{value / 1e9:.4g} s"
-
-
-def seconds_text(seconds: float) -> str:
-    """Elapsed time as people read it: '8 s', '3 min 08 s', '1 h 04 min'."""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

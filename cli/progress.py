@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from profrun.cli.output import ns_text, seconds_text
+from profrun.contract.units import elapsed_text, time_text
 from profrun.errors import InputError
 from profrun.plans.model import Plan, Trial
 from profrun.store.events import NEVER_STARTED, Event
@@ -99,7 +99,7 @@ class Progress:
     def live_text(self, active: Sequence[str], width: int) -> str:
         """The live line: trial i of n, what it is, what it does now, for how long; cut to ``width``."""
         first = active[0]
-        elapsed = seconds_text(time.monotonic() - self._started.get(first, self._begin))
+        elapsed = elapsed_text(time.monotonic() - self._started.get(first, self._begin))
         more = f" (+{len(active) - 1} more)" if len(active) > 1 else ""
         doing = self._doing(first)
         line = f"[{self._number(first)}] {trial_label(self.trials[first])}{more}: {doing}, {elapsed}"
@@ -145,11 +145,11 @@ class Progress:
         return None
 
     def _finished(self, event: Mapping[str, Any], trial_id: str) -> str:
-        elapsed = seconds_text(time.monotonic() - self._started.get(trial_id, self._begin))
+        elapsed = elapsed_text(time.monotonic() - self._started.get(trial_id, self._begin))
         text = f"[{self._number(trial_id)}] {trial_label(self.trials[trial_id])}: {event['state']}, {elapsed}"
         steps = read_steps(self.run.trial(trial_id))
         if steps.median_ns is not None:
-            text += f", step {ns_text(steps.median_ns)}"
+            text += f", step {time_text(steps.median_ns)}"
         if event["state"] != "finished":
             code = event.get("exit_code")
             text += f" (exit code {code})" if code else ""

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from profrun.cli.output import columns, ns_text, say, tell
+from profrun.cli.output import columns, say, tell
+from profrun.contract.units import time_text
 from profrun.errors import InputError
 from profrun.plans.model import Plan
 from profrun.runner.default_comparisons import implied_comparisons
@@ -139,7 +140,7 @@ def trial_table(state: RunState) -> str:
             record.repeat,
             record.state,
             record.steps.count if record.attempt else None,
-            ns_text(record.steps.median_ns),
+            time_text(record.steps.median_ns),
             "yes" if record.trace else ("failed" if record.normalise_error else "-"),
         )
         for record in state.trials
@@ -198,13 +199,13 @@ def _point_name(point: Point) -> str:
 
 
 def _twin_line(ratio: Ratio) -> str:
-    on, off = ns_text(ratio.of.median_step_ns), ns_text(ratio.base.median_step_ns)
+    on, off = time_text(ratio.of.median_step_ns), time_text(ratio.base.median_step_ns)
     return f"{_point_name(ratio.of)}: {on} blocking, {off} not, ratio {_ratio(ratio)}"
 
 
 def _overhead_line(ratio: Ratio) -> str:
     blocking = ", blocking" if ratio.of.blocking else ""
-    with_it, without = ns_text(ratio.of.median_step_ns), ns_text(ratio.base.median_step_ns)
+    with_it, without = time_text(ratio.of.median_step_ns), time_text(ratio.base.median_step_ns)
     return f"{_point_name(ratio.of)}{blocking}: {with_it} over {without}, ratio {_ratio(ratio)}"
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from profrun.contract.units import bytes_text, percent_text, time_text
 from profrun.reports.html import Html, el
-from profrun.reports.units import bytes_text, percent, time_text
 
 WIDTH = 760
 POINTS = 600
@@ -52,7 +52,7 @@ def memory_chart(
     points = [f"{across[0]:.1f},{down[0]:.1f}"]
     for place in range(1, len(x)):
         points.append(f"{across[place]:.1f},{down[place - 1]:.1f} {across[place]:.1f},{down[place]:.1f}")
-    share = f", {percent(high / capacity)} of {bytes_text(capacity)}" if capacity else ""
+    share = f", {percent_text(high / capacity)} of {bytes_text(capacity)}" if capacity else ""
     base = height - bottom
     return el(
         "svg",

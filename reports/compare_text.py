@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from profrun.analysis.compare.model import Comparison, Metric, Reason, Row, SideInfo, VendorView
+from profrun.analysis.compare.model import Comparison, Metric, Reason, SideInfo, VendorView
+from profrun.contract.units import (
+    ratio_text,
+    signed_time_text,
+    time_text,
+)
 from profrun.reports.terminal_layout import Table, fit
 
 if TYPE_CHECKING:
@@ -15,18 +20,6 @@ if TYPE_CHECKING:
 Lines = list[str | Table]
 WIDTH = 46
 """Characters of a name in a terminal row; --json has names whole."""
-
-
-def time_text(value: float | None) -> str:
-    """ns with the unit that suits it, four digits."""
-    if value is None:
-        return "-"
-    if abs(value) < 0.05:
-        return "0 ns"  # what rounding leaves of a sum
-    for limit, factor, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
-        if abs(value) < limit:
-            return f"{value / factor:.4g} {unit}"
-    return f"{value / 1e9:.4g} s"
 
 
 def _cut(text: str, width: int = WIDTH) -> str:
@@ -74,7 +67,7 @@ def comparison_text(comparison: Comparison, *, top: int = 20, width: int | None 
         Table(
             ("part", "a", "b", "b - a"),
             [
-                (part.name, time_text(part.a_ns), time_text(part.b_ns), _signed(part.delta_ns))
+                (part.name, time_text(part.a_ns), time_text(part.b_ns), signed_time_text(part.delta_ns))
                 for part in comparison.parts
             ],
             right=(1, 2, 3),
@@ -125,10 +118,6 @@ def _calls(a: float, b: float) -> str:
     return left if a == b else f"{left} -> {right}"
 
 
-def _signed(value: float) -> str:
-    return ("+" if value >= 0.05 else "") + time_text(value)
-
-
 def _rows_text(comparison: Comparison, top: int) -> Lines:
     rows = comparison.rows
     if not rows:
@@ -141,8 +130,8 @@ def _rows_text(comparison: Comparison, top: int) -> Lines:
             _cut(row.label or row.name),
             time_text(row.a_ns) if row.a_ns else "-",
             time_text(row.b_ns) if row.b_ns else "-",
-            _signed(row.delta_ns),
-            _ratio(row),
+            signed_time_text(row.delta_ns),
+            ratio_text(row.ratio),
             _calls(row.a_calls, row.b_calls),
         )
         for row in shown
@@ -152,12 +141,15 @@ def _rows_text(comparison: Comparison, top: int) -> Lines:
     lines.append(Table(("what", by, "a", "b", "b - a", "ratio", "calls"), table, right=(2, 3, 4, 5)))
     if len(shown) < len(rows):
         rest = sum(row.delta_ns for row in rows[len(shown) :])
-        lines.append(f"  ... and {len(rows) - len(shown)} more, together {_signed(rest)} (--top 0 shows all)")
+        lines.append(
+            f"  ... and {len(rows) - len(shown)} more, together {signed_time_text(rest)} (--top 0 shows all)"
+        )
     if comparison.total_delta_ns is not None and rows[0].basis != "step":
         explained = sum(row.delta_ns for row in rows)
         lines.append(
-            f"  rows {_signed(explained)}, unexplained by them {_signed(comparison.unexplained_ns or 0.0)}, "
-            f"total {_signed(comparison.total_delta_ns)}"
+            f"  rows {signed_time_text(explained)}, "
+            f"unexplained by them {signed_time_text(comparison.unexplained_ns or 0.0)}, "
+            f"total {signed_time_text(comparison.total_delta_ns)}"
         )
     for row in shown:
         if row.status == "replaced" and " -> " in row.label:  # the table has no room for what came instead
@@ -171,10 +163,6 @@ def _replacement(label: str, width: int = 150) -> str:
     """'a + b -> c' in which both sides can be seen: each gets half of the width."""
     before, _, after = label.partition(" -> ")
     return f"{_cut(before, width // 2)} -> {_cut(after, width // 2)}"
-
-
-def _ratio(row: Row) -> str:
-    return "-" if row.ratio is None else f"{row.ratio:.3f}"
 
 
 def _vendor_text(vendors: VendorView) -> Lines:
@@ -307,12 +295,15 @@ def markdown(comparison: Comparison, gate: Gate | None = None, *, top: int = 10)
         for row in comparison.rows[:top]:
             a, b = (time_text(value) if value else "-" for value in (row.a_ns, row.b_ns))
             name = _cell(_cut(row.label or row.name, 70))
-            lines.append(f"| {name} | {row.status} | {a} | {b} | {_signed(row.delta_ns)} | {_ratio(row)} |")
+            change = f"{signed_time_text(row.delta_ns)} | {ratio_text(row.ratio)}"
+            lines.append(f"| {name} | {row.status} | {a} | {b} | {change} |")
         rest = comparison.rows[top:]
         if rest:
-            lines.append(f"| {len(rest)} more | | | | {_signed(sum(row.delta_ns for row in rest))} | |")
-        lines.append(f"| not in these rows | | | | {_signed(comparison.unexplained_ns or 0.0)} | |")
-        lines.append(f"| **total** | | | | {_signed(comparison.total_delta_ns or 0.0)} | |")
+            lines.append(
+                f"| {len(rest)} more | | | | {signed_time_text(sum(row.delta_ns for row in rest))} | |"
+            )
+        lines.append(f"| not in these rows | | | | {signed_time_text(comparison.unexplained_ns or 0.0)} | |")
+        lines.append(f"| **total** | | | | {signed_time_text(comparison.total_delta_ns or 0.0)} | |")
     return "\n".join(lines) + "\n"
 
 
@@ -348,5 +339,6 @@ def largest_changes(comparison: Comparison, count: int = 3) -> list[str]:
     """The rows that changed most, in words."""
     changed = [row for row in comparison.kernels if row.status != "same"][:count]
     return [
-        f"{row.status}: {_cut(row.label or row.name, 80)} ({_signed(row.delta_ns)} a step)" for row in changed
+        f"{row.status}: {_cut(row.label or row.name, 80)} ({signed_time_text(row.delta_ns)} a step)"
+        for row in changed
     ]

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from profrun.contract.units import bytes_text, percent_text, time_text
 from profrun.reports.html import Html, el
-from profrun.reports.units import bytes_text, percent, time_text
 
 if TYPE_CHECKING:
     from profrun.analysis.rules.diagnose import Finding
@@ -76,7 +76,7 @@ def evidence_text(name: str, value: Any, most: int = 5) -> str:
         if "bytes" in name:
             return bytes_text(value)
         if "share" in name or name in ("utilization", "occupancy"):
-            return percent(value)
+            return percent_text(value)
         if name.endswith("gb_s"):
             return f"{value:.4g} GB/s"
         return f"{value:.4g}" if isinstance(value, float) else str(value)

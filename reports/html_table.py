@@ -6,8 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from profrun.contract.units import (
+    BYTE_UNITS,
+    TIME_UNITS,
+    amount_text,
+    column_text,
+    column_unit,
+    count_text,
+    percent_text,
+)
 from profrun.reports.html import Html, el
-from profrun.reports.units import BYTES, NS, amount_text, column_unit, count_text, percent, scaled
 
 Kind = Literal["text", "name", "ns", "bytes", "count", "share", "amount", "number"]
 
@@ -86,7 +94,7 @@ def table(
 
 def _unit(column: Column, rows: Sequence[Any]) -> tuple[float, str]:
     if column.kind in ("ns", "bytes"):
-        units = NS if column.kind == "ns" else BYTES
+        units = TIME_UNITS if column.kind == "ns" else BYTE_UNITS
         return column_unit([column.value(row) for row in rows], units)
     return 1.0, "%" if column.kind == "share" else column.unit
 
@@ -118,9 +126,9 @@ def _cell(column: Column, unit: tuple[float, str], row: Any) -> Html:
 
 def _number(kind: Kind, value: float, factor: float) -> str:
     if kind in ("ns", "bytes"):
-        return scaled(value, factor)
+        return column_text(value, factor)
     if kind == "share":
-        return percent(value)
+        return percent_text(value)
     if kind == "amount":
         return amount_text(value)
     if kind == "count":

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from profrun.contract.units import bytes_text
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
-from profrun.reports.units import bytes_text
 
 Provenance = Mapping[str, Any]
 

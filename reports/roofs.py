@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from profrun.contract.units import percent_text, time_text
 from profrun.reports.charts import roofline_chart
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
-from profrun.reports.units import percent, time_text
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.roofline import Roofline, RooflineRow
@@ -20,7 +20,7 @@ def roofline_html(found: Roofline) -> Html | None:
     rows = [row for row in found.rows if row.flops is not None or row.bytes is not None]
     if not rows:
         return None
-    covered = percent(found.covered_ns / found.total_ns if found.total_ns else None)
+    covered = percent_text(found.covered_ns / found.total_ns if found.total_ns else None)
     said = (
         f"Ops whose FLOPs or bytes follow from recorded shapes: {time_text(found.covered_ns)}, {covered} of "
         f"{time_text(found.total_ns)} of GPU time. Bytes are those of inputs and outputs, each counted once: "

@@ -7,12 +7,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from profrun.contract.units import percent_text
 from profrun.reports.charts import interval_bar, strip_chart
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
 from profrun.reports.machine import images_html, machines_html
 from profrun.reports.run_content import RunContent
-from profrun.reports.units import percent
 
 KINDS = {
     "variant": "variants, by step time",
@@ -152,7 +152,7 @@ def _head(title: str) -> Html:
 
 def _smallest(mde: float | None) -> str:
     """The smallest change that would be found; past a doubling the number says no more than that."""
-    return "over 100 %" if mde is not None and mde > 1 else percent(mde)
+    return "over 100 %" if mde is not None and mde > 1 else percent_text(mde)
 
 
 def _notes(reasons: Sequence[str]) -> Html | None:

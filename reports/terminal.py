@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from profrun.contract.units import bytes_text, percent_text, time_text
 from profrun.reports.findings import evidence_lines
 from profrun.reports.terminal_sheet import Sheet, cut
 from profrun.reports.terminal_tables import tables
-from profrun.reports.units import bytes_text, percent, time_text
 
 if TYPE_CHECKING:
     from profrun.analysis.rules.diagnose import Finding
@@ -44,7 +44,7 @@ def summary_text(summary: Summary, *, width: int = 80, wrap: bool = True, colour
             sheet.prose(f"{idle}: {told}" if told else idle)
     for peak in summary.memory:
         where = "host" if peak.device is None else f"GPU {peak.device}"
-        share = f", {percent(peak.share)} of {bytes_text(peak.capacity_bytes)}" if peak.share else ""
+        share = f", {percent_text(peak.share)} of {bytes_text(peak.capacity_bytes)}" if peak.share else ""
         sheet.prose(f"{where} memory peak {bytes_text(peak.peak_bytes)}{share}")
     tables(sheet, summary)
     return sheet.text()
@@ -58,7 +58,7 @@ def _device(sheet: Sheet, device: DeviceMetrics, summary: Summary) -> None:
         value = getattr(device, name)
         if value is None:
             return "withheld, see above" if f"devices.{name}" in withheld else "not known"
-        return f"{percent(value)} {of}"
+        return f"{percent_text(value)} {of}"
 
     whose = f" (device {device.ordinal} of rank {device.rank})" if device.device != device.ordinal else ""
     sheet.prose(f"device {device.device} {device.name}{whose}")

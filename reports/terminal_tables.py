@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from profrun.contract.units import bytes_text, percent_text, rate_text, time_text
 from profrun.reports.kernel_labels import kernel_labels
 from profrun.reports.terminal_sheet import Sheet
-from profrun.reports.units import bytes_text, percent, time_text
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.collectives import CollectiveRow
@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 def shown(value: int | None) -> str:
     """A count; '-' for one that is withheld (``Summary`` sets it None whatever its declared type)."""
     return "-" if value is None else str(value)
-
-
-def rate(value: float | None) -> str:
-    """A rate with three digits that count."""
-    return "-" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
 def tables(sheet: Sheet, summary: Summary) -> None:
@@ -86,14 +81,14 @@ def _roofline(sheet: Sheet, summary: Summary) -> None:
         return
     names = {peaks.name: peaks.source for peaks in found.peaks.values() if peaks}
     known = "; ".join(f"peaks of {name}, dense: {source}" for name, source in names.items())
-    covered = percent(found.covered_ns / found.total_ns if found.total_ns else None)
+    covered = percent_text(found.covered_ns / found.total_ns if found.total_ns else None)
     sheet.table(
         "roofline",
         ("op and shapes", "type", "GPU time", "TFLOP/s", "of peak", "TB/s", "of peak"),
         [
-            (f"{row.op} {row.shapes}", row.dtype or "-", time_text(row.gpu_ns), rate(row.tflops),
-             percent(row.compute_share), rate(row.tb_s),
-             "caches" if row.cached else percent(row.memory_share))
+            (f"{row.op} {row.shapes}", row.dtype or "-", time_text(row.gpu_ns), rate_text(row.tflops),
+             percent_text(row.compute_share), rate_text(row.tb_s),
+             "caches" if row.cached else percent_text(row.memory_share))
             for row in rows
         ],
         left=2,
@@ -112,8 +107,8 @@ def _collectives(sheet: Sheet, summary: Summary) -> None:
         ("collective", "size", "calls", "total", "mean", "bus GB/s", *(("no wait",) if matched else ())),
         [
             (_collective(row, several=several), bytes_text(row.bytes), str(row.calls),
-             time_text(row.total_ns), time_text(row.mean_ns), rate(row.bus_gb_s),
-             *((rate(row.transfer_bus_gb_s),) if matched else ()))
+             time_text(row.total_ns), time_text(row.mean_ns), rate_text(row.bus_gb_s),
+             *((rate_text(row.transfer_bus_gb_s),) if matched else ()))
             for row in rows
         ],
         left=1,

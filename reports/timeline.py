@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from profrun.contract.units import count_text, time_text
 from profrun.reports.html import Html, data_script, el
-from profrun.reports.units import count_text, time_text
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from profrun.contract.units import count_text, percent_text, time_text
 from profrun.reports.charts import legend, memory_chart, stacked_bar
 from profrun.reports.findings import findings_html
 from profrun.reports.html import Html, el
@@ -13,7 +14,6 @@ from profrun.reports.quality_marks import Marks
 from profrun.reports.roofs import roofline_html
 from profrun.reports.timeline import timeline_html
 from profrun.reports.trace_tables import collectives, copies, idle_table, kernels, ops, ranges, runtime
-from profrun.reports.units import count_text, percent, time_text
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.gpu import DeviceMetrics
@@ -138,14 +138,14 @@ def _device(device: DeviceMetrics, summary: Summary, marks: Marks) -> Html:
     told = {"tool": "the profiler's figures", "estimated": "estimated from registers and shared memory"}
     source = told.get(device.occupancy_source or "", device.occupancy_source or "no kernel has one")
     tiles: list[tuple[str, str, Any, Callable[[Any], str], str]] = [
-        ("utilization", "utilization", device.utilization, percent, f"any kernel running; {window}"),
-        ("est_sm_efficiency", "est. SM efficiency", device.est_sm_efficiency, percent,
+        ("utilization", "utilization", device.utilization, percent_text, f"any kernel running; {window}"),
+        ("est_sm_efficiency", "est. SM efficiency", device.est_sm_efficiency, percent_text,
          f"blocks over SMs, at most 1; {window}"),
-        ("est_achieved_occupancy", "est. achieved occupancy", device.est_achieved_occupancy, percent,
+        ("est_achieved_occupancy", "est. achieved occupancy", device.est_achieved_occupancy, percent_text,
          f"{source}; of {time_text(device.occupancy_ns)} of kernel time"),
         ("busy_ns", "busy", device.busy_ns, time_text,
          f"kernels, copies and fills; of {time_text(device.span_ns)}, first to last GPU work"),
-        ("matrix_core_share", "on tensor / matrix cores", device.matrix_core_share, percent,
+        ("matrix_core_share", "on tensor / matrix cores", device.matrix_core_share, percent_text,
          f"by kernel names; of {time_text(device.total_kernel_ns)} of kernel time"),
     ]  # fmt: skip
     if device.comm_ns:

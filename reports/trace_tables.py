@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from profrun.contract.units import count_text, time_text
 from profrun.reports.charts import legend, stacked_bar
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, Kind, table
 from profrun.reports.kernel_labels import kernel_labels
 from profrun.reports.quality_marks import Marks
-from profrun.reports.units import count_text, time_text
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.summary import Summary

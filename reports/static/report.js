@@ -95,12 +95,15 @@
 
   // Timeline -------------------------------------------------------------------------------------
   const ROW = 15, GAP = 8, AXIS = 22;
+  // The twin of `time_text` in contract/units.py; tests/contract/test_units.py holds them equal.
+  const digits = new Intl.NumberFormat("en", { maximumSignificantDigits: 4, roundingMode: "halfEven", useGrouping: false });
   const time = ns => {
-    const size = Math.abs(ns);
-    if (size < 1e3) return `${Math.round(ns)} ns`;
-    if (size < 1e6) return `${(ns / 1e3).toPrecision(4)} us`;
-    if (size < 1e9) return `${(ns / 1e6).toPrecision(4)} ms`;
-    return `${(ns / 1e9).toPrecision(4)} s`;
+    if (Math.abs(ns) < 0.05) return "0 ns";
+    const units = ["ns", "us", "ms", "s"];
+    let size = 1, place = 0;
+    while (place < 3 && Math.abs(Number(digits.format(ns / size))) >= 1e3) { size *= 1e3; place += 1; }
+    const shown = ns / size;
+    return `${Math.abs(shown) < 9999.5 ? digits.format(shown) : shown.toFixed(0)} ${units[place]}`;
   };
 
   function timeline(root) {

@@ -14,7 +14,7 @@ from profrun.analysis.rules.diagnose import diagnose
 from profrun.analysis.rules.docs import index_page, rule_page
 from profrun.traces.trace import Trace
 from tests.analysis.kit import memory_trace, step
-from tests.analysis.rule_cases import CASES, Case
+from tests.analysis.rules.cases import CASES, Case
 from tests.conftest import ROOT
 
 RULES = {rule.id: rule for rule in all_rules()}

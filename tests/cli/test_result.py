@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.cli.output import columns, ns_text, seconds_text
+from profrun.cli.output import columns
 from profrun.cli.progress import Progress
 from profrun.cli.result import run_document, show_run
 from profrun.store.results import Steps
@@ -115,26 +115,6 @@ def test_a_trial_that_measured_nothing_says_why(
 ) -> None:
     show_run(_state(_trial(0, "none", False, 1, steps=Steps("none", "wall", count))))
     assert said in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("ns", "text"),
-    [
-        (None, "-"),
-        (0, "0 ns"),
-        (999, "999 ns"),
-        (1500, "1.5 us"),
-        (1_234_567, "1.235 ms"),
-        (61_000_000_000, "61 s"),
-    ],
-)
-def test_durations_as_people_read_them(ns: int | None, text: str) -> None:
-    assert ns_text(ns) == text
-
-
-@pytest.mark.parametrize(("s", "text"), [(8.9, "8 s"), (188, "3 min 08 s"), (3840, "1 h 04 min")])
-def test_elapsed_time(s: float, text: str) -> None:
-    assert seconds_text(s) == text
 
 
 def test_columns_align_and_show_what_is_missing() -> None:

@@ -49,5 +49,5 @@ def test_every_profiler_can_wrap() -> None:
 
 
 def test_an_unknown_profiler_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(UnknownProfilerError, match="none, torch, nsys, ncu, rocprof.*timeline, counters"):
+    with pytest.raises(UnknownProfilerError, match=r"none, torch, nsys, ncu, rocprof.*timeline, counters"):
         profiler("vtune")

@@ -15,9 +15,9 @@ from profrun.analysis.compare import Comparison, compare
 from profrun.analysis.compare.gate import Rule, gate, parse_rule
 from profrun.analysis.compare.model import Metric, Row
 from profrun.errors import UsageError
-from profrun.reports.compare_text import comparison_text, gate_text, junit, markdown, time_text
+from profrun.reports.compare_text import comparison_text, gate_text, junit, markdown
 from tests.analysis.compare.conftest import Recorded
-from tests.analysis.compare.test_conditions import OTHER, trial
+from tests.analysis.compare.test_comparability import OTHER, trial
 
 
 @pytest.mark.parametrize(
@@ -219,19 +219,3 @@ def test_junit_can_be_parsed() -> None:
         [],
     ]
     assert gate_text(result).splitlines()[0].startswith("failed: slower > 3%: step time: ratio 1.100")
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "-"),
-        (0, "0 ns"),
-        (-7e-9, "0 ns"),
-        (999, "999 ns"),
-        (1500, "1.5 us"),
-        (-2.5e6, "-2.5 ms"),
-        (3e9, "3 s"),
-    ],
-)
-def test_times(value: float | None, text: str) -> None:
-    assert time_text(value) == text

@@ -1,0 +1,157 @@
+"""Numbers as text for people: the one formatter of times, bytes, counts, rates, shares and ratios.
+
+Every function is given a plain number, or None for "not known", and returns its text; None becomes "-".
+
+========================  =========================  ======================================================
+function                  input                      text
+========================  =========================  ======================================================
+``time_text``             nanoseconds                four significant digits, in ns, us, ms or s: "1.234 ms"
+``signed_time_text``      difference in nanoseconds  the same with its sign: "+1.234 ms"
+``elapsed_text``          seconds                    whole seconds: "8 s", "3 min 08 s", "1 h 04 min"
+``bytes_text``            bytes                      four significant digits, in B, KiB, MiB, GiB or TiB
+``count_text``            whole number               all digits in groups of three: "12 345"
+``amount_text``           large number               four significant digits with k, M, G, T or P: "193 G"
+``rate_text``             rate or mean               three significant digits, whole from 100: "1.23", "1234"
+``percent_text``          share (0.5 is 50 %)        one decimal: "50.0 %"
+``signed_percent_text``   relative change            one decimal with its sign: "+5.0 %"
+``ratio_text``            ratio                      three decimals: "1.250"
+``interval_text``         two ratios                 three decimals each: "0.990 to 1.250"
+``column_text``           cell of a column           in the unit of ``column_unit``, without the unit
+========================  =========================  ======================================================
+
+Significant digits are rounded to the nearest, a tie to the even digit, and zeros at the end are left out. The
+unit is chosen after rounding, so 999 999 ns are "1 ms" and not "1000 us".
+The function ``time`` in ``reports/static/report.js`` is the twin of ``time_text``; a test holds them equal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+UNKNOWN = "-"
+"""Text of a number that is not known."""
+
+TIME_UNITS = ((1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s"))
+"""(nanoseconds in the unit, unit), the smallest first."""
+BYTE_UNITS = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"), (2.0**40, "TiB"))
+"""(bytes in the unit, unit), the smallest first."""
+_PREFIXES = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"))
+_ZERO_NS = 0.05
+"""Smaller times are what rounding leaves of a sum of whole nanoseconds; they are shown as 0."""
+
+
+def time_text(ns: float | None) -> str:
+    """Nanoseconds with the unit that suits them: "412 ns", "1.234 us", "4.56 s"; below 0.05 ns "0 ns"."""
+    if ns is None:
+        return UNKNOWN
+    return _with_unit(0.0 if abs(ns) < _ZERO_NS else ns, TIME_UNITS)
+
+
+def signed_time_text(ns: float | None) -> str:
+    """A difference of times in nanoseconds with its sign: "+1.234 us", "-4 ns", "0 ns"."""
+    return ("+" if ns is not None and ns >= _ZERO_NS else "") + time_text(ns)
+
+
+def elapsed_text(seconds: float) -> str:
+    """Elapsed seconds, rounded down: "8 s", "3 min 08 s", "1 h 04 min"."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def bytes_text(count: float | None) -> str:
+    """Bytes with the binary unit that suits them: "512 B", "1.5 MiB"."""
+    return UNKNOWN if count is None else _with_unit(count, BYTE_UNITS)
+
+
+def count_text(count: int | None) -> str:
+    """A whole number with a space between groups of three digits: "12 345"."""
+    return UNKNOWN if count is None else f"{count:,}".replace(",", " ")
+
+
+def amount_text(value: float | None) -> str:
+    """A large number without a unit, with a decimal prefix: 1.93e11 is "193 G"."""
+    return UNKNOWN if value is None else _with_unit(value, _PREFIXES)
+
+
+def rate_text(value: float | None, unit: str = "") -> str:
+    """A rate or a mean with three significant digits, whole from 100 on: "1.23 GB/s", "0.5", "1234".
+
+    Args:
+        value: the number, already in the unit.
+        unit: what follows the number, if anything.
+    """
+    if value is None:
+        return UNKNOWN
+    return f"{value:.0f} {unit}".rstrip() if abs(value) >= 100 else f"{value:.3g} {unit}".rstrip()
+
+
+def percent_text(share: float | None) -> str:
+    """A share in per cent with one decimal: 0.5 is "50.0 %"."""
+    return UNKNOWN if share is None else f"{100 * share:.1f} %"
+
+
+def signed_percent_text(change: float | None) -> str:
+    """A relative change in per cent with its sign and one decimal: 0.05 is "+5.0 %"."""
+    return UNKNOWN if change is None else f"{100 * change:+.1f} %"
+
+
+def ratio_text(ratio: float | None) -> str:
+    """A ratio with three decimals: "1.250"."""
+    return UNKNOWN if ratio is None else f"{ratio:.3f}"
+
+
+def interval_text(interval: tuple[float, float] | None) -> str:
+    """The two ends of an interval of ratios: "0.990 to 1.250"."""
+    return UNKNOWN if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
+
+
+def column_unit(values: Iterable[float | None], units: Sequence[tuple[float, str]]) -> tuple[float, str]:
+    """The unit that suits the largest value of a column, so that its numbers can be compared by eye.
+
+    Args:
+        values: the cells of the column; None for one that is not known.
+        units: ``TIME_UNITS`` or ``BYTE_UNITS``.
+
+    Returns:
+        (size of the unit, unit), one of ``units``; the smallest where no cell is known.
+    """
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    return next((pair for pair in reversed(units) if largest >= pair[0]), units[0])
+
+
+def column_text(value: float | None, size: float) -> str:
+    """A cell of a column in its unit, without the unit.
+
+    Args:
+        value: the cell.
+        size: size of the unit, the first part of what ``column_unit`` returns.
+
+    Returns:
+        The number with one decimal from 100 on and three below; whole numbers in the smallest unit have none.
+    """
+    if value is None:
+        return UNKNOWN
+    shown = value / size
+    if size == 1 and shown == int(shown):
+        return f"{int(shown)}"
+    return f"{shown:.1f}" if abs(shown) >= 100 else f"{shown:.3f}"
+
+
+def _with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
+    """Four significant digits in the smallest unit whose next larger unit is not reached after rounding."""
+    place = 0
+    while place + 1 < len(units):
+        step = units[place + 1][0] / units[place][0]
+        if abs(float(f"{value / units[place][0]:.4g}")) < step:
+            break
+        place += 1
+    size, unit = units[place]
+    shown = value / size
+    return (f"{shown:.4g} {unit}" if abs(shown) < 9999.5 else f"{shown:.0f} {unit}").rstrip()

@@ -1,0 +1,416 @@
+"""The backend against objects that the test writes: nothing runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profrun.backends.base import Handle
+from profrun.backends.kubernetes.api import Api
+from profrun.backends.kubernetes.backend import KubernetesBackend
+from profrun.errors import UnavailableError, UsageError
+from profrun.jobs.load import load_text
+from profrun.plans.make import make_plan
+from profrun.plans.model import Plan
+from profrun.store.files import write_json
+from tests.backends.kubernetes.server import Fault, Server
+from tests.backends.plans import plan
+
+Connect = Callable[[str | None, str | None], Api]
+INDEX = "batch.kubernetes.io/job-completion-index"
+FORBIDDEN = 'pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'
+
+
+@pytest.fixture
+def backend(connect: Connect) -> KubernetesBackend:
+    return KubernetesBackend(connect, lag_s=0.0, stuck_s=0.0)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return tmp_path / "runs" / "transformer-20260101T000000Z-abcd"
+
+
+def made(run: Path, cluster: str = "", resources: str = "gpus: 1", **more: str) -> Plan:
+    """A plan whose trial folders are there."""
+    found = plan(
+        image="python:3.12",
+        resources=resources,
+        cluster=f"pvc: runs, vendor: nvidia, parallel: 4, {cluster}",
+        **more,
+    )
+    for trial in found.trials:
+        (run / "trials" / trial.id).mkdir(parents=True)
+    return found
+
+
+def ready(server: Server) -> None:
+    """A cluster that has the claim."""
+    server.put("persistentvolumeclaims", {"metadata": {"name": "runs"}}, "ADDED")
+
+
+def job(server: Server, number: int = 0) -> dict[str, Any]:
+    return sorted(server.of("jobs"), key=lambda job: len(job["metadata"]["name"]))[number]
+
+
+def pod(server: Server, index: int, phase: str, state: dict[str, Any], **status: Any) -> None:
+    """A pod of the first Job."""
+    owner = job(server)
+    labels = {
+        **owner["spec"]["template"]["metadata"]["labels"],
+        "batch.kubernetes.io/job-name": owner["metadata"]["name"],
+    }
+    value = {
+        "metadata": {"name": f"pod-{index}", "labels": labels, "annotations": {INDEX: str(index)}},
+        "status": {"phase": phase, "containerStatuses": [{"name": "trial", "state": state}], **status},
+    }
+    server.put("pods", value, "ADDED")
+
+
+def test_submit_makes_the_job_and_then_what_it_owns(
+    server: Server, backend: KubernetesBackend, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready(server)
+    monkeypatch.setenv("HF_TOKEN", "hf-secret")
+    found = made(run)
+    found = Plan(type(found.job)(**{**vars(found.job), "secrets": ("HF_TOKEN",)}), found.trials, found.vendor)
+    handles = backend.submit(found, found.trials, run)
+    assert [handle.data["index"] for handle in handles.values()] == list(range(8))
+    json.dumps([dict(handle.data) for handle in handles.values()])
+    (secret,) = server.of("secrets")
+    owner = job(server)
+    assert secret["metadata"]["ownerReferences"][0]["uid"] == owner["metadata"]["uid"]
+    assert secret["data"] == {"HF_TOKEN": "aGYtc2VjcmV0"}
+    posts = [path.rsplit("/", 1)[1] for method, path, _ in server.requests if method == "POST"]
+    assert posts == ["jobs", "networkpolicies", "secrets"]
+    kept = "".join(path.read_text() for path in run.rglob("*") if path.is_file())
+    assert "HF_TOKEN" in kept
+    assert "hf-secret" not in kept
+    assert "aGYtc2VjcmV0" not in kept
+
+
+def test_the_network_is_off_unless_the_job_wants_one(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    """The policy selects this Job's pods by a label that Kubernetes gives them, and goes with the Job."""
+    ready(server)
+    found = made(run)
+    backend.submit(found, found.trials, run)
+    (closed,) = server.of("networkpolicies")
+    assert closed["spec"] == {
+        "podSelector": {"matchLabels": {"batch.kubernetes.io/job-name": job(server)["metadata"]["name"]}},
+        "policyTypes": ["Ingress", "Egress"],
+    }
+    assert closed["metadata"]["ownerReferences"][0]["uid"] == job(server)["metadata"]["uid"]
+    open_ = Plan(type(found.job)(**{**vars(found.job), "network": True}), found.trials, found.vendor)
+    backend.submit(open_, found.trials, run)
+    assert (len(server.of("jobs")), len(server.of("networkpolicies"))) == (2, 1)
+
+
+def test_without_the_right_to_turn_the_network_off_nothing_runs(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    ready(server)
+    server.faults = [Fault("POST", "networkpolicies", 403, {"message": "cannot create networkpolicies"})]
+    found = made(run)
+    with pytest.raises(UnavailableError, match=r"cannot be turned off: .*; ask for .* or set network: true"):
+        backend.submit(found, found.trials, run)
+    assert server.of("jobs") == []
+
+
+def test_a_claim_that_is_not_there_is_said_before_anything_is_made(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    found = made(run)
+    with pytest.raises(UsageError, match="namespace team has no persistent volume claim 'runs'"):
+        backend.submit(found, found.trials, run)
+    assert server.of("jobs") == []
+
+
+def test_who_may_not_look_at_claims_may_submit(server: Server, backend: KubernetesBackend, run: Path) -> None:
+    server.faults = [Fault("GET", "persistentvolumeclaims", 403)]
+    found = made(run)
+    assert len(backend.submit(found, found.trials, run)) == 8
+
+
+def test_when_the_second_job_is_refused_the_first_is_deleted(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    ready(server)
+    found = made(run, resources="gpus: 1, nodes: 2")
+    server.faults = [Fault("POST", "/services", 403, {"message": "services is forbidden"})]
+    with pytest.raises(UnavailableError, match="your account may not do this"):
+        backend.submit(found, found.trials, run)
+    assert server.of("jobs") == []
+
+
+def test_exit_json_counts_whatever_the_cluster_says(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    first, second, third, *_ = handles
+    pod(server, 0, "Failed", {"terminated": {"exitCode": 3}})
+    pod(server, 1, "Succeeded", {"terminated": {"exitCode": 0}})
+    pod(server, 2, "Failed", {"terminated": {"exitCode": 3}})
+    server.logs["pod-2"] = ["2026-01-01T00:00:00Z first", "2026-01-01T00:00:01Z Segmentation fault"]
+    write_json(run / "trials" / first / "exit.json", {"state": "finished", "exit_code": 0, "reason": None})
+    states = backend.status(handles, run)
+    assert states[first].state == "finished"
+    assert states[second].state == "finished"
+    assert "not to be seen from here" in (states[second].reason or "")
+    assert (states[third].state, states[third].exit_code) == ("failed", 3)
+    assert (states[third].reason or "").endswith("the last words: Segmentation fault")
+    assert {status.state for trial, status in list(states.items())[3:]} == {"queued"}
+
+
+def test_a_preempted_trial_that_wrote_how_it_ended_waits_for_its_next_pod(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    trial = next(iter(handles))
+    told = {"state": "timeout", "stopped_by": "SIGTERM", "reason": "ended from outside", "exit_code": 143}
+    write_json(run / "trials" / trial / "exit.json", told)
+    taken = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    over = {"terminated": {"exitCode": 124}}
+
+    def state() -> tuple[str, str]:
+        status = backend.status({trial: handles[trial]}, run)[trial]
+        return status.state, status.reason or ""
+
+    pod(server, 0, "Running", {"running": {}}, conditions=[taken])
+    assert state()[0] == "running"
+    pod(server, 0, "Failed", over, conditions=[taken])
+    assert state()[0] == "queued"
+    assert "PreemptionByScheduler" in state()[1]
+    assert "starts it again" in state()[1]
+    server.put("pods", server.objects["pods", "pod-0"], "DELETED")
+    assert state()[0] == "queued"  # the Job makes another
+    pod(server, 0, "Failed", over)  # nothing took it away: Kubernetes' own deadline, for one
+    assert state() == ("timeout", "ended from outside")
+    pod(server, 0, "Failed", over, conditions=[taken])
+    job(server)["status"] = {"conditions": [{"type": "Failed", "status": "True"}]}
+    assert state() == ("timeout", "ended from outside")
+
+
+def test_an_ended_pod_is_given_time_for_its_file(server: Server, connect: Connect, run: Path) -> None:
+    ready(server)
+    patient = KubernetesBackend(connect, lag_s=60)
+    found = made(run)
+    handles = patient.submit(found, found.trials, run)
+    pod(server, 0, "Failed", {"terminated": {"exitCode": 3}})
+    assert patient.status(handles, run)[found.trials[0].id].state == "finalising"
+
+
+def test_two_questions_a_round_and_fewer_while_nothing_changes(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    for index in range(8):
+        pod(server, index, "Running", {"running": {}})
+    server.requests.clear()
+    for _ in range(6):
+        assert {status.state for status in backend.status(handles, run).values()} == {"running"}
+    assert len(server.requests) == 12
+    assert backend.poll_s == 30.0
+    pod(server, 0, "Running", {"running": {}})
+    backend.status(handles, run)
+    assert backend.poll_s == 2.0
+
+
+def test_writing_the_report_is_finalising(server: Server, backend: KubernetesBackend, run: Path) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    pod(server, 0, "Running", {"running": {}})
+    write_json(run / "trials" / found.trials[0].id / "phase", {"phase": "finalise"})
+    assert backend.status(handles, run)[found.trials[0].id].state == "finalising"
+
+
+def test_pod_security_refuses_pods_not_jobs_and_the_job_is_given_up(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    about = {"name": job(server)["metadata"]["name"]}
+    for name, message, when in (("new", FORBIDDEN, "2026-01-02"), ("old", "exceeded quota", "2026-01-01")):
+        event = {
+            "metadata": {"name": name},
+            "involvedObject": about,
+            "message": message,
+            "lastTimestamp": when,
+        }
+        server.put("events", event, "ADDED")
+    states = backend.status(handles, run)
+    assert {status.state for status in states.values()} == {"failed"}
+    assert "Pod Security does not allow the pod" in (states[found.trials[0].id].reason or "")
+    assert server.of("jobs") == []
+    assert {status.state for status in backend.status(handles, run).values()} == {"failed"}
+
+
+def test_an_image_that_never_comes_ends_the_wait(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    pod(server, 0, "Pending", {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}})
+    states = backend.status(handles, run)
+    assert states[found.trials[0].id].state == "failed"
+    assert states[found.trials[0].id].reason == "ImagePullBackOff: not found"
+    assert server.of("jobs") == []
+
+
+def test_a_job_that_vanished_is_lost(server: Server, backend: KubernetesBackend, run: Path) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    server.put("jobs", job(server), "DELETED")
+    assert {status.state for status in backend.status(handles, run).values()} == {"lost"}
+
+
+def test_a_killed_driver_finds_its_job_again(server: Server, connect: Connect, run: Path) -> None:
+    ready(server)
+    found = made(run)
+    KubernetesBackend(connect).submit(found, found.trials, run)
+    pod(server, 5, "Running", {"running": {}})
+    fresh = KubernetesBackend(connect, lag_s=0.0)
+    nothing = {trial.id: Handle("kubernetes", {}) for trial in found.trials}
+    states = fresh.status(nothing, run)
+    assert states[found.trials[5].id].state == "running"
+    assert states[found.trials[0].id].state == "queued"
+    other = fresh.status({"x": Handle("kubernetes", {})}, run)
+    assert (other["x"].state, other["x"].reason) == ("lost", "it was never queued")
+
+
+def test_a_server_that_cannot_be_reached_is_no_verdict(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    server.faults = [Fault("GET", "/jobs", "drop")] * 5
+    with pytest.raises(UnavailableError, match="cannot be reached"):
+        backend.status(handles, run)
+    assert {status.state for status in backend.status(handles, run).values()} == {"queued"}
+
+
+def test_logs_of_a_pod_that_has_no_files_yet_survive_a_broken_stream(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    trial = found.trials[0].id
+    pod(server, 0, "Running", {"running": {}})
+    server.logs["pod-0"] = [f"2026-01-01T00:00:0{number}Z line {number}" for number in range(4)]
+    server.faults = [Fault("GET", "/log", "cut")]
+    lines = backend.logs(handles[trial], run, trial, follow=True)
+    got = [next(lines) for _ in range(4)]
+    assert got == ["line 0", "line 1", "line 2", "line 3"]
+    assert server.asked("GET", "/log.*sinceTime=") == 1
+    write_json(run / "trials" / trial / "exit.json", {"state": "finished", "exit_code": 0})
+    assert list(lines) == []
+    (run / "trials" / trial / "stdout.log").write_text("from the file\n")
+    assert list(backend.logs(handles[trial], run, trial, follow=False)) == ["from the file"]
+
+
+def test_cancelling_some_trials_ends_their_pods_and_leaves_the_others(
+    server: Server, backend: KubernetesBackend, run: Path
+) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    for index in range(3):
+        pod(server, index, "Running", {"running": {}})
+    some = {trial.id: handles[trial.id] for trial in found.trials[:2]}
+    backend.cancel(some, run, grace=7.0)
+    asked = [(path.rsplit("/", 1)[1], body) for method, path, body in server.requests if method == "DELETE"]
+    # 7 s of grace and what the slowest profiler needs: twice 120 s and a minute.
+    assert [(name, body["gracePeriodSeconds"]) for name, body in asked] == [("pod-0", 307), ("pod-1", 307)]
+    assert len(server.of("jobs")) == 1
+    assert (run / "trials" / found.trials[0].id / "cancel").exists()
+    assert not (run / "trials" / found.trials[2].id / "cancel").exists()
+
+
+def test_cancelling_all_deletes_the_job(server: Server, backend: KubernetesBackend, run: Path) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    backend.cancel(handles, run, grace=0.0)
+    assert server.of("jobs") == []
+    assert {status.state for status in backend.status(handles, run).values()} == {"cancelled"}
+
+
+def test_a_cancelled_trial_that_had_begun_is_given_time_for_its_file(
+    server: Server, connect: Connect, run: Path
+) -> None:
+    ready(server)
+    patient = KubernetesBackend(connect, lag_s=60)
+    found = made(run)
+    handles = patient.submit(found, found.trials, run)
+    begun, waiting = (trial.id for trial in found.trials[:2])
+    (run / "trials" / begun / "pod").write_text("uid")
+    patient.cancel(handles, run, grace=0.0)
+    states = patient.status(handles, run)
+    assert states[begun].state == "finalising"
+    assert (states[waiting].state, states[waiting].reason) == ("cancelled", "ended before it was started")
+
+
+def test_a_pinned_image_and_profile_are_part_of_the_job(
+    server: Server, backend: KubernetesBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready(server)
+    (tmp_path / "clusters.yaml").write_text("lab: {pvc: runs, vendor: amd, namespace: ml}\n")
+    monkeypatch.setenv("PROFRUN_CLUSTERS", str(tmp_path / "clusters.yaml"))
+    pinned = backend.pin(plan(image="auto", cluster="profile: lab, parallel: 2"))
+    assert pinned.job.cluster == {"pvc": "runs", "vendor": "amd", "namespace": "ml", "parallel": 2}
+    assert pinned.job.image.startswith("rocm/")
+
+
+def test_what_cannot_work_is_said_before_there_is_a_run_folder(
+    server: Server, backend: KubernetesBackend
+) -> None:
+    with pytest.raises(UsageError, match="needs a persistent volume claim"):
+        backend.pin(plan(image="python:3.12", cluster="vendor: amd"))
+    with pytest.raises(UsageError, match="has no persistent volume claim 'runs'"):
+        backend.pin(plan(image="python:3.12", cluster="pvc: runs, vendor: amd"))
+    with pytest.raises(UsageError, match="nothing says whose"):
+        backend.pin(plan(image="python:3.12", cluster="pvc: runs"))
+
+
+def test_the_digest_that_ran_is_kept(server: Server, backend: KubernetesBackend, run: Path) -> None:
+    ready(server)
+    found = made(run)
+    handles = backend.submit(found, found.trials, run)
+    pod(server, 2, "Running", {"running": {}})
+    server.of("pods")[0]["status"]["containerStatuses"][0]["imageID"] = "python@sha256:abc"
+    backend.status(handles, run)
+    kept = json.loads((run / "kubernetes/images.json").read_text())
+    assert kept == {found.trials[2].id: "python@sha256:abc"}
+
+
+def test_five_hundred_trials_are_one_job(server: Server, backend: KubernetesBackend, run: Path) -> None:
+    ready(server)
+    variants = ", ".join(f"v{index}: {{n: {index}}}" for index in range(500))
+    text = f"name: t\nimage: a\ncommand: sleep {{n}}\nvariants: {{{variants}}}\ncollectors: [none]\n"
+    found = make_plan(load_text(text + "cluster: {pvc: runs, parallel: 50}\nresources: {gpus: 0}\n"))
+    for trial in found.trials:
+        (run / "trials" / trial.id).mkdir(parents=True)
+    handles = backend.submit(found, found.trials, run)
+    assert job(server)["spec"]["completions"] == 500
+    assert server.asked("POST", "/jobs") == 1
+    server.requests.clear()
+    states = backend.status(handles, run)
+    assert {status.state for status in states.values()} == {"queued"}
+    assert len(server.requests) == 3  # Jobs, pods, and the events that would say why there is no pod yet

@@ -1,0 +1,148 @@
+"""Numbers as text, by tables; and the script of the report formats times as Python does."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from profrun.contract.units import (
+    BYTE_UNITS,
+    TIME_UNITS,
+    amount_text,
+    bytes_text,
+    column_text,
+    column_unit,
+    count_text,
+    elapsed_text,
+    interval_text,
+    percent_text,
+    rate_text,
+    ratio_text,
+    signed_percent_text,
+    signed_time_text,
+    time_text,
+)
+from tests.conftest import ROOT
+
+TIMES = [
+    (None, "-"),
+    (0, "0 ns"),
+    (-2.2737368e-13, "0 ns"),
+    (0.04999, "0 ns"),
+    (0.05, "0.05 ns"),
+    (0.5, "0.5 ns"),
+    (412, "412 ns"),
+    (999.94, "999.9 ns"),
+    (999.96, "1 us"),
+    (1234, "1.234 us"),
+    (12_000, "12 us"),
+    (999_949, "999.9 us"),
+    (999_999, "1 ms"),
+    (12_345_678, "12.35 ms"),
+    (1_500_000, "1.5 ms"),
+    (2_500_000_000, "2.5 s"),
+    (123_456_789_000, "123.5 s"),
+    (86_400_000_000_000, "86400 s"),
+    (-4_000_000, "-4 ms"),
+    (100_250, "100.2 us"),
+]
+
+
+@pytest.mark.parametrize(("ns", "text"), TIMES)
+def test_a_time_has_four_digits_and_the_unit_that_suits_it(ns: float | None, text: str) -> None:
+    assert time_text(ns) == text
+
+
+def test_the_script_of_the_report_formats_times_alike(tmp_path: Path) -> None:
+    driver = pytest.importorskip("playwright._impl._driver")
+    node, *_ = driver.compute_driver_executable()
+    script = (ROOT / "reports" / "static" / "report.js").read_text()
+    found = re.search(r"^  const digits = .*?^  };$", script, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    draw = random.Random(7)
+    values = [ns for ns, _ in TIMES if ns is not None]
+    values += [draw.choice((1, -1)) * 10 ** draw.uniform(-3, 15) for _ in range(2000)]
+    values += [draw.randrange(10**9) for _ in range(2000)]
+    program = tmp_path / "time.js"
+    program.write_text(f"{found[0]}\nconsole.log(JSON.stringify({json.dumps(values)}.map(time)));\n")
+    done = subprocess.run([node, str(program)], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [time_text(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"), [(None, "-"), (1234, "+1.234 us"), (-4, "-4 ns"), (0, "0 ns"), (0.01, "0 ns")]
+)
+def test_a_difference_of_times_has_its_sign(ns: float | None, text: str) -> None:
+    assert signed_time_text(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(8.9, "8 s"), (59.99, "59 s"), (188, "3 min 08 s"), (3840, "1 h 04 min")]
+)
+def test_elapsed_time(seconds: float, text: str) -> None:
+    assert elapsed_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (None, "-"),
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1 KiB"),
+        (1536, "1.5 KiB"),
+        (1024 * 1024 - 1, "1 MiB"),
+        (100_000_000, "95.37 MiB"),
+        (3 * 2**50, "3072 TiB"),
+    ],
+)
+def test_bytes(count: int | None, text: str) -> None:
+    assert bytes_text(count) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(None, "-"), (0, "0"), (999, "999"), (1234567, "1 234 567")])
+def test_counts(count: int | None, text: str) -> None:
+    assert count_text(count) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (0, "0"), (12.5, "12.5"), (999.96, "1 k"), (1.93e11, "193 G"), (2e20, "200000 P")],
+)
+def test_large_amounts(value: float | None, text: str) -> None:
+    assert amount_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (None, "GB/s", "-"),
+        (0.5, "", "0.5"),
+        (1.2345, "GB/s", "1.23 GB/s"),
+        (99.96, "", "100"),
+        (1234.4, "TFLOP/s", "1234 TFLOP/s"),
+    ],
+)
+def test_rates(value: float | None, unit: str, text: str) -> None:
+    assert rate_text(value, unit) == text
+
+
+def test_shares_ratios_and_intervals() -> None:
+    assert [percent_text(share) for share in (None, 0, 0.12345, 1)] == ["-", "0.0 %", "12.3 %", "100.0 %"]
+    assert [signed_percent_text(share) for share in (None, 0.05, -0.2)] == ["-", "+5.0 %", "-20.0 %"]
+    assert [ratio_text(ratio) for ratio in (None, 1.25)] == ["-", "1.250"]
+    assert [interval_text(ends) for ends in (None, (0.99, 1.25))] == ["-", "0.990 to 1.250"]
+
+
+def test_a_column_has_the_unit_of_its_largest_value() -> None:
+    values = [1_500, None, 2_250_000]
+    size, unit = column_unit(values, TIME_UNITS)
+    assert (size, unit) == (1e6, "ms")
+    assert [column_text(value, size) for value in values] == ["0.002", "-", "2.250"]
+    assert column_unit([None], BYTE_UNITS) == (1.0, "B")
+    assert [column_text(value, 1.0) for value in (7, 7.5, 123456.7)] == ["7", "7.500", "123456.7"]

@@ -1,0 +1,184 @@
+"""Building on a real engine: what rebuilds, what does not, and how failures read."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import tarfile
+from typing import Any
+
+import pytest
+
+from profrun.errors import FailedError, ProfrunError, UnavailableError
+from profrun.images.build import Built, build
+from profrun.images.inspect import inspect
+from profrun.images.recipe import Recipe, recipe
+from profrun.images.resolve import find, resolve
+from tests.real.docker.conftest import Cli
+
+pytestmark = pytest.mark.docker
+
+SMALL = Recipe("cuda", "", {"NSYS_VERSION": ""}, b"ARG BASE\nFROM ${BASE}\nARG NSYS_VERSION\n")
+BASE = "profrun/test-base:1"
+
+
+def make(engine: Any, what: Recipe, **options: Any) -> tuple[Built, list[str]]:
+    """Build to the end."""
+    lines = []
+    steps = build(engine, what, **options)
+    while True:
+        try:
+            lines.append(next(steps))
+        except StopIteration as end:
+            return end.value, lines
+
+
+@pytest.fixture
+def base(engine: Any, standin: str, request: pytest.FixtureRequest) -> Any:
+    """A base under a tag that can be moved; the images made on it are removed afterwards."""
+    latest = find(engine, "profrun/cuda:latest")
+    engine.images.get(standin).tag("profrun/test-base", "1")
+    yield lambda line: _move(engine, standin, line)
+    for image in engine.images.list(filters={"label": f"org.opencontainers.image.base.name={BASE}"}):
+        engine.images.remove(image.id, force=True)
+    engine.images.remove(BASE, force=True)
+    if latest:  # the small builds took the name
+        engine.images.get(latest.id).tag("profrun/cuda", "latest")
+
+
+def _move(engine: Any, standin: str, line: str) -> None:
+    """Make the tag mean another image, as a registry does when a tag is pushed again."""
+    engine.images.build(fileobj=io.BytesIO(f"FROM {standin}\n{line}\n".encode()), tag=BASE, rm=True)
+
+
+def test_what_rebuilds_and_what_does_not(engine: Any, base: Any) -> None:
+    small = dataclasses.replace(SMALL, base=BASE)
+    first, _ = make(engine, small)
+    again, lines = make(engine, small)
+    assert (first.cached, again.cached, again.image.id) == (False, True, first.image.id)
+    assert any("nothing has changed" in line for line in lines)
+
+    byte, _ = make(engine, dataclasses.replace(small, dockerfile=small.dockerfile + b"#"))
+    assert not byte.cached
+    assert byte.key != first.key
+
+    base("LABEL moved=1")
+    moved, _ = make(engine, small)
+    assert (moved.cached, moved.key != first.key) == (False, True)
+    assert moved.base.id != first.base.id
+
+    base("LABEL moved=1")  # the same content again
+    assert make(engine, small)[0].cached
+
+    forced, _ = make(engine, small, force=True)
+    assert (forced.cached, forced.key) == (False, moved.key)
+
+
+def test_a_moved_base_is_not_run_by_its_old_build(engine: Any, base: Any) -> None:
+    """A tag that was reused is never trusted: not the base's, not ours."""
+    real = dataclasses.replace(recipe("cuda", BASE, {"NSYS_VERSION": ""}), base=BASE)
+    make(engine, real)
+    assert resolve(engine, "cuda", "none").labels["profrun.kind"] == "cuda"
+    base("LABEL moved=2")
+    with pytest.raises(UnavailableError, match=f"is stale: its base {BASE} has changed since it was built"):
+        resolve(engine, "cuda", "none")
+
+
+def test_labels_say_what_was_measured(engine: Any, cuda: str) -> None:
+    image = find(engine, cuda)
+    assert image is not None
+    contents = inspect(engine, image)
+    assert contents.tools["nsys"]["version"] == image.labels["profrun.nsys.version"]
+    assert contents.nvtx == image.labels["profrun.nvtx.version"] == "0.2.11"
+    assert contents.torch is not None
+    assert contents.torch["version"] == image.labels["profrun.torch.version"]
+    assert image.user == "1000:1000"
+    assert image.labels["org.opencontainers.image.base.digest"].startswith("sha256:")
+
+
+def test_the_same_build_twice_by_the_command_line(cli: Cli, engine: Any, cuda: str, standin: str) -> None:
+    done = cli.run("images", "build", "cuda", "--base", standin, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["cached"] is True
+    shown = cli.run("images", "inspect", "cuda", "--json")
+    assert json.loads(shown.stdout)["profilers"]["nsys"]["version"]
+
+
+def test_rocm_on_a_base_without_rocm(engine: Any, standin: str) -> None:
+    """Debian has no rocprofiler-sdk: the step says so; without the profiler the same Dockerfile builds."""
+    with pytest.raises(FailedError) as caught:
+        make(engine, recipe("rocm", standin))
+    assert "failed at Step" in str(caught.value)
+    assert "rocprofiler-sdk is not in this image's apt sources" in str(caught.value)
+    built, _ = make(engine, recipe("rocm", standin, {"ROCPROFILER_PACKAGE": ""}))
+    assert built.image.user == "1000:1000"
+    engine.images.remove(built.image.id, force=True)
+
+
+def test_a_step_that_fails(cli: Cli, engine: Any, base: Any) -> None:
+    broken = dataclasses.replace(
+        SMALL, base=BASE, dockerfile=SMALL.dockerfile + b"RUN echo why >&2; exit 3\n"
+    )
+    with pytest.raises(FailedError) as caught:
+        make(engine, broken)
+    assert "failed at Step 4" in str(caught.value)
+    assert "its last words: why" in str(caught.value)
+    assert not engine.containers.list(all=True, filters={"status": "exited", "ancestor": BASE})
+
+
+def test_a_disk_that_is_full(engine: Any, base: Any) -> None:
+    """A step that finds no room; here the 64 MiB of the build container's /dev/shm."""
+    step = b"RUN dd if=/dev/zero of=/dev/shm/big bs=1M count=100\n"
+    with pytest.raises(UnavailableError, match="disk is full"):
+        make(engine, dataclasses.replace(SMALL, base=BASE, dockerfile=SMALL.dockerfile + step))
+
+
+@pytest.mark.parametrize("name", ["profrun/no-such-base:1", "localhost:1/none:1", "Not A Reference"])
+def test_a_base_that_cannot_be_had(engine: Any, name: str) -> None:
+    with pytest.raises(UnavailableError) as caught:
+        make(engine, dataclasses.replace(SMALL, base=name))
+    assert "\n" not in str(caught.value)
+
+
+def _one_file() -> bytes:
+    """The smallest image: one empty file."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("nothing"))
+    return buffer.getvalue()
+
+
+def test_an_image_without_python_or_profiler(engine: Any, standin: str) -> None:
+    engine.api.import_image_from_data(_one_file(), repository="profrun/test-empty", tag="1")
+    try:
+        with pytest.raises(UnavailableError, match="the image has no python3"):
+            make(engine, dataclasses.replace(SMALL, base="profrun/test-empty:1"))
+        with pytest.raises(FailedError, match="has no working nsys inside"):
+            make(engine, dataclasses.replace(SMALL, base=standin, args={"NSYS_VERSION": "1"}))
+    finally:
+        engine.images.remove("profrun/test-empty:1", force=True)
+        for image in engine.images.list(filters={"dangling": True, "label": "profrun.kind=cuda"}):
+            engine.images.remove(image.id, force=True)
+
+
+def test_an_image_for_another_processor(engine: Any, standin: str) -> None:
+    """The configuration of a saved image, with another architecture in it, loaded again."""
+    name = "profrun/test-foreign:1"
+    engine.api.import_image_from_data(_one_file(), repository="profrun/test-foreign", tag="1")
+    saved = io.BytesIO(b"".join(engine.images.get(name).save(named=True)))
+    engine.images.remove(name, force=True)
+    changed = io.BytesIO()
+    with tarfile.open(fileobj=saved) as source, tarfile.open(fileobj=changed, mode="w") as target:
+        for info in source:
+            data = source.extractfile(info).read() if info.isfile() else b""  # type: ignore[union-attr]
+            if info.isfile() and b'"architecture":"amd64"' in data:
+                data = data.replace(b'"architecture":"amd64"', b'"architecture":"s390x"')
+                info.size = len(data)
+            target.addfile(info, io.BytesIO(data) if info.isfile() else None)
+    engine.images.load(changed.getvalue())
+    try:
+        with pytest.raises(ProfrunError, match="is made for s390x, and this engine runs on"):
+            resolve(engine, name, "none")
+    finally:
+        engine.images.remove(name, force=True)

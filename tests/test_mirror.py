@@ -1,0 +1,67 @@
+"""A test file lies where the module that it tests lies: tests/<room>/test_x.py tests profrun.<room>.x."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.test_layout import ROOMS
+
+TESTS = ROOT / "tests"
+WHOLE = {
+    "analysis/compare/test_recordings.py": "comparisons of real recordings pass through the whole room",
+    "analysis/test_peers.py": "the numbers of other tools on the same files",
+    "analysis/test_random.py": "random traces, and several questions asked of each",
+    "backends/kubernetes/test_run.py": "whole runs on a small cluster of the test's own",
+    "cli/test_secrets.py": "a whole run: a secret is in none of its files",
+    "cli/test_torch_equality.py": "from submit to summary: the numbers are torch's own",
+    "collectors/nsys/test_exact.py": "real files through the whole reader, counted independently",
+    "collectors/nsys/test_fuzz.py": "damaged files through the whole readers of nsys and ncu",
+    "collectors/nsys/test_h200.py": "the same work under torch, nsys and ncu: three readers must agree",
+    "collectors/rocprof/test_bad_input.py": "damaged files of every AMD format through the whole reader",
+    "collectors/rocprof/test_exact.py": "real files through the whole reader, counted independently",
+    "collectors/rocprof/test_same_twice.py": "a whole trace is the same when its file is read twice",
+    "collectors/rocprof/test_trial.py": "a whole trial with a stand-in for rocprofv3",
+    "collectors/torch/test_exact.py": "real files through the whole reader, counted independently",
+    "collectors/torch/test_fuzz.py": "damaged files through the whole reader",
+    "collectors/torch/test_truth.py": "a whole trace allows torch's own table",
+    "images/test_lint.py": "the Dockerfiles and the scripts that they run are no Python modules",
+}
+"""Test files of a whole room: no one module is what they test. Each has its reason."""
+MIXED = {
+    "analysis/compare/test_expect_words.py",
+    "analysis/trace/test_waits.py",
+    "cli/test_commands.py",
+    "in_job/test_parts.py",
+    "jobs/test_properties.py",
+    "runner/test_queue_ends.py",
+    "runner/test_refusals.py",
+    "traces/test_mutations.py",
+}
+"""Test files of several modules, to be divided among files named after those."""
+FILES = sorted(
+    path.relative_to(TESTS).as_posix() for room in ROOMS for path in (TESTS / room).rglob("test_*.py")
+)
+
+
+def module_of(file: str) -> str:
+    """The module that a test file is named after, as a path from the root without ``.py``."""
+    folder, _, name = file.rpartition("/")
+    return f"{folder}/{name.removeprefix('test_').removesuffix('.py')}"
+
+
+def has_module(file: str) -> bool:
+    """Whether the module is there: as a file, or as a package."""
+    module = ROOT / module_of(file)
+    return module.with_suffix(".py").is_file() or module.is_dir()
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file not in WHOLE.keys() | MIXED])
+def test_a_test_file_is_named_after_its_module(file: str) -> None:
+    assert has_module(file), f"there is no {module_of(file)}.py"
+
+
+def test_an_exception_is_there_and_is_one() -> None:
+    named = WHOLE.keys() | MIXED
+    assert named <= set(FILES)
+    assert [file for file in named if has_module(file)] == []
