@@ -1,14 +1,15 @@
 """The seam between a run and what executes its trials.
 
-A backend turns a trial into a request, a plain value that ``--dry-run`` prints and golden tests compare
-(``render``), and carries it out. Every backend starts the same wrapper (``profrun.in_job``) and
-believes only the ``exit.json`` that the wrapper writes last; its own engine's word counts only where that
-file is missing.
+A backend is asked in this order. ``prepare`` checks the plan, finds out what it needs to know (the image's
+digest, the values of cluster profiles) and returns all of it as one value, a ``PreparedPlan``. ``adapt`` and
+``render`` are pure functions of that value: what each trial is told, and the request that starts it, which
+``--dry-run`` prints and golden tests compare. ``submit`` carries the requests out. Nothing is remembered
+between these calls.
 
-Before ``submit`` the caller (``profrun.runner.submit``) has written, for each of these trials, the trial
-folder with ``command.json`` and the run's ``bundle/``. ``command.json`` speaks of the caller's machine: its
-``cwd`` is the folder the job was submitted from. A backend whose job sees other paths, or that knows the
-image's digest, rewrites ``cwd``, ``env`` and ``image`` with ``adapt`` (which ``--dry-run`` shows too).
+Every backend starts the same wrapper (``profrun.in_job``) and believes only the ``exit.json`` that the
+wrapper writes last; the word of its own engine counts only where that file is missing. Before ``submit`` the
+caller (``profrun.runner``) has written the run's ``bundle/`` and, for each trial, its folder with
+``command.json``.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
+from profrun.contract.command import Command
 from profrun.errors import UnavailableError, UsageError
 from profrun.plans.model import Plan, Trial, TrialState
 
@@ -58,6 +60,27 @@ class TrialPaths:
 
 
 @dataclass(frozen=True)
+class PreparedPlan:
+    """A plan with all that a backend found out about it before anything is made or started.
+
+    A backend that finds out more has a subclass of its own.
+
+    Attributes:
+        plan: the plan; its job holds the values of cluster profiles and the image that is meant now, so that
+            ``resolved.yaml`` repeats exactly this run.
+        cwd: the folder the job was submitted from.
+        left_out: what of the job this backend leaves out, one sentence each.
+    """
+
+    plan: Plan
+    cwd: Path
+    left_out: tuple[str, ...] = ()
+
+
+P = TypeVar("P", bound=PreparedPlan)
+
+
+@dataclass(frozen=True)
 class Request:
     """What leaves for the backend's engine, as a value.
 
@@ -87,7 +110,7 @@ class Status:
     exit_code: int | None = None
 
 
-class Backend(Protocol):
+class Backend(Protocol[P]):
     """What executes trials. All methods raise ProfrunError subclasses only.
 
     Attributes:
@@ -101,33 +124,34 @@ class Backend(Protocol):
     concurrent: bool
     poll_s: float
 
-    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
-        """Refuse what this machine already knows cannot work: GPUs, mounts, folders, settings.
+    def prepare(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, ask: bool = True) -> P:
+        """Refuse what cannot work, then find out what the other methods need to know.
 
-        Asked before the run folder is made, by a dry run, and by ``resume``; writes nothing and asks no
-        engine, so what only the engine knows is still refused by ``pin`` or ``submit``.
+        Called before the run folder is made, by a dry run, and by ``resume``; makes and writes nothing. What
+        this machine knows by itself (GPUs, mounts, folders, settings) is checked first.
 
         Args:
+            trials: those that are to be started.
             run: where the run's folder is or will be.
             cwd: the folder the job was submitted from.
+            ask: False for a dry run: nothing is pulled, and an engine that does not answer is no error.
 
-        Returns:
-            What of the job this backend leaves out, a sentence each.
+        Raises:
+            UsageError: the job and this backend do not fit together.
+            UnavailableError: a GPU, a folder, an image or the engine is not there.
         """
 
-    def pin(self, plan: Plan) -> Plan:
-        """The plan with its image replaced by exactly the one meant now; the identity where there is none.
+    def adapt(self, prepared: P, trial: Trial, run: Path, command: Command) -> Command:
+        """``command.json`` as the job will see it. Pure; the same command where the job runs on this machine.
 
-        Asked once, before the run folder is made: ``resolved.yaml`` then repeats exactly this run.
+        Args:
+            command: with paths of this machine; ``cwd`` is the folder the command runs in.
         """
 
-    def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
-        """``command.json`` as the job will see it. Pure; the identity where the job runs on this machine."""
+    def render(self, prepared: P, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+        """The requests for these trials: one for each trial, or one for many (arrays). Pure."""
 
-    def render(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
-        """The requests for these trials: pure, no engine is asked. One a trial, or one for many (arrays)."""
-
-    def submit(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+    def submit(self, prepared: P, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
         """Start these trials (or queue them); returns trial id -> handle. Local kinds start one at a time."""
 
     def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
@@ -144,7 +168,7 @@ class Backend(Protocol):
         """End these trials well: tell the wrapper, wait for reports, kill only after ``grace`` seconds."""
 
 
-def load(name: str) -> Backend:
+def load(name: str) -> Backend[PreparedPlan]:
     """The backend of this name.
 
     Raises:
@@ -159,4 +183,4 @@ def load(name: str) -> Backend:
         raise UnavailableError(
             f"backend {name} cannot be used", why=f"no Python package {error.name!r} here"
         ) from error
-    return cast(Backend, module.make())
+    return cast("Backend[PreparedPlan]", module.make())

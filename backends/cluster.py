@@ -13,9 +13,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from profrun.backends.base import Status
+from profrun.contract.command import Vendor
 from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import WrapRequest
 from profrun.errors import UsageError
@@ -110,17 +111,17 @@ def by_site(trials: Sequence[Trial]) -> dict[str | None, list[Trial]]:
     return grouped
 
 
-def vendor_of(settings: Mapping[str, Any], plan: Plan) -> str:
+def vendor_of(settings: Mapping[str, Any], plan: Plan) -> Vendor:
     """nvidia, amd, none or auto: as stated, else by the GPU type's name, else the plan's."""
-    stated = settings.get("vendor")
+    stated: Vendor | None = settings.get("vendor")
     if stated:
-        return str(stated)
+        return stated
     kind = str(settings.get("gpu_type") or "").lower()
     if AMD_TYPE.match(kind):
         return "amd"
     if NVIDIA_TYPE.match(kind):
         return "nvidia"
-    return plan.vendor
+    return cast(Vendor, plan.vendor)
 
 
 def gpus_per_node(job: Job, settings: Mapping[str, Any]) -> int:

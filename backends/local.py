@@ -18,18 +18,17 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from profrun.backends.base import Handle, Request, Status, TrialPaths
+from profrun.backends.base import Handle, PreparedPlan, Request, Status, TrialPaths
 from profrun.backends.environ import secret_env
 from profrun.backends.local_checks import left_out, refuse
 from profrun.backends.tail import Tail
+from profrun.contract.command import Command
 from profrun.errors import UnavailableError
 from profrun.plans.model import Plan, Trial
 from profrun.store.files import explained, write_json
 from profrun.store.lock import is_held, patient_lock, sign
 from profrun.store.results import finalising, read_exit
-from profrun.store.runs import Run, created
 
 _TERM_WAIT_S = 5.0
 """Between SIGTERM and SIGKILL, after the grace is over."""
@@ -46,35 +45,33 @@ class LocalBackend:
     def __init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
-    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
-        """GPUs, nodes and the working directory of this machine.
+    def prepare(
+        self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, ask: bool = True
+    ) -> PreparedPlan:
+        """GPUs, nodes and the working directory of this machine are checked; there is no image.
 
         Raises:
             UsageError: several nodes.
             UnavailableError: a GPU or the working directory is not there.
         """
         refuse(plan.job)
-        return left_out(plan.job)
+        return PreparedPlan(plan, cwd, tuple(left_out(plan.job)))
 
-    def pin(self, plan: Plan) -> Plan:
-        """There is no image."""
-        return plan
-
-    def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Path, command: Command) -> Command:
         """The job sees this machine's paths: nothing changes."""
-        return dict(command)
+        return command
 
-    def render(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
-        """One shell line a trial: what to type to do the same by hand."""
+    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+        """One shell line for each trial: what to type to do the same by hand."""
         return [_request(wrapper_argv(run, trial.id)) for trial in trials]
 
-    def submit(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
         """Start these trials now.
 
         Raises:
             UnavailableError: a process cannot be started, or the trial is still alive from before.
         """
-        secret = secret_env(plan.job, Path(str(created(Run(run)).get("cwd", "."))))
+        secret = secret_env(prepared.plan.job, prepared.cwd)
         return {trial.id: self._start(run, trial.id, secret) for trial in trials}
 
     def _start(self, run: Path, trial_id: str, secret: Mapping[str, str]) -> Handle:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from profrun.backends.docker.host import probe_host
+from profrun.backends.host import probe_host
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.model import Job, Resources
 

@@ -10,7 +10,7 @@ import typer
 
 from profrun.cli.compare import fraction
 from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import emit, prose_width, say
+from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """What asynchronous launches are worth: launch-blocking twins of a run."""
-    from profrun.reports import compare_text
+    from profrun.reports.blocking_text import blocking_text
 
     words = sides or ["last"]
     found = _twins(words, variant, runs_root(runs), fraction(threshold))
@@ -48,7 +48,7 @@ def command(
         for number, item in enumerate(found):
             if item.variant:
                 say(("\n" if number else "") + f"variant {item.variant}")
-            say(compare_text.blocking_text(item, top=top, width=prose_width()).rstrip())
+            say(blocking_text(item, terminal_style(), top=top))
     raise typer.Exit(max(item.exit_code for item in found))
 
 

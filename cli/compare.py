@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import emit, prose_width, say
+from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def command(
 
     from profrun.analysis.compare import compare
     from profrun.cli.compare_args import find_sides, read_trials
-    from profrun.reports import compare_text
+    from profrun.reports.compare_text import comparison_text, gate_text
 
     if statistic not in STATISTICS:
         raise UsageError(f"no statistic {statistic!r}", fix=f"one of {', '.join(STATISTICS)}")
@@ -84,20 +84,23 @@ def command(
     if junit is not None and gate is None:
         raise UsageError("--junit writes the rules of --fail-on", fix="add --fail-on 'slower > 3%'")
     if junit is not None and gate is not None:
+        from profrun.reports.compare_files import junit as junit_text
         from profrun.store.files import write_text
 
-        write_text(junit, compare_text.junit(result, gate))
+        write_text(junit, junit_text(result, gate))
     code = gate.exit_code if gate else result.exit_code
     if json_:
         emit(result.to_json() | {"gate": gate.to_json() if gate else None, "exit_code": code})
     elif markdown:
-        say(compare_text.markdown(result, gate, top=top).rstrip())
+        from profrun.reports.compare_files import markdown as markdown_text
+
+        say(markdown_text(result, gate, top=top).rstrip())
     else:
-        width = prose_width()
-        say(compare_text.comparison_text(result, top=top, width=width).rstrip())
+        style = terminal_style()
+        say(comparison_text(result, style, top=top))
         if gate:
             say()
-            say(compare_text.gate_text(gate, width=width).rstrip())
+            say(gate_text(gate, style))
     raise typer.Exit(code)
 
 

@@ -21,5 +21,4 @@ def command(trace: TraceArgument, runs: RunsOption = None, json_: JsonOption = F
     if json_:
         emit({"findings": [finding.to_json() for finding in findings]})
         return
-    width, wrap, colour = terminal_style()
-    say(diagnose_text(findings, width=width, wrap=wrap, colour=colour))
+    say(diagnose_text(findings, terminal_style()))

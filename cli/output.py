@@ -1,4 +1,4 @@
-"""Printing: one JSON document or plain columns on stdout, everything else on stderr."""
+"""Printing: one JSON document, sentences or tables on stdout, remarks on stderr."""
 
 from __future__ import annotations
 
@@ -7,69 +7,59 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from profrun.reports.terminal_layout import Style
+
+PIPED_WIDTH = 100
+"""Columns that tables keep to where stdout is no terminal."""
 
 
-def emit(document: Any) -> None:
+def emit(document: object) -> None:
     """Print one JSON document. NaN and infinity are not JSON: they are a bug here, not a value."""
     sys.stdout.write(json.dumps(document, indent=1, allow_nan=False, default=str) + "\n")
 
 
 def say(text: str = "") -> None:
-    """A line for the person, on stdout."""
+    """Print a line for the person on stdout."""
     sys.stdout.write(text + "\n")
 
 
 def note(text: str) -> None:
-    """A line beside the answer, on stderr."""
+    """Print a remark beside the answer on stderr."""
     sys.stderr.write(text + "\n")
 
 
-def terminal_width(otherwise: int = 100) -> int:
-    """Columns of the terminal ($COLUMNS goes first); ``otherwise`` where stdout is no terminal."""
-    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
-        return otherwise
-    return shutil.get_terminal_size().columns
+def terminal_style() -> Style:
+    """The style for this stdout: as wide as the terminal or $COLUMNS; colours obey $NO_COLOR.
 
-
-def terminal_style() -> tuple[int, bool, bool]:
-    """(columns, whether to wrap prose, whether to use colours) of what is printed.
-
-    Prose stays on one line where no terminal shows it, so that ``grep`` finds it; colours obey $NO_COLOR.
+    Sentences stay on one line where no terminal shows them, so that `grep` finds them.
     """
+    from profrun.reports.terminal_layout import Style  # not for every command's start
+
     terminal = sys.stdout.isatty()
+    shown = terminal or "COLUMNS" in os.environ
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return terminal_width(), terminal or "COLUMNS" in os.environ, colour
-
-
-def prose_width() -> int | None:
-    """Columns that sentences and tables keep to; None where no terminal shows them."""
-    width, wrap, _ = terminal_style()
-    return width if wrap else None
+    width = shutil.get_terminal_size().columns if shown else PIPED_WIDTH
+    return Style(width, wrap=shown, colour=colour)
 
 
 def tell(text: str) -> None:
-    """A sentence on stdout, broken at the width of the terminal where there is one."""
-    from profrun.reports.terminal_layout import fit  # not for every command's start
+    """Print a sentence on stdout, broken at the width of the terminal where there is one."""
+    from profrun.reports.terminal_layout import lay_out
 
-    say(fit([text], prose_width()))
+    say(lay_out([text], terminal_style()))
 
 
-def columns(
-    header: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = (), indent: str = ""
-) -> str:
-    """A plain table: columns as wide as their widest cell, two spaces apart; None shows as '-'.
+def columns(header: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = ()) -> str:
+    """A table whose cells are never cut, for names and answers that are used further; None shows as "-".
 
     Args:
+        header: titles of the columns.
+        rows: cells.
         right: indices of columns that are aligned to the right (numbers).
     """
-    cells = [list(header)] + [["-" if cell is None else str(cell) for cell in row] for row in rows]
-    widths = [max(len(row[index]) for row in cells) for index in range(len(header))]
-    lines = []
-    for row in cells:
-        parts = [
-            cell.rjust(width) if index in right else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append((indent + "  ".join(parts)).rstrip())
-    return "\n".join(lines)
+    from profrun.reports.terminal_layout import Style, Table, lay_out
+
+    return lay_out([Table(header, list(rows), right, indent="")], Style())

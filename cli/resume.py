@@ -21,6 +21,7 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """Finish a run that was interrupted; repeat nothing that finished."""
+    from profrun.backends.base import load
     from profrun.runner.create import plan_of
     from profrun.runner.execute import carry_out, detached
     from profrun.store.runs import find
@@ -31,5 +32,6 @@ def command(
     if detach:
         raise typer.Exit(detached(found, json_=json_, repeat_failed=failed))
     state = read_state(found)
-    code = carry_out(found, plan, backend=state.backend, cwd=state.cwd, json_=json_, repeat_failed=failed)
+    engine = load(state.backend)
+    code = carry_out(found, plan, backend=engine, cwd=state.cwd, json_=json_, repeat_failed=failed)
     raise typer.Exit(code)

@@ -70,15 +70,16 @@ def _start(plan: Plan, job: Path, backend: str, root: Path, cwd: Path, *, detach
         need_scripts(plan, cwd)
     secret_env(plan.job, cwd)
     engine = load(backend)  # what cannot work, and an unusable image, must not leave a run folder behind
-    for warning in engine.check(plan, plan.trials, (root / plan.job.name).absolute(), cwd):
+    prepared = engine.prepare(plan, plan.trials, (root / plan.job.name).absolute(), cwd)
+    for warning in prepared.left_out:
         note(f"{job}: {warning}")
-    plan = engine.pin(plan)
+    plan = prepared.plan
     run = new_run(root, job, plan, backend=backend, cwd=cwd)
     count = len(plan.trials)
     note(f"{run.name}: {count} trial{'s' * (count != 1)} in {run.path}")
     if detach:
         return detached(run, json_=json_)
-    return carry_out(run, plan, backend=backend, cwd=cwd, json_=json_)
+    return carry_out(run, plan, backend=engine, cwd=cwd, json_=json_, prepared=prepared)
 
 
 def _show_plan(plan: Plan, backend: str, root: Path, cwd: Path, *, json_: bool) -> None:

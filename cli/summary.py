@@ -30,5 +30,4 @@ def command(
     if json_:
         emit(summary.to_json())
         return
-    width, wrap, colour = terminal_style()
-    say(summary_text(summary, width=width, wrap=wrap, colour=colour))
+    say(summary_text(summary, terminal_style()))

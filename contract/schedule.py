@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+WindowPart = Literal["wait", "warmup", "active", "outside"]
+"""Where the schedule puts a step; ``active`` ones are recorded."""
 
 
 @dataclass(frozen=True)
@@ -10,7 +14,7 @@ class Schedule:
     """Steps to skip, to warm up and to record, counted as ``torch.profiler.schedule`` counts them.
 
     The first ``skip_first`` steps are skipped; then follow ``repeat`` cycles of ``wait`` + ``warmup`` +
-    ``active`` steps, of which the ``active`` ones are recorded.
+    ``active`` steps, of which the ``active`` ones are recorded. With ``repeat`` 0 the cycles never end.
     """
 
     wait: int = 1
@@ -18,3 +22,27 @@ class Schedule:
     active: int = 3
     repeat: int = 1
     skip_first: int = 0
+
+    @property
+    def cycle(self) -> int:
+        """Steps of one cycle."""
+        return self.wait + self.warmup + self.active
+
+    @property
+    def steps_needed(self) -> int:
+        """Steps after which the first cycle is recorded whole."""
+        return self.skip_first + self.cycle
+
+    def part(self, step: int) -> WindowPart:
+        """Where the schedule puts a step; steps count from 0."""
+        place = step - self.skip_first
+        if place < 0 or self.cycle <= 0 or (self.repeat and place >= self.cycle * self.repeat):
+            return "outside"
+        place %= self.cycle
+        if place < self.wait:
+            return "wait"
+        return "warmup" if place < self.wait + self.warmup else "active"
+
+    def ends_cycle(self, step: int) -> bool:
+        """Whether a step is the last one of its cycle."""
+        return (step - self.skip_first + 1) % self.cycle == 0

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .schedule import WindowPart
+
 FORMAT = 1
 
 StepClock = Literal["cuda_event", "hip_event", "wall"]
 """What a step's duration was measured with: two events on the GPU, or the host's clock."""
-
-WindowPart = Literal["wait", "warmup", "active", "outside"]
-"""Where the schedule puts a step; ``active`` ones are recorded."""
 
 
 @dataclass(frozen=True)

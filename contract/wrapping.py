@@ -80,7 +80,8 @@ class Wrapped:
         hook: what the hook inside must do at the window's edges: 'cuda' (cudaProfilerStart/Stop), 'roctx'
             (roctxProfilerResume/Pause), 'in_process' (drive the ``Recorder`` of the profiler's own
             ``in_process.py``), 'none' (time steps only).
-        emitter: which range emitter the hook must use: 'nvtx', 'torch', 'roctx' or None.
+        emitter: where the hook sends ranges: 'nvtx', 'roctx', 'in_process' (the ``Emitter`` of the
+            profiler's recorder) or None.
         finalise_s: how long the tool may need to write after the app ended, seconds.
         export: commands to run afterwards in the job, e.g. nsys export; '{file}' stands for each report.
         expected: globs, relative to ``out``, of what must be there afterwards.

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profrun.backends.docker.gpus import count, gpus
-from profrun.backends.docker.host import HostFacts, probe_host
 from profrun.backends.docker.leftovers import ours, remove
 from profrun.backends.docker.privileges import DROP_ROOT, privileges
 from profrun.backends.docker.request import LABEL_ROLE, Container, who
 from profrun.backends.docker.sdk_args import body, create
+from profrun.backends.host import HostFacts, probe_host
 from profrun.backends.mounts import Mount
 from profrun.doctor.model import COLLECTORS, Engine, Inside, Machine
 from profrun.errors import ProfrunError, UnavailableError

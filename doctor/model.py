@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from profrun.backends.docker.host import HostFacts
+from profrun.backends.host import HostFacts
 
 State = Literal["ok", "warn", "fail"]
 COLLECTORS = ("none", "torch", "nsys", "ncu", "rocprof")

@@ -8,6 +8,7 @@ import os
 import re
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profrun.errors import FailedError, ProfrunError, UnavailableError
@@ -26,11 +27,11 @@ def connect(*, timeout: float = TIMEOUT_S) -> docker.DockerClient:
     Raises:
         UnavailableError: no engine answers, or this user may not talk to it.
     """
-    import docker
-
     where = os.environ.get("DOCKER_HOST") or _context_host() or _DEFAULT
     if where.startswith("unix://"):
         _try_socket(where.removeprefix("unix://"))
+    import docker  # only now: it takes longer than a dry run without an engine does
+
     with docker_errors("the container engine cannot be reached", where=where):
         # from_env also takes the TLS settings of the environment
         in_env = bool(os.environ.get("DOCKER_HOST"))
@@ -55,6 +56,9 @@ def _try_socket(path: str) -> None:
 
 def _context_host() -> str | None:
     """The socket of the current docker context; None for the default one or when it cannot be read."""
+    folder = Path(os.environ.get("DOCKER_CONFIG") or Path("~/.docker").expanduser())
+    if not os.environ.get("DOCKER_CONTEXT") and not (folder / "config.json").is_file():
+        return None
     with contextlib.suppress(Exception):  # a broken context file: the default socket is tried instead
         from docker.context import ContextAPI
 

@@ -1,47 +1,16 @@
-"""What the wrapper tells the hook: one JSON file, named by the environment variable ``PROFRUN_HOOK``."""
+"""What the wrapper tells the hook: ``HookConfig``, a JSON file that the variable ``PROFRUN_HOOK`` names."""
 
 from __future__ import annotations
 
 import json
-import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from ..contract.codec import from_json
+from ..contract.command import Ranges
 from ..contract.schedule import Schedule
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 ENV = "PROFRUN_HOOK"
-
-_RANK = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
-_LOCAL_RANK = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
-_WORLD = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
-
-
-def from_env(names: tuple[str, ...], default: int, environ: Mapping[str, str]) -> int:
-    """The first of the variables that holds a non-negative number, else the default."""
-    for name in names:
-        value = environ.get(name, "")
-        if value.isdigit():
-            return int(value)
-    return default
-
-
-@dataclass(frozen=True)
-class Place:
-    """Which process of the trial this is, from the launcher's environment (torchrun, MPI, Slurm)."""
-
-    rank: int = 0
-    local_rank: int = 0
-    world_size: int = 1
-
-    @classmethod
-    def from_environ(cls, environ: Mapping[str, str] | None = None) -> Place:
-        """Read the launcher's variables; torchrun's win over MPI's over Slurm's."""
-        env = os.environ if environ is None else environ
-        return cls(from_env(_RANK, 0, env), from_env(_LOCAL_RANK, 0, env), from_env(_WORLD, 1, env))
 
 
 @dataclass(frozen=True)
@@ -50,28 +19,37 @@ class HookConfig:
 
     Attributes:
         folder: the trial folder.
+        collector: the collector as the job names it; ``profiler``: what it became.
         hook: what to do at the window's edges (``Wrapped.hook``).
         emitter: where ranges go (``Wrapped.emitter``).
-        window: which steps to record.
-        modules: depth of automatic nn.Module ranges.
-        steps: auto, explicit, optimizer, module or off.
+        exclusive: the profiler takes the GPU's tracing interface (``Profiler.exclusive``).
+        unwind: leave through ``SystemExit`` on SIGTERM: the profiler round the program loses what it has
+            buffered of a program that is killed.
+        options: the profiler's options.
+        values: of the variant: what is known of the work per step.
         run: 0 for the first run of the command, n for the n-th further pass of a counter collection.
         tool_version: the profiler's version as numbers, or empty.
     """
 
     folder: str
     collector: str = "none"
+    profiler: str = "none"
     hook: str = "none"
     emitter: str | None = None
-    window: Schedule = field(default_factory=Schedule)
-    modules: int = 0
-    steps: str = "auto"
-    options: dict[str, Any] = field(default_factory=dict)
-    values: dict[str, Any] = field(default_factory=dict)
+    exclusive: bool = False
+    unwind: bool = False
+    schedule: Schedule = field(default_factory=Schedule)
+    ranges: Ranges = field(default_factory=Ranges)
+    options: dict[str, object] = field(default_factory=dict)
+    values: dict[str, object] = field(default_factory=dict)
     blocking: bool = False
-    vendor: str = "none"
     run: int = 0
     tool_version: tuple[int, ...] = ()
+
+    @property
+    def windowed(self) -> bool:
+        """Whether recording starts and stops at edges of steps; else nothing or everything is recorded."""
+        return self.hook != "none" and self.ranges.steps != "off"
 
     @property
     def notes(self) -> Path:
@@ -82,18 +60,12 @@ class HookConfig:
         """Folder of a rank's files."""
         return Path(self.folder) / "raw" / f"rank{rank}"
 
-    def to_json(self) -> dict[str, Any]:
-        """JSON-safe values."""
-        return asdict(self)
-
     @classmethod
     def load(cls, path: str) -> HookConfig:
-        """Read what ``to_json`` gave.
+        """Read what ``codec.to_json`` gave.
 
         Raises:
-            OSError, ValueError: the file is not there or not ours.
+            OSError: the file cannot be read.
+            ValueError: it is no JSON document of this kind.
         """
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        data["window"] = Schedule(**data["window"])
-        data["tool_version"] = tuple(data["tool_version"])
-        return cls(**data)
+        return from_json(cls, json.loads(Path(path).read_text(encoding="utf-8")))

@@ -15,45 +15,21 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
+from ..contract.finding import Finding
 from .nvtx_injection import connect
 
 if TYPE_CHECKING:
-    from typing import Protocol
-
-    class Emitter(Protocol):
-        """Opens and closes ranges of the calling thread."""
-
-        name: str
-
-        def push(self, name: str) -> Any: ...
-        def pop(self, handle: Any) -> None: ...
+    from ..contract.recording import Emitter
 
 
 STEP = "profrun.step#"
 _ROCTX = ("librocprofiler-sdk-roctx.so.1", "librocprofiler-sdk-roctx.so", "libroctx64.so.4", "libroctx64.so")
 
 
-class TorchRanges:
-    """torch.profiler's own ranges (``user_annotation`` in its traces)."""
-
-    name = "torch"
-
-    def __init__(self, torch: Any) -> None:
-        self._make = torch.autograd.profiler.record_function
-
-    def push(self, name: str) -> Any:
-        """Enter a record_function."""
-        handle = self._make(name)
-        handle.__enter__()
-        return handle
-
-    def pop(self, handle: Any) -> None:
-        """Leave it."""
-        handle.__exit__(None, None, None)
-
-
 class PushPop:
-    """Any pair of push(name) and pop(): NVTX and ROCTX keep their own stack a thread."""
+    """Any pair of push(name) and pop(): NVTX and ROCTX keep their own stack per thread."""
+
+    hears_record_function = False
 
     def __init__(self, name: str, push: Any, pop: Any) -> None:
         self.name = name
@@ -82,16 +58,14 @@ def load_roctx() -> Any:
     return None
 
 
-def choose(kind: str | None, torch: Any, tool: tuple[int, ...]) -> tuple[Emitter | None, list[str]]:
+def choose(kind: str | None, torch: Any, tool: tuple[int, ...]) -> tuple[Emitter | None, list[Finding]]:
     """The emitter that the recording tool will hear, and what is to be said about the choice.
 
     Args:
-        kind: 'nvtx', 'roctx', 'torch' or None (``Wrapped.emitter``).
+        kind: 'nvtx', 'roctx' or None (``Wrapped.emitter``); 'in_process' has its recorder's own emitter.
         torch: the torch module, or None when the process has none (yet).
         tool: version of the profiler, empty when unknown.
     """
-    if kind == "torch":
-        return (TorchRanges(torch), []) if torch is not None else (None, [])
     if kind == "nvtx":
         return _nvtx(torch, tool)
     if kind == "roctx":
@@ -99,7 +73,7 @@ def choose(kind: str | None, torch: Any, tool: tuple[int, ...]) -> tuple[Emitter
     return None, []
 
 
-def _nvtx(torch: Any, tool: tuple[int, ...]) -> tuple[Emitter | None, list[str]]:
+def _nvtx(torch: Any, tool: tuple[int, ...]) -> tuple[Emitter | None, list[Finding]]:
     """The profiler's injection, else torch's compiled-in NVTX, else Python's nvtx if this nsys reads it."""
     injection = connect()
     if injection is not None:
@@ -110,20 +84,23 @@ def _nvtx(torch: Any, tool: tuple[int, ...]) -> tuple[Emitter | None, list[str]]
     try:
         import nvtx as package
     except ImportError:
-        return None, [
-            "no NVTX to emit ranges with: the profiler injected none, torch has none, nvtx is absent"
-        ]
+        return None, [_no_ranges("NVTX", "the profiler injected none, torch has none, nvtx is absent")]
     version = _package_version("nvtx")
-    notes = []
+    warnings = []
     if version >= (0, 2, 12) and tool and tool[:2] <= (2024, 2):
-        notes.append(
-            "ranges will be lost: nsys 2024.2 and older record none from Python's nvtx 0.2.12 and newer; "
-            "install nvtx==0.2.11 in the image, or a newer Nsight Systems"
+        warnings.append(
+            Finding(
+                "ranges-lost",
+                "warning",
+                "ranges will be lost",
+                "nsys 2024.2 and older record none from Python's nvtx 0.2.12 and newer",
+                "install nvtx==0.2.11 in the image, or a newer Nsight Systems",
+            )
         )
-    return PushPop("nvtx", package.push_range, package.pop_range), notes
+    return PushPop("nvtx", package.push_range, package.pop_range), warnings
 
 
-def _roctx(torch: Any) -> tuple[Emitter | None, list[str]]:
+def _roctx(torch: Any) -> tuple[Emitter | None, list[Finding]]:
     library = load_roctx()
     if library is not None:
         push, pop = library.roctxRangePushA, library.roctxRangePop
@@ -132,7 +109,11 @@ def _roctx(torch: Any) -> tuple[Emitter | None, list[str]]:
     if torch is not None and getattr(torch.version, "hip", None):
         nvtx = torch.cuda.nvtx  # hipified to ROCTX in ROCm builds
         return PushPop("torch.cuda.nvtx", nvtx.range_push, nvtx.range_pop), []
-    return None, ["no ROCTX library to emit ranges with: install rocprofiler-sdk in the image"]
+    return None, [_no_ranges("ROCTX", "no library", "install rocprofiler-sdk in the image")]
+
+
+def _no_ranges(what: str, why: str, fix: str = "") -> Finding:
+    return Finding("no-ranges", "warning", f"there is no {what} to emit ranges with", why, fix)
 
 
 def _package_version(name: str) -> tuple[int, ...]:
@@ -160,7 +141,7 @@ class Sink:
         emitted: ranges handed to the emitter so far.
     """
 
-    def __init__(self, emitter: Emitter | None) -> None:
+    def __init__(self, emitter: Emitter) -> None:
         self.emitter = emitter
         self.emitting = False
         self.emitted = 0
@@ -190,12 +171,12 @@ class Sink:
             return
         while len(entries) > place:
             handle = entries.pop()[1]
-            if handle is not None and self.emitter is not None:
+            if handle is not None:
                 self.emitter.pop(handle)
 
     def open(self) -> None:
         """Somebody records from now on; ranges already open are emitted when the thread opens its next."""
-        self.emitting = self.emitter is not None
+        self.emitting = True
 
     def close(self) -> None:
         """Nobody records any more: close what this thread has open in the recording."""
@@ -225,7 +206,7 @@ class Sink:
 
     def _suspend(self, entries: list[list[Any]], start: int) -> None:
         for entry in reversed(entries[start:]):
-            if entry[1] is not None and self.emitter is not None:
+            if entry[1] is not None:
                 self.emitter.pop(entry[1])
             entry[1] = None
 
@@ -237,7 +218,7 @@ class Sink:
             entry[1] = self._emit(entry[0])
 
     def _emit(self, name: str) -> Any:
-        handle = self.emitter.push(name) if self.emitter is not None else None
+        handle = self.emitter.push(name)
         self.emitted += 1  # afterwards: a signal in between must not promise more than was emitted
         return handle
 

@@ -10,7 +10,7 @@ from .files import read_json, write_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .config import Place
+    from ..contract.recording import Rank
 
 _SEVERITY = ("finished", "cancelled", "timeout", "failed")
 _WAIT_S = 60.0
@@ -23,7 +23,7 @@ class Ranks:
     rank 0 of one. Under srun or mpirun each rank has a wrapper.
     """
 
-    def __init__(self, folder: Path, place: Place) -> None:
+    def __init__(self, folder: Path, place: Rank) -> None:
         self.folder = folder
         self.place = place
         self.raw = folder / "raw" / f"rank{place.rank}"

@@ -8,9 +8,9 @@ import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ..contract.codec import to_json
 from .files import read_json, write_json
-from .torch_profile import place
-from .window import label
+from .process_rank import current
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def write_steps(session: Session) -> None:
     """
     if not len(session.clock):
         return
-    folder = session.config.raw(place(session.torch).rank)
+    folder = session.config.raw(current(session.torch).rank)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(_steps_path(folder, session), _steps(session))
 
@@ -42,11 +42,11 @@ def _steps_path(folder: Path, session: Session) -> Path:
 
 
 def _steps(session: Session) -> dict[str, Any]:
-    clock, here = session.clock, place(session.torch)
+    clock, here = session.clock, current(session.torch)
     usual = clock.clock
     rows = clock.steps()
     for row in rows:
-        row["window"] = label(session.config.window, row["step"])
+        row["window"] = session.config.schedule.part(row["step"])
         if row["clock"] == usual:
             del row["clock"]
     return {
@@ -59,6 +59,7 @@ def _steps(session: Session) -> dict[str, Any]:
         "how": session.finder.how,
         "clock": usual,
         "collector": session.config.collector,
+        "profiler": session.config.profiler,
         "blocking": session.config.blocking,
         "device": device(session.torch),
         "anchor": clock.anchor,
@@ -71,9 +72,7 @@ def _steps(session: Session) -> dict[str, Any]:
 
 
 def _emitter(session: Session) -> str | None:
-    if session.sink is None or session.sink.emitter is None:
-        return None
-    return session.sink.emitter.name
+    return None if session.sink is None else session.sink.emitter.name
 
 
 def device(torch: Any) -> dict[str, Any] | None:
@@ -101,7 +100,7 @@ def device(torch: Any) -> dict[str, Any] | None:
 
 def write_note(session: Session) -> None:
     """Say what this process was: the wrapper gathers these into provenance.json and the warnings."""
-    torch, here = session.torch, place(session.torch)
+    torch, here = session.torch, current(session.torch)
     note: dict[str, Any] = {
         "pid": session.pid,
         "ppid": os.getppid(),
@@ -111,7 +110,7 @@ def write_note(session: Session) -> None:
         "steps": session.finder.count,
         "how": session.finder.how,
         "used_gpu": bool(torch is not None and torch.cuda.is_initialized()),
-        "warnings": session.warnings,
+        "warnings": to_json(session.warnings),
         "python": platform.python_version(),
         "executable": sys.executable,
         "torch": _torch_facts(torch),

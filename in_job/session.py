@@ -7,7 +7,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from . import api, dynamo, emit, exclusive, record
+from ..contract.finding import Finding
+from . import api, dynamo, emit, exclusive, record, recorders
 from .bootstrap import report
 from .config import HookConfig
 from .exits import Exits
@@ -15,11 +16,13 @@ from .finder import StepFinder
 from .modules import ModuleRanges
 from .root_module_hook import Doorbell
 from .timing import StepClock
-from .window import WindowDriver, idle_until, steps_needed
+from .window import WindowDriver, idle_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
+
+    from ..contract.recording import Emitter, Recorder
 
 _FLUSH_NS = 2_000_000_000
 _FLUSH_SHARE = 500  # a flush may take this fraction of the time between two of them
@@ -39,24 +42,24 @@ class Session:
         self.torch: Any = None
         self.pid = os.getpid()
         self.forked = False
-        self.warnings: list[str] = []
+        self.warnings: list[Finding] = []
         self.out_of_memory = False
-        self.work: dict[str, Any] = dict(config.values)
+        self.work: dict[str, object] = dict(config.values)
         self.step = 0
         self.clock = StepClock()
-        self.finder = StepFinder(config.steps, self._begin, self._ended, self._restart)
+        self.finder = StepFinder(config.ranges.steps, self._begin, self._ended, self._restart)
         self.sink: emit.Sink | None = None
         self.bell: Doorbell | None = None
         self._roots = self._quiet = 0  # roots known, and rings since the last new one
         self.modules: ModuleRanges | None = None
-        self.window = WindowDriver(config, None, self._window_changed, self.warn)
+        self.recorder: Recorder | None = recorders.make(config, None, self.warn)
+        self.window = WindowDriver(config, self.recorder, self._window_changed, self.warn)
         self._busy = False
         self._finished = self._done = False
         self._last_forward: Any = None
         self._flush_at = time.perf_counter_ns() + _FLUSH_NS
         self._idle_until = idle_until(config, 0)
-        external = config.collector in exclusive.EXTERNAL
-        self.exits = Exits(self.finish, self._failed, self._in_the_middle, unwind=external)
+        self.exits = Exits(self.finish, self._failed, self._in_the_middle, unwind=config.unwind)
 
     @classmethod
     def start(cls, path: str) -> Session:
@@ -69,7 +72,7 @@ class Session:
         api._on_step = session.explicit
         os.register_at_fork(after_in_child=session._after_fork)
         session._make_sink()
-        if session.config.steps == "explicit":
+        if session.config.ranges.steps == "explicit":
             session.finder.start()
         return session
 
@@ -77,27 +80,35 @@ class Session:
         """torch is there: watch optimizers, root modules and its profilers."""
         if self.torch is not None:
             return
-        self.torch = self.clock.torch = self.window.torch = torch
+        self.torch = self.clock.torch = torch
+        self.recorder = recorders.make(self.config, torch, self.warn)
+        self.window.attach(self.recorder)
         emit.watch_compile(torch)
         dynamo.skip_own_code()
         self._make_sink()
-        exclusive.guard(torch, self.config.collector, self.warn)
-        if self.sink is not None and self.config.emitter != "torch":
+        exclusive.guard(
+            torch,
+            self.config.collector,
+            self.warn,
+            exclusive=self.config.exclusive,
+            is_torch=self.recorder is not None and self.recorder.is_torch_profiler,
+        )
+        if self.sink is not None and not self.sink.emitter.hears_record_function:
             exclusive.reroute_record_function(torch, self.sink)
         if self.sink is not None:
-            self.modules = ModuleRanges(torch, self.config.modules, self.sink)
+            self.modules = ModuleRanges(torch, self.config.ranges.modules, self.sink)
         self.bell = Doorbell(torch, self._before_root, self._after_root)
-        if self.config.steps == "off":
+        if self.config.ranges.steps == "off":
             self.window.record_everything()
         self.bell.listen()
         if self.finder.began:
             self.window.begin(self.step)
         _watch_optimizers(torch, self.finder.optimizer_made, self.optimizer)
 
-    def warn(self, message: str) -> None:
-        """Keep a sentence for exit.json, once."""
-        if message not in self.warnings:
-            self.warnings.append(message)
+    def warn(self, finding: Finding) -> None:
+        """Keep a finding for exit.json, once."""
+        if finding not in self.warnings:
+            self.warnings.append(finding)
 
     def explicit(self) -> None:
         """``profrun.step()``."""
@@ -115,7 +126,8 @@ class Session:
             function(*args)
         except Exception as error:
             report(error)
-            self.warn(f"profrun's hook failed and stopped following steps: {error!r}")
+            what = f"profrun's hook failed and stopped following steps: {error!r}"
+            self.warn(Finding("hook-failed", "critical", what))
             self._finished = self._done = True
 
     def finish(self) -> None:
@@ -148,43 +160,56 @@ class Session:
 
     def _explain(self) -> None:
         """A window that never opened or never closed: how many steps there were and what to set."""
-        found, window = self.finder.count, self.config.window
+        found, schedule = self.finder.count, self.config.schedule
         if self.finder.kept_lower is not None:
-            self.warn(
+            what = (
                 f"steps were found by {self.finder.how} and recorded before the first "
-                f"{self.finder.kept_lower} step was seen: call profrun.step() once an iteration"
+                f"{self.finder.kept_lower} step was seen"
             )
-        if not self.window.windowed or not found or self.window.complete:
+            self.warn(
+                Finding("steps-found-late", "warning", what, fix="call profrun.step() once per iteration")
+            )
+        if not self.config.windowed or not found or self.window.complete:
             return
         if self.torch is None:
-            self.warn(f"the window was never opened: {_no_torch()}")
+            self.warn(Finding("window-not-opened", "warning", "the window was never opened", _no_torch()))
             return
-        need = steps_needed(window)
+        need = schedule.steps_needed
         if found >= need:  # the last step's end was the program's own
             return
         done = "nothing was recorded" if not self.window.opened else "the recording stops early"
-        self.warn(
+        what = (
             f"the schedule is longer than the program: it made {found} step{'s' * (found != 1)}, and "
-            f"skip_first {window.skip_first} + wait {window.wait} + warmup {window.warmup} + active "
-            f"{window.active} need {need}: {done}; run at least {need} steps or set a smaller schedule"
+            f"skip_first {schedule.skip_first} + wait {schedule.wait} + warmup {schedule.warmup} + active "
+            f"{schedule.active} need {need}: {done}"
         )
+        fix = f"run at least {need} steps or set a smaller schedule"
+        self.warn(Finding("schedule-too-long", "warning", what, fix=fix))
 
     def _make_sink(self) -> None:
         """Ranges have somewhere to go as soon as the emitter's library is there."""
         if self.sink is not None or self.config.emitter is None:
             return
-        emitter, notes = emit.choose(self.config.emitter, self.torch, self.config.tool_version)
+        emitter = self._emitter()
         if emitter is None:
-            if self.torch is not None:
-                for note in notes:
-                    self.warn(note)
             return
-        for note in notes:
-            self.warn(note)
         self.sink = emit.Sink(emitter)
         api._sink = self.sink
-        if not self.window.windowed and self.config.hook != "torch":
+        if not self.config.windowed and self.config.hook != "in_process":
             self.sink.open()  # the whole run is recorded
+
+    def _emitter(self) -> Emitter | None:
+        if self.config.emitter == "in_process":
+            return None if self.recorder is None else self.recorder.emitter
+        emitter, warnings = emit.choose(self.config.emitter, self.torch, self.config.tool_version)
+        if emitter is not None or self.torch is not None:
+            for finding in warnings:
+                self.warn(finding)
+        return emitter
+
+    @property
+    def _names_steps(self) -> bool:
+        return self.recorder is not None and self.recorder.names_steps
 
     def _begin(self) -> None:
         """The first step begins."""
@@ -217,7 +242,7 @@ class Session:
         """Between two steps of which one at least is recorded or warmed up."""
         self._busy = True
         try:
-            if self.sink is not None and self.config.hook == "torch":
+            if self.sink is not None and self._names_steps:
                 self.sink.cut()
             elif self.sink is not None:
                 self.sink.end_step()
@@ -230,14 +255,14 @@ class Session:
             self._free()
 
     def _open_step(self, moment: tuple[int, Any]) -> None:
-        if self.sink is not None and self.config.hook != "torch":
+        if self.sink is not None and not self._names_steps:
             self.sink.begin_step(self.step)
         self.clock.start(moment)
 
     def _restart(self) -> bool:
         if not self.window.reset():
             return False
-        if self.sink is not None and self.config.hook != "torch":
+        if self.sink is not None and not self._names_steps:
             self.sink.end_step()
             self.sink.begin_step(0)
         self.step = 0
@@ -278,7 +303,7 @@ class Session:
         self.finder.root(module, grad=self.torch.is_grad_enabled() and module.training)
         if self.modules is not None and self.sink is not None and self.sink.emitting:
             self.modules.install(module)
-        if self.config.steps in ("off", "explicit") and self.bell is not None:
+        if self.config.ranges.steps in ("off", "explicit") and self.bell is not None:
             self._settle_quiet(self.bell)
 
     def _settle_quiet(self, bell: Doorbell) -> None:
@@ -326,7 +351,8 @@ class Session:
         try:
             record.write_steps(self)
         except OSError as error:
-            self.warn(f"step times could not be kept during the run: {error}")
+            what = f"step times could not be kept during the run: {error}"
+            self.warn(Finding("step-times-not-kept", "warning", what))
         done = time.perf_counter_ns()
         self._flush_at = done + max(_FLUSH_NS, (done - began) * _FLUSH_SHARE)
 
@@ -353,9 +379,9 @@ class Session:
         self._idle_until = idle_until(self.config, 0)
         self._last_forward = None
         self.clock = StepClock(self.torch)
-        self.finder = StepFinder(self.config.steps, self._begin, self._ended, self._restart)
+        self.finder = StepFinder(self.config.ranges.steps, self._begin, self._ended, self._restart)
         if not self.window.abandon():
-            self.window = WindowDriver(self.config, self.torch, self._window_changed, self.warn)
+            self.window = WindowDriver(self.config, self.recorder, self._window_changed, self.warn)
         if self.sink is not None:
             self.sink.emitted = 0
         if self.bell is not None:

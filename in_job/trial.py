@@ -10,9 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..contract import profilers
+from ..contract.codec import from_json, to_json
+from ..contract.command import Ranges
+from ..contract.finding import Finding
 from ..contract.schedule import Schedule
 from ..contract.wrapping import WrapRequest
-from . import artefacts, config, launch, preflight, provenance, redact, tools, vendor
+from . import artefacts, config, launch, preflight, process_rank, provenance, redact, tools, vendor
 from .files import Reserve, read_json, set_phase, write_json
 from .outcome import Facts, Verdict, judge
 from .ranks import Ranks
@@ -50,7 +54,7 @@ class Trial:
         self.wrapped: Wrapped | None = None
         self.stopped_by: str | None = None
         launch.slurm_ranks(environ := dict(os.environ))
-        self.ranks = Ranks(folder, config.Place.from_environ(environ))
+        self.ranks = Ranks(folder, process_rank.from_environ(environ))
         self.rank = self.ranks.place.rank
         self.grace = float(command.get("grace_s") or 60.0)
 
@@ -159,23 +163,25 @@ class Trial:
         """Write what the hook is told, and point the environment at it."""
         request = self._request(options)
         ranges = self.command.get("ranges") or {}
+        profiler = profilers.profiler(self.collector)
         orders = config.HookConfig(
             folder=str(self.folder),
             collector=self.collector,
+            profiler=self.collector,
             hook=wrapped.hook,
             emitter=wrapped.emitter,
-            window=request.schedule,
-            modules=request.ranges,
-            steps=str(ranges.get("steps", "auto")),
+            exclusive=profiler.exclusive,
+            unwind=bool(profiler.tools),
+            schedule=request.schedule,
+            ranges=from_json(Ranges, ranges),
             options=options,
             values=dict(self.command.get("values") or {}),
             blocking=bool(self.command.get("blocking")),
-            vendor=self.vendor,
             run=run,
             tool_version=self.tool.version or (),
         )
         path = self.folder / "hook" / f"config.rank{self.rank}.{run}.json"
-        write_json(path, orders.to_json())
+        write_json(path, to_json(orders))
         self.env[config.ENV] = str(path)
         self._options = options
 
@@ -246,7 +252,7 @@ class Trial:
         assert self.wrapped is not None
         log = getattr(self, "_log", supervisor.tail).decode("utf-8", "replace")
         for rank in self.ranks.own():
-            wanted = self.wrapped.expected if rank == self.rank or self.wrapped.hook == "torch" else ()
+            wanted = self.wrapped.expected if rank == self.rank or self.wrapped.hook == "in_process" else ()
             self.artefacts += artefacts.collect(self.folder, rank, wanted)
         self.steps = self._steps()
         self.warnings += self._hook_warnings(notes)
@@ -275,7 +281,7 @@ class Trial:
 
     def _hook_warnings(self, notes: list[dict[str, Any]]) -> list[str]:
         """What processes of this rank wanted to be told, each sentence once."""
-        told = [text for note in notes for text in note.get("warnings", ())]
+        told = [str(from_json(Finding, row)) for note in notes for row in note.get("warnings", ())]
         for path in sorted((self.folder / "hook").glob("error.*.txt")):
             lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             told.append(f"profrun's hook failed: {lines[-1] if lines else 'no words'} (hook/{path.name})")

@@ -1,101 +1,98 @@
-"""Comparisons, launch-blocking twins, gates and expectations for people: terminal text, Markdown, JUnit."""
+"""A comparison and its gate as text for a terminal, and the lines of it that other pages quote."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from profrun.analysis.compare.model import Comparison, Metric, Reason, SideInfo, VendorView
 from profrun.contract.units import (
+    interval_text,
+    percent_text,
+    rate_text,
     ratio_text,
     signed_time_text,
     time_text,
 )
-from profrun.reports.terminal_layout import Table, fit
+from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, cut, lay_out
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare.blocking import Blocking
     from profrun.analysis.compare.gate import Gate
+    from profrun.analysis.compare.model import Comparison, Metric, RatePair, Reason, Row, SideInfo, VendorView
 
-Lines = list[str | Table]
-WIDTH = 46
-"""Characters of a name in a terminal row; --json has names whole."""
-
-
-def _cut(text: str, width: int = WIDTH) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."
+NAME_WIDTH = 46
+"""Characters of a name in a row of a table; --json has whole names."""
+BASIS = {"cpu": "self CPU time", "step": "step time"}
+"""``Row.basis`` -> what the times of the rows are; GPU time for every other basis."""
 
 
 def verdict_line(comparison: Comparison) -> str:
-    """The answer in one line: verdict, ratio, interval, what it rests on."""
+    """The answer in one line: verdict, step times, ratio with its interval, numbers of trials."""
     a, b = comparison.sides
     if comparison.verdict == "incomparable":
-        return f"incomparable: {_stops(comparison.reasons)}"
-    per = f" per {comparison.per}" if comparison.per else ""
+        return f"incomparable: {'; '.join(one.message for one in comparison.reasons if _stops(one))}"
+    per = f" per {comparison.per}" if comparison.per else " per step"
     text = (
-        f"{comparison.verdict}: {time_text(b.step_ns)} against {time_text(a.step_ns)} a step{per}, "
-        f"ratio {comparison.ratio:.3f}"
+        f"{comparison.verdict}: {time_text(b.step_ns)} against {time_text(a.step_ns)}{per}, "
+        f"ratio {ratio_text(comparison.ratio)}"
     )
     if comparison.ci95 is not None:
-        text += f", 95 % interval {comparison.ci95[0]:.3f} to {comparison.ci95[1]:.3f}"
+        text += f", 95 % interval {interval_text(comparison.ci95)}"
     text += f" ({comparison.trials[0]} and {comparison.trials[1]} trials"
     if comparison.mde is not None and comparison.mde < 1:
-        text += f", a change of {100 * comparison.mde:.1f} % would be found"
+        text += f", a change of {percent_text(comparison.mde)} would be found"
     elif comparison.mde is not None:
         text += ", too uneven to find even a doubling"
     text += ")"
     if comparison.verdict == "inconclusive" and comparison.trials_needed:
-        text += f"; about {comparison.trials_needed} trials a side are needed"
+        text += f"; about {comparison.trials_needed} trials per side are needed"
     return text
 
 
-def _stops(reasons: Sequence[Reason]) -> str:
-    return "; ".join(one.message for one in reasons if one.severity == "stop" and not one.allowed)
+def _stops(reason: Reason) -> bool:
+    return reason.severity == "stop" and not reason.allowed
 
 
-def comparison_text(comparison: Comparison, *, top: int = 20, width: int | None = None) -> str:
-    """The whole answer for a terminal; ``top`` rows of the view, 0 for all; None for no width to keep to."""
-    lines: Lines = [verdict_line(comparison)]
-    for name, side in zip("ab", comparison.sides, strict=True):
-        lines.append(_side_line(name, side))
-    lines += [f"{_severity(one)}: {one.message}" for one in comparison.reasons if not _said(comparison, one)]
-    if comparison.verdict == "incomparable":
-        return fit(lines, width)
-    lines += [_metric_line(metric) for metric in comparison.metrics]
-    lines += ["", "mean typical step (named outliers left out)"]
-    lines.append(
-        Table(
-            ("part", "a", "b", "b - a"),
-            [
-                (part.name, time_text(part.a_ns), time_text(part.b_ns), signed_time_text(part.delta_ns))
-                for part in comparison.parts
-            ],
-            right=(1, 2, 3),
-        )
-    )
-    lines += _rows_text(comparison, top)
+def reason_line(reason: Reason) -> Prose:
+    """A reason with its severity, or "allowed", before it."""
+    return Prose(reason.message, "allowed" if reason.allowed else reason.severity)
+
+
+def comparison_text(comparison: Comparison, style: Style = PLAIN, *, top: int = 20) -> str:
+    """The whole answer for a terminal.
+
+    Args:
+        comparison: the comparison.
+        style: width and colours.
+        top: rows of the view; 0 for all.
+    """
+    refused = comparison.verdict == "incomparable"
+    parts: list[Part] = [verdict_line(comparison)]
+    parts += [_side_line(name, side) for name, side in zip("ab", comparison.sides, strict=True)]
+    parts += [reason_line(one) for one in comparison.reasons if not (refused and _stops(one))]
+    if refused:
+        return lay_out(parts, style)
+    parts += [_metric_line(metric) for metric in comparison.metrics]
+    rows = [
+        (part.name, time_text(part.a_ns), time_text(part.b_ns), signed_time_text(part.delta_ns))
+        for part in comparison.parts
+    ]
+    parts += ["", "mean typical step (named outliers left out)"]
+    parts.append(Table(("part", "a", "b", "b - a"), rows, right=(1, 2, 3)))
+    parts += _view(comparison, top)
     if comparison.vendors is not None:
-        lines += _vendor_text(comparison.vendors)
-    return fit(lines, width)
-
-
-def _said(comparison: Comparison, reason: Reason) -> bool:
-    return comparison.verdict == "incomparable" and reason.severity == "stop" and not reason.allowed
-
-
-def _severity(reason: Reason) -> str:
-    return "allowed" if reason.allowed else reason.severity
+        parts += _vendors(comparison.vendors)
+    return lay_out(parts, style)
 
 
 def _side_line(name: str, side: SideInfo) -> str:
-    what = ", ".join(side.labels[:3]) + (f" and {len(side.labels) - 3} more" if len(side.labels) > 3 else "")
     device = "/".join(side.devices) or "no GPU"
     counts = f"{_count(side.trials, 'trial')}, {_count(side.steps, 'step')}"
-    text = f"{name}: {what} ({device}, {side.collector}, {counts})"
-    if side.outliers:
-        more = f" and {len(side.outliers) - 3} more" if len(side.outliers) > 3 else ""
-        text += f"; outlying steps: {', '.join(side.outliers[:3])}{more}"
-    return text
+    text = f"{name}: {_first_three(side.labels)} ({device}, {side.collector}, {counts})"
+    return f"{text}; outlying steps: {_first_three(side.outliers)}" if side.outliers else text
+
+
+def _first_three(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _count(number: int, word: str) -> str:
@@ -103,242 +100,104 @@ def _count(number: int, word: str) -> str:
 
 
 def _metric_line(metric: Metric) -> str:
-    sure = (
-        f"95 % interval {metric.ci95[0]:.3f} to {metric.ci95[1]:.3f}"
-        if metric.ci95
-        else "without an interval"
-    )
+    sure = f"95 % interval {interval_text(metric.ci95)}" if metric.ci95 else "without an interval"
     values = f"{time_text(metric.b)} against {time_text(metric.a)}"
-    return f"  {metric.name}: {metric.verdict}, {values}, ratio {metric.ratio:.3f}, {sure}"
+    return f"  {metric.name}: {metric.verdict}, {values}, ratio {ratio_text(metric.ratio)}, {sure}"
 
 
-def _calls(a: float, b: float) -> str:
-    """Calls a step: whole from a hundred on, else three digits that count."""
-    left, right = (f"{value:.0f}" if value >= 100 else f"{value:.3g}" for value in (a, b))
-    return left if a == b else f"{left} -> {right}"
-
-
-def _rows_text(comparison: Comparison, top: int) -> Lines:
+def _view(comparison: Comparison, top: int) -> list[Part]:
+    """The rows by kernel, op or what else was asked for, and how much of the change they explain."""
     rows = comparison.rows
     if not rows:
         return []
-    shown = rows if not top else rows[:top]
-    unit = {"cpu": "self CPU time", "step": "step time"}.get(rows[0].basis, "GPU time")
-    table = [
-        (
-            row.status,
-            _cut(row.label or row.name),
-            time_text(row.a_ns) if row.a_ns else "-",
-            time_text(row.b_ns) if row.b_ns else "-",
-            signed_time_text(row.delta_ns),
-            ratio_text(row.ratio),
-            _calls(row.a_calls, row.b_calls),
-        )
-        for row in shown
-    ]
-    by = "op" if rows[0].basis == "cpu" and comparison.by == "kernel" else comparison.by
-    lines: Lines = ["", f"by {by}, {unit} a step, largest change first"]
-    lines.append(Table(("what", by, "a", "b", "b - a", "ratio", "calls"), table, right=(2, 3, 4, 5)))
+    shown = rows[:top] if top else rows
+    basis = rows[0].basis
+    by = "op" if basis == "cpu" and comparison.by == "kernel" else comparison.by
+    header = ("what", by, "a", "b", "b - a", "ratio", "calls")
+    parts: list[Part] = ["", f"by {by}, {BASIS.get(basis, 'GPU time')} per step, largest change first"]
+    parts.append(Table(header, [_view_row(row) for row in shown], right=(2, 3, 4, 5)))
     if len(shown) < len(rows):
-        rest = sum(row.delta_ns for row in rows[len(shown) :])
-        lines.append(
-            f"  ... and {len(rows) - len(shown)} more, together {signed_time_text(rest)} (--top 0 shows all)"
-        )
-    if comparison.total_delta_ns is not None and rows[0].basis != "step":
-        explained = sum(row.delta_ns for row in rows)
-        lines.append(
-            f"  rows {signed_time_text(explained)}, "
-            f"unexplained by them {signed_time_text(comparison.unexplained_ns or 0.0)}, "
-            f"total {signed_time_text(comparison.total_delta_ns)}"
-        )
+        rest = signed_time_text(sum(row.delta_ns for row in rows[len(shown) :]))
+        parts.append(f"  ... and {len(rows) - len(shown)} more, together {rest} (--top 0 shows all)")
+    if comparison.total_delta_ns is not None and basis != "step":
+        explained = signed_time_text(sum(row.delta_ns for row in rows))
+        unexplained = signed_time_text(comparison.unexplained_ns or 0.0)
+        total = signed_time_text(comparison.total_delta_ns)
+        parts.append(f"  rows {explained}, unexplained by them {unexplained}, total {total}")
     for row in shown:
-        if row.status == "replaced" and " -> " in row.label:  # the table has no room for what came instead
-            lines.append(f"  replaced: {_replacement(row.label)}")
+        if row.status == "replaced" and " -> " in row.label:  # the table has no room for the replacement
+            parts.append(f"  replaced: {_replacement(row.label)}")
         if row.changes:
-            lines.append(f"  {_cut(row.label or row.name)}: {'; '.join(row.changes)}")
-    return lines
+            parts.append(f"  {short_name(row)}: {'; '.join(row.changes)}")
+    return parts
+
+
+def short_name(row: Row, width: int = NAME_WIDTH) -> str:
+    """What a row is about, in at most ``width`` characters."""
+    return cut(row.label or row.name, width)
+
+
+def _view_row(row: Row) -> tuple[str, ...]:
+    return (
+        row.status,
+        short_name(row),
+        *side_times(row),
+        signed_time_text(row.delta_ns),
+        ratio_text(row.ratio),
+        _calls(row.a_calls, row.b_calls),
+    )
+
+
+def side_times(row: Row) -> tuple[str, str]:
+    """The times of a row on both sides; "-" for a side that does not have it."""
+    return time_text(row.a_ns or None), time_text(row.b_ns or None)
+
+
+def _calls(a: float, b: float) -> str:
+    """Calls per step on both sides; one number where they are equal."""
+    return rate_text(a) if a == b else f"{rate_text(a)} -> {rate_text(b)}"
 
 
 def _replacement(label: str, width: int = 150) -> str:
     """'a + b -> c' in which both sides can be seen: each gets half of the width."""
     before, _, after = label.partition(" -> ")
-    return f"{_cut(before, width // 2)} -> {_cut(after, width // 2)}"
+    return f"{cut(before, width // 2)} -> {cut(after, width // 2)}"
 
 
-def _vendor_text(vendors: VendorView) -> Lines:
-    lines: Lines = ["", "each GPU against its own peak (whole recording)"]
-    table = []
-    for pair in vendors.rates[:10]:
-        cells = []
-        for rate in (pair.a, pair.b):
-            share = f" ({100 * rate.share:.0f} %)" if rate is not None and rate.share is not None else ""
-            known = rate is not None and rate.tflops is not None
-            cells.append(f"{rate.tflops:.4g}{share}" if rate is not None and known else "-")
-        table.append((pair.op.removeprefix("aten::"), _cut(pair.shapes.replace(",[]", ""), 34), *cells))
-    lines.append(Table(("op", "shapes", "a TFLOP/s", "b TFLOP/s"), table, right=(2, 3)))
+def _vendors(vendors: VendorView) -> list[Part]:
+    rows = [_vendor_row(pair) for pair in vendors.rates[:10]]
+    parts: list[Part] = ["", "each GPU against its own peak (whole recording)"]
+    parts.append(Table(("op", "shapes", "a TFLOP/s", "b TFLOP/s"), rows, right=(2, 3)))
     for name, values in (
         ("a launch call takes", vendors.launch_us),
         ("a launch to its start", vendors.latency_us),
     ):
-        a, b = (None if value is None else value * 1e3 for value in values)
-        lines.append(f"  {name}: {time_text(a)} against {time_text(b)}")
+        a, b = (time_text(None if value is None else value * 1e3) for value in values)
+        parts.append(f"  {name}: {a} against {b}")
     copies = " against ".join(time_text(value) for value in vendors.copies_ns)
-    lines.append(f"  copies and fills a step (AMD's copy kernels counted alike): {copies}")
-    lines += [f"  {text}" for text in vendors.fusions[:8]]
-    return lines
+    parts.append(f"  copies and fills per step (AMD's copy kernels counted alike): {copies}")
+    return [*parts, *(f"  {text}" for text in vendors.fusions[:8])]
 
 
-def blocking_text(found: Blocking, *, top: int = 15, width: int | None = None) -> str:
-    """Launch-blocking twins for a terminal; None for no width to keep to."""
-    lines: Lines = [f"{found.variant}: {found.sentence}" if found.variant else found.sentence]
-    lines += [f"{_severity(one)}: {one.message}" for one in found.reasons]
-    if found.step_ns is not None:
-        a, b = found.step_ns
-        timed = f"timed by {found.timed_by}" if found.timed_by != "none" else "unprofiled"
-        lines.append(
-            f"step {time_text(a)} asynchronous, {time_text(b)} blocking ({timed}, "
-            f"{found.trials[0]} and {found.trials[1]} trials)"
-        )
-    if found.trials_needed:
-        lines.append(f"about {found.trials_needed} trials a side are needed for a certain answer")
-    lines += _facts_text(found)
-    lines += _per_op_text(found, top)
-    if found.sync_points:
-        lines += ["", "calls that wait for the GPU, a step"]
-        lines.append(Table(
-            ("call", "async", "blocking", "calls"),
-            [
-                (one.name, time_text(one.async_ns), time_text(one.blocking_ns),
-                 f"{one.async_calls:.3g} -> {one.blocking_calls:.3g}")
-                for one in found.sync_points
-            ],
-            right=(1, 2),
-        ))  # fmt: skip
-    return fit(lines, width)
+def _vendor_row(pair: RatePair) -> tuple[str, ...]:
+    cells = []
+    for rate in (pair.a, pair.b):
+        if rate is None or rate.tflops is None:
+            cells.append("-")
+        else:
+            share = "" if rate.share is None else f" ({100 * rate.share:.0f} %)"
+            cells.append(rate_text(rate.tflops) + share)
+    return (pair.op.removeprefix("aten::"), cut(pair.shapes.replace(",[]", ""), 34), *cells)
 
 
-def _facts_text(found: Blocking) -> list[str]:
-    lines = []
-    if found.kernel_multiset_equal is not None:
-        word = "the same kernels" if found.kernel_multiset_equal else "NOT the same kernels"
-        lines.append(f"{word} in both runs")
-        for one in found.kernel_differences[:5]:
-            counts = f"{one.async_calls:.3g} a step without blocking, {one.blocking_calls:.3g} with"
-            lines.append(f"  {_cut(one.name)}: {counts}")
-    if found.kernel_ns is not None and found.kernel_ratio is not None:
-        a, b = map(time_text, found.kernel_ns)
-        word = "as fast" if found.kernels_same_speed else "not as fast"
-        lines.append(f"kernels {word}: {a} -> {b} a step (ratio {found.kernel_ratio:.3f})")
-    if found.overlap_ns is not None:
-        lines.append(
-            f"GPU work while the host went on: {time_text(found.overlap_ns)} a step asynchronous, "
-            f"{time_text(found.blocking_overlap_ns)} blocking"
-        )
-    if found.concurrent_ns is not None and max(found.concurrent_ns) > 0:
-        a, b = map(time_text, found.concurrent_ns)
-        lines.append(f"concurrency between streams: {a} -> {b} a step")
-    if all(value is not None for value in found.launch_ns):
-        a, b = map(time_text, found.launch_ns)
-        lines.append(f"one launch call: {a} -> {b}")
-    if found.graph_share:
-        lines.append(
-            f"{100 * found.graph_share:.1f} % of GPU time is in graphs, which blocking does not serialise"
-        )
-    return lines
-
-
-def _per_op_text(found: Blocking, top: int) -> Lines:
-    rows = [row for row in found.per_op if row.kind != "api"]
-    if not rows:
-        return []
-    shown = rows if not top else rows[:top]
-    lines: Lines = [
-        "",
-        "host time a step with children; latency is one call under blocking, its kernels inside",
-    ]
-    lines.append(Table(
-        ("op or range", "calls", "async", "blocking", "hidden", "GPU", "latency"),
-        [
-            (
-                _cut(row.name), f"{row.calls:.3g}",
-                time_text(row.async_ns), time_text(row.blocking_ns), time_text(row.hidden_ns),
-                time_text(row.device_ns), time_text(row.latency_ns),
-            )
-            for row in shown
-        ],
-        right=(1, 2, 3, 4, 5, 6),
-    ))  # fmt: skip
-    if len(shown) < len(rows):
-        lines.append(f"  ... and {len(rows) - len(shown)} more (--top 0 shows all)")
-    return lines
-
-
-def gate_text(found: Gate, *, width: int | None = None) -> str:
-    """The gate's rules, a line each."""
-    return fit([f"{one.outcome}: {one.rule}: {one.message}" for one in found.results], width)
-
-
-def markdown(comparison: Comparison, gate: Gate | None = None, *, top: int = 10) -> str:
-    """A table for a pull request."""
-    mark = {"faster": "faster", "slower": "**slower**"}.get(comparison.verdict, comparison.verdict)
-    lines = [f"### profrun compare: {mark}", "", verdict_line(comparison), ""]
-    if gate is not None:
-        lines += ["| rule | outcome | |", "|---|---|---|"]
-        lines += [f"| `{_cell(one.rule)}` | {one.outcome} | {_cell(one.message)} |" for one in gate.results]
-        lines.append("")
-    stops = [one for one in comparison.reasons if one.severity != "note"]
-    lines += [f"- {_severity(one)}: {one.message}" for one in stops]
-    if stops:
-        lines.append("")
-    if comparison.rows:
-        lines += [f"| {comparison.by} | | a | b | b - a | ratio |", "|---|---|---:|---:|---:|---:|"]
-        for row in comparison.rows[:top]:
-            a, b = (time_text(value) if value else "-" for value in (row.a_ns, row.b_ns))
-            name = _cell(_cut(row.label or row.name, 70))
-            change = f"{signed_time_text(row.delta_ns)} | {ratio_text(row.ratio)}"
-            lines.append(f"| {name} | {row.status} | {a} | {b} | {change} |")
-        rest = comparison.rows[top:]
-        if rest:
-            lines.append(
-                f"| {len(rest)} more | | | | {signed_time_text(sum(row.delta_ns for row in rest))} | |"
-            )
-        lines.append(f"| not in these rows | | | | {signed_time_text(comparison.unexplained_ns or 0.0)} | |")
-        lines.append(f"| **total** | | | | {signed_time_text(comparison.total_delta_ns or 0.0)} | |")
-    return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
-
-
-def junit(comparison: Comparison, gate: Gate) -> str:
-    """JUnit XML: one test case a rule; inconclusive ones are errors, not failures."""
-    from xml.etree import ElementTree
-
-    failed = sum(one.outcome == "failed" for one in gate.results)
-    errors = sum(one.outcome == "inconclusive" for one in gate.results)
-    suite = ElementTree.Element(
-        "testsuite",
-        name="profrun compare",
-        tests=str(len(gate.results)),
-        failures=str(failed),
-        errors=str(errors),
-    )
-    for one in gate.results:
-        case = ElementTree.SubElement(suite, "testcase", classname="profrun.compare", name=one.rule)
-        if one.outcome != "passed":
-            tag = "failure" if one.outcome == "failed" else "error"
-            ElementTree.SubElement(case, tag, message=one.message, type=one.outcome)
-    out = ElementTree.SubElement(suite, "system-out")
-    out.text = verdict_line(comparison)
-    ElementTree.indent(suite)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+def gate_text(found: Gate, style: Style = PLAIN) -> str:
+    """The rules of a gate, one line each."""
+    return lay_out([f"{one.outcome}: {one.rule}: {one.message}" for one in found.results], style)
 
 
 def largest_changes(comparison: Comparison, count: int = 3) -> list[str]:
-    """The rows that changed most, in words."""
+    """The ``count`` rows that changed most, in words."""
     changed = [row for row in comparison.kernels if row.status != "same"][:count]
     return [
-        f"{row.status}: {_cut(row.label or row.name, 80)} ({signed_time_text(row.delta_ns)} a step)"
-        for row in changed
+        f"{row.status}: {short_name(row, 80)} ({signed_time_text(row.delta_ns)} per step)" for row in changed
     ]

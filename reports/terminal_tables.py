@@ -1,120 +1,123 @@
-"""The tables of a summary for a terminal."""
+"""The tables of a summary for a terminal; a table without rows is left out."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from profrun.contract.units import bytes_text, percent_text, rate_text, time_text
 from profrun.reports.kernel_labels import kernel_labels
-from profrun.reports.terminal_sheet import Sheet
+from profrun.reports.terminal_layout import Part, Table, titled
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.collectives import CollectiveRow
     from profrun.analysis.trace.summary import Summary
 
 
-def shown(value: int | None) -> str:
-    """A count; '-' for one that is withheld (``Summary`` sets it None whatever its declared type)."""
-    return "-" if value is None else str(value)
+def tables(summary: Summary) -> list[Part]:
+    """Steps, kernels and operators; roofline, collectives and ranks where the trace has them."""
+    return [
+        *_steps(summary),
+        *_kernels(summary),
+        *_operators(summary),
+        *_roofline(summary),
+        *_collectives(summary),
+        *_ranks(summary),
+    ]
 
 
-def tables(sheet: Sheet, summary: Summary) -> None:
-    """Steps, kernels, operators; roofline, collectives and ranks where there is something to show."""
-    _steps(sheet, summary)
-    _kernels(sheet, summary)
-    _operators(sheet, summary)
-    _roofline(sheet, summary)
-    _collectives(sheet, summary)
-    _ranks(sheet, summary)
+def _table(header: tuple[str, ...], rows: Sequence[Sequence[object]], *, texts: int = 1) -> Table:
+    """A table whose first ``texts`` columns are text; the others are numbers."""
+    return Table(header, rows, range(texts, len(header)))
 
 
-def _steps(sheet: Sheet, summary: Summary) -> None:
+def _steps(summary: Summary) -> list[Part]:
     several = len({step.rank for step in summary.steps}) > 1
-    sheet.table(
-        "steps",
-        ("step", "time", "kernels", "kernel time", "copies", "comm", "no GPU work"),
-        [
-            (
-                f"{step.step} r{step.rank}" if several else str(step.step),
-                time_text(step.dur_ns),
-                shown(step.kernels),
-                *map(time_text, (step.kernel_ns, step.memcpy_ns, step.comm_ns, step.idle_ns)),
-            )
-            for step in summary.steps
-        ],
-        left=1,
-    )
+    header = ("step", "time", "kernels", "kernel time", "copies", "comm", "no GPU work")
+    rows = [
+        (
+            f"{step.step} r{step.rank}" if several else step.step,
+            time_text(step.dur_ns),
+            step.kernels,  # None where it is withheld
+            *map(time_text, (step.kernel_ns, step.memcpy_ns, step.comm_ns, step.idle_ns)),
+        )
+        for step in summary.steps
+    ]
+    return titled("steps", _table(header, rows))
 
 
-def _kernels(sheet: Sheet, summary: Summary) -> None:
-    sheet.table(
-        "kernels",
-        ("kernel", "category", "calls", "total", "p50", "p99"),
-        [
-            (label, row.category, str(row.calls), time_text(row.total_ns),
-             time_text(row.p50_ns), time_text(row.p99_ns))
-            for row, label in zip(summary.kernels, kernel_labels(summary.kernels), strict=True)
-        ],
-        left=2,
-        omitted=summary.omitted.get("kernels", 0),
-    )  # fmt: skip
+def _kernels(summary: Summary) -> list[Part]:
+    header = ("kernel", "category", "calls", "total", "p50", "p99")
+    rows = [
+        (label, row.category, row.calls, *map(time_text, (row.total_ns, row.p50_ns, row.p99_ns)))
+        for row, label in zip(summary.kernels, kernel_labels(summary.kernels), strict=True)
+    ]
+    return titled("kernels", _table(header, rows, texts=2), omitted=summary.omitted.get("kernels", 0))
 
 
-def _operators(sheet: Sheet, summary: Summary) -> None:
-    sheet.table(
-        "operators",
-        ("operator", "calls", "self CPU", "CPU", "self device", "device"),
-        [
-            (row.name, str(row.calls),
-             *map(time_text, (row.self_cpu_ns, row.cpu_ns, row.self_device_ns, row.device_ns)))
-            for row in summary.ops
-        ],
-        left=1,
-        omitted=summary.omitted.get("ops", 0),
-    )  # fmt: skip
+def _operators(summary: Summary) -> list[Part]:
+    header = ("operator", "calls", "self CPU", "CPU", "self device", "device")
+    rows = [
+        (
+            row.name,
+            row.calls,
+            *map(time_text, (row.self_cpu_ns, row.cpu_ns, row.self_device_ns, row.device_ns)),
+        )
+        for row in summary.ops
+    ]
+    return titled("operators", _table(header, rows), omitted=summary.omitted.get("ops", 0))
 
 
-def _roofline(sheet: Sheet, summary: Summary) -> None:
+def _roofline(summary: Summary) -> list[Part]:
     found = summary.roofline
-    rows = [row for row in found.rows if row.tflops is not None or row.tb_s is not None] if found else []
-    if not found or not rows:
-        return
+    if not found:
+        return []
+    header = ("op and shapes", "type", "GPU time", "TFLOP/s", "of peak", "TB/s", "of peak")
+    rows = [
+        (
+            f"{row.op} {row.shapes}",
+            row.dtype,
+            time_text(row.gpu_ns),
+            rate_text(row.tflops),
+            percent_text(row.compute_share),
+            rate_text(row.tb_s),
+            "caches" if row.cached else percent_text(row.memory_share),
+        )
+        for row in found.rows
+        if row.tflops is not None or row.tb_s is not None
+    ]
     names = {peaks.name: peaks.source for peaks in found.peaks.values() if peaks}
     known = "; ".join(f"peaks of {name}, dense: {source}" for name, source in names.items())
     covered = percent_text(found.covered_ns / found.total_ns if found.total_ns else None)
-    sheet.table(
-        "roofline",
-        ("op and shapes", "type", "GPU time", "TFLOP/s", "of peak", "TB/s", "of peak"),
-        [
-            (f"{row.op} {row.shapes}", row.dtype or "-", time_text(row.gpu_ns), rate_text(row.tflops),
-             percent_text(row.compute_share), rate_text(row.tb_s),
-             "caches" if row.cached else percent_text(row.memory_share))
-            for row in rows
-        ],
-        left=2,
-        omitted=summary.omitted.get("roofline", 0),
-        note=f"work from recorded shapes, {covered} of GPU time; each input and output counted once; "
-        f"{known or 'the peaks of this GPU are not known'}",
-    )  # fmt: skip
+    note = (
+        f"work from recorded shapes, {covered} of GPU time; each input and output counted once; "
+        f"{known or 'the peaks of this GPU are not known'}"
+    )
+    omitted = summary.omitted.get("roofline", 0)
+    return titled("roofline", _table(header, rows, texts=2), omitted=omitted, note=note)
 
 
-def _collectives(sheet: Sheet, summary: Summary) -> None:
-    rows = summary.collectives
-    several, matched = len({row.rank for row in rows}) > 1, any(row.matched for row in rows)
-    waits = "bus rates are of the mean time: a rank's wait for the slowest is in it"
-    sheet.table(
-        "collectives",
-        ("collective", "size", "calls", "total", "mean", "bus GB/s", *(("no wait",) if matched else ())),
-        [
-            (_collective(row, several=several), bytes_text(row.bytes), str(row.calls),
-             time_text(row.total_ns), time_text(row.mean_ns), rate_text(row.bus_gb_s),
-             *((rate_text(row.transfer_bus_gb_s),) if matched else ()))
-            for row in rows
-        ],
-        left=1,
-        omitted=summary.omitted.get("collectives", 0),
-        note=f"{waits}; 'no wait' counts from the last rank's start" if matched else waits,
-    )  # fmt: skip
+def _collectives(summary: Summary) -> list[Part]:
+    several = len({row.rank for row in summary.collectives}) > 1
+    matched = any(row.matched for row in summary.collectives)
+    header = ("collective", "size", "calls", "total", "mean", "bus GB/s", *(("no wait",) if matched else ()))
+    rows = [
+        (
+            _collective(row, several=several),
+            bytes_text(row.bytes),
+            row.calls,
+            time_text(row.total_ns),
+            time_text(row.mean_ns),
+            rate_text(row.bus_gb_s),
+            *((rate_text(row.transfer_bus_gb_s),) if matched else ()),
+        )
+        for row in summary.collectives
+    ]
+    note = "bus rates are of the mean time: a rank's wait for the slowest is in it"
+    if matched:
+        note += "; 'no wait' counts from the last rank's start"
+    omitted = summary.omitted.get("collectives", 0)
+    return titled("collectives", _table(header, rows), omitted=omitted, note=note)
 
 
 def _collective(row: CollectiveRow, *, several: bool) -> str:
@@ -122,18 +125,18 @@ def _collective(row: CollectiveRow, *, several: bool) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _ranks(sheet: Sheet, summary: Summary) -> None:
-    found = summary.ranks
-    if found is None:
-        return
-    sheet.table(
-        "ranks",
-        ("rank", "compute", "comm", "exposed", "waited", "waited for", "last in"),
-        [
-            (str(row.rank), *map(time_text, (row.compute_ns, row.comm_ns, row.exposed_comm_ns, row.waited_ns,
-                                             row.waited_for_ns)), f"{row.last} of {row.collectives}")
-            for row in found.ranks
-        ],
-        left=1,
-        note="waited: in collectives, for later ranks; waited for: by all others together",
-    )  # fmt: skip
+def _ranks(summary: Summary) -> list[Part]:
+    if summary.ranks is None:
+        return []
+    header = ("rank", "compute", "comm", "exposed", "waited", "waited for", "last in")
+    rows = [
+        (
+            row.rank,
+            *map(time_text, (row.compute_ns, row.comm_ns, row.exposed_comm_ns)),
+            *map(time_text, (row.waited_ns, row.waited_for_ns)),
+            f"{row.last} of {row.collectives}",
+        )
+        for row in summary.ranks.ranks
+    ]
+    note = "waited: in collectives, for later ranks; waited for: by all others together"
+    return titled("ranks", _table(header, rows), note=note)

@@ -11,9 +11,9 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol
 
-from profrun.backends.base import TERMINAL, Backend, Handle, Status
+from profrun.backends.base import TERMINAL, Backend, Handle, P, Status
 from profrun.errors import ProfrunError, UnavailableError
 from profrun.plans.model import Plan, Trial
 from profrun.runner.interrupt import Interrupts
@@ -49,18 +49,21 @@ class Observer(Protocol):
 def drive(
     run: Run,
     plan: Plan,
-    backend: Backend,
+    backend: Backend[P],
     *,
     cwd: Path,
     observer: Observer,
     interrupts: Interrupts,
     repeat_failed: bool = False,
+    prepared: P | None = None,
 ) -> RunState:
     """Carry out what is left of a run; returns its state at the end.
 
     Args:
         cwd: the folder the job was submitted from.
         repeat_failed: also repeat trials that failed or ran out of time.
+        prepared: the plan as the backend has prepared it already; None: it is prepared here, if something is
+            to be started.
 
     Raises:
         UsageError: another process drives the run.
@@ -68,16 +71,16 @@ def drive(
     """
     with driving(run.lock, run.name):
         driver = _Driver(run, plan, backend, cwd, observer, interrupts)
-        driver.go(repeat_failed)
+        driver.go(repeat_failed, prepared)
     return read_state(run)
 
 
-class _Driver:
+class _Driver(Generic[P]):
     def __init__(
         self,
         run: Run,
         plan: Plan,
-        backend: Backend,
+        backend: Backend[P],
         cwd: Path,
         observer: Observer,
         interrupts: Interrupts,
@@ -92,7 +95,7 @@ class _Driver:
         self.cancelled_at: float | None = None  # monotonic time of the kill, if any
         self.stopping = 0  # how many wishes to end were acted upon
 
-    def go(self, repeat_failed: bool) -> None:
+    def go(self, repeat_failed: bool, prepared: P | None) -> None:
         """From what the folder says to ``done``."""
         self.run.cancel_request.unlink(missing_ok=True)
         before = read_state(self.run)
@@ -100,17 +103,16 @@ class _Driver:
             self._write("resumed", kept=before.count("finished"))
         todo = self._take_over(before.trials, repeat_failed)
         if todo:
-            self.backend.check(self.plan, todo, self.run.path, self.cwd)
+            prepared = prepared or self.backend.prepare(self.plan, todo, self.run.path, self.cwd)
             self._ship_bundle()
-        if self.backend.concurrent:
-            self._start(todo)
-            self._wait()
-        else:
-            self._wait()
+        if prepared is not None and self.backend.concurrent:
+            self._start(prepared, todo)
+        self._wait()
+        if prepared is not None and not self.backend.concurrent:
             for trial in todo:
                 if self._wishes():
                     break
-                self._start([trial])
+                self._start(prepared, [trial])
                 self._wait()
         self._write("done", state=outcome(read_state(self.run).trials))
 
@@ -146,15 +148,15 @@ class _Driver:
         with explained(self.run.bundle):
             write_bundle(self.run.bundle)
 
-    def _start(self, trials: Sequence[Trial]) -> None:
+    def _start(self, prepared: P, trials: Sequence[Trial]) -> None:
         if not trials:
             return
         attempts = {}
         for trial in trials:
-            attempts[trial.id] = prepare(self.run, self.plan, trial, self.backend, self.cwd)
+            attempts[trial.id] = prepare(self.run, prepared, trial, self.backend)
             self._write("queued", trial.id, durable=trial is trials[-1], attempt=attempts[trial.id])
         try:
-            handles = self.backend.submit(self.plan, trials, self.run.path)
+            handles = self.backend.submit(prepared, trials, self.run.path)
         except ProfrunError as error:
             for trial in trials:
                 self._write("finished", trial.id, state="lost", reason=f"{NEVER_STARTED}: {error}")

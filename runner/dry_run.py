@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from profrun.backends.base import load
+from profrun.contract.codec import to_json
 from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import WrapRequest
 from profrun.jobs.model import NEUTRAL
@@ -20,7 +21,7 @@ VENDOR_OF = {"nsys": "nvidia", "ncu": "nvidia", "rocprof": "amd"}
 
 
 def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> dict[str, Any]:
-    """The requests and the trials of a plan, as JSON. Deterministic; asks no engine and writes nothing.
+    """The requests and the trials of a plan, as JSON. Writes and starts nothing.
 
     The run's folder is called ``<job>-dry-run``: its real name holds the time and a random part.
 
@@ -29,14 +30,14 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> dict[str, Any]:
     """
     engine = load(backend)
     run = Run((root / f"{plan.job.name}-dry-run").absolute())
-    left_out = engine.check(plan, plan.trials, run.path, cwd)
-    requests = engine.render(plan, plan.trials, run.path)
+    prepared = engine.prepare(plan, plan.trials, run.path, cwd, ask=False)
+    requests = engine.render(prepared, plan.trials, run.path)
     return {
         "job": plan.job.name,
         "backend": backend,
         "run": run.name,
         "path": str(run.path),
-        "left_out": list(left_out),
+        "left_out": list(prepared.left_out),
         "requests": [{"text": request.text, "body": dict(request.body)} for request in requests],
         "trials": [
             {
@@ -45,7 +46,7 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> dict[str, Any]:
                 "collector": trial.collector,
                 "blocking": trial.blocking,
                 "repeat": trial.repeat,
-                "command": (told := command(run, plan, trial, engine, cwd)),
+                "command": (told := to_json(command(run, prepared, trial, engine))),
                 "wrapped": wrapped(told),
             }
             for trial in plan.trials

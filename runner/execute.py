@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from profrun.backends.base import Backend, P
 from profrun.cli.output import emit, note, say
 from profrun.errors import ProfrunError
 from profrun.plans.model import Plan
@@ -13,24 +14,34 @@ from profrun.store.state import RunState
 
 
 def carry_out(
-    run: Run, plan: Plan, *, backend: str, cwd: Path, json_: bool, repeat_failed: bool = False
+    run: Run,
+    plan: Plan,
+    *,
+    backend: Backend[P],
+    cwd: Path,
+    json_: bool,
+    repeat_failed: bool = False,
+    prepared: P | None = None,
 ) -> int:
-    """Drive the run, then compare, report and show it; returns the exit code."""
-    from profrun.backends.base import load
+    """Drive the run, then compare, report and show it; returns the exit code.
+
+    Args:
+        prepared: the plan as the backend has prepared it already, if it has.
+    """
     from profrun.cli.progress import Progress
     from profrun.runner.drive import drive
     from profrun.runner.interrupt import Interrupts
 
-    engine = load(backend)
     with Interrupts() as interrupts, Progress(run, plan) as progress:
         state = drive(
             run,
             plan,
-            engine,
+            backend,
             cwd=cwd,
             observer=progress,
             interrupts=interrupts,
             repeat_failed=repeat_failed,
+            prepared=prepared,
         )
     return conclude(state, plan, json_=json_)
 

@@ -8,14 +8,16 @@ import shutil
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from profrun.backends.base import Backend
+from profrun.backends.base import Backend, P
 from profrun.backends.environ import secret_names
+from profrun.contract.codec import from_json, to_json
+from profrun.contract.command import Command
 from profrun.errors import InputError, ProfrunError
-from profrun.plans.model import Plan, Trial
+from profrun.plans.model import Trial
 from profrun.store.files import explained, make_dir, os_error, read_json, write_json
 from profrun.store.results import whole_artefacts
 from profrun.store.runs import Run
@@ -61,7 +63,7 @@ def _attempt_of(trial: Path) -> int | None:
     return int(command["attempt"]) if command and command.get("attempt") else None
 
 
-def prepare(run: Run, plan: Plan, trial: Trial, backend: Backend, cwd: Path) -> int:
+def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P]) -> int:
     """Make the trial's folder and write what the wrapper is told; returns the attempt's number.
 
     Raises:
@@ -70,20 +72,18 @@ def prepare(run: Run, plan: Plan, trial: Trial, backend: Backend, cwd: Path) -> 
     folder = run.trial(trial.id)
     attempt = rotate(folder)
     make_dir(folder / "raw")
-    told = command(run, plan, trial, backend, cwd, attempt)
-    hidden = secret_names(plan.job, cwd)
-    write_json(folder / _LAST, {**told, "secrets": hidden} if hidden else told, durable=False)
+    told = command(run, prepared, trial, backend, attempt)
+    hidden = tuple(secret_names(prepared.plan.job, prepared.cwd))
+    write_json(folder / _LAST, to_json(replace(told, secrets=hidden)), durable=False)
     return attempt
 
 
-def command(
-    run: Run, plan: Plan, trial: Trial, backend: Backend, cwd: Path, attempt: int = 1
-) -> dict[str, Any]:
+def command(run: Run, prepared: P, trial: Trial, backend: Backend[P], attempt: int = 1) -> Command:
     """``command.json`` of a trial on this backend: pure, and what ``--dry-run`` shows."""
     from profrun.plans.make import command_json
 
-    told = command_json(plan, trial, run.name, attempt=attempt, cwd=str(cwd))
-    return backend.adapt(plan, trial, run.path, told)
+    told = command_json(prepared.plan, trial, run.name, attempt=attempt, cwd=str(prepared.cwd))
+    return backend.adapt(prepared, trial, run.path, from_json(Command, told))
 
 
 def normalise(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from profrun.backends.base import TERMINAL, Backend, Handle, Status, load
+from profrun.backends.base import TERMINAL, Backend, Handle, PreparedPlan, Status, load
 from profrun.errors import ProfrunError, UsageError
 from profrun.store.files import write_json
 from profrun.store.lock import driving, is_held
@@ -109,7 +109,7 @@ def cancel_run(run: Run, *, now: bool, wait: bool) -> RunState:
 
 
 def _cancel_here(
-    run: Run, state: RunState, backend: Backend, handles: Mapping[str, Handle], *, now: bool
+    run: Run, state: RunState, backend: Backend[PreparedPlan], handles: Mapping[str, Handle], *, now: bool
 ) -> None:
     """End the orphans of a killed driver and write down how each ended."""
     log = run.log()

@@ -7,30 +7,30 @@ trial keeps what the engine says at the end; ``exit.json`` is believed before it
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from profrun.backends.base import Handle, Request, Status, TrialPaths
+from profrun.backends.base import Handle, PreparedPlan, Request, Status
 from profrun.backends.docker.cli_args import docker_run
-from profrun.backends.docker.host import HostFacts, probe_host
 from profrun.backends.docker.leftovers import clear_dead, remove
 from profrun.backends.docker.request import Container, container, container_name
 from profrun.backends.docker.sdk_args import body, create
 from profrun.backends.docker.watch import Watch
 from profrun.backends.environ import secret_env
+from profrun.backends.host import HostFacts, probe_host
 from profrun.backends.mounts import need_sources
 from profrun.backends.tail import Tail
-from profrun.errors import InputError, UnavailableError
+from profrun.contract.command import Command, ImageUsed
+from profrun.errors import UnavailableError
 from profrun.images.engine import connect, docker_errors
-from profrun.images.resolve import Image, reference, resolve
+from profrun.images.resolve import find, reference, resolve
 from profrun.plans.model import Plan, Trial
-from profrun.store.files import explained, read_json, write_json
+from profrun.store.files import explained, write_json
 from profrun.store.results import finalising, read_exit
-from profrun.store.runs import Run, created
 
 if TYPE_CHECKING:
     import docker
@@ -45,29 +45,36 @@ _KILL_WAIT_S = 10.0
 _GONE = "its container is gone, and nothing says how it ended"
 
 
+@dataclass(frozen=True, kw_only=True)
+class DockerPlan(PreparedPlan):
+    """A plan with this machine as requests need it, and the image that was found.
+
+    Attributes:
+        host: this machine, with the version of its engine's API.
+        image: what ``command.json`` says; without a digest where no engine has the image yet (dry run).
+        image_id: what the engine is asked to run: the image's id, else its reference.
+    """
+
+    host: HostFacts
+    image: ImageUsed
+    image_id: str
+
+
 class DockerBackend:
     """Trials as containers of this machine's engine, one at a time.
 
     Args:
-        facts: this machine as requests need it; None looks.
+        host: this machine as requests need it; None looks.
     """
 
     name = "docker"
     concurrent = False
     poll_s = 0.2
 
-    def __init__(self, facts: HostFacts | None = None) -> None:
-        self._facts = facts
-        self._client: docker.DockerClient | None = None
-        self._image: Image | None = None
+    def __init__(self, host: HostFacts | None = None) -> None:
+        self._host = host
+        self._connection: docker.DockerClient | None = None
         self._watches: dict[str, Watch] = {}
-
-    @property
-    def facts(self) -> HostFacts:
-        """This machine; its engine's version too, once one was asked."""
-        if self._facts is None:
-            self._facts = probe_host()
-        return self._facts
 
     def client(self) -> docker.DockerClient:
         """The engine.
@@ -75,73 +82,71 @@ class DockerBackend:
         Raises:
             UnavailableError: none answers, or this user may not talk to it.
         """
-        if self._client is None:
-            self._client = connect()
-            api = tuple(int(part) for part in str(self._client.api.api_version).split("."))
-            self._facts = dataclasses.replace(self.facts, api=api)
-        return self._client
+        if self._connection is None:
+            self._connection = connect()
+        return self._connection
 
-    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
-        """GPUs, nodes, mounts: the same for all trials, so the first one's container tells.
+    def prepare(
+        self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, ask: bool = True
+    ) -> DockerPlan:
+        """GPUs, nodes and mounts are checked (the same for all trials, so the first one's container tells);
+        then the image is replaced by exactly the one meant now, so that the run can be repeated.
 
         Raises:
-            UnavailableError: a GPU or a mount's source is not there, or the engine is on another machine.
-            UsageError: a path that cannot be mounted, or several nodes.
+            UnavailableError: a GPU or a mount's source is not there, the engine is on another machine or does
+                not answer, the image is not there, cannot be pulled, is stale or for another processor.
+            UsageError: the job wants no image, a path cannot be mounted, or several nodes.
         """
+        host = self._host or probe_host()
+        named = reference(plan.job.image, host.vendor)
+        prepared = DockerPlan(plan, cwd, host=host, image=ImageUsed(named), image_id=named)
         for trial in trials[:1]:
-            what = container(plan, trial, run, cwd, self.facts, plan.job.image)
-            need_sources(m for m in what.mounts if not Path(m.source).is_relative_to(run.absolute()))
-        return ()
+            mounts = _container(prepared, trial, run).mounts
+            need_sources(mount for mount in mounts if not Path(mount.source).is_relative_to(run.absolute()))
+        try:
+            client = self.client()
+        except UnavailableError:
+            if ask:
+                raise
+            return prepared
+        api = tuple(int(part) for part in str(client.api.api_version).split("."))
+        found = resolve(client, plan.job.image, host.vendor) if ask else find(client, named)
+        if found is None:
+            return replace(prepared, host=replace(host, api=api))
+        return replace(
+            prepared,
+            plan=replace(plan, job=replace(plan.job, image=found.digest)),
+            host=replace(host, api=api),
+            image=ImageUsed(found.reference, found.digest),
+            image_id=found.id,
+        )
 
-    def pin(self, plan: Plan) -> Plan:
-        """The plan with its image replaced by exactly the one meant now, so that it can be repeated.
-
-        Raises:
-            UnavailableError: the image is not there, cannot be pulled, is stale or for another processor.
-            UsageError: the job wants no image.
-        """
-        return dataclasses.replace(plan, job=dataclasses.replace(plan.job, image=self._resolve(plan).digest))
-
-    def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, prepared: DockerPlan, trial: Trial, run: Path, command: Command) -> Command:
         """Paths are the same inside; only the image is added."""
-        found = self._image
-        named = found.reference if found else reference(plan.job.image, self.facts.vendor)
-        return {**command, "image": {"reference": named, "digest": found.digest if found else None}}
+        return replace(command, image=prepared.image)
 
-    def render(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
-        """One `docker run` line a trial, and the same as arguments of the SDK."""
-        image = self._image.id if self._image else reference(plan.job.image, self.facts.vendor)
-        return [_request(self._container(plan, trial, run, image)) for trial in trials]
+    def render(self, prepared: DockerPlan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+        """One `docker run` line for each trial, and the same as arguments of the SDK."""
+        made = [_container(prepared, trial, run) for trial in trials]
+        return [Request(text=docker_run(what), body=body(what)) for what in made]
 
-    def submit(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+    def submit(self, prepared: DockerPlan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
         """Start these trials now.
 
         Raises:
             UnavailableError: no engine, no image, a device or a folder that is not there.
         """
         client = self.client()
-        image = self._resolve(plan)
         clear_dead(client)
-        return {trial.id: self._start(client, plan, trial, run, image) for trial in trials}
+        return {trial.id: self._start(client, prepared, trial, run) for trial in trials}
 
-    def _resolve(self, plan: Plan) -> Image:
-        if self._image is None:
-            self._image = resolve(self.client(), plan.job.image, self.facts.vendor)
-        return self._image
-
-    def _container(self, plan: Plan, trial: Trial, run: Path, image: str) -> Container:
-        return container(plan, trial, run, submitted_from(run), self.facts, image)
-
-    def _start(
-        self, client: docker.DockerClient, plan: Plan, trial: Trial, run: Path, image: Image
-    ) -> Handle:
-        what = self._container(plan, trial, run, image.id)
+    def _start(self, client: docker.DockerClient, prepared: DockerPlan, trial: Trial, run: Path) -> Handle:
+        what = _container(prepared, trial, run)
         need_sources(what.mounts)
-        _tell_image(TrialPaths(run, run / "trials" / trial.id), image)
-        _hand_over(run / "trials" / trial.id, self.facts)
-        hidden = secret_env(plan.job, submitted_from(run))
+        _hand_over(run / "trials" / trial.id, prepared.host)
+        hidden = secret_env(prepared.plan.job, prepared.cwd)
         remove(client, what.name)  # of an earlier attempt whose driver was killed
-        with docker_errors(f"{trial.id} cannot be started in {image.reference}"):
+        with docker_errors(f"{trial.id} cannot be started in {prepared.image.reference}"):
             made = create(client, body(what), hidden)
             try:
                 watch = Watch(client, made)
@@ -226,33 +231,17 @@ class DockerBackend:
         remove(client, name)
 
 
-def submitted_from(run: Path) -> Path:
-    """The folder the job was submitted from, by the run's log; this one when there is no run yet."""
-    try:
-        return Path(str(created(Run(run))["cwd"]))
-    except InputError:
-        return Path.cwd()
+def _container(prepared: DockerPlan, trial: Trial, run: Path) -> Container:
+    return container(prepared.plan, trial, run, prepared.cwd, prepared.host, prepared.image_id)
 
 
-def _request(what: Container) -> Request:
-    return Request(text=docker_run(what), body=body(what))
-
-
-def _tell_image(paths: TrialPaths, image: Image) -> None:
-    """Into ``command.json`` goes the digest, where it was written before the image was known."""
-    told = read_json(paths.command)
-    named = {"reference": image.reference, "digest": image.digest}
-    if told is not None and told.get("image") != named:
-        write_json(paths.command, {**told, "image": named})
-
-
-def _hand_over(trial: Path, facts: HostFacts) -> None:
+def _hand_over(trial: Path, host: HostFacts) -> None:
     """Under sudo profrun is root and its trials are the user behind it, who must be able to write there."""
-    if os.getuid() != 0 or facts.uid == 0:
+    if os.getuid() != 0 or host.uid == 0:
         return
     with explained(trial):
         for path in (trial, *trial.rglob("*")):
-            os.chown(path, facts.uid, facts.gid, follow_symlinks=False)
+            os.chown(path, host.uid, host.gid, follow_symlinks=False)
 
 
 def _signal(client: docker.DockerClient, name: str, signal: str) -> None:

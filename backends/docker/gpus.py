@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from profrun.backends.docker.host import HostFacts
+from profrun.backends.host import HostFacts
 from profrun.errors import UnavailableError
 from profrun.jobs.model import Resources
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from profrun.backends.docker.host import HostFacts
+from profrun.backends.host import HostFacts
 
 PERFMON_API = (1, 42)
 """Docker 23: knows CAP_PERFMON, and its seccomp profile allows perf_event_open with it."""

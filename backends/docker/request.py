@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from profrun.backends.docker.gpus import Gpus, count, gpus
-from profrun.backends.docker.host import HostFacts
 from profrun.backends.docker.privileges import DROP_ROOT, Privileges, privileges
+from profrun.backends.host import HostFacts
 from profrun.backends.mounts import Mount, parse_mount
 from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import WrapRequest

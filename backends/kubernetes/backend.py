@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from profrun.backends.base import TERMINAL, Handle, Request, Status
+from profrun.backends.base import TERMINAL, Handle, PreparedPlan, Request, Status
 from profrun.backends.cluster import by_site, margin_s, settle, site_settings
 from profrun.backends.environ import secret_env
 from profrun.backends.kubernetes import pod_paths as place
@@ -32,11 +32,11 @@ from profrun.backends.kubernetes.resource_groups import NOBODY, shapes, vendor
 from profrun.backends.kubernetes.states import newest
 from profrun.backends.mounts import need_sources
 from profrun.backends.tail import follow as follow_logs
+from profrun.contract.command import Command, ImageUsed
 from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
 from profrun.plans.model import Plan, Trial
 from profrun.store.files import explained, make_dir, read_json, write_json, write_text
 from profrun.store.results import interrupted, read_exit
-from profrun.store.runs import Run, created
 
 _LAG_S, _STUCK_S = 15.0, 600.0
 
@@ -69,81 +69,67 @@ class KubernetesBackend:
         self._last: object = None
         self._looks = Looks(lag_s=lag_s, stuck_s=stuck_s)
 
-    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
-        """Manifests that cannot be made, folders that the pods will not see.
+    def prepare(
+        self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, ask: bool = True
+    ) -> PreparedPlan:
+        """Cluster profiles become part of the job, and ``auto`` the image it stands for, where it is one.
+        Manifests that cannot be made and folders that the pods will not see are refused.
 
         Raises:
-            UsageError: the cluster block is wrong, or a folder is not in the claim.
-            UnavailableError: a mount's source is not in the volume: Kubernetes would make an empty folder.
+            UsageError: the cluster block is wrong, a folder is not in the claim, or the claim is not there.
+            UnavailableError: a mount's source is not in the volume (Kubernetes would make an empty folder),
+                the client is not installed, or the cluster cannot be used.
         """
         plan = settle(plan)
         for shape in shapes(plan, trials):
             manifests(plan, shape, run, cwd)
             place.workdir(str(cwd / (plan.job.workdir or "")), plan.job, shape.settings, run)
         need_sources(place.mounts_of(plan.job, cwd))
-        return ()
+        if ask:
+            for site in by_site(trials):
+                settings = site_settings(plan.job, site)
+                self._check_claim(self._api(settings), place.claim(settings))
+        if plan.job.image != "none" and not plan.job.cluster.get("sites"):
+            whose = vendor(plan, site_settings(plan.job, None))
+            plan = replace(plan, job=replace(plan.job, image=image_of(plan.job, whose)))
+        return PreparedPlan(plan, cwd)
 
-    def pin(self, plan: Plan) -> Plan:
-        """Cluster profiles become part of the job, and ``auto`` the image it stands for, where it is one.
-
-        Raises:
-            UsageError: the cluster block is wrong, or the claim is not there.
-            UnavailableError: the client is not installed, or the cluster cannot be used.
-        """
-        plan = settle(plan)
-        shapes(plan, plan.trials)
-        for site in by_site(plan.trials):
-            settings = site_settings(plan.job, site)
-            claim = place.claim(settings)
-            self._check_claim(self._api(settings), claim)
-        if plan.job.image == "none" or plan.job.cluster.get("sites"):
-            return plan
-        whose = vendor(plan, site_settings(plan.job, None))
-        return replace(plan, job=replace(plan.job, image=image_of(plan.job, whose)))
-
-    def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Path, command: Command) -> Command:
         """Paths as the pod sees them, and whose GPUs it gets."""
-        plan = settle(plan)
+        plan = prepared.plan
         settings = site_settings(plan.job, trial.site)
-        told = dict(command)
-        told["vendor"] = vendor(plan, settings)
-        told["cwd"] = place.workdir(str(told["cwd"]), plan.job, settings, run)
-        told["image"] = {"reference": image_of(plan.job, told["vendor"]), "digest": None}
-        return told
+        whose = vendor(plan, settings)
+        return replace(
+            command,
+            vendor=whose,
+            cwd=place.workdir(command.cwd, plan.job, settings, run),
+            image=ImageUsed(image_of(plan.job, whose)),
+        )
 
-    def render(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
-        """One request a Job; without the values of secrets."""
-        plan, cwd = settle(plan), _submitted_from(run)
+    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+        """One request for each Job; without the values of secrets."""
+        plan = prepared.plan
         return [
-            self._request(plan, manifests(plan, shape, run, cwd, number=number))
+            _request(plan, manifests(plan, shape, run, prepared.cwd, number=number))
             for number, shape in enumerate(shapes(plan, trials))
         ]
 
-    def _request(self, plan: Plan, bundle: Bundle) -> Request:
-        body = {
-            "objects": bundle.objects,
-            "secret": bundle.secret,
-            "trials": [trial.id for trial in bundle.trials],
-        }
-        return Request(to_yaml(bundle, plan.job.secrets), body)
-
-    def submit(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
         """Make the Jobs.
 
         Raises:
             UsageError: the cluster block is wrong, or the run folder is not in the claim.
             UnavailableError: the API server refuses, with its reason; what was made before is deleted.
         """
-        plan, cwd = settle(plan), _submitted_from(run)
-        secret = secret_env(plan.job, cwd)
+        plan = prepared.plan
+        secret = secret_env(plan.job, prepared.cwd)
         make_dir(run / "kubernetes")
         taken = len(list((run / "kubernetes").glob("job*.json")))
         bundles = [
-            (shape, manifests(plan, shape, run, cwd, number=taken + number))
+            (shape, manifests(plan, shape, run, prepared.cwd, number=taken + number))
             for number, shape in enumerate(shapes(plan, trials))
         ]
-        for shape, bundle in bundles:
-            self._check_claim(self._api(shape.settings), place.claim(shape.settings))
+        for _, bundle in bundles:
             _give_away(run, bundle.trials)
         handles: dict[str, Handle] = {}
         made: list[tuple[Api, str]] = []
@@ -381,9 +367,10 @@ def _number(file: Path) -> int:
     return int(file.stem.removeprefix("job") or 0)
 
 
-def _submitted_from(run: Path) -> Path:
-    """The folder the job was submitted from: the run's, or this process's for a dry run."""
-    try:
-        return Path(str(created(Run(run))["cwd"]))
-    except (ProfrunError, KeyError, OSError):
-        return Path.cwd()
+def _request(plan: Plan, bundle: Bundle) -> Request:
+    body = {
+        "objects": bundle.objects,
+        "secret": bundle.secret,
+        "trials": [trial.id for trial in bundle.trials],
+    }
+    return Request(to_yaml(bundle, plan.job.secrets), body)

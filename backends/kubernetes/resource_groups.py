@@ -9,13 +9,14 @@ from typing import Any
 
 from profrun.backends.cluster import gpus_per_node, is_launcher, site_settings, vendor_of
 from profrun.backends.docker.privileges import DROP_ROOT, Need, needs_of
+from profrun.contract.command import Vendor
 from profrun.errors import UsageError
 from profrun.jobs.model import NEUTRAL
 from profrun.plans.model import Plan, Trial
 
 MAX_INDEXES = 1000
 """Trials a Job; Kubernetes takes 100 000, but the trials' names are in the pod's arguments."""
-GPU_RESOURCE = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu"}
+GPU_RESOURCE: Mapping[Vendor, str] = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu"}
 NOBODY = 65532
 """Who pods run as when the caller is root: the number that distroless images call nonroot."""
 
@@ -47,7 +48,7 @@ class Shape:
 
     trials: tuple[Trial, ...]
     settings: Mapping[str, Any]
-    vendor: str
+    vendor: Vendor
     gpus: int
     capabilities: tuple[str, ...] = ()
     needs: tuple[Need, ...] = ()
@@ -86,15 +87,13 @@ def _shape(plan: Plan, members: Sequence[Trial]) -> Shape:
     )
 
 
-def vendor(plan: Plan, settings: Mapping[str, Any]) -> str:
-    """As stated, by the resource's name, by the GPU type's, else the plan's."""
-    stated = settings.get("vendor")
+def vendor(plan: Plan, settings: Mapping[str, Any]) -> Vendor:
+    """As stated, else by the resource's name, by the GPU type's name, else the plan's."""
     resource = str(settings.get("gpu_resource") or "")
-    if stated:
-        return str(stated)
-    for name in ("nvidia", "amd"):
-        if resource.startswith(f"{name}.com/"):
-            return name
+    if not settings.get("vendor"):
+        for name, known in GPU_RESOURCE.items():
+            if resource.partition("/")[0] == known.partition("/")[0]:
+                return name
     return vendor_of(settings, plan)
 
 

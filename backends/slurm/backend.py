@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from profrun.backends.base import TERMINAL, Handle, Request, Status
+from profrun.backends.base import TERMINAL, Handle, PreparedPlan, Request, Status
 from profrun.backends.cluster import by_site, phase_of, settle, site_settings, vendor_of
 from profrun.backends.environ import secret_env
 from profrun.backends.mounts import need_sources
@@ -23,11 +23,11 @@ from profrun.backends.slurm.states import (
     parse_squeue,
 )
 from profrun.backends.tail import follow as follow_logs
+from profrun.contract.command import Command, ImageUsed
 from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
 from profrun.plans.model import Plan, Trial
 from profrun.store.files import make_dir, read_json, write_json, write_text
 from profrun.store.results import interrupted, read_exit
-from profrun.store.runs import Run, created
 
 MAX_ARRAY = 1000
 """Tasks an array: Slurm's MaxArraySize is 1001 unless the site raised it."""
@@ -62,12 +62,16 @@ class SlurmBackend:
         self._ending = False  # somebody waits for the end: no back-off
         self.questions = 0
 
-    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
-        """Scripts that cannot be made, folders that the nodes will not see. What they have, only they know.
+    def prepare(
+        self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, ask: bool = True
+    ) -> PreparedPlan:
+        """Cluster profiles become part of the job. Scripts that cannot be made and folders that the nodes
+        will not see are refused. What the nodes have, only they know.
 
         Raises:
             UsageError: the cluster block is wrong, or the run folder is not where the nodes see it.
-            UnavailableError: a mount's source is not in a folder that this machine shares with them.
+            UnavailableError: a mount's source is not in a folder that this machine shares with the nodes,
+                Slurm's commands are not here, or its controller does not answer.
         """
         plan = settle(plan)
         _check_shared(plan, run)
@@ -76,54 +80,36 @@ class SlurmBackend:
             settings = site_settings(plan.job, chunk[0].site)
             if settings.get("runtime", "none") != "none":
                 need_sources(shared_mounts(plan.job, settings, cwd))
-        return ()
+        if ask:
+            self.slurm.run(["sinfo", "--noheader", "--format=%R"])
+        return PreparedPlan(plan, cwd)
 
-    def pin(self, plan: Plan) -> Plan:
-        """Cluster profiles become part of the job, so that ``resolved.yaml`` repeats the run.
-
-        Raises:
-            UsageError: the cluster block is wrong.
-            UnavailableError: Slurm's commands are not here, or its controller does not answer.
-        """
-        settled = settle(plan)
-        self.slurm.run(["sinfo", "--noheader", "--format=%R"])
-        return settled
-
-    def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Path, command: Command) -> Command:
         """The nodes see the same paths; whose GPUs they have, the site says."""
-        settings = site_settings(settle(plan).job, trial.site)
-        told = dict(command)
-        told["vendor"] = vendor_of(settings, plan)
+        plan = prepared.plan
+        settings = site_settings(plan.job, trial.site)
+        told = replace(command, vendor=vendor_of(settings, plan))
         if settings.get("runtime", "none") != "none":
-            told["image"] = {"reference": plan.job.image, "digest": None}
+            told = replace(told, image=ImageUsed(plan.job.image))
         return told
 
-    def render(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
-        """One script an array of at most ``MAX_ARRAY`` trials of one site."""
-        plan, cwd = settle(plan), _submitted_from(run)
-        return [self._request(plan, chunk, run, cwd) for chunk in _chunks(trials)]
+    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+        """One script for each array: at most ``MAX_ARRAY`` trials of one site."""
+        return [_request(prepared, chunk, run) for chunk in _chunks(trials)]
 
-    def _request(self, plan: Plan, chunk: Sequence[Trial], run: Path, cwd: Path) -> Request:
-        text = render_script(plan, chunk, run, cwd)
-        return Request(
-            text, {"argv": ["sbatch", "--parsable"], "script": text, "trials": [t.id for t in chunk]}
-        )
-
-    def submit(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
         """Queue all of them.
 
         Raises:
-            UsageError: the cluster block is wrong, or the run folder is not where the nodes see it.
+            UsageError: the cluster block is wrong.
             UnavailableError: sbatch refuses, with its reason; what was queued before is cancelled.
         """
-        _check_shared(plan, run)
-        plan, cwd = settle(plan), _submitted_from(run)
-        secret = secret_env(plan.job, cwd)
+        secret = secret_env(prepared.plan.job, prepared.cwd)
         make_dir(run / "slurm")
         handles: dict[str, Handle] = {}
         try:
-            for chunk in _chunks(trials):
-                handles |= self._queue(self._request(plan, chunk, run, cwd), run, secret)
+            for request in self.render(prepared, trials, run):
+                handles |= self._queue(request, run, secret)
         except ProfrunError:
             self._scancel([], [_task(handle) for handle in handles.values()])
             raise
@@ -314,12 +300,11 @@ def _last_words(run: Path, handle: Handle | None) -> str | None:
     return lines[-1][:200] if lines else None
 
 
-def _submitted_from(run: Path) -> Path:
-    """The folder the job was submitted from: the run's, or this process's for a dry run."""
-    try:
-        return Path(str(created(Run(run))["cwd"]))
-    except (ProfrunError, KeyError, OSError):
-        return Path.cwd()
+def _request(prepared: PreparedPlan, chunk: Sequence[Trial], run: Path) -> Request:
+    text = render_script(prepared.plan, chunk, run, prepared.cwd)
+    return Request(
+        text, {"argv": ["sbatch", "--parsable"], "script": text, "trials": [trial.id for trial in chunk]}
+    )
 
 
 def _check_shared(plan: Plan, run: Path) -> None:

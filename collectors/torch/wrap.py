@@ -26,8 +26,8 @@ def wrap(request: WrapRequest) -> Wrapped:
         notes.append("torch.profiler records from the import of torch to the end: ranges.steps is off")
     return Wrapped(
         argv=request.argv,
-        hook="torch",
-        emitter="torch",
+        hook="in_process",
+        emitter="in_process",
         finalise_s=120.0,
         expected=("*.pt.trace.json.gz",),
         notes=notes,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from profrun.backends.base import PreparedPlan
 from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
 from profrun.plans.model import Plan
@@ -28,3 +31,8 @@ def plan(
     """Eight trials: two variants, two collectors, blocking or not."""
     text = SPEC.format(image=image, command=command, resources=resources, cluster=cluster)
     return make_plan(load_text(text))
+
+
+def prepared(found: Plan, cwd: Path = Path("/shared/me/project")) -> PreparedPlan:
+    """A plan whose settings need no profile, as a cluster's backend prepares it."""
+    return PreparedPlan(found, cwd)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.backends.base import Handle, Status, load
+from profrun.backends.base import Handle, PreparedPlan, Status, load
 from profrun.backends.local import LocalBackend, machine_vendor, wrapper_argv
 from profrun.errors import UnavailableError
 from profrun.plans.model import Plan, Trial
@@ -92,7 +92,7 @@ def test_a_trial_runs_in_a_session_of_its_own_and_says_how_it_ended(
 ) -> None:
     run, plan, trial = _run(tmp_path, OBEDIENT)
     (run.trial(TRIAL) / "quick").touch()
-    handle = engine.submit(plan, [trial], run.path)[TRIAL]
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
     assert os.getsid(handle.data["pid"]) == handle.data["pid"] != os.getsid(0)
     _until(lambda: _state(engine, handle, run).state != "running")
     assert _state(engine, handle, run) == Status("finished", None, 0)
@@ -101,7 +101,7 @@ def test_a_trial_runs_in_a_session_of_its_own_and_says_how_it_ended(
 
 def test_another_process_finds_it_alive_and_later_dead(tmp_path: Path, engine: LocalBackend) -> None:
     run, plan, trial = _run(tmp_path, OBEDIENT)
-    handle = engine.submit(plan, [trial], run.path)[TRIAL]
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
     other = LocalBackend()  # knows no child: it has only the folder
     assert _state(other, handle, run) == Status("running")
     assert _state(other, Handle("local", {}), run) == Status("running")  # the handle was never written
@@ -113,9 +113,9 @@ def test_another_process_finds_it_alive_and_later_dead(tmp_path: Path, engine: L
 
 def test_a_living_trial_is_not_started_twice(tmp_path: Path, engine: LocalBackend) -> None:
     run, plan, trial = _run(tmp_path, OBEDIENT)
-    engine.submit(plan, [trial], run.path)
+    engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)
     with pytest.raises(UnavailableError, match=f"{TRIAL} is running already"):
-        LocalBackend().submit(plan, [trial], run.path)
+        LocalBackend().submit(PreparedPlan(plan, run.path.parent), [trial], run.path)
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["by its number", "by its command line"])
@@ -123,7 +123,7 @@ def test_a_good_end(tmp_path: Path, engine: LocalBackend, known: bool) -> None:
     if not known and not Path("/proc/self/cmdline").exists():
         missing("/proc")
     run, plan, trial = _run(tmp_path, OBEDIENT)
-    handle = engine.submit(plan, [trial], run.path)[TRIAL]
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
     _until((run.trial(TRIAL) / "ready").exists)
     other = LocalBackend()
     other.cancel({TRIAL: handle if known else Handle("local", {})}, run.path, grace=20)
@@ -133,7 +133,7 @@ def test_a_good_end(tmp_path: Path, engine: LocalBackend, known: bool) -> None:
 
 def test_what_ignores_every_wish_is_killed_with_all_it_started(tmp_path: Path, engine: LocalBackend) -> None:
     run, plan, trial = _run(tmp_path, STUBBORN)
-    handle = engine.submit(plan, [trial], run.path)[TRIAL]
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
     _until((run.trial(TRIAL) / "ready").exists)
     app = int((run.trial(TRIAL) / "app").read_text())
     os.kill(app, 0)
@@ -154,7 +154,7 @@ def test_a_wrapper_that_dies_without_a_word_is_lost_with_its_last_words(
     tmp_path: Path, engine: LocalBackend
 ) -> None:
     run, plan, trial = _run(tmp_path, CRASHING)
-    handle = engine.submit(plan, [trial], run.path)[TRIAL]
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
     _until(lambda: _state(engine, handle, run).state != "running")
     status = _state(engine, handle, run)
     assert status.state == "lost"
@@ -166,7 +166,7 @@ def test_a_wrapper_that_dies_without_a_word_is_lost_with_its_last_words(
 def test_cancelling_what_has_ended_changes_nothing(tmp_path: Path, engine: LocalBackend) -> None:
     run, plan, trial = _run(tmp_path, OBEDIENT)
     (run.trial(TRIAL) / "quick").touch()
-    handle = engine.submit(plan, [trial], run.path)[TRIAL]
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
     _until(lambda: _state(engine, handle, run).state == "finished")
     engine.cancel({TRIAL: handle}, run.path, grace=5)
     assert not (run.trial(TRIAL) / "cancel").exists()
@@ -183,7 +183,7 @@ def test_secrets_reach_the_trial_and_no_file(
     (run.bundle / "run.py").write_text(show)
     trial = plan.trials[0]
     run.trial(trial.id).mkdir(parents=True)
-    handle = engine.submit(plan, [trial], run.path)[trial.id]
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[trial.id]
     _until((run.trial(trial.id) / "seen").exists)
     engine._children[handle.data["pid"]].wait()
     assert (run.trial(trial.id) / "seen").read_text() == "321-hsuh-hsuh"
@@ -193,7 +193,7 @@ def test_secrets_reach_the_trial_and_no_file(
 
 def test_the_request_is_what_one_would_type(tmp_path: Path) -> None:
     run, plan, trial = _run(tmp_path / "with space", OBEDIENT)
-    (request,) = load("local").render(plan, [trial], run.path)
+    (request,) = load("local").render(PreparedPlan(plan, tmp_path), [trial], run.path)
     assert tuple(request.body["argv"]) == wrapper_argv(run.path, TRIAL)
     assert request.text == f"{sys.executable} '{run.path}/bundle/run.py' '{run.path}/trials/{TRIAL}'"
 

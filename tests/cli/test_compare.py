@@ -79,7 +79,7 @@ def test_slower_faster_and_their_exit_codes(sides: Path, kept: Path, capsys: Cap
 
 def test_text_says_verdict_interval_and_what_changed(kept: Path, capsys: Capture) -> None:
     out = call(capsys, "compare", kept / "a.json", "vs", kept / "b.json").out
-    assert out.startswith("slower: 1.5 ms against 1 ms a step, ratio 1.500, 95 % interval ")
+    assert out.startswith("slower: 1.5 ms against 1 ms per step, ratio 1.500, 95 % interval ")
     assert f"({TRIALS} and {TRIALS} trials" in out
     assert [line.split()[:2] for line in out.splitlines() if "gemm" in line] == [["slower", "gemm"]]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from profrun.cli.output import columns
 from profrun.cli.progress import Progress
 from profrun.cli.result import run_document, show_run
 from profrun.store.results import Steps
@@ -115,10 +114,6 @@ def test_a_trial_that_measured_nothing_says_why(
 ) -> None:
     show_run(_state(_trial(0, "none", False, 1, steps=Steps("none", "wall", count))))
     assert said in capsys.readouterr().out
-
-
-def test_columns_align_and_show_what_is_missing() -> None:
-    assert columns(("a", "bb"), [("x", None), ("long", 12)], right=(1,)) == ("a     bb\nx      -\nlong  12")
 
 
 def test_progress_without_a_terminal_is_whole_lines(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from profrun.backends.docker.host import HostFacts, RenderNode
+from profrun.backends.host import HostFacts, RenderNode
 from profrun.doctor import cannot, lines, report, verdicts
 from profrun.doctor.model import COLLECTORS, Engine, Inside, Line, Machine
 from profrun.errors import UsageError

@@ -12,10 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from profrun.contract.codec import to_json
+from profrun.contract.recording import Rank
 from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import WrapRequest
-from profrun.in_job import artefacts, launch, outcome, preflight, proctree, redact, tools, vendor, window
-from profrun.in_job.config import HookConfig, Place
+from profrun.in_job import (
+    artefacts,
+    launch,
+    outcome,
+    preflight,
+    process_rank,
+    proctree,
+    redact,
+    tools,
+    vendor,
+)
+from profrun.in_job.config import HookConfig
 from profrun.in_job.ranks import merge
 from profrun.in_job.supervise import Outcome
 
@@ -145,7 +157,7 @@ def test_slurm_ranks_reach_torch() -> None:
         "MASTER_ADDR": "gpu007",
         "MASTER_PORT": "20077",
     }
-    assert Place.from_environ(env) == Place(3, 1, 4)
+    assert process_rank.from_environ(env) == Rank(3, 1, 4)
     assert [launch.first_host(nodes) for nodes in ("n1", "n[3-5],m", "a,b", "")] == [
         "n1",
         "n3",
@@ -155,9 +167,9 @@ def test_slurm_ranks_reach_torch() -> None:
 
 
 def test_torchruns_rank_wins_over_slurms() -> None:
-    assert Place.from_environ({"RANK": "5", "WORLD_SIZE": "8", "SLURM_PROCID": "1"}) == Place(5, 0, 8)
-    assert Place.from_environ({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4"}).rank == 2
-    assert Place.from_environ({}) == Place()
+    assert process_rank.from_environ({"RANK": "5", "WORLD_SIZE": "8", "SLURM_PROCID": "1"}) == Rank(5, 0, 8)
+    assert process_rank.from_environ({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4"}).rank == 2
+    assert process_rank.from_environ({}) == Rank()
 
 
 def test_artefacts_are_judged_by_their_own_end(tmp_path: Path) -> None:
@@ -312,9 +324,9 @@ def test_the_schedule_labels_steps_as_torch_does() -> None:
         theirs = schedule(wait=wait, warmup=warmup, active=active, repeat=repeat, skip_first=skip)
         mine = Schedule(wait, warmup, active, repeat, skip)
         for step in range(30):
-            assert theirs(step) in ours[window.label(mine, step)], (mine, step)
+            assert theirs(step) in ours[mine.part(step)], (mine, step)
             saved = theirs(step) == ProfilerAction.RECORD_AND_SAVE
-            assert saved == (window.label(mine, step) == "active" and window.cycle_end(mine, step))
+            assert saved == (mine.part(step) == "active" and mine.ends_cycle(step))
 
 
 def test_versions_as_tools_state_them() -> None:
@@ -331,14 +343,18 @@ def test_torch_and_none_wrap_nothing() -> None:
     torch = tools.wrap_module("torch").wrap(request)
     none = tools.wrap_module("none").wrap(request)
     assert torch.argv == none.argv == request.argv
-    assert (torch.hook, torch.emitter, torch.expected) == ("torch", "torch", ("*.pt.trace.json.gz",))
+    assert (torch.hook, torch.emitter, torch.expected) == (
+        "in_process",
+        "in_process",
+        ("*.pt.trace.json.gz",),
+    )
     assert (none.hook, none.emitter, none.expected) == ("none", None, ())
 
 
 def test_orders_survive_the_way_through_json(tmp_path: Path) -> None:
     import json
 
-    orders = HookConfig(folder="/t", hook="cuda", window=Schedule(1, 2, 3, 4, 5), tool_version=(2024, 2))
+    orders = HookConfig(folder="/t", hook="cuda", schedule=Schedule(1, 2, 3, 4, 5), tool_version=(2024, 2))
     path = tmp_path / "c.json"
-    path.write_text(json.dumps(orders.to_json()))
+    path.write_text(json.dumps(to_json(orders)))
     assert HookConfig.load(str(path)) == orders

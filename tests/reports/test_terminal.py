@@ -11,8 +11,8 @@ from profrun.analysis.rules.diagnose import Finding, diagnose
 from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
 from profrun.reports.findings import evidence_lines
-from profrun.reports.terminal import Sheet, cut, diagnose_text, summary_text
-from profrun.reports.terminal_sheet import cut_apart
+from profrun.reports.terminal import diagnose_text, summary_text
+from profrun.reports.terminal_layout import Style
 from profrun.traces.trace import Trace
 from tests.conftest import ROOT
 from tests.tracekit import make_trace
@@ -48,12 +48,12 @@ FINDINGS = [
 
 def test_the_summary_word_by_word(tmp_path: Path) -> None:
     with make_trace(tmp_path / "t", ROWS) as trace:
-        text = summary_text(summarize(trace), width=80)
+        text = summary_text(summarize(trace), Style(80))
     assert text + "\n" == (Path(__file__).parent / "summary-80.txt").read_text()
 
 
 def test_the_diagnosis_word_by_word() -> None:
-    text = diagnose_text(FINDINGS, width=80)
+    text = diagnose_text(FINDINGS, Style(80))
     assert text + "\n" == (Path(__file__).parent / "diagnose-80.txt").read_text()
 
 
@@ -62,44 +62,22 @@ def test_real_recordings_keep_to_the_width(tmp_path: Path, width: int) -> None:
     normalize([H200], tmp_path / "t")
     with Trace(tmp_path / "t") as trace:
         texts = [
-            summary_text(summarize(trace, top=15), width=width),
-            diagnose_text(diagnose(trace), width=width),
+            summary_text(summarize(trace, top=15), Style(width)),
+            diagnose_text(diagnose(trace), Style(width)),
         ]
     for text in texts:
         assert max(map(len, text.splitlines())) <= width
 
 
 def test_prose_stays_on_one_line_where_asked_and_colour_is_off_by_default() -> None:
-    text = diagnose_text(FINDINGS, wrap=False)
+    text = diagnose_text(FINDINGS, Style(80, wrap=False))
     assert "\x1b" not in text
     for finding in FINDINGS:
         assert any(finding.message in line for line in text.splitlines())
-    assert "\x1b[" in diagnose_text(FINDINGS, colour=True)
+    assert "\x1b[" in diagnose_text(FINDINGS, Style(80, colour=True))
 
 
 def test_evidence_has_its_unit() -> None:
     assert evidence_lines({"gb_s": 23.966, "total_ns": 9_391_000, "share": 0.5, "share_of": "all"}) == [
         ("rate", "23.97 GB/s"), ("total", "9.391 ms"), ("share", "50.0 % of all")]  # fmt: skip
     assert (ms(15_122_020_000), ms(3_393_190_000), ms(900)) == ("15.12 s", "3393.19 ms", "0.9 us")
-
-
-def test_names_that_a_cut_makes_alike_show_where_they_differ() -> None:
-    name = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize{}_stage3_ffma_execute_kernel__5x_cublas"
-    names = [name.format(size) for size in ("64x256x8", "128x128x8", "32x32x8")]
-    assert len({cut(one, 28) for one in names}) == 1
-    shown = cut_apart([*names, "gelu", names[0]], 28)
-    assert shown == ["sm80_...esize64x256x8_sta...", "sm80_...esize128x128x8_st...",
-                     "sm80_...esize32x32x8_stag...", "gelu", shown[0]]  # fmt: skip
-    assert max(map(len, shown)) <= 28
-
-
-def test_names_are_cut_in_the_middle_and_lines_say_what_is_left_out() -> None:
-    assert cut("short", 12) == "short"
-    assert cut("abcdefghijklmnop", 12) == "abcde...mnop"
-    sheet = Sheet(40, wrap=True, colour=False)
-    sheet.table("t", ("name", "n"), [("x" * 60, "1")], left=1, omitted=3)
-    title, header, row, more = sheet.text().splitlines()[1:]
-    assert title == "t"
-    assert header.split() == ["name", "n"]
-    assert len(row) == 40
-    assert more == "  ... and 3 more (--top 0 shows all)"

@@ -8,6 +8,7 @@ import pytest
 
 from profrun.analysis.trace.summary import summarize
 from profrun.reports.terminal import summary_text
+from profrun.reports.terminal_layout import Style
 from tests.analysis.kit import memory_trace
 
 MM: dict[str, Any] = {
@@ -19,7 +20,7 @@ NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
 
 def text(rows: list[Any], **options: Any) -> list[str]:
-    lines = summary_text(summarize(memory_trace(rows, **options)), width=80).splitlines()
+    lines = summary_text(summarize(memory_trace(rows, **options)), Style(80)).splitlines()
     assert max(map(len, lines)) <= 80
     return lines
 

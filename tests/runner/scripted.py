@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from profrun.backends.base import Handle, Request, Status
+from profrun.backends.base import Handle, PreparedPlan, Request, Status
+from profrun.contract.command import Command
 from profrun.errors import UnavailableError
 from profrun.jobs.dump import dump_job
 from profrun.jobs.load import load_text
@@ -71,21 +72,20 @@ class Scripted:
     cancels: list[tuple[list[str], float]] = field(default_factory=list)
     _seen: dict[str, int] = field(default_factory=dict)
 
-    def check(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path) -> Sequence[str]:
+    def prepare(
+        self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, ask: bool = True
+    ) -> PreparedPlan:
         if self.refuses:
             raise UnavailableError(self.refuses)
-        return ()
+        return PreparedPlan(plan, cwd)
 
-    def pin(self, plan: Plan) -> Plan:
-        return plan
+    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Path, command: Command) -> Command:
+        return command
 
-    def adapt(self, plan: Plan, trial: Trial, run: Path, command: Mapping[str, Any]) -> dict[str, Any]:
-        return dict(command)
-
-    def render(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
         return [Request(f"start {trial.id}", {"trial": trial.id}) for trial in trials]
 
-    def submit(self, plan: Plan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
         assert self.concurrent or len(trials) == 1
         self.started += [trial.id for trial in trials]
         return {trial.id: Handle(self.name, {"number": len(self.started)}) for trial in trials}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -20,7 +21,13 @@ print(code, sorted(heavy), file=sys.stderr)
 
 @pytest.mark.parametrize("backend", ["local", "docker", "slurm"])
 def test_a_dry_run_imports_nothing_heavy(backend: str) -> None:
+    nowhere = {**os.environ, "DOCKER_HOST": "unix:///nowhere.sock"}
     done = subprocess.run(
-        [sys.executable, "-c", CODE, backend], capture_output=True, text=True, cwd=ROOT, check=True
+        [sys.executable, "-c", CODE, backend],
+        env=nowhere,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=True,
     )
     assert done.stderr.splitlines()[-1] == "0 []"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from profrun.backends.docker import DockerBackend
-from profrun.backends.docker.host import HostFacts
+from profrun.backends.host import HostFacts
 from profrun.backends.local_checks import refuse
 from profrun.errors import UnavailableError
 from profrun.jobs.load import load_text
@@ -149,9 +149,9 @@ def test_a_local_gpu_is_refused_only_where_it_is_sure(
 def test_a_gpu_is_there_or_is_refused_by_number(tmp_path: Path) -> None:
     two = HostFacts(nvidia_gpus=2, nvidia_driver=(570, 1))
     for asked, there in ((2, two), (0, HostFacts())):
-        DockerBackend(there).check(*_one(tmp_path, asked))
+        DockerBackend(there).prepare(*_one(tmp_path, asked), ask=False)
     with pytest.raises(UnavailableError, match=r"asks for 3 GPUs, and this machine has 2;"):
-        DockerBackend(two).check(*_one(tmp_path, 3))
+        DockerBackend(two).prepare(*_one(tmp_path, 3), ask=False)
 
 
 def _one(folder: Path, gpus: int) -> tuple[Plan, tuple[Trial, ...], Path, Path]:

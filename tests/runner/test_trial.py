@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from profrun.backends.base import PreparedPlan
 from profrun.backends.environ import secret_env
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.load import load_text
@@ -23,7 +25,7 @@ A = "000-a-none-r1"
 
 def test_the_wrapper_is_told_what_was_planned(tmp_path: Path) -> None:
     run, plan = new_run(tmp_path)
-    assert prepare(run, plan, plan.trials[0], Scripted(), Path("/src")) == 1
+    assert prepare(run, PreparedPlan(plan, Path("/src")), plan.trials[0], Scripted()) == 1
     told = json.loads((run.trial(A) / "command.json").read_text())
     assert (told["trial"], told["attempt"], told["cwd"]) == (A, 1, "/src")
     assert told["argv"] == ["python", "x.py", "--n", "1"]
@@ -33,8 +35,8 @@ def test_the_wrapper_is_told_what_was_planned(tmp_path: Path) -> None:
 def test_a_backend_may_change_what_the_job_sees(tmp_path: Path) -> None:
     run, plan = new_run(tmp_path)
     engine = Scripted()
-    engine.adapt = lambda plan, trial, run, command: {**command, "cwd": "/work"}  # type: ignore[method-assign]
-    prepare(run, plan, plan.trials[0], engine, Path("/src"))
+    engine.adapt = lambda prepared, trial, run, command: replace(command, cwd="/work")  # type: ignore[method-assign]
+    prepare(run, PreparedPlan(plan, Path("/src")), plan.trials[0], engine)
     assert json.loads((run.trial(A) / "command.json").read_text())["cwd"] == "/work"
 
 
@@ -78,7 +80,7 @@ def test_a_rotation_that_was_killed_is_finished(tmp_path: Path) -> None:
 
 def test_a_full_disk_while_a_trial_is_readied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, plan = new_run(tmp_path)
-    prepare(run, plan, plan.trials[0], Scripted(), tmp_path)
+    prepare(run, PreparedPlan(plan, tmp_path), plan.trials[0], Scripted())
     leave(run.trial(A), "failed")
 
     def full(fd: int, data: bytes, *, durable: bool = True) -> None:
@@ -86,13 +88,13 @@ def test_a_full_disk_while_a_trial_is_readied(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(files, "write_all", full)
     with pytest.raises(UnavailableError, match="the disk is full"):
-        prepare(run, plan, plan.trials[0], Scripted(), tmp_path)
+        prepare(run, PreparedPlan(plan, tmp_path), plan.trials[0], Scripted())
     assert (run.trial(A) / "attempts/1/exit.json").exists()
 
 
 def test_a_damaged_trace_is_made_again(tmp_path: Path) -> None:
     run, plan = new_run(tmp_path)
-    prepare(run, plan, plan.trials[0], Scripted(), tmp_path)
+    prepare(run, PreparedPlan(plan, tmp_path), plan.trials[0], Scripted())
     run.log().append("started", A, attempt=1)
     leave(run.trial(A))
     assert normalise(run, read_trial(run, A)).trace is not None

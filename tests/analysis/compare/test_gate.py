@@ -15,7 +15,8 @@ from profrun.analysis.compare import Comparison, compare
 from profrun.analysis.compare.gate import Rule, gate, parse_rule
 from profrun.analysis.compare.model import Metric, Row
 from profrun.errors import UsageError
-from profrun.reports.compare_text import comparison_text, gate_text, junit, markdown
+from profrun.reports.compare_files import junit, markdown
+from profrun.reports.compare_text import comparison_text, gate_text
 from tests.analysis.compare.conftest import Recorded
 from tests.analysis.compare.test_comparability import OTHER, trial
 
@@ -177,8 +178,8 @@ def test_text_of_a_comparison(recorded: Recorded) -> None:
     a, b = recorded("h200/torch/mlp"), recorded("h200/torch/mlp_compile")
     lines = comparison_text(compare([a], [b])).splitlines()
     assert lines[0] == (
-        "inconclusive: 339.5 us against 333.2 us a step, ratio 1.019 (1 and 1 trials); "
-        "about 3 trials a side are needed"
+        "inconclusive: 339.5 us against 333.2 us per step, ratio 1.019 (1 and 1 trials); "
+        "about 3 trials per side are needed"
     )
     assert lines[1] == "a: mlp (NVIDIA H200, torch, 1 trial, 3 steps)"
     fused = next(line for line in lines if line.startswith("  replaced"))

@@ -14,12 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.backends.docker import DockerBackend
 from profrun.backends.docker.cli_args import docker_run
-from profrun.backends.docker.host import HostFacts, RenderNode, probe_host
 from profrun.backends.docker.privileges import NEEDS, needs_of
 from profrun.backends.docker.request import Container, container, container_name
 from profrun.backends.docker.sdk_args import body
+from profrun.backends.host import HostFacts, RenderNode, probe_host
 from profrun.backends.mounts import parse_mount
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.model import Job, Resources
@@ -485,16 +484,3 @@ def test_probe_of_the_caller(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     podman = probe_host(tmp_path, {"DOCKER_HOST": "unix:///run/user/1000/podman/podman.sock"})
     assert (podman.rootless, podman.podman) == (True, True)
     assert not probe_host(tmp_path, {"SUDO_UID": "1", "DOCKER_HOST": "unix:///var/run/docker.sock"}).rootless
-
-
-def test_a_dry_run_asks_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
-    for host, name in (("cpu", "profrun/cuda:latest"), ("amd", "profrun/rocm:latest")):
-        backend = DockerBackend(HOSTS[host])
-        trial = Trial(0, "t", "a", {}, "none", False, 1, ("x",))
-        plan = Plan(Job(name="j", command="x"), (trial,))
-        (request,) = backend.render(plan, [trial], RUN)
-        assert f"\n  {name} \\\n" in request.text
-        assert json.loads(json.dumps(request.body)) == request.body
-        told = backend.adapt(plan, trial, RUN, {"cwd": "/x"})
-        assert told == {"cwd": "/x", "image": {"reference": name, "digest": None}}

@@ -18,7 +18,7 @@ from profrun.plans.make import make_plan
 from profrun.plans.model import Plan
 from profrun.store.files import write_json
 from tests.backends.kubernetes.server import Fault, Server
-from tests.backends.plans import plan
+from tests.backends.plans import plan, prepared
 
 Connect = Callable[[str | None, str | None], Api]
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -46,6 +46,10 @@ def made(run: Path, cluster: str = "", resources: str = "gpus: 1", **more: str) 
     for trial in found.trials:
         (run / "trials" / trial.id).mkdir(parents=True)
     return found
+
+
+def _prepare(backend: KubernetesBackend, found: Plan, run: Path) -> None:
+    backend.prepare(found, found.trials, run, run.parent)
 
 
 def ready(server: Server) -> None:
@@ -78,7 +82,7 @@ def test_submit_makes_the_job_and_then_what_it_owns(
     monkeypatch.setenv("HF_TOKEN", "hf-secret")
     found = made(run)
     found = Plan(type(found.job)(**{**vars(found.job), "secrets": ("HF_TOKEN",)}), found.trials, found.vendor)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     assert [handle.data["index"] for handle in handles.values()] == list(range(8))
     json.dumps([dict(handle.data) for handle in handles.values()])
     (secret,) = server.of("secrets")
@@ -99,7 +103,7 @@ def test_the_network_is_off_unless_the_job_wants_one(
     """The policy selects this Job's pods by a label that Kubernetes gives them, and goes with the Job."""
     ready(server)
     found = made(run)
-    backend.submit(found, found.trials, run)
+    backend.submit(prepared(found), found.trials, run)
     (closed,) = server.of("networkpolicies")
     assert closed["spec"] == {
         "podSelector": {"matchLabels": {"batch.kubernetes.io/job-name": job(server)["metadata"]["name"]}},
@@ -107,7 +111,7 @@ def test_the_network_is_off_unless_the_job_wants_one(
     }
     assert closed["metadata"]["ownerReferences"][0]["uid"] == job(server)["metadata"]["uid"]
     open_ = Plan(type(found.job)(**{**vars(found.job), "network": True}), found.trials, found.vendor)
-    backend.submit(open_, found.trials, run)
+    backend.submit(prepared(open_), found.trials, run)
     assert (len(server.of("jobs")), len(server.of("networkpolicies"))) == (2, 1)
 
 
@@ -118,7 +122,7 @@ def test_without_the_right_to_turn_the_network_off_nothing_runs(
     server.faults = [Fault("POST", "networkpolicies", 403, {"message": "cannot create networkpolicies"})]
     found = made(run)
     with pytest.raises(UnavailableError, match=r"cannot be turned off: .*; ask for .* or set network: true"):
-        backend.submit(found, found.trials, run)
+        backend.submit(prepared(found), found.trials, run)
     assert server.of("jobs") == []
 
 
@@ -127,14 +131,15 @@ def test_a_claim_that_is_not_there_is_said_before_anything_is_made(
 ) -> None:
     found = made(run)
     with pytest.raises(UsageError, match="namespace team has no persistent volume claim 'runs'"):
-        backend.submit(found, found.trials, run)
+        backend.prepare(found, found.trials, run, run.parent)
     assert server.of("jobs") == []
 
 
 def test_who_may_not_look_at_claims_may_submit(server: Server, backend: KubernetesBackend, run: Path) -> None:
     server.faults = [Fault("GET", "persistentvolumeclaims", 403)]
     found = made(run)
-    assert len(backend.submit(found, found.trials, run)) == 8
+    ready_to_go = backend.prepare(found, found.trials, run, run.parent)
+    assert len(backend.submit(ready_to_go, found.trials, run)) == 8
 
 
 def test_when_the_second_job_is_refused_the_first_is_deleted(
@@ -144,7 +149,7 @@ def test_when_the_second_job_is_refused_the_first_is_deleted(
     found = made(run, resources="gpus: 1, nodes: 2")
     server.faults = [Fault("POST", "/services", 403, {"message": "services is forbidden"})]
     with pytest.raises(UnavailableError, match="your account may not do this"):
-        backend.submit(found, found.trials, run)
+        backend.submit(prepared(found), found.trials, run)
     assert server.of("jobs") == []
 
 
@@ -153,7 +158,7 @@ def test_exit_json_counts_whatever_the_cluster_says(
 ) -> None:
     ready(server)
     found = made(run)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     first, second, third, *_ = handles
     pod(server, 0, "Failed", {"terminated": {"exitCode": 3}})
     pod(server, 1, "Succeeded", {"terminated": {"exitCode": 0}})
@@ -174,7 +179,7 @@ def test_a_preempted_trial_that_wrote_how_it_ended_waits_for_its_next_pod(
 ) -> None:
     ready(server)
     found = made(run)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     trial = next(iter(handles))
     told = {"state": "timeout", "stopped_by": "SIGTERM", "reason": "ended from outside", "exit_code": 143}
     write_json(run / "trials" / trial / "exit.json", told)
@@ -204,7 +209,7 @@ def test_an_ended_pod_is_given_time_for_its_file(server: Server, connect: Connec
     ready(server)
     patient = KubernetesBackend(connect, lag_s=60)
     found = made(run)
-    handles = patient.submit(found, found.trials, run)
+    handles = patient.submit(prepared(found), found.trials, run)
     pod(server, 0, "Failed", {"terminated": {"exitCode": 3}})
     assert patient.status(handles, run)[found.trials[0].id].state == "finalising"
 
@@ -214,7 +219,7 @@ def test_two_questions_a_round_and_fewer_while_nothing_changes(
 ) -> None:
     ready(server)
     found = made(run)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     for index in range(8):
         pod(server, index, "Running", {"running": {}})
     server.requests.clear()
@@ -230,7 +235,7 @@ def test_two_questions_a_round_and_fewer_while_nothing_changes(
 def test_writing_the_report_is_finalising(server: Server, backend: KubernetesBackend, run: Path) -> None:
     ready(server)
     found = made(run)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     pod(server, 0, "Running", {"running": {}})
     write_json(run / "trials" / found.trials[0].id / "phase", {"phase": "finalise"})
     assert backend.status(handles, run)[found.trials[0].id].state == "finalising"
@@ -241,7 +246,7 @@ def test_pod_security_refuses_pods_not_jobs_and_the_job_is_given_up(
 ) -> None:
     ready(server)
     found = made(run)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     about = {"name": job(server)["metadata"]["name"]}
     for name, message, when in (("new", FORBIDDEN, "2026-01-02"), ("old", "exceeded quota", "2026-01-01")):
         event = {
@@ -263,7 +268,7 @@ def test_an_image_that_never_comes_ends_the_wait(
 ) -> None:
     ready(server)
     found = made(run)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     pod(server, 0, "Pending", {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}})
     states = backend.status(handles, run)
     assert states[found.trials[0].id].state == "failed"
@@ -274,7 +279,7 @@ def test_an_image_that_never_comes_ends_the_wait(
 def test_a_job_that_vanished_is_lost(server: Server, backend: KubernetesBackend, run: Path) -> None:
     ready(server)
     found = made(run)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     server.put("jobs", job(server), "DELETED")
     assert {status.state for status in backend.status(handles, run).values()} == {"lost"}
 
@@ -282,7 +287,7 @@ def test_a_job_that_vanished_is_lost(server: Server, backend: KubernetesBackend,
 def test_a_killed_driver_finds_its_job_again(server: Server, connect: Connect, run: Path) -> None:
     ready(server)
     found = made(run)
-    KubernetesBackend(connect).submit(found, found.trials, run)
+    KubernetesBackend(connect).submit(prepared(found), found.trials, run)
     pod(server, 5, "Running", {"running": {}})
     fresh = KubernetesBackend(connect, lag_s=0.0)
     nothing = {trial.id: Handle("kubernetes", {}) for trial in found.trials}
@@ -298,7 +303,7 @@ def test_a_server_that_cannot_be_reached_is_no_verdict(
 ) -> None:
     ready(server)
     found = made(run)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     server.faults = [Fault("GET", "/jobs", "drop")] * 5
     with pytest.raises(UnavailableError, match="cannot be reached"):
         backend.status(handles, run)
@@ -310,7 +315,7 @@ def test_logs_of_a_pod_that_has_no_files_yet_survive_a_broken_stream(
 ) -> None:
     ready(server)
     found = made(run)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     trial = found.trials[0].id
     pod(server, 0, "Running", {"running": {}})
     server.logs["pod-0"] = [f"2026-01-01T00:00:0{number}Z line {number}" for number in range(4)]
@@ -330,7 +335,7 @@ def test_cancelling_some_trials_ends_their_pods_and_leaves_the_others(
 ) -> None:
     ready(server)
     found = made(run)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     for index in range(3):
         pod(server, index, "Running", {"running": {}})
     some = {trial.id: handles[trial.id] for trial in found.trials[:2]}
@@ -346,7 +351,7 @@ def test_cancelling_some_trials_ends_their_pods_and_leaves_the_others(
 def test_cancelling_all_deletes_the_job(server: Server, backend: KubernetesBackend, run: Path) -> None:
     ready(server)
     found = made(run)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     backend.cancel(handles, run, grace=0.0)
     assert server.of("jobs") == []
     assert {status.state for status in backend.status(handles, run).values()} == {"cancelled"}
@@ -358,7 +363,7 @@ def test_a_cancelled_trial_that_had_begun_is_given_time_for_its_file(
     ready(server)
     patient = KubernetesBackend(connect, lag_s=60)
     found = made(run)
-    handles = patient.submit(found, found.trials, run)
+    handles = patient.submit(prepared(found), found.trials, run)
     begun, waiting = (trial.id for trial in found.trials[:2])
     (run / "trials" / begun / "pod").write_text("uid")
     patient.cancel(handles, run, grace=0.0)
@@ -368,31 +373,32 @@ def test_a_cancelled_trial_that_had_begun_is_given_time_for_its_file(
 
 
 def test_a_pinned_image_and_profile_are_part_of_the_job(
-    server: Server, backend: KubernetesBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, backend: KubernetesBackend, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready(server)
     (tmp_path / "clusters.yaml").write_text("lab: {pvc: runs, vendor: amd, namespace: ml}\n")
     monkeypatch.setenv("PROFRUN_CLUSTERS", str(tmp_path / "clusters.yaml"))
-    pinned = backend.pin(plan(image="auto", cluster="profile: lab, parallel: 2"))
+    found = plan(image="auto", cluster="profile: lab, parallel: 2")
+    pinned = backend.prepare(found, found.trials, run, run.parent).plan
     assert pinned.job.cluster == {"pvc": "runs", "vendor": "amd", "namespace": "ml", "parallel": 2}
     assert pinned.job.image.startswith("rocm/")
 
 
 def test_what_cannot_work_is_said_before_there_is_a_run_folder(
-    server: Server, backend: KubernetesBackend
+    server: Server, backend: KubernetesBackend, run: Path
 ) -> None:
     with pytest.raises(UsageError, match="needs a persistent volume claim"):
-        backend.pin(plan(image="python:3.12", cluster="vendor: amd"))
+        _prepare(backend, plan(image="python:3.12", cluster="vendor: amd"), run)
     with pytest.raises(UsageError, match="has no persistent volume claim 'runs'"):
-        backend.pin(plan(image="python:3.12", cluster="pvc: runs, vendor: amd"))
+        _prepare(backend, plan(image="python:3.12", cluster="pvc: runs, vendor: amd"), run)
     with pytest.raises(UsageError, match="nothing says whose"):
-        backend.pin(plan(image="python:3.12", cluster="pvc: runs"))
+        _prepare(backend, plan(image="python:3.12", cluster="pvc: runs"), run)
 
 
 def test_the_digest_that_ran_is_kept(server: Server, backend: KubernetesBackend, run: Path) -> None:
     ready(server)
     found = made(run)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     pod(server, 2, "Running", {"running": {}})
     server.of("pods")[0]["status"]["containerStatuses"][0]["imageID"] = "python@sha256:abc"
     backend.status(handles, run)
@@ -407,7 +413,7 @@ def test_five_hundred_trials_are_one_job(server: Server, backend: KubernetesBack
     found = make_plan(load_text(text + "cluster: {pvc: runs, parallel: 50}\nresources: {gpus: 0}\n"))
     for trial in found.trials:
         (run / "trials" / trial.id).mkdir(parents=True)
-    handles = backend.submit(found, found.trials, run)
+    handles = backend.submit(prepared(found), found.trials, run)
     assert job(server)["spec"]["completions"] == 500
     assert server.asked("POST", "/jobs") == 1
     server.requests.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from profrun.backends.kubernetes.backend import KubernetesBackend
 from profrun.backends.kubernetes.manifest import Bundle, job_name, manifests, to_yaml
 from profrun.backends.kubernetes.probe import probe_job, probe_manifest
 from profrun.backends.kubernetes.resource_groups import Caller, shapes
+from profrun.contract.command import Command, ImageUsed
 from profrun.errors import UsageError
 from profrun.plans.model import Plan
-from tests.backends.plans import plan
+from tests.backends.plans import plan, prepared
 
 GOLDEN = Path(__file__).parent / "golden"
 RUN = Path("/shared/runs/transformer-20260101T000000Z-abcd")
@@ -150,7 +152,7 @@ def test_secrets_are_named_and_their_values_are_nowhere(monkeypatch: pytest.Monk
     monkeypatch.setenv("HF_TOKEN", "hf-very-secret")
     made = plan(image=NGC, cluster="pvc: runs, vendor: nvidia")
     made = Plan(type(made.job)(**{**vars(made.job), "secrets": ("HF_TOKEN",)}), made.trials, made.vendor)
-    (request,) = KubernetesBackend().render(made, made.trials, RUN)
+    (request,) = KubernetesBackend().render(prepared(made), made.trials, RUN)
     assert "HF_TOKEN" in request.text.splitlines()[0]
     assert "hf-very-secret" not in request.text + str(request.body)
     container = request.body["objects"][0]["spec"]["template"]["spec"]["containers"][0]
@@ -187,12 +189,12 @@ def test_what_does_not_fit_together_is_said(case: dict[str, str], message: str) 
 def test_paths_of_this_machine_become_those_of_the_pod() -> None:
     made = plan(image=NGC, cluster="pvc: runs, vendor: nvidia, shared: /shared, pvc_path: /data")
     backend = KubernetesBackend()
-    told = backend.adapt(made, made.trials[0], RUN, {"cwd": "/shared/me/project", "vendor": "auto"})
-    assert told["cwd"] == "/data/me/project"
-    assert told["vendor"] == "nvidia"
-    assert told["image"]["reference"] == NGC
+    known = backend.prepare(made, made.trials, RUN, Path("/shared/me/project"), ask=False)
+    command = Command("t", "r", "j", "v", "none", ("x",), cwd="/shared/me/project")
+    told = backend.adapt(known, made.trials[0], RUN, command)
+    assert told == replace(command, cwd="/data/me/project", vendor="nvidia", image=ImageUsed(NGC))
     with pytest.raises(UsageError, match="the pods do not see /home/me, where the command is to run"):
-        backend.adapt(made, made.trials[0], RUN, {"cwd": "/home/me"})
+        backend.adapt(known, made.trials[0], RUN, replace(command, cwd="/home/me"))
     env = pod(bundles(made)[0])["containers"][0]["env"]
     assert {"name": "PROFRUN_RUN", "value": f"/data/runs/{RUN.name}"} in env
 

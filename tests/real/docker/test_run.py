@@ -18,6 +18,7 @@ from profrun.backends.docker.leftovers import remove
 from profrun.backends.docker.privileges import PERFMON_API
 from profrun.backends.docker.request import Container, container
 from profrun.backends.docker.sdk_args import body, create
+from profrun.backends.host import probe_host
 from profrun.jobs.load import load_job
 from profrun.jobs.model import Job
 from profrun.plans.bundle import write_bundle
@@ -159,7 +160,7 @@ def test_one_capability_reaches_a_user_who_is_not_root(
 
     nsys itself is not run here: 2022.4 hangs at its end when it samples a machine without hardware counters.
     """
-    facts = dataclasses.replace(DockerBackend().facts, uid=CALLER_UID, gid=CALLER_GID, api=engine_api(engine))
+    facts = dataclasses.replace(probe_host(), uid=CALLER_UID, gid=CALLER_GID, api=engine_api(engine))
     spec = Job(name="j", command="x", image=cuda)
     trial = Trial(0, "t", "a", {}, "nsys", False, 1, ("x",), options={"sample": sample})
     (tmp_path / "run/bundle").mkdir(parents=True)
@@ -223,7 +224,9 @@ def _prepare(cli: Cli, folder: Path) -> None:
         run = Run(folder)
         folder.mkdir(parents=True)
         write_bundle(run.bundle)
-        prepare(run, plan, plan.trials[0], DockerBackend(), cli.folder)
+        backend = DockerBackend()
+        prepared = backend.prepare(plan, plan.trials, folder, cli.folder, ask=False)
+        prepare(run, prepared, plan.trials[0], backend)
     finally:
         os.chdir(here)
     for path in (folder.parent, folder, *folder.rglob("*")):

@@ -193,9 +193,10 @@ def test_five_hundred_trials_are_queued_within_five_seconds_and_asked_for_at_onc
     backend = SlurmBackend(Slurm({"SLURM_CONF": desk.cluster.environ["SLURM_CONF"]}))
     started = time.monotonic()
     run = new_run(desk.runs, path, made, backend="slurm", cwd=desk.folder)
+    prepared = backend.prepare(made, made.trials, run.path, desk.folder)
     for trial in made.trials:
-        prepare(run, made, trial, backend, desk.folder)
-    handles = backend.submit(made, made.trials, run.path)
+        prepare(run, prepared, trial, backend)
+    handles = backend.submit(prepared, made.trials, run.path)
     spent = time.monotonic() - started
     assert spent < 5.0
     assert len({handle.data["job"] for handle in handles.values()}) == 1

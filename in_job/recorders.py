@@ -1,0 +1,124 @@
+"""Makes the recorder that ``Wrapped.hook`` asks for: the profiler's own, or a switch for one outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Literal
+
+from ..contract.finding import Finding
+from ..contract.profilers import profiler
+from ..contract.recording import CannotRecordError, RecordingContext
+from . import process_rank
+from .emit import load_roctx
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..contract.recording import Recorder
+    from .config import HookConfig
+
+Edges = tuple[Callable[[], object], Callable[[], object]]
+"""What starts and what stops a profiler."""
+
+
+def make(config: HookConfig, torch: Any, warn: Callable[[Finding], None]) -> Recorder | None:
+    """The recorder of this process; None where there is none, or none yet because torch is not imported.
+
+    Raises:
+        ImportError: the profiler's ``in_process.py`` is not there or cannot be imported.
+    """
+    if config.hook == "roctx":
+        return Switch(torch, _roctx)
+    if torch is None:
+        return None
+    if config.hook == "cuda":
+        return Switch(torch, _cuda)
+    if config.hook != "in_process":
+        return None
+
+    def folder() -> Path:
+        path = config.raw(process_rank.current(torch).rank)
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    module = profiler(config.profiler).part("in_process")
+    if module is None:
+        raise ImportError(f"the profiler {config.profiler} has no in_process.py")
+    context = RecordingContext(
+        torch=torch,
+        schedule=config.schedule,
+        options=config.options,
+        rank=lambda: process_rank.current(torch),
+        folder=folder,
+        warn=warn,
+    )
+    made: Recorder = module.recorder(context)
+    return made
+
+
+class Switch:
+    """Switches a profiler round the program on and off, with the GPU idle at both edges.
+
+    Args:
+        torch: the torch module or None.
+        find: gives the functions that start and stop it; asked when recording first begins, because
+            asking earlier would initialise CUDA before the program does.
+    """
+
+    starts_at: Literal["active"] = "active"
+    names_steps = False
+    is_torch_profiler = False
+    emitter = None
+
+    def __init__(
+        self, torch: Any, find: Callable[[Any], tuple[Callable[[], Any], Callable[[], Any]]]
+    ) -> None:
+        self.torch = torch
+        self._find = find
+        self._stop: Callable[[], object] | None = None
+
+    def start(self, step: int, *, whole: bool = False) -> None:
+        """Begin to record."""
+        start, self._stop = self._find(self.torch)
+        self._wait()
+        start()
+
+    def step(self) -> None:
+        """Nothing: it records until it is stopped."""
+
+    def stop(self) -> None:
+        """Record what was enqueued, then stop."""
+        if self._stop is not None:
+            self._wait()
+            self._stop()
+
+    def discard(self) -> None:
+        """The same: what was recorded is the profiler's."""
+        self.stop()
+
+    def _wait(self) -> None:
+        if self.torch is not None and self.torch.cuda.is_initialized():
+            self.torch.cuda.synchronize()
+
+
+def _cuda(torch: Any) -> Edges:
+    """cudaProfilerStart and cudaProfilerStop."""
+    if not torch.cuda.is_available():
+        raise _cannot("this process has no torch with a CUDA GPU")
+    cudart = torch.cuda.cudart()
+    return cudart.cudaProfilerStart, cudart.cudaProfilerStop
+
+
+def _roctx(_torch: Any) -> Edges:
+    """roctxProfilerResume and roctxProfilerPause, of all threads."""
+    library = load_roctx()
+    if library is None:
+        raise _cannot("no ROCTX library in the image (rocprofiler-sdk has one)")
+    try:
+        resume, pause = library.roctxProfilerResume, library.roctxProfilerPause
+    except AttributeError:
+        raise _cannot("this ROCTX is too old for roctxProfilerResume") from None
+    return lambda: resume(0), lambda: pause(0)
+
+
+def _cannot(why: str) -> CannotRecordError:
+    return CannotRecordError(Finding("window-not-opened", "warning", "the window cannot be opened", why))

@@ -1,0 +1,102 @@
+"""A comparison of launch-blocking twins as text for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from profrun.contract.units import percent_text, rate_text, ratio_text, time_text
+from profrun.reports.compare_text import NAME_WIDTH, reason_line
+from profrun.reports.terminal_layout import PLAIN, Part, Style, Table, cut, lay_out
+
+if TYPE_CHECKING:
+    from profrun.analysis.compare.blocking import Blocking
+
+
+def blocking_text(found: Blocking, style: Style = PLAIN, *, top: int = 15) -> str:
+    """The whole answer for a terminal.
+
+    Args:
+        found: the comparison of the twins.
+        style: width and colours.
+        top: rows of the table by op or range; 0 for all.
+    """
+    parts: list[Part] = [f"{found.variant}: {found.sentence}" if found.variant else found.sentence]
+    parts += [reason_line(one) for one in found.reasons]
+    if found.step_ns is not None:
+        a, b = map(time_text, found.step_ns)
+        timed = f"timed by {found.timed_by}" if found.timed_by != "none" else "unprofiled"
+        trials = f"{found.trials[0]} and {found.trials[1]} trials"
+        parts.append(f"step {a} asynchronous, {b} blocking ({timed}, {trials})")
+    if found.trials_needed:
+        parts.append(f"about {found.trials_needed} trials per side are needed for a certain answer")
+    return lay_out([*parts, *_kernels(found), *_overlap(found), *_per_op(found, top), *_syncs(found)], style)
+
+
+def _kernels(found: Blocking) -> list[Part]:
+    """Whether both runs launched the same kernels, and whether these were as fast."""
+    parts: list[Part] = []
+    if found.kernel_multiset_equal is not None:
+        parts.append(f"{'the same' if found.kernel_multiset_equal else 'NOT the same'} kernels in both runs")
+        for one in found.kernel_differences[:5]:
+            plain, blocking = rate_text(one.async_calls), rate_text(one.blocking_calls)
+            parts.append(f"  {cut(one.name, NAME_WIDTH)}: {plain} per step without blocking, {blocking} with")
+    if found.kernel_ns is not None and found.kernel_ratio is not None:
+        a, b = map(time_text, found.kernel_ns)
+        word = "as fast" if found.kernels_same_speed else "not as fast"
+        parts.append(f"kernels {word}: {a} -> {b} per step (ratio {ratio_text(found.kernel_ratio)})")
+    return parts
+
+
+def _overlap(found: Blocking) -> list[Part]:
+    """What ran at the same time, what a launch costs, and what blocking cannot reach."""
+    parts: list[Part] = []
+    if found.overlap_ns is not None:
+        a, b = time_text(found.overlap_ns), time_text(found.blocking_overlap_ns)
+        parts.append(f"GPU work while the host went on: {a} per step asynchronous, {b} blocking")
+    if found.concurrent_ns is not None and max(found.concurrent_ns) > 0:
+        a, b = map(time_text, found.concurrent_ns)
+        parts.append(f"concurrency between streams: {a} -> {b} per step")
+    if all(value is not None for value in found.launch_ns):
+        a, b = map(time_text, found.launch_ns)
+        parts.append(f"one launch call: {a} -> {b}")
+    if found.graph_share:
+        share = percent_text(found.graph_share)
+        parts.append(f"{share} of GPU time is in graphs, which blocking does not serialise")
+    return parts
+
+
+def _per_op(found: Blocking, top: int) -> list[Part]:
+    rows = [row for row in found.per_op if row.kind != "api"]
+    if not rows:
+        return []
+    shown = rows[:top] if top else rows
+    title = "host time per step with children; latency is one call under blocking, its kernels inside"
+    header = ("op or range", "calls", "async", "blocking", "hidden", "GPU", "latency")
+    cells = [
+        (
+            cut(row.name, NAME_WIDTH),
+            rate_text(row.calls),
+            *map(time_text, (row.async_ns, row.blocking_ns, row.hidden_ns, row.device_ns, row.latency_ns)),
+        )
+        for row in shown
+    ]
+    parts: list[Part] = ["", title, Table(header, cells, right=range(1, len(header)))]
+    if len(shown) < len(rows):
+        parts.append(f"  ... and {len(rows) - len(shown)} more (--top 0 shows all)")
+    return parts
+
+
+def _syncs(found: Blocking) -> list[Part]:
+    if not found.sync_points:
+        return []
+    rows = [
+        (
+            one.name,
+            time_text(one.async_ns),
+            time_text(one.blocking_ns),
+            f"{rate_text(one.async_calls)} -> {rate_text(one.blocking_calls)}",
+        )
+        for one in found.sync_points
+    ]
+    table = Table(("call", "async", "blocking", "calls"), rows, right=(1, 2))
+    return ["", "calls that wait for the GPU, per step", table]

@@ -1,0 +1,68 @@
+"""A comparison and its gate for other tools: Markdown for a pull request, JUnit XML for a CI server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from profrun.contract.units import ratio_text, signed_time_text
+from profrun.reports.compare_text import reason_line, short_name, side_times, verdict_line
+
+if TYPE_CHECKING:
+    from profrun.analysis.compare.gate import Gate
+    from profrun.analysis.compare.model import Comparison
+
+
+def markdown(comparison: Comparison, gate: Gate | None = None, *, top: int = 10) -> str:
+    """A section of Markdown: the verdict, the rules of the gate, the reasons, and ``top`` rows."""
+    mark = {"faster": "faster", "slower": "**slower**"}.get(comparison.verdict, comparison.verdict)
+    lines = [f"### profrun compare: {mark}", "", verdict_line(comparison), ""]
+    if gate is not None:
+        lines += ["| rule | outcome | |", "|---|---|---|"]
+        lines += [f"| `{_cell(one.rule)}` | {one.outcome} | {_cell(one.message)} |" for one in gate.results]
+        lines.append("")
+    reasons = [reason_line(one) for one in comparison.reasons if one.severity != "note"]
+    lines += [f"- {one.label}: {one.text}" for one in reasons]
+    if reasons:
+        lines.append("")
+    return "\n".join([*lines, *_rows(comparison, top)]) + "\n"
+
+
+def _rows(comparison: Comparison, top: int) -> list[str]:
+    if not comparison.rows:
+        return []
+    lines = [f"| {comparison.by} | | a | b | b - a | ratio |", "|---|---|---:|---:|---:|---:|"]
+    for row in comparison.rows[:top]:
+        times = (*side_times(row), signed_time_text(row.delta_ns), ratio_text(row.ratio))
+        lines.append(f"| {_cell(short_name(row, 70))} | {row.status} | {' | '.join(times)} |")
+    rest = comparison.rows[top:]
+    sums = [("not in these rows", comparison.unexplained_ns), ("**total**", comparison.total_delta_ns)]
+    if rest:
+        sums.insert(0, (f"{len(rest)} more", sum(row.delta_ns for row in rest)))
+    return lines + [f"| {name} | | | | {signed_time_text(change or 0.0)} | |" for name, change in sums]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def junit(comparison: Comparison, gate: Gate) -> str:
+    """JUnit XML with one test case per rule; an inconclusive rule is an error, not a failure."""
+    from xml.etree import ElementTree
+
+    outcomes = [one.outcome for one in gate.results]
+    suite = ElementTree.Element(
+        "testsuite",
+        name="profrun compare",
+        tests=str(len(outcomes)),
+        failures=str(outcomes.count("failed")),
+        errors=str(outcomes.count("inconclusive")),
+    )
+    for one in gate.results:
+        case = ElementTree.SubElement(suite, "testcase", classname="profrun.compare", name=one.rule)
+        if one.outcome != "passed":
+            tag = "failure" if one.outcome == "failed" else "error"
+            ElementTree.SubElement(case, tag, message=one.message, type=one.outcome)
+    out = ElementTree.SubElement(suite, "system-out")
+    out.text = verdict_line(comparison)
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
