@@ -105,8 +105,8 @@ class TreeReader:
         writer.issue(
             "durations_averaged",
             taken.averaged,
-            "a tree has sums over the calls of a kernel in a call path: each call has an equal share of the time "
-            "and of the metrics, so that only counts, sums and means are measured",
+            "a tree has sums over the calls of a kernel in a call path: each call has an equal share of the "
+            "time and of the metrics, so that only counts, sums and means are measured",
         )
         writer.issue("no_duration", taken.untimed, "kernels without a time in the tree have 0 ns")
         writer.issue(

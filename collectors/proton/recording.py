@@ -117,8 +117,8 @@ class Recording:
         kinds = ", ".join(f"'{kind}'" for kind in KINDS)
         con.execute(
             f"INSERT INTO slices BY NAME SELECT slice, [{kinds}][kind + 1] AS kind, text AS name, "
-            "ts AS ts_ns, dur AS dur_ns, lane AS track, nullif(parent, -1) AS parent, nullif(depth, -1) AS depth, "
-            "nullif(launch, -1) AS launch FROM p_slice JOIN p_name USING (name)"
+            "ts AS ts_ns, dur AS dur_ns, lane AS track, nullif(parent, -1) AS parent, "
+            "nullif(depth, -1) AS depth, nullif(launch, -1) AS launch FROM p_slice JOIN p_name USING (name)"
         )
         con.execute(f"INSERT INTO kernels BY NAME SELECT slice FROM p_slice WHERE kind = {KERNEL}")
         con.unregister("p_slice")
