@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 from profrun.contract.command import Command
+from profrun.contract.states import TrialState
 from profrun.errors import UnavailableError, UsageError
-from profrun.plans.model import Plan, Trial, TrialState
+from profrun.plans.model import Plan, Trial
 
 BACKENDS = ("local", "docker", "slurm", "kubernetes")
 """Names of the backends; each is the module of that name here, with ``make() -> Backend``."""

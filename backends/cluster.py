@@ -7,7 +7,6 @@ the job, so that ``resolved.yaml`` repeats the run without the file.
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -17,10 +16,11 @@ from typing import Any, cast
 
 from profrun.backends.base import Status
 from profrun.contract.command import Vendor
+from profrun.contract.profilers import profiler
 from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import WrapRequest
 from profrun.errors import UsageError
-from profrun.jobs.model import NEUTRAL, Job
+from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
 from profrun.store.results import finalising
 
@@ -139,9 +139,8 @@ def finalise_s(trials: Sequence[Trial]) -> float:
 
 def _finalise_s(trial: Trial) -> float:
     slowest = 0.0
-    for name in NEUTRAL.get(trial.collector, (trial.collector,)):
-        module = importlib.import_module(f"profrun.collectors.{name}.wrap")
-        options = trial.options if name == trial.collector else trial.options.get(name, {})
+    for name, options in trial.options.items():
+        module = profiler(name).part("wrap")
         request = WrapRequest(
             argv=trial.argv, schedule=Schedule(), options=options, out="raw/rank0", tool=module.TOOL or ""
         )

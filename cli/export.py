@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say
-from profrun.cli.traces import TraceArgument, opened, shown_name
+from profrun.runner.references import opened, shown_name
 
 
 class Format(str, Enum):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say
-from profrun.cli.traces import TraceArgument, opened
+from profrun.runner.references import opened
 
 HOW = "open https://ui.perfetto.dev and drop the file there: the browser reads it, nothing is uploaded"
 

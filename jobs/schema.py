@@ -23,7 +23,6 @@ from profrun.jobs.kinds import (
     size,
     wrong,
 )
-from profrun.jobs.model import COLLECTORS
 from profrun.jobs.nodes import Node, shown, typed
 from profrun.jobs.options import BLOCKS, cluster_fields
 from profrun.jobs.problems import Problems, nearest
@@ -284,7 +283,7 @@ EXPECT = Table(
         "variant": Field(Text("a variant's name"), UNSET, "Only this variant.", "all"),
         "vendor": Field(Word(VENDORS), UNSET, "Only on this vendor's GPUs (`none`: without GPU).", "all"),
         "collector": Field(
-            Word(COLLECTORS, "collectors"), UNSET, "Only this collector's traces.", "all that can tell"
+            Word(tuple(BLOCKS), "collectors"), UNSET, "Only this collector's traces.", "all that can tell"
         ),
         **CHECKS,
     },
@@ -330,7 +329,7 @@ JOB = Table(
             "Instead of `variants`: the full product of the axes, minus `exclude`, plus `include`.",
         ),
         "collectors": Field(
-            ListOf(Word(COLLECTORS, "collectors"), 1, unique=True, example="[none, torch]"),
+            ListOf(Word(tuple(BLOCKS), "collectors"), 1, unique=True, example="[none, torch]"),
             ("none", "torch"),
             "Profilers; each has trials of its own. `timeline`: nsys or rocprof, `counters`: ncu or rocprof, "
             "by vendor.",

@@ -30,8 +30,6 @@ def run_html(run: RunContent) -> Html:
         ("comparisons", "Comparisons", _comparisons(document)),
         ("steps", "Step times", _distributions(run)),
         ("trials", "Trials", _trials(document)),
-        ("blocking", "Launch-blocking twins", _ratios(document, "blocking")),
-        ("overhead", "Collector overhead", _ratios(document, "overhead")),
         ("expectations", "Expectations", _expectations(document)),
         ("machine", "Machines", machines_html(run.machines)),
         ("images", "Images", images_html(run.machines)),
@@ -129,7 +127,7 @@ def _kind(kind: str, rows: Sequence[Mapping[str, Any]]) -> Html | None:
                 el("td", " and ".join(str(count) for count in row["trials"]), class_="n"),
             )
         )
-        lines = [row["text"], *(row.get("changed") or ())]
+        lines = [row["text"], *(row.get("changed") or ()), *([row["kernels"]] if row.get("kernels") else ())]
         reasons = _reasons(row)
         told = el("ul", (el("li", line) for line in lines), class_="plain note")
         body.append(el("tr", el("td", told, _notes(reasons), colspan=len(head))))
@@ -168,9 +166,9 @@ def _notes(reasons: Sequence[str]) -> Html | None:
 
 def _reasons(row: Mapping[str, Any]) -> list[str]:
     return [
-        f"{'allowed' if reason.get('allowed') else reason.get('severity')}: {reason.get('message')}"
+        f"{'allowed' if reason['allowed'] else reason['severity']}: {reason['what']}"
         for reason in row.get("reasons") or ()
-        if row["verdict"] != "incomparable" or reason.get("severity") != "stop"
+        if row["verdict"] != "incomparable" or reason["severity"] != "critical"
     ]
 
 
@@ -223,41 +221,6 @@ def _took(row: Mapping[str, Any]) -> int | None:
     if row["started_ns"] is None or row["ended_ns"] is None:
         return None
     return int(row["ended_ns"]) - int(row["started_ns"])
-
-
-def _ratios(document: Mapping[str, Any], what: str) -> Html | None:
-    rows = document.get(what) or []
-    same = document.get("blocking_kernels") or [] if what == "blocking" else []
-    if not rows and not same:
-        return None
-    columns = [
-        Column("variant", lambda row: row["variant"]),
-        Column("collector", lambda row: row["collector"]),
-        *([] if what == "blocking" else [Column("blocking", lambda row: "on" if row["blocking"] else "off")]),
-        Column("blocking" if what == "blocking" else "profiled", lambda row: row["median_step_ns"], "ns",
-               "median over trials of the median step time"),
-        Column("not blocking" if what == "blocking" else "unprofiled",
-               lambda row: row["base_median_step_ns"], "ns", "the same of the base"),
-        Column("ratio", lambda row: row["ratio"], "number", "first / second; '-': a side measured no step"),
-        Column("trials", lambda row: " and ".join(str(count) for count in row["trials"])),
-    ]  # fmt: skip
-    lines = [
-        f"{pair['variant']}, {pair['collector']}: {_same(pair)} ({pair['pairs']} pairs, {pair['kernels']} "
-        f"kernels in {pair['steps']} steps)"
-        for pair in same
-    ]
-    return el(
-        "div",
-        table(what, columns, rows, caption="median step times and their ratio") if rows else None,
-        el("p", "Do twins launch the same kernels?", class_="note") if lines else None,
-        el("ul", (el("li", line) for line in lines), class_="plain") if lines else None,
-    )
-
-
-def _same(pair: Mapping[str, Any]) -> str:
-    if pair["equal"] is None:
-        return "no kernels were recorded"
-    return "the same kernels" if pair["equal"] else f"not the same kernels: {pair['difference']}"
 
 
 def _expectations(document: Mapping[str, Any]) -> Html | None:

@@ -17,7 +17,7 @@ from profrun.backends.base import TERMINAL, Backend, Handle, P, Status
 from profrun.errors import ProfrunError, UnavailableError
 from profrun.plans.model import Plan, Trial
 from profrun.runner.interrupt import Interrupts
-from profrun.runner.trial import normalise, prepare
+from profrun.runner.trial_files import normalise, prepare
 from profrun.store.events import NEVER_STARTED, Event
 from profrun.store.files import explained, read_json
 from profrun.store.lock import driving

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Any
 
 from profrun.backends.base import load
 from profrun.contract.codec import to_json
+from profrun.contract.profilers import candidates
 from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import WrapRequest
-from profrun.jobs.model import NEUTRAL
 from profrun.plans.model import Plan
-from profrun.runner.trial import command
+from profrun.runner.trial_files import command
 from profrun.store.runs import Run
 
 VENDOR_OF = {"nsys": "nvidia", "ncu": "nvidia", "rocprof": "amd"}
@@ -60,11 +59,11 @@ def wrapped(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     ``timeline`` and ``counters`` are two while the vendor is not known. Which flags a profiler gets may still
     depend on its version, which only the job sees; here it is what the job's ``version`` says, if anything.
     """
-    named = str(told["collector"])
+    known = told["profiler"]
     found = []
-    for name in NEUTRAL.get(named, (named,)):
-        module = importlib.import_module(f"profrun.collectors.{name}.wrap")
-        options = told["options"] if name == named else told["options"].get(name, {})
+    for profiler in candidates(known or str(told["collector"])):
+        name, module = profiler.name, profiler.part("wrap")
+        options = told["options"] if known else told["options"].get(name, {})
         done = module.wrap(
             WrapRequest(
                 argv=tuple(told["argv"]),
@@ -107,7 +106,7 @@ def _wrapped_lines(way: Mapping[str, Any], plain: list[str]) -> list[str]:
 
 def _blocking_words() -> str:
     """What the wrapper sets on each vendor's GPUs for a launch-blocking trial."""
-    from profrun.plans.make import BLOCKING_ENV
+    from profrun.contract.launch_blocking import BLOCKING_ENV
 
     return ", ".join(
         f"{' '.join(f'{name}={value}' for name, value in BLOCKING_ENV[vendor].items())} ({vendor})"

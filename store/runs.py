@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from profrun.contract.codec import DocumentError
 from profrun.errors import InputError, UsageError
+from profrun.plans.model import PlanFile, read_plan_file
 from profrun.store.events import EventLog, read_events
 from profrun.store.files import explained, make_dir, read_json, write_json, write_text
 
@@ -214,39 +216,20 @@ def created(run: Run) -> dict[str, Any]:
     )
 
 
-_PLANNED: Mapping[str, type] = {
-    "id": str,
-    "index": int,
-    "variant": str,
-    "collector": str,
-    "blocking": bool,
-    "repeat": int,
-}
-
-
-def _is_planned(item: object) -> bool:
-    """Is this a trial of a plan?"""
-    return isinstance(item, dict) and all(isinstance(item.get(key), kind) for key, kind in _PLANNED.items())
-
-
-def read_plan(run: Run) -> dict[str, Any]:
+def read_plan(run: Run) -> PlanFile:
     """``plan.json``.
 
     Raises:
         InputError: the run was killed before it was planned, or the file is damaged.
     """
     plan = read_json(run.plan)
-    trials = plan.get("trials") if plan is not None else []
-    if not isinstance(trials, list) or not all(_is_planned(item) for item in trials):
-        raise InputError(
-            f"{run.plan} is damaged",
-            why="its trials have no id, point or number",
-            fix="submit the job again",
-        )
     if plan is None:
         raise InputError(
             f"{run.name} was never planned to the end",
             why="profrun was ended while it made the folder",
             fix="remove the folder and submit the job again",
         )
-    return plan
+    try:
+        return read_plan_file(plan)
+    except DocumentError as error:
+        raise InputError(f"{run.plan} is damaged", why=str(error), fix="submit the job again") from error

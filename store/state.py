@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from profrun.backends.base import TERMINAL, Handle
+from profrun.contract.profilers import all_serial
+from profrun.contract.states import TrialState
 from profrun.errors import InputError
-from profrun.plans.model import TrialState
+from profrun.plans.model import Trial
 from profrun.store.events import Event, read_events
 from profrun.store.lock import is_held
 from profrun.store.results import Steps, read_exit, read_steps
@@ -34,6 +36,9 @@ class TrialRecord:
         trace: the normalised trace, None when there is none.
         steps: step times as the hook measured them.
         document: the whole of ``exit.json``, empty when there is none.
+        collector: as the job names it.
+        profiler: what the collector became; None while that is not known.
+        serial: kernels run one at a time under that profiler, so its times are no timeline's.
     """
 
     id: str
@@ -54,6 +59,8 @@ class TrialRecord:
     normalise_error: str | None = None
     steps: Steps = field(default_factory=Steps)
     document: Mapping[str, Any] = field(default_factory=dict)
+    profiler: str | None = None
+    serial: bool = False
 
     @property
     def ended(self) -> bool:
@@ -101,8 +108,8 @@ def read_state(run: Run) -> RunState:
     notes = [f"{events.unreadable} unreadable lines in events.jsonl"] if events.unreadable else []
     driven = is_held(run.lock)
     try:
-        planned = read_plan(run)["trials"]
-        records = tuple(_record(run, item, _of(events.items, item["id"]), notes) for item in planned)
+        planned = read_plan(run).trials
+        records = tuple(_record(run, item, _of(events.items, item.id), notes) for item in planned)
         phase = _phase(events.items, records, driven)
     except InputError as error:
         records = ()
@@ -127,8 +134,8 @@ def read_trial(run: Run, trial_id: str) -> TrialRecord:
     Raises:
         InputError: the run is broken or has no such trial.
     """
-    for item in read_plan(run)["trials"]:
-        if item["id"] == trial_id:
+    for item in read_plan(run).trials:
+        if item.id == trial_id:
             return _record(run, item, _of(read_events(run.events).items, trial_id), [])
     raise InputError(f"{run.name} has no trial {trial_id}", fix=f"see `profrun status {run.name}`")
 
@@ -156,7 +163,7 @@ def _of(events: list[Event], trial_id: str) -> list[Event]:
     return [event for event in events if event.get("trial") == trial_id]
 
 
-def _record(run: Run, planned: Mapping[str, Any], events: list[Event], notes: list[str]) -> TrialRecord:
+def _record(run: Run, planned: Trial, events: list[Event], notes: list[str]) -> TrialRecord:
     """Fold one trial's events, then let its files correct them."""
     state: TrialState = "planned"
     folded: dict[str, Any] = {}
@@ -179,19 +186,22 @@ def _record(run: Run, planned: Mapping[str, Any], events: list[Event], notes: li
             folded["normalise_error"] = event.get("message")
         elif kind == "normalised":
             folded.pop("normalise_error", None)
-    path = run.trial(planned["id"])
+    path = run.trial(planned.id)
     document = read_exit(path, folded.get("attempt")) if folded.get("attempt") else None
     if document is not None:
         state = document["state"]
         folded |= {key: document.get(key) for key in ("reason", "exit_code")}
         folded |= {key: document[key] for key in ("attempt", "started_ns", "ended_ns") if document.get(key)}
+    profiler = planned.profiler or _became(planned, document or {})
     return TrialRecord(
-        id=planned["id"],
-        index=int(planned["index"]),
-        variant=planned["variant"],
-        collector=planned["collector"],
-        blocking=bool(planned["blocking"]),
-        repeat=int(planned["repeat"]),
+        id=planned.id,
+        index=planned.index,
+        variant=planned.variant,
+        collector=planned.collector,
+        profiler=profiler,
+        serial=all_serial({profiler: planned.options.get(profiler, {})} if profiler else planned.options),
+        blocking=planned.blocking,
+        repeat=planned.repeat,
         state=state,
         path=path,
         trace=path / "trace" if (path / "trace" / "meta.json").is_file() else None,
@@ -199,6 +209,12 @@ def _record(run: Run, planned: Mapping[str, Any], events: list[Event], notes: li
         document=document or {},
         **folded,
     )
+
+
+def _became(planned: Trial, document: Mapping[str, Any]) -> str | None:
+    """The profiler that only the job could choose; profrun 0.1 wrote it as the collector."""
+    name = document.get("profiler") or document.get("collector")
+    return name if name in planned.options else None
 
 
 def _steps(path: Path, state: TrialState, notes: list[str]) -> Steps:

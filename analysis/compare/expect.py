@@ -23,6 +23,7 @@ from profrun.analysis.kernel_names import CATEGORIES, MATRIX_CATEGORIES, read_ke
 from profrun.analysis.trace.data_quality import doubts, withheld
 from profrun.analysis.trace.frame import Frame, frame
 from profrun.analysis.trace.steps import step_index, step_of_host
+from profrun.contract.profilers import NEUTRAL, become
 from profrun.jobs.model import Expectation
 
 if TYPE_CHECKING:
@@ -85,14 +86,13 @@ class Verdict:
 def applies(expectation: Expectation, *, variant: str | None, vendor: str, collector: str) -> bool:
     """Is this expectation about a trial of this variant, vendor and collector?
 
-    ``timeline`` and ``counters`` mean the vendor's own collector.
+    ``collector`` is the trial's, as the job names it; of a trace without a job it is the profiler that made
+    it, and ``timeline`` and ``counters`` then mean the vendor's own.
     """
     wanted = expectation.collector
-    if wanted in ("timeline", "counters"):
-        wanted = {
-            ("timeline", "nvidia"): "nsys", ("timeline", "amd"): "rocprof",
-            ("counters", "nvidia"): "ncu", ("counters", "amd"): "rocprof",
-        }.get((wanted, vendor), wanted)  # fmt: skip
+    if wanted in NEUTRAL and collector not in NEUTRAL:
+        became = become(wanted, vendor)
+        wanted = became.name if became else wanted
     return (
         (expectation.variant is None or expectation.variant == variant)
         and (expectation.vendor is None or expectation.vendor == vendor)
@@ -116,7 +116,7 @@ def check_trace(
     """
     job: Mapping[str, Any] = trace.meta.get("job") or {}
     variant = variant if variant is not None else job.get("variant")
-    collector = collector or str(trace.meta.get("collector"))
+    collector = collector or str(job.get("collector") or trace.meta.get("collector"))
     vendor = str(trace.meta.get("vendor"))
     mine = [
         (number, one)

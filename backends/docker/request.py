@@ -16,10 +16,11 @@ from profrun.backends.docker.gpus import Gpus, count, gpus
 from profrun.backends.docker.privileges import DROP_ROOT, Privileges, privileges
 from profrun.backends.host import HostFacts
 from profrun.backends.mounts import Mount, parse_mount
+from profrun.contract.profilers import become, candidates
 from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import WrapRequest
 from profrun.errors import UnavailableError, UsageError
-from profrun.jobs.model import NEUTRAL, Job
+from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
 
 LABEL_ROLE = "profrun.role"
@@ -168,12 +169,9 @@ def container_name(run: Path, trial_id: str) -> str:
 
 def concrete(trial: Trial, facts: HostFacts) -> tuple[str, Mapping[str, Any]]:
     """The collector and its options, when the plan left the choice of tool to the job."""
-    tools = NEUTRAL.get(trial.collector)
-    if tools is None:
-        return trial.collector, trial.options
-    tool = tools[1] if facts.vendor == "amd" else tools[0]
-    block = trial.options.get(tool, {})
-    return tool, block if isinstance(block, Mapping) else {}
+    named = trial.profiler or trial.collector
+    found = become(named, facts.vendor) or candidates(named)[0]
+    return found.name, trial.options.get(found.name, {})
 
 
 def finalise_s(trial: Trial, facts: HostFacts) -> float:

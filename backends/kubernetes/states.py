@@ -12,7 +12,7 @@ from typing import Any
 
 from profrun.backends.base import Status
 from profrun.backends.kubernetes.launch import CANCELLED, INTERRUPTED, NOT_THERE
-from profrun.plans.model import TrialState
+from profrun.contract.states import TrialState
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 JOB = "batch.kubernetes.io/job-name"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from profrun.backends.base import Status
-from profrun.plans.model import TrialState
+from profrun.contract.states import TrialState
 
 LIVING: Mapping[str, TrialState] = {
     "PENDING": "queued",

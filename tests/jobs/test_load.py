@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from profrun.contract.command import Ranges
+from profrun.contract.schedule import Schedule
 from profrun.errors import UsageError
 from profrun.jobs import units
 from profrun.jobs.kinds import QUOTE
 from profrun.jobs.load import load_job, load_text
-from profrun.jobs.model import Job, Ranges, Resources, Schedule
+from profrun.jobs.model import Job, Resources
 from profrun.jobs.problems import SpecError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,10 +180,23 @@ def test_what_nothing_uses_is_a_warning_with_its_place() -> None:
     )
 
 
-def test_ncu_is_not_doubled_and_says_so() -> None:
-    assert load("collectors: [none, ncu]\nlaunch_blocking: both").warnings == (
-        "job.yaml:4:18: ncu and counters trials get no blocking twin; they run one kernel at a time anyway",
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        ("collectors: [none, ncu]", "ncu"),
+        ("collectors: [timeline, counters]", "counters"),
+        ("collectors: [rocprof]\nrocprof: {pmc: [[SQ_WAVES]]}", "rocprof"),
+    ],
+)
+def test_what_runs_one_kernel_at_a_time_is_not_doubled_and_says_so(spec: str, named: str) -> None:
+    (said,) = load(f"launch_blocking: both\n{spec}").warnings
+    assert said == (
+        f"job.yaml:3:18: trials of {named} get no blocking twin; they run one kernel at a time anyway"
     )
+
+
+def test_rocprof_for_a_timeline_is_doubled() -> None:
+    assert load("collectors: [rocprof]\nlaunch_blocking: both").warnings == ()
 
 
 def test_overrides_are_laid_over_in_order() -> None:

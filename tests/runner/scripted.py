@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from profrun.backends.base import Handle, PreparedPlan, Request, Status
+from profrun.contract.codec import to_json
 from profrun.contract.command import Command
 from profrun.errors import UnavailableError
 from profrun.jobs.dump import dump_job
 from profrun.jobs.load import load_text
-from profrun.plans.make import make_plan, plan_json
+from profrun.plans.make import make_plan, plan_file
 from profrun.plans.model import Plan, Trial
 from profrun.store.events import Event
 from profrun.store.runs import Run, create
@@ -21,15 +22,15 @@ from profrun.store.runs import Run, create
 SPEC = "name: t\ncommand: python x.py --n {n}\nvariants: {a: {n: 1}, b: {n: 2}}\ncollectors: [none]\n"
 
 
-def new_run(root: Path, spec: str = SPEC) -> tuple[Run, Plan]:
+def new_run(root: Path, spec: str = SPEC, vendor: str = "auto") -> tuple[Run, Plan]:
     """A fresh run of a spec, with a bundle in place so that nothing is shipped."""
-    plan = make_plan(load_text(spec))
+    plan = make_plan(load_text(spec), vendor=vendor)
     run = create(
         root,
         plan.job.name,
         spec_text=spec,
         resolved_text=dump_job(plan.job),
-        plan=plan_json(plan),
+        plan=to_json(plan_file(plan)),
         backend="scripted",
         cwd=root,
         version="0",

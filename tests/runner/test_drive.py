@@ -10,9 +10,9 @@ import pytest
 
 from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.plans.model import Plan
-from profrun.runner.create import plan_of
 from profrun.runner.drive import drive
 from profrun.runner.interrupt import Interrupts
+from profrun.runner.planning import plan_of
 from profrun.store.events import read_events
 from profrun.store.lock import driving
 from profrun.store.runs import Run
@@ -41,7 +41,7 @@ def _drive(
 @pytest.fixture(autouse=True)
 def no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests are about driving: no reader is asked."""
-    monkeypatch.setattr("profrun.runner.trial.sources", lambda record: [])
+    monkeypatch.setattr("profrun.runner.trial_files.sources", lambda record: [])
 
 
 def test_trials_run_in_order_one_at_a_time(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_readers_bug_costs_one_trace_and_no_trial(tmp_path: Path, monkeypatch:
     def bug(record: object) -> None:
         raise KeyError("surprise")
 
-    monkeypatch.setattr("profrun.runner.trial.sources", bug)
+    monkeypatch.setattr("profrun.runner.trial_files.sources", bug)
     state = _drive(run, plan, Scripted())
     assert [t.state for t in state.trials] == ["finished", "finished"]
     assert "bug in a reader (KeyError: 'surprise')" in str(state.trials[0].normalise_error)

@@ -35,7 +35,7 @@ def test_an_end_from_outside_counts_when_the_queue_says_so(
 ) -> None:
     """exit.json of the attempt that was requeued is there before the next look at the queue."""
     monkeypatch.setattr("profrun.runner.drive._LOOK_S", 0.01)
-    monkeypatch.setattr("profrun.runner.trial.sources", lambda record: [])  # no reader is asked
+    monkeypatch.setattr("profrun.runner.trial_files.sources", lambda record: [])  # no reader is asked
     run, plan = new_run(tmp_path)
     engine = Requeues(concurrent=True, poll_s=0.5)
     state = drive(run, plan, engine, cwd=tmp_path, observer=Watcher(), interrupts=Interrupts())

@@ -25,7 +25,7 @@ from tests.runner.scripted import Scripted, Watcher, new_run
 @pytest.fixture(autouse=True)
 def no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     """No reader is asked."""
-    monkeypatch.setattr("profrun.runner.trial.sources", lambda record: [])
+    monkeypatch.setattr("profrun.runner.trial_files.sources", lambda record: [])
 
 
 CLUSTER = {"pvc": "runs", "vendor": "nvidia", "shared": "HERE"}

@@ -156,6 +156,21 @@ def test_whom_a_guess_is_about(selects: dict[str, Any], *, about: bool) -> None:
     assert applies(guess, variant="a", vendor="nvidia", collector="nsys") is about
 
 
+@pytest.mark.parametrize(
+    ("wanted", "collector", "about"),
+    [
+        ("timeline", "timeline", True),
+        ("timeline", "counters", False),  # both are rocprof here
+        ("counters", "counters", True),
+        ("timeline", "rocprof", True),  # a trace without a job
+        ("rocprof", "timeline", False),
+    ],
+)
+def test_a_guess_goes_by_the_collector_as_named(wanted: str, collector: str, *, about: bool) -> None:
+    guess = Expectation(None, None, {}, wanted)
+    assert applies(guess, variant="a", vendor="amd", collector=collector) is about
+
+
 def test_a_guess_fails_when_it_fails_on_one_trace_and_is_open_when_none_can_tell() -> None:
     def check(passed: bool | None, trial: str) -> Check:
         return Check(0, "dtype", "e", passed, f"of {trial}", trial)

@@ -15,9 +15,9 @@ from profrun.backends.host import HostFacts, RenderNode
 from profrun.contract.command import Command, ImageUsed
 from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
-from profrun.runner.create import new_run
 from profrun.runner.dry_run import dry_run
-from profrun.runner.trial import prepare
+from profrun.runner.pipeline import new_run
+from profrun.runner.trial_files import prepare
 
 NAME = "registry.example/torch:25.12"
 DIGEST = "registry.example/torch@sha256:" + "d" * 64

@@ -63,7 +63,7 @@ def asked(host: str = "cpu", collector: str = "none", image: str = "img:1", **jo
     spec = Job(name="transformer", command="python train.py", **job)
     trial = Trial(
         0, f"000-a-{collector}-r1", "a", {}, collector.partition("-")[0], False, 1, ("python", "train.py"),
-        options=OPTIONS[collector],
+        options={collector.partition("-")[0]: OPTIONS[collector]},
     )  # fmt: skip
     return container(Plan(spec, (trial,)), trial, RUN, SOURCE, HOSTS[host], image)
 

@@ -133,7 +133,7 @@ def test_only_a_collector_that_needs_a_capability_gets_one() -> None:
     with_metrics = [
         trial
         if trial.collector != "nsys"
-        else type(trial)(**{**vars(trial), "options": {"sample": "process-tree"}})
+        else type(trial)(**{**vars(trial), "options": {"nsys": {"sample": "process-tree"}}})
         for trial in made.trials
     ]
     plain, able = bundles(Plan(job, tuple(with_metrics), made.vendor))

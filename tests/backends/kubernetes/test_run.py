@@ -22,9 +22,10 @@ from profrun.backends.kubernetes.backend import KubernetesBackend
 from profrun.backends.kubernetes.probe import probe, probe_job
 from profrun.cli import doctor
 from profrun.errors import UnavailableError
-from profrun.runner.create import new_run, plan_job
 from profrun.runner.drive import drive
 from profrun.runner.interrupt import Interrupts
+from profrun.runner.pipeline import new_run
+from profrun.runner.planning import plan_job
 from profrun.store.state import read_state
 from tests.backends.kubernetes.node import Cluster
 from tests.backends.kubernetes.server import Server

@@ -183,8 +183,8 @@ def test_killing_the_submitter_and_resuming_loses_and_repeats_nothing(desk: Desk
 
 def test_five_hundred_trials_are_queued_within_five_seconds_and_asked_for_at_once(desk: Desk) -> None:
     from profrun.jobs.load import load_text
-    from profrun.runner.create import new_run
-    from profrun.runner.trial import prepare
+    from profrun.runner.pipeline import new_run
+    from profrun.runner.trial_files import prepare
 
     variants = ", ".join(f"v{index}: {{n: {index}}}" for index in range(500))
     text = spec("sleep {n}", f"variants: {{{variants}}}\ncollectors: [none]\nresources: {{timeout: 60s}}")

@@ -14,7 +14,7 @@ from typing import Any
 
 from profrun.backends.base import Backend, P
 from profrun.backends.environ import secret_names
-from profrun.contract.codec import from_json, to_json
+from profrun.contract.codec import to_json
 from profrun.contract.command import Command
 from profrun.errors import InputError, ProfrunError
 from profrun.plans.model import Trial
@@ -80,10 +80,10 @@ def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P]) -> int:
 
 def command(run: Run, prepared: P, trial: Trial, backend: Backend[P], attempt: int = 1) -> Command:
     """``command.json`` of a trial on this backend: pure, and what ``--dry-run`` shows."""
-    from profrun.plans.make import command_json
+    from profrun.plans.make import make_command
 
-    told = command_json(prepared.plan, trial, run.name, attempt=attempt, cwd=str(prepared.cwd))
-    return backend.adapt(prepared, trial, run.path, from_json(Command, told))
+    told = make_command(prepared.plan, trial, run.name, attempt=attempt, cwd=str(prepared.cwd))
+    return backend.adapt(prepared, trial, run.path, told)
 
 
 def normalise(

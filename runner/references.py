@@ -1,4 +1,4 @@
-"""What a person may give where a trace is wanted: a trace, a trial, a run, or a profiler's own file."""
+"""From what a user names to traces: a trace folder, a trial, a point, a run, or a profiler's own file."""
 
 from __future__ import annotations
 
@@ -6,23 +6,13 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from profrun.errors import InputError, UsageError
+from profrun.runner.default_comparisons import point_name
 
 if TYPE_CHECKING:
-    from profrun.store.state import TrialRecord
     from profrun.traces.trace import Trace
-
-TraceArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="TRACE",
-        help="A trace folder, a trial (RUN/NUMBER), a run with one trace, or a profiler's file.",
-    ),
-]
 
 
 def trace_paths(reference: str, root: Path) -> list[Path]:
@@ -65,7 +55,11 @@ def _traces_in(name: str, wanted: str, root: Path) -> list[Path]:
     from profrun.store.state import read_state
 
     run = find(root, name)
-    repeats = [record for record in read_state(run).trials if point_name(record) == wanted]
+    repeats = [
+        record
+        for record in read_state(run).trials
+        if point_name(record.variant, record.collector, record.blocking) == wanted
+    ]
     made = [record.trace for record in repeats if record.trace is not None and record.state == "finished"]
     if made:
         return made
@@ -77,11 +71,6 @@ def _traces_in(name: str, wanted: str, root: Path) -> list[Path]:
             fix=f"see `profrun status {name}`",
         )
     return [record.trace]
-
-
-def point_name(record: TrialRecord) -> str:
-    """``<variant>-<collector>[-blocking]``: what the repeats of a point have in common."""
-    return f"{record.variant}-{record.collector}{'-blocking' if record.blocking else ''}"
 
 
 def _run_path(reference: str, root: Path) -> Path:
@@ -113,7 +102,7 @@ def opened(reference: str, root: Path) -> Iterator[Trace]:
         UsageError: nothing is there, or a run with several traces was named.
         InputError: it is no trace and no profiler's file.
     """
-    import profrun
+    from profrun.traces.trace import Trace
 
     path = Path(reference)
     if path.is_file():
@@ -121,7 +110,7 @@ def opened(reference: str, root: Path) -> Iterator[Trace]:
 
         with tempfile.TemporaryDirectory(prefix="profrun-") as folder:
             normalize([path], Path(folder) / "trace")
-            with profrun.open(Path(folder) / "trace") as trace:
+            with Trace(Path(folder) / "trace") as trace:
                 yield trace
         return
     found = trace_paths(reference, root)
@@ -132,7 +121,7 @@ def opened(reference: str, root: Path) -> Iterator[Trace]:
             why=f"of trials {examples}{', ...' if len(found) > 3 else ''}",
             fix=f"name one, e.g. {_one_trial(reference, found[0].parent.name)}",
         )
-    with profrun.open(found[0]) as trace:
+    with Trace(found[0]) as trace:
         yield trace
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from profrun.errors import UnavailableError
-from profrun.runner.create import need_scripts, plan_job, script_of
+from profrun.runner.planning import plan_job
+from profrun.runner.scripts import need_scripts, script_of
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from profrun.cli.progress import Progress
-from profrun.cli.result import run_document, show_run
+from profrun.cli.run_text import show_run
+from profrun.contract.codec import to_json
+from profrun.store.files import write_json
 from profrun.store.results import Steps
+from profrun.store.run_result import ExpectationResult, Findings, PairResult, run_result
 from profrun.store.runs import Run
 from profrun.store.state import RunState, TrialRecord
 from tests.runner.scripted import leave, new_run
@@ -55,15 +58,6 @@ TABLE = """\
 3  base     torch      on          1  failed        8    2.5 ms  -
 4  base     nsys       off         1  planned       -         -  -
 
-Launch blocking (median step, blocking over not):
-  base, none: 1.875 ms blocking, 1.25 ms not, ratio 1.500 (1 and 1 trials)
-  base, torch: - blocking, 1.375 ms not, ratio not known (a side measured no step)
-
-Collector overhead (median step, profiled over unprofiled):
-  base, torch: 1.375 ms over 1.25 ms, ratio 1.100 (1 and 1 trials)
-  base, torch, blocking: - over 1.875 ms, ratio not known (a side measured no step)
-  base, nsys: - over 1.25 ms, ratio not known (a side measured no step)
-
 002-base-torch-r1: no trace: it is torn
 003-base-torch-blocking-r1: failed: the command ended with code 3
 """
@@ -85,21 +79,48 @@ def test_the_end_of_a_run_fits_80_columns(
 
 
 def test_the_end_of_a_run_for_a_machine() -> None:
-    document = run_document(STATE)
-    assert [(t["state"], t["median_step_ns"], t["steps"], t["trace"]) for t in document["trials"]] == [
+    result = run_result(STATE)
+    assert [(t.state, t.median_step_ns, t.steps, t.trace) for t in result.trials] == [
         ("finished", 1_250_000, 8, "/r/t-1/trials/000/trace"),
         ("finished", 1_875_000, 8, None),
         ("finished", 1_375_000, 8, None),
         ("failed", 2_500_000, 8, None),
         ("planned", None, None, None),
     ]
-    (ratio,) = [item for item in document["overhead"] if item["ratio"] is not None]
-    assert (ratio["median_step_ns"], ratio["base_median_step_ns"], ratio["ratio"]) == (
-        1_375_000,
-        1_250_000,
-        1.1,
-    )
-    assert [item["ratio"] for item in document["blocking"]] == [1.5, None]
+
+
+PAIR = PairResult(
+    kind="blocking",
+    a="base-none",
+    b="base-none-blocking",
+    verdict="slower",
+    a_ns=1_250_000,
+    b_ns=1_875_000,
+    ratio=1.5,
+    ci95=(1.4, 1.6),
+    mde=0.05,
+    trials=(3, 3),
+    text="slower: 1.875 ms against 1.25 ms per step",
+    same_kernels=True,
+    kernels="both sides launched the same kernels",
+)
+EXPECTED = ExpectationResult(0, "present", "base", "gemm is there", "failed", "no gemm", failed_on=("002",))
+
+
+def test_comparisons_and_expectations_stand_below_the_trials(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = dataclasses.replace(STATE, run=Run(tmp_path))
+    write_json(state.run.comparison, to_json(Findings((PAIR,), (EXPECTED,))))
+    show_run(state)
+    text = capsys.readouterr().out
+    assert (
+        "\nLaunch blocking (step time, blocking against not):\n"
+        "  base-none-blocking against base-none: slower: 1.875 ms against 1.25 ms per step\n"
+        "    both sides launched the same kernels\n"
+        "\nExpectations: 1 failed\n"
+        "  base: gemm is there: failed: no gemm (002)\n"
+    ) in text
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from profrun.backends.base import PreparedPlan
 from profrun.backends.environ import secret_env
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.load import load_text
-from profrun.runner.trial import normalise, prepare, rotate
+from profrun.runner.trial_files import normalise, prepare, rotate
 from profrun.store import files
 from profrun.store.state import read_trial
 from tests.conftest import examples

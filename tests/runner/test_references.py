@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from profrun.cli.compare_args import find_sides
-from profrun.cli.traces import opened, trace_paths
+from profrun.cli.compare_args import sides_of
 from profrun.errors import InputError, UsageError
+from profrun.runner.references import opened, trace_paths
 from tests.runner.scripted import leave, new_run
 
 SPEC = """
@@ -80,12 +80,12 @@ def test_a_point_without_traces_says_why(root: Path) -> None:
 )
 def test_wrong_sides_are_said(root: Path, words: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        find_sides(words, root)
+        sides_of(words, root)
 
 
 def test_sides_are_points_trials_and_folders(root: Path) -> None:
     folder = str(trace_paths("last/6", root)[0])
-    sides = find_sides(["last/a-none", "vs", "last/b-none", folder], root)
+    sides = sides_of(["last/a-none", "vs", "last/b-none", folder], root)
     assert [label for label, _ in sides.a] == ["000-a-none-r1", "004-a-none-r2"]
     assert [label for label, _ in sides.b] == ["001-b-none-r1", "006-a-none-blocking-r2"]
 
