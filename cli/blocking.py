@@ -14,7 +14,7 @@ from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import InputError
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare.blocking import Blocking
+    from profrun.analysis.compare.blocking_model import Blocking
     from profrun.store.runs import Run
 
 

@@ -10,6 +10,7 @@ import typer
 
 from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say
+from profrun.contract.units import bytes_text
 from profrun.runner.references import opened, shown_name
 
 
@@ -51,10 +52,10 @@ def command(
                 "slices": result.slices,
                 "counters": result.counters,
                 "flows": result.flows,
-                "lanes_added": result.lanes_added,
+                "tracks_added": result.tracks_added,
                 "shift_ns": result.shift_ns,
             }
         )
         return
-    extra = f", {result.lanes_added} lanes added for overlaps" if result.lanes_added else ""
-    say(f"{result.path}: {result.slices} slices, {result.flows} arrows, {size / 1e6:.1f} MB{extra}")
+    extra = f", {result.tracks_added} tracks added for overlaps" if result.tracks_added else ""
+    say(f"{result.path}: {result.slices} slices, {result.flows} arrows, {bytes_text(size)}{extra}")

@@ -40,11 +40,12 @@ def command(
     planned = plan(job, set_ or (), backend=backend)
     root, cwd = runs_root(runs), Path.cwd()
     if dry_run:
+        from profrun.contract.codec import to_json
         from profrun.runner.dry_run import dry_run as requests
         from profrun.runner.dry_run import dry_text
 
-        document = requests(planned, backend, root, cwd)
-        emit(document) if json_ else say(dry_text(document))
+        found = requests(planned, backend, root, cwd)
+        emit(to_json(found)) if json_ else say(dry_text(found))
         return
     from profrun.cli.carry_out import carry_out, detach_run  # after a dry run, which need not wait for it
 

@@ -13,6 +13,7 @@ from profrun.collectors.reading import Progress, Reader, Source
 from profrun.collectors.sniff import make_source
 from profrun.contract.profilers import BUILT_IN, names, profiler
 from profrun.errors import InputError, UnavailableError, UsageError
+from profrun.traces.meta import SourceFile, TraceMeta
 from profrun.traces.writer import TraceWriter
 
 HASH_LIMIT = 64 << 20
@@ -127,7 +128,7 @@ def normalize(
     return _result(out, writer.meta, issues, time.perf_counter() - started)
 
 
-def _set_blocking(meta: dict[str, Any]) -> None:
+def _set_blocking(meta: TraceMeta) -> None:
     """Whether launches were blocking, by the trial's orders where the recording does not say (torch's does
     not). Without a GPU there are no launches, and nothing is stated."""
     ordered = (meta["job"] or {}).get("blocking")
@@ -138,9 +139,7 @@ def _set_blocking(meta: dict[str, Any]) -> None:
 ISSUE_KEYS = ("code", "count", "message", "example")
 
 
-def _result(
-    out: Path, meta: Mapping[str, Any], issues: list[dict[str, Any]], seconds: float
-) -> NormalizeResult:
+def _result(out: Path, meta: TraceMeta, issues: list[dict[str, Any]], seconds: float) -> NormalizeResult:
     kinds = meta["counts"]["slices"]
     names = {
         "kernels": "kernel",
@@ -229,7 +228,7 @@ def _folder(path: Path) -> str:
     return "it is a folder without profiler files"
 
 
-def _file_entry(path: Path) -> dict[str, Any]:
+def _file_entry(path: Path) -> SourceFile:
     if path.is_dir():
         size = sum(item.stat().st_size for item in path.rglob("*") if item.is_file())
         return {"name": path.name, "bytes": size, "sha256": None}

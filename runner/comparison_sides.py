@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from profrun.contract.codec import DocumentError, from_json
+from profrun.contract.provenance import Provenance
 from profrun.errors import InputError, UsageError
 from profrun.runner.references import labelled
 from profrun.store.files import read_json
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare import Trial as ComparedTrial
+    from profrun.analysis.compare import ComparedTrial
 
 BASELINE_FORMAT = 1
 """Format number of baseline files."""
@@ -76,9 +78,20 @@ def read_trials(side: Sequence[tuple[str, Path]]) -> list[ComparedTrial]:
     return trials
 
 
-def provenance_of(path: Path) -> dict[str, Any] | None:
-    """The trial's ``provenance.json``, of a trace that is a trial's."""
-    return read_json(path.parent / "provenance.json") if path.name == "trace" else None
+def provenance_of(path: Path) -> Provenance | None:
+    """The trial's ``provenance.json``, of a trace that is a trial's.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    file = path.parent / "provenance.json"
+    document = read_json(file) if path.name == "trace" else None
+    if document is None:
+        return None
+    try:  # comparisons do not need the preflight, and format 1 spells it in another way
+        return from_json(Provenance, {**document, "preflight": ()})
+    except DocumentError as error:
+        raise InputError(f"{file} is damaged", why=str(error)) from error
 
 
 def read_baseline(path: Path) -> list[ComparedTrial]:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from profrun.contract.codec import from_json, to_json
 from profrun.store.run_result import PairKind, PairReason, PairResult
 from profrun.store.state import TrialRecord
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare import Trial as ComparedTrial
-    from profrun.analysis.compare.blocking import Blocking
-    from profrun.analysis.compare.model import Reason
+    from profrun.analysis.compare import ComparedTrial
+    from profrun.analysis.compare.kernel_agreement import KernelAgreement
 
 UNPROFILED = "none"
 ALLOWED: Mapping[PairKind, tuple[str, ...]] = {
@@ -116,7 +116,7 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
         trials_of: reads the traces of a point.
     """
     from profrun.analysis.compare import compare
-    from profrun.analysis.compare.blocking import blocking_twins
+    from profrun.analysis.compare.kernel_agreement import same_kernels
     from profrun.reports.compare_text import largest_changes, verdict_line
 
     found = []
@@ -125,7 +125,7 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
         a_side, b_side = result.sides
         known = result.verdict != "incomparable"
         twins = _profiled_twins(pair, points) if pair.kind == "blocking" else None
-        agreement = blocking_twins(trials_of(twins[0]), trials_of(twins[1])) if twins else None
+        agreement = same_kernels(trials_of(twins[0]), trials_of(twins[1])) if twins else None
         found.append(
             PairResult(
                 kind=pair.kind,
@@ -139,18 +139,13 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
                 mde=result.mde,
                 trials=tuple(result.trials),
                 text=verdict_line(result),
-                reasons=tuple(_reason(reason) for reason in result.reasons),
+                reasons=tuple(from_json(PairReason, to_json(reason)) for reason in result.reasons),
                 changed=() if pair.kind == "overhead" else tuple(largest_changes(result)),
-                same_kernels=agreement.kernel_multiset_equal if agreement else None,
+                same_kernels=agreement.equal if agreement else None,
                 kernels=kernels_sentence(agreement) if agreement else None,
             )
         )
     return found
-
-
-def _reason(reason: Reason) -> PairReason:
-    severity = {"stop": "critical", "care": "warning", "note": "info"}[reason.severity]
-    return PairReason(reason.code, severity, reason.message, allowed=reason.allowed)
 
 
 def _profiled_twins(pair: Pair, points: Sequence[Point]) -> tuple[Point, Point] | None:
@@ -167,18 +162,14 @@ def _profiled_twins(pair: Pair, points: Sequence[Point]) -> tuple[Point, Point] 
     return None
 
 
-def kernels_sentence(agreement: Blocking) -> str:
+def kernels_sentence(agreement: KernelAgreement) -> str:
     """Whether launch-blocking twins launched the same kernels, in one sentence."""
-    if agreement.kernel_multiset_equal is None:
+    if agreement.equal is None:
         return "no kernels were recorded, so it is not known whether both sides launched the same ones"
-    if agreement.kernel_multiset_equal:
-        return "both sides launched the same kernels"
-    first = agreement.kernel_differences[0]
-    more = (
-        f", and {len(agreement.kernel_differences) - 1} more differ"
-        if len(agreement.kernel_differences) > 1
-        else ""
-    )
+    if agreement.equal:
+        return f"both sides launched the same kernels, {agreement.kernels_per_step[0]:g} per step"
+    first = agreement.differences[0]
+    more = f", and {len(agreement.differences) - 1} more differ" if len(agreement.differences) > 1 else ""
     return (
         f"NOT the same kernels: {first.name} {first.async_calls:g} times per step without blocking, "
         f"{first.blocking_calls:g} times with it{more}"

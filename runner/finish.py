@@ -18,7 +18,7 @@ from profrun.store.run_result import ExpectationResult, Findings
 from profrun.store.state import RunState
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare import Trial as ComparedTrial
+    from profrun.analysis.compare import ComparedTrial
     from profrun.analysis.compare.expect import Check
     from profrun.jobs.model import Expectation
 
@@ -67,9 +67,7 @@ def _read(
                 trial = read_trial(trace, label=record.id, provenance=provenance_of(record.trace))
                 trials[record.trace] = trial
                 if expectations:
-                    checks += check_trace(
-                        trace, expectations, variant=point.variant, collector=point.collector, trial=trial
-                    )
+                    checks += check_trace(trace, expectations, trial=trial)
     return trials, checks
 
 

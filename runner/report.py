@@ -6,30 +6,31 @@ import contextlib
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from profrun.contract.codec import to_json
+from profrun.contract.codec import DocumentError, from_json
+from profrun.contract.provenance import Provenance
 from profrun.errors import ProfrunError
-from profrun.runner.comparison_sides import provenance_of
 from profrun.runner.default_comparisons import point_name
 from profrun.runner.problems import problems_of
 from profrun.runner.references import opened, shown_name
 from profrun.store.files import read_json, write_text
-from profrun.store.run_result import run_result
+from profrun.store.run_result import read_findings
 from profrun.store.state import RunState, TrialRecord
 
 if TYPE_CHECKING:
-    from profrun.reports.content import TraceContent
-    from profrun.reports.run_content import RunContent
+    from profrun.reports.content import RunContent, TraceContent
     from profrun.traces.trace import Trace
 
 TABS = 8
 """At most this many traces of a run have a tab of their own."""
+METRICS = 200
+"""Most hardware counters of a trace that are shown."""
 
 
 def run_report(state: RunState) -> str:
     """The report of a run as HTML: whatever is there, and what is missing in words."""
-    from profrun.reports.run_content import RunContent
+    from profrun.reports.content import RunContent
 
     missing: list[str] = []
     chosen, total = _chosen(state)
@@ -41,11 +42,13 @@ def run_report(state: RunState) -> str:
             missing.append(f"{record.id} has no tab: {error}")
     if not state.run.comparison.exists():
         missing.append("comparisons and expectations: they are made when a run ends")
+    findings, _ = read_findings(state.run)  # problems_of says what is wrong with the file
     content = RunContent(
-        document=to_json(run_result(state)),
+        state=state,
         job=_text(state.run.job),
         resolved=_text(state.run.resolved),
-        step_times={record.id: record.steps.measured for record in state.trials},
+        comparisons=findings.comparisons,
+        expectations=findings.expectations,
         machines=_machines(state, missing),
         troubles=[str(problem) for problem in problems_of(state)],
         missing=missing,
@@ -102,22 +105,41 @@ def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceConten
     """What the report shows of one trace.
 
     Args:
+        trace: any trace.
         name: what to call it.
-        slices: the most slices of the timeline view.
+        slices: most slices of the timeline; kernels that were serialised have no timeline.
     """
-    from profrun.reports.content import content_of
+    from profrun.analysis.rules.diagnose import diagnose
+    from profrun.analysis.trace.memory import allocated
+    from profrun.analysis.trace.recorded_tables import hardware_metrics, reader_issues
+    from profrun.analysis.trace.summary import summarize
+    from profrun.analysis.trace.timeline_slices import timeline_slices
+    from profrun.reports.content import TraceContent
 
-    return content_of(trace, name=name, provenance=provenance_of(Path(trace.path)), slices=slices)
+    path = Path(trace.path)
+    provenance = read_json(path.parent / "provenance.json") if path.name == "trace" else None
+    metrics, metric_count = hardware_metrics(trace, most=METRICS)
+    return TraceContent(
+        name=name,
+        summary=summarize(trace),
+        findings=diagnose(trace, provenance=provenance),
+        memory=allocated(trace),
+        timeline=None if trace.meta.get("replayed") else timeline_slices(trace, most=slices),
+        issues=reader_issues(trace),
+        metrics=metrics,
+        metric_count=metric_count,
+    )
 
 
-def _machines(state: RunState, missing: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _machines(state: RunState, missing: list[str]) -> dict[str, Provenance]:
+    """The provenance of each trial that left one; trials that ran and left none are added to ``missing``."""
+    found: dict[str, Provenance] = {}
     without = []
     for record in state.trials:
-        with contextlib.suppress(ProfrunError):
+        with contextlib.suppress(ProfrunError, DocumentError):
             document = read_json(record.path / "provenance.json")
             if document is not None:
-                found[record.id] = document
+                found[record.id] = from_json(Provenance, document)
                 continue
         if record.attempt:
             without.append(record.id)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from profrun.traces.meta import TraceMeta
 from profrun.traces.trace import Trace
 from profrun.traces.writer import TraceWriter
 
@@ -27,9 +28,8 @@ def make_trace(
     and with the prefix of a side table ('kernels.grid_x') a row there. ``side`` adds whole rows to tables.
     """
     with TraceWriter(out) as writer:
-        writer.meta.update(
-            {"source": "synthetic", "collector": "torch", "vendor": "nvidia"} | dict(meta or {})
-        )
+        writer.meta.update({"source": "synthetic", "collector": "torch", "vendor": "nvidia"})
+        writer.meta.update(cast("TraceMeta", meta or {}))
         writer.insert("processes", ("process", "pid", "rank"), [(0, 100, 0)])
         gpu = {"device": 0, "process": 0, "vendor": "nvidia", "ordinal": 0, "name": "Test GPU", "sm_count": 4}
         gpu |= dict(device or {})

@@ -1,25 +1,23 @@
-"""The invariants of the trace format, asked of the tables of a trace.
+"""The invariants of the trace format, checked on the tables of a trace.
 
-``problems`` asks all of them of the files themselves, for ``Trace.check()`` on a folder and for the writer
-before a folder appears: there is one check, and what the writer passes is what a reader would pass. It is
-quick in three ways: conditions on single rows and on small tables are one query each over all tables;
-conditions that join slices with slices are asked of arrays (``checks_slices``), because dense ids make a
-join a look-up; and both run at the same time.
+``problems`` checks all of them. ``Trace.check()`` calls it for a folder, and the writer calls it before a
+folder appears, so what the writer accepts is what a reader accepts. Three things make it quick: conditions on
+single rows and on small tables are one query each over all tables; conditions that join slices with slices
+run on arrays (``checks_slices``), because dense ids make a join a look-up; and both run at the same time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from profrun.traces.checks_slices import GPU_TRACKS, SIDE_KINDS, Slices
-from profrun.traces.schema import META_KEYS, TABLES, VENDORS, Column, Table
+from profrun.traces.meta import META_KEYS, TraceMeta
+from profrun.traces.schema import TABLES, VENDORS, Column, Table
 
 if TYPE_CHECKING:
     import duckdb
-
-    from profrun.traces.trace import Trace
 
 _RULES = (
     (
@@ -47,19 +45,18 @@ _RULES = (
         "SELECT process FROM devices GROUP BY process, ordinal HAVING count(*) > 1",
     ),
 )
-"""Sentence and a query that must return no row; those over slices are in ``checks_slices``."""
+"""A sentence, and a query that must return no row. Conditions over slices are in ``checks_slices``."""
 
 
-def problems(trace: Trace) -> list[str]:
-    """Every broken invariant as one sentence with a count; empty when the trace is sound."""
-    return broken(trace.tables, trace.meta)
+def problems(con: duckdb.DuckDBPyConnection, meta: TraceMeta) -> list[str]:
+    """Every broken invariant as one sentence with a count; empty when the trace is sound.
 
+    Ids are checked first to be dense and unique. Then a reference is valid when its number is in range, and
+    it is an index into an array.
 
-def broken(con: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) -> list[str]:
-    """``problems`` of the tables that ``con`` offers under the names of the schema.
-
-    Ids are checked to be dense and unique first, so that "resolves" is a comparison of numbers and a place
-    in an array.
+    Args:
+        con: offers the tables of the trace under the names of the schema.
+        meta: the content of meta.json.
     """
     found = _types(con)
     if found:
@@ -128,7 +125,7 @@ def _ids(con: duckdb.DuckDBPyConnection) -> tuple[list[str], dict[str, int]]:
 
 
 def _rows(con: duckdb.DuckDBPyConnection, sizes: Mapping[str, int]) -> list[str]:
-    """Conditions on single rows: one scan a table, one query for all."""
+    """Conditions on single rows: one scan per table, one query for all tables."""
     parts, sentences = [], {}
     for table in TABLES.values():
         if not sizes[table.name]:
@@ -185,7 +182,7 @@ def _rules(con: duckdb.DuckDBPyConnection) -> list[str]:
     ]
 
 
-def _meta(meta: Mapping[str, Any], sizes: Mapping[str, int], kinds: Mapping[str, int]) -> list[str]:
+def _meta(meta: TraceMeta, sizes: Mapping[str, int], kinds: Mapping[str, int]) -> list[str]:
     found = [f"meta has no {key.name}" for key in META_KEYS if key.name not in meta]
     found += [f"meta.{key.name} is null" for key in META_KEYS if key.required and meta.get(key.name) is None]
     if meta.get("vendor") not in VENDORS:

@@ -1,13 +1,13 @@
-"""Invariants that join slices with slices, tracks and side tables, asked of arrays.
+"""Invariants that join slices with slices, tracks and side tables, checked on arrays.
 
-Slice ids are dense from 0 (``Slices.ids`` proves it), so that a slice's row is a place in an array. A join
-over two million slices costs 0.3 CPU seconds in the engine; here it is a few look-ups. Memory: 34 bytes a
-slice, and some 40 MB while pieces of ``PIECE`` slices are read and asked.
+Slice ids are dense from 0 (``Slices.ids`` proves it), so a slice's id is its index in an array. A join over
+two million slices costs 0.3 CPU seconds in the engine; here it is a few look-ups. Memory: 34 bytes per slice,
+and some 40 MB while a piece of ``PIECE`` slices is read and checked.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -30,19 +30,20 @@ SIDE_KINDS = {
 """Tables beside slices, and the kinds of slice that they describe."""
 
 PIECE = 1 << 19
-"""Slices read and asked at once."""
+"""Slices that are read and checked at once."""
 
 _NONE = -1
 """Stands for NULL in parent, depth and launch; real values below 0 are found by the scan of single rows."""
 
 _MEMSET = "coalesce(direction = 'memset', false)"
 
-Wrong = list[tuple[str, "NDArray[Any]"]]
-"""What is wrong, and of which slices (or tracks)."""
+Ids: TypeAlias = "NDArray[np.integer]"
+Wrong = list[tuple[str, Ids]]
+"""A sentence, and the ids of the slices for which it is true."""
 
 
 def _codes(kinds: tuple[str, ...], wanted: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Whether the kind of each code is one of the wanted (code: its place + 1, 0 for an unknown kind)."""
+    """Whether the kind of each code is one of the wanted (code: its index + 1, 0 for an unknown kind)."""
     return np.array([False, *(kind in wanted for kind in kinds)])
 
 
@@ -64,7 +65,9 @@ _COLUMNS = {
 
 
 class Slices:
-    """The slices of a trace; by id once ``ids`` found nothing. All is read at once, nothing afterwards.
+    """The slices of a trace as arrays by slice id; valid when ``ids`` finds nothing.
+
+    The constructor reads everything.
 
     Attributes:
         rows: how many there are.
@@ -73,7 +76,7 @@ class Slices:
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
         found = con.execute("SELECT count(*), min(slice), max(slice) FROM slices").fetchone()
         self.rows, self._low, self._high = found or (0, None, None)
-        self._at: dict[str, NDArray[Any]] = {
+        self._at: dict[str, NDArray[np.integer]] = {
             name: np.zeros(self.rows, type_) for name, (_, type_) in _COLUMNS.items()
         }
         self._seen = np.zeros(self.rows, bool)
@@ -83,11 +86,11 @@ class Slices:
             piece = con.execute(
                 f"SELECT slice, {columns} FROM slices WHERE slice >= {start} AND slice < {stop}"
             ).fetchnumpy()
-            place = np.asarray(piece["slice"])
-            self._seen[place] = True
+            ids = np.asarray(piece["slice"])
+            self._seen[ids] = True
             for name, values in self._at.items():
-                values[place] = np.asarray(piece[name])
-        self._lanes = con.execute(
+                values[ids] = np.asarray(piece[name])
+        self._tracks = con.execute(
             f"SELECT {_code('kind', TRACK_KINDS)} AS kind, device IS NOT NULL AS device "
             "FROM tracks ORDER BY track"
         ).fetchnumpy()
@@ -111,7 +114,7 @@ class Slices:
 
     def links(self) -> list[str]:
         """Conditions over slices and what they refer to. Call it when ``ids`` found nothing."""
-        wrong: dict[str, list[NDArray[Any]]] = {}
+        wrong: dict[str, list[Ids]] = {}
         for start in range(0, self.rows, PIECE):
             piece = slice(start, min(start + PIECE, self.rows))
             for what, who in self._nested(piece) + self._on_tracks(piece):
@@ -129,8 +132,9 @@ class Slices:
         counts = np.bincount(self._at["kind"], minlength=len(SLICE_KINDS) + 1)[1:]
         return {kind: int(count) for kind, count in zip(SLICE_KINDS, counts, strict=True) if count}
 
-    def _of(self, name: str, piece: slice) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Slices of a piece that refer to another by a column (their places in the piece), and the others."""
+    def _of(self, name: str, piece: slice) -> tuple[Ids, Ids]:
+        """Slices of a piece that refer to another slice by a column (as indices in the piece), and the
+        others."""
         column = self._at[name][piece]
         here = np.flatnonzero((column >= 0) & (column < self.rows))
         return here, column[here]
@@ -155,17 +159,18 @@ class Slices:
         ]
 
     def _on_tracks(self, piece: slice) -> Wrong:
-        found = self._lanes
-        if not len(found["kind"]):
+        tracks = self._tracks
+        if not len(tracks["kind"]):
             return []  # slices without any track are found one by one
         kinds, own = self._at["kind"], {name: values[piece] for name, values in self._at.items()}
-        track = np.clip(own["track"], 0, len(found["kind"]) - 1)
-        lane, has_device = np.asarray(found["kind"])[track], np.asarray(found["device"])[track]
+        last = len(tracks["kind"]) - 1
+        track = np.clip(own["track"], 0, last)
+        track_kind, has_device = np.asarray(tracks["kind"])[track], np.asarray(tracks["device"])[track]
         gpu = _codes(SLICE_KINDS, GPU_KINDS)[own["kind"]]
         nested = (own["depth"] != _NONE) | (own["parent"] != _NONE)
-        is_thread = _codes(TRACK_KINDS, ("thread",))[np.asarray(found["kind"])]
+        is_thread = _codes(TRACK_KINDS, ("thread",))[np.asarray(tracks["kind"])]
         launched, call = self._of("launch", piece)
-        calls = np.clip(self._at["track"][call], 0, len(found["kind"]) - 1)
+        calls = np.clip(self._at["track"][call], 0, last)
         host = _codes(SLICE_KINDS, HOST_KINDS)[kinds[call]] & is_thread[calls]
         return [
             (
@@ -174,7 +179,7 @@ class Slices:
             ),
             (
                 "slices have a depth without lying on a thread",
-                np.flatnonzero(_codes(TRACK_KINDS, GPU_TRACKS)[lane] & nested),
+                np.flatnonzero(_codes(TRACK_KINDS, GPU_TRACKS)[track_kind] & nested),
             ),
             ("launches are no host slices", launched[~host]),
             ("host slices have a launch", np.flatnonzero(is_thread[track] & (own["launch"] != _NONE))),

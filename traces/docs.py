@@ -11,7 +11,8 @@ from pathlib import Path
 
 import duckdb
 
-from profrun.traces.schema import FORMAT_VERSION, META_KEYS, TABLES, Column
+from profrun.traces.meta import META_KEYS
+from profrun.traces.schema import FORMAT_VERSION, TABLES, Column
 from profrun.traces.views import VIEWS, create_views
 
 _MAJOR = FORMAT_VERSION.split(".", maxsplit=1)[0]
@@ -20,12 +21,12 @@ _HEAD = f"""# The trace format, version {FORMAT_VERSION}
 Generated from `traces/schema.py` and `traces/views.py` by
 `python -m profrun.traces.docs docs/trace-format.md`; edit those, not this page.
 
-A trace is a folder: `meta.json` and one Parquet file (zstd) a table. It appears whole or not at all. Any tool
-that reads Parquet can open it; `profrun query TRACE "SQL"` and `profrun.open(path).sql(...)` offer the tables
-and the views below.
+A trace is a folder: `meta.json` and one Parquet file (zstd) per table. It appears whole or not at all. Any
+tool that reads Parquet can open it; `profrun query TRACE "SQL"` and `profrun.open(path).sql(...)` offer the
+tables and the views below.
 
-- All times are **int64 nanoseconds** on one axis a trace; `meta.epoch_ns` is the unix time of 0, or null when
-  the tool did not say it.
+- All times are **int64 nanoseconds** on one axis per trace; `meta.epoch_ns` is the unix time of 0, or null
+  when the tool did not say it.
 - Missing is **NULL**, never 0, -1 or an empty string.
 - Grids are in **blocks**, whatever the tool counted.
 - Ids are dense integers from 0, unique in the trace.
@@ -34,7 +35,7 @@ and the views below.
 - A GPU slice is tied to the host by `launch`: the API call that enqueued it or, when that is not in the
   recording, the op that the tool named. One launch may own many kernels (graphs).
 - Host slices of one thread nest: `parent` is the innermost slice that holds this one whole, half open (a
-  slice that starts where another ends is not inside it); `depth` counts from 0. GPU lanes do not nest, and
+  slice that starts where another ends is not inside it); `depth` counts from 0. GPU tracks do not nest, and
   slices of one stream may overlap.
 - GPU copies of annotations are `range` slices on a stream's track and never busy time.
 - Readers of format major {_MAJOR} refuse other majors; a minor only adds columns or tables.

@@ -1,8 +1,9 @@
 """Export a trace for viewers: Perfetto's protobuf, or Chrome's JSON. No slice is lost on the way.
 
-Viewers draw one stack of slices a track and drop or cut what does not nest. Slices of a host thread nest
-as they are; whatever crosses, and every overlap on a GPU lane, goes to a further lane beside the first.
-Processes of different ranks or containers may have the same pid: those get one of their own in the file.
+Viewers draw one stack of slices per track and drop or cut what does not nest. Slices of a host thread nest as
+they are. A slice that crosses another, and every overlap on a GPU track, goes to a further track of the file,
+which stands beside the first. Processes of different ranks or containers may have the same pid: those get one
+of their own in the file.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol, cast
+from typing import IO, Literal, cast
 
 from profrun.errors import InputError, UnavailableError, UsageError
+from profrun.traces.export_chrome import ChromeSink
+from profrun.traces.export_perfetto import PerfettoSink
+from profrun.traces.export_sink import Process, Sink, Slice
 from profrun.traces.trace import Trace
 
 _BATCH = 20_000
@@ -28,7 +32,7 @@ class ExportResult:
 
     Attributes:
         slices: slices and instants.
-        lanes_added: further lanes for slices that overlap without nesting.
+        tracks_added: further tracks of the file for slices that overlap without nesting.
         counters: counter samples.
         flows: arrows from a launch to what it launched on a GPU.
         path: the file.
@@ -37,7 +41,7 @@ class ExportResult:
     """
 
     slices: int
-    lanes_added: int
+    tracks_added: int
     counters: int
     flows: int
     path: Path
@@ -45,66 +49,23 @@ class ExportResult:
 
 
 @dataclass
-class Process:
-    """A process as the file shows it: ``pid`` is unique in the file."""
-
-    number: int
-    pid: int
-    name: str
-
-
-@dataclass
-class Slice:
-    """One slice on its way out; ``flows`` are ids of arrows that begin or end here."""
-
-    kind: str
-    name: str
-    ts_ns: int
-    dur_ns: int
-    flows_out: list[int]
-    flow_in: int | None
-    args: dict[str, Any]
-
-
-class Sink(Protocol):
-    """A file format. Called track by track; slices of a lane come with increasing starts."""
-
-    def process(self, process: Process) -> None:
-        """Announce a process."""
-
-    def lane(self, lane: int, process: Process, name: str, order: int) -> None:
-        """Announce a lane (unique number) of a process."""
-
-    def begin(self, lane: int, item: Slice) -> None:
-        """A slice begins."""
-
-    def end(self, lane: int, ts_ns: int) -> None:
-        """The innermost slice of a lane ends."""
-
-    def counter_track(self, lane: int, process: Process, name: str, unit: str, order: int) -> None:
-        """Announce a counter."""
-
-    def sample(self, lane: int, ts_ns: int, name: str, value: float) -> None:
-        """A counter's value from this time on."""
-
-    def close(self) -> None:
-        """Write what is left."""
-
-
-@dataclass
-class Lanes:
-    """Distributes the slices of one track over lanes.
+class FileTracks:
+    """Distributes the slices of one track of the trace over tracks of the file.
 
     Attributes:
-        nests: slices may lie inside one another on a lane.
-        open: for each lane, ends of the slices that are open on it, outermost first.
+        nests: slices may lie inside one another on a track of the file.
+        open: for each track of the file, ends of the slices that are open on it (ns), outermost first.
     """
 
     nests: bool
     open: list[list[int]] = field(default_factory=list)
 
     def place(self, start: int, end: int) -> tuple[int, list[tuple[int, int]]]:
-        """(lane, ends to be written before this slice begins: pairs of lane and time)."""
+        """Choose a track for the slice [start, end), in ns.
+
+        Returns:
+            The index of the track, and the ends to be written before this slice begins: pairs of track, ns.
+        """
         ends: list[tuple[int, int]] = []
         for number, stack in enumerate(self.open):
             while stack and stack[-1] <= start:
@@ -116,7 +77,7 @@ class Lanes:
         return len(self.open) - 1, ends
 
     def rest(self) -> list[tuple[int, int]]:
-        """Ends of all that is still open, inner ones first."""
+        """Ends of all slices that are still open, inner ones first: pairs of track and ns."""
         return [(number, end) for number, stack in enumerate(self.open) for end in reversed(stack)]
 
 
@@ -132,9 +93,6 @@ def export(trace: Trace, out: Path, to: Literal["perfetto", "chrome"]) -> Export
         UsageError: an unknown format, or the file exists.
         UnavailableError: the file cannot be written.
     """
-    from profrun.traces.export_chrome import ChromeSink
-    from profrun.traces.export_perfetto import PerfettoSink
-
     out = Path(out)
     if to not in ("perfetto", "chrome"):
         raise UsageError(f"unknown export format {to!r}", fix="use perfetto or chrome")
@@ -170,45 +128,47 @@ def _open(path: Path, *, compressed: bool) -> IO[bytes]:
 
 
 def _write(trace: Trace, sink: Sink, shift: int, out: Path) -> ExportResult:
+    """Hand the whole trace to ``sink``, with ``shift`` ns added to every time."""
     processes = _processes(trace)
     for process in processes.values():
         sink.process(process)
     tracks = _tracks(trace)
-    slices = lanes_added = flows = 0
+    slices = tracks_added = flows = 0
     track = -1
-    lanes = Lanes(False)
-    numbers: list[int] = []
-    free = 1 + max(tracks, default=0)  # the first lane of a track has its number
+    placing = FileTracks(False)
+    numbers: list[int] = []  # of the tracks in the file that the current track of the trace has
+    free = 1 + max(tracks, default=0)  # the first track in the file has the number of the trace's track
 
-    def finish(done: Lanes, of: list[int]) -> None:
-        for lane, end in done.rest():
-            sink.end(of[lane], end + shift)
+    def finish() -> None:
+        for place, end in placing.rest():
+            sink.end(numbers[place], end + shift)
 
     for at, item in _slices(trace):
         if at != track:
-            finish(lanes, numbers)
-            track, lanes, numbers = at, Lanes(tracks[at].kind in NESTING), []
-        place, ends = lanes.place(item.ts_ns, item.ts_ns + item.dur_ns)
-        for lane, end in ends:
-            sink.end(numbers[lane], end + shift)
+            finish()
+            track, placing, numbers = at, FileTracks(tracks[at].kind in NESTING), []
+        place, ends = placing.place(item.ts_ns, item.ts_ns + item.dur_ns)
+        for ended, end in ends:
+            sink.end(numbers[ended], end + shift)
         if place == len(numbers):
             extra = bool(numbers)
             numbers.append(free if extra else track)
             free += extra
-            lanes_added += extra
+            tracks_added += extra
             name = tracks[track].name + (f" ({len(numbers)})" if extra else "")
-            sink.lane(numbers[place], processes[tracks[track].process], name, 1000 * track + place)
+            sink.track(numbers[place], processes[tracks[track].process], name, 1000 * track + place)
         item.ts_ns += shift
         sink.begin(numbers[place], item)
         slices += 1
         flows += len(item.flows_out)
-    finish(lanes, numbers)
+    finish()
     counters = _counters(trace, sink, processes, tracks, shift, free)
-    return ExportResult(slices, lanes_added, counters, flows, out, shift)
+    return ExportResult(slices, tracks_added, counters, flows, out, shift)
 
 
 def _processes(trace: Trace) -> dict[int, Process]:
-    """Processes with pids that are unique in the file; a pid met twice, or none, is replaced."""
+    """Processes with pids that are unique in the file: a pid that two processes have, or none, is
+    replaced."""
     rows = trace.sql("SELECT process, pid, rank, name FROM processes ORDER BY process").rows
     pids = [pid for _, pid, _, _ in rows]
     taken = set(pids)
@@ -247,15 +207,26 @@ def _tracks(trace: Trace) -> dict[int, _Track]:
     return found
 
 
-_QUERY = """
+_ARGS = ("grid", "block", "registers", "graph", "direction", "bytes", "shapes", "slice", "correlation")
+"""What the viewer shows beside a slice: the last columns of ``_QUERY``, where they are not NULL."""
+
+
+def _sizes(name: str) -> str:
+    """SQL that joins the sizes of a grid or block: '132, 1, 1', with '?' for a size that is not known."""
+    rest = ", ".join(f"coalesce(k.{name}_{axis}::VARCHAR, '?')" for axis in "yz")
+    return f"CASE WHEN k.{name}_x IS NOT NULL THEN concat_ws(', ', k.{name}_x, {rest}) END"
+
+
+_QUERY = f"""
 SELECT s.track, s.kind, n.id, s.ts_ns, s.dur_ns, f.flows,
-    CASE WHEN s.launch IS NULL THEN NULL ELSE s.slice END, s.slice, s.correlation,
-    k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z, k.registers, k.graph,
-    c.direction, c.bytes, o.shapes
+    CASE WHEN s.launch IS NOT NULL THEN s.slice + 1 END,
+    {_sizes("grid")}, {_sizes("block")}, k.registers, k.graph, c.direction, c.bytes, o.shapes,
+    s.slice, s.correlation
 FROM slices s
 JOIN export_name n ON n.name = s.name
 LEFT JOIN (
-    SELECT launch, list(slice ORDER BY slice) AS flows FROM slices WHERE launch IS NOT NULL GROUP BY launch
+    SELECT launch, list(slice + 1 ORDER BY slice) AS flows FROM slices
+    WHERE launch IS NOT NULL GROUP BY launch
 ) f ON f.launch = s.slice
 LEFT JOIN kernels k ON k.slice = s.slice
 LEFT JOIN copies c ON c.slice = s.slice
@@ -265,58 +236,31 @@ ORDER BY s.track, s.ts_ns, s.dur_ns DESC, coalesce(s.depth, 0), s.slice
 
 
 def _slices(trace: Trace) -> Iterator[tuple[int, Slice]]:
-    """(track, slice) in the order of tracks and time. Arrow ids are the GPU slice's number + 1."""
-    cursor = trace.con.cursor()
+    """(track, slice) in the order of tracks and time. The id of an arrow is its GPU slice's number + 1."""
+    cursor = trace.tables.cursor()
     try:
         # names are sorted and joined as numbers: a kernel's may have thousands of characters
         cursor.execute(
-            "CREATE OR REPLACE TEMP TABLE export_name AS SELECT (row_number() OVER ()) - 1 AS id, name "
+            "CREATE TEMP TABLE export_name AS SELECT (row_number() OVER ()) - 1 AS id, name "
             "FROM (SELECT DISTINCT name FROM slices)"
         )
         names = [row[0] for row in cursor.execute("SELECT name FROM export_name ORDER BY id").fetchall()]
         cursor.execute(_QUERY)
         while rows := cursor.fetchmany(_BATCH):
-            for track, kind, name_id, ts, dur, flows, inward, number, corr, *more in rows:
-                name = names[name_id]
-                args = _args(more)
-                args["slice"] = number
-                if corr is not None:
-                    args["correlation"] = corr
-                out = [gpu + 1 for gpu in flows] if flows else []
-                yield track, Slice(kind, name, ts, dur, out, None if inward is None else inward + 1, args)
+            for track, kind, name_id, ts, dur, flows_out, flow_in, *more in rows:
+                args = {key: value for key, value in zip(_ARGS, more, strict=True) if value is not None}
+                yield track, Slice(kind, names[name_id], ts, dur, flows_out or [], flow_in, args)
     finally:
-        cursor.execute("DROP TABLE IF EXISTS export_name")
         cursor.close()
-
-
-def _args(values: list[Any]) -> dict[str, Any]:
-    gx, gy, gz, bx, by, bz, registers, graph, direction, size, shapes = values
-    found: dict[str, Any] = {}
-    if gx is not None:
-        found["grid"] = _sizes(gx, gy, gz)
-    if bx is not None:
-        found["block"] = _sizes(bx, by, bz)
-    for key, value in (
-        ("registers", registers),
-        ("graph", graph),
-        ("direction", direction),
-        ("bytes", size),
-        ("shapes", shapes),
-    ):
-        if value is not None:
-            found[key] = value
-    return found
-
-
-def _sizes(*values: int | None) -> str:
-    return ", ".join("?" if value is None else str(value) for value in values)
 
 
 def _counters(
     trace: Trace, sink: Sink, processes: dict[int, Process], tracks: dict[int, _Track], shift: int, free: int
 ) -> int:
-    cursor = trace.con.cursor()
-    lanes: dict[tuple[int, str], int] = {}
+    """Write all counter samples; ``free`` is the first free number of a track in the file. Returns how
+    many."""
+    cursor = trace.tables.cursor()
+    numbers: dict[tuple[int, str], int] = {}
     count = 0
     try:
         cursor.execute("SELECT track, name, unit, ts_ns, value FROM counters ORDER BY track, name, ts_ns")
@@ -327,12 +271,11 @@ def _counters(
                         f"counter {name!r} is on track {track}, which is not there",
                         fix="normalize the source again",
                     )
-                lane = lanes.get((track, name))
                 label = name if tracks[track].name == name else f"{tracks[track].name}: {name}"
-                if lane is None:
-                    lane = lanes[(track, name)] = free + len(lanes)
-                    sink.counter_track(lane, processes[tracks[track].process], label, unit, 1000 * track)
-                sink.sample(lane, ts + shift, label, value)
+                if (track, name) not in numbers:
+                    number = numbers[(track, name)] = free + len(numbers)
+                    sink.counter_track(number, processes[tracks[track].process], label, unit, 1000 * track)
+                sink.sample(numbers[(track, name)], ts + shift, label, value)
                 count += 1
     finally:
         cursor.close()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import IO, Any
+from typing import IO
 
-from profrun.traces.export import Process, Slice
+from profrun.traces.export_sink import Process, Slice
+from profrun.traces.meta import TraceMeta
 
 
 def microseconds(ns: int) -> str:
@@ -15,10 +16,9 @@ def microseconds(ns: int) -> str:
 
 
 class ChromeSink:
-    """Writes one event a line. ``tid`` is the lane's number: unique in the file, whatever the threads "
-    "were."""
+    """Writes one event per line. ``tid`` is the track's number in the file, whatever the thread's id was."""
 
-    def __init__(self, file: IO[bytes], meta: dict[str, Any], shift: int) -> None:
+    def __init__(self, file: IO[bytes], meta: TraceMeta, shift: int) -> None:
         self._file = file
         self._pids: dict[int, int] = {}
         epoch = meta.get("epoch_ns")
@@ -40,20 +40,20 @@ class ChromeSink:
             f'"ph":"M","pid":{process.pid},"name":"process_name","args":{{"name":{_text(process.name)}}}'
         )
 
-    def lane(self, lane: int, process: Process, name: str, order: int) -> None:
-        """Metadata events with the lane's name and place."""
-        self._pids[lane] = process.pid
-        who = f'"ph":"M","pid":{process.pid},"tid":{lane}'
+    def track(self, track: int, process: Process, name: str, order: int) -> None:
+        """Metadata events with the track's name and place."""
+        self._pids[track] = process.pid
+        who = f'"ph":"M","pid":{process.pid},"tid":{track}'
         self._event(f'{who},"name":"thread_name","args":{{"name":{_text(name)}}}')
         self._event(f'{who},"name":"thread_sort_index","args":{{"sort_index":{order}}}')
 
-    def counter_track(self, lane: int, process: Process, name: str, unit: str, order: int) -> None:
+    def counter_track(self, track: int, process: Process, name: str, unit: str, order: int) -> None:
         """Counters are announced by their first sample."""
-        self._pids[lane] = process.pid
+        self._pids[track] = process.pid
 
-    def begin(self, lane: int, item: Slice) -> None:
+    def begin(self, track: int, item: Slice) -> None:
         """A complete event, and the ends of arrows that lie on it."""
-        who = f'"pid":{self._pids[lane]},"tid":{lane},"ts":{microseconds(item.ts_ns)}'
+        who = f'"pid":{self._pids[track]},"tid":{track},"ts":{microseconds(item.ts_ns)}'
         args = f',"args":{json.dumps(item.args)}' if item.args else ""
         self._event(
             f'"ph":"X",{who},"dur":{microseconds(item.dur_ns)},"cat":"{item.kind}","name":{_text(item.name)}{args}'
@@ -63,13 +63,13 @@ class ChromeSink:
         if item.flow_in is not None:
             self._event(f'"ph":"f","bp":"e",{who},"cat":"launch","name":"launch","id":{item.flow_in}')
 
-    def end(self, lane: int, ts_ns: int) -> None:
+    def end(self, track: int, ts_ns: int) -> None:
         """Complete events hold their durations."""
 
-    def sample(self, lane: int, ts_ns: int, name: str, value: float) -> None:
+    def sample(self, track: int, ts_ns: int, name: str, value: float) -> None:
         """A counter event."""
         self._event(
-            f'"ph":"C","pid":{self._pids[lane]},"ts":{microseconds(ts_ns)},"name":{_text(name)},'
+            f'"ph":"C","pid":{self._pids[track]},"ts":{microseconds(ts_ns)},"name":{_text(name)},'
             f'"args":{{"value":{_number(value)}}}'
         )
 

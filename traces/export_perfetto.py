@@ -8,18 +8,16 @@ interned_data.proto. A test reads what is written with Perfetto's own trace proc
 from __future__ import annotations
 
 import struct
-from typing import IO, Any
+from typing import IO
 
-from profrun.traces.export import Process, Slice
+from profrun.traces.export_sink import Process, Slice
 
 _SEQUENCE = 1
-_CLEARED, _NEEDS = (
-    1,
-    2,
-)  # TracePacket.SequenceFlags: SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE
+_CLEARED = 1  # TracePacket.SequenceFlags: SEQ_INCREMENTAL_STATE_CLEARED
+_NEEDS = 2  # SEQ_NEEDS_INCREMENTAL_STATE
 _BEGIN, _END, _COUNTER = 1, 2, 4  # TrackEvent.Type
 _EXPLICIT = 3  # TrackDescriptor.ChildTracksOrdering
-_PROCESS = 1 << 40  # uuids of processes lie above those of lanes
+_PROCESS = 1 << 40  # uuids of processes lie above those of tracks
 
 
 def varint(value: int) -> bytes:
@@ -78,19 +76,19 @@ class PerfettoSink:
         body = number(1, process.pid) + text(6, process.name)
         self._packet(block(60, number(1, _PROCESS + process.number) + block(3, body) + number(11, _EXPLICIT)))
 
-    def lane(self, lane: int, process: Process, name: str, order: int) -> None:
+    def track(self, track: int, process: Process, name: str, order: int) -> None:
         """TrackDescriptor: uuid = 1, name = 2, parent_uuid = 5, sibling_order_rank = 12."""
-        self._packet(block(60, self._track(lane, process, name, order)))
+        self._packet(block(60, self._descriptor(track, process, name, order)))
 
-    def counter_track(self, lane: int, process: Process, name: str, unit: str, order: int) -> None:
+    def counter_track(self, track: int, process: Process, name: str, unit: str, order: int) -> None:
         """TrackDescriptor with CounterDescriptor (8): unit_name = 6."""
-        self._packet(block(60, self._track(lane, process, name, order) + block(8, text(6, unit))))
+        self._packet(block(60, self._descriptor(track, process, name, order) + block(8, text(6, unit))))
 
-    def begin(self, lane: int, item: Slice) -> None:
+    def begin(self, track: int, item: Slice) -> None:
         """TrackEvent SLICE_BEGIN: categories, name and argument names interned, flow_ids = 47."""
         event = [
             number(9, _BEGIN),
-            number(11, lane + 1),
+            number(11, track + 1),
             number(3, self._intern(self._categories, 1, item.kind)),
         ]
         event.append(number(10, self._intern(self._names, 2, item.name)))
@@ -102,24 +100,24 @@ class PerfettoSink:
             event.append(fixed64(47, item.flow_in))
         self._event(item.ts_ns, b"".join(event))
 
-    def end(self, lane: int, ts_ns: int) -> None:
+    def end(self, track: int, ts_ns: int) -> None:
         """TrackEvent SLICE_END."""
-        self._event(ts_ns, number(9, _END) + number(11, lane + 1))
+        self._event(ts_ns, number(9, _END) + number(11, track + 1))
 
-    def sample(self, lane: int, ts_ns: int, name: str, value: float) -> None:
+    def sample(self, track: int, ts_ns: int, name: str, value: float) -> None:
         """TrackEvent COUNTER: double_counter_value = 44."""
-        self._event(ts_ns, number(9, _COUNTER) + number(11, lane + 1) + double(44, value))
+        self._event(ts_ns, number(9, _COUNTER) + number(11, track + 1) + double(44, value))
 
     def close(self) -> None:
         """Nothing is held back."""
 
-    def _track(self, lane: int, process: Process, name: str, order: int) -> bytes:
+    def _descriptor(self, track: int, process: Process, name: str, order: int) -> bytes:
         parent = number(5, _PROCESS + process.number)
-        return number(1, lane + 1) + text(2, name) + parent + number(12, order)
+        return number(1, track + 1) + text(2, name) + parent + number(12, order)
 
     def _intern(self, table: dict[str, int], field: int, value: str) -> int:
-        """Number of a text; InternedData: event_categories = 1, event_names = 2, debug_annotation_names = "
-        "3."""
+        """Number of a text; InternedData: event_categories = 1, event_names = 2, debug_annotation_names =
+        3."""
         found = table.get(value)
         if found is None:
             found = table[value] = len(table) + 1
@@ -139,7 +137,7 @@ class PerfettoSink:
         self._file.write(block(1, head + body))
 
 
-def _annotation(value: Any) -> bytes:
+def _annotation(value: str | float) -> bytes:
     """DebugAnnotation: int_value = 4, double_value = 5, string_value = 6."""
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return number(4, value)

@@ -1,9 +1,9 @@
-"""Nesting of host slices: who encloses whom on one thread, exactly, in one vectorised pass.
+"""Nesting of host slices: which slice of a thread encloses which, exactly, in one vectorised pass.
 
 The rule is torch's own (``EventList._populate_cpu_children``): walk the slices of a thread by (start, longer
 first); a slice is the child of the nearest earlier slice that holds it whole, half open, so a slice that
-starts where another ends is not inside it. A slice that starts inside another and ends after it is nobody's
-child there: it goes to the nearest enclosing slice that holds it whole, and is counted.
+starts where another ends is not inside it. A slice that starts inside another and ends after it is not its
+child: it goes to the nearest enclosing slice that holds it whole, and is counted.
 
 That walk is "nearest earlier element whose end is not smaller", solved by pointer jumping: every slice starts
 with the left neighbour of its run as candidate and jumps over candidates that end too early, all slices at
@@ -13,7 +13,7 @@ once, in O(log n) rounds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -43,16 +43,16 @@ class Nesting:
     overlaps: NDArray[np.int64]
 
 
-def nesting(track: NDArray[Any], ts: NDArray[np.int64], dur: NDArray[np.int64]) -> Nesting:
+def nesting(track: NDArray[np.integer], ts: NDArray[np.int64], dur: NDArray[np.int64]) -> Nesting:
     """Parents and depths of slices sorted by (track, ts, -dur, outermost kind first).
 
     Args:
-        track: lane of each slice; any integers, equal ones adjacent.
-        ts: starts, int64 ns.
-        dur: durations, int64 ns, not negative.
+        track: track of each slice, shape (n,); any integers, equal ones adjacent.
+        ts: starts, shape (n,), int64 ns.
+        dur: durations, shape (n,), int64 ns, not negative.
     """
     count = len(ts)
-    end = np.empty(count + 1, dtype=np.int64)  # position 0 is a wall that ends never; slice i is i + 1
+    end = np.empty(count + 1, dtype=np.int64)  # index 0 is a sentinel that never ends; slice i is at i + 1
     end[0] = np.iinfo(np.int64).max
     np.add(ts, dur, out=end[1:])
     need = end.copy()
@@ -63,8 +63,8 @@ def nesting(track: NDArray[Any], ts: NDArray[np.int64], dur: NDArray[np.int64]) 
         candidate[1] = 0
         candidate[1:][1:][track[1:] != track[:-1]] = 0
     left = candidate.copy()
-    # Slices of which none holds the next are one run: whoever holds one of them is, or is beyond, the left
-    # neighbour of the run's first. So calls in a row, which are many, need no round.
+    # Slices of which none holds the next are one run. The slice that holds one of them is the left neighbour
+    # of the run's first slice, or further left. So calls in a row, which are many, need no round.
     first = candidate == 0
     first[1:] |= end[:-1] >= need[1:]
     candidate = left[np.maximum.accumulate(np.where(first, np.arange(count + 1), 0))]
@@ -78,7 +78,7 @@ def nesting(track: NDArray[Any], ts: NDArray[np.int64], dur: NDArray[np.int64]) 
 
 
 def _depth(parent: NDArray[np.int64]) -> NDArray[np.int32]:
-    """How many slices stand between each and the wall at 0, by pointer doubling."""
+    """How many slices stand between each and the sentinel at 0, by pointer doubling."""
     depth: NDArray[np.int32] = (parent != 0).astype(np.int32)
     reach = parent
     while reach.any():
@@ -134,7 +134,9 @@ class _Chain:
         empty = np.empty(0, dtype=np.int64)
         self.position, self.track, self.ts, self.dur = empty, empty, empty, empty
 
-    def advance(self, start: int, track: NDArray[Any], ts: NDArray[Any], dur: NDArray[Any]) -> Nesting:
+    def advance(
+        self, start: int, track: NDArray[np.integer], ts: NDArray[np.int64], dur: NDArray[np.int64]
+    ) -> Nesting:
         """Nest the next rows; positions in the result are those of the whole sequence."""
         kept = self.track == track[0] if self.track.size else np.empty(0, dtype=bool)
         before = int(kept.sum())

@@ -2,7 +2,7 @@
 
 Rules that hold for every table:
 
-* Times are int64 nanoseconds on one axis a trace; ``meta.epoch_ns`` is the unix time of 0, or null.
+* Times are int64 nanoseconds on one axis per trace; ``meta.epoch_ns`` is the unix time of 0, or null.
 * Missing is NULL, never 0, -1 or ''.
 * Grids are in blocks, whatever the tool counted.
 * Ids (``slice``, ``track``, ``process``, ``device``) are dense integers from 0, unique in the trace.
@@ -11,6 +11,7 @@ Rules that hold for every table:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 FORMAT_VERSION = "1.0"
 """major.minor. A reader refuses an unknown major; a minor only adds columns or tables."""
@@ -91,10 +92,10 @@ _TABLES = (
             _req("name", "VARCHAR", "product name, 'unknown' when no tool said it"),
             _opt("arch", "VARCHAR", "sm_90, gfx942, ..."),
             _opt("sm_count", "INTEGER", "streaming multiprocessors (NVIDIA) or compute units (AMD)"),
-            _opt("warp_size", "INTEGER", "threads a warp / wavefront"),
-            _opt("max_threads_per_sm", "INTEGER", "resident threads an SM / CU"),
-            _opt("regs_per_sm", "INTEGER", "32-bit registers an SM / CU"),
-            _opt("smem_per_sm", "BIGINT", "bytes of shared memory / LDS an SM / CU"),
+            _opt("warp_size", "INTEGER", "threads per warp / wavefront"),
+            _opt("max_threads_per_sm", "INTEGER", "resident threads per SM / CU"),
+            _opt("regs_per_sm", "INTEGER", "32-bit registers per SM / CU"),
+            _opt("smem_per_sm", "BIGINT", "bytes of shared memory / LDS per SM / CU"),
             _opt("memory_bytes", "BIGINT", "bytes of device memory"),
             _opt("uuid", "VARCHAR", "vendor's uuid"),
         ),
@@ -102,14 +103,14 @@ _TABLES = (
     ),
     Table(
         "tracks",
-        "lane",
+        "track: a host thread, a GPU stream, a counter, ...",
         (
             _req("track", "INTEGER", "id"),
-            _req("kind", "VARCHAR", "what the lane is", TRACK_KINDS),
+            _req("kind", "VARCHAR", "what the track is", TRACK_KINDS),
             _req("process", "INTEGER", "process it belongs to", refers="processes.process"),
-            _opt("device", "INTEGER", "GPU, for stream, queue and copy lanes", refers="devices.device"),
+            _opt("device", "INTEGER", "GPU, for stream, queue and copy tracks", refers="devices.device"),
             _opt("native_id", "BIGINT", "thread id, stream id, queue id as the tool wrote it"),
-            _opt("name", "VARCHAR", "name of the lane"),
+            _opt("name", "VARCHAR", "name of the track"),
         ),
         ("track",),
     ),
@@ -122,9 +123,9 @@ _TABLES = (
             _req("name", "VARCHAR", "name as the tool wrote it, demangled where it can be"),
             _req("ts_ns", "BIGINT", "start, ns"),
             _req("dur_ns", "BIGINT", "duration, ns; 0 for an instant"),
-            _req("track", "INTEGER", "lane it lies on", refers="tracks.track"),
+            _req("track", "INTEGER", "track it lies on", refers="tracks.track"),
             _opt("parent", "BIGINT", "innermost enclosing slice on the same track", refers="slices.slice"),
-            _opt("depth", "INTEGER", "nesting depth on its track, 0 outermost; NULL on GPU lanes"),
+            _opt("depth", "INTEGER", "nesting depth on its track, 0 outermost; NULL on GPU tracks"),
             _opt("correlation", "BIGINT", "the tool's correlation id, unique in a process at most"),
             _opt("launch", "BIGINT", "host api slice that enqueued this GPU slice", refers="slices.slice"),
         ),
@@ -136,15 +137,15 @@ _TABLES = (
         (
             _SLICE,
             *(_opt(f"grid_{axis}", "BIGINT", f"blocks in {axis}") for axis in "xyz"),
-            *(_opt(f"block_{axis}", "INTEGER", f"threads a block in {axis}") for axis in "xyz"),
-            _opt("registers", "INTEGER", "registers a thread (NVIDIA) / VGPRs a work-item (AMD)"),
-            _opt("smem_static", "BIGINT", "bytes of static shared memory / LDS a block"),
-            _opt("smem_dynamic", "BIGINT", "bytes of dynamic shared memory a block"),
-            _opt("smem", "BIGINT", "bytes of shared memory / LDS a block, static and dynamic together"),
+            *(_opt(f"block_{axis}", "INTEGER", f"threads per block in {axis}") for axis in "xyz"),
+            _opt("registers", "INTEGER", "registers per thread (NVIDIA) / VGPRs per work-item (AMD)"),
+            _opt("smem_static", "BIGINT", "bytes of static shared memory / LDS per block"),
+            _opt("smem_dynamic", "BIGINT", "bytes of dynamic shared memory per block"),
+            _opt("smem", "BIGINT", "bytes of shared memory / LDS per block, static and dynamic together"),
             _opt("est_occupancy", "DOUBLE", "the tool's own estimate of achieved occupancy, 0 to 1"),
             _opt("graph", "BIGINT", "id of the CUDA / HIP graph that launched it"),
             _opt("graph_node", "BIGINT", "node in that graph"),
-            _opt("scratch", "BIGINT", "bytes of local / scratch memory a thread"),
+            _opt("scratch", "BIGINT", "bytes of local / scratch memory per thread"),
         ),
         ("slice",),
     ),
@@ -193,7 +194,7 @@ _TABLES = (
         "counters",
         "sample",
         (
-            _req("track", "INTEGER", "counter lane", refers="tracks.track"),
+            _req("track", "INTEGER", "counter track", refers="tracks.track"),
             _req("ts_ns", "BIGINT", "time, ns"),
             _req("name", "VARCHAR", "what is counted"),
             _req("value", "DOUBLE", "value in unit"),
@@ -226,28 +227,29 @@ TABLES: dict[str, Table] = {table.name: table for table in _TABLES}
 """The eleven tables by name, in file order."""
 
 
-@dataclass(frozen=True)
-class MetaKey:
-    """One key of meta.json."""
+class ProcessRow(TypedDict):
+    """A row of ``processes`` as a dict; the columns are those of ``TABLES``."""
 
+    process: int
+    pid: int
+    rank: int
+    host: str | None
+    name: str | None
+
+
+class DeviceRow(TypedDict):
+    """A row of ``devices`` as a dict; the columns are those of ``TABLES``."""
+
+    device: int
+    process: int
+    vendor: str
+    ordinal: int
     name: str
-    type: str
-    doc: str
-    required: bool = False
-
-
-META_KEYS = (
-    MetaKey("format_version", "string", "version of this format, major.minor", True),
-    MetaKey("source", "string", "kineto, nsys, ncu, rocpd, rocprofv3-csv, rocprofv3-json, ...", True),
-    MetaKey("vendor", "string", "nvidia, amd or none (no GPU record in it)", True),
-    MetaKey("collector", "string", "none, torch, nsys, ncu or rocprof", True),
-    MetaKey("tool_version", "string or null", "version the recording tool stated"),
-    MetaKey("epoch_ns", "integer or null", "unix time in ns of ts_ns = 0"),
-    MetaKey("clock", "string", "epoch, boottime, monotonic or session: what the axis is anchored to", True),
-    MetaKey("files", "array", "the source files: {name, bytes, sha256 or null}", True),
-    MetaKey("replayed", "boolean", "durations come from serialised or replayed kernels (ncu, --pmc)", True),
-    MetaKey("launch_blocking", "boolean or null", "was launch blocking set; null when not known"),
-    MetaKey("job", "object or null", "run, trial, variant, repeat, work: what profrun knows of the trial"),
-    MetaKey("counts", "object", "rows a table and slices a kind"),
-    MetaKey("extra", "object", "what else the tool stated: driver, runtime versions, world size, ..."),
-)
+    arch: str | None
+    sm_count: int | None
+    warp_size: int | None
+    max_threads_per_sm: int | None
+    regs_per_sm: int | None
+    smem_per_sm: int | None
+    memory_bytes: int | None
+    uuid: str | None

@@ -7,11 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 
 from profrun.errors import InputError
+from profrun.traces.memo import Memo
+from profrun.traces.meta import TraceMeta
 from profrun.traces.schema import FORMAT_VERSION, TABLES
 
 
@@ -46,7 +48,9 @@ class Trace:
             them costs more than opening a small trace.
 
     Attributes:
+        meta: the content of meta.json.
         tables: the connection as it was opened, with the tables and perhaps without the named views.
+        memo: results of memoised functions of this trace (see ``memo``).
 
     Raises:
         InputError: the folder is not a trace, or of a format version this profrun does not know.
@@ -55,6 +59,7 @@ class Trace:
     def __init__(self, path: Path | str, *, views: bool = True) -> None:
         self.path = Path(path)
         self.meta = _read_meta(self.path)
+        self.memo = Memo()
         self.tables = duckdb.connect(":memory:")
         self._views_wanted = views
         for table in TABLES.values():
@@ -75,7 +80,7 @@ class Trace:
 
     def _must_be_empty(self, table: str, file: Path) -> None:
         """A table without a file has no rows, or the trace is damaged: ``meta.counts`` tells."""
-        rows = (self.meta.get("counts") or {}).get("rows") or {}
+        rows = self.meta.get("counts", {}).get("rows", {})
         if rows.get(table):
             self.tables.close()
             raise InputError(
@@ -121,10 +126,10 @@ class Trace:
         return Result(columns, cursor.fetchall())
 
     def check(self) -> None:
-        """Raise when an invariant of the format does not hold (see ``checks.problems``)."""
+        """Raise InputError when an invariant of the format does not hold (see ``checks.problems``)."""
         from profrun.traces.checks import problems
 
-        found = problems(self)
+        found = problems(self.tables, self.meta)
         if found:
             raise InputError(f"{self.path} breaks the trace format: " + "; ".join(found))
 
@@ -139,7 +144,7 @@ class Trace:
         self.close()
 
 
-def _read_meta(path: Path) -> dict[str, Any]:
+def _read_meta(path: Path) -> TraceMeta:
     file = path / "meta.json"
     if not file.is_file():
         raise InputError(
@@ -148,7 +153,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
             fix="make one with `profrun normalize FILE --out DIR`",
         )
     try:
-        meta = json.loads(file.read_text(encoding="utf-8"))
+        meta: dict[str, object] = json.loads(file.read_text(encoding="utf-8"))
         major = int(str(meta["format_version"]).split(".")[0])
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
@@ -159,4 +164,4 @@ def _read_meta(path: Path) -> dict[str, Any]:
             f"{path} has trace format {meta['format_version']}, this profrun reads {FORMAT_VERSION}",
             fix="normalize the source again with this profrun, or use the one that wrote it",
         )
-    return dict(meta)
+    return cast("TraceMeta", meta)

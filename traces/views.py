@@ -104,8 +104,8 @@ SELECT s.name, count(*) AS calls, sum(s.dur_ns)::BIGINT AS cpu_ns,
   sum(s.dur_ns - coalesce(i.ns, 0))::BIGINT AS self_cpu_ns,
   sum(coalesce(d.ns, 0))::BIGINT AS self_device_ns,
   sum(coalesce(t.ns, 0))::BIGINT AS device_ns, sum(o.flops)::BIGINT AS flops
-FROM slices s LEFT JOIN inside i USING (slice) LEFT JOIN device d USING (slice) LEFT JOIN total t USING
-(slice)
+FROM slices s LEFT JOIN inside i USING (slice) LEFT JOIN device d USING (slice)
+  LEFT JOIN total t USING (slice)
   LEFT JOIN ops o USING (slice)
 WHERE s.kind = 'op' GROUP BY s.name
 """

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import duckdb
 
 from profrun.errors import InputError, UnavailableError
+from profrun.traces.meta import TraceMeta
 from profrun.traces.schema import FORMAT_VERSION, TABLES
 
 MAX_THREADS = 4
@@ -48,7 +48,7 @@ class TraceWriter:
         con: the DuckDB connection with one empty staging table for each table of the schema, under its
             own name. Readers fill them with SQL (fast) or with ``insert`` (small sources).
         scratch: where readers may put files of their own (not made yet); gone when the trace appears.
-        meta: what goes into meta.json (``schema.META_KEYS``); the reader sets source, vendor, ...
+        meta: what goes into meta.json; the reader sets source, collector, vendor, ...
     """
 
     def __init__(self, out: Path, *, memory_limit: str = "300MB", threads: int | None = None) -> None:
@@ -64,7 +64,7 @@ class TraceWriter:
                 f"{self.partial} cannot be made", why=error.strerror, fix="name another --out"
             ) from error
         self.scratch = self.partial / "scratch"
-        config: dict[str, Any] = {
+        config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": memory_limit,
             "temp_directory": str(self.partial / "spill"),
             "threads": threads or min(MAX_THREADS, os.cpu_count() or 1),
@@ -75,11 +75,9 @@ class TraceWriter:
         self.con = duckdb.connect(":memory:", config=config)  # what exceeds the limit goes to spill
         for table in TABLES.values():
             self.con.execute(table.ddl())
-        self.meta: dict[str, Any] = {
+        self.meta: TraceMeta = {
             "format_version": FORMAT_VERSION,
-            "source": None,
             "vendor": "none",
-            "collector": None,
             "tool_version": None,
             "epoch_ns": None,
             "clock": "session",
@@ -114,14 +112,14 @@ class TraceWriter:
                 f"not enough memory to write {self.out}", why=str(error), fix="free memory and try again"
             ) from error
 
-    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Append rows (tuples in the order of ``columns``) to a staging table; other columns are NULL."""
         batch = [tuple(row) for row in rows]
         if not batch:
             return
         names = ", ".join(f'"{name}"' for name in columns)
         marks = "(" + ", ".join("?" for _ in columns) + ")"
-        for start in range(0, len(batch), 100):  # one statement a row costs 40 times as much
+        for start in range(0, len(batch), 100):  # one statement per row costs 40 times as much
             part = batch[start : start + 100]
             self.con.execute(
                 f'INSERT INTO "{table}" ({names}) VALUES {", ".join([marks] * len(part))}',
@@ -239,9 +237,9 @@ class TraceWriter:
         self.meta["counts"] = {"rows": rows, "slices": dict(kinds)}
         meta = json.dumps(self.meta, indent=1) + "\n"
         if check:
-            from profrun.traces.checks import broken
+            from profrun.traces.checks import problems
 
-            found = broken(self.con, json.loads(meta))
+            found = problems(self.con, json.loads(meta))
             if found:
                 raise RuntimeError("the reader made a trace that breaks the format: " + "; ".join(found))
         self.con.close()

@@ -161,7 +161,7 @@ class _Walk:
         self.main = int(source.track[mine[0]]) if len(mine) else (next(iter(self.threads), -1))
         leaf = np.ones(len(source) + 1, dtype=bool)
         leaf[source.parent] = False
-        leaves = host[leaf[host]]
+        leaves = host[leaf[host] & (source.end[host] > source.ts[host])]  # instants hold no time to walk over
         self.leaves = leaves[np.argsort(source.end[leaves], kind="stable")]
         self.leaf_ends = source.end[self.leaves]
 

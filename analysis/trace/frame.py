@@ -66,7 +66,6 @@ class Frame:
     track_device: NDArray[np.int32]
     processes: list[dict[str, Any]]
     devices: list[dict[str, Any]]
-    meta: dict[str, Any]
     cache: dict[Any, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -297,5 +296,4 @@ def _read(trace: Trace) -> Frame:
         track_device=device,
         processes=trace.sql("SELECT * FROM processes ORDER BY process").dicts(),
         devices=trace.sql("SELECT * FROM devices ORDER BY device").dicts(),
-        meta=trace.meta,
     )

@@ -67,11 +67,12 @@ def _replayed(trace: Trace, source: Frame) -> list[Doubt]:
         return []
     count = len(source.of("kernel"))
     wrong = (
-        "kernels ran one by one or were replayed to read counters: there is no timeline, "
-        "so idle time, utilization, overlap and steps mean nothing"
+        "there is no timeline, because kernels ran one by one, were replayed to read counters or are known as "
+        "means only: idle time, utilization, overlap and steps mean nothing"
     )
     care = (
-        "kernel durations are under replay (clocks, caches and neighbours differ): never beside a timeline's"
+        "kernel durations are means, or those under replay (clocks, caches and neighbours differ): never "
+        "beside a timeline's"
     )
     return [
         Doubt("replayed", "wrong", wrong, _TIMES, count),

@@ -53,11 +53,13 @@ class NcuReader:
                 fix="copy or print it again",
             ) from error
         writer.meta.update(
-            source="ncu",
-            collector="ncu",
-            vendor="nvidia" if found else "none",
-            replayed=True,
-            clock="session",
+            {
+                "source": "ncu",
+                "collector": "ncu",
+                "vendor": "nvidia" if found else "none",
+                "replayed": True,
+                "clock": "session",
+            }
         )
 
 

@@ -97,7 +97,7 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
     notes.counters(build)
     notes.noticed(build, exports, origins)
     _drop_staging(writer)
-    writer.meta.update(source="nsys", collector="nsys", tool_version=origins[0].product)
+    writer.meta.update({"source": "nsys", "collector": "nsys", "tool_version": origins[0].product})
 
 
 def _without_exported(sources: Sequence[Source], writer: TraceWriter) -> list[Source]:

@@ -143,7 +143,7 @@ def _finish(recording: Recording, writer: TraceWriter, name: str) -> None:
             f"the files were recorded on GPUs of {' and '.join(sorted(vendors))}", fix="give one run's files"
         )
     recording.write(writer)
-    writer.meta.update(source=name, collector="proton", vendor=vendors.pop(), clock="session")
+    writer.meta.update({"source": name, "collector": "proton", "vendor": vendors.pop(), "clock": "session"})
     unknown = sum(one.pid is None for one in recording.facts)
     writer.issue(
         "pid_unknown", unknown, "no steps.json lies beside the file: its process id is not known and 0 here"

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 
@@ -23,6 +23,7 @@ from profrun.collectors.rocprof.tracks import (
     settle_lanes,
     settle_processes,
 )
+from profrun.traces.meta import TraceMeta
 
 _OPS = (
     ("allreduce", "allreduce"),
@@ -54,7 +55,8 @@ _ENDS = (
 def build(staging: Staging, source: str, *, clock: str = "boottime", **meta: Any) -> None:
     """Turn staged records into tables; ``meta`` are further keys of meta.json."""
     writer = staging.writer
-    writer.meta.update({"source": source, "vendor": "amd", "collector": "rocprof", "clock": clock, **meta})
+    writer.meta.update({"source": source, "vendor": "amd", "collector": "rocprof", "clock": clock})
+    writer.meta.update(cast("TraceMeta", meta))
     _running_memory(staging)
     staging.names_done()
     if not any(_any(staging.con, f"FROM {table}") for table in ("amd_host", "amd_gpu", "amd_counter")):

@@ -267,11 +267,18 @@ class _Recording:
         world = info.get("world_size") if isinstance(info, dict) else None
         world = world if isinstance(world, int) else None
         self.writer.meta.update(
-            source="kineto",
-            collector="torch",
-            vendor=sorted(vendors)[0] if vendors else "none",
-            tool_version=_tool_version(keys),
-            extra={"versions": versions, "asked": asked, "world_size": world, "backend": _backend(keys)},
+            {
+                "source": "kineto",
+                "collector": "torch",
+                "vendor": sorted(vendors)[0] if vendors else "none",
+                "tool_version": _tool_version(keys),
+                "extra": {
+                    "versions": versions,
+                    "asked": asked,
+                    "world_size": world,
+                    "backend": _backend(keys),
+                },
+            }
         )
 
 

@@ -11,10 +11,12 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 
+from profrun.traces.memo import Memo
+from profrun.traces.meta import TraceMeta
 from profrun.traces.schema import TABLES
 from profrun.traces.trace import Trace
 from profrun.traces.views import create_views
@@ -80,10 +82,12 @@ def memory_trace(
     """
     trace = Trace.__new__(Trace)
     trace.path = Path("memory")
-    trace.meta = {
+    meta_defaults: dict[str, Any] = {
         "source": "synthetic", "collector": "torch", "vendor": "nvidia", "tool_version": None, "epoch_ns": 0,
         "clock": "epoch", "replayed": False, "launch_blocking": None, "job": None, "extra": {},
-    } | dict(meta or {})  # fmt: skip
+    }  # fmt: skip
+    trace.meta = cast("TraceMeta", meta_defaults | dict(meta or {}))
+    trace.memo = Memo()
     trace.tables = _empty()
     trace._views_wanted = False  # they are in the empty database
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}

@@ -303,11 +303,11 @@ def test_a_dry_run_shows_each_tool_with_its_own_options_path_and_version() -> No
         "run",
     )
     plan = make_plan(made)
-    nsys, rocprof = wrapped(to_json(make_command(plan, plan.trials[0], "r")))
-    assert nsys["argv"][:2] == ["/opt/n/nsys", "profile"]
-    assert "--sample=process-tree" in nsys["argv"]
-    assert "--kernel-trace" in rocprof["argv"]
-    assert "--hip-trace" not in rocprof["argv"]
+    nsys, rocprof = wrapped(make_command(plan, plan.trials[0], "r"))
+    assert nsys.argv[:2] == ("/opt/n/nsys", "profile")
+    assert "--sample=process-tree" in nsys.argv
+    assert "--kernel-trace" in rocprof.argv
+    assert "--hip-trace" not in rocprof.argv
 
 
 STAND_IN = """#!/bin/sh

@@ -27,6 +27,7 @@ launch_blocking: both
 expect: [{present: [never]}]
 """
 PROVENANCE = {
+    "trial": "a trial",
     "host": "box-<7>", "os": "Debian", "cpus": 2, "cpu": "A CPU", "memory_bytes": 2**34, "vendor": "nvidia",
     "git": {"sha": "abc", "dirty": True}, "image": {"reference": "repo/image:1", "digest": "sha256:1"},
     "environment": {"TOKEN": "should never leave the machine"}, "packages": ["torch==2.13.0"],

@@ -24,7 +24,7 @@ SOUND: list[tuple[Any, ...]] = [
 
 def test_a_sound_trace_has_no_problem(tmp_path: Path) -> None:
     with make_trace(tmp_path / "t", SOUND) as trace:
-        assert problems(trace) == []
+        assert problems(trace.tables, trace.meta) == []
         trace.check()
 
 
@@ -62,7 +62,7 @@ def test_each_broken_invariant_is_named(
 ) -> None:
     slices = [*SOUND[:place], change, *SOUND[place + 1 :]]
     with make_trace(tmp_path / "t", slices) as trace:
-        found = problems(trace)
+        found = problems(trace.tables, trace.meta)
         assert any(said in problem for problem in found), found
         with pytest.raises(InputError, match="breaks the trace format"):
             trace.check()
@@ -71,17 +71,19 @@ def test_each_broken_invariant_is_named(
 def test_ids_and_counts(tmp_path: Path) -> None:
     make_trace(tmp_path / "a", SOUND, side={"tracks": [{"track": 1, "kind": "thread", "process": 0}]}).close()
     with Trace(tmp_path / "a") as trace:
-        assert problems(trace) == ["tracks has 3 rows but 2 distinct values of track"]
+        assert problems(trace.tables, trace.meta) == ["tracks has 3 rows but 2 distinct values of track"]
     make_trace(tmp_path / "b", SOUND, side={"tracks": [{"track": 9, "kind": "thread", "process": 0}]}).close()
     with Trace(tmp_path / "b") as trace:
-        assert problems(trace) == ["ids of tracks run from 0 to 9 in 3 rows instead of being dense from 0"]
+        assert problems(trace.tables, trace.meta) == [
+            "ids of tracks run from 0 to 9 in 3 rows instead of being dense from 0"
+        ]
     make_trace(tmp_path / "c", SOUND).close()
     meta = json.loads((tmp_path / "c" / "meta.json").read_text())
     meta["counts"]["slices"]["kernel"] = 5
     meta["clock"] = None
     (tmp_path / "c" / "meta.json").write_text(json.dumps(meta))
     with Trace(tmp_path / "c") as trace:
-        assert [problem.split(" is ")[0] for problem in problems(trace)] == [
+        assert [problem.split(" is ")[0] for problem in problems(trace.tables, trace.meta)] == [
             "meta.clock",
             "meta.counts.slices",
         ]
@@ -89,7 +91,7 @@ def test_ids_and_counts(tmp_path: Path) -> None:
 
 def test_a_reader_that_breaks_the_format_leaves_nothing(tmp_path: Path) -> None:
     with TraceWriter(tmp_path / "t") as writer:
-        writer.meta.update(source="synthetic", collector="torch")
+        writer.meta.update({"source": "synthetic", "collector": "torch"})
         writer.insert("processes", ("process", "pid", "rank"), [(3, 1, 0)])
         with pytest.raises(RuntimeError, match="breaks the format"):
             writer.finish(check=True)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.errors import UnavailableError, UsageError
-from profrun.traces.export import Lanes, export
+from profrun.traces.export import FileTracks, export
 from profrun.traces.export_chrome import microseconds
 from profrun.traces.export_perfetto import double, fixed64, number, text, varint
 from profrun.traces.trace import Trace
@@ -55,7 +55,7 @@ def _events(path: Path) -> list[dict[str, Any]]:
 def test_chrome(tmp_path: Path) -> None:
     trace = _small(tmp_path / "t")
     result = export(trace, tmp_path / "x.json", "chrome")
-    assert (result.slices, result.lanes_added, result.counters, result.flows) == (6, 2, 2, 2)
+    assert (result.slices, result.tracks_added, result.counters, result.flows) == (6, 2, 2, 2)
     events = _events(tmp_path / "x.json")
     complete = [(e["name"], e["ts"], e["dur"], e["cat"]) for e in events if e["ph"] == "X"]
     assert sorted(complete) == sorted(
@@ -68,8 +68,8 @@ def test_chrome(tmp_path: Path) -> None:
             ("k3", Decimal("0.080"), Decimal("0.010"), "kernel"),
         ]
     )
-    lanes = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    where = {e["name"]: lanes[e["tid"]] for e in events if e["ph"] == "X"}
+    tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    where = {e["name"]: tracks[e["tid"]] for e in events if e["ph"] == "X"}
     assert where == {
         "aten::mm": "main",
         "cudaLaunchKernel": "main",
@@ -149,22 +149,22 @@ SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=60)
 
 @examples(100, 3000)
 @given(spans=SPANS, nests=st.booleans())
-def test_lanes_hold_every_slice_once_and_never_cross(spans: list[tuple[int, int]], nests: bool) -> None:
-    """On each lane, slices are apart, or (where that is meant) one holds the other whole."""
-    lanes = Lanes(nests)
+def test_tracks_hold_every_slice_once_and_never_cross(spans: list[tuple[int, int]], nests: bool) -> None:
+    """On each track, slices are apart, or (where that is meant) one holds the other whole."""
+    tracks = FileTracks(nests)
     placed: dict[int, list[tuple[int, int]]] = {}
     ends: dict[int, list[int]] = {}
     for start, length in sorted(spans, key=lambda span: (span[0], -span[1])):
-        lane, closed = lanes.place(start, start + length)
+        track, closed = tracks.place(start, start + length)
         for number_, end in closed:
             assert end <= start
             ends.setdefault(number_, []).append(end)
-        placed.setdefault(lane, []).append((start, start + length))
-    for number_, end in lanes.rest():
+        placed.setdefault(track, []).append((start, start + length))
+    for number_, end in tracks.rest():
         ends.setdefault(number_, []).append(end)
     assert sum(map(len, placed.values())) == len(spans)
-    for lane, items in placed.items():
-        assert sorted(ends[lane]) == sorted(end for _, end in items)
+    for track, items in placed.items():
+        assert sorted(ends[track]) == sorted(end for _, end in items)
         for at, (_, end) in enumerate(items):
             for other_start, other_end in items[at + 1 :]:
                 apart = other_start >= end
@@ -172,12 +172,12 @@ def test_lanes_hold_every_slice_once_and_never_cross(spans: list[tuple[int, int]
                 assert apart or inside
 
 
-def test_lanes_are_as_few_as_can_be(tmp_path: Path) -> None:
-    """Interval partitioning by start needs as many lanes as slices overlap at most."""
-    lanes = Lanes(False)
+def test_tracks_are_as_few_as_can_be(tmp_path: Path) -> None:
+    """Interval partitioning by start needs as many tracks as slices overlap at most."""
+    tracks = FileTracks(False)
     for start, end in ((0, 10), (2, 4), (3, 9), (4, 6), (10, 12)):
-        lanes.place(start, end)
-    assert len(lanes.open) == 3
+        tracks.place(start, end)
+    assert len(tracks.open) == 3
 
 
 @given(value=st.integers(-(2**63), 2**63 - 1))

@@ -1,6 +1,6 @@
 """A sound trace is changed in one place at a time: the check refuses what naive SQL refuses, the writer too.
 
-Trace.check() and the writer ask the same code (``checks.broken``), so that no trace can pass one and fail
+Trace.check() and the writer ask the same code (``checks.problems``), so that no trace can pass one and fail
 the other; here each is held against rules written a second time.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import pytest
 
 from profrun.errors import InputError
 from profrun.traces import checks
+from profrun.traces.meta import TraceMeta
 from profrun.traces.schema import TABLES
 from profrun.traces.trace import Trace
 from profrun.traces.writer import TraceWriter
@@ -90,7 +91,7 @@ def same(engine: tuple[duckdb.DuckDBPyConnection, Any], change: str) -> bool:
             "rows": {name: con.execute(f'SELECT count(*) FROM "{name}"').fetchall()[0][0] for name in TABLES},
             "slices": dict(con.execute("SELECT kind, count(*) FROM slices GROUP BY kind").fetchall()),
         }
-        said = checks.broken(con, {**meta, "counts": counts})
+        said = checks.problems(con, cast("TraceMeta", {**meta, "counts": counts}))
         expected = oracle.broken(con)
         assert bool(said) == bool(expected), (change, said, expected)
         return bool(said)
@@ -149,7 +150,7 @@ def test_the_writer_refuses_what_the_check_of_the_folder_refuses(
 def test_the_writer_asks_the_files_and_not_what_was_staged(tmp_path: Path) -> None:
     """A delivered query may say anything: what counts is what stands in the file."""
     with TraceWriter(tmp_path / "t") as writer:
-        writer.meta.update(source="synthetic", collector="torch")
+        writer.meta.update({"source": "synthetic", "collector": "torch"})
         writer.insert("processes", ("process", "pid", "rank"), [(0, 1, 0)])
         writer.deliver(
             "processes", "SELECT * REPLACE (process + random()::INTEGER + 1 AS process) FROM processes"
@@ -163,7 +164,7 @@ def test_the_writer_asks_the_files_and_not_what_was_staged(tmp_path: Path) -> No
 def test_delivered_names_keep_the_order_and_any_number(tmp_path: Path, begin: bool) -> None:
     for few, count in (("few", 40), ("many", 20_000)):
         with TraceWriter(tmp_path / few) as writer:
-            writer.meta.update(source="synthetic", collector="torch")
+            writer.meta.update({"source": "synthetic", "collector": "torch"})
             writer.insert("processes", ("process", "pid", "rank"), [(0, 1, 0)])
             writer.insert("tracks", ("track", "kind", "process"), [(0, "thread", 0)])
             writer.con.execute(

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from profrun.analysis.compare import Comparison, Trial, compare, read_trial
+from profrun.analysis.compare import ComparedTrial, Comparison, compare, read_trial
 from profrun.analysis.compare.model import By
 from profrun.analysis.compare.stats import estimate, verdict
 from profrun.errors import UsageError
@@ -26,7 +26,7 @@ COMPILED = [f"{TORCH}rep{number}_mlp_compile" for number in (1, 2, 3)]
 
 
 def _codes(found: Comparison) -> set[str]:
-    return {one.code for one in found.reasons if one.severity == "stop" and not one.allowed}
+    return {one.code for one in found.reasons if one.stops}
 
 
 def _sums_hold(found: Comparison) -> None:
@@ -50,12 +50,12 @@ def test_repeats_are_never_faster_or_slower(recorded: Recorded, one: int, two: i
         assert _codes(found) == set()
 
 
-def _half(trial: Trial, odd: int) -> Trial:
+def _half(trial: ComparedTrial, odd: int) -> ComparedTrial:
     """Every second step of a trial, as a trial of its own."""
     from dataclasses import replace
 
     conditions = replace(trial.conditions, fingerprint=f"{trial.conditions.fingerprint}/{odd}")
-    return replace(trial, conditions=conditions, units=trial.units[2 + odd :: 2])
+    return replace(trial, conditions=conditions, samples=trial.samples[2 + odd :: 2])
 
 
 def test_halves_of_three_repeats_are_the_same(recorded: Recorded) -> None:
@@ -149,8 +149,8 @@ def test_different_work_has_no_number_unless_it_is_divided(recorded: Recorded) -
     found = compare([a], [b])
     assert (found.verdict, found.exit_code) == ("incomparable", 2)
     assert (found.ratio, found.ci95, found.rows, found.kernels, found.parts) == (None, None, (), (), ())
-    (stop,) = [one for one in found.reasons if one.severity == "stop"]
-    assert stop.message.startswith("different work a step: 13.42 GFLOP of matrix work against 687.2")
+    (stop,) = [one for one in found.reasons if one.stops]
+    assert stop.what.startswith("different work per step: 13.42 GFLOP of matrix work against 687.2")
     per = compare([a], [b], per="token")
     assert [(side.per) for side in per.sides] == [16 * 128, 32 * 2048]
     assert per.ratio == pytest.approx(2694856 / 65536 / (1222169 / 2048))
@@ -258,7 +258,7 @@ def test_two_steps_in_one_are_more_work_not_slower(recorded: Recorded) -> None:
     found = compare([recorded(REPEATS[0])], [changed(REPEATS[1], two_steps_as_one)])
     assert found.verdict == "incomparable"
     assert _codes(found) == {"work"}
-    assert "(2 times)" in found.reasons[0].message
+    assert "(2 times)" in found.reasons[0].what
     # Divided by the work it is the same again, within the noise of two single trials.
     per = compare([recorded(REPEATS[0])], [changed(REPEATS[1], two_steps_as_one)], per="gflop")
     assert per.ratio == pytest.approx(1.0, abs=0.1)
@@ -308,7 +308,7 @@ def test_ranks_are_one_step_as_long_as_the_slowest(real: Open) -> None:
     trial = read_trial(real("h200/ddp/ddp_rank0.json.gz", "h200/ddp/ddp_rank1.json.gz"))
     assert trial.conditions.ranks == 2
     by_step: dict[int, list[int]] = {}
-    for unit in trial.units:
+    for unit in trial.samples:
         by_step.setdefault(unit.step, []).append(unit.time_ns)
     assert {len(times) for times in by_step.values()} == {2}
     assert trial.times == [max(times) for times in by_step.values()]

@@ -126,6 +126,16 @@ def test_the_path_of_a_step_that_waits_for_its_kernel() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.timeout(20)
+def test_the_path_ends_where_an_instant_stands_between_two_ops() -> None:
+    rows = [("op", "a", 0, 10, "main"), ("op", "instant", 20, 0, "main"), ("op", "b", 20, 10, "main")]
+    assert path(memory_trace(rows))[0] == [
+        (0, 10, "host", "a"),
+        (10, 20, "unexplained", "-"),
+        (20, 30, "host", "b"),
+    ]
+
+
 def test_the_path_runs_along_the_gpu_when_the_host_is_ahead() -> None:
     trace = memory_trace(
         [

@@ -12,6 +12,7 @@ import pytest
 from profrun.backends.docker import backend as module
 from profrun.backends.docker.backend import DockerBackend
 from profrun.backends.host import HostFacts, RenderNode
+from profrun.contract.codec import to_json
 from profrun.contract.command import Command, ImageUsed
 from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
@@ -76,7 +77,7 @@ def test_the_command_is_written_once_with_the_digest_that_a_dry_run_shows(
 ) -> None:
     (tmp_path / "job.yaml").write_text(SPEC)
     plan = make_plan(load_text(SPEC))
-    shown = dry_run(plan, "docker", tmp_path, tmp_path)["trials"][0]["command"]
+    shown = to_json(dry_run(plan, "docker", tmp_path, tmp_path).trials[0].command)
     backend = DockerBackend(CPU)
     prepared = backend.prepare(plan, plan.trials, tmp_path / "t", tmp_path)
     run = new_run(tmp_path / "runs", tmp_path / "job.yaml", prepared.plan, backend="docker", cwd=tmp_path)

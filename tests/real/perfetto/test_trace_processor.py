@@ -78,7 +78,7 @@ def test_counts_and_times(name: str, to: Literal["perfetto", "chrome"], tmp_path
 
 
 def test_the_b200_trace_has_overlaps_on_a_stream(tmp_path: Path) -> None:
-    """Kernels of one stream that overlap: they are what viewers lose, and what further lanes are for."""
+    """Kernels of one stream that overlap: they are what viewers lose, and what further tracks are for."""
     normalize([shared_data("nvidia/tracelens/b200_eager_trace.json.gz")], tmp_path / "t")
     with Trace(tmp_path / "t") as trace:
         overlaps = trace.sql(
@@ -89,7 +89,7 @@ def test_the_b200_trace_has_overlaps_on_a_stream(tmp_path: Path) -> None:
             "WHERE t.kind = 'stream' AND slices.kind IN ('kernel', 'memcpy', 'memset')) WHERE late"
         ).scalar()
         assert overlaps >= 74
-        assert export(trace, tmp_path / "x.pftrace", "perfetto").lanes_added > 0
+        assert export(trace, tmp_path / "x.pftrace", "perfetto").tracks_added > 0
 
 
 def test_every_time_is_exact_to_the_nanosecond(tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
-"""How much work a step is, from recorded shapes: what two sides must share before times mean anything."""
+"""How much work one step does, from recorded shapes: two sides must do the same before times are compared.
+
+``work_of_steps`` is given a trace and its steps and returns a ``StepWork``.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.compare.trial import Work
+from profrun.analysis.compare.compared_trial import StepWork
 from profrun.analysis.trace.flops import parse_list
-from profrun.analysis.trace.frame import Frame, Ints, Mask
+from profrun.analysis.trace.frame import Frame, Index, Ints, Mask
 from profrun.analysis.trace.steps import StepIndex, step_of_host
 from profrun.analysis.trace.work import work_of
 
@@ -31,24 +34,29 @@ def is_attention(name: str) -> bool:
     return name.startswith("aten::") and any(word in name for word in ATTENTION)
 
 
-def work_of_steps(trace: Trace, source: Frame, index: StepIndex, keep: Mask, unit_of: Ints) -> Work:
-    """Work of a typical step of one rank."""
-    units = max(1, int(keep.sum()))
+def work_of_steps(trace: Trace, source: Frame, index: StepIndex, keep: Mask, sample_of: Ints) -> StepWork:
+    """Work of a typical step of one rank.
+
+    Args:
+        keep: True for each typical sample, shape (samples,).
+        sample_of: the sample that launched each slice, by slice id, -1 for none; shape (slices + 1,).
+    """
+    samples = max(1, int(keep.sum()))
     flops, unknown = _flops(trace, source, index, keep)
     tokens, first = _first_input(trace, source, index, keep)
-    steady, kernels = _recipe(source, unit_of, keep)
-    return Work(None if flops is None else flops / units, unknown, tokens, first, steady, kernels)
+    steady, kernels = _kernel_sequences(source, sample_of, keep)
+    return StepWork(None if flops is None else flops / samples, unknown, tokens, first, steady, kernels)
 
 
 def _flops(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[float | None, tuple[str, ...]]:
-    """(FLOPs of all typical steps, ops whose shapes do not tell); None without any recorded shape."""
+    """(FLOPs of all typical steps, ops whose shapes do not tell them); None without any recorded shape."""
     ops = source.of("op")
     wanted = source.name_ids(lambda text: text in MATRIX or text in CONVOLUTION or is_attention(text))
     ids = ops[np.isin(source.name[ops], wanted)]
     if len(index.slices):
         step = step_of_host(source, index, ids)
         ids = ids[(step >= 0) & keep[step]]
-    ids = _innermost(source, ids)
+    ids = _counted_once(source, ids)
     if not len(ids):
         return None, ()
     trace.tables.register("compare_ops", {"slice": ids.astype(np.int64)})
@@ -71,9 +79,12 @@ def _flops(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[f
     return (None if len(unknown) == len({row[0] for row in rows}) else total), tuple(sorted(unknown))
 
 
-def _innermost(source: Frame, ids: Any) -> Any:
-    """Each piece of work once: a matrix op inside attention counts instead of it, of nested attention ops the
-    outermost (its shapes are batch, heads, sequence, width), of nested convolutions the outermost."""
+def _counted_once(source: Frame, ids: Index) -> Index:
+    """The ops that together hold each piece of work once.
+
+    A matrix op inside an attention op counts instead of it. Of nested attention ops the outermost counts (its
+    shapes are batch, heads, sequence, width), of nested convolutions the outermost.
+    """
     names = source.names
     matrix = np.zeros(len(source), dtype=bool)
     matrix[ids[[names[number] in MATRIX for number in source.name[ids]]]] = True
@@ -92,9 +103,10 @@ def _innermost(source: Frame, ids: Any) -> Any:
 
 
 def _first_input(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[int | None, str | None]:
-    """(rows of the first matrix multiply of a typical step, in words): tokens, rows or samples of the step.
+    """(rows of the first matrix multiply of a typical step, which multiply this is).
 
-    All dimensions of its input but the last, multiplied. A reading of the recorded shapes, said as one.
+    The rows are all dimensions of its input but the last, multiplied: the tokens, rows or samples of the
+    step. This is read from shapes only, so the text names the input that was used.
     """
     steps = index.slices[keep[: len(index.slices)]] if len(index.slices) else index.slices
     if not len(steps):
@@ -114,23 +126,18 @@ def _first_input(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> t
     return None, None
 
 
-def _recipe(source: Frame, unit_of: Ints, keep: Mask) -> tuple[bool, int]:
-    """(do all typical units launch the same kernels, kernels of the most common recipe)."""
+def _kernel_sequences(source: Frame, sample_of: Ints, keep: Mask) -> tuple[bool, int]:
+    """(do all typical samples launch the same kernels, number of kernels of the most common sequence)."""
     kernels = source.of("kernel")
-    unit = unit_of[kernels]
-    mine = (unit >= 0) & keep[unit]
-    kernels, unit = kernels[mine], unit[mine]
+    sample = sample_of[kernels]
+    mine = (sample >= 0) & keep[sample]
+    kernels, sample = kernels[mine], sample[mine]
     if not len(kernels):
         return True, 0
-    recipes: Counter[bytes] = Counter()
-    size: dict[bytes, int] = {}
-    order = np.lexsort((source.name[kernels], unit))
-    unit, names = unit[order], source.name[kernels][order]
-    cuts = np.flatnonzero(np.append(True, unit[1:] != unit[:-1]))
-    for start, stop in zip(cuts, np.append(cuts[1:], len(unit)), strict=True):
-        key = names[start:stop].tobytes()
-        recipes[key] += 1
-        size[key] = int(stop - start)
-    best, _ = recipes.most_common(1)[0]
-    steady = len(recipes) == 1 and len(cuts) == int(keep.sum())
-    return steady, size[best]
+    order = np.lexsort((source.name[kernels], sample))
+    sample, names = sample[order], source.name[kernels][order]
+    cuts = np.flatnonzero(sample[1:] != sample[:-1]) + 1
+    parts = np.split(names, cuts)
+    sequences = Counter(part.tobytes() for part in parts)
+    best, _ = sequences.most_common(1)[0]
+    return len(sequences) == 1 and len(parts) == int(keep.sum()), len(best) // names.itemsize

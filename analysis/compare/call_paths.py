@@ -1,7 +1,10 @@
-"""Where in the program GPU work was launched: the ops and ranges round a launch, as one interned path.
+"""From where in the program GPU work was launched: the ops and ranges round each launch, as a call path.
 
-Names are made comparable between runs: ids, addresses, sequence and graph numbers go; wrappers that a
-compiler or profiler puts round code (graph calls, guards, cache lookups) are no place of their own.
+``call_paths`` is given a frame and returns the path of every host op and range, each different path once
+(``CallPaths``). ``launch_paths`` returns the paths of the launches of GPU slices.
+
+Names are made comparable between runs: ids, addresses, sequence and graph numbers are removed, and wrappers
+that a compiler or profiler puts round code (graph calls, guards, cache lookups) are not part of a path.
 """
 
 from __future__ import annotations
@@ -9,7 +12,6 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -27,26 +29,22 @@ _HASH = re.compile(r"\b(?=[a-z]*[0-9])(?=[0-9]*[a-z])[0-9a-z]{20,}\b")
 _NUMBER = re.compile(r"(?<![\w.:])\d+(?:/\d+)*(?![\w.])")
 _TAIL = re.compile(r"(?<=[_#])\d+$")
 _TRITON = re.compile(r"^triton_")
-
-
 _LIBRARY = re.compile(
     r"^(?:cub|thrust|at|c10)::|^(?:NCCL|nccl|RCCL|rccl|cublas|cudnn|cusolver|cusparse|cufft|rocblas|hipblas|miopen)"
 )
-"""Ranges that libraries put round their own calls: what an op is to a framework."""
+"""Ranges that libraries put round their own calls: they count as ops, not as ranges of the program."""
 
 
 @functools.lru_cache(maxsize=65536)
 def plain(name: str) -> str:
     """The name of an op or range without ids: equal text means the same place in the program.
 
-    ``AllToAll4D, seq = 46286, op_id = 994184`` -> ``AllToAll4D, seq = N, op_id = N``. Names of modules keep
-    their numbers (``layers.3`` is a place), C++ names theirs.
+    ``AllToAll4D, seq = 46286, op_id = 994184`` -> ``AllToAll4D, seq = N, op_id = N``. Names of modules
+    (``layers.3``) and C++ names keep their numbers, because these tell one place from another.
     """
     if MODULE.match(name):
         return name
-    if TORCH_MODULE.match(name):
-        return re.sub(r"_\d+$", "", name)
-    if _TRITON.match(name):
+    if TORCH_MODULE.match(name) or _TRITON.match(name):
         return re.sub(r"_\d+$", "", name)
     text = _HASH.sub("#", _ADDRESS.sub("0x", name))
     if "::" in text and " " not in text:
@@ -60,13 +58,14 @@ def is_wrapper(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Paths:
-    """Paths of a frame.
+class CallPaths:
+    """The call paths of a frame, by path id, dense from 0.
 
     Attributes:
-        of: path id by slice id for host ops and ranges; -1 elsewhere and at the root.
-        parent, name, kind: by path id: parent path (-1 root), text, 'o' or 'r'.
-        module: by path id: the innermost nn.Module's qualified name, None for none.
+        of: path id by slice id, int64, shape (slices,): of host ops and ranges, -1 for all other slices.
+        parent, name, kind: by path id: parent path (-1 for none), text of the innermost op or range, and 'o'
+            or 'r'.
+        module: by path id: the qualified name of the innermost nn.Module, None for none.
     """
 
     of: Ints
@@ -76,7 +75,7 @@ class Paths:
     module: list[str | None]
 
     def spell(self, path: int) -> tuple[tuple[str, ...], str]:
-        """(names outermost first, their kinds) of a path id."""
+        """(names outermost first, their kinds) of a path id; both empty for -1."""
         names: list[str] = []
         kinds: list[str] = []
         while path >= 0:
@@ -95,15 +94,16 @@ def module_of(name: str) -> str | None:
     return str(other["cls"]) if other else None
 
 
-def paths(source: Frame) -> Paths:
-    """Paths of every host op and range; kept with the frame. One pass a level of nesting."""
-    found: Paths | None = source.cache.get("compare_paths")
+def call_paths(source: Frame) -> CallPaths:
+    """The call path of every host op and range; worked out once per frame."""
+    found: CallPaths | None = source.cache.get("compare_paths")
     if found is None:
-        found = source.cache["compare_paths"] = _paths(source)
+        found = source.cache["compare_paths"] = _call_paths(source)
     return found
 
 
-def _paths(source: Frame) -> Paths:
+def _call_paths(source: Frame) -> CallPaths:
+    """One pass per level of nesting: a slice is ready when the path of its parent is known."""
     codes = (KIND["op"], KIND["range"])
     wrapper = np.array([is_wrapper(text) for text in source.names] or [False])
     nodes = np.isin(source.kind, codes) & ~np.append(source.on_gpu, False)[source.track]
@@ -115,7 +115,7 @@ def _paths(source: Frame) -> Paths:
     is_range = (source.kind[ids] == codes[1]) & ~library[source.name[ids]]
     key_of = plain_of[source.name[ids]] * 2 + is_range
     of = np.full(len(source) + 1, -1, dtype=np.int64)
-    table = Paths(of[:-1], [], [], [], [])
+    table = CallPaths(of[:-1], [], [], [], [])
     waiting = np.ones(len(source) + 1, dtype=bool)
     waiting[:-1] = nodes
     waiting[-1] = False
@@ -123,7 +123,7 @@ def _paths(source: Frame) -> Paths:
     while len(left):
         ready = ~waiting[parent[ids[left]]]
         now = left[ready]
-        if not len(now):  # a parent that is its own ancestor cannot be: the format forbids it
+        if not len(now):  # only if a parent were its own ancestor, and the trace format forbids that
             break
         pairs = np.stack([of[parent[ids[now]]], key_of[now]])
         unique, inverse = np.unique(pairs, axis=1, return_inverse=True)
@@ -137,7 +137,7 @@ def _paths(source: Frame) -> Paths:
 
 
 def _plain_names(source: Frame, ids: Index) -> tuple[list[str], Ints]:
-    """(distinct plain texts, name id -> place in them, -1 where not used)."""
+    """(distinct plain texts, place in them by name id: int64, shape (names + 1,), -1 where not used)."""
     place: dict[str, int] = {}
     plain_of = np.full(len(source.names) + 1, -1, dtype=np.int64)
     for number in np.unique(source.name[ids]):
@@ -145,7 +145,7 @@ def _plain_names(source: Frame, ids: Index) -> tuple[list[str], Ints]:
     return list(place), plain_of
 
 
-def _add(table: Paths, above: int, text: str, kind: str) -> None:
+def _add(table: CallPaths, above: int, text: str, kind: str) -> None:
     table.parent.append(above)
     table.name.append(text)
     table.kind.append(kind)
@@ -154,27 +154,34 @@ def _add(table: Paths, above: int, text: str, kind: str) -> None:
 
 
 def launch_paths(source: Frame, gpu: Index) -> tuple[Ints, Ints]:
-    """(path id of the launch of each GPU slice, path id of its forward op or -1).
+    """Call paths of the launches of GPU slices.
 
-    Work launched from a thread without ranges (autograd's) belongs, when its op is not the backward of a
-    recorded forward op, to the range that the main thread was in.
+    Work launched from a thread without ranges (autograd's) belongs to the range that the main thread was in
+    at that time.
+
+    Args:
+        gpu: ids of GPU slices, shape (n,).
+
+    Returns:
+        Two arrays of path ids, int64, shape (n,), -1 for none: the path of the launch itself, and for
+        launches on a thread without ranges the path of the main thread's range.
     """
-    table = paths(source)
+    table = call_paths(source)
     calls = source.launch[gpu]
-    nodes = source.chase(table_nodes(source, table))
+    nodes = source.chase(has_path(table))
     node = np.where(calls >= 0, nodes[calls], -1)
     own = np.where((calls >= 0) & (table.of[calls] >= 0), table.of[calls], -1)
     found = np.where(own >= 0, own, np.where(node >= 0, table.of[node], -1))
     return np.asarray(found, dtype=np.int64), _adopted(source, table, calls)
 
 
-def table_nodes(source: Frame, table: Paths) -> Mask:
-    """True for slices that are a place of their own."""
+def has_path(table: CallPaths) -> Mask:
+    """True for slices that have a path of their own, by slice id."""
     return np.asarray(table.of >= 0)
 
 
-def _adopted(source: Frame, table: Paths, calls: Any) -> Ints:
-    """Path of the main thread's range at the launch, for launches on threads that have no ranges."""
+def _adopted(source: Frame, table: CallPaths, calls: Index) -> Ints:
+    """Path of the main thread's range at each launch call, for calls on threads that have no ranges."""
     ranges = source.of("range", "step")
     own = np.array([_LIBRARY.match(text) is None for text in source.names] or [True])
     ranges = ranges[own[source.name[ranges]]]
@@ -187,7 +194,7 @@ def _adopted(source: Frame, table: Paths, calls: Any) -> Ints:
     for number in np.unique(process[stray]):
         mask = stray & (process == number)
         at = range_at(source, int(number), source.ts[calls[mask]])
-        above = source.chase(table_nodes(source, table))
+        above = source.chase(has_path(table))
         node = np.where((at >= 0) & (table.of[at] >= 0), at, np.where(at >= 0, above[at], -1))
         found[mask] = np.where(node >= 0, table.of[node], -1)
     return found
