@@ -65,7 +65,7 @@ META_KEYS = (
     MetaKey(
         "replayed",
         "boolean",
-        "there is no timeline: kernels were serialised or replayed (ncu, --pmc), or their durations are means",
+        "no timeline: kernels were serialised or replayed (ncu, --pmc), or their durations are means",
         True,
     ),
     MetaKey("launch_blocking", "boolean or null", "was launch blocking set; null when not known"),

@@ -98,7 +98,7 @@ class TreeReader:
         _finish(recording, writer, self.name)
         writer.meta["replayed"] = True  # there is no timeline
         writer.issue(
-            "no_timeline",
+            "no_launch_order",
             taken.calls,
             "a tree has no times of single kernels: they lie end to end, in the order of the call paths",
         )

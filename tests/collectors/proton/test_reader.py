@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from profrun.analysis.rules.diagnose import diagnose
 from profrun.collectors.normalize import normalize
 from profrun.collectors.proton.demangle import demangle
 from profrun.contract.codec import to_json
@@ -89,7 +90,7 @@ def test_each_node_of_a_tree_keeps_its_calls_and_its_time(tmp_path: Path, name: 
     }
     assert trace.meta["source"] == "proton-tree"
     assert trace.meta["replayed"] is True, "a tree has no timeline"
-    assert issues(trace)["no_timeline"] == sum(calls.values())
+    assert issues(trace)["no_launch_order"] == sum(calls.values())
     device = trace.sql("SELECT vendor, ordinal, name, arch, sm_count FROM devices").rows
     assert device == [("nvidia", 0, "unknown", "sm_90", 132)]
 
@@ -288,3 +289,11 @@ def test_a_damaged_file_becomes_a_checked_trace_or_one_line(tmp_path: Path, name
         except InputError as error:
             said.append(str(error))
     assert not [text for text in said if "\n" in text]
+
+
+def test_no_rule_speaks_of_what_followed_what_in_a_tree(tmp_path: Path) -> None:
+    def found(name: str) -> list[str]:
+        return [finding.rule for finding in diagnose(read(tmp_path, name))]
+
+    assert "pointwise-chains" in found("both_trace.chrome_trace")
+    assert "pointwise-chains" not in found("both_tree.hatchet")
