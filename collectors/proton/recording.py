@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from dataclasses import dataclass, field
 
@@ -11,32 +10,30 @@ from numpy.typing import NDArray
 
 from profrun.collectors.proton.demangle import demangle
 from profrun.collectors.proton.facts import Device, Facts
-from profrun.traces.nest import nesting
 from profrun.traces.writer import TraceWriter
 
 Numbers = NDArray[np.int64]
 
-KINDS = ("kernel", "range", "step")
-KERNEL, RANGE, STEP = range(3)
+KINDS = ("kernel", "range")
+KERNEL, RANGE = range(len(KINDS))
 """Codes of the kinds of slices."""
 
-_STEP_NAME = re.compile(r"^profrun\.step#\d+$")
 _UNITS = {"bytes": "byte", "cycles": "cycle", "normalized_cycles": "cycle"}
 """Units of the metrics that Proton itself names; the others are pure numbers or have no stated unit."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A stream of a GPU, or a thread of the host.
+    """A stream of a GPU.
 
     Attributes:
         process: number of the file; each file is one process.
-        device: ordinal of the GPU in that process, None for a thread.
-        native_id: number of the stream or thread as the file has it, None where it has none.
+        device: ordinal of the GPU in that process.
+        native_id: number of the stream, None where the file has none.
     """
 
     process: int
-    device: int | None
+    device: int
     native_id: int | None = None
 
 
@@ -64,9 +61,7 @@ class Recording:
     unreadable: list[str] = field(default_factory=list)
     _names: dict[str, int] = field(default_factory=dict)
     _columns: dict[str, array[int]] = field(
-        default_factory=lambda: {
-            name: array("q") for name in ("kind", "name", "ts", "dur", "lane", "launch", "calls")
-        }
+        default_factory=lambda: {name: array("q") for name in ("kind", "name", "ts", "dur", "lane", "calls")}
     )
 
     def __len__(self) -> int:
@@ -76,9 +71,7 @@ class Recording:
         """The number of a lane, which is taken up when it is new."""
         return self.lanes.setdefault(lane, len(self.lanes))
 
-    def add(
-        self, kind: int, name: str, ts: int, dur: int, lane: int, *, launch: int = -1, calls: int = 1
-    ) -> int:
+    def add(self, kind: int, name: str, ts: int, dur: int, lane: int, *, calls: int = 1) -> int:
         """Take up a slice.
 
         Args:
@@ -87,13 +80,12 @@ class Recording:
             ts: start, ns.
             dur: duration, ns; of all calls together where it stands for several.
             lane: number of its lane.
-            launch: number of the range on a thread that launched it, -1 for none.
             calls: kernels that it stands for; they become slices of equal length, end to end.
 
         Returns:
             The number of the slice.
         """
-        row = (kind, self._names.setdefault(name, len(self._names)), ts, dur, lane, launch, calls)
+        row = (kind, self._names.setdefault(name, len(self._names)), ts, dur, lane, calls)
         for column, value in zip(self._columns.values(), row, strict=True):
             column.append(value)
         return len(self) - 1
@@ -104,21 +96,14 @@ class Recording:
         at = {name: np.array(column, dtype=np.int64) for name, column in self._columns.items()}
         first = np.concatenate(([0], np.cumsum(at["calls"])))
         self._write_metrics(writer, first)
-        column = _each_call(at, first)
         names = self._clear_names()
-        step = np.array([bool(_STEP_NAME.match(name)) for name in names], dtype=bool)
-        on_thread = np.array([lane.device is None for lane in self.lanes], dtype=bool)
-        hosted = on_thread[column["lane"]] if len(self.lanes) else np.zeros(0, dtype=bool)
-        column["kind"] = np.where(hosted & step[column["name"]], STEP, column["kind"])
-        column["parent"], column["depth"] = _nested(column, hosted)
         con = writer.con
-        con.register("p_slice", column)
+        con.register("p_slice", _each_call(at))
         con.register("p_name", {"name": np.arange(len(names)), "text": np.array(names, dtype=object)})
         kinds = ", ".join(f"'{kind}'" for kind in KINDS)
         con.execute(
             f"INSERT INTO slices BY NAME SELECT slice, [{kinds}][kind + 1] AS kind, text AS name, "
-            "ts AS ts_ns, dur AS dur_ns, lane AS track, nullif(parent, -1) AS parent, "
-            "nullif(depth, -1) AS depth, nullif(launch, -1) AS launch FROM p_slice JOIN p_name USING (name)"
+            "ts AS ts_ns, dur AS dur_ns, lane AS track FROM p_slice JOIN p_name USING (name)"
         )
         con.execute(f"INSERT INTO kernels BY NAME SELECT slice FROM p_slice WHERE kind = {KERNEL}")
         con.unregister("p_slice")
@@ -139,23 +124,39 @@ class Recording:
                 for key, device in self.devices.items()
             ],
         )
-        rows = []
-        for lane, place in self.lanes.items():
-            kind, device = "thread", None
-            if lane.device is not None:
-                kind, device = "stream", number[(lane.process, lane.device)]
-            name = None if lane.native_id is None else f"{kind} {lane.native_id}"
-            rows.append((place, kind, lane.process, device, lane.native_id, name))
-        writer.insert("tracks", ("track", "kind", "process", "device", "native_id", "name"), rows)
+        writer.insert(
+            "tracks",
+            ("track", "kind", "process", "device", "native_id", "name"),
+            [
+                (
+                    place,
+                    "stream",
+                    lane.process,
+                    number[(lane.process, lane.device)],
+                    lane.native_id,
+                    None if lane.native_id is None else f"stream {lane.native_id}",
+                )
+                for lane, place in self.lanes.items()
+            ],
+        )
 
     def _write_metrics(self, writer: TraceWriter, first: Numbers) -> None:
         """A metric of a slice that stands for several calls is shared out over them."""
-        rows = []
-        for place, name, value in self.metrics:
-            low, high = int(first[place]), int(first[place + 1])
-            unit = _UNITS.get(name, "1")
-            rows += [(slice_, name, value / (high - low), unit) for slice_ in range(low, high)]
-        writer.insert("metrics", ("slice", "name", "value", "unit"), rows)
+        if not self.metrics:
+            return
+        slices, names, values = zip(*self.metrics, strict=True)
+        place = np.array(slices)
+        calls = first[place + 1] - first[place]
+        owner, call = _repeated(calls)
+        rows = {
+            "slice": first[place][owner] + call,
+            "name": np.array(names, dtype=object)[owner],
+            "value": (np.array(values) / calls)[owner],
+            "unit": np.array([_UNITS.get(name, "1") for name in names], dtype=object)[owner],
+        }
+        writer.con.register("p_metric", rows)
+        writer.con.execute("INSERT INTO metrics BY NAME SELECT * FROM p_metric")
+        writer.con.unregister("p_metric")
 
     def _clear_names(self) -> list[str]:
         clear = []
@@ -167,19 +168,11 @@ class Recording:
         return clear
 
 
-def _each_call(at: dict[str, Numbers], first: Numbers) -> dict[str, Numbers]:
-    """One row per call. The nanoseconds that do not divide evenly go to the first calls.
-
-    Args:
-        at: the columns of the slices.
-        first: the first row that each slice becomes, and behind them the number of all rows.
-    """
-    calls = at["calls"]
-    owner = np.repeat(np.arange(len(calls)), calls)
-    call = np.arange(len(owner)) - first[owner]
-    each, left = np.divmod(at["dur"], np.maximum(calls, 1))
-    each, left = each[owner], left[owner]
-    launch = at["launch"][owner]
+def _each_call(at: dict[str, Numbers]) -> dict[str, Numbers]:
+    """One row per call, of the columns of the slices. The nanoseconds that do not divide evenly go to the
+    first calls."""
+    owner, call = _repeated(at["calls"])
+    each, left = (part[owner] for part in np.divmod(at["dur"], at["calls"]))
     return {
         "slice": np.arange(len(owner)),
         "kind": at["kind"][owner],
@@ -187,16 +180,11 @@ def _each_call(at: dict[str, Numbers], first: Numbers) -> dict[str, Numbers]:
         "ts": at["ts"][owner] + call * each + np.minimum(call, left),
         "dur": each + (call < left),
         "lane": at["lane"][owner],
-        "launch": np.where(launch >= 0, first[launch], -1),
     }
 
 
-def _nested(column: dict[str, Numbers], hosted: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
-    """(parent, depth) of each slice: those on threads nest, all others have -1."""
-    parent, depth = np.full(len(hosted), -1), np.full(len(hosted), -1)
-    ids = np.flatnonzero(hosted)
-    order = ids[np.lexsort((ids, -column["dur"][ids], column["ts"][ids], column["lane"][ids]))]
-    found = nesting(column["lane"][order], column["ts"][order], column["dur"][order])
-    parent[order] = np.where(found.parent >= 0, order[found.parent], -1)
-    depth[order] = found.depth
-    return parent, depth
+def _repeated(calls: Numbers) -> tuple[Numbers, Numbers]:
+    """(place in ``calls``, number of the call from 0) of each call; ``calls`` are at least 1."""
+    owner = np.repeat(np.arange(len(calls)), calls)
+    before = np.cumsum(calls) - calls
+    return owner, np.arange(len(owner)) - before[owner]
