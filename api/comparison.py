@@ -7,8 +7,9 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
+from profrun.analysis.compare import ComparedTrial, read_trial
 from profrun.analysis.compare import Comparison as ComparisonValue
-from profrun.analysis.compare.api import compare as compare_traces
+from profrun.analysis.compare import compare as compare_trials
 from profrun.analysis.compare.model import By
 from profrun.analysis.compare.stats import Statistic
 from profrun.traces.trace import Trace
@@ -53,6 +54,19 @@ def compare(
         InputError: something is no trace.
         UsageError: an option is wrong.
     """
-    result = compare_traces(a, b, by=by, statistic=statistic, threshold=threshold, per=per, allow=allow)
+    result = compare_trials(
+        _trials(a), _trials(b), by=by, statistic=statistic, threshold=threshold, per=per, allow=allow
+    )
     fields = {item.name: getattr(result, item.name) for item in dataclasses.fields(result)}
     return Comparison(**fields)
+
+
+def _trials(side: Given | Sequence[Given]) -> list[ComparedTrial]:
+    found = []
+    for one in [side] if isinstance(side, (str, Path, Trace)) else side:
+        if isinstance(one, Trace):
+            found.append(read_trial(one))
+        else:
+            with Trace(one) as trace:
+                found.append(read_trial(trace))
+    return found

@@ -14,17 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from profrun.backends.base import Status
 from profrun.contract.codec import given_json
 from profrun.contract.command import Vendor
-from profrun.contract.profilers import profiler
-from profrun.contract.schedule import Schedule
-from profrun.contract.wrapping import WrapRequest
+from profrun.contract.paths import TrialPaths
+from profrun.contract.states import Status
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
-from profrun.store.results import finalising
+from profrun.store.documents import finalising
 
 AMD_TYPE = re.compile(r"mi\d{3}[a-z]?")
 NVIDIA_TYPE = re.compile(r"v100|t4|a\d{2,3}|l\d{1,2}s?|g?[hb]\d{3}|gb\d{3}|rtx.*|tesla.*")
@@ -128,34 +126,12 @@ def gpus_per_node(job: Job, settings: Mapping[str, Any]) -> int:
     return job.resources.ranks_per_node if speaks and settings.get("gpu_directive") != "none" else 0
 
 
-def finalise_s(trials: Sequence[Trial]) -> float:
-    """Seconds that the slowest collector among these may need to write after the app has ended."""
-    return max((_finalise_s(trial) for trial in trials), default=30.0)
-
-
-def _finalise_s(trial: Trial) -> float:
-    slowest = 0.0
-    for name, options in trial.options.items():
-        found = profiler(name)
-        tool = found.tools[0] if found.tools else ""
-        request = WrapRequest(
-            argv=trial.argv, schedule=Schedule(), options=options, out="raw/rank0", tool=tool
-        )
-        slowest = max(slowest, float(found.part("wrap").wrap(request).finalise_s))
-    return slowest
-
-
-def margin_s(job: Job, trials: Sequence[Trial]) -> int:
-    """Seconds beyond the trial's own time limit: grace, finalising, export, and a minute for the rest."""
-    return int(job.resources.grace + 2 * finalise_s(trials) + 60)
-
-
 def is_launcher(trial: Trial) -> bool:
     """Does the command make its ranks itself (torchrun), so that a node gets one task?"""
     words = [word.rsplit("/", 1)[-1] for word in trial.argv]
     return "torchrun" in words[:1] or "torch.distributed.run" in words or "torch.distributed.launch" in words
 
 
-def phase_of(status: Status, folder: Path) -> Status:
+def phase_of(status: Status, trial: TrialPaths) -> Status:
     """A running trial that writes its report is finalising, says the wrapper's ``phase`` file."""
-    return Status("finalising") if status.state == "running" and finalising(folder) else status
+    return Status("finalising") if status.state == "running" and finalising(trial) else status

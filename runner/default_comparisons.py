@@ -7,7 +7,7 @@ changed inside a step is told by the trials of the first collector that is a pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from profrun.analysis.compare.kernel_agreement import KernelAgreement
 
 UNPROFILED = "none"
-ALLOWED: Mapping[PairKind, tuple[str, ...]] = {
-    "blocking": ("blocking",),
-    "overhead": ("profiled", "clock", "work"),
-}
-"""By kind: the codes of the differences that the comparison is about; they do not stop it."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +112,13 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
     """
     from profrun.analysis.compare import compare
     from profrun.analysis.compare.kernel_agreement import same_kernels
+    from profrun.analysis.compare.ratio import BLOCKING_DIFFERENCES, OVERHEAD_DIFFERENCES
     from profrun.reports.compare_text import largest_changes, verdict_line
 
+    asked = {"blocking": BLOCKING_DIFFERENCES, "overhead": OVERHEAD_DIFFERENCES}  # the pair is about these
     found = []
     for pair in pairs:
-        result = compare(trials_of(pair.a), trials_of(pair.b), allow=ALLOWED.get(pair.kind, ()))
+        result = compare(trials_of(pair.a), trials_of(pair.b), allow=asked.get(pair.kind, ()))
         a_side, b_side = result.sides
         known = result.verdict != "incomparable"
         twins = _profiled_twins(pair, points) if pair.kind == "blocking" else None

@@ -55,16 +55,9 @@ def blocking_twins(
     ratio = step_ratio(timed, found, threshold=threshold)
     vendor = timed[1].trials[0].conditions.vendor
     result = Blocking(
-        verdict=ratio.verdict,
-        ratio=ratio.ratio,
-        ci95=ratio.ci95,
-        mde=ratio.mde,
-        trials=ratio.trials,
-        trials_needed=ratio.trials_needed,
+        **vars(ratio),
         timed_by=None if ratio.ratio is None else timed_by,
         variables=tuple(f"{name}={value}" for name, value in BLOCKING_ENV.get(vendor, {}).items()),
-        step_ns=ratio.step_ns,
-        reasons=ratio.reasons,
         variant=variant,
     )
     if profiled and not stopped(found):

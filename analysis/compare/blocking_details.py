@@ -25,7 +25,7 @@ def with_details(found: Blocking, a: Side, b: Side, threshold: float) -> Blockin
 
     Args:
         a, b: profiled trials of one collector without and with launch blocking.
-        threshold: practical threshold as a fraction, for the rows of kernels.
+        threshold: for the rows of kernels, as in ``rows.Limits``.
     """
     kernels = same_kernels(a.trials, b.trials)
     gpu = _gpu(a), _gpu(b)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from profrun.analysis.compare.kernel_agreement import KernelDifference
-from profrun.analysis.compare.model import Interval, Reason, Row, Verdict
+from profrun.analysis.compare.model import Row, StepRatio
 from profrun.analysis.json import to_json
 
 
@@ -46,15 +46,14 @@ class SyncTwin:
 
 
 @dataclass(frozen=True)
-class Blocking:
-    """A point with and without launch blocking. Ratio: blocking over asynchronous step time.
+class Blocking(StepRatio):
+    """A point with and without launch blocking; its ratio is blocking over asynchronous step time.
 
     Without profiled trials on both sides everything from ``took_effect`` on is None or empty.
 
     Attributes:
         timed_by: the collector whose trials gave the ratio: 'none' where there are such trials.
         variables: the environment variables that make launches block, with their values.
-        step_ns: geometric mean over the trials that gave the ratio of their median steps.
         sentence: what the numbers mean for this job.
         took_effect: did the launches block? None when no trace tells.
         hidden_ns: mean typical step of the profiled trials, blocking - asynchronous.
@@ -70,16 +69,8 @@ class Blocking:
         sync_points: calls that wait for the GPU.
     """
 
-    verdict: Verdict
-    ratio: float | None
-    ci95: Interval | None
-    mde: float | None
-    trials: tuple[int, int]
-    trials_needed: int | None
     timed_by: str | None
     variables: tuple[str, ...]
-    step_ns: tuple[float, float] | None
-    reasons: tuple[Reason, ...]
     variant: str | None = None
     sentence: str = ""
     took_effect: bool | None = None

@@ -31,11 +31,7 @@ _SUREST_LAST = ("category", "ancestor", "only", "op", "module")
 
 
 def breakdown(by: By, sides: Sides, threshold: float) -> tuple[Row, ...]:
-    """Rows by ``by`` (not by kernel); on CPU time where neither side has GPU work.
-
-    Args:
-        threshold: practical threshold as a fraction.
-    """
+    """Rows by ``by``, which is not ``kernel``; of CPU time where neither side has GPU work."""
     limits = Limits(threshold)
     if by == "step":
         return _step_rows(sides, limits)

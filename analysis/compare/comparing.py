@@ -55,20 +55,8 @@ def compare(
     amounts = (1.0, 1.0) if stopped(found) else divisors(per, a, b)
     sides = Side(a, amounts[0]), Side(b, amounts[1])
     ratio = step_ratio(sides, found, statistic=statistic, threshold=threshold, seed=seed)
-    result = Comparison(
-        verdict=ratio.verdict,
-        statistic=statistic,
-        threshold=threshold,
-        ratio=ratio.ratio,
-        ci95=ratio.ci95,
-        mde=ratio.mde,
-        trials=ratio.trials,
-        trials_needed=ratio.trials_needed,
-        reasons=ratio.reasons,
-        sides=side_infos(sides, statistic),
-        by=by,
-        per=per,
-    )
+    infos = side_infos(sides, statistic)
+    result = Comparison(**vars(ratio), statistic=statistic, threshold=threshold, sides=infos, by=by, per=per)
     return result if ratio.ratio is None else _with_changes(result, sides, seed)
 
 
@@ -110,7 +98,7 @@ def _check(
     if not a or not b:
         raise UsageError("a side has no trace", fix="give at least one trace on each side of `vs`")
     if by not in BREAKDOWNS:
-        raise UsageError(f"differences cannot be shown by {by!r}", fix=f"one of {', '.join(BREAKDOWNS)}")
+        raise UsageError(f"no breakdown by {by!r}", fix=f"one of {', '.join(BREAKDOWNS)}")
     unknown = sorted(set(allow) - set(STOPS))
     if unknown:
         raise UsageError(f"nothing to allow is called {unknown[0]!r}", fix=f"one of {', '.join(STOPS)}")

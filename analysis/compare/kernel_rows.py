@@ -25,11 +25,7 @@ SAME_CALLS = 0.005
 
 
 def kernel_rows(sides: Sides, threshold: float) -> tuple[Row, ...]:
-    """One row per match, largest change first.
-
-    Args:
-        threshold: practical threshold as a fraction.
-    """
+    """One row per match, largest change first; ``threshold`` as in ``Limits``."""
     a, b = sides
     facts = a.facts, b.facts
     samples, per = (a.samples, b.samples), (a.per, b.per)

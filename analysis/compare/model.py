@@ -43,6 +43,30 @@ class Reason(Finding):
 
 
 @dataclass(frozen=True)
+class StepRatio:
+    """Step time of side b over step time of side a, the base: above 1 side b takes longer.
+
+    Attributes:
+        ratio: None when the sides cannot be compared; then the reasons tell why.
+        ci95: interval of the ratio, None with fewer than two trials on a side.
+        mde: smallest relative change that these trials would find with 80 % power, or None.
+        trials: on each side. trials_needed: per side, for an ``mde`` of the threshold; None where the trials
+            are enough.
+        step_ns: of each side the geometric mean over trials of the statistic of each; None without a ratio.
+        reasons: what speaks against the comparison, gravest first.
+    """
+
+    verdict: Verdict
+    ratio: float | None
+    ci95: Interval | None
+    mde: float | None
+    trials: tuple[int, int]
+    trials_needed: int | None
+    step_ns: tuple[float, float] | None
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True)
 class Metric:
     """Ratio b / a of one number, with its interval; see ``stats.Estimate``.
 
@@ -171,28 +195,19 @@ class VendorView:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The difference between two sides. ``a`` is the base: a ratio above 1 means that b takes longer.
+class Comparison(StepRatio):
+    """The difference between two sides; its ratio is that of the step times.
 
     Attributes:
         statistic: of the step times of a trial. threshold: practical threshold as a fraction.
-        trials: on each side. trials_needed: per side, for a minimum detectable effect of the threshold; None
-            where the trials are enough.
         total_delta_ns: difference of the mean typical step. It equals the sum of the deltas of ``parts``, and
             the delta of the part 'gpu' equals the sum of the deltas of the rows of basis gpu.
         unexplained_ns: total_delta_ns minus the deltas of the rows.
         rows: broken down by ``by``. kernels: by kernel. categories: by category.
     """
 
-    verdict: Verdict
     statistic: Statistic
     threshold: float
-    ratio: float | None
-    ci95: Interval | None
-    mde: float | None
-    trials: tuple[int, int]
-    trials_needed: int | None
-    reasons: tuple[Reason, ...]
     sides: tuple[SideInfo, SideInfo]
     by: By = "kernel"
     per: str | None = None

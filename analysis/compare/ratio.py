@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from profrun.analysis.compare.comparability import stopped
-from profrun.analysis.compare.model import Interval, Reason, Verdict
+from profrun.analysis.compare.model import Reason, StepRatio
 from profrun.analysis.compare.sides import Sides
 from profrun.analysis.compare.stats import Estimate, Statistic, estimate, side_value, verdict
 
@@ -20,31 +19,6 @@ OVERHEAD_DIFFERENCES = ("profiled", "clock", "work")
 times steps by another clock, and only a profiled trial has the shapes that tell its work."""
 BLOCKING_DIFFERENCES = ("blocking",)
 """To allow where trials without launch blocking are compared with blocking ones."""
-
-
-@dataclass(frozen=True)
-class StepRatio:
-    """Step time of side b over step time of side a, the base.
-
-    Attributes:
-        ratio: None when the sides cannot be compared; then the reasons that stop tell why.
-        ci95: interval of the ratio, None with fewer than two trials on a side.
-        mde: smallest relative change that these trials would find with 80 % power, or None.
-        trials: on each side. trials_needed: per side, for an ``mde`` of the threshold; None where the trials
-            are enough.
-        step_ns: of each side the geometric mean over trials of the statistic of each; None where the sides
-            cannot be compared.
-        reasons: what speaks against the comparison, gravest first.
-    """
-
-    verdict: Verdict
-    ratio: float | None
-    ci95: Interval | None
-    mde: float | None
-    trials: tuple[int, int]
-    trials_needed: int | None
-    step_ns: tuple[float, float] | None
-    reasons: tuple[Reason, ...]
 
 
 def step_ratio(

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from profrun.analysis.trace.steps import StepIndex
 from profrun.contract.provenance import GpuStates, Provenance
 
 if TYPE_CHECKING:
+    from profrun.traces.meta import TraceMeta
     from profrun.traces.trace import Trace
 
 SLOWING = frozenset(
@@ -52,8 +52,7 @@ def recording_conditions(
         provenance: of the trial, where it is known.
     """
     meta = trace.meta
-    job: Mapping[str, Any] = meta.get("job") or {}
-    extra: Mapping[str, Any] = meta.get("extra") or {}
+    job, extra = meta.get("job") or {}, meta.get("extra") or {}
     declared = dict(job.get("work") or extra.get("work") or {})
     inputs = declared.pop("shapes", None)
     tool = str(meta.get("collector"))
@@ -91,7 +90,7 @@ def recording_conditions(
     )
 
 
-def _measure(source: Frame, index: StepIndex, meta: Mapping[str, Any]) -> str:
+def _measure(source: Frame, index: StepIndex, meta: TraceMeta) -> str:
     if meta.get("collector") == "none":
         clock = str((meta.get("extra") or {}).get("steps_clock"))
         return "event" if clock.endswith("_event") else "wall"
@@ -100,7 +99,7 @@ def _measure(source: Frame, index: StepIndex, meta: Mapping[str, Any]) -> str:
     return "span" if len(source.gpu) else "host"
 
 
-def _fingerprint(source: Frame, meta: Mapping[str, Any]) -> str:
+def _fingerprint(source: Frame, meta: TraceMeta) -> str:
     """A digest of the digests of the source files, else of the slices: equal means the same recording."""
     digest = hashlib.sha256()
     files = [item.get("sha256") for item in meta.get("files") or ()]

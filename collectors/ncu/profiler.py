@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...contract.options import Many, Pattern, Text, ToolOptions, Whole, Word, option
-from ...contract.profilers import Profiler
+from ...contract.profilers import Privilege, Profiler
 
 _NAMES = Many(Text("a name"), 1, unique=True, example="[name]")
 
@@ -50,4 +50,5 @@ PROFILER = Profiler(
     serial=True,
     exclusive=True,
     alternatives=(("set", "sections"),),
+    privileges=(Privilege("GPU counters", "nvidia_counters", vendor="nvidia"),),
 )

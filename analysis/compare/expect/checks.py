@@ -91,7 +91,7 @@ def check_trace(
     Args:
         trial: the trace reduced already, to save the work.
     """
-    job: Mapping[str, Any] = trace.meta.get("job") or {}
+    job = trace.meta.get("job") or {}
     tool, vendor = str(trace.meta.get("collector")), str(trace.meta.get("vendor"))
     collector = str(job.get("collector") or tool)
     mine = [

@@ -36,7 +36,7 @@ def test_a_step_with_work_missing_is_in_no_number() -> None:
         (lambda: compare([], [trial()]), "side has no trace"),
         (lambda: compare([trial()], [trial(OTHER)], allow=["everything"]), "nothing to allow"),
         (lambda: compare([trial()], [trial(OTHER)], threshold=5.0), "threshold"),
-        (lambda: compare([trial()], [trial(OTHER)], by="colour"), "cannot be shown by"),  # type: ignore[arg-type]
+        (lambda: compare([trial()], [trial(OTHER)], by="colour"), "no breakdown by"),  # type: ignore[arg-type]
         (lambda: compare([trial()], [trial(OTHER)], per="0,5"), "above 0"),
     ],
 )

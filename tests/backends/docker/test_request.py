@@ -15,17 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.backends.docker.cli_args import docker_run
-from profrun.backends.docker.privileges import NEEDS, needs_of
 from profrun.backends.docker.request import Container, container, container_name
 from profrun.backends.docker.sdk_args import body
 from profrun.backends.host import HostFacts, RenderNode, probe_host
 from profrun.backends.mounts import parse_mount
+from profrun.backends.privileges import needs_with
+from profrun.contract.profilers import built_in, profiler
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.model import Job, Resources
 from profrun.plans.model import Plan, Trial
+from profrun.store.runs import Run
 from tests.conftest import ROOT
 
-RUN = Path("/runs/t-0a1b")
+RUN = Run(Path("/runs/t-0a1b"))
 SOURCE = Path("/home/ada/work")
 CPU = HostFacts(uid=1001, gid=1002, user="ada")
 AMD_NODES = (RenderNode("/dev/dri/renderD128", 992), RenderNode("/dev/dri/renderD129", 992))
@@ -110,13 +112,13 @@ def test_the_whole_line_of_a_cpu_trial() -> None:
 
 
 def test_the_whole_body_of_a_cpu_trial() -> None:
-    trial = f"{RUN}/trials/000-a-none-r1"
+    trial = f"{RUN.path}/trials/000-a-none-r1"
     assert body(asked()) == {
         "create": {
             "name": "profrun-t-0a1b-000-a-none-r1-65edd1",
             "image": "img:1",
             "entrypoint": ["python3"],
-            "command": [f"{RUN}/bundle/run.py", trial],
+            "command": [f"{RUN.path}/bundle/run.py", trial],
             "user": "1001:1002",
             "hostname": "profrun",
             "working_dir": trial,
@@ -142,7 +144,12 @@ def test_the_whole_body_of_a_cpu_trial() -> None:
             "network_mode": "none",
             "mounts": [
                 {"Type": "bind", "Source": str(SOURCE), "Target": str(SOURCE), "ReadOnly": True},
-                {"Type": "bind", "Source": f"{RUN}/bundle", "Target": f"{RUN}/bundle", "ReadOnly": True},
+                {
+                    "Type": "bind",
+                    "Source": f"{RUN.path}/bundle",
+                    "Target": f"{RUN.path}/bundle",
+                    "ReadOnly": True,
+                },
                 {"Type": "bind", "Source": trial, "Target": trial, "ReadOnly": False},
             ],
             "log_config": {"Type": "json-file", "Config": {"max-size": "10m"}},
@@ -283,16 +290,18 @@ def test_never_privileged() -> None:
 
 def test_options_that_are_off_need_nothing() -> None:
     for off in ("none", False, None, ""):
-        assert needs_of("nsys", {"sample": off, "cpuctxsw": off, "gpu_metrics": off}, "nvidia") == ()
-    assert {need.collector for need in NEEDS} == {"nsys", "ncu", "rocprof"}
+        options = {"sample": off, "cpuctxsw": off, "gpu_metrics": off}
+        assert needs_with(profiler("nsys"), options, "nvidia") == ()
+    assert {found.name for found in built_in() if found.privileges} == {"nsys", "ncu", "rocprof"}
 
 
 def test_the_page_names_every_need() -> None:
     page = (ROOT / "docs/containers.md").read_text()
     rows = page[page.index("## Privileges") : page.index("## Without a registry")]
-    for need in NEEDS:
-        assert f"`{need.collector}`" in rows
-        assert need.option is None or f"`{need.option}`" in rows
+    for found in built_in():
+        for need in found.privileges:
+            assert f"`{found.name}`" in rows
+            assert need.option is None or f"`{need.option}`" in rows
 
 
 def test_timeline_and_counters_are_resolved_by_the_gpu() -> None:
@@ -378,7 +387,7 @@ def test_an_engine_elsewhere_is_refused() -> None:
 def test_names_differ_between_folders_and_fit_the_engine() -> None:
     a, b = (
         container_name(RUN, "000-ä b-none-r1"),
-        container_name(Path("/other") / RUN.name, "000-ä b-none-r1"),
+        container_name(Run(Path("/other") / RUN.name), "000-ä b-none-r1"),
     )
     assert a != b
     assert a.isascii()
@@ -389,7 +398,7 @@ def test_names_differ_between_folders_and_fit_the_engine() -> None:
 def test_line_and_body_say_the_same_whatever_the_paths(name: str) -> None:
     """The line, read back as a shell and docker's CSV do, gives the SDK's arguments."""
     trial = Trial(0, "000-a-none-r1", "a", {}, "none", False, 1, ("x",))
-    run = Path("/runs") / name / "r-1"
+    run = Run(Path("/runs") / name / "r-1")
     what = container(Plan(Job(name="j", command="x"), (trial,)), trial, run, Path("/src") / name, CPU, "i")
     words = shlex.split(docker_run(what).replace(" \\\n", " "))
     mounts = []

@@ -18,6 +18,7 @@ from profrun.contract.command import Command, ImageUsed
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.plans.model import Plan
+from profrun.store.runs import Run
 from tests.backends.plans import plan, prepared
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -153,7 +154,7 @@ def test_secrets_are_named_and_their_values_are_nowhere(monkeypatch: pytest.Monk
     monkeypatch.setenv("HF_TOKEN", "hf-very-secret")
     made = plan(image=NGC, cluster="pvc: runs, vendor: nvidia")
     made = Plan(type(made.job)(**{**vars(made.job), "secrets": ("HF_TOKEN",)}), made.trials, made.vendor)
-    (request,) = KubernetesBackend().render(prepared(made), made.trials, RUN)
+    (request,) = KubernetesBackend().render(prepared(made), made.trials, Run(RUN))
     assert "HF_TOKEN" in request.text.splitlines()[0]
     assert "hf-very-secret" not in request.text + str(request.body)
     container = request.body["objects"][0]["spec"]["template"]["spec"]["containers"][0]
@@ -190,12 +191,12 @@ def test_what_does_not_fit_together_is_said(case: dict[str, str], message: str) 
 def test_paths_of_this_machine_become_those_of_the_pod() -> None:
     made = plan(image=NGC, cluster="pvc: runs, vendor: nvidia, shared: /shared, pvc_path: /data")
     backend = KubernetesBackend()
-    known = backend.prepare(made, made.trials, RUN, Path("/shared/me/project"), ask=False)
+    known = backend.prepare(made, made.trials, Run(RUN), Path("/shared/me/project"), ask=False)
     command = Command("t", "r", "j", "v", "none", ("x",), cwd="/shared/me/project")
-    told = backend.adapt(known, made.trials[0], RUN, command)
+    told = backend.adapt(known, made.trials[0], Run(RUN), command)
     assert told == replace(command, cwd="/data/me/project", vendor="nvidia", image=ImageUsed(NGC))
     with pytest.raises(UsageError, match="the pods do not see /home/me, where the command is to run"):
-        backend.adapt(known, made.trials[0], RUN, replace(command, cwd="/home/me"))
+        backend.adapt(known, made.trials[0], Run(RUN), replace(command, cwd="/home/me"))
     env = pod(bundles(made)[0])["containers"][0]["env"]
     assert {"name": "PROFRUN_RUN", "value": f"/data/runs/{RUN.name}"} in env
 
