@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from profrun.contract.command import Ranges
 from profrun.contract.schedule import Schedule
+from profrun.jobs.cluster import ClusterSettings
 
 BlockingMode = Literal["off", "on", "both"]
 Scalar = str | int | float | bool | None
@@ -56,7 +57,7 @@ class Job:
         options: collector name -> its options block, validated: what the spec says and no more, since each
             collector knows its own defaults. Every collector that is used has a block.
         mounts: ``source:/target[:ro|rw]``.
-        cluster: the keys that the spec gives; times are seconds.
+        cluster: the ``cluster`` block.
         source: path of the spec, or None.
         warnings: what runs but is hardly meant, one line each.
     """
@@ -79,6 +80,6 @@ class Job:
     mounts: tuple[str, ...] = ()
     network: bool = False
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    cluster: Mapping[str, Any] = field(default_factory=dict)
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)
     source: str | None = field(default=None, compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)

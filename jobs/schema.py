@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from profrun.jobs.cluster import ClusterSettings
+from profrun.jobs.declared import table_of
 from profrun.jobs.kinds import (
     BAD,
     Flag,
@@ -24,7 +26,7 @@ from profrun.jobs.kinds import (
     wrong,
 )
 from profrun.jobs.nodes import Node, shown, typed
-from profrun.jobs.options import BLOCKS, cluster_fields
+from profrun.jobs.options import BLOCKS
 from profrun.jobs.problems import Problems, nearest
 from profrun.jobs.tables import REQUIRED, UNSET, Field, ListOf, MapOf, Table
 
@@ -289,8 +291,7 @@ EXPECT = Table(
     },
     "keys of an expectation",
 )
-LABELS = MapOf(Variable(), r"\S{1,317}", "a label without spaces", "{disk: nvme}")
-SITE = Table(cluster_fields(LABELS), "keys of a site")
+SITE = table_of(ClusterSettings, "keys of a site")
 CLUSTER = Table(
     {
         **SITE.fields,
@@ -304,6 +305,7 @@ CLUSTER = Table(
         ),
     },
     "keys of 'cluster'",
+    makes=ClusterSettings,
 )
 """The block itself; ``SITE`` is also what each profile in a clusters.yaml holds."""
 
@@ -370,7 +372,7 @@ JOB = Table(
         ),
         "network": Field(Flag(), False, "Give the container a network."),
         **{name: Field(block, UNSET, f"Options of `{name}` trials.") for name, block in BLOCKS.items()},
-        "cluster": Field(CLUSTER, {}, "Slurm and Kubernetes; a backend takes the keys that it knows."),
+        "cluster": Field(CLUSTER, ClusterSettings(), "A backend takes the keys that it knows."),
     },
     "known keys",
 )

@@ -67,7 +67,7 @@ def _points(job: Job, vendor: str) -> Iterator[tuple[int, str, bool, str, str | 
     Where kernels run one at a time anyway there is no launch-blocking twin.
     """
     modes = {"off": (False,), "on": (True,), "both": (False, True)}[job.launch_blocking]
-    sites: tuple[str | None, ...] = tuple(job.cluster.get("sites") or (None,))
+    sites: tuple[str | None, ...] = tuple(job.cluster.sites) or (None,)
     for repeat in range(1, job.repeats + 1):
         for collector in job.collectors:
             serial = {
@@ -81,8 +81,8 @@ def _points(job: Job, vendor: str) -> Iterator[tuple[int, str, bool, str, str | 
 
 
 def _vendor(job: Job, site: str | None, vendor: str) -> str:
-    """Whose GPUs the trials of a site see."""
-    return vendor if site is None else str(job.cluster["sites"][site].get("vendor", vendor))
+    """Whose GPUs the trials of a site see: its own word, the cluster block's, else ``vendor``."""
+    return job.cluster.of_site(site).vendor or vendor
 
 
 def _trial(
@@ -159,7 +159,7 @@ def make_command(
         repeat=trial.repeat,
         collector=trial.collector,
         profiler=trial.profiler,
-        vendor=cast("Vendor", site_vendor(plan, trial)),
+        vendor=cast("Vendor", _vendor(job, trial.site, plan.vendor)),
         blocking=trial.blocking,
         argv=trial.argv,
         cwd=folder.rstrip("/") or "/",
@@ -174,10 +174,3 @@ def make_command(
         secrets=job.secrets,
         image=image or ImageUsed(),
     )
-
-
-def site_vendor(plan: Plan, trial: Trial) -> str:
-    """Whose GPUs this trial will see: its site's word, the cluster block's, the plan's."""
-    cluster = plan.job.cluster
-    site = (cluster.get("sites") or {}).get(trial.site or "", {})
-    return str(site.get("vendor") or cluster.get("vendor") or plan.vendor)

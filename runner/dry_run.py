@@ -74,7 +74,7 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
     """
     engine = load(backend)
     run = Run((root / f"{plan.job.name}-dry-run").absolute())
-    prepared = engine.prepare(plan, plan.trials, run.path, cwd, ask=False)
+    prepared = engine.prepare(plan, plan.trials, run, cwd, ask=False)
     trials = []
     for trial in plan.trials:
         told = command(run, prepared, trial, engine)
@@ -95,7 +95,7 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
         run=run.name,
         path=str(run.path),
         left_out=tuple(prepared.left_out),
-        requests=tuple(engine.render(prepared, plan.trials, run.path)),
+        requests=tuple(engine.render(prepared, plan.trials, run)),
         trials=tuple(trials),
     )
 

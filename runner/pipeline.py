@@ -76,7 +76,7 @@ def prepare(plan: Plan, spec: Path, *, backend: str, root: Path, cwd: Path) -> P
         need_scripts(plan, cwd)
     secret_env(plan.job, cwd)
     engine = load(backend)
-    prepared = engine.prepare(plan, plan.trials, (root / plan.job.name).absolute(), cwd)
+    prepared = engine.prepare(plan, plan.trials, Run((root / plan.job.name).absolute()), cwd)
     pinned = prepared.plan
     run = new_run(root, spec, pinned, backend=backend, cwd=cwd)
     return PreparedRun(run, pinned, engine, cwd, prepared)

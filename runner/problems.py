@@ -57,7 +57,7 @@ def _of_trial(record: TrialRecord) -> list[str]:
 def reason_of(record: TrialRecord) -> str:
     """Why a trial did not finish, with the last line that its program ended with."""
     reason = record.reason or f"exit code {record.exit_code}"
-    last = last_line(record.path / "stderr.log") if record.state != "cancelled" else None
+    last = last_line(record.paths.stderr) if record.state != "cancelled" else None
     return f"{reason}; it ended with: {last}" if last and last not in reason else reason
 
 

@@ -137,7 +137,7 @@ def _machines(state: RunState, missing: list[str]) -> dict[str, Provenance]:
     without = []
     for record in state.trials:
         with contextlib.suppress(ProfrunError, DocumentError):
-            document = read_json(record.path / "provenance.json")
+            document = read_json(record.paths.provenance)
             if document is not None:
                 found[record.id] = from_json(Provenance, document)
                 continue

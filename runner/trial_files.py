@@ -16,15 +16,13 @@ from profrun.backends.base import Backend, P
 from profrun.backends.environ import secret_names
 from profrun.contract.codec import to_json
 from profrun.contract.command import Command
+from profrun.contract.paths import TrialPaths
 from profrun.errors import InputError, ProfrunError
 from profrun.plans.model import Trial
+from profrun.store.documents import read_command, whole_artefacts
 from profrun.store.files import explained, make_dir, os_error, read_json, write_json
-from profrun.store.results import whole_artefacts
 from profrun.store.runs import Run
 from profrun.store.state import TrialRecord
-
-_LAST = "command.json"
-"""Moved last, so that a kill in the middle of a rotation leaves the attempt's number behind."""
 
 
 @dataclass(frozen=True)
@@ -36,31 +34,33 @@ class Normalised:
     seconds: float
 
 
-def rotate(trial: Path) -> int:
+def rotate(trial: TrialPaths) -> int:
     """Move what an earlier attempt left into ``attempts/<n>/``, whole; returns the next attempt's number.
 
     Raises:
         UnavailableError: the folder cannot be written.
     """
-    with explained(trial):
-        earlier = sorted(int(path.name) for path in (trial / "attempts").glob("[0-9]*"))
-        left = [path for path in trial.iterdir() if path.name != "attempts"] if trial.is_dir() else []
+    folder, attempts = trial.folder, trial.attempts
+    with explained(folder):
+        earlier = sorted(int(path.name) for path in attempts.glob("[0-9]*"))
+        left = [path for path in folder.iterdir() if path != attempts] if folder.is_dir() else []
         if not left:
             return (earlier[-1] if earlier else 0) + 1
         number = _attempt_of(trial) or (earlier[-1] if earlier else 0) + 1
-        target = trial / "attempts" / str(number)
+        target = attempts / str(number)
         target.mkdir(parents=True, exist_ok=True)
-        for path in sorted(left, key=lambda item: item.name == _LAST):
+        # command.json is moved last: after a kill in between it still tells the attempt's number.
+        for path in sorted(left, key=lambda item: item == trial.command):
             path.rename(target / path.name)
     return number + 1
 
 
-def _attempt_of(trial: Path) -> int | None:
+def _attempt_of(trial: TrialPaths) -> int | None:
     try:
-        command = read_json(trial / _LAST)
+        told = read_command(trial)
     except InputError:
         return None
-    return int(command["attempt"]) if command and command.get("attempt") else None
+    return told.attempt if told is not None else None
 
 
 def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P]) -> int:
@@ -69,12 +69,12 @@ def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P]) -> int:
     Raises:
         UnavailableError: the disk is full or the folder cannot be written.
     """
-    folder = run.trial(trial.id)
-    attempt = rotate(folder)
-    make_dir(folder / "raw")
+    paths = run.trial(trial.id)
+    attempt = rotate(paths)
+    make_dir(paths.raw)
     told = command(run, prepared, trial, backend, attempt)
     hidden = tuple(secret_names(prepared.plan.job, prepared.cwd))
-    write_json(folder / _LAST, to_json(replace(told, secrets=hidden)), durable=False)
+    write_json(paths.command, to_json(replace(told, secrets=hidden)), durable=False)
     return attempt
 
 
@@ -83,7 +83,7 @@ def command(run: Run, prepared: P, trial: Trial, backend: Backend[P], attempt: i
     from profrun.plans.make import make_command
 
     told = make_command(prepared.plan, trial, run.name, attempt=attempt, cwd=str(prepared.cwd))
-    return backend.adapt(prepared, trial, run.path, told)
+    return backend.adapt(prepared, trial, run, told)
 
 
 def normalise(
@@ -100,14 +100,14 @@ def normalise(
             return Normalised(None, _nothing(record), time.perf_counter() - started)
         from profrun.collectors.normalize import normalize
 
-        if record.trace is None and (record.path / "trace").is_dir():  # a damaged one, or half a copy
-            shutil.rmtree(record.path / "trace")
-        normalize(files, record.path / "trace", job=job_of(run, record), progress=progress)
+        if record.trace is None and (record.paths.trace).is_dir():  # a damaged one, or half a copy
+            shutil.rmtree(record.paths.trace)
+        normalize(files, record.paths.trace, job=job_of(run, record), progress=progress)
     except ProfrunError as error:
         return Normalised(None, str(error), time.perf_counter() - started)
     except Exception as error:
-        return Normalised(None, _crash(record.path, error), time.perf_counter() - started)
-    return Normalised(record.path / "trace", None, time.perf_counter() - started)
+        return Normalised(None, _crash(record.paths, error), time.perf_counter() - started)
+    return Normalised(record.paths.trace, None, time.perf_counter() - started)
 
 
 def job_of(run: Run, record: TrialRecord) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def job_of(run: Run, record: TrialRecord) -> dict[str, Any]:
         "attempt": record.attempt,
         "state": record.state,
     }
-    for file in sorted((record.path / "raw").glob("rank*/steps.json"))[:1]:
+    for file in record.paths.steps()[:1]:
         known["work"] = (read_json(file) or {}).get("work")
     return known
 
@@ -134,13 +134,13 @@ def _nothing(record: TrialRecord) -> str | None:
     return "the collector left nothing that can be read; see the trial's stderr.log"
 
 
-def _crash(trial: Path, error: Exception) -> str:
+def _crash(trial: TrialPaths, error: Exception) -> str:
     """One line about an error nobody expected, so that it does not cost the other trials."""
     if isinstance(error, OSError):
-        return str(os_error(error, trial))
+        return str(os_error(error, trial.folder))
     if "No space left on device" in str(error):  # the trace engine's own words
-        return str(os_error(OSError(errno.ENOSPC, ""), trial / "trace"))
-    crash = trial / "normalise-crash.log"
+        return str(os_error(OSError(errno.ENOSPC, ""), trial.trace))
+    crash = trial.folder / "normalise-crash.log"
     with contextlib.suppress(OSError):
         crash.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
     return f"bug in a reader ({type(error).__name__}: {error}); the traceback is in {crash}"
@@ -148,12 +148,12 @@ def _crash(trial: Path, error: Exception) -> str:
 
 def sources(record: TrialRecord) -> list[Path]:
     """The files of a trial that make its trace: those of its artefacts that a reader takes, by content."""
-    steps = sorted((record.path / "raw").glob("rank*/steps.json"))
+    steps = record.paths.steps()
     if record.collector == "none":
         return steps
     from profrun.collectors.normalize import readers
     from profrun.collectors.sniff import make_source
 
     known = list(readers())
-    found = [path for path in whole_artefacts(record.path, record.document) if path not in steps]
+    found = [path for path in whole_artefacts(record.paths, record.exit) if path not in steps]
     return [path for path in found if any(reader.accepts(make_source(path)) for reader in known)]

@@ -183,7 +183,7 @@ def trial_result(record: TrialRecord) -> TrialResult:
         ended_ns=record.ended_ns,
         trace=str(record.trace) if record.trace else None,
         trace_error=record.normalise_error,
-        warnings=tuple(record.warnings),
+        warnings=tuple(str(finding) for finding in record.warnings),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from profrun.contract.codec import DocumentError
+from profrun.contract.paths import TrialPaths
 from profrun.errors import InputError, UsageError
 from profrun.plans.model import PlanFile, read_plan_file
 from profrun.store.events import EventLog, read_events
@@ -21,7 +22,7 @@ _STAMP = re.compile(r"-(\d{8}t\d{6}z)-[0-9a-f]{4}$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder and the names in it (docs/architecture.md). Owns every file name of the run."""
+    """A run's folder and the names in it (docs/architecture.md)."""
 
     path: Path
 
@@ -80,9 +81,19 @@ class Run:
         """The HTML report."""
         return self.path / "report.html"
 
-    def trial(self, trial_id: str) -> Path:
-        """Folder of one trial."""
-        return self.path / "trials" / trial_id
+    @property
+    def trials(self) -> Path:
+        """The trials, one folder each."""
+        return self.path / "trials"
+
+    @property
+    def wrapper(self) -> Path:
+        """The program that carries out one trial; its argument is the trial's folder."""
+        return self.bundle / "run.py"
+
+    def trial(self, trial_id: str) -> TrialPaths:
+        """Folder of one trial, and the names in it."""
+        return TrialPaths(self.trials / trial_id)
 
     def log(self) -> EventLog:
         """Appends events; only for the holder of the lock."""
@@ -120,7 +131,7 @@ def create(
     write_text(run.job, spec_text)
     write_text(run.resolved, resolved_text)
     write_json(run.plan, dict(plan))
-    make_dir(run.path / "trials")
+    make_dir(run.trials)
     log.append("planned", trials=len(plan["trials"]))
     return run
 

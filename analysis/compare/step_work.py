@@ -59,12 +59,14 @@ def _flops(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[f
     ids = _counted_once(source, ids)
     if not len(ids):
         return None, ()
-    with trace.tables.cursor() as connection:  # the table of ids is this connection's own
-        connection.register("counted", {"slice": ids.astype(np.int64)})
-        rows = connection.execute(
-            "SELECT s.name, o.shapes, o.dtypes, count(*), sum(o.flops), count(o.flops) FROM counted "
+    trace.tables.register("compare_counted", {"slice": ids.astype(np.int64)})
+    try:
+        rows = trace.tables.execute(
+            "SELECT s.name, o.shapes, o.dtypes, count(*), sum(o.flops), count(o.flops) FROM compare_counted "
             "JOIN slices s USING (slice) LEFT JOIN ops o USING (slice) GROUP BY ALL"
         ).fetchall()
+    finally:
+        trace.tables.unregister("compare_counted")
     total, unknown = 0.0, set()
     for name, shapes, dtypes, count, stated, stated_count in rows:
         each = work_of(name, parse_list(shapes), parse_list(dtypes)).flops

@@ -10,12 +10,13 @@ import pytest
 from profrun.cli.progress import Progress
 from profrun.cli.run_text import show_run
 from profrun.contract.codec import to_json
+from profrun.contract.paths import TrialPaths
+from profrun.store.documents import Steps
 from profrun.store.files import write_json
-from profrun.store.results import Steps
 from profrun.store.run_result import ExpectationResult, Findings, PairResult, run_result
 from profrun.store.runs import Run
 from profrun.store.state import RunState, TrialRecord
-from tests.runner.scripted import leave, new_run
+from tests.runner.scripted import begin, leave, new_run
 
 STEPS = Steps("optimizer", "cuda_event", 8, (1_200_000, 1_250_000, 1_300_000), ())
 
@@ -35,7 +36,7 @@ def _trial(index: int, collector: str, blocking: bool, factor: float, **more: ob
         blocking,
         1,
         "finished",
-        Path("/r/t-1/trials") / name,
+        TrialPaths(Path("/r/t-1/trials") / name),
         attempt=1,
         steps=dataclasses.replace(STEPS, measured=slower),
     )
@@ -143,8 +144,7 @@ def test_progress_without_a_terminal_is_whole_lines(
     run, plan = new_run(tmp_path)
     first, second = plan.trials
     for trial in plan.trials:
-        run.trial(trial.id).mkdir(parents=True)
-        (run.trial(trial.id) / "command.json").write_text('{"attempt": 1}')
+        begin(run.trial(trial.id))
     leave(run.trial(first.id), steps=[1000, 3000, 2000])
     with Progress(run, plan, live=False) as progress:
         for event, trial_id, data in (

@@ -266,7 +266,7 @@ def test_a_killed_trial_is_repeated_and_its_first_attempt_kept(here: Path) -> No
     (here / "go.x").touch()
     done = program("resume", cwd=here)
     assert done.code == 0, done.err
-    assert (run.trial(record.id) / "attempts/1/command.json").exists()
+    assert (run.trial(record.id).folder / "attempts/1/command.json").exists()
     (record,) = read_state(run).trials
     assert (record.state, record.attempt) == ("finished", 2)
 

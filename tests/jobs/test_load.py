@@ -11,6 +11,7 @@ from profrun.contract.command import Ranges
 from profrun.contract.schedule import Schedule
 from profrun.errors import UsageError
 from profrun.jobs import units
+from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.kinds import QUOTE
 from profrun.jobs.load import load_job, load_text
 from profrun.jobs.model import Job, Resources
@@ -94,7 +95,7 @@ rocprof: {trace: [kernel, hip, marker, memory-copy]}
         (
             "cluster: {time: 1-12:00:00, gpu_directive: gres}",
             "cluster",
-            {"time": 129600, "gpu_directive": "gres"},
+            ClusterSettings(time=129600, gpu_directive="gres"),
         ),
         ("nsys: {version: 2024.20}", "options", {"none": {}, "torch": {}, "nsys": {"version": "2024.20"}}),
         (
@@ -217,7 +218,7 @@ def test_overrides_are_laid_over_in_order() -> None:
     assert (job.repeats, job.collectors, job.env, job.resources.shm) == (3, ("none",), {"A": "{n}"}, None)
     assert job.options["torch"] == {"with_stack": True}
     assert job.expect[0].checks == {"step_ms": 5.0}
-    assert job.cluster == {"labels": {"example.org/team": "a"}}
+    assert job.cluster == ClusterSettings(labels={"example.org/team": "a"})
 
 
 @pytest.mark.parametrize(

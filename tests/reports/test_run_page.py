@@ -14,7 +14,7 @@ from profrun.store.runs import Run
 from profrun.store.state import read_state
 from tests.cli.running import call
 from tests.reports.documents import Node, parse
-from tests.runner.scripted import leave, new_run
+from tests.runner.scripted import begin, leave, new_run
 from tests.tracekit import make_trace
 
 Capture = pytest.CaptureFixture[str]
@@ -40,18 +40,16 @@ def made(tmp_path: Path) -> tuple[Run, Plan]:
     """Every trial finished and left a trace, but the last, which failed."""
     run, plan = new_run(tmp_path / "runs", SPEC)
     for number, trial in enumerate(plan.trials):
-        folder = run.trial(trial.id)
-        folder.mkdir(parents=True)
-        (folder / "command.json").write_text('{"attempt": 1}')
+        paths = begin(run.trial(trial.id))
         run.log().append("started", trial.id, attempt=1)
         last = trial is plan.trials[-1]
-        leave(folder, "failed" if last else "finished", steps=[1000 * (number + 1)] * 3)
-        (folder / "provenance.json").write_text(json.dumps(PROVENANCE))
+        leave(paths, "failed" if last else "finished", steps=[1000 * (number + 1)] * 3)
+        paths.provenance.write_text(json.dumps(PROVENANCE))
         if last:
-            (folder / "stderr.log").write_text("Boom: </pre><script>\n")
+            paths.stderr.write_text("Boom: </pre><script>\n")
             continue
         rows = [("step", f"profrun.step#{n}", 2000 * n, 1000 * (number + 1), "main") for n in range(3)]
-        make_trace(folder / "trace", rows, meta={"collector": trial.collector}).close()
+        make_trace(paths.trace, rows, meta={"collector": trial.collector}).close()
     run.log().append("done", None, state="failed")
     return run, plan
 
@@ -95,8 +93,8 @@ def test_the_page_of_a_run(made: tuple[Run, Plan]) -> None:
 def test_a_broken_run_says_what_is_missing(made: tuple[Run, Plan]) -> None:
     run, plan = made
     first = next(trial for trial in plan.trials if trial.collector == "torch")
-    (run.trial(first.id) / "trace/slices.parquet").write_bytes(b"torn")
-    (run.trial(plan.trials[0].id) / "provenance.json").write_text("{")
+    (run.trial(first.id).folder / "trace/slices.parquet").write_bytes(b"torn")
+    (run.trial(plan.trials[0].id).folder / "provenance.json").write_text("{")
     document = parse(run_report(read_state(run)))
     missing = [item.text for item in document.every("li") if item.text.startswith("missing")]
     assert any(f"{first.id} has no tab" in line for line in missing)

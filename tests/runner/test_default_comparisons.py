@@ -15,12 +15,12 @@ from tests.tracekit import make_trace
 def _points(folder: Path, spec: str, vendor: str = "auto") -> list[Point]:
     """The points of a run whose trials all finished with a trace of one step."""
     run, plan = new_run(folder, spec, vendor=vendor)
-    prepared = Scripted().prepare(plan, plan.trials, run.path, folder)
+    prepared = Scripted().prepare(plan, plan.trials, run, folder)
     for trial in plan.trials:
         prepare(run, prepared, trial, Scripted())
         EventLog(run.events).append("started", trial.id, attempt=1)
         leave(run.trial(trial.id), steps=[1000] * 3, collector=trial.collector)
-        make_trace(run.trial(trial.id) / "trace", [("step", "profrun.step#1", 0, 1000, "main")]).close()
+        make_trace(run.trial(trial.id).trace, [("step", "profrun.step#1", 0, 1000, "main")]).close()
     return points_of([read_trial(run, trial.id) for trial in plan.trials])
 
 

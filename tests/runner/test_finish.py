@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from profrun.contract.paths import TrialPaths
 from profrun.contract.states import TrialState
 from profrun.jobs.model import Expectation
 from profrun.runner.finish import write_findings
@@ -39,7 +40,9 @@ def state(tmp_path: Path) -> RunState:
         path.parent.mkdir()
         make_trace(path, STEP, meta={"collector": collector}).close()
         found.append(
-            TrialRecord(f"{number:03}", 0, "a", collector, blocking, 1, ended, path.parent, trace=path)
+            TrialRecord(
+                f"{number:03}", 0, "a", collector, blocking, 1, ended, TrialPaths(path.parent), trace=path
+            )
         )
     return RunState(Run(tmp_path), "t", "local", tmp_path, 5, "finished", False, tuple(found))
 
@@ -66,7 +69,7 @@ def test_what_was_found_is_kept_and_read_back(state: RunState) -> None:
 
 
 def test_without_traces_there_is_nothing(tmp_path: Path) -> None:
-    nothing = TrialRecord("x", 0, "a", "torch", False, 1, "failed", tmp_path)
+    nothing = TrialRecord("x", 0, "a", "torch", False, 1, "failed", TrialPaths(tmp_path))
     state = RunState(Run(tmp_path), "t", "local", tmp_path, 5, "failed", False, (nothing,))
     found = write_findings(state, ())
     assert (found.comparisons, found.expectations) == ((), ())

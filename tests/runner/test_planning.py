@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from profrun.contract.codec import from_json
-from profrun.contract.command import Command
 from profrun.runner.planning import plan_of
-from profrun.store.files import read_json
+from profrun.store.documents import read_command
 from profrun.store.runs import Run
 from profrun.store.state import read_state
 from tests.conftest import SHARED, missing
@@ -32,5 +30,6 @@ def test_a_run_of_profrun_0_1_is_read(name: str, tmp_path: Path) -> None:
     assert all(one.steps.median_ns for one in state.trials)
     planned = plan_of(run).trials
     for trial in planned:
-        told = from_json(Command, read_json(run.trial(trial.id) / "command.json"))
+        told = read_command(run.trial(trial.id))
+        assert told is not None
         assert (told.trial, told.collector, told.argv) == (trial.id, trial.collector, trial.argv)

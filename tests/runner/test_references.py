@@ -9,7 +9,7 @@ import pytest
 from profrun.cli.compare_args import sides_of
 from profrun.errors import InputError, UsageError
 from profrun.runner.references import opened, trace_paths
-from tests.runner.scripted import leave, new_run
+from tests.runner.scripted import begin, leave, new_run
 
 SPEC = """
 name: t
@@ -28,12 +28,11 @@ def root(tmp_path: Path) -> Path:
     for trial in plan.trials:
         if trial.variant == "b" and trial.blocking:
             continue
-        folder = run.trial(trial.id)
-        (folder / "trace").mkdir(parents=True)
-        (folder / "trace/meta.json").write_text("{}")
-        (folder / "command.json").write_text('{"attempt": 1}')
+        paths = begin(run.trial(trial.id))
+        paths.trace.mkdir()
+        (paths.trace / "meta.json").write_text("{}")
         run.log().append("started", trial.id, attempt=1)
-        leave(folder, "failed" if trial.variant == "b" and trial.repeat == 2 else "finished")
+        leave(paths, "failed" if trial.variant == "b" and trial.repeat == 2 else "finished")
     return tmp_path
 
 

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from profrun.backends.base import PreparedPlan
 from profrun.backends.environ import secret_env
+from profrun.contract.paths import TrialPaths
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.load import load_text
 from profrun.runner.trial_files import normalise, prepare, rotate
 from profrun.store import files
 from profrun.store.state import read_trial
 from tests.conftest import examples
-from tests.runner.scripted import Scripted, leave, new_run
+from tests.runner.scripted import Scripted, begin, leave, new_run
 
 A = "000-a-none-r1"
 
@@ -26,10 +27,10 @@ A = "000-a-none-r1"
 def test_the_wrapper_is_told_what_was_planned(tmp_path: Path) -> None:
     run, plan = new_run(tmp_path)
     assert prepare(run, PreparedPlan(plan, Path("/src")), plan.trials[0], Scripted()) == 1
-    told = json.loads((run.trial(A) / "command.json").read_text())
+    told = json.loads((run.trial(A).folder / "command.json").read_text())
     assert (told["trial"], told["attempt"], told["cwd"]) == (A, 1, "/src")
     assert told["argv"] == ["python", "x.py", "--n", "1"]
-    assert (run.trial(A) / "raw").is_dir()
+    assert (run.trial(A).folder / "raw").is_dir()
 
 
 def test_a_backend_may_change_what_the_job_sees(tmp_path: Path) -> None:
@@ -37,7 +38,7 @@ def test_a_backend_may_change_what_the_job_sees(tmp_path: Path) -> None:
     engine = Scripted()
     engine.adapt = lambda prepared, trial, run, command: replace(command, cwd="/work")  # type: ignore[method-assign]
     prepare(run, PreparedPlan(plan, Path("/src")), plan.trials[0], engine)
-    assert json.loads((run.trial(A) / "command.json").read_text())["cwd"] == "/work"
+    assert json.loads((run.trial(A).folder / "command.json").read_text())["cwd"] == "/work"
 
 
 @given(st.lists(st.sets(st.sampled_from(["exit.json", "stdout.log", "raw/rank0/x", "trace/m"])), max_size=4))
@@ -45,15 +46,16 @@ def test_a_backend_may_change_what_the_job_sees(tmp_path: Path) -> None:
 def test_attempts_are_kept_whole_and_counted(
     tmp_path_factory: pytest.TempPathFactory, attempts: list[set[str]]
 ) -> None:
-    trial = tmp_path_factory.mktemp("rotate") / "t"
+    paths = TrialPaths(tmp_path_factory.mktemp("rotate") / "t")
+    trial = paths.folder
     trial.mkdir()
     for number, names in enumerate(attempts, start=1):
-        assert rotate(trial) == number
-        (trial / "command.json").write_text(json.dumps({"attempt": number}))
+        assert rotate(paths) == number
+        begin(paths, number)
         for name in names:
             (trial / name).parent.mkdir(parents=True, exist_ok=True)
             (trial / name).write_text(str(number))
-    assert rotate(trial) == len(attempts) + 1
+    assert rotate(paths) == len(attempts) + 1
     assert [path.name for path in trial.iterdir()] in ([], ["attempts"])
     for number, names in enumerate(attempts, start=1):
         kept = {
@@ -65,12 +67,13 @@ def test_attempts_are_kept_whole_and_counted(
 
 
 def test_a_rotation_that_was_killed_is_finished(tmp_path: Path) -> None:
-    trial = tmp_path / "t"
+    paths = TrialPaths(tmp_path / "t")
+    trial = paths.folder
     (trial / "attempts/1").mkdir(parents=True)
     (trial / "attempts/1/exit.json").write_text("{}")  # moved before the kill
-    (trial / "command.json").write_text('{"attempt": 1}')
+    begin(paths, 1)
     (trial / "stdout.log").write_text("x")
-    assert rotate(trial) == 2
+    assert rotate(paths) == 2
     assert sorted(path.name for path in (trial / "attempts/1").iterdir()) == [
         "command.json",
         "exit.json",
@@ -89,7 +92,7 @@ def test_a_full_disk_while_a_trial_is_readied(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(files, "write_all", full)
     with pytest.raises(UnavailableError, match="the disk is full"):
         prepare(run, PreparedPlan(plan, tmp_path), plan.trials[0], Scripted())
-    assert (run.trial(A) / "attempts/1/exit.json").exists()
+    assert (run.trial(A).folder / "attempts/1/exit.json").exists()
 
 
 def test_a_damaged_trace_is_made_again(tmp_path: Path) -> None:
@@ -98,7 +101,7 @@ def test_a_damaged_trace_is_made_again(tmp_path: Path) -> None:
     run.log().append("started", A, attempt=1)
     leave(run.trial(A))
     assert normalise(run, read_trial(run, A)).trace is not None
-    (run.trial(A) / "trace/meta.json").unlink()
+    (run.trial(A).folder / "trace/meta.json").unlink()
     record = read_trial(run, A)
     assert record.trace is None
     assert normalise(run, record).error is None

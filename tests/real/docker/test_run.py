@@ -165,7 +165,7 @@ def test_one_capability_reaches_a_user_who_is_not_root(
     trial = Trial(0, "t", "a", {}, "nsys", False, 1, ("x",), options={"nsys": {"sample": sample}})
     (tmp_path / "run/bundle").mkdir(parents=True)
     (tmp_path / "run/trials/t").mkdir(parents=True)
-    asked = container(Plan(spec, (trial,)), trial, tmp_path / "run", tmp_path, facts, cuda)
+    asked = container(Plan(spec, (trial,)), trial, Run(tmp_path / "run"), tmp_path, facts, cuda)
     words = asked.argv[: asked.argv.index("python3")]
     said = run_container(engine, dataclasses.replace(asked, argv=(*words, "python3", "-c", PERF)))
     mask = (
@@ -225,7 +225,7 @@ def _prepare(cli: Cli, folder: Path) -> None:
         folder.mkdir(parents=True)
         write_bundle(run.bundle)
         backend = DockerBackend()
-        prepared = backend.prepare(plan, plan.trials, folder, cli.folder, ask=False)
+        prepared = backend.prepare(plan, plan.trials, run, cli.folder, ask=False)
         prepare(run, prepared, plan.trials[0], backend)
     finally:
         os.chdir(here)
