@@ -13,6 +13,7 @@ import numpy as np
 from profrun.analysis.compare.compared_trial import KernelFacts
 from profrun.analysis.trace.frame import Frame, Index
 from profrun.analysis.trace.roles import kernel_names
+from profrun.traces.trace import registered
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -58,15 +59,12 @@ def _launch_shapes(trace: Trace, source: Frame, gpu: Index, names: Mapping[int, 
     """Grid x block of the launches, with how many launches, by normalised name."""
     if not len(gpu):
         return {}
-    trace.tables.register("compare_launched", {"slice": gpu.astype(np.int64)})
-    try:
-        rows = trace.tables.execute(
+    with registered(trace.tables, "launched", {"slice": gpu.astype(np.int64)}) as connection:
+        rows = connection.execute(
             "SELECT s.name, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z, count(*) AS n "
-            "FROM compare_launched JOIN kernels k USING (slice) JOIN slices s USING (slice) "
+            "FROM launched JOIN kernels k USING (slice) JOIN slices s USING (slice) "
             "WHERE k.grid_x IS NOT NULL GROUP BY ALL ORDER BY n DESC, 1, 2, 3, 4, 5, 6, 7"
         ).fetchall()
-    finally:
-        trace.tables.unregister("compare_launched")
     by_text = {source.names[number]: name for number, name in names.items()}
     merged: dict[str, dict[str, int]] = {}
     for text, gx, gy, gz, bx, by, bz, count in rows:

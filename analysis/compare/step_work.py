@@ -16,6 +16,7 @@ from profrun.analysis.trace.flops import parse_list
 from profrun.analysis.trace.frame import Frame, Index, Ints, Mask
 from profrun.analysis.trace.steps import StepIndex, step_of_host
 from profrun.analysis.trace.work import work_of
+from profrun.traces.trace import registered
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -59,14 +60,11 @@ def _flops(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[f
     ids = _counted_once(source, ids)
     if not len(ids):
         return None, ()
-    trace.tables.register("compare_counted", {"slice": ids.astype(np.int64)})
-    try:
-        rows = trace.tables.execute(
-            "SELECT s.name, o.shapes, o.dtypes, count(*), sum(o.flops), count(o.flops) FROM compare_counted "
+    with registered(trace.tables, "counted", {"slice": ids.astype(np.int64)}) as connection:
+        rows = connection.execute(
+            "SELECT s.name, o.shapes, o.dtypes, count(*), sum(o.flops), count(o.flops) FROM counted "
             "JOIN slices s USING (slice) LEFT JOIN ops o USING (slice) GROUP BY ALL"
         ).fetchall()
-    finally:
-        trace.tables.unregister("compare_counted")
     total, unknown = 0.0, set()
     for name, shapes, dtypes, count, stated, stated_count in rows:
         each = work_of(name, parse_list(shapes), parse_list(dtypes)).flops
