@@ -36,7 +36,7 @@ def make(config: HookConfig, torch: Any, warn: Callable[[Finding], None]) -> Rec
         return None
 
     def folder() -> Path:
-        path = config.raw(process_rank.current(torch).rank)
+        path = config.paths.rank(process_rank.current(torch).rank)
         path.mkdir(parents=True, exist_ok=True)
         return path
 
