@@ -86,9 +86,8 @@ class ProcessFiles:
             packages=tuple(packages()) if count and rank == 0 else (),
             warnings=tuple(process.warnings),
         )
-        write_json(
-            process.config.paths.hook / f"process.{socket.gethostname()}.{process.pid}.json", to_json(note)
-        )
+        name = f"process.{socket.gethostname()}.{process.pid}.json"
+        write_json(process.config.paths.hook / name, to_json(note))
 
     def _steps_path(self, folder: Path) -> Path:
         config, pid = self.process.config, self.process.pid

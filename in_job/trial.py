@@ -64,16 +64,15 @@ class Trial:
 
     def run(self) -> int:
         """Do it; returns the wrapper's exit code (see ``wrapper.main``)."""
+        folder = self.paths.folder
         try:
             self.ranks.prepare()
             self.paths.hook.mkdir(exist_ok=True)
         except OSError as error:
-            print(
-                f"profrun: the trial folder {self.paths.folder} cannot be written: {error}", file=sys.stderr
-            )
+            print(f"profrun: the trial folder {folder} cannot be written: {error}", file=sys.stderr)
             return 73
-        reserve = Reserve(self.paths.folder)
-        supervisor = Supervisor(self.paths.folder, suffix=self.ranks.suffix, grace=self.command.grace_s)
+        reserve = Reserve(folder)
+        supervisor = Supervisor(folder, suffix=self.ranks.suffix, grace=self.command.grace_s)
         try:
             verdict, result = self._run(supervisor)
         finally:
