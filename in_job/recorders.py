@@ -121,4 +121,4 @@ def _roctx(_torch: Any) -> Edges:
 
 
 def _cannot(why: str) -> CannotRecordError:
-    return CannotRecordError(Finding("window-not-opened", "warning", "the window cannot be opened", why))
+    return CannotRecordError(Finding("window-not-opened", "critical", "the window cannot be opened", why))

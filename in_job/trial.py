@@ -305,7 +305,7 @@ def _hook_errors(folder: Path) -> list[Finding]:
     for path in sorted(folder.glob("error.*.txt")):
         lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         why = f"{lines[-1] if lines else 'no words'} (hook/{path.name})"
-        found.append(Finding("hook-failed", "warning", "profrun's hook failed", why))
+        found.append(Finding("hook-failed", "critical", "profrun's hook failed", why))
     return found
 
 
