@@ -165,6 +165,7 @@ def become(named: str, vendor: str) -> Profiler | None:
 
     Raises:
         UnknownProfilerError: no profiler has this name.
+        ImportError: its declaration cannot be imported.
     """
     if named not in NEUTRAL:
         return profiler(named)

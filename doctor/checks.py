@@ -31,7 +31,7 @@ def verdicts(machine: Machine) -> list[Verdict]:
     for name in COLLECTORS:
         row = machine.preflight.get("collectors", {}).get(name, {})
         inside = {item.reference: _usable(item, name) for item in machine.found.images}
-        reasons = [f"host: {_of_host(reason)}" for reason in _reasons(row)]
+        reasons = [f"host: {reason}" for reason in _reasons(row)]
         for item in machine.found.images:
             if not inside[item.reference]:
                 why = (
@@ -47,11 +47,6 @@ def verdicts(machine: Machine) -> list[Verdict]:
     return found
 
 
-def _of_host(text: str) -> str:
-    """The preflight speaks from inside an image; the same words about this machine."""
-    return text.replace("is not in this image", "is not on this machine")
-
-
 def _usable(inside: ImageAnswer, collector: str) -> bool:
     row = inside.preflight.get("collectors", {}).get(collector, {})
     if inside.problem or (collector == "torch" and inside.contents and not inside.contents.get("torch")):
@@ -63,7 +58,7 @@ def _reasons(row: object) -> list[str]:
     """Why a collector is not usable, by the wrapper's preflight."""
     if not isinstance(row, dict) or row.get("usable"):
         return []
-    errors = [item for item in row.get("findings", []) if item.get("level") == "error"]
+    errors = [item for item in row.get("findings", []) if item.get("severity") == "critical"]
     return [f"{item['what']} ({item['why']})" for item in errors] or [
         str(row.get("reason") or "not looked at")
     ]
@@ -259,8 +254,7 @@ def _profiler(row: object, name: str, where: str) -> Line:
     if not isinstance(row, dict) or not row:
         return Line(name, where, "warn", "not looked at")
     tool = f"{row.get('tool')} {row.get('version') or ''}".strip() if row.get("tool") else "not there"
-    findings = sorted(row.get("findings", []), key=lambda item: str(item["level"]) != "error")
-    worst = next((item for item in findings if item["level"] in ("error", "degraded")), None)
+    worst = next((item for item in row.get("findings", []) if item["severity"] != "info"), None)
     if row.get("usable") and worst is None:
         return Line(name, where, "ok", tool)
     if worst is None:
@@ -272,7 +266,7 @@ def _profiler(row: object, name: str, where: str) -> Line:
             f"no {name} trials {_there(where)}",
             str(row.get("reason") or "") or None,
         )
-    if worst["level"] == "error":
+    if worst["severity"] == "critical":
         return Line(
             name, where, "fail", tool, f"no {name} trials {_there(where)}: {worst['why']}", worst["fix"]
         )

@@ -35,10 +35,12 @@ def look(runs: Path, images: Sequence[str] = (), *, inside: bool = True) -> Mach
 
 def _host_preflight(runs: Path) -> dict[str, Any]:
     """The wrapper's own preflight, asked of this machine itself."""
+    from profrun.contract.codec import to_json
     from profrun.in_job.preflight import probe
 
     folder = next((path for path in (runs, *runs.absolute().parents) if path.is_dir()), Path("/"))
-    return probe(list(COLLECTORS), folder)
+    found: dict[str, Any] = to_json(probe(COLLECTORS, folder, where="on this machine"))
+    return found
 
 
 def _disks(runs: Path, engine: Engine | None) -> Iterable[tuple[str, str, int]]:

@@ -24,7 +24,12 @@ AMD = dataclasses.replace(HOST, amd_gpus=(RenderNode("/dev/dri/renderD128", 109)
 def usable(*names: str) -> dict[str, Any]:
     """A preflight in which these collectors can work and the others' tool is missing."""
     lacks = [
-        {"level": "error", "what": "x is not in this image", "why": "not on the PATH", "fix": "install x"}
+        {
+            "severity": "critical",
+            "what": "x is not on this machine",
+            "why": "not on the PATH",
+            "fix": "install x",
+        }
     ]
     rows = {
         name: {"usable": name in names, "tool": f"/usr/bin/{name}", "version": "1.2", "findings": []}
@@ -159,7 +164,7 @@ def test_verdicts_and_what_was_asked_for() -> None:
         "local": True,
         "docker": False,
         "images": {"profrun/cuda:latest": False},
-        "reasons": ["profrun/cuda:latest: x is not in this image (not on the PATH)"],
+        "reasons": ["profrun/cuda:latest: x is not on this machine (not on the PATH)"],
     }
 
 
