@@ -1,4 +1,4 @@
-"""What a probe of a cluster's node asks for, and its answer. ``slurm.probe`` and ``kubernetes.probe`` run it."""
+"""What a probe of a cluster node asks for and answers. ``slurm.probe`` and ``kubernetes.probe`` run it."""
 
 from __future__ import annotations
 
