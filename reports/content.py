@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from profrun.reports.timeline import Timeline, timeline_of
 
 if TYPE_CHECKING:
-    from profrun.analysis.rules.diagnose import Finding
+    from profrun.analysis.rules.diagnose import RuleFinding
     from profrun.analysis.trace.memory import MemorySeries
     from profrun.analysis.trace.roofline import Roofline
     from profrun.analysis.trace.summary import Summary
@@ -39,7 +39,7 @@ class TraceContent:
 
     name: str
     summary: Summary
-    findings: list[Finding]
+    findings: list[RuleFinding]
     memory: list[MemorySeries] = field(default_factory=list)
     roofline: Roofline | None = None
     timeline: Timeline | None = None

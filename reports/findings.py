@@ -10,30 +10,30 @@ from profrun.contract.units import bytes_text, percent_text, time_text
 from profrun.reports.html import Html, el
 
 if TYPE_CHECKING:
-    from profrun.analysis.rules.diagnose import Finding
+    from profrun.analysis.rules.diagnose import RuleFinding
 
 
-def findings_html(findings: Sequence[Finding]) -> Html:
+def findings_html(findings: Sequence[RuleFinding]) -> Html:
     """Each finding: what, what it means, what to do, and the evidence; the grave ones open."""
     if not findings:
         return el("p", "No rule's threshold is exceeded.")
     return el("div", (_finding(finding) for finding in findings), class_="findings")
 
 
-def _finding(finding: Finding) -> Html:
-    doubts = None
-    if finding.doubts:
-        doubts = el("p", "Rests on doubtful numbers: ", ", ".join(finding.doubts), class_="doubtful-line")
+def _finding(finding: RuleFinding) -> Html:
+    quality = None
+    if finding.quality:
+        quality = el("p", "Rests on doubtful numbers: ", ", ".join(finding.quality), class_="doubtful-line")
     evidence = evidence_lines(finding.evidence)
     return el(
         "details",
         el("summary", el("b", finding.severity, class_=f"chip {finding.severity}"), " ",
-           el("strong", finding.title), ": ", finding.message),
-        doubts,
-        el("p", finding.meaning),
-        el("p", el("b", "Advice: "), finding.advice),
+           el("strong", finding.title), ": ", finding.what),
+        quality,
+        el("p", finding.why),
+        el("p", el("b", "Advice: "), finding.fix),
         el("dl", ((el("dt", name), el("dd", text)) for name, text in evidence), class_="evidence"),
-        el("p", f"Rule {finding.rule}; it fires: {finding.threshold}", class_="note"),
+        el("p", f"Rule {finding.code}; it fires: {finding.threshold}", class_="note"),
         open=finding.severity == "critical",
         class_="finding",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which numbers of a trace are doubtful, and how a page shows that beside them."""
+"""Which numbers of a trace are withheld or marked, and how a page shows that beside them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 class Marks:
-    """The doubts of a summary, by the names of the numbers that they touch."""
+    """The findings about the quality of a recording, by the names of the numbers that they affect."""
 
     def __init__(self, summary: Summary) -> None:
         self._why: dict[str, list[str]] = {}
         self._withheld = frozenset(summary.withheld)
-        for doubt in summary.doubts:
-            if doubt.severity in ("wrong", "care"):
-                for name in doubt.affects:
-                    self._why.setdefault(name, []).append(doubt.message)
+        for finding in summary.quality:
+            if finding.severity != "info":
+                for name in finding.affects:
+                    self._why.setdefault(name, []).append(str(finding))
 
     def why(self, name: str) -> str | None:
         """What is doubtful about a number ('kernels.total_ns') or its whole table, in a sentence."""

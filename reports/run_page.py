@@ -80,7 +80,7 @@ def _troubles(run: RunContent) -> Html:
     return el(
         "ul",
         (el("li", el("b", kind, class_=f"chip {word[kind]}"), " ", line) for kind, line in lines),
-        class_="doubts",
+        class_="quality",
     )
 
 

@@ -1,4 +1,4 @@
-"""The part of a report that shows one trace: doubts first, then where the time went."""
+"""The part of a report that shows one trace: the quality of the recording first, then where the time went."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html
     """
     marks = Marks(content.summary)
     sections: list[tuple[str, str, Html | None]] = [
-        ("integrity", "Can these numbers be trusted?", _integrity(content, marks)),
+        ("integrity", "Can these numbers be trusted?", _quality(content, marks)),
         ("gpus", "GPUs", _devices(content.summary, marks)),
         ("findings", "Diagnosis", findings_html(content.findings)),
         ("steps", "Steps", _steps(content.summary, marks)),
@@ -87,20 +87,19 @@ def _absent(titles: Sequence[str]) -> Html | None:
     return el("p", "Not in this recording: ", ", ".join(titles), ".", class_="note") if titles else None
 
 
-def _integrity(content: TraceContent, marks: Marks) -> Html:
-    doubts = content.summary.doubts
+def _quality(content: TraceContent, marks: Marks) -> Html:
     rows: list[Html] = [
         el(
             "li",
-            el("b", doubt.severity, class_=f"chip {doubt.severity}"),
+            el("b", finding.severity, class_=f"chip {finding.severity}"),
             " ",
-            doubt.message,
-            el("span", " ", _touches(doubt.severity, doubt.affects), class_="note")
-            if doubt.affects
+            str(finding),
+            el("span", " ", _touches(finding.severity, finding.affects), class_="note")
+            if finding.affects
             else None,
-            el("code", doubt.code),
+            el("code", finding.code),
         )
-        for doubt in doubts
+        for finding in content.summary.quality
     ]
     if not rows:
         rows = [el("li", el("b", "fine", class_="chip fine"), " no check found a reason for doubt")]
@@ -109,11 +108,11 @@ def _integrity(content: TraceContent, marks: Marks) -> Html:
         for issue in content.issues
     ]
     notes = el("details", el("summary", f"{len(said)} notes of the reader"), el("ul", said)) if said else None
-    return el("div", el("ul", rows, class_="doubts"), notes)
+    return el("div", el("ul", rows, class_="quality"), notes)
 
 
 def _touches(severity: str, affects: Sequence[str]) -> str:
-    word = {"wrong": "withheld", "care": "marked with ?"}.get(severity, "touches")
+    word = {"critical": "withheld", "warning": "marked with ?"}.get(severity, "touches")
     return f"{word}: {', '.join(affects)}"
 
 

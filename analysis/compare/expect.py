@@ -20,7 +20,7 @@ from profrun.analysis.compare.reading import read_trial
 from profrun.analysis.compare.trial import Trial
 from profrun.analysis.json import to_json
 from profrun.analysis.kernel_names import CATEGORIES, MATRIX_CATEGORIES, read_kernel
-from profrun.analysis.trace.data_quality import doubts, withheld
+from profrun.analysis.trace.data_quality import data_quality, withheld
 from profrun.analysis.trace.frame import Frame, frame
 from profrun.analysis.trace.steps import step_index, step_of_host
 from profrun.jobs.model import Expectation
@@ -34,7 +34,7 @@ _RELIES = {
     "max_share": ("kernels",),
     "bound": ("devices.utilization",),
 }
-"""Numbers that a guess rests on, by the names that doubts use: withheld numbers prove nothing."""
+"""Numbers that a guess rests on, by the names that quality findings use: withheld numbers prove nothing."""
 GPU_CHECKS = ("kernels_per_step", "fused", "dtype", "max_share", "bound")
 """Guesses about GPU work: a trace without a GPU cannot tell, unless the guess is about runs without one."""
 ROLE_SHARES = ("memcpy", "memset")
@@ -187,7 +187,7 @@ class _Asked:
     def __init__(self, trace: Trace, trial: Trial) -> None:
         self.trace, self.trial = trace, trial
         self.units = max(1, len(trial.typical))
-        self.hidden = withheld(doubts(trace))
+        self.hidden = withheld(data_quality(trace))
 
     def answer(self, key: str, value: Any, expectation: Expectation) -> Answer:
         """(right, wrong or None; what was found)."""
@@ -367,13 +367,13 @@ class _Asked:
     def bound(self, wanted: str) -> Answer:
         from profrun.analysis.rules.diagnose import diagnose
 
-        found = {finding.rule: finding for finding in diagnose(self.trace)}
+        found = {finding.code: finding for finding in diagnose(self.trace)}
         names = {"overhead-bound": "overhead", "compute-bound": "compute", "memory-bound": "memory"}
         told = [word for rule, word in names.items() if rule in found]
         if not told:
             return False, "nothing bounds it clearly: neither overhead, compute nor memory"
         rule = next(rule for rule, word in names.items() if word == (wanted if wanted in told else told[0]))
-        return wanted in told, f"{' and '.join(told)}: {found[rule].message}"
+        return wanted in told, f"{' and '.join(told)}: {found[rule].what}"
 
     def _short(self, name: str) -> str:
         fact = self.trial.facts.get(name)

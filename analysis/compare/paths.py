@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from profrun.analysis.trace.frame import KIND, Frame, Index, Ints, Mask
-from profrun.analysis.trace.tables import MODULE, TORCH_MODULE, range_at
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.frame import KIND, Frame, Index, Mask
+from profrun.analysis.trace.ranges import MODULE, TORCH_MODULE, range_at
+from profrun.traces.memo import memoised
 
 _WRAPPERS = re.compile(
     r"^(?:Torch-Compiled Region|## Call CompiledFxGraph|CompiledFxGraph|TorchDynamo Cache Lookup"
@@ -95,15 +97,9 @@ def module_of(name: str) -> str | None:
     return str(other["cls"]) if other else None
 
 
+@memoised
 def paths(source: Frame) -> Paths:
-    """Paths of every host op and range; kept with the frame. One pass a level of nesting."""
-    found: Paths | None = source.cache.get("compare_paths")
-    if found is None:
-        found = source.cache["compare_paths"] = _paths(source)
-    return found
-
-
-def _paths(source: Frame) -> Paths:
+    """Paths of every host op and range; kept with the frame. One pass per level of nesting."""
     codes = (KIND["op"], KIND["range"])
     wrapper = np.array([is_wrapper(text) for text in source.names] or [False])
     nodes = np.isin(source.kind, codes) & ~np.append(source.on_gpu, False)[source.track]

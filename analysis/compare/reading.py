@@ -19,13 +19,14 @@ from profrun.analysis.compare.recording_conditions import conditions
 from profrun.analysis.compare.stats import outlier_steps
 from profrun.analysis.compare.trial import Atom, Facts, Rate, Trial, Unit
 from profrun.analysis.compare.work import work_of_steps
-from profrun.analysis.trace.data_quality import is_graph_launch
+from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.flops import parse_list
-from profrun.analysis.trace.frame import KIND, Frame, Index, Ints, frame
+from profrun.analysis.trace.frame import KIND, Frame, Index, frame
 from profrun.analysis.trace.intervals import union
 from profrun.analysis.trace.memory import memory
 from profrun.analysis.trace.roles import ROLES, kernel_names, roles
 from profrun.analysis.trace.roofline import roofline
+from profrun.analysis.trace.runtime_calls import is_graph_launch
 from profrun.analysis.trace.steps import StepIndex, step_index, step_spans
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def _atoms(
     table = paths(source)
     path, adopted = launch_paths(source, mine)
     forward = _forward_paths(trace, source, mine)
-    role = roles(trace, source)[mine].astype(np.int64)
+    role = roles(trace)[mine].astype(np.int64)
     name_id, texts = _name_places(source, mine, names)
     keys = np.stack([name_id, role, path, adopted, forward])
     unique, inverse = np.unique(keys, axis=1, return_inverse=True)
@@ -328,7 +329,7 @@ def _outside(trace: Trace, source: Frame, unit_of: Ints) -> dict[str, int]:
     """GPU ns by category of what no whole step launched."""
     ids = source.gpu[unit_of[source.gpu] < 0]
     readings = kernel_names(source)
-    role = roles(trace, source)
+    role = roles(trace)
     found: dict[str, int] = {}
     keys = np.stack([source.name[ids].astype(np.int64), role[ids].astype(np.int64)])
     unique, inverse = np.unique(keys, axis=1, return_inverse=True)

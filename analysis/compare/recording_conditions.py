@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profrun.analysis.compare.trial import Conditions
-from profrun.analysis.trace.data_quality import doubts, is_graph_launch, is_launch
-from profrun.analysis.trace.frame import Frame, Ints
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.data_quality import data_quality
+from profrun.analysis.trace.frame import Frame
+from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
 from profrun.analysis.trace.steps import StepIndex
 
 if TYPE_CHECKING:
@@ -89,11 +91,11 @@ def _fingerprint(source: Frame, meta: Mapping[str, Any]) -> str:
 
 
 def _doubts(trace: Trace) -> tuple[tuple[str, str], ...]:
-    """Doubts of severity 'wrong' about steps or kernels: their numbers must not be compared."""
+    """Critical findings about steps or kernels: their numbers must not be compared."""
     return tuple(
-        (doubt.code, doubt.message)
-        for doubt in doubts(trace)
-        if doubt.severity == "wrong" and set(doubt.affects) & set(_SPOILS)
+        (finding.code, str(finding))
+        for finding in data_quality(trace)
+        if finding.severity == "critical" and set(finding.affects) & set(_SPOILS)
     )
 
 

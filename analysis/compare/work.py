@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profrun.analysis.compare.trial import Work
+from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.flops import parse_list
-from profrun.analysis.trace.frame import Frame, Ints, Mask
+from profrun.analysis.trace.frame import Frame, Mask
+from profrun.analysis.trace.op_cost import cost_of
 from profrun.analysis.trace.steps import StepIndex, step_of_host
-from profrun.analysis.trace.work import work_of
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -61,7 +62,7 @@ def _flops(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[f
         trace.tables.unregister("compare_ops")
     total, unknown = 0.0, set()
     for name, shapes, dtypes, count, stated, stated_count in rows:
-        each = work_of(name, parse_list(shapes), parse_list(dtypes)).flops
+        each = cost_of(name, parse_list(shapes), parse_list(dtypes)).flops
         if each is not None:
             total += each * count
         elif stated_count == count and stated:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from profrun.analysis.rules import SEVERITIES, Context, all_rules
+from profrun.analysis.rules.catalogue import all_rules
+from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.diagnose import diagnose
 from profrun.analysis.rules.docs import index_page, rule_page
+from profrun.contract.finding import SEVERITIES
 from profrun.traces.trace import Trace
 from tests.analysis.kit import memory_trace, step
 from tests.analysis.rules.cases import CASES, Case
@@ -27,8 +29,8 @@ def ask(rule: str, case: Case) -> list[str]:
     for hit in hits:
         assert hit.numbers, "a finding has evidence"
         assert all(0 <= one < size for one in hit.slices), "slices exist"
-        assert re.search(r"\d", hit.message) or hit.names or hit.numbers
-    return [hit.message for hit in hits]
+        assert re.search(r"\d", hit.what) or hit.names or hit.numbers
+    return [hit.what for hit in hits]
 
 
 @pytest.mark.parametrize("rule", CASES)
@@ -66,7 +68,7 @@ def test_no_finding_rests_on_a_withheld_number() -> None:
         ("api", "cudaLaunchKernel", 20, 5, "main"),
         ("kernel", "k", 100, 10, "stream 7", {"launch": 2}),
     ]  # fmt: skip
-    found = {finding.rule for finding in diagnose(memory_trace(rows))}
+    found = {finding.code for finding in diagnose(memory_trace(rows))}
     assert "graph-kernels-hidden" in found
     assert not found & {"overhead-bound", "low-utilization", "tiny-kernels"}
 
@@ -76,10 +78,12 @@ def test_a_doubtful_number_marks_its_finding() -> None:
         step(0, 0, 1000), ("api", "cudaLaunchKernel", 20, 5, "main"),
         ("kernel", "k", 100, 10, "stream 7", {"launch": 1}), ("kernel", "old", 5, 2, "stream 7"),
     ]  # fmt: skip
-    (finding,) = [one for one in diagnose(memory_trace(rows)) if one.rule == "low-utilization"]
-    assert finding.doubts == ("window_edge",)
+    (finding,) = [one for one in diagnose(memory_trace(rows)) if one.code == "low-utilization"]
+    assert finding.quality == ("window_edge",)
     document = finding.to_json()
-    assert {"rule", "severity", "message", "evidence", "advice"} <= set(document)
+    assert {"code", "severity", "what", "why", "fix", "title", "threshold", "evidence", "quality"} <= set(
+        document
+    )
     assert document["evidence"]["utilization"] == pytest.approx(
         10 / 993
     )  # the window starts after stray work
@@ -126,7 +130,7 @@ MUST = {
 @pytest.mark.parametrize("name", MUST)
 def test_the_h200_recordings(name: str, real: Callable[..., Trace]) -> None:
     findings = diagnose(real(f"h200/torch/{name}.json.gz"))
-    found = {finding.rule for finding in findings}
+    found = {finding.code for finding in findings}
     must, must_not = MUST[name]
     assert must <= found
     assert not must_not & found
@@ -134,7 +138,7 @@ def test_the_h200_recordings(name: str, real: Callable[..., Trace]) -> None:
 
 def messages(name: str, rule: str, real: Callable[..., Trace]) -> str:
     findings = diagnose(real(f"h200/torch/{name}.json.gz"))
-    return " | ".join(finding.message for finding in findings if finding.rule == rule)
+    return " | ".join(finding.what for finding in findings if finding.code == rule)
 
 
 def test_the_recipe_of_a_step_and_what_the_compiler_made_of_it(real: Callable[..., Trace]) -> None:
@@ -155,6 +159,6 @@ def test_the_item_that_waits(real: Callable[..., Trace]) -> None:
 
 def test_the_straggler_of_two_ranks(real: Callable[..., Trace]) -> None:
     findings = diagnose(real("h200/ddp/ddp_rank0.json.gz", "h200/ddp/ddp_rank1.json.gz"))
-    (finding,) = [one for one in findings if one.rule == "straggler"]
-    assert "wait 89.55 ms for rank 1" in finding.message
+    (finding,) = [one for one in findings if one.code == "straggler"]
+    assert "wait 89.55 ms for rank 1" in finding.what
     assert (Path(ROOT) / "docs" / "rules" / "straggler.md").exists()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from profrun.analysis.rules.diagnose import Finding, diagnose
+from profrun.analysis.rules.diagnose import RuleFinding, diagnose
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace
 from tests.analysis.rules.cases import ADD, BLOCKED, NCCL, NVJET, SOFTMAX, US, gpu, grid
@@ -19,8 +19,8 @@ SETUP: list[Row] = [
 ]
 
 
-def ask(rows: Sequence[Row], rule: str, name: str = "") -> list[Finding]:
-    return [one for one in diagnose(memory_trace(rows)) if one.rule == rule and name in one.message]
+def ask(rows: Sequence[Row], rule: str, name: str = "") -> list[RuleFinding]:
+    return [one for one in diagnose(memory_trace(rows)) if one.code == rule and name in one.what]
 
 
 @pytest.mark.parametrize("rule", ["copies-not-overlapped", "pointwise-chains", "memory-bound"])
@@ -36,7 +36,7 @@ def test_what_bounds_the_steps_is_told_from_their_own_work() -> None:
 def test_a_recording_without_steps_has_no_rate_a_step() -> None:
     rows = [("kernel", ADD, at * 10 * US, 9 * US, "stream 7") for at in range(4)]
     (found,) = ask(rows, "pointwise-chains")
-    assert "(1 in all, the longest of 4)" in found.message
+    assert "(1 in all, the longest of 4)" in found.what
 
 
 @pytest.mark.parametrize("rule", ["few-blocks", "dominant-kernel"])
@@ -59,19 +59,19 @@ def test_utilization_under_blocking_launches_is_not_the_programs() -> None:
 def test_without_op_records_nobody_is_blamed_by_name() -> None:
     rows = gpu([(NVJET, 10 * US, 20 * US), (SOFTMAX, 40 * US, 5 * US)])
     (found,) = ask(rows, "unfused-attention")
-    assert "beside GEMMs (no ops are recorded)" in found.message
+    assert "beside GEMMs (no ops are recorded)" in found.what
     assert found.evidence["bmm_calls"] is None
     waits: list[Row] = [*rows, ("api", "cudaStreamSynchronize", 50 * US, 20 * US, "main")]
     (sync,) = ask(waits, "explicit-sync")
-    assert "the program or an op of it (none is recorded)" in sync.message
+    assert "the program or an op of it (none is recorded)" in sync.what
 
 
 def test_a_recording_without_steps_is_not_judged_as_hard() -> None:
     idle = [("range", *row[1:]) if row[0] == "step" else row for row in gpu([(ADD, 10 * US, 4 * US)])]
-    found = {one.rule: one for one in diagnose(memory_trace(idle))}
+    found = {one.code: one for one in diagnose(memory_trace(idle))}
     assert found["overhead-bound"].severity == found["low-utilization"].severity == "info"
-    assert "of the recording" in found["overhead-bound"].message
-    assert "set-up counts too" in found["overhead-bound"].message
+    assert "of the recording" in found["overhead-bound"].what
+    assert "set-up counts too" in found["overhead-bound"].what
     assert not {"launches_per_step", "step_ns"} & set(found["overhead-bound"].evidence)
 
 
@@ -121,17 +121,17 @@ def test_the_line_to_blame_is_the_programs_not_torchs() -> None:
         ("api", "cudaDeviceSynchronize", 20 * US, 60 * US, "main"),
     ]
     (found,) = ask(rows, "explicit-sync")
-    assert "at train.py(12): step" in found.message
+    assert "at train.py(12): step" in found.what
 
 
 def test_steps_that_differ_show_the_fullest() -> None:
     rows = [*gpu([(NVJET, 10 * US, 60 * US)], count=2), ("step", "profrun.step#2", 200 * US, 9 * US, "main")]
     (found,) = ask(rows, "kernel-mix")
-    assert found.message == "1 kernels in the fullest of 3 steps, 0 in the emptiest: 1 gemm"
+    assert found.what == "1 kernels in the fullest of 3 steps, 0 in the emptiest: 1 gemm"
 
 
 def test_the_h200_recordings_by_nsys(real: Callable[..., Trace]) -> None:
     """Their set-up (weights copied, five warm-up steps) lies outside the step ranges."""
-    found = {one.rule: one.message for one in diagnose(real("h200/nsys/mlp.sqlite"))}
+    found = {one.code: one.what for one in diagnose(real("h200/nsys/mlp.sqlite"))}
     assert "copies-not-overlapped" not in found
-    assert "10 chains of point-wise kernels (1 a step, the longest of 2)" in found["pointwise-chains"]
+    assert "10 chains of point-wise kernels (1 per step, the longest of 2)" in found["pointwise-chains"]

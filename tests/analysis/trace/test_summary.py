@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from profrun.analysis.trace.data_quality import doubts, withheld
+from profrun.analysis.trace.data_quality import data_quality, withheld
 from profrun.analysis.trace.summary import summarize
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
@@ -16,7 +16,7 @@ LAUNCH = "cudaLaunchKernel"
 
 
 def codes(trace: Trace) -> dict[str, str]:
-    return {doubt.code: doubt.severity for doubt in doubts(trace)}
+    return {one.code: one.severity for one in data_quality(trace)}
 
 
 def test_the_keys_that_others_rely_on(real: Callable[..., Trace]) -> None:
@@ -58,26 +58,26 @@ def test_hidden_graph_kernels_withhold_the_gpus_numbers() -> None:
         [step(0, 0, 99), ("api", "cudaGraphLaunch", 5, 5, "main"), ("kernel", "k", 1, 2, "stream 7")]
     )
     found = summarize(trace)
-    assert codes(trace)["graph_kernels_hidden"] == "wrong"
+    assert codes(trace)["graph_kernels_hidden"] == "critical"
     assert found.devices[0].utilization is None
     assert found.kernels == []
     assert "devices.utilization" in found.withheld
-    assert found.doubts[0].severity == "wrong"
+    assert found.quality[0].severity == "critical"
 
 
 def test_replayed_kernels_keep_their_list_and_lose_the_timeline(real: Callable[..., Trace]) -> None:
     found = summarize(real("h200/ncu/mlp.ncu-rep"))
-    assert found.doubts[0].code == "replayed"
+    assert found.quality[0].code == "replayed"
     assert found.devices[0].utilization is None
     assert found.devices[0].busy_ns is None
     assert found.idle == []
     assert len(found.kernels) > 0
-    assert "replayed_durations" in {doubt.code for doubt in found.doubts}
+    assert "replayed_durations" in {one.code for one in found.quality}
 
 
 def test_launches_without_any_gpu_record() -> None:
     trace = memory_trace([step(0, 0, 99), ("api", LAUNCH, 5, 5, "main")])
-    assert codes(trace)["no_gpu_records"] == "wrong"
+    assert codes(trace)["no_gpu_records"] == "critical"
     assert summarize(trace).steps[0].kernels is None
 
 
@@ -90,17 +90,21 @@ def test_unattributed_gpu_time_is_a_share_of_gpu_time() -> None:
             ]
         )  # fmt: skip
 
-    assert [codes(stray(ns))["unattributed_gpu_time"] for ns in (1, 20, 200)] == ["note", "care", "wrong"]
-    (doubt,) = [one for one in doubts(stray(25)) if one.code == "unattributed_gpu_time"]
-    assert (doubt.count, doubt.share, doubt.of) == (1, 0.2, "GPU time")
-    assert "steps.kernels" in withheld(doubts(stray(200)))
+    assert [codes(stray(ns))["unattributed_gpu_time"] for ns in (1, 20, 200)] == [
+        "info",
+        "warning",
+        "critical",
+    ]
+    (finding,) = [one for one in data_quality(stray(25)) if one.code == "unattributed_gpu_time"]
+    assert (finding.count, finding.share, finding.share_of) == (1, 0.2, "GPU time")
+    assert "steps.kernels" in withheld(data_quality(stray(200)))
 
 
 def test_launches_whose_kernels_were_lost() -> None:
     rows: list[Row] = [("api", LAUNCH, 10 * place, 5, "main") for place in range(10)]
     rows += [("kernel", "k", 100 + 10 * place, 5, "stream 7", {"launch": place}) for place in range(9)]
-    (doubt,) = [one for one in doubts(memory_trace(rows)) if one.code == "launches_without_kernels"]
-    assert (doubt.count, doubt.share, doubt.severity) == (1, 0.1, "care")
+    (finding,) = [one for one in data_quality(memory_trace(rows)) if one.code == "launches_without_kernels"]
+    assert (finding.count, finding.share, finding.severity) == (1, 0.1, "warning")
 
 
 @pytest.mark.parametrize(
@@ -121,15 +125,15 @@ def test_launches_whose_kernels_were_lost() -> None:
          "graph_launches"),
     ],
 )  # fmt: skip
-def test_each_doubt(rows: list[tuple[object, ...]], meta: dict[str, object], code: str) -> None:
+def test_each_finding(rows: list[tuple[object, ...]], meta: dict[str, object], code: str) -> None:
     assert code in codes(memory_trace(rows, meta=meta))
     assert code not in codes(memory_trace([step(0, 0, 100), ("op", "aten::mm", 0, 10, "main")]))
 
 
 def test_what_the_reader_noticed_is_said() -> None:
     issue = {"code": "clipped", "count": 3, "message": "three were clipped", "example": None}
-    (doubt,) = doubts(memory_trace([step(0, 0, 9)], side={"issues": [issue]}))
-    assert (doubt.code, doubt.count, doubt.message) == ("reader:clipped", 3, "three were clipped")
+    (finding,) = data_quality(memory_trace([step(0, 0, 9)], side={"issues": [issue]}))
+    assert (finding.code, finding.count, finding.what) == ("reader:clipped", 3, "three were clipped")
 
 
 @pytest.mark.parametrize(
@@ -147,5 +151,5 @@ def test_a_cpu_only_recording(real: Callable[..., Trace]) -> None:
 
 
 def test_blocking_launches_are_told_from_their_timing(real: Callable[..., Trace]) -> None:
-    assert codes(real("h200/torch/mlp_blocking.json.gz"))["launch_blocking"] == "care"
+    assert codes(real("h200/torch/mlp_blocking.json.gz"))["launch_blocking"] == "warning"
     assert "launch_blocking" not in codes(real("h200/torch/mlp.json.gz"))

@@ -7,10 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from profrun.analysis.trace.collectives import bus_factor, collectives
+from profrun.analysis.trace.copies import copies
 from profrun.analysis.trace.kernels import categories, kernels
 from profrun.analysis.trace.ops import operators
 from profrun.analysis.trace.queue import launch_stats
-from profrun.analysis.trace.tables import apis, copies, ranges
+from profrun.analysis.trace.ranges import ranges
+from profrun.analysis.trace.runtime_calls import apis
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 import pytest
 
 from profrun.analysis.trace.flops import flops_of
 from profrun.analysis.trace.memory import allocating_ops, memory
-from profrun.analysis.trace.occupancy import estimate_occupancy
+from profrun.analysis.trace.occupancy import Floats, estimate_occupancy
+from profrun.analysis.trace.op_cost import cost_of
 from profrun.analysis.trace.ops import operators
 from profrun.analysis.trace.peak_page import page
-from profrun.analysis.trace.peak_table import NOT_CONFIRMED
-from profrun.analysis.trace.peaks import known_gpus, peaks_for
+from profrun.analysis.trace.peaks import NOT_CONFIRMED, peaks_for, table
 from profrun.analysis.trace.ranks import compare_ranks
 from profrun.analysis.trace.roofline import roofline
-from profrun.analysis.trace.work import work_of
 from profrun.errors import UsageError
+from profrun.traces.schema import DeviceRow
 from profrun.traces.trace import Trace
 from tests.analysis.kit import H200, memory_trace, step
 from tests.analysis.rules.cases import comm
@@ -75,7 +76,7 @@ def test_flops_of_a_convolution_need_its_arguments() -> None:
 def test_bytes_are_what_an_op_must_move(
     name: str, shapes: list[object], types: list[str], size: int | None
 ) -> None:
-    assert work_of(name, shapes, types).bytes == size
+    assert cost_of(name, shapes, types).bytes == size
 
 
 HEADS, SEQUENCE = [2, 4, 8, 16], [2, 8, 4, 16]
@@ -96,15 +97,15 @@ ONE = 2 * 4 * 8 * 16
 def test_attention_by_either_order_of_its_dimensions(
     name: str, shapes: list[object], flops: int, tensors: int
 ) -> None:
-    work = work_of(name, shapes, ["c10::Half"] * len(shapes))
-    assert (work.flops, work.bytes) == (flops, tensors * ONE * 2)
+    cost = cost_of(name, shapes, ["c10::Half"] * len(shapes))
+    assert (cost.flops, cost.bytes) == (flops, tensors * ONE * 2)
 
 
 def test_attention_over_a_longer_sequence_counts_the_keys() -> None:
     query, keys = [2, 4, 8, 16], [2, 4, 32, 16]
-    work = work_of("aten::_scaled_dot_product_cudnn_attention_backward", [query, query, keys, keys], BF16)
-    assert work.flops == 10 * ONE * 32
-    assert work_of("aten::_flash_attention_forward", [[16, 4, 8]] * 3, BF16).flops is None  # packed: no batch
+    cost = cost_of("aten::_scaled_dot_product_cudnn_attention_backward", [query, query, keys, keys], BF16)
+    assert cost.flops == 10 * ONE * 32
+    assert cost_of("aten::_flash_attention_forward", [[16, 4, 8]] * 3, BF16).flops is None  # packed: no batch
 
 
 def test_what_comes_from_caches_has_no_share_of_the_memory() -> None:
@@ -176,7 +177,7 @@ def test_achieved_rates_on_the_h200_stay_under_the_peaks(real: Callable[..., Tra
 
 
 def test_peaks_have_sources_and_are_dense() -> None:
-    for gpu in known_gpus():
+    for gpu in table().values():
         assert gpu.source
         assert gpu.memory_gb_s > 0
         if {"bf16", "tf32"} <= set(gpu.tflops):
@@ -208,7 +209,7 @@ def test_the_page_of_peaks_is_made_from_the_table() -> None:
     assert page() == (ROOT / "docs/peaks.md").read_text(encoding="utf-8"), (
         "run `python -m profrun.analysis.trace.peak_page docs`"
     )
-    assert all(gpu.confirmed for gpu in known_gpus())
+    assert all(gpu.confirmed for gpu in table().values())
     assert NOT_CONFIRMED in page()
 
 
@@ -240,18 +241,22 @@ def test_overrides_of_peaks() -> None:
         peaks_for("NVIDIA H200", overrides={"bf16": -1})
 
 
+def occupancy(device: Mapping[str, object], *columns: Sequence[float]) -> Floats:
+    """``estimate_occupancy`` of columns given as lists."""
+    row = {**dict.fromkeys(DeviceRow.__annotations__), **device}
+    return estimate_occupancy(cast("DeviceRow", row), *(np.array(one, float) for one in columns))
+
+
 def test_occupancy_by_hand() -> None:
     # 128 threads and 64 registers on an SM of 2048 threads and 64 K registers: registers allow 8 blocks =
     # 1024
-    many, few, none = estimate_occupancy(
-        H200, [10_000, 132, 10], [128, 128, 128], [64, 64, np.nan], [0, 0, 0]
-    )
+    many, few, none = occupancy(H200, [10_000, 132, 10], [128, 128, 128], [64, 64, np.nan], [0, 0, 0])
     assert many == pytest.approx(0.5)
-    assert few == pytest.approx(128 / 2048)  # one block an SM
+    assert few == pytest.approx(128 / 2048)  # one block per SM
     assert np.isnan(none)
-    # 100 KiB of shared memory a block: two blocks an SM
-    assert estimate_occupancy(H200, [10_000], [256], [32], [100 * 1024])[0] == pytest.approx(512 / 2048)
-    assert np.isnan(estimate_occupancy(H200 | {"arch": None}, [1], [128], [64], [0])[0])
+    # 100 KiB of shared memory per block: two blocks per SM
+    assert occupancy(H200, [10_000], [256], [32], [100 * 1024])[0] == pytest.approx(512 / 2048)
+    assert np.isnan(occupancy(H200 | {"arch": None}, [1], [128], [64], [0])[0])
 
 
 def test_occupancy_estimates_agree_with_kinetos_own(real: Callable[..., Trace]) -> None:
@@ -263,14 +268,14 @@ def test_occupancy_estimates_agree_with_kinetos_own(real: Callable[..., Trace]) 
         "est_occupancy > 0"
     ).rows
     assert len(rows) > 600
-    mine = estimate_occupancy(H200, *(np.array([row[place] for row in rows], float) for place in range(4)))
+    mine = occupancy(H200, *([row[place] for row in rows] for place in range(4)))
     assert np.abs(mine - np.array([row[4] for row in rows])).max() <= 0.0101
 
 
 def test_occupancy_on_amd_needs_registers() -> None:
     device = {"vendor": "amd", "arch": "gfx942", "sm_count": 304, "max_threads_per_sm": 2048}
-    known, unknown = estimate_occupancy(device, [100_000, 1000], [256, 256], [128, np.nan], [0, 0])
-    assert known == pytest.approx(0.5)  # 512 / 128 = 4 of 8 waves a SIMD
+    known, unknown = occupancy(device, [100_000, 1000], [256, 256], [128, np.nan], [0, 0])
+    assert known == pytest.approx(0.5)  # 512 / 128 = 4 of 8 waves per SIMD
     assert np.isnan(unknown)
 
 
