@@ -21,42 +21,14 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 from profrun.contract.command import Command
+from profrun.contract.states import Status
 from profrun.errors import UnavailableError, UsageError
-from profrun.plans.model import Plan, Trial, TrialState
+from profrun.plans.model import Plan, Trial
+from profrun.store.events import Handle
+from profrun.store.runs import Run
 
 BACKENDS = ("local", "docker", "slurm", "kubernetes")
 """Names of the backends; each is the module of that name here, with ``make() -> Backend``."""
-
-TERMINAL: frozenset[TrialState] = frozenset({"finished", "failed", "timeout", "cancelled", "lost"})
-"""States that nothing follows."""
-
-
-@dataclass(frozen=True)
-class TrialPaths:
-    """Where a trial of a run lives, on the machine that calls."""
-
-    run: Path
-    trial: Path
-
-    @property
-    def command(self) -> Path:
-        """What the wrapper is told (docs/architecture.md, command.json)."""
-        return self.trial / "command.json"
-
-    @property
-    def exit(self) -> Path:
-        """How it ended; written last by the wrapper."""
-        return self.trial / "exit.json"
-
-    @property
-    def raw(self) -> Path:
-        """The profiler's own files, one folder a rank."""
-        return self.trial / "raw"
-
-    @property
-    def trace(self) -> Path:
-        """The normalised trace."""
-        return self.trial / "trace"
 
 
 @dataclass(frozen=True)
@@ -93,23 +65,6 @@ class Request:
     body: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Handle:
-    """What a backend needs to find its work again from another process: JSON-safe values only."""
-
-    backend: str
-    data: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Status:
-    """State of one trial as the backend sees it, with a reason a person understands."""
-
-    state: TrialState
-    reason: str | None = None
-    exit_code: int | None = None
-
-
 class Backend(Protocol[P]):
     """What executes trials. All methods raise ProfrunError subclasses only.
 
@@ -124,7 +79,7 @@ class Backend(Protocol[P]):
     concurrent: bool
     poll_s: float
 
-    def prepare(self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, ask: bool = True) -> P:
+    def prepare(self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True) -> P:
         """Refuse what cannot work, then find out what the other methods need to know.
 
         Called before the run folder is made, by a dry run, and by ``resume``; makes and writes nothing. What
@@ -132,7 +87,7 @@ class Backend(Protocol[P]):
 
         Args:
             trials: those that are to be started.
-            run: where the run's folder is or will be.
+            run: the run, whose folder may not be there yet.
             cwd: the folder the job was submitted from.
             ask: False for a dry run: nothing is pulled, and an engine that does not answer is no error.
 
@@ -141,30 +96,30 @@ class Backend(Protocol[P]):
             UnavailableError: a GPU, a folder, an image or the engine is not there.
         """
 
-    def adapt(self, prepared: P, trial: Trial, run: Path, command: Command) -> Command:
+    def adapt(self, prepared: P, trial: Trial, run: Run, command: Command) -> Command:
         """``command.json`` as the job will see it. Pure; the same command where the job runs on this machine.
 
         Args:
             command: with paths of this machine; ``cwd`` is the folder the command runs in.
         """
 
-    def render(self, prepared: P, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+    def render(self, prepared: P, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         """The requests for these trials: one for each trial, or one for many (arrays). Pure."""
 
-    def submit(self, prepared: P, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+    def submit(self, prepared: P, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
         """Start these trials (or queue them); returns trial id -> handle. Local kinds start one at a time."""
 
-    def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
+    def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
         """State of all of them, with as few questions to the engine as possible.
 
         A handle without data belongs to a trial whose driver was killed while it submitted: find out from the
         engine (by the trial's name) or the trial folder whether it was started; ``lost`` if it was not.
         """
 
-    def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
+    def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of the trial's output."""
 
-    def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
+    def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         """End these trials well: tell the wrapper, wait for reports, kill only after ``grace`` seconds."""
 
 

@@ -7,7 +7,6 @@ the job, so that ``resolved.yaml`` repeats the run without the file.
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -15,14 +14,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from profrun.backends.base import Status
+from profrun.contract.codec import given_json
 from profrun.contract.command import Vendor
+from profrun.contract.paths import TrialPaths
+from profrun.contract.profilers import profiler
 from profrun.contract.schedule import Schedule
+from profrun.contract.states import Status
 from profrun.contract.wrapping import WrapRequest
 from profrun.errors import UsageError
-from profrun.jobs.model import NEUTRAL, Job
+from profrun.jobs.cluster import ClusterSettings
+from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
-from profrun.store.results import finalising
+from profrun.store.documents import finalising
 
 AMD_TYPE = re.compile(r"mi\d{3}[a-z]?")
 NVIDIA_TYPE = re.compile(r"v100|t4|a\d{2,3}|l\d{1,2}s?|g?[hb]\d{3}|gb\d{3}|rtx.*|tesla.*")
@@ -38,7 +41,7 @@ def profiles_file(environ: Mapping[str, str] | None = None) -> Path:
     return Path(config) / "profrun" / "clusters.yaml"
 
 
-def load_profiles(path: Path) -> dict[str, dict[str, Any]]:
+def load_profiles(path: Path) -> dict[str, ClusterSettings]:
     """Profiles by name, checked as strictly as a job's ``cluster`` block.
 
     Raises:
@@ -70,37 +73,31 @@ def settle(plan: Plan, file: Path | None = None) -> Plan:
         UsageError: there is no such profile, or the file is wrong.
     """
     cluster = plan.job.cluster
-    sites = cluster.get("sites") or {}
-    if not any(block.get("profile") for block in (cluster, *sites.values())):
+    if not any(block.profile for block in (cluster, *cluster.sites.values())):
         return plan
     path = file or profiles_file()
     if not path.exists():
         raise UsageError(f"the job names a cluster profile, but there is no {path}", fix="write it there")
     profiles = load_profiles(path)
-    settled = _merged(cluster, profiles, path)
-    if sites:
-        settled["sites"] = {name: _merged(site, profiles, path) for name, site in sites.items()}
+    sites = {name: _merged(site, profiles, path) for name, site in cluster.sites.items()}
+    settled = replace(_merged(cluster, profiles, path), sites=sites)
     return replace(plan, job=replace(plan.job, cluster=settled))
 
 
-def _merged(
-    block: Mapping[str, Any], profiles: Mapping[str, Mapping[str, Any]], path: Path
-) -> dict[str, Any]:
-    name = block.get("profile")
-    own = {key: value for key, value in block.items() if key != "profile"}
+def _merged(block: ClusterSettings, profiles: Mapping[str, ClusterSettings], path: Path) -> ClusterSettings:
+    name = block.profile
     if name is None:
-        return own
+        return block
     if name not in profiles:
         raise UsageError(
             f"{path} has no cluster profile {name!r}", fix=f"it has {', '.join(sorted(profiles)) or 'none'}"
         )
-    return {**profiles[name], **own}
+    return replace(block.over(profiles[name]), profile=None)
 
 
 def site_settings(job: Job, site: str | None) -> dict[str, Any]:
     """The ``cluster`` block as a trial at this site sees it."""
-    block = {key: value for key, value in job.cluster.items() if key not in ("sites", "profile")}
-    return {**block, **((job.cluster.get("sites") or {}).get(site or "", {}))}
+    return given_json(job.cluster.of_site(site))
 
 
 def by_site(trials: Sequence[Trial]) -> dict[str | None, list[Trial]]:
@@ -139,9 +136,8 @@ def finalise_s(trials: Sequence[Trial]) -> float:
 
 def _finalise_s(trial: Trial) -> float:
     slowest = 0.0
-    for name in NEUTRAL.get(trial.collector, (trial.collector,)):
-        module = importlib.import_module(f"profrun.collectors.{name}.wrap")
-        options = trial.options if name == trial.collector else trial.options.get(name, {})
+    for name, options in trial.options.items():
+        module = profiler(name).part("wrap")
         request = WrapRequest(
             argv=trial.argv, schedule=Schedule(), options=options, out="raw/rank0", tool=module.TOOL or ""
         )
@@ -160,6 +156,6 @@ def is_launcher(trial: Trial) -> bool:
     return "torchrun" in words[:1] or "torch.distributed.run" in words or "torch.distributed.launch" in words
 
 
-def phase_of(status: Status, folder: Path) -> Status:
+def phase_of(status: Status, trial: TrialPaths) -> Status:
     """A running trial that writes its report is finalising, says the wrapper's ``phase`` file."""
-    return Status("finalising") if status.state == "running" and finalising(folder) else status
+    return Status("finalising") if status.state == "running" and finalising(trial) else status

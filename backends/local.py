@@ -19,16 +19,20 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from profrun.backends.base import Handle, PreparedPlan, Request, Status, TrialPaths
+from profrun.backends.base import PreparedPlan, Request
 from profrun.backends.environ import secret_env
 from profrun.backends.local_checks import left_out, refuse
-from profrun.backends.tail import Tail
+from profrun.backends.tail import follow as follow_logs
 from profrun.contract.command import Command
+from profrun.contract.paths import TrialPaths
+from profrun.contract.states import TERMINAL, Status
 from profrun.errors import UnavailableError
 from profrun.plans.model import Plan, Trial
-from profrun.store.files import explained, write_json
+from profrun.store.documents import finalising, read_exit, request_cancel, status_of
+from profrun.store.events import Handle
+from profrun.store.files import explained
 from profrun.store.lock import is_held, patient_lock, sign
-from profrun.store.results import finalising, read_exit
+from profrun.store.runs import Run
 
 _TERM_WAIT_S = 5.0
 """Between SIGTERM and SIGKILL, after the grace is over."""
@@ -46,7 +50,7 @@ class LocalBackend:
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
     def prepare(
-        self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, ask: bool = True
+        self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True
     ) -> PreparedPlan:
         """GPUs, nodes and the working directory of this machine are checked; there is no image.
 
@@ -57,15 +61,15 @@ class LocalBackend:
         refuse(plan.job)
         return PreparedPlan(plan, cwd, tuple(left_out(plan.job)))
 
-    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Path, command: Command) -> Command:
+    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Run, command: Command) -> Command:
         """The job sees this machine's paths: nothing changes."""
         return command
 
-    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         """One shell line for each trial: what to type to do the same by hand."""
         return [_request(wrapper_argv(run, trial.id)) for trial in trials]
 
-    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
         """Start these trials now.
 
         Raises:
@@ -74,9 +78,9 @@ class LocalBackend:
         secret = secret_env(prepared.plan.job, prepared.cwd)
         return {trial.id: self._start(run, trial.id, secret) for trial in trials}
 
-    def _start(self, run: Path, trial_id: str, secret: Mapping[str, str]) -> Handle:
-        trial = run / "trials" / trial_id
-        live = patient_lock(trial / "live")
+    def _start(self, run: Run, trial_id: str, secret: Mapping[str, str]) -> Handle:
+        trial = run.trial(trial_id)
+        live = patient_lock(trial.live)
         if live is None:
             raise UnavailableError(
                 f"{trial_id} is running already",
@@ -84,7 +88,7 @@ class LocalBackend:
                 fix=f"end it with `profrun cancel {run.name}`",
             )
         try:
-            with explained(trial / "wrapper.log"), (trial / "wrapper.log").open("ab") as log:
+            with explained(trial.wrapper_log), trial.wrapper_log.open("ab") as log:
                 child = subprocess.Popen(
                     wrapper_argv(run, trial_id),
                     env={**os.environ, **secret},
@@ -100,26 +104,26 @@ class LocalBackend:
         self._children[child.pid] = child
         return Handle(self.name, {"pid": child.pid, "host": socket.gethostname()})
 
-    def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
+    def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
         """State of each: ``exit.json`` if there is one, else the sign of life."""
         return {trial_id: self._status(handle, run, trial_id) for trial_id, handle in handles.items()}
 
-    def _status(self, handle: Handle, run: Path, trial_id: str) -> Status:
-        paths = TrialPaths(run, run / "trials" / trial_id)
-        alive = self._alive(handle, paths.trial)  # asked before the file is looked for: no gap between
-        document = read_exit(paths.trial)
-        if document is not None:
+    def _status(self, handle: Handle, run: Run, trial_id: str) -> Status:
+        trial = run.trial(trial_id)
+        alive = self._alive(handle, trial)  # asked before the file is looked for: no gap between
+        ended = read_exit(trial)
+        if ended is not None:
             self._reap(handle)
-            return Status(document["state"], document.get("reason"), document.get("exit_code"))
+            return status_of(ended)
         if alive:
-            return Status("finalising" if finalising(paths.trial) else "running")
-        return Status("lost", self._last_words(handle, paths.trial))
+            return Status("finalising" if finalising(trial) else "running")
+        return Status("lost", self._last_words(handle, trial))
 
-    def _alive(self, handle: Handle, trial: Path) -> bool:
+    def _alive(self, handle: Handle, trial: TrialPaths) -> bool:
         child = self._children.get(int(handle.data.get("pid", -1)))
         if child is not None:
             return child.poll() is None  # also reaps it
-        return is_held(trial / "live")
+        return is_held(trial.live)
 
     def _reap(self, handle: Handle) -> None:
         """``exit.json`` is the wrapper's last deed: see it gone, so that the next trial has the machine."""
@@ -128,39 +132,34 @@ class LocalBackend:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_TERM_WAIT_S)
 
-    def _last_words(self, handle: Handle, trial: Path) -> str:
+    def _last_words(self, handle: Handle, trial: TrialPaths) -> str:
         """Why a trial without ``exit.json`` may have ended."""
         child = self._children.get(int(handle.data.get("pid", -1)))
         code = child.returncode if child is not None else None
         how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
         text = "the wrapper ended without saying how" + (f" ({how})" if code is not None else "")
         with contextlib.suppress(OSError):
-            lines = (trial / "wrapper.log").read_text(errors="replace").strip().splitlines()
+            lines = trial.wrapper_log.read_text(errors="replace").strip().splitlines()
             if lines:
                 text += f"; its last words: {lines[-1][:200]}"
         return text
 
-    def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
+    def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""
-        trial = run / "trials" / trial_id
-        tails = [Tail(trial / "stdout.log"), Tail(trial / "stderr.log")]
-        while True:
-            ended = not follow or self._status(handle, run, trial_id).state not in ("running", "finalising")
-            for tail in tails:
-                yield from tail.lines(last=ended)
-            if ended:
-                return
-            time.sleep(4 * _LOOK_S)
 
-    def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
+        def ended() -> bool:
+            return self._status(handle, run, trial_id).state in TERMINAL
+
+        yield from follow_logs(run.trial(trial_id), follow=follow, ended=ended)
+
+    def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         """Ask the wrapper to end the app and let the profiler write; after ``grace`` s TERM, then KILL."""
         for trial_id, handle in handles.items():
-            trial = run / "trials" / trial_id
-            if not (trial / "exit.json").exists():
-                write_json(trial / "cancel", {"grace_s": grace, "requested_ns": time.time_ns()})
+            trial = run.trial(trial_id)
+            request_cancel(trial, grace)
             self._end(handle, trial, grace)
 
-    def _end(self, handle: Handle, trial: Path, grace: float) -> None:
+    def _end(self, handle: Handle, trial: TrialPaths, grace: float) -> None:
         pid = self._pid(handle, trial)
         if pid is None or not self._alive(handle, trial):
             return
@@ -176,7 +175,7 @@ class LocalBackend:
                 os.killpg(session, signal.SIGKILL)
         self._wait(handle, trial, _TERM_WAIT_S)
 
-    def _wait(self, handle: Handle, trial: Path, seconds: float) -> bool:
+    def _wait(self, handle: Handle, trial: TrialPaths, seconds: float) -> bool:
         """Wait for its end; False when it still lives after ``seconds``."""
         deadline = time.monotonic() + seconds
         while self._alive(handle, trial):
@@ -185,7 +184,7 @@ class LocalBackend:
             time.sleep(_LOOK_S)
         return True
 
-    def _pid(self, handle: Handle, trial: Path) -> int | None:
+    def _pid(self, handle: Handle, trial: TrialPaths) -> int | None:
         """The wrapper's process, if it is one of this machine.
 
         A profrun that was killed between starting the process and writing its handle left no number: then
@@ -212,10 +211,10 @@ def make() -> LocalBackend:
     return LocalBackend()
 
 
-def wrapper_argv(run: Path, trial_id: str) -> tuple[str, ...]:
+def wrapper_argv(run: Run, trial_id: str) -> tuple[str, ...]:
     """How the wrapper of a trial is started on this machine. It needs only the standard library, so it runs
     with the Python that runs profrun; the user's command chooses its own."""
-    return (sys.executable or "python3", str(run / "bundle" / "run.py"), str(run / "trials" / trial_id))
+    return (sys.executable or "python3", str(run.wrapper), str(run.trial(trial_id).folder))
 
 
 def _request(argv: tuple[str, ...]) -> Request:
@@ -245,9 +244,9 @@ def _sessions_below(pid: int) -> set[int]:
     return groups
 
 
-def _find_wrapper(trial: Path) -> int | None:
+def _find_wrapper(trial: TrialPaths) -> int | None:
     """The process whose last argument is this trial's folder."""
-    wanted = os.fsencode(trial)
+    wanted = os.fsencode(trial.folder)
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             parts = entry.read_bytes().rstrip(b"\0").split(b"\0")

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from profrun.contract.paths import TrialPaths
+
 
 class Tail:
     """Lines of a file that is still written to."""
@@ -32,13 +34,15 @@ class Tail:
             self._rest = b""
 
 
-def follow(trial: Path, *, follow: bool, ended: Callable[[], bool], pause_s: float = 0.2) -> Iterator[str]:
+def follow(
+    trial: TrialPaths, *, follow: bool, ended: Callable[[], bool], pause_s: float = 0.2
+) -> Iterator[str]:
     """Lines of a trial's stdout.log and stderr.log (every rank's); with ``follow`` until ``ended``."""
     tails: dict[Path, Tail] = {}
     while True:
         over = not follow or ended()
         for name in ("stdout", "stderr"):
-            for path in sorted(trial.glob(f"{name}*.log")):
+            for path in sorted(trial.folder.glob(f"{name}*.log")):
                 tails.setdefault(path, Tail(path))
         for tail in tails.values():
             yield from tail.lines(last=over)

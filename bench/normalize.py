@@ -32,7 +32,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("PROFRUN_SHARED", HERE.parent.parent / "shared")) / "data"
@@ -279,7 +278,7 @@ def main() -> None:
     print("\n| file | what | wanted | measured | |\n|---|---|---|---|---|")
     print("\n".join(wanted))
     if options.json:
-        document: dict[str, Any] = {"cpus": os.cpu_count(), "python": sys.version, "rows": every}
+        document: dict[str, object] = {"cpus": os.cpu_count(), "python": sys.version, "rows": every}
         options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 

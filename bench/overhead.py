@@ -22,8 +22,12 @@ import tempfile
 import time
 import timeit
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
+from profrun.contract.codec import to_json
+from profrun.contract.command import Command, Ranges
+from profrun.contract.schedule import Schedule
+from profrun.contract.units import signed_time_text, time_text
 from profrun.plans.bundle import write_bundle
 
 EDGE = """
@@ -73,18 +77,50 @@ for _ in range(20):
     best = t if best is None else min(best, t)
 print(json.dumps(best))
 """
-FAR = {"wait": 10**9, "warmup": 1, "active": 1, "repeat": 1, "skip_first": 0}
+FAR = Schedule(wait=10**9, active=1)
+"""The recorded window is never reached."""
 ROUNDS = 2
 
 
-def trial(root: Path, name: str, argv: list[str], collector: str = "none") -> Path:
-    """A trial folder whose window never opens."""
+class HookCost(TypedDict):
+    """Best CPU ns per step without and with the hook, the difference, and its share of a step without."""
+
+    step: str
+    plain_ns: int
+    hooked_ns: int
+    cost_ns: int
+    share: float
+    share_of: str
+    plain_all_ns: list[int]
+    hooked_all_ns: list[int]
+
+
+class WrapperCost(TypedDict):
+    """Wall seconds that the wrapper adds to a trial: the median, and those of each trial."""
+
+    added_s: float
+    all_s: list[float]
+
+
+def trial(root: Path, name: str, argv: list[str]) -> Path:
+    """Make the folder of an unprofiled trial whose window never opens."""
     folder = root / "trials" / name
     folder.mkdir(parents=True)
-    command: dict[str, Any] = {"format": 1, "trial": name, "attempt": 1, "collector": collector, "argv": argv}
-    command |= {"vendor": "none", "blocking": False, "env": {}, "schedule": FAR, "cwd": str(root)}
-    command |= {"ranges": {"modules": 2, "steps": "auto"}, "options": {}, "ranks": 1, "timeout_s": 600.0}
-    (folder / "command.json").write_text(json.dumps(command))
+    command = Command(
+        trial=name,
+        run="overhead",
+        job="overhead",
+        variant="default",
+        collector="none",
+        profiler="none",
+        vendor="none",
+        argv=tuple(argv),
+        cwd=str(root),
+        schedule=FAR,
+        ranges=Ranges(modules=2),
+        timeout_s=600.0,
+    )
+    (folder / "command.json").write_text(json.dumps(to_json(command)))
     return folder
 
 
@@ -97,8 +133,8 @@ def once(argv: list[str]) -> tuple[str, float]:
     return done.stdout, time.perf_counter() - began
 
 
-def hook_cost(root: Path, kind: str, program: str, name: str) -> dict[str, Any]:
-    """Best CPU ns a step without and with the hook, and the difference as a share of the step."""
+def hook_cost(root: Path, kind: str, program: str, name: str) -> HookCost:
+    """Measure the hook on a program; ``kind`` is train or infer."""
     script = root / f"{name}-{kind}.py"
     script.write_text(program)
     argv = [sys.executable, str(script), kind]
@@ -117,23 +153,23 @@ def hook_cost(root: Path, kind: str, program: str, name: str) -> dict[str, Any]:
         "hooked_ns": round(min(hooked)),
         "cost_ns": round(cost),
         "share": round(cost / min(plain), 5),
-        "share_of": "CPU time of a step without the hook",
+        "share_of": "CPU time per step without the hook",
         "plain_all_ns": [round(value) for value in plain],
         "hooked_all_ns": [round(value) for value in hooked],
     }
 
 
-def range_cost() -> dict[str, Any]:
-    """Best of 20 of an inactive range, less the empty loop, ns."""
+def range_cost() -> float:
+    """Best of 20 of an inactive range, less the empty loop, in ns."""
     loops = 200_000
     setup = "import profrun"
     used = min(timeit.repeat("with profrun.range('x'): pass", setup, repeat=20, number=loops))
     empty = min(timeit.repeat("pass", setup, repeat=20, number=loops))
-    return {"inactive_ns": round((used - empty) / loops * 1e9, 1)}
+    return round((used - empty) / loops * 1e9, 1)
 
 
-def wrapper_cost(root: Path) -> dict[str, Any]:
-    """Median wall seconds that the wrapper adds to a program that does nothing."""
+def wrapper_cost(root: Path) -> WrapperCost:
+    """Measure the wrapper around a program that does nothing."""
     argv = [sys.executable, "-c", "pass"]
     added = []
     for number in range(7):
@@ -154,24 +190,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         write_bundle(root / "bundle")
-        result: dict[str, Any] = {
-            "edge": [hook_cost(root, kind, EDGE, "edge") for kind in ("train", "infer")],
-            "hook": [hook_cost(root, kind, STEP, "step") for kind in ("train", "infer")],
-            "range": range_cost(),
-            "wrapper": wrapper_cost(root),
-        }
+        edges = [hook_cost(root, kind, EDGE, "edge") for kind in ("train", "infer")]
+        hooks = [hook_cost(root, kind, STEP, "step") for kind in ("train", "infer")]
+        inactive_ns, wrapper = range_cost(), wrapper_cost(root)
     if options.json:
-        print(json.dumps(result, indent=1))
+        document = {"edge": edges, "hook": hooks, "range": {"inactive_ns": inactive_ns}, "wrapper": wrapper}
+        print(json.dumps(document, indent=1))
         return
-    for row in result["edge"]:
-        print(f"hook at the end of a step ({row['step']}): {row['cost_ns'] / 1e3:+.2f} us")
-    for row in result["hook"]:
-        print(
-            f"hook, {row['step']} step of {row['plain_ns'] / 1e6:.3f} ms: "
-            f"{row['cost_ns'] / 1e3:+.1f} us ({row['share']:+.2%})"
-        )
-    print(f"profrun.range while nobody records: {result['range']['inactive_ns']} ns")
-    print(f"wrapper: +{result['wrapper']['added_s']} s a trial")
+    for row in edges:
+        print(f"hook at the end of a step ({row['step']}): {signed_time_text(row['cost_ns'])}")
+    for row in hooks:
+        step, cost = time_text(row["plain_ns"]), signed_time_text(row["cost_ns"])
+        print(f"hook, {row['step']} step of {step}: {cost} ({row['share']:+.2%})")
+    print(f"profrun.range while nobody records: {time_text(inactive_ns)}")
+    print(f"wrapper: +{wrapper['added_s']} s per trial")
 
 
 if __name__ == "__main__":

@@ -60,8 +60,8 @@ def _report_os(error: OSError) -> int:
 
 
 def report_bug(error: Exception) -> int:
-    """One line about an error that nobody expected, being handled now; returns the exit code."""
-    where = _keep_crash()
+    """One line about an error that nobody expected; returns the exit code."""
+    where = _keep_crash(error)
     text = f"{type(error).__name__}: {error}".splitlines()[0]
     print(
         f"profrun: bug in profrun ({text}); the traceback is in {where}; please report it with that file",
@@ -94,12 +94,12 @@ def _run(args: Sequence[str]) -> int:
     return int(code or 0)
 
 
-def _keep_crash() -> str:
-    """Write the current traceback to a file and return its path."""
+def _keep_crash(error: Exception) -> str:
+    """Write the traceback of an error to a file and return its path."""
     import tempfile
     import traceback
 
-    text = traceback.format_exc()
+    text = "".join(traceback.format_exception(error))
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "profrun"
     for folder in (state, Path(tempfile.gettempdir())):
         try:

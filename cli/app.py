@@ -110,9 +110,9 @@ def _top(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        from profrun import __version__
+        from profrun.version import VERSION
 
-        print(f"profrun {__version__}")
+        print(f"profrun {VERSION}")
         raise typer.Exit(0)
     if ctx.invoked_subcommand is None:
         from profrun.cli.overview import show_next_steps

@@ -37,7 +37,7 @@ def save(
     json_: JsonOption = False,
 ) -> None:
     """Keep what comparing needs of these trials; then `profrun compare DIR/NAME.json vs B...`."""
-    from profrun.cli.compare_args import FORMAT, expand, read_trials
+    from profrun.runner.comparison_sides import BASELINE_FORMAT, expand, read_trials
     from profrun.store.files import make_dir, write_json
 
     if not name or "/" in name or name.startswith("."):
@@ -48,7 +48,11 @@ def save(
     trials = read_trials(expand(traces, runs_root(runs)))
     make_dir(folder)
     now = datetime.datetime.now(datetime.timezone.utc)
-    document = {"profrun_baseline": FORMAT, "name": name, "created": now.isoformat(timespec="seconds")}
+    document = {
+        "profrun_baseline": BASELINE_FORMAT,
+        "name": name,
+        "created": now.isoformat(timespec="seconds"),
+    }
     write_json(target, {**document, "trials": [trial.to_json() for trial in trials]})
     if json_:
         emit({"path": str(target), "trials": len(trials), "bytes": target.stat().st_size})
@@ -61,7 +65,7 @@ def list_(folder: FolderOption = DEFAULT, json_: JsonOption = False) -> None:
     """List the baselines with their step times."""
     import statistics
 
-    from profrun.cli.compare_args import read_baseline
+    from profrun.runner.comparison_sides import read_baseline
     from profrun.store.files import read_json
 
     rows: list[dict[str, Any]] = []

@@ -14,7 +14,7 @@ from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import InputError
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare.blocking import Blocking
+    from profrun.analysis.compare.blocking_model import Blocking
     from profrun.store.runs import Run
 
 
@@ -54,11 +54,12 @@ def command(
 
 def _twins(words: Sequence[str], variant: str | None, root: Path, threshold: float) -> list[Blocking]:
     from profrun.analysis.compare.blocking import blocking_twins
-    from profrun.cli.compare_args import find_sides, read_trials
+    from profrun.cli.compare_args import sides_of
+    from profrun.runner.comparison_sides import read_trials
     from profrun.store.runs import find
 
     if len(words) > 1:
-        both = find_sides(words, root)
+        both = sides_of(words, root)
         return [
             blocking_twins(read_trials(both.a), read_trials(both.b), threshold=threshold, variant=variant)
         ]

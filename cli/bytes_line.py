@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
+from profrun.contract.units import bytes_text
+
 _EVERY_S = 0.25
 
 
@@ -29,6 +31,6 @@ class BytesLine:
         if now - self._last < _EVERY_S or not sys.stderr.isatty():
             return
         self._last, self._shown = now, True
-        share = f"{100 * done / total:.0f} %" if total else f"{done:,}"
+        share = f"{100 * done / total:.0f} %" if total else bytes_text(done)
         sys.stderr.write(f"\r\x1b[Kreading: {share}")
         sys.stderr.flush()

@@ -18,13 +18,14 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """End a run well: profilers get to write their files."""
-    from profrun.cli.result import run_document
+    from profrun.contract.codec import to_json
     from profrun.runner.watch import cancel_run
+    from profrun.store.run_result import run_result
     from profrun.store.runs import find
 
     state = cancel_run(find(runs_root(runs), run), now=now, wait=wait)
     if json_:
-        emit(run_document(state))
+        emit(to_json(run_result(state)))
         return
     ended = state.count("finished")
     say(

@@ -65,12 +65,13 @@ def command(
     from typing import cast
 
     from profrun.analysis.compare import compare
-    from profrun.cli.compare_args import find_sides, read_trials
+    from profrun.cli.compare_args import sides_of
     from profrun.reports.compare_text import comparison_text, gate_text
+    from profrun.runner.comparison_sides import read_trials
 
     if statistic not in STATISTICS:
         raise UsageError(f"no statistic {statistic!r}", fix=f"one of {', '.join(STATISTICS)}")
-    found = find_sides(sides, runs_root(runs))
+    found = sides_of(sides, runs_root(runs))
     result = compare(
         read_trials(found.a),
         read_trials(found.b),
@@ -129,16 +130,16 @@ def _gate(result: Comparison, rules: list[str], side: Sequence[tuple[str, Path]]
 
 def _guesses(side: Sequence[tuple[str, Path]]) -> list[tuple[str, bool | None]]:
     """(guess in words, did it hold) of the jobs whose runs the traces of a side belong to."""
-    import profrun
     from profrun.analysis.compare.expect import check_trace, summarise
     from profrun.jobs.load import load_job
     from profrun.store.runs import Run, is_run
+    from profrun.traces.trace import Trace
 
     checks = []
     for _, path in side:
         folder = path.resolve().parents[2] if path.name == "trace" else None  # RUN/trials/TRIAL/trace
         if folder is None or not is_run(folder):
             continue
-        with profrun.open(path) as trace:
+        with Trace(path) as trace:
             checks += check_trace(trace, load_job(Run(folder).resolved).expect)
     return [(verdict.expected, verdict.passed) for verdict in summarise(checks)]

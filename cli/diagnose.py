@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say, terminal_style
-from profrun.cli.traces import TraceArgument, opened
+from profrun.runner.references import opened
 
 
 def command(trace: TraceArgument, runs: RunsOption = None, json_: JsonOption = False) -> None:

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say
-from profrun.cli.traces import TraceArgument, opened, shown_name
+from profrun.contract.units import bytes_text
+from profrun.runner.references import opened, shown_name
 
 
 class Format(str, Enum):
@@ -57,4 +58,4 @@ def command(
         )
         return
     extra = f", {result.tracks_added} tracks added for overlaps" if result.tracks_added else ""
-    say(f"{result.path}: {result.slices} slices, {result.flows} arrows, {size / 1e6:.1f} MB{extra}")
+    say(f"{result.path}: {result.slices} slices, {result.flows} arrows, {bytes_text(size)}{extra}")

@@ -36,15 +36,16 @@ def check(
     json_: JsonOption = False,
 ) -> None:
     """Check a spec: every mistake with its file, line and column, or how many trials it makes."""
+    from profrun.contract.codec import to_json
     from profrun.jobs.dump import dump_job
-    from profrun.plans.make import plan_json
-    from profrun.runner.create import plan_job
+    from profrun.plans.make import plan_file
+    from profrun.runner.planning import plan_job
 
     plan = plan_job(job, set_ or ())
     for warning in plan.job.warnings:
         note(f"{job}: {warning}")
     if json_:
-        emit({"job": plan.job.name, "file": str(job), "ok": True, **plan_json(plan)})
+        emit({"job": plan.job.name, "file": str(job), "ok": True, **to_json(plan_file(plan))})
     elif show:
         say(dump_job(plan.job).rstrip("\n"))
     else:

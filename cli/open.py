@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say
-from profrun.cli.traces import TraceArgument, opened
+from profrun.contract.units import bytes_text
+from profrun.runner.references import opened
 
 HOW = "open https://ui.perfetto.dev and drop the file there: the browser reads it, nothing is uploaded"
 
@@ -17,7 +18,7 @@ def command(trace: TraceArgument, runs: RunsOption = None, json_: JsonOption = F
     if json_:
         emit({"path": str(path), "bytes": path.stat().st_size, "how": HOW})
         return
-    say(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+    say(f"{path} ({bytes_text(path.stat().st_size)})")
     say(HOW)
 
 

@@ -16,6 +16,13 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's name, the beginning of it, its path, or `last`.")
 ]
+TraceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRACE",
+        help="A trace folder, a trial (RUN/NUMBER), a run with one trace, or a profiler's file.",
+    ),
+]
 
 
 def runs_root(option: Path | None) -> Path:

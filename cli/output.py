@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from profrun.reports.terminal_layout import Style
 
-PIPED_WIDTH = 100
+PIPED_WIDTH = 120
 """Columns that tables keep to where stdout is no terminal."""
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from profrun.contract.units import elapsed_text, time_text
 from profrun.errors import InputError
 from profrun.plans.model import Plan, Trial
+from profrun.store.documents import read_exit, read_steps
 from profrun.store.events import NEVER_STARTED, Event
 from profrun.store.files import read_json
-from profrun.store.results import read_exit, read_steps
 from profrun.store.runs import Run
 
 if TYPE_CHECKING:
@@ -110,13 +110,13 @@ class Progress:
 
     def _doing(self, trial_id: str) -> str:
         """What the trial does now, by the files it has written so far."""
-        folder = self.run.trial(trial_id)
-        if (folder / "cancel").exists():
+        trial = self.run.trial(trial_id)
+        if trial.cancel.exists():
             return "ending"
-        if read_exit(folder) is not None:
+        if read_exit(trial) is not None:
             return "making the trace"
         try:
-            phase = (read_json(folder / "phase") or {}).get("phase")
+            phase = (read_json(trial.phase) or {}).get("phase")
         except InputError:  # read in the middle of a write by an older wrapper
             phase = None
         return _PHASES.get(str(phase), "running")
@@ -129,7 +129,7 @@ class Progress:
             if kind == "started" and self._live is None:
                 return f"[{self._number(trial_id)}] {trial_label(self.trials[trial_id])}: started"
         if trial_id is not None and kind == "finished":
-            if str(event.get("reason")).startswith(NEVER_STARTED):
+            if event.get("code") == NEVER_STARTED:
                 return None  # refused by the engine, maybe hundreds at once: the command ends with the reason
             return self._finished(event, trial_id)
         if kind == "error":

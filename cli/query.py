@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import columns, emit, note, say
-from profrun.cli.traces import TraceArgument, opened
 from profrun.errors import InputError, UsageError
+from profrun.runner.references import opened
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace

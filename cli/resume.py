@@ -21,17 +21,11 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """Finish a run that was interrupted; repeat nothing that finished."""
-    from profrun.backends.base import load
-    from profrun.runner.create import plan_of
-    from profrun.runner.execute import carry_out, detached
+    from profrun.cli.carry_out import carry_out, detach_run
+    from profrun.runner.pipeline import reopen
     from profrun.store.runs import find
-    from profrun.store.state import read_state
 
-    found = find(runs_root(runs), run)
-    plan = plan_of(found)
+    prepared = reopen(find(runs_root(runs), run))
     if detach:
-        raise typer.Exit(detached(found, json_=json_, repeat_failed=failed))
-    state = read_state(found)
-    engine = load(state.backend)
-    code = carry_out(found, plan, backend=engine, cwd=state.cwd, json_=json_, repeat_failed=failed)
-    raise typer.Exit(code)
+        raise typer.Exit(detach_run(prepared.run, json_=json_, repeat_failed=failed))
+    raise typer.Exit(carry_out(prepared, json_=json_, repeat_failed=failed))

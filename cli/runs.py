@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import columns, emit, note, say
@@ -44,7 +44,14 @@ def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
     say(columns(("run", "backend", "state", "trials", "created"), rows, right=(3,)))
 
 
-def _document(state: RunState) -> dict[str, Any]:
-    from profrun.cli.result import run_head
-
-    return {**run_head(state), "trials": len(state.trials), "finished": state.count("finished")}
+def _document(state: RunState) -> dict[str, object]:
+    return {
+        "run": state.run.name,
+        "path": str(state.run.path),
+        "job": state.job,
+        "backend": state.backend,
+        "state": state.phase,
+        "created_ns": state.created_ns,
+        "trials": len(state.trials),
+        "finished": state.count("finished"),
+    }

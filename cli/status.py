@@ -8,13 +8,15 @@ from profrun.cli.output import emit, say
 
 def command(run: RunArgument = "last", runs: RunsOption = None, json_: JsonOption = False) -> None:
     """Show a run and its trials."""
-    from profrun.cli.result import run_document, show_run
+    from profrun.cli.run_text import show_run
+    from profrun.contract.codec import to_json
     from profrun.runner.watch import observed_state
+    from profrun.store.run_result import run_result
     from profrun.store.runs import find
 
     state = observed_state(find(runs_root(runs), run))
     if json_:
-        emit(run_document(state))
+        emit(to_json(run_result(state)))
         return
     say(f"{state.run.name}: {state.phase}, {state.count('finished')} of {len(state.trials)} trials finished")
     say(str(state.run.path))

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say, terminal_style
-from profrun.cli.traces import TraceArgument, opened
+from profrun.runner.references import opened
 
 
 def command(

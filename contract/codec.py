@@ -23,21 +23,26 @@ class DocumentError(ValueError):
     """A JSON document is not what its dataclass says; the message names the field."""
 
 
-def to_json(value: object) -> Any:
-    """JSON-safe values: dataclasses become dicts by field, tuples become lists; the rest stays as it is."""
+def to_json(value: object, *, given: bool = False) -> Any:
+    """JSON-safe values: dataclasses become dicts by field, tuples become lists; the rest stays as it is.
+
+    Args:
+        given: leave out the fields of dataclasses that are None: keep what somebody has really set.
+    """
     if dataclasses.is_dataclass(value):
-        return {item.name: to_json(getattr(value, item.name)) for item in dataclasses.fields(value)}
+        items = ((item.name, getattr(value, item.name)) for item in dataclasses.fields(value))
+        return {name: to_json(item, given=given) for name, item in items if not (given and item is None)}
     if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
+        return {str(key): to_json(item, given=given) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [to_json(item) for item in value]
+        return [to_json(item, given=given) for item in value]
     return value
 
 
 def given_json(value: object) -> dict[str, Any]:
     """As ``to_json`` of a dataclass, without the fields that are None: what somebody has really set."""
-    found: dict[str, Any] = to_json(value)
-    return {name: item for name, item in found.items() if item is not None}
+    found: dict[str, Any] = to_json(value, given=True)
+    return found
 
 
 def from_json(cls: type[T], data: object, at: str = "") -> T:

@@ -129,9 +129,16 @@ def all_names() -> tuple[str, ...]:
     return (*names(), *NEUTRAL)
 
 
-def become(neutral: str, vendor: str) -> Profiler | None:
-    """What a vendor-neutral collector becomes on a vendor's GPUs; None where nothing can do it."""
-    return next((found for found in built_in() if found.stands_for(neutral, vendor)), None)
+def become(named: str, vendor: str) -> Profiler | None:
+    """What a collector becomes on a vendor's GPUs: a vendor-neutral one the profiler that stands for it,
+    None where nothing can do it; every other one itself.
+
+    Raises:
+        UnknownProfilerError: no profiler has this name.
+    """
+    if named not in NEUTRAL:
+        return profiler(named)
+    return next((found for found in built_in() if found.stands_for(named, vendor)), None)
 
 
 def candidates(named: str) -> tuple[Profiler, ...]:
@@ -145,6 +152,22 @@ def candidates(named: str) -> tuple[Profiler, ...]:
     return tuple(
         found for found in built_in() if (found.timeline_on if named == TIMELINE else found.counters_on)
     )
+
+
+def all_serial(options: Mapping[str, Mapping[str, object]]) -> bool:
+    """Whether kernels run one at a time under every one of these profilers.
+
+    Args:
+        options: profiler -> its options. One that is not installed (any more) does not count as serial.
+    """
+    return bool(options) and all(_is_serial(name, block) for name, block in options.items())
+
+
+def _is_serial(name: str, options: Mapping[str, object]) -> bool:
+    try:
+        return profiler(name).is_serial(options)
+    except UnknownProfilerError:
+        return False
 
 
 def _load(package: str) -> Profiler:

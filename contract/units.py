@@ -1,24 +1,6 @@
 """Numbers as text for people: the one formatter of times, bytes, counts, rates, shares and ratios.
 
 Every function is given a plain number, or None for "not known", and returns its text; None becomes "-".
-
-========================  =========================  ======================================================
-function                  input                      text
-========================  =========================  ======================================================
-``time_text``             nanoseconds                four significant digits, in ns, us, ms or s: "1.234 ms"
-``signed_time_text``      difference in nanoseconds  the same with its sign: "+1.234 ms"
-``elapsed_text``          seconds                    whole seconds: "8 s", "3 min 08 s", "1 h 04 min"
-``bytes_text``            bytes                      four significant digits, in B, KiB, MiB, GiB or TiB
-``count_text``            whole number               all digits in groups of three: "12 345"
-``amount_text``           large number               four significant digits with k, M, G, T or P: "193 G"
-``rate_text``             rate or mean               three significant digits, whole from 100: "1.23", "1234"
-``percent_text``          share (0.5 is 50 %)        one decimal: "50.0 %"
-``signed_percent_text``   relative change            one decimal with its sign: "+5.0 %"
-``ratio_text``            ratio                      three decimals: "1.250"
-``interval_text``         two ratios                 three decimals each: "0.990 to 1.250"
-``column_text``           cell of a column           in the unit of ``column_unit``, without the unit
-========================  =========================  ======================================================
-
 Significant digits are rounded to the nearest, a tie to the even digit, and zeros at the end are left out. The
 unit is chosen after rounding, so 999 999 ns are "1 ms" and not "1000 us".
 The function ``time`` in ``reports/static/report.js`` is the twin of ``time_text``; a test holds them equal.
@@ -44,7 +26,7 @@ _ZERO_NS = 0.05
 
 
 def time_text(ns: float | None) -> str:
-    """Nanoseconds with the unit that suits them: "412 ns", "1.234 us", "4.56 s"; below 0.05 ns "0 ns"."""
+    """Nanoseconds in four digits, in ns, us, ms or s: "412 ns", "1.234 us"; below 0.05 ns "0 ns"."""
     if ns is None:
         return UNKNOWN
     return _with_unit(0.0 if abs(ns) < _ZERO_NS else ns, TIME_UNITS)
@@ -66,7 +48,7 @@ def elapsed_text(seconds: float) -> str:
 
 
 def bytes_text(count: float | None) -> str:
-    """Bytes with the binary unit that suits them: "512 B", "1.5 MiB"."""
+    """Bytes in four digits, in B, KiB, MiB, GiB or TiB: "512 B", "1.5 MiB"."""
     return UNKNOWN if count is None else _with_unit(count, BYTE_UNITS)
 
 
@@ -76,7 +58,7 @@ def count_text(count: int | None) -> str:
 
 
 def amount_text(value: float | None) -> str:
-    """A large number without a unit, with a decimal prefix: 1.93e11 is "193 G"."""
+    """A large number in four digits with a decimal prefix (k, M, G, T, P): 1.93e11 is "193 G"."""
     return UNKNOWN if value is None else _with_unit(value, _PREFIXES)
 
 

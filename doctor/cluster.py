@@ -58,13 +58,14 @@ def ask(
         UnavailableError: the cluster refuses, the queue takes longer, or the node could not run it.
     """
     from profrun.backends.cluster import settle
+    from profrun.jobs.cluster import ClusterSettings
     from profrun.plans.model import Plan
 
     if backend == "kubernetes" and partition:
         raise UsageError(
             "--partition is Slurm's", fix="name a profile with --profile; it may set node_selector"
         )
-    cluster = {key: value for key, value in (("profile", profile), ("partition", partition)) if value}
+    cluster = ClusterSettings(profile=profile or None, partition=partition or None)
     if backend == "slurm":
         from profrun.backends.slurm import probe as slurm
 

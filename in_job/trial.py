@@ -106,7 +106,7 @@ class Trial:
         if concrete is None:
             return why
         options = dict(self.command.get("options") or {})
-        if concrete != self.collector:  # timeline, counters: one block for each tool they may become
+        if concrete != self.collector and not self.command.get("profiler"):  # a block for each it may become
             options = dict(options.get(concrete) or {})
         self.collector = concrete
         try:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from profrun.contract.launch_blocking import BLOCKING_VARIABLES
+from profrun.contract.profilers import NEUTRAL, TIMELINE, all_serial, candidates
 from profrun.jobs.command import CommandError, fill, fill_command, pieces, split
 from profrun.jobs.nodes import Node
 from profrun.jobs.problems import Problems, Where, suggest
+from profrun.jobs.profilers import options_of
 from profrun.jobs.schema import CHECKS
-
-BLOCKING_VARIABLES = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
-"""Variables that ``launch_blocking`` owns."""
 
 MAX_TRIALS = 10_000
 
@@ -168,20 +168,12 @@ def _environment(values: Values, root: Node, problems: Problems) -> None:
 
 
 def _collectors(values: Values, root: Node, problems: Problems) -> None:
-    collectors = values["collectors"]
-    for neutral, concrete in (("timeline", ("nsys", "rocprof")), ("counters", ("ncu",))):
-        twice = next((name for name in concrete if name in collectors), None)
-        if neutral in collectors and twice:
-            vendor = "AMD" if twice == "rocprof" else "NVIDIA"
-            problems.bad(
-                find(root, "collectors", collectors.index(neutral)),
-                f"collectors: '{neutral}' is '{twice}' on {vendor}",
-                f"keep '{neutral}' or '{twice}'",
-            )
-    if values["launch_blocking"] == "both" and ({"ncu", "counters"} & set(collectors)):
+    _named_twice(values["collectors"], root, problems)
+    serial = [name for name in values["collectors"] if all_serial(options_of(values, name))]
+    if values["launch_blocking"] == "both" and serial:
         problems.warn(
             find(root, "launch_blocking"),
-            "ncu and counters trials get no blocking twin",
+            f"trials of {' and '.join(serial)} get no blocking twin",
             "they run one kernel at a time anyway",
         )
     if values["ranges"].get("steps") == "off" and values["schedule"]:
@@ -197,6 +189,21 @@ def _collectors(values: Values, root: Node, problems: Problems) -> None:
         if "sections" in block and "set" in block:
             where = find(root, *at.split("."), "sections")
             problems.bad(where, f"{at}: both 'set' and 'sections' are given", "keep one of them")
+
+
+def _named_twice(collectors: Sequence[str], root: Node, problems: Problems) -> None:
+    """Refuse a profiler that is collected under its own name and under a vendor-neutral one."""
+    for neutral in NEUTRAL:
+        if neutral not in collectors:
+            continue
+        twice = next((found for found in candidates(neutral) if found.name in collectors), None)
+        if twice is not None:
+            vendor = (twice.timeline_on if neutral == TIMELINE else twice.counters_on)[0].upper()
+            problems.bad(
+                find(root, "collectors", collectors.index(neutral)),
+                f"collectors: '{neutral}' is '{twice.name}' on {vendor}",
+                f"keep '{neutral}' or '{twice.name}'",
+            )
 
 
 def _expectations(values: Values, variants: Values, root: Node, problems: Problems) -> None:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from profrun.jobs.options import BLOCKS, TOLERATION
+from profrun.jobs.cluster import TOLERATION
+from profrun.jobs.options import BLOCKS
 from profrun.jobs.schema import CLUSTER, EXPECT, JOB, RANGES, RESOURCES, SCHEDULE
 from profrun.jobs.tables import REQUIRED, UNSET, Field, Table
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from profrun.contract.codec import given_json, to_json
 from profrun.jobs.model import Job
 from profrun.jobs.nodes import Node, typed
 from profrun.jobs.problems import Where
@@ -70,11 +71,14 @@ def dump_job(job: Job) -> str:
         ]
     for name in ("env", "secrets", "env_file", "workdir", "mounts"):
         if getattr(job, name):
-            data[name] = _plain(getattr(job, name))
+            data[name] = to_json(getattr(job, name))
     data["network"] = job.network
-    data.update({name: _plain(block) for name, block in job.options.items() if block})
-    if job.cluster:
-        data["cluster"] = _plain(job.cluster)
+    data.update({name: to_json(block) for name, block in job.options.items() if block})
+    cluster = given_json(job.cluster)
+    if not cluster["sites"]:
+        del cluster["sites"]
+    if cluster:
+        data["cluster"] = cluster
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
@@ -91,13 +95,4 @@ def _expectation(
     variant: str | None, vendor: str | None, collector: str | None, checks: Mapping[str, Any]
 ) -> dict[str, Any]:
     chosen = {"variant": variant, "vendor": vendor, "collector": collector}
-    return {**{name: value for name, value in chosen.items() if value is not None}, **_plain(checks)}
-
-
-def _plain(value: Any) -> Any:
-    """Tuples and mappings as YAML has them."""
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value
+    return {**{name: value for name, value in chosen.items() if value is not None}, **to_json(checks)}

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from profrun.contract.command import Ranges
+from profrun.contract.profilers import candidates
+from profrun.contract.schedule import Schedule
 from profrun.errors import UsageError
 from profrun.jobs.checks import check
 from profrun.jobs.kinds import BAD
-from profrun.jobs.model import NEUTRAL, Expectation, Job, Ranges, Resources, Schedule
+from profrun.jobs.model import Expectation, Job, Resources
 from profrun.jobs.nodes import MAX_BYTES, Node, parse
 from profrun.jobs.options import BLOCKS
 from profrun.jobs.overrides import apply
@@ -98,7 +101,7 @@ def _options(values: Mapping[str, Any]) -> dict[str, Any]:
     """The blocks that hold something, and empty ones for collectors that are used without."""
     used = set(values["collectors"])
     for name in values["collectors"]:
-        used.update(NEUTRAL.get(name, ()))
+        used.update(found.name for found in candidates(name))
     return {name: values.get(name, {}) for name in BLOCKS if name in used or values.get(name)}
 
 

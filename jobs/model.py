@@ -9,34 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-COLLECTORS = ("none", "torch", "nsys", "ncu", "rocprof", "timeline", "counters")
-NEUTRAL: Mapping[str, tuple[str, str]] = {"timeline": ("nsys", "rocprof"), "counters": ("ncu", "rocprof")}
-"""What a vendor-neutral collector becomes: on NVIDIA's GPUs, on AMD's."""
-CollectorName = Literal["none", "torch", "nsys", "ncu", "rocprof", "timeline", "counters"]
+from profrun.contract.command import Ranges
+from profrun.contract.schedule import Schedule
+from profrun.jobs.cluster import ClusterSettings
+
 BlockingMode = Literal["off", "on", "both"]
 Scalar = str | int | float | bool | None
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Steps to skip, warm up and record, as torch.profiler.schedule counts them.
-
-    ``skip_first`` steps, then ``repeat`` cycles of wait + warmup + active steps.
-    """
-
-    wait: int = 1
-    warmup: int = 1
-    active: int = 3
-    repeat: int = 1
-    skip_first: int = 0
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """Automatic ranges: nn.Modules to this depth (0 none), and how steps are found."""
-
-    modules: int = 0
-    steps: Literal["auto", "explicit", "optimizer", "module", "off"] = "auto"
 
 
 @dataclass(frozen=True)
@@ -79,7 +57,7 @@ class Job:
         options: collector name -> its options block, validated: what the spec says and no more, since each
             collector knows its own defaults. Every collector that is used has a block.
         mounts: ``source:/target[:ro|rw]``.
-        cluster: the keys that the spec gives; times are seconds.
+        cluster: the ``cluster`` block.
         source: path of the spec, or None.
         warnings: what runs but is hardly meant, one line each.
     """
@@ -88,12 +66,12 @@ class Job:
     command: str
     image: str = "auto"
     variants: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
-    collectors: tuple[CollectorName, ...] = ("none", "torch")
+    collectors: tuple[str, ...] = ("none", "torch")
     launch_blocking: BlockingMode = "off"
     repeats: int = 1
-    schedule: Schedule = Schedule()
-    ranges: Ranges = Ranges()
-    resources: Resources = Resources()
+    schedule: Schedule = field(default_factory=Schedule)
+    ranges: Ranges = field(default_factory=Ranges)
+    resources: Resources = field(default_factory=Resources)
     expect: tuple[Expectation, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
@@ -102,6 +80,6 @@ class Job:
     mounts: tuple[str, ...] = ()
     network: bool = False
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    cluster: Mapping[str, Any] = field(default_factory=dict)
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)
     source: str | None = field(default=None, compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from profrun.jobs.cluster import ClusterSettings
+from profrun.jobs.declared import table_of
 from profrun.jobs.kinds import (
     BAD,
     Flag,
@@ -23,9 +25,8 @@ from profrun.jobs.kinds import (
     size,
     wrong,
 )
-from profrun.jobs.model import COLLECTORS
 from profrun.jobs.nodes import Node, shown, typed
-from profrun.jobs.options import BLOCKS, cluster_fields
+from profrun.jobs.options import BLOCKS
 from profrun.jobs.problems import Problems, nearest
 from profrun.jobs.tables import REQUIRED, UNSET, Field, ListOf, MapOf, Table
 
@@ -284,14 +285,13 @@ EXPECT = Table(
         "variant": Field(Text("a variant's name"), UNSET, "Only this variant.", "all"),
         "vendor": Field(Word(VENDORS), UNSET, "Only on this vendor's GPUs (`none`: without GPU).", "all"),
         "collector": Field(
-            Word(COLLECTORS, "collectors"), UNSET, "Only this collector's traces.", "all that can tell"
+            Word(tuple(BLOCKS), "collectors"), UNSET, "Only this collector's traces.", "all that can tell"
         ),
         **CHECKS,
     },
     "keys of an expectation",
 )
-LABELS = MapOf(Variable(), r"\S{1,317}", "a label without spaces", "{disk: nvme}")
-SITE = Table(cluster_fields(LABELS), "keys of a site")
+SITE = table_of(ClusterSettings, "keys of a site")
 CLUSTER = Table(
     {
         **SITE.fields,
@@ -305,6 +305,7 @@ CLUSTER = Table(
         ),
     },
     "keys of 'cluster'",
+    makes=ClusterSettings,
 )
 """The block itself; ``SITE`` is also what each profile in a clusters.yaml holds."""
 
@@ -330,7 +331,7 @@ JOB = Table(
             "Instead of `variants`: the full product of the axes, minus `exclude`, plus `include`.",
         ),
         "collectors": Field(
-            ListOf(Word(COLLECTORS, "collectors"), 1, unique=True, example="[none, torch]"),
+            ListOf(Word(tuple(BLOCKS), "collectors"), 1, unique=True, example="[none, torch]"),
             ("none", "torch"),
             "Profilers; each has trials of its own. `timeline`: nsys or rocprof, `counters`: ncu or rocprof, "
             "by vendor.",
@@ -371,7 +372,7 @@ JOB = Table(
         ),
         "network": Field(Flag(), False, "Give the container a network."),
         **{name: Field(block, UNSET, f"Options of `{name}` trials.") for name, block in BLOCKS.items()},
-        "cluster": Field(CLUSTER, {}, "Slurm and Kubernetes; a backend takes the keys that it knows."),
+        "cluster": Field(CLUSTER, ClusterSettings(), "A backend takes the keys that it knows."),
     },
     "known keys",
 )

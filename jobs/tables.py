@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -129,6 +129,8 @@ class Table(Kind):
 
     fields: Mapping[str, Field]
     what: str = "keys"
+    makes: Callable[..., Any] | None = None
+    """Given the values by key it makes what ``read`` returns; None: that is a dict."""
 
     def read(self, node: Node, at: str, problems: Problems) -> Any:
         prefix = f"{at}: " if at else ""
@@ -156,7 +158,9 @@ class Table(Kind):
         for name in self.missing(node):
             problems.bad(node.where, f"{prefix}the key '{name}' is missing", f"add '{name}: ...'")
             values[name] = BAD
-        return self.filled(values)
+        if self.makes is None:
+            return self.filled(values)
+        return BAD if BAD in values.values() else self.makes(**values)
 
     def missing(self, node: Node) -> Iterator[str]:
         """Required keys that are not there."""

@@ -9,7 +9,7 @@ from profrun.reports.compare_text import NAME_WIDTH, reason_line
 from profrun.reports.terminal_layout import PLAIN, Part, Style, Table, cut, lay_out
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare.blocking import Blocking
+    from profrun.analysis.compare.blocking_model import Blocking
 
 
 def blocking_text(found: Blocking, style: Style = PLAIN, *, top: int = 15) -> str:
@@ -70,7 +70,7 @@ def _per_op(found: Blocking, top: int) -> list[Part]:
     if not rows:
         return []
     shown = rows[:top] if top else rows
-    title = "host time per step with children; latency is one call under blocking, its kernels inside"
+    title = "host time per step with children; latency is the time of one blocking call with its kernels"
     header = ("op or range", "calls", "async", "blocking", "hidden", "GPU", "latency")
     cells = [
         (

@@ -1,86 +1,111 @@
-"""Inline SVG charts. Colours come from the style sheet's classes, so that light and dark both work."""
+"""Inline SVG charts of the HTML report. Colours come from classes of the style sheet, for light and dark."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from profrun.contract.units import bytes_text, percent_text, time_text
+from profrun.contract.units import bytes_text, interval_text, percent_text, ratio_text, time_text
 from profrun.reports.html import Html, el
 
+Ints = NDArray[np.int64]
 WIDTH = 760
+"""Width of the charts in their own units."""
 POINTS = 600
-"""Most points of a line; the largest value of each stretch is kept."""
+"""Stretches of a line; of each, the smallest and the largest value are drawn."""
 
 
 def stacked_bar(parts: Mapping[str, float], scale: float, label: str) -> Html:
-    """One horizontal bar of parts side by side; ``scale`` is the value that the full width stands for."""
+    """One horizontal bar of parts side by side.
+
+    Args:
+        parts: role (a class of the style sheet) -> value, from the left.
+        scale: the value that the full width stands for.
+        label: what the bar shows, for those who do not see it.
+    """
     left, rects = 0.0, []
     for role, value in parts.items():
         width = 1000 * value / scale if scale else 0.0
         if width > 0:
-            rects.append(
-                el("rect", x=f"{left:.1f}", y="0", width=f"{width:.1f}", height="10", class_=f"role-{role}")
-            )
+            place = {"x": f"{left:.1f}", "y": "0", "width": f"{width:.1f}", "height": "10"}
+            rects.append(el("rect", **place, class_=f"role-{role}"))
         left += width
-    return el(
-        "svg", *rects, viewBox="0 0 1000 10", preserveAspectRatio="none", class_="bar", role="img",
-        aria_label=label,
-    )  # fmt: skip
+    return _svg(rects, 1000, 10, label, class_="bar", preserveAspectRatio="none")
 
 
 def legend(items: Iterable[tuple[str, str]]) -> Html:
-    """(class suffix, text) of each colour."""
-    return el(
-        "ul", (el("li", el("i", class_=f"swatch role-{key}"), text) for key, text in items), class_="legend"
-    )
+    """The colours of a chart, as (role, text) of each."""
+    rows = (el("li", el("i", class_=f"swatch role-{role}"), text) for role, text in items)
+    return el("ul", rows, class_="legend")
 
 
-def memory_chart(
-    times: Sequence[int], values: Sequence[int], label: str, *, capacity: int | None = None
-) -> Html:
-    """Bytes over time as steps. The axis starts at 0; the device's capacity is not drawn but said."""
-    x, y = thin(np.asarray(times), np.asarray(values))
+def memory_chart(times: Ints, values: Ints, label: str, *, capacity: int | None = None) -> Html:
+    """Bytes over time as steps, on an axis from 0.
+
+    Args:
+        times: ns, in order.
+        values: bytes at these times.
+        label: what the chart shows.
+        capacity: memory of the device in bytes; it is not drawn, but the label states the share of the peak.
+    """
+    x, y = thin(times, values)
     high = max(float(y.max()), 1.0)
-    low_t, span = int(x[0]), max(int(x[-1] - x[0]), 1)
-    height, left, bottom = 180, 80, 24
-    across = left + (x - low_t) * (WIDTH - left - 10) / span
-    down = 10 + (1 - np.maximum(y, 0) / high) * (height - 10 - bottom)
+    start, span = int(x[0]), max(int(x[-1] - x[0]), 1)
+    height, left, base = 180, 80, 156
+    across = left + (x - start) * (WIDTH - left - 10) / span
+    down = 10 + (1 - np.maximum(y, 0) / high) * (base - 10)
     points = [f"{across[0]:.1f},{down[0]:.1f}"]
     for place in range(1, len(x)):
         points.append(f"{across[place]:.1f},{down[place - 1]:.1f} {across[place]:.1f},{down[place]:.1f}")
     share = f", {percent_text(high / capacity)} of {bytes_text(capacity)}" if capacity else ""
-    base = height - bottom
-    return el(
-        "svg",
-        [
-            (
-                el("line", x1=left, x2=WIDTH - 10, y1=f"{at:.1f}", y2=f"{at:.1f}", class_="grid"),
-                _text(left - 6, at + 4, bytes_text(high * part), "end"),
-            )
-            for part in (0, 0.5, 1)
-            for at in [10 + (1 - part) * (base - 10)]
-        ],
+    parts = []
+    for part in (0, 0.5, 1):
+        at = 10 + (1 - part) * (base - 10)
+        parts += [_line(left, WIDTH - 10, at, at), _text(left - 6, at + 4, bytes_text(high * part), "end")]
+    parts += [
         el("polyline", points=" ".join(points), class_="line"),
         _text(left, height - 6, "0"),
         _text(WIDTH - 10, height - 6, time_text(span), "end"),
-        viewBox=f"0 0 {WIDTH} {height}", class_="chart", role="img",
-        aria_label=f"{label}: peak {bytes_text(high)}{share} within {time_text(span)}",
-    )  # fmt: skip
+    ]
+    return _svg(parts, WIDTH, height, f"{label}: peak {bytes_text(high)}{share} within {time_text(span)}")
 
 
-def thin(times: Any, values: Any, most: int = POINTS) -> tuple[Any, Any]:
-    """About 2 x ``most`` points of a series at most: smallest and largest of each stretch, in order."""
-    if len(times) <= 2 * most:
+def thin(times: Ints, values: Ints, stretches: int = POINTS) -> tuple[Ints, Ints]:
+    """A series with about 2 x ``stretches`` points at most: of each stretch the smallest and the largest."""
+    if len(times) <= 2 * stretches:
         return times, values
     keep = {0, len(times) - 1}
-    for stretch in np.array_split(np.arange(len(times)), most):
+    for stretch in np.array_split(np.arange(len(times)), stretches):
         keep |= {int(stretch[values[stretch].argmin()]), int(stretch[values[stretch].argmax()])}
     chosen = np.array(sorted(keep))
     return times[chosen], values[chosen]
+
+
+class _LogAxis:
+    """A logarithmic axis of whole decades.
+
+    Args:
+        low, high: the smallest and the largest value to show.
+        start, stop: where the ends of the axis are drawn.
+    """
+
+    def __init__(self, low: float, high: float, start: float, stop: float) -> None:
+        self.first = math.floor(math.log10(low))
+        self.last = max(math.ceil(math.log10(high)), self.first + 1)
+        self.low, self.high = 10.0**self.first, 10.0**self.last
+        self.start, self.stop = start, stop
+
+    def at(self, value: float) -> float:
+        """Where a value is drawn."""
+        share = (math.log10(value) - self.first) / (self.last - self.first)
+        return self.start + share * (self.stop - self.start)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """(place, label) of each power of ten."""
+        return [(self.at(10.0**power), f"{10.0**power:g}") for power in range(self.first, self.last + 1)]
 
 
 def roofline_chart(
@@ -88,132 +113,128 @@ def roofline_chart(
     roofs: Sequence[tuple[str, float]],
     memory_tb_s: float | None,
 ) -> Html:
-    """Log-log roofline.
+    """A roofline, both axes logarithmic.
 
     Args:
-        points: (FLOP a byte, TFLOP/s, share of GPU time, label).
-        roofs: (dtype, peak TFLOP/s).
-        memory_tb_s: TB/s, the slope: intensity x TB/s is TFLOP/s.
+        points: (FLOP/byte, TFLOP/s, share of GPU time, label) of each op.
+        roofs: (dtype, peak in TFLOP/s).
+        memory_tb_s: peak rate of the memory in TB/s, the slope of the roof: FLOP/byte x TB/s is TFLOP/s.
     """
-    height, left, bottom = 300, 60, 34
-    xs = [point[0] for point in points]
-    ys = [point[1] for point in points] + [roof[1] for roof in roofs]
-    x0, x1 = _decades(min(xs), max([*xs, *(roof / memory_tb_s for _, roof in roofs)] if memory_tb_s else xs))
-    y0, y1 = _decades(min(ys), max(ys))
-
-    def across(value: float) -> float:
-        return left + (math.log10(value) - x0) / (x1 - x0) * (WIDTH - left - 20)
-
-    def down(value: float) -> float:
-        return 20 + (y1 - math.log10(value)) / (y1 - y0) * (height - 20 - bottom)
-
-    parts: list[Any] = []
-    for power in range(x0, x1 + 1):
-        at = across(10.0**power)
-        parts.append(el("line", x1=f"{at:.1f}", x2=f"{at:.1f}", y1=20, y2=height - bottom, class_="grid"))
-        parts.append(_text(at, height - bottom + 14, f"{10.0**power:g}", "middle"))
-    for power in range(y0, y1 + 1):
-        at = down(10.0**power)
-        parts.append(el("line", x1=left, x2=WIDTH - 20, y1=f"{at:.1f}", y2=f"{at:.1f}", class_="grid"))
-        parts.append(_text(left - 6, at + 4, f"{10.0**power:g}", "end"))
+    height, left, right, top, base = 300, 60, WIDTH - 20, 20, 266
+    ridges = [roof / memory_tb_s for _, roof in roofs] if memory_tb_s else []
+    intensities = [point[0] for point in points]
+    rates = [point[1] for point in points] + [roof for _, roof in roofs]
+    x = _LogAxis(min(intensities), max(intensities + ridges), left, right)
+    y = _LogAxis(min(rates), max(rates), base, top)
+    parts = []
+    for at, label in x.ticks():
+        parts += [_line(at, at, top, base), _text(at, base + 14, label, "middle")]
+    for at, label in y.ticks():
+        parts += [_line(left, right, at, at), _text(left - 6, at + 4, label, "end")]
     for dtype, peak in roofs:
-        ridge = max(peak / memory_tb_s, 10.0**x0) if memory_tb_s else 10.0**x0
-        ends = {"x1": f"{across(ridge):.1f}", "x2": WIDTH - 20, "y1": f"{down(peak):.1f}"}
-        parts.append(el("line", **ends, y2=f"{down(peak):.1f}", class_="roof"))
-        parts.append(_text(WIDTH - 24, down(peak) - 4, f"{dtype} peak {peak:g} TFLOP/s", "end"))
+        ridge = max(peak / memory_tb_s, x.low) if memory_tb_s else x.low
+        parts.append(_line(x.at(ridge), right, y.at(peak), y.at(peak), "roof"))
+        parts.append(_text(WIDTH - 24, y.at(peak) - 4, f"{dtype} peak {peak:g} TFLOP/s", "end"))
     if memory_tb_s:
-        start = max(10.0**x0, 10.0**y0 / memory_tb_s)
-        stop = min(10.0**x1, max((peak for _, peak in roofs), default=10.0**y1) / memory_tb_s)
+        start = max(x.low, y.low / memory_tb_s)
+        stop = min(x.high, max((peak for _, peak in roofs), default=y.high) / memory_tb_s)
         if start < stop:
-            parts.append(
-                el("line", x1=f"{across(start):.1f}", y1=f"{down(start * memory_tb_s):.1f}",
-                   x2=f"{across(stop):.1f}", y2=f"{down(stop * memory_tb_s):.1f}", class_="roof")
-            )  # fmt: skip
+            ends = (y.at(start * memory_tb_s), y.at(stop * memory_tb_s))
+            parts.append(_line(x.at(start), x.at(stop), *ends, "roof"))
     for intensity, rate, share, label in points:
-        radius = 3 + 9 * math.sqrt(max(share, 0))
-        dot = {"cx": f"{across(intensity):.1f}", "cy": f"{down(rate):.1f}", "r": f"{radius:.1f}"}
-        parts.append(el("circle", el("title", label), **dot, class_="dot"))
-    parts.append(_text(WIDTH - 20, height - 4, "FLOP a byte", "end"))
-    parts.append(_text(6, height - 4, "TFLOP/s against FLOP a byte, both logarithmic"))
-    return el(
-        "svg", *parts, viewBox=f"0 0 {WIDTH} {height}", class_="chart", role="img",
-        aria_label=f"roofline of {len(points)} ops; the table below holds the same numbers",
-    )  # fmt: skip
+        parts.append(_dot(x.at(intensity), y.at(rate), 3 + 9 * math.sqrt(max(share, 0)), title=label))
+    parts.append(_text(right, height - 4, "FLOP per byte", "end"))
+    parts.append(_text(6, height - 4, "TFLOP/s against FLOP per byte, both logarithmic"))
+    label = f"roofline of {len(points)} ops; the table below holds the same numbers"
+    return _svg(parts, WIDTH, height, label)
 
 
 def strip_chart(rows: Sequence[tuple[str, Sequence[Sequence[int]]]], label: str) -> Html:
-    """Step times of several points: a dot a step, a tick at each trial's median.
+    """Step times of several points: one dot per step, and a tick at the median of each trial.
 
-    The axis starts at 0, or is logarithmic (said on it) when the largest is over 20 times the smallest.
+    The axis starts at 0, or is logarithmic (with a note) when the largest is over 20 times the smallest.
+
+    Args:
+        rows: (name, step times of each of its trials in ns) of each point.
+        label: what the chart shows.
     """
     every = [value for _, trials in rows for trial in trials for value in trial if value > 0]
     low, high = min(every), max(every)
     logarithmic = high > 20 * low
     x0, x1 = (math.log10(low) - 0.05, math.log10(high) + 0.05) if logarithmic else (0.0, high * 1.03)
-    left, line = 210, 34
-    height = line * len(rows) + 30
+    left, row_height = 210, 34
+    height = row_height * len(rows) + 30
 
     def across(value: float) -> float:
         at = math.log10(value) if logarithmic else value
         return left + (at - x0) / (x1 - x0) * (WIDTH - left - 20)
 
-    parts: list[Any] = []
+    parts = []
     for value in _ticks(low, high, logarithmic):
         at = across(value) if value else left
-        parts.append(el("line", x1=f"{at:.1f}", x2=f"{at:.1f}", y1=4, y2=height - 24, class_="grid"))
+        parts.append(_line(at, at, 4, height - 24))
         parts.append(_text(at, height - 10, time_text(value) if value else "0", "middle"))
     for number, (name, trials) in enumerate(rows):
-        middle = 4 + line * number + line / 2
+        middle = 4 + row_height * number + row_height / 2
         parts.append(_text(left - 8, middle + 4, name if len(name) <= 32 else name[:29] + "...", "end"))
-        spread = (line - 12) / max(len(trials), 1)
+        spread = (row_height - 12) / max(len(trials), 1)
         for place, trial in enumerate(trials):
             y = middle + (place - (len(trials) - 1) / 2) * spread
-            for value in trial:
-                if value > 0:
-                    parts.append(
-                        el("circle", cx=f"{across(value):.1f}", cy=f"{y:.1f}", r="2.5", class_="dot")
-                    )
+            parts += [_dot(across(value), y, 2.5) for value in trial if value > 0]
             if trial:
                 at = across(float(np.median(trial)))
-                parts.append(
-                    el("line", x1=f"{at:.1f}", x2=f"{at:.1f}", y1=f"{y - 5:.1f}", y2=f"{y + 5:.1f}",
-                       class_="median")
-                )  # fmt: skip
+                parts.append(_line(at, at, y - 5, y + 5, "median"))
     if logarithmic:
         parts.append(_text(6, height - 10, "logarithmic axis"))
-    return el("svg", *parts, viewBox=f"0 0 {WIDTH} {height}", class_="chart", role="img", aria_label=label)
-
-
-def interval_bar(ratio: float, low: float, high: float, *, span: float) -> Html:
-    """A ratio with its interval around 1; ``span`` is the ratio at the right end, 1 / span at the left."""
-
-    def across(value: float) -> float:
-        return 60 + 58 * max(-1.0, min(1.0, math.log(value) / math.log(span)))
-
-    return el(
-        "svg",
-        el("line", x1=60, x2=60, y1=0, y2=16, class_="grid"),
-        el("line", x1=f"{across(low):.1f}", x2=f"{across(high):.1f}", y1=8, y2=8, class_="interval"),
-        el("circle", cx=f"{across(ratio):.1f}", cy=8, r=3.5, class_="dot"),
-        viewBox="0 0 120 16", class_="forest", role="img",
-        aria_label=f"ratio {ratio:.3f}, interval {low:.3f} to {high:.3f}",
-    )  # fmt: skip
-
-
-def _text(x: float, y: float, text: str, anchor: str = "start") -> Html:
-    return el("text", text, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor)
-
-
-def _decades(low: float, high: float) -> tuple[int, int]:
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    return first, max(last, first + 1)
+    return _svg(parts, WIDTH, height, label)
 
 
 def _ticks(low: float, high: float, logarithmic: bool) -> list[float]:
     if logarithmic:
-        first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
-        found = [10.0**power for power in range(first, last + 1)]
+        found = [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
         return found if len(found) > 1 else [float(low), float(high)]
     step = 10 ** math.floor(math.log10(high))
     step = next(size for size in (step / 5, step / 2, step, 2 * step) if high / size <= 6)
     return [step * place for place in range(int(high / step) + 1)]
+
+
+def interval_bar(ratio: float, low: float, high: float, *, span: float) -> Html:
+    """A ratio with its interval around 1, on a logarithmic axis.
+
+    Args:
+        ratio: the ratio.
+        low, high: the ends of its interval.
+        span: the ratio at the right end of the bar; 1 / span is at the left.
+    """
+
+    def across(value: float) -> float:
+        return 60 + 58 * max(-1.0, min(1.0, math.log(value) / math.log(span)))
+
+    parts = [
+        _line(60, 60, 0, 16),
+        _line(across(low), across(high), 8, 8, "interval"),
+        _dot(across(ratio), 8, 3.5),
+    ]
+    label = f"ratio {ratio_text(ratio)}, interval {interval_text((low, high))}"
+    return _svg(parts, 120, 16, label, class_="forest")
+
+
+def _svg(
+    parts: Sequence[Html], width: int, height: int, label: str, *, class_: str = "chart", **more: str
+) -> Html:
+    box = f"0 0 {width} {height}"
+    return el("svg", parts, viewBox=box, class_=class_, role="img", aria_label=label, **more)
+
+
+def _line(x1: float, x2: float, y1: float, y2: float, class_: str = "grid") -> Html:
+    ends = {"x1": f"{x1:.1f}", "x2": f"{x2:.1f}", "y1": f"{y1:.1f}", "y2": f"{y2:.1f}"}
+    return el("line", **ends, class_=class_)
+
+
+def _dot(x: float, y: float, radius: float, *, title: str | None = None) -> Html:
+    place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{radius:.1f}"}
+    return el("circle", el("title", title) if title else None, **place, class_="dot")
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start") -> Html:
+    return el("text", text, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor)

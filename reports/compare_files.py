@@ -20,7 +20,7 @@ def markdown(comparison: Comparison, gate: Gate | None = None, *, top: int = 10)
         lines += ["| rule | outcome | |", "|---|---|---|"]
         lines += [f"| `{_cell(one.rule)}` | {one.outcome} | {_cell(one.message)} |" for one in gate.results]
         lines.append("")
-    reasons = [reason_line(one) for one in comparison.reasons if one.severity != "note"]
+    reasons = [reason_line(one) for one in comparison.reasons if one.severity != "info"]
     lines += [f"- {one.label}: {one.text}" for one in reasons]
     if reasons:
         lines.append("")

@@ -29,7 +29,7 @@ def verdict_line(comparison: Comparison) -> str:
     """The answer in one line: verdict, step times, ratio with its interval, numbers of trials."""
     a, b = comparison.sides
     if comparison.verdict == "incomparable":
-        return f"incomparable: {'; '.join(one.message for one in comparison.reasons if _stops(one))}"
+        return f"incomparable: {'; '.join(str(one) for one in comparison.reasons if one.stops)}"
     per = f" per {comparison.per}" if comparison.per else " per step"
     text = (
         f"{comparison.verdict}: {time_text(b.step_ns)} against {time_text(a.step_ns)}{per}, "
@@ -48,13 +48,9 @@ def verdict_line(comparison: Comparison) -> str:
     return text
 
 
-def _stops(reason: Reason) -> bool:
-    return reason.severity == "stop" and not reason.allowed
-
-
 def reason_line(reason: Reason) -> Prose:
     """A reason with its severity, or "allowed", before it."""
-    return Prose(reason.message, "allowed" if reason.allowed else reason.severity)
+    return Prose(str(reason), "allowed" if reason.allowed else reason.severity)
 
 
 def comparison_text(comparison: Comparison, style: Style = PLAIN, *, top: int = 20) -> str:
@@ -68,7 +64,7 @@ def comparison_text(comparison: Comparison, style: Style = PLAIN, *, top: int = 
     refused = comparison.verdict == "incomparable"
     parts: list[Part] = [verdict_line(comparison)]
     parts += [_side_line(name, side) for name, side in zip("ab", comparison.sides, strict=True)]
-    parts += [reason_line(one) for one in comparison.reasons if not (refused and _stops(one))]
+    parts += [reason_line(one) for one in comparison.reasons if not (refused and one.stops)]
     if refused:
         return lay_out(parts, style)
     parts += [_metric_line(metric) for metric in comparison.metrics]
@@ -170,12 +166,12 @@ def _vendors(vendors: VendorView) -> list[Part]:
     parts.append(Table(("op", "shapes", "a TFLOP/s", "b TFLOP/s"), rows, right=(2, 3)))
     for name, values in (
         ("a launch call takes", vendors.launch_us),
-        ("a launch to its start", vendors.latency_us),
+        ("from a launch call to the start of its work", vendors.latency_us),
     ):
         a, b = (time_text(None if value is None else value * 1e3) for value in values)
         parts.append(f"  {name}: {a} against {b}")
     copies = " against ".join(time_text(value) for value in vendors.copies_ns)
-    parts.append(f"  copies and fills per step (AMD's copy kernels counted alike): {copies}")
+    parts.append(f"  copies and fills per step, AMD's copy kernels included: {copies}")
     return [*parts, *(f"  {text}" for text in vendors.fusions[:8])]
 
 

@@ -1,78 +1,67 @@
-"""What a report shows of one trace: every question asked once, answers kept as plain results."""
+"""What a report shows of a trace and of a run, as plain values that ``profrun.runner`` gathers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from profrun.reports.timeline import Timeline, timeline_of
+from profrun.contract.provenance import Provenance
 
 if TYPE_CHECKING:
     from profrun.analysis.rules.diagnose import RuleFinding
     from profrun.analysis.trace.memory import MemorySeries
-    from profrun.analysis.trace.roofline import Roofline
+    from profrun.analysis.trace.recorded_tables import IssueRow, MetricRow
     from profrun.analysis.trace.summary import Summary
-    from profrun.traces.trace import Trace
-
-
-METRICS = 200
-_METRICS = """SELECT s.name AS kernel, s.slice, m.name, m.value, m.unit
-FROM metrics m JOIN slices s USING (slice) ORDER BY s.dur_ns DESC, s.slice, m.name LIMIT ?"""
+    from profrun.analysis.trace.timeline_slices import Timeline
+    from profrun.store.run_result import ExpectationResult, PairResult
+    from profrun.store.state import RunState
 
 
 @dataclass(frozen=True)
 class TraceContent:
-    """One trace, asked.
+    """What a report shows of one trace.
 
     Attributes:
-        name: what to call it: the trial's name, or the file's.
-        summary: whole tables; the page cuts them and says so.
+        name: what the trace is called: the name of its trial, or of its file.
+        summary: whole tables; the page shows the first rows and says how many there are.
         findings: of the diagnosis.
         memory: series of allocated bytes.
-        roofline: None where the trace's kernels were serialised.
-        timeline: slices of a few steps, None for a trace without slices or of serialised kernels.
-        meta: the trace's meta.json.
-        metrics: hardware counters of the longest kernels: kernel, name, value, unit; metric_count: of all.
-        issues: rows of the trace's issues table.
+        timeline: slices of a few steps; None for a trace without slices or of serialised kernels.
+        issues: what the reader noticed.
+        metrics: hardware counters of the longest kernels; metric_count: how many the trace has.
     """
 
     name: str
     summary: Summary
-    findings: list[RuleFinding]
-    memory: list[MemorySeries] = field(default_factory=list)
-    roofline: Roofline | None = None
+    findings: Sequence[RuleFinding]
+    memory: Sequence[MemorySeries] = ()
     timeline: Timeline | None = None
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    issues: list[dict[str, Any]] = field(default_factory=list)
-    metrics: list[dict[str, Any]] = field(default_factory=list)
+    issues: Sequence[IssueRow] = ()
+    metrics: Sequence[MetricRow] = ()
     metric_count: int = 0
 
 
-def content_of(
-    trace: Trace, *, name: str, provenance: Mapping[str, Any] | None = None, slices: int = 4000
-) -> TraceContent:
-    """Ask a trace everything that a report shows.
+@dataclass(frozen=True)
+class RunContent:
+    """What a report shows of a run.
 
-    Args:
-        name: what to call it.
-        provenance: the trial's provenance.json, where there is one (clocks and throttle reasons).
-        slices: most slices of the timeline view.
+    Attributes:
+        state: the run and its trials.
+        job: text of the spec as it was given; resolved: of the one that repeats the run.
+        comparisons, expectations: what its traces say; empty before the end of the run.
+        machines: trial -> its provenance, for the trials that have one.
+        troubles: what went wrong, a line each; missing: what could not be shown, a line each.
+        shown, total: how many traces have a tab of their own, and how many there are.
     """
-    from profrun.analysis.rules.diagnose import diagnose
-    from profrun.analysis.trace.memory import allocated
-    from profrun.analysis.trace.summary import summarize
 
-    summary = summarize(trace)
-    return TraceContent(
-        name=name,
-        summary=summary,
-        findings=diagnose(trace, provenance=provenance),
-        memory=allocated(trace),
-        roofline=summary.roofline,
-        timeline=None if trace.meta.get("replayed") else timeline_of(trace, most=slices),
-        meta=trace.meta,
-        issues=trace.sql("SELECT code, count, message, example FROM issues ORDER BY code").dicts(),
-        metrics=trace.sql(_METRICS, (METRICS,)).dicts(),
-        metric_count=int(trace.sql("SELECT count(*) FROM metrics").scalar()),
-    )
+    state: RunState
+    job: str | None = None
+    resolved: str | None = None
+    comparisons: Sequence[PairResult] = ()
+    expectations: Sequence[ExpectationResult] = ()
+    machines: Mapping[str, Provenance] = field(default_factory=dict)
+    troubles: Sequence[str] = ()
+    missing: Sequence[str] = ()
+    shown: int = 0
+    total: int = 0

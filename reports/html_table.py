@@ -1,10 +1,10 @@
-"""Tables of the HTML report: units and denominators in the header, exact values behind every number."""
+"""Tables of the HTML report: one unit per column in its header, and the exact value behind every number."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Generic, Literal, TypeVar
 
 from profrun.contract.units import (
     BYTE_UNITS,
@@ -14,123 +14,150 @@ from profrun.contract.units import (
     column_unit,
     count_text,
     percent_text,
+    rate_text,
 )
-from profrun.reports.html import Html, el
+from profrun.reports.html import Child, Html, el
 
 Kind = Literal["text", "name", "ns", "bytes", "count", "share", "amount", "number"]
+Row = TypeVar("Row")
+Cell = TypeVar("Cell", contravariant=True)
+UNITS = {"ns": TIME_UNITS, "bytes": BYTE_UNITS}
 
 
 @dataclass(frozen=True)
-class Column:
-    """One column.
+class Column(Generic[Cell]):
+    """One column of a table.
 
     Attributes:
-        title: header; the unit is added.
-        value: the cell's value of a row: a number for number kinds, text else, None for 'not known'.
-        kind: ns and bytes get one unit a column; share is a fraction, shown in per cent with a bar.
-        note: what the number is, of what, from where: the header's tooltip.
-        full: for ``name``: the whole name where ``value`` is a short one.
-        mark: what to put beside the title, see ``trace_page.Marks``.
-        unit: of ``number`` and ``amount`` columns.
+        title: its header; the unit is added.
+        value: row -> the value of its cell: a number for kinds of numbers, else text; None for "not known".
+        kind: ns and bytes have one unit for the whole column; share is a fraction, shown in per cent with
+            a bar.
+        note: what the number is, of what and from where: the tooltip of the header.
+        full: of a ``name``: row -> the whole name, where ``value`` gives a short one.
+        mark: what stands beside the title, see ``quality_marks``.
+        unit: of ``number`` and ``amount``.
     """
 
     title: str
-    value: Callable[[Any], Any]
+    value: Callable[[Cell], Child]
     kind: Kind = "text"
     note: str = ""
-    full: Callable[[Any], str] | None = None
+    full: Callable[[Cell], str] | None = None
     mark: Html | None = None
     unit: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        """The column is aligned to the right."""
+        return self.kind not in ("text", "name")
+
+    def number(self, row: Cell) -> float | None:
+        """The value of a cell of a numeric column; None for "not known"."""
+        value = self.value(row)
+        if value is not None and not isinstance(value, (int, float)):
+            raise TypeError(f"{self.title}: {value!r} is no number")
+        return value
 
 
 def table(
     name: str,
-    columns: Sequence[Column],
-    rows: Sequence[Any],
+    columns: Sequence[Column[Row]],
+    rows: Sequence[Row],
     *,
     caption: str,
     total: int | None = None,
     limit: int = 100,
     filterable: bool = False,
 ) -> Html:
-    """A sortable table, or a sentence when there are no rows.
+    """A sortable table.
 
     Args:
-        name: key of the table in the page; ``data-table`` of the element.
+        name: key of the table in the page: ``data-table`` of the element.
+        columns: its columns.
+        rows: its rows.
         caption: what a row is.
-        total: how many rows there were before ``rows`` was cut, when more.
+        total: how many rows there were before ``rows`` was cut, where there were more.
         limit: rows to show; the caption says how many of how many.
-        filterable: add a filter box over the rows' text.
+        filterable: add a box that filters the rows by their text.
     """
     everything = max(total or 0, len(rows))
     shown = rows[:limit]
     units = [_unit(column, rows) for column in columns]
-    said = f"{caption}, {len(shown)} shown of {everything}" if len(shown) < everything else caption
+    text = f"{caption}, {len(shown)} shown of {everything}" if len(shown) < everything else caption
+    head = el("tr", *(_header(column, unit) for column, (_, unit) in zip(columns, units, strict=True)))
     body = [
-        el("tr", *(_cell(column, unit, row) for column, unit in zip(columns, units, strict=True)))
+        el("tr", *(_cell(column, size, row) for column, (size, _) in zip(columns, units, strict=True)))
         for row in shown
     ]
-    box = None
-    if filterable and len(shown) > 5:
-        box = el(
-            "label",
-            "filter ",
-            el("input", type="search", class_="filter", placeholder="part of a name"),
-            el("output", class_="matches", aria_live="polite"),
-            class_="filterbox",
-        )
-    head = el("tr", *(_header(column, unit[1]) for column, unit in zip(columns, units, strict=True)))
+    return table_box(
+        name, text, head, body, label=caption, box=_filter() if filterable and len(shown) > 5 else None
+    )
+
+
+def table_box(
+    name: str, caption: str, head: Html, body: Child, *, label: str = "", box: Child = None, class_: str = ""
+) -> Html:
+    """A table of finished rows in a region of its own that scrolls sideways.
+
+    Args:
+        name: key of the table in the page.
+        caption: above the table.
+        head, body: its rows.
+        label: of the region; the caption unless given.
+        box: what stands above the table.
+        class_: further classes.
+    """
+    found = el("table", el("caption", caption), el("thead", head), el("tbody", body), data_table=name)
+    region = el("div", found, class_="scroll", tabindex="0", role="region", aria_label=label or caption)
+    return el("div", box, region, class_=f"tablebox {class_}".rstrip())
+
+
+def _filter() -> Html:
+    field = el("input", type="search", class_="filter", placeholder="part of a name")
     return el(
-        "div",
-        box,
-        el(
-            "div",
-            el("table", el("caption", said), el("thead", head), el("tbody", *body), data_table=name),
-            class_="scroll", tabindex="0", role="region", aria_label=caption,
-        ),
-        class_="tablebox",
-    )  # fmt: skip
+        "label", "filter ", field, el("output", class_="matches", aria_live="polite"), class_="filterbox"
+    )
 
 
-def _unit(column: Column, rows: Sequence[Any]) -> tuple[float, str]:
-    if column.kind in ("ns", "bytes"):
-        units = TIME_UNITS if column.kind == "ns" else BYTE_UNITS
-        return column_unit([column.value(row) for row in rows], units)
+def _unit(column: Column[Row], rows: Sequence[Row]) -> tuple[float, str]:
+    """(size of the unit, unit) of a column."""
+    if column.kind in UNITS:
+        return column_unit([column.number(row) for row in rows], UNITS[column.kind])
     return 1.0, "%" if column.kind == "share" else column.unit
 
 
-def _header(column: Column, unit: str) -> Html:
+def _header(column: Column[Row], unit: str) -> Html:
     label = el("button", column.title, el("span", f" {unit}", class_="unit") if unit else None, type="button")
-    numeric = column.kind not in ("text", "name")
+    class_ = "n" if column.numeric else None
     return el(
-        "th", label, column.mark, scope="col", aria_sort="none", class_="n" if numeric else None,
-        title=column.note or None,
-    )  # fmt: skip
+        "th", label, column.mark, scope="col", aria_sort="none", class_=class_, title=column.note or None
+    )
 
 
-def _cell(column: Column, unit: tuple[float, str], row: Any) -> Html:
+def _cell(column: Column[Row], size: float, row: Row) -> Html:
+    if column.numeric:
+        return number_cell(column.number(row), column.kind, size)
     value = column.value(row)
     if column.kind == "text":
         return el("td", "-" if value is None else value)
-    if column.kind == "name":
-        full = column.full(row) if column.full else str(value)
-        return el("td", el("span", value, class_="name", title=full), class_="namecell")
+    full = column.full(row) if column.full else str(value)
+    return el("td", el("span", value, class_="name", title=full), class_="namecell")
+
+
+def number_cell(value: float | None, kind: Kind, size: float = 1.0) -> Html:
+    """A cell with a number in the unit of its column, and the exact value for sorting and for its tooltip."""
     if value is None:
         return el("td", "-", class_="n none", data_v="")
-    style = None
-    if column.kind == "share":
-        style = f"--w:{100 * min(max(value, 0), 1):.1f}%"
-    text = _number(column.kind, value, unit[0])
-    return el("td", text, class_="n share" if style else "n", data_v=value, style=style)
-
-
-def _number(kind: Kind, value: float, factor: float) -> str:
-    if kind in ("ns", "bytes"):
-        return column_text(value, factor)
     if kind == "share":
-        return percent_text(value)
+        bar = f"--w:{100 * min(max(value, 0), 1):.1f}%"
+        return el("td", percent_text(value), class_="n share", data_v=value, style=bar)
+    return el("td", _number(kind, value, size), class_="n", data_v=value)
+
+
+def _number(kind: Kind, value: float, size: float) -> str:
+    if kind in UNITS:
+        return column_text(value, size)
     if kind == "amount":
         return amount_text(value)
-    if kind == "count":
-        return count_text(int(value))
-    return f"{value:.3g}"
+    return count_text(int(value)) if kind == "count" else rate_text(value)

@@ -1,18 +1,17 @@
-"""The whole HTML file: one document that asks the network for nothing."""
+"""The whole HTML report: one document that asks the network for nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
 
-from profrun.reports.content import TraceContent
+from profrun.reports.content import RunContent, TraceContent
 from profrun.reports.html import Html, el
-from profrun.reports.run_content import RunContent
 from profrun.reports.run_page import run_html
 from profrun.reports.trace_page import trace_html
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-"""The browser itself holds the page to what it says: nothing is fetched from anywhere."""
+"""With this content security policy the browser fetches nothing from anywhere."""
 
 
 def report_html(
@@ -26,20 +25,21 @@ def report_html(
         run: the run they belong to; its tab comes first.
         made_by: the program and when, for the foot of the page.
     """
-    tabs: list[tuple[str, str, Html]] = []
-    single = len(traces) == 1 and run is None
-    if run is not None:
-        tabs.append(("run", "Run", run_html(run)))
-    tabs += [(f"t{number}", content.name, trace_html(content, f"t{number}", titled=single))
-             for number, content in enumerate(traces)]  # fmt: skip
+    tabs = [] if run is None else [("run", "Run", run_html(run))]
+    for number, content in enumerate(traces):
+        key, titled = f"t{number}", len(traces) == 1 and run is None
+        tabs.append((key, content.name, trace_html(content, key, titled=titled)))
+    foot = (
+        f"Made by {made_by}. Times are measured in whole ns; hover a number for its exact value, a column's "
+        "title for what it is. This file asks the network for nothing."
+    )
     body = el(
         "body",
         el("div", el("h1", title), _tab_bar(tabs), class_="top"),
         el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs)),
-        el("footer", f"Made by {made_by}. Times are measured in whole ns; hover a number for its exact "
-                     "value, a column's title for what it is. This file asks the network for nothing."),
+        el("footer", foot),
         el("script", Html(_static("report.js"))),
-    )  # fmt: skip
+    )
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -55,11 +55,10 @@ def report_html(
 def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:
     if len(tabs) < 2:
         return None
-    buttons = (
-        el("button", name, type="button", role="tab", id=f"tab-{key}", aria_controls=key,
-           aria_selected="true" if not place else "false")
-        for place, (key, name, _) in enumerate(tabs)
-    )  # fmt: skip
+    buttons = []
+    for place, (key, name, _) in enumerate(tabs):
+        state = {"aria_controls": key, "aria_selected": "false" if place else "true"}
+        buttons.append(el("button", name, type="button", role="tab", id=f"tab-{key}", **state))
     return el("div", buttons, class_="tabs", role="tablist", hidden=True)
 
 

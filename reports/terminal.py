@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from profrun.contract.units import bytes_text, percent_text, time_text
-from profrun.reports.findings import evidence_lines
+from profrun.reports.evidence import evidence_lines
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, lay_out
 from profrun.reports.terminal_tables import tables
 
@@ -31,7 +31,7 @@ def summary_text(summary: Summary, style: Style = PLAIN) -> str:
     parts: list[Part] = [Prose(recorded)]
     parts += [Prose(str(finding), finding.severity) for finding in summary.quality]
     if summary.withheld:
-        parts.append(f"withheld for that: {', '.join(summary.withheld)}")
+        parts.append(f"withheld because of this: {', '.join(summary.withheld)}")
     for device in summary.devices:
         parts += _device(device, summary)
     for row in summary.idle:

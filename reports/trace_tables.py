@@ -1,51 +1,50 @@
-"""The tables of a trace: kernels, operators, ranges, runtime calls, copies, collectives, idle time."""
+"""The tables of a trace as HTML: kernels, operators, ranges, runtime calls, copies, collectives, idle time.
+
+Each function returns None for a table without rows, and a sentence for one that is withheld.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from profrun.contract.units import count_text, time_text
 from profrun.reports.charts import legend, stacked_bar
 from profrun.reports.html import Html, el
-from profrun.reports.html_table import Column, Kind, table
+from profrun.reports.html_table import Column, table
 from profrun.reports.kernel_labels import kernel_labels
-from profrun.reports.quality_marks import Marks
+from profrun.reports.quality_marks import MarkedColumns, Marks
 
 if TYPE_CHECKING:
+    from profrun.analysis.trace.collectives import CollectiveRow
+    from profrun.analysis.trace.idle import IdleRow
+    from profrun.analysis.trace.kernels import CategoryRow, KernelRow
+    from profrun.analysis.trace.ops import OpRow
     from profrun.analysis.trace.summary import Summary
+    from profrun.analysis.trace.copies import CopyRow
+    from profrun.analysis.trace.ranges import RangeRow
+    from profrun.analysis.trace.runtime_calls import ApiRow
 
-IDLE = {
+IDLE_CAUSES = {
     "host_wait_ns": ("host_wait", "the host enqueued too late"),
     "kernel_wait_ns": ("kernel_wait", "usual delay between kernels"),
     "other_ns": ("other", "enqueued in time, held back by something else"),
     "unknown_ns": ("unknown", "the enqueueing call is not in the trace"),
 }
-
-
+"""Field of an ``IdleRow`` -> its colour, and the cause in words."""
 WAITING = "; the wait for the slowest rank is in the time, so links may be faster"
-
-
-class _Of:
-    """Columns of one table, marked where a number is doubtful."""
-
-    def __init__(self, name: str, marks: Marks) -> None:
-        self.name, self.marks = name, marks
-
-    def __call__(self, attribute: str, title: str, kind: Kind, note: str = "", unit: str = "") -> Column:
-        mark = self.marks.of(f"{self.name}.{attribute}")
-        return Column(title, lambda row: getattr(row, attribute), kind, note, mark=mark, unit=unit)
+TRANSFER = "size / transfer x the factor of nccl-tests"
 
 
 def kernels(summary: Summary, marks: Marks) -> Html | None:
-    """One row a kernel name, with its distribution."""
+    """Kernels by name with the distribution of their times, below the time of each category."""
     if not summary.kernels:
         return marks.instead("kernels")
-    column = _Of("kernels", marks)
+    column = MarkedColumns("kernels", marks)
     source = f"kernel records of {summary.source}"
     labels = {
         row.name: label for row, label in zip(summary.kernels, kernel_labels(summary.kernels), strict=True)
     }
-    columns = [
+    columns: list[Column[KernelRow]] = [
         Column("kernel", lambda row: labels[row.name], "name", full=lambda row: row.name),
         Column("category", lambda row: row.category, note="read from the name"),
         Column("dtype", lambda row: row.dtype, note="read from the name"),
@@ -58,34 +57,33 @@ def kernels(summary: Summary, marks: Marks) -> Html | None:
         column("min_ns", "min", "ns", "shortest call"),
         column("max_ns", "max", "ns", "longest call"),
     ]
-    shares = [
+    shares: list[Column[CategoryRow]] = [
         Column("category", lambda row: row.category),
         Column("kernels", lambda row: row.kernels, "count", "names"),
         Column("calls", lambda row: row.calls, "count"),
         Column("share", lambda row: row.share, "share", "of the time of all kernels"),
         Column("total", lambda row: row.total_ns, "ns", f"sum of durations; {source}"),
     ]
-    total = sum(row.total_ns for row in summary.kernels)
+    rows, every = summary.kernels, len(summary.kernels) + summary.omitted.get("kernels", 0)
+    time, calls = time_text(sum(row.total_ns for row in rows)), count_text(sum(row.calls for row in rows))
     return el(
         "div",
-        el("p", f"{time_text(total)} in {count_text(sum(row.calls for row in summary.kernels))} launches; "
-                "shares are of this time.", class_="note"),
+        el("p", f"{time} in {calls} launches; shares are of this time.", class_="note"),
         table("categories", shares, summary.categories, caption="kernel time by category"),
-        table("kernels", columns, summary.kernels, caption="kernels by time", filterable=True,
-              total=len(summary.kernels) + summary.omitted.get("kernels", 0)),
-    )  # fmt: skip
+        table("kernels", columns, rows, caption="kernels by time", filterable=True, total=every),
+    )
 
 
 def ops(summary: Summary, marks: Marks) -> Html | None:
-    """torch's own table of operators, by our count."""
+    """Operators and calls as torch's own table shows them."""
     if not summary.ops:
         return marks.instead("ops")
-    column = _Of("ops", marks)
+    column = MarkedColumns("ops", marks)
     device = (
         column("self_device_ns", "self device", "ns", "GPU time of what it launched itself"),
         column("device_ns", "device", "ns", "GPU time of what it and its children launched"),
     )
-    columns = [
+    columns: list[Column[OpRow]] = [
         Column("operator", lambda row: row.name, "name"),
         Column("kind", lambda row: row.kind),
         column("calls", "calls", "count", "as torch's key_averages counts them"),
@@ -98,15 +96,16 @@ def ops(summary: Summary, marks: Marks) -> Html | None:
         columns.append(
             column("device_memory_bytes", "device memory", "bytes", "allocated minus freed inside the calls")
         )
-    return table("ops", columns, summary.ops, caption="operators, ranges and calls", filterable=True,
-                 total=len(summary.ops) + summary.omitted.get("ops", 0))  # fmt: skip
+    every = len(summary.ops) + summary.omitted.get("ops", 0)
+    caption = "operators, ranges and calls"
+    return table("ops", columns, summary.ops, caption=caption, filterable=True, total=every)
 
 
 def ranges(summary: Summary, marks: Marks) -> Html | None:
     """Named regions; modules as a tree by their qualified names."""
     if not summary.ranges:
         return marks.instead("ranges")
-    column = _Of("ranges", marks)
+    column = MarkedColumns("ranges", marks)
     numbers = [
         column("calls", "calls", "count"),
         column("host_ns", "host", "ns", "host time, a range inside one of the same name counted once"),
@@ -124,21 +123,21 @@ def ranges(summary: Summary, marks: Marks) -> Html | None:
     others = [row for row in summary.ranges if row.module is None]
     parts: list[Html] = []
     if others:
-        named = Column("range", lambda row: row.name, "name")
+        named: Column[RangeRow] = Column("range", lambda row: row.name, "name")
         parts.append(table("ranges", [named, *numbers], others, caption="ranges and steps", filterable=True))
     if modules:
-        tree = Column("module", _branch, "name", full=lambda row: row.name)
-        cls = Column("class", lambda row: row.module_class)
+        tree: Column[RangeRow] = Column("module", _branch, "name", full=lambda row: row.name)
+        cls: Column[RangeRow] = Column("class", lambda row: row.module_class)
         parts.append(table("modules", [tree, cls, *numbers], modules, caption="modules, as they nest"))
     return el("div", parts)
 
 
-def _path(row: Any) -> list[str]:
-    """Qualified name in parts; the hook calls the outermost module 'root', and it stands above the others."""
+def _path(row: RangeRow) -> list[str]:
+    """The qualified name of a module in parts; the hook's name for the outermost one, "root", has none."""
     return [part for part in str(row.module).split(".") if part and part != "root"]
 
 
-def _branch(row: Any) -> str:
+def _branch(row: RangeRow) -> str:
     path = _path(row)
     return "\u2003" * len(path) + (path[-1] if path else "(root)")
 
@@ -147,8 +146,8 @@ def runtime(summary: Summary, marks: Marks) -> Html | None:
     """Runtime and driver calls, with how long launched work waits."""
     if not summary.apis:
         return marks.instead("apis")
-    column = _Of("apis", marks)
-    columns = [
+    column = MarkedColumns("apis", marks)
+    columns: list[Column[ApiRow]] = [
         Column("call", lambda row: row.name, "name"),
         column("calls", "calls", "count"),
         column("total_ns", "total", "ns", "host time of all calls"),
@@ -177,8 +176,8 @@ def copies(summary: Summary, marks: Marks) -> Html | None:
     """Copies and fills by direction and memory kind."""
     if not summary.copies:
         return marks.instead("copies")
-    column = _Of("copies", marks)
-    columns = [
+    column = MarkedColumns("copies", marks)
+    columns: list[Column[CopyRow]] = [
         Column("direction", lambda row: row.direction),
         Column("from", lambda row: row.src_kind, note="kind of source memory"),
         Column("to", lambda row: row.dst_kind, note="kind of destination memory"),
@@ -194,8 +193,8 @@ def collectives(summary: Summary, marks: Marks) -> Html | None:
     """Collectives by kind and size, and who waited for whom."""
     if not summary.collectives:
         return marks.instead("collectives")
-    column = _Of("collectives", marks)
-    columns = [
+    column = MarkedColumns("collectives", marks)
+    columns: list[Column[CollectiveRow]] = [
         Column("operation", lambda row: row.op),
         Column("dtype", lambda row: row.dtype),
         Column("group", lambda row: row.group),
@@ -214,47 +213,47 @@ def collectives(summary: Summary, marks: Marks) -> Html | None:
         columns += [
             column("matched", "matched", "count", "calls that all ranks of the group have in this trace"),
             column("transfer_ns", "transfer", "ns", "mean time from the last rank's start to its end"),
-            column("transfer_bus_gb_s", "bus, no wait", "number",
-                   "size / transfer x the factor of nccl-tests", "GB/s"),
-        ]  # fmt: skip
+            column("transfer_bus_gb_s", "bus, no wait", "number", TRANSFER, "GB/s"),
+        ]
     return table("collectives", columns, summary.collectives, caption="collectives")
 
 
 def idle_table(summary: Summary, marks: Marks) -> Html | None:
-    """Idle time by what it waited for, per lane and for whole GPUs."""
+    """Idle time by its cause, of each stream and of whole GPUs."""
     if not summary.idle:
         return marks.instead("idle")
-    column = _Of("idle", marks)
-    whole = [row for row in summary.idle if row.track is None]
-    bars = [
-        el(
-            "figure",
-            el("figcaption", f"GPU {row.device}: idle {time_text(row.idle_ns)} of {time_text(row.span_ns)}, ",
-               ", ".join(f"{text} {time_text(getattr(row, key))}" for key, (_, text) in IDLE.items()
-                         if getattr(row, key))),
-            stacked_bar(
-                {"kernel": row.busy_ns}
-                | {f"idle-{role}": getattr(row, key) for key, (role, _) in IDLE.items()},
-                row.span_ns, f"GPU {row.device}: busy and idle time by cause",
-            ),
-        )
-        for row in whole
-    ]  # fmt: skip
-    columns = [
+    column = MarkedColumns("idle", marks)
+    columns: list[Column[IdleRow]] = [
         Column(
-            "lane", lambda row: f"GPU {row.device}" + ("" if row.track is None else f" stream {row.stream}")
+            "GPU or stream",
+            lambda row: f"GPU {row.device}" + ("" if row.track is None else f" stream {row.stream}"),
         ),
-        column("span_ns", "span", "ns", "first start to last end of the lane's work"),
+        column("span_ns", "span", "ns", "first start to last end of its work"),
         column("busy_ns", "busy", "ns", "union of its work"),
         column("idle_ns", "idle", "ns", "span - busy"),
         *(
             column(key, role.replace("_", " "), "ns", f"{text}; part of idle")
-            for key, (role, text) in IDLE.items()
+            for key, (role, text) in IDLE_CAUSES.items()
         ),
     ]
     return el(
         "div",
-        legend([("kernel", "busy"), *((f"idle-{role}", text) for role, text in IDLE.values())]),
-        bars,
+        legend([("kernel", "busy"), *((f"idle-{role}", text) for role, text in IDLE_CAUSES.values())]),
+        [_idle_bar(row) for row in summary.idle if row.track is None],
         table("idle", columns, summary.idle, caption="idle time of GPUs and streams"),
     )
+
+
+def _idle_bar(row: IdleRow) -> Html:
+    """Busy and idle time of a whole GPU as a bar, with the causes in words."""
+    parts = {"kernel": row.busy_ns}
+    causes = []
+    for key, (role, text) in IDLE_CAUSES.items():
+        parts[f"idle-{role}"] = getattr(row, key)
+        if getattr(row, key):
+            causes.append(f"{text} {time_text(getattr(row, key))}")
+    caption = (
+        f"GPU {row.device}: idle {time_text(row.idle_ns)} of {time_text(row.span_ns)}, {', '.join(causes)}"
+    )
+    bar = stacked_bar(parts, row.span_ns, f"GPU {row.device}: busy and idle time by cause")
+    return el("figure", el("figcaption", caption), bar)

@@ -1,85 +1,173 @@
-"""The comparisons that a job implies: variants against the first, launch blocking against not, each collector
-against no profiler.
+"""The comparisons that every run makes at its end, chosen from its points.
 
-Step times of the unprofiled trials (``none``) decide where there are such; else those of the first collector.
-What changed inside a step is told by the first profiled trials; more of it with ``profrun compare`` and
-``profrun blocking``.
+A point is variant x collector x launch blocking; its repeats are the trials of one side. Step times of the
+trials without a profiler (``none``) decide where there are such; else those of the first collector. What
+changed inside a step is told by the trials of the first collector that is a profiler with a time axis.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from profrun.cli.traces import point_name
+from profrun.contract.codec import from_json, to_json
+from profrun.store.run_result import PairKind, PairReason, PairResult
 from profrun.store.state import TrialRecord
 
-Side = list[tuple[str, Path]]
-ALLOWED = {"blocking": ("blocking",), "overhead": ("profiled", "clock", "work")}
-"""What differs on purpose, by kind: the question is about this very difference."""
+if TYPE_CHECKING:
+    from profrun.analysis.compare import ComparedTrial
+    from profrun.analysis.compare.kernel_agreement import KernelAgreement
+
+UNPROFILED = "none"
 
 
-def implied_pairs(records: Iterable[TrialRecord]) -> list[tuple[str, str, Side, str, Side]]:
-    """(kind, name of a, traces of a, name of b, traces of b) of each comparison; a is the base.
+@dataclass(frozen=True)
+class Point:
+    """The finished trials of one point that have a trace, in the order of the plan.
 
-    Kinds: ``variant`` (b is a later variant than the first), ``blocking`` (b blocks), ``overhead`` (b is
-    profiled, a is not) and ``change`` (as ``variant``, of profiled trials, for what changed in a step).
+    Attributes:
+        serial: kernels ran one at a time under its profiler.
     """
-    points: dict[tuple[str, str, bool], tuple[str, Side]] = {}
+
+    variant: str
+    collector: str
+    blocking: bool
+    serial: bool = False
+    trials: list[TrialRecord] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """``<variant>-<collector>[-blocking]``."""
+        return point_name(self.variant, self.collector, self.blocking)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two points to compare; ``a`` is the base."""
+
+    kind: PairKind
+    a: Point
+    b: Point
+
+
+def point_name(variant: str, collector: str, blocking: bool) -> str:
+    """``<variant>-<collector>[-blocking]``: what the trials of a point have in common in their names."""
+    return f"{variant}-{collector}{'-blocking' if blocking else ''}"
+
+
+def points_of(records: Iterable[TrialRecord]) -> list[Point]:
+    """The points that have a finished trial with a trace, in the order of the plan."""
+    found: dict[tuple[str, str, bool], Point] = {}
     for record in records:
         if record.trace is not None and record.state == "finished":
-            key = (record.collector, record.variant, record.blocking)
-            points.setdefault(key, (point_name(record), []))[1].append((record.id, record.trace))
-    collectors = list(dict.fromkeys(collector for collector, _, _ in points))
-    timed = "none" if "none" in collectors else next(iter(collectors), None)
-    profiled = next((name for name in collectors if name not in ("none", "ncu")), None)
-    found = _against_first("variant", points, timed)
-    for collector, variant, blocking in points:
-        if collector == timed and not blocking and (timed, variant, True) in points:
-            found.append(("blocking", *points[timed, variant, False], *points[timed, variant, True]))
-    for (collector, variant, blocking), point in points.items():
-        if collector not in ("none", "ncu") and ("none", variant, blocking) in points:
-            found.append(("overhead", *points["none", variant, blocking], *point))
-    if timed == "none" and profiled is not None:
-        found += _against_first("change", points, profiled)
-    return found
+            key = (record.variant, record.collector, record.blocking)
+            point = found.setdefault(key, Point(*key, serial=record.serial))
+            point.trials.append(record)
+    return list(found.values())
 
 
-def _against_first(
-    kind: str, points: dict[tuple[str, str, bool], tuple[str, Side]], collector: str | None
-) -> list[tuple[str, str, Side, str, Side]]:
-    """Each later variant of a collector against its first, not blocking."""
-    plain = [key for key in points if key[0] == collector and not key[2]]
-    return [(kind, *points[plain[0]], *points[key]) for key in plain[1:]]
+def default_pairs(points: Sequence[Point]) -> list[Pair]:
+    """Which points are compared, in the order in which they are shown."""
+    by_key = {(point.collector, point.variant, point.blocking): point for point in points}
+    collectors = list(dict.fromkeys(point.collector for point in points))
+    timed = UNPROFILED if UNPROFILED in collectors else next(iter(collectors), None)
+    timeline = next((point.collector for point in points if _has_time_axis(point)), None)
+    pairs = _against_first("variant", points, timed)
+    for point in points:
+        blocking = by_key.get((point.collector, point.variant, True))
+        if point.collector == timed and not point.blocking and blocking is not None:
+            pairs.append(Pair("blocking", point, blocking))
+    for point in points:
+        plain = by_key.get((UNPROFILED, point.variant, point.blocking))
+        if _has_time_axis(point) and plain is not None:
+            pairs.append(Pair("overhead", plain, point))
+    if timed == UNPROFILED and timeline is not None:
+        pairs += _against_first("change", points, timeline)
+    return pairs
 
 
-def implied_comparisons(
-    records: Iterable[TrialRecord], known: Mapping[Path, Any] | None = None
-) -> list[dict[str, Any]]:
-    """Each comparison: kind, a, b, verdict, ratio, ci95, mde, trials, reasons, ``text`` in a line, and
-    ``changed``: what changed most inside a step, in words.
+def _has_time_axis(point: Point) -> bool:
+    """Whether a profiler recorded the point as the program ran, not kernel by kernel."""
+    return point.collector != UNPROFILED and not point.serial
+
+
+def _against_first(kind: PairKind, points: Sequence[Point], collector: str | None) -> list[Pair]:
+    """Each later variant of a collector against its first, without blocking."""
+    plain = [point for point in points if point.collector == collector and not point.blocking]
+    return [Pair(kind, plain[0], point) for point in plain[1:]]
+
+
+Trials = Callable[[Point], "list[ComparedTrial]"]
+"""The traces of a point as comparisons take them."""
+
+
+def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Trials) -> list[PairResult]:
+    """Compare each pair.
 
     Args:
-        known: ``analysis.compare.Trial`` by trace, where it was read already.
+        pairs: what to compare.
+        points: all points of the run: launch-blocking twins are asked for their kernels in profiled ones.
+        trials_of: reads the traces of a point.
     """
     from profrun.analysis.compare import compare
-    from profrun.cli.compare_args import read_trials
+    from profrun.analysis.compare.kernel_agreement import same_kernels
+    from profrun.analysis.compare.ratio import BLOCKING_DIFFERENCES, OVERHEAD_DIFFERENCES
     from profrun.reports.compare_text import largest_changes, verdict_line
 
-    read: dict[Path, Any] = dict(known or {})
-
-    def trials(side: Side) -> list[Any]:
-        for label, path in side:
-            if path not in read:
-                (read[path],) = read_trials([(label, path)])
-        return [read[path] for _, path in side]
-
+    asked = {"blocking": BLOCKING_DIFFERENCES, "overhead": OVERHEAD_DIFFERENCES}  # the pair is about these
     found = []
-    for kind, a, a_side, b, b_side in implied_pairs(records):
-        result = compare(trials(a_side), trials(b_side), allow=ALLOWED.get(kind, ()))
-        document = result.to_json()
-        kept = {key: document[key] for key in ("verdict", "ratio", "ci95", "mde", "trials", "reasons")}
-        changed = [] if kind == "overhead" else largest_changes(result)
-        found.append({"kind": kind, "a": a, "b": b, **kept, "text": verdict_line(result), "changed": changed})
+    for pair in pairs:
+        result = compare(trials_of(pair.a), trials_of(pair.b), allow=asked.get(pair.kind, ()))
+        a_side, b_side = result.sides
+        known = result.verdict != "incomparable"
+        twins = _profiled_twins(pair, points) if pair.kind == "blocking" else None
+        agreement = same_kernels(trials_of(twins[0]), trials_of(twins[1])) if twins else None
+        found.append(
+            PairResult(
+                kind=pair.kind,
+                a=pair.a.name,
+                b=pair.b.name,
+                verdict=result.verdict,
+                a_ns=a_side.step_ns if known else None,
+                b_ns=b_side.step_ns if known else None,
+                ratio=result.ratio,
+                ci95=result.ci95,
+                mde=result.mde,
+                trials=tuple(result.trials),
+                text=verdict_line(result),
+                reasons=tuple(from_json(PairReason, to_json(reason)) for reason in result.reasons),
+                changed=() if pair.kind == "overhead" else tuple(largest_changes(result)),
+                same_kernels=agreement.equal if agreement else None,
+                kernels=kernels_sentence(agreement) if agreement else None,
+            )
+        )
     return found
+
+
+def _profiled_twins(pair: Pair, points: Sequence[Point]) -> tuple[Point, Point] | None:
+    """The first collector that recorded kernels of this variant both without and with blocking."""
+    for plain in points:
+        if plain.variant != pair.a.variant or plain.blocking or plain.collector == UNPROFILED:
+            continue
+        for blocking in points:
+            if (blocking.variant, blocking.collector) == (
+                plain.variant,
+                plain.collector,
+            ) and blocking.blocking:
+                return plain, blocking
+    return None
+
+
+def kernels_sentence(agreement: KernelAgreement) -> str:
+    """Whether launch-blocking twins launched the same kernels, in one sentence."""
+    if agreement.equal is None:
+        return "no kernels were recorded, so it is not known whether both sides launched the same ones"
+    if agreement.equal:
+        return f"both sides launched the same kernels, {agreement.kernels_per_step[0]:g} per step"
+    first = agreement.differences[0]
+    more = f", and {len(agreement.differences) - 1} more differ" if len(agreement.differences) > 1 else ""
+    return (
+        f"NOT the same kernels: {first.name} {first.async_calls:g} times per step without blocking, "
+        f"{first.blocking_calls:g} times with it{more}"
+    )

@@ -13,15 +13,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Protocol
 
-from profrun.backends.base import TERMINAL, Backend, Handle, P, Status
+from profrun.backends.base import Backend, P
+from profrun.contract.exit import Exit
+from profrun.contract.states import TERMINAL, Status
 from profrun.errors import ProfrunError, UnavailableError
 from profrun.plans.model import Plan, Trial
 from profrun.runner.interrupt import Interrupts
-from profrun.runner.trial import normalise, prepare
-from profrun.store.events import NEVER_STARTED, Event
+from profrun.runner.trial_files import normalise, prepare
+from profrun.store.documents import read_exit, status_of
+from profrun.store.events import NEVER_STARTED, Event, Handle
 from profrun.store.files import explained, read_json
 from profrun.store.lock import driving
-from profrun.store.results import read_exit
 from profrun.store.runs import Run
 from profrun.store.state import RunState, TrialRecord, outcome, read_state, read_trial
 
@@ -103,7 +105,7 @@ class _Driver(Generic[P]):
             self._write("resumed", kept=before.count("finished"))
         todo = self._take_over(before.trials, repeat_failed)
         if todo:
-            prepared = prepared or self.backend.prepare(self.plan, todo, self.run.path, self.cwd)
+            prepared = prepared or self.backend.prepare(self.plan, todo, self.run, self.cwd)
             self._ship_bundle()
         if prepared is not None and self.backend.concurrent:
             self._start(prepared, todo)
@@ -124,7 +126,7 @@ class _Driver(Generic[P]):
             for record in records
             if not record.ended and record.attempt
         }
-        found = self.backend.status(open_handles, self.run.path) if open_handles else {}
+        found = self.backend.status(open_handles, self.run) if open_handles else {}
         todo = []
         for record in records:
             status = found.get(record.id)
@@ -156,10 +158,11 @@ class _Driver(Generic[P]):
             attempts[trial.id] = prepare(self.run, prepared, trial, self.backend)
             self._write("queued", trial.id, durable=trial is trials[-1], attempt=attempts[trial.id])
         try:
-            handles = self.backend.submit(prepared, trials, self.run.path)
+            handles = self.backend.submit(prepared, trials, self.run)
         except ProfrunError as error:
             for trial in trials:
-                self._write("finished", trial.id, state="lost", reason=f"{NEVER_STARTED}: {error}")
+                reason = f"never started: {error}"
+                self._write("finished", trial.id, state="lost", reason=reason, code=NEVER_STARTED)
             raise
         for trial in trials:
             handle = self.active[trial.id] = handles[trial.id]
@@ -198,17 +201,17 @@ class _Driver(Generic[P]):
         for trial_id in self.active:
             if trial_id in found:
                 continue
-            document = read_exit(self.run.trial(trial_id))
-            if document is not None and not self._may_come_again(document):
-                found[trial_id] = _ended(document)
+            ended = read_exit(self.run.trial(trial_id))
+            if ended is not None and not self._may_come_again(ended):
+                found[trial_id] = status_of(ended)
         if self.cancelled_at is not None and time.monotonic() - self.cancelled_at > _KILL_WAIT_S:
             for trial_id in self.active:
                 found.setdefault(trial_id, Status("cancelled", "killed; nothing said that it ended"))
         return found
 
-    def _may_come_again(self, document: Mapping[str, Any]) -> bool:
+    def _may_come_again(self, ended: Exit) -> bool:
         """A queue that ended a trial itself may start it again (requeue, preemption): only it can tell."""
-        return self.backend.concurrent and document["state"] == "timeout"
+        return self.backend.concurrent and ended.state == "timeout"
 
     def _ask(self) -> dict[str, Status]:
         """The engine's word; nothing while it cannot be reached, which a scheduler may be for minutes.
@@ -217,7 +220,7 @@ class _Driver(Generic[P]):
             UnavailableError: it could not be reached for ``_UNREACHABLE_S``. The trials go on without us.
         """
         try:
-            found = dict(self.backend.status(self.active, self.run.path))
+            found = dict(self.backend.status(self.active, self.run))
         except UnavailableError as error:
             if self.unreachable is None:
                 self.unreachable = time.monotonic()
@@ -253,7 +256,7 @@ class _Driver(Generic[P]):
 
         def end() -> None:
             try:
-                self.backend.cancel(handles, self.run.path, grace=grace)
+                self.backend.cancel(handles, self.run, grace=grace)
             except ProfrunError as error:
                 self.observer.note(f"the backend could not cancel: {error}")
 
@@ -264,7 +267,12 @@ class _Driver(Generic[P]):
         if status.state == "lost" and self.interrupts.count:
             status = Status("cancelled", f"killed after {self.interrupts.reason}", status.exit_code)
         self._write(
-            "finished", trial_id, state=status.state, reason=status.reason, exit_code=status.exit_code
+            "finished",
+            trial_id,
+            state=status.state,
+            reason=status.reason,
+            exit_code=status.exit_code,
+            code=status.code,
         )
         self._normalise(read_trial(self.run, trial_id))
 
@@ -287,7 +295,3 @@ class _Driver(Generic[P]):
 
     def _write(self, event: str, trial: str | None = None, *, durable: bool = True, **data: Any) -> None:
         self.observer.event(self.log.append(event, trial, durable=durable, **data))
-
-
-def _ended(document: Mapping[str, Any]) -> Status:
-    return Status(document["state"], document.get("reason"), document.get("exit_code"))

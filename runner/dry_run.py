@@ -2,93 +2,131 @@
 
 from __future__ import annotations
 
-import importlib
 import shlex
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from profrun.backends.base import load
-from profrun.contract.codec import to_json
-from profrun.contract.schedule import Schedule
-from profrun.contract.wrapping import WrapRequest
-from profrun.jobs.model import NEUTRAL
+from profrun.backends.base import Request, load
+from profrun.contract.codec import from_json
+from profrun.contract.command import Command
+from profrun.contract.launch_blocking import BLOCKING_ENV
+from profrun.contract.options import ToolOptions
+from profrun.contract.profilers import Profiler, candidates
+from profrun.contract.wrapping import Wrapped, WrapRequest
 from profrun.plans.model import Plan
-from profrun.runner.trial import command
+from profrun.runner.trial_files import command
 from profrun.store.runs import Run
 
-VENDOR_OF = {"nsys": "nvidia", "ncu": "nvidia", "rocprof": "amd"}
+
+@dataclass(frozen=True)
+class WrappedCommand:
+    """How one profiler wraps a trial's command; see ``contract.wrapping.Wrapped``."""
+
+    profiler: str
+    argv: tuple[str, ...]
+    passes: tuple[tuple[str, ...], ...]
+    env: dict[str, str]
+    notes: tuple[str, ...]
 
 
-def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> dict[str, Any]:
-    """The requests and the trials of a plan, as JSON. Writes and starts nothing.
+@dataclass(frozen=True)
+class DryTrial:
+    """One trial.
 
-    The run's folder is called ``<job>-dry-run``: its real name holds the time and a random part.
+    Attributes:
+        command: what its ``command.json`` would hold.
+        wrapped: one for each profiler that its collector may become: two of ``timeline`` and ``counters``
+            while the vendor is not known.
+    """
+
+    trial: str
+    variant: str
+    collector: str
+    blocking: bool
+    repeat: int
+    command: Command
+    wrapped: tuple[WrappedCommand, ...]
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """A run that is not made. ``requests`` are what the backend's engine would be asked.
+
+    Attributes:
+        run: its name; the real one holds the time and a random part.
+        left_out: what of the job the backend leaves out, one sentence each.
+    """
+
+    job: str
+    backend: str
+    run: str
+    path: str
+    left_out: tuple[str, ...]
+    requests: tuple[Request, ...]
+    trials: tuple[DryTrial, ...]
+
+
+def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
+    """The requests and the trials of a plan. Nothing is written and nothing is started.
 
     Raises:
         UsageError, UnavailableError: what ``submit`` would refuse before it makes anything.
     """
     engine = load(backend)
     run = Run((root / f"{plan.job.name}-dry-run").absolute())
-    prepared = engine.prepare(plan, plan.trials, run.path, cwd, ask=False)
-    requests = engine.render(prepared, plan.trials, run.path)
-    return {
-        "job": plan.job.name,
-        "backend": backend,
-        "run": run.name,
-        "path": str(run.path),
-        "left_out": list(prepared.left_out),
-        "requests": [{"text": request.text, "body": dict(request.body)} for request in requests],
-        "trials": [
-            {
-                "trial": trial.id,
-                "variant": trial.variant,
-                "collector": trial.collector,
-                "blocking": trial.blocking,
-                "repeat": trial.repeat,
-                "command": (told := to_json(command(run, prepared, trial, engine))),
-                "wrapped": wrapped(told),
-            }
-            for trial in plan.trials
-        ],
-    }
-
-
-def wrapped(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """How the collector wraps the command: {collector, argv, passes, env, notes}, one for each it may become.
-
-    ``timeline`` and ``counters`` are two while the vendor is not known. Which flags a profiler gets may still
-    depend on its version, which only the job sees; here it is what the job's ``version`` says, if anything.
-    """
-    named = str(told["collector"])
-    found = []
-    for name in NEUTRAL.get(named, (named,)):
-        module = importlib.import_module(f"profrun.collectors.{name}.wrap")
-        options = told["options"] if name == named else told["options"].get(name, {})
-        done = module.wrap(
-            WrapRequest(
-                argv=tuple(told["argv"]),
-                schedule=Schedule(**told["schedule"]),
-                options=options,
-                out="raw/rank0",
-                tool=options.get("path") or module.TOOL or "",
-                version=_version(options.get("version")),
-                vendor=VENDOR_OF.get(name, told["vendor"]),
-                ranks=int(told["ranks"]),
-                ranges=int(told["ranges"]["modules"]),
-                steps_found=told["ranges"]["steps"] != "off",
+    prepared = engine.prepare(plan, plan.trials, run, cwd, ask=False)
+    trials = []
+    for trial in plan.trials:
+        told = command(run, prepared, trial, engine)
+        trials.append(
+            DryTrial(
+                trial=trial.id,
+                variant=trial.variant,
+                collector=trial.collector,
+                blocking=trial.blocking,
+                repeat=trial.repeat,
+                command=told,
+                wrapped=wrapped(told),
             )
         )
-        found.append(
-            {
-                "collector": name,
-                "argv": list(done.argv),
-                "passes": [list(argv) for argv in done.passes],
-                "env": dict(done.env),
-                "notes": list(done.notes),
-            }
-        )
-    return found
+    return DryRun(
+        job=plan.job.name,
+        backend=backend,
+        run=run.name,
+        path=str(run.path),
+        left_out=tuple(prepared.left_out),
+        requests=tuple(engine.render(prepared, plan.trials, run)),
+        trials=tuple(trials),
+    )
+
+
+def wrapped(told: Command) -> tuple[WrappedCommand, ...]:
+    """How each profiler that the collector may become wraps the command.
+
+    Which flags a profiler gets may still depend on its version, which only the job sees; here it is what the
+    job's ``version`` option says, if anything.
+    """
+    found = []
+    for profiler in candidates(told.profiler or told.collector):
+        done = _wrap(profiler, told)
+        found.append(WrappedCommand(profiler.name, done.argv, done.passes, dict(done.env), tuple(done.notes)))
+    return tuple(found)
+
+
+def _wrap(profiler: Profiler, told: Command) -> Wrapped:
+    block = told.options if told.profiler else told.options.get(profiler.name, {})
+    options = block if isinstance(block, dict) else {}
+    tool = from_json(ToolOptions, options)
+    request = WrapRequest.of(
+        told,
+        options,
+        out="raw/rank0",
+        tool=tool.path or next(iter(profiler.tools), ""),
+        version=_version(tool.version),
+        vendor=profiler.vendors[0] if told.vendor == "auto" and profiler.tools else told.vendor,
+    )
+    done: Wrapped = profiler.part("wrap").wrap(request)
+    return done
 
 
 def _version(text: str | None) -> tuple[int, ...] | None:
@@ -96,44 +134,40 @@ def _version(text: str | None) -> tuple[int, ...] | None:
     return tuple(int(part) for part in text.split(".")) if text else None
 
 
-def _wrapped_lines(way: Mapping[str, Any], plain: list[str]) -> list[str]:
-    """What the wrapper starts instead, where that is something else."""
-    argvs = way["passes"] or [way["argv"]]
-    if argvs == [plain]:
-        return []
-    sets = "".join(f"{name}={shlex.quote(value)} " for name, value in sorted(way["env"].items()))
-    return [f"# under {way['collector']}:", *(sets + shlex.join(argv) for argv in argvs)]
+def dry_text(run: DryRun) -> str:
+    """The same for a person: a shell-like block per trial, then the requests."""
+    lines = [f"# {run.job} on {run.backend}: {len(run.trials)} trials, nothing is started"]
+    lines += [f"# note: {text}" for text in run.left_out]
+    one_each = len(run.requests) == len(run.trials)
+    for number, trial in enumerate(run.trials):
+        lines += ["", *_trial_lines(trial)]
+        if one_each:
+            lines += ["# asked of the backend:", run.requests[number].text]
+    if not one_each:
+        for request in run.requests:
+            lines += ["", "# asked of the backend:", request.text]
+    return "\n".join(lines)
+
+
+def _trial_lines(trial: DryTrial) -> list[str]:
+    told = trial.command
+    lines = [f"## {trial.trial}", f"cd {shlex.quote(told.cwd)}"]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(told.env.items())]
+    if trial.blocking and told.vendor == "auto":
+        lines += [f"# set by the wrapper when it knows the GPU: {_blocking_words()}"]
+    lines += [shlex.join(told.argv)]
+    for way in trial.wrapped:
+        argvs = way.passes or (way.argv,)
+        if argvs == (told.argv,):
+            continue  # this profiler starts nothing else
+        sets = "".join(f"{name}={shlex.quote(value)} " for name, value in sorted(way.env.items()))
+        lines += [f"# under {way.profiler}:", *(sets + shlex.join(argv) for argv in argvs)]
+    return lines
 
 
 def _blocking_words() -> str:
     """What the wrapper sets on each vendor's GPUs for a launch-blocking trial."""
-    from profrun.plans.make import BLOCKING_ENV
-
     return ", ".join(
-        f"{' '.join(f'{name}={value}' for name, value in BLOCKING_ENV[vendor].items())} ({vendor})"
-        for vendor in ("nvidia", "amd")
+        f"{' '.join(f'{name}={value}' for name, value in block.items())} ({vendor})"
+        for vendor, block in BLOCKING_ENV.items()
     )
-
-
-def dry_text(document: Mapping[str, Any]) -> str:
-    """The same for a person: a shell-like block a trial, then the requests."""
-    lines = [
-        f"# {document['job']} on {document['backend']}: {len(document['trials'])} trials, nothing is started"
-    ]
-    lines += [f"# note: {text}" for text in document["left_out"]]
-    one_each = len(document["requests"]) == len(document["trials"])
-    for number, trial in enumerate(document["trials"]):
-        told = trial["command"]
-        lines += ["", f"## {trial['trial']}", f"cd {shlex.quote(str(told['cwd']))}"]
-        lines += [f"export {name}={shlex.quote(str(value))}" for name, value in sorted(told["env"].items())]
-        if trial["blocking"] and told["vendor"] == "auto":
-            lines += [f"# set by the wrapper when it has seen the GPU: {_blocking_words()}"]
-        lines += [shlex.join(told["argv"])]
-        for way in trial["wrapped"]:
-            lines += _wrapped_lines(way, told["argv"])
-        if one_each:
-            lines += ["# asked of the backend:", document["requests"][number]["text"]]
-    if not one_each:
-        for request in document["requests"]:
-            lines += ["", "# asked of the backend:", request["text"]]
-    return "\n".join(lines)

@@ -1,57 +1,90 @@
-"""What the end of a run asks of its traces, each opened once: opening one costs more than most answers."""
+"""What the end of a run asks of its traces: comparisons of its points, and the job's expectations.
+
+Each trace is opened once, because opening one costs more than most answers. The answers are kept in
+``comparison.json``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from profrun.store.state import TrialRecord
+from profrun.contract.codec import to_json
+from profrun.runner.comparison_sides import provenance_of
+from profrun.runner.default_comparisons import Point, compare_pairs, default_pairs, points_of
+from profrun.store.files import write_json
+from profrun.store.run_result import ExpectationResult, Findings
+from profrun.store.state import RunState
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from profrun.analysis.compare import Trial
+    from profrun.analysis.compare import ComparedTrial
     from profrun.analysis.compare.expect import Check
     from profrun.jobs.model import Expectation
-    from profrun.runner.twins import Kernels
+
+_STATES: dict[bool | None, Literal["held", "failed", "unknown"]] = {
+    True: "held",
+    False: "failed",
+    None: "unknown",
+}
 
 
-@dataclass
-class Answers:
-    """By trace.
+def write_findings(state: RunState, expectations: Sequence[Expectation]) -> Findings:
+    """Ask the traces of a run, keep the answers in ``comparison.json`` and return them.
 
-    Attributes:
-        trials: each trace as a comparison takes it.
-        kernels: kernels of its steps, of profiled trials.
-        checks: of every guess about it, in the order of the trials.
+    Raises:
+        InputError: a trace is damaged.
+        UnavailableError: the folder cannot be written.
     """
+    points = points_of(state.trials)
+    trials, checks = _read(points, expectations)
 
-    trials: dict[Path, Trial] = field(default_factory=dict)
-    kernels: dict[Path, Kernels] = field(default_factory=dict)
-    checks: list[Check] = field(default_factory=list)
+    def trials_of(point: Point) -> list[ComparedTrial]:
+        return [trials[record.trace] for record in point.trials if record.trace is not None]
+
+    found = Findings(
+        comparisons=tuple(compare_pairs(default_pairs(points), points, trials_of)),
+        expectations=_expectations(checks),
+    )
+    write_json(state.run.comparison, to_json(found))
+    return found
 
 
-def ask_traces(records: Sequence[TrialRecord], expectations: Sequence[Expectation]) -> Answers:
-    """Open the trace of every finished trial and keep what twins, guesses and comparisons need of it."""
-    import profrun
+def _read(
+    points: Sequence[Point], expectations: Sequence[Expectation]
+) -> tuple[dict[Path, ComparedTrial], list[Check]]:
+    """Every trace as comparisons take it, and what it says of the expectations."""
     from profrun.analysis.compare import read_trial
     from profrun.analysis.compare.expect import check_trace
-    from profrun.cli.compare_args import provenance_of
-    from profrun.runner.twins import kernels_in
+    from profrun.traces.trace import Trace
 
-    found = Answers()
-    for record in records:
-        path = record.trace
-        if path is None or record.state != "finished":
-            continue
-        with profrun.open(path) as trace:
-            trial = found.trials[path] = read_trial(trace, label=record.id, provenance=provenance_of(path))
-            if record.collector != "none":
-                found.kernels[path] = kernels_in(trace)
-            if expectations:
-                made = str(record.document.get("collector") or record.collector)
-                found.checks += check_trace(
-                    trace, expectations, variant=record.variant, collector=made, trial=trial
-                )
-    return found
+    trials: dict[Path, ComparedTrial] = {}
+    checks: list[Check] = []
+    for point in points:
+        for record in point.trials:
+            assert record.trace is not None  # points hold trials with a trace only
+            with Trace(record.trace) as trace:
+                trial = read_trial(trace, label=record.id, provenance=provenance_of(record.trace))
+                trials[record.trace] = trial
+                if expectations:
+                    checks += check_trace(trace, expectations, trial=trial)
+    return trials, checks
+
+
+def _expectations(checks: Sequence[Check]) -> tuple[ExpectationResult, ...]:
+    """One result per expectation, over all the traces that it is about."""
+    from profrun.analysis.compare.expect import summarise
+
+    return tuple(
+        ExpectationResult(
+            number=verdict.number,
+            key=verdict.key,
+            variant=verdict.variant,
+            expected=verdict.expected,
+            state=_STATES[verdict.passed],
+            found=verdict.found,
+            trials=tuple(verdict.trials),
+            failed_on=tuple(verdict.failed_on),
+        )
+        for verdict in (summarise(checks) if checks else ())
+    )

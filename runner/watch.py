@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
-from profrun.backends.base import TERMINAL, Backend, Handle, PreparedPlan, Status, load
+from profrun.backends.base import Backend, PreparedPlan, load
+from profrun.contract.states import TERMINAL, Status
 from profrun.errors import ProfrunError, UsageError
+from profrun.store.documents import read_command
+from profrun.store.events import Handle
 from profrun.store.files import write_json
 from profrun.store.lock import driving, is_held
 from profrun.store.runs import Run
@@ -27,7 +29,7 @@ def observed_state(run: Run) -> RunState:
     if state.driven or not handles:
         return state
     try:
-        found = load(state.backend).status(handles, run.path)
+        found = load(state.backend).status(handles, run)
     except ProfrunError as error:
         return dataclasses.replace(state, notes=(*state.notes, f"the backend was not asked: {error}"))
     return dataclasses.replace(state, trials=tuple(_told(record, found) for record in state.trials))
@@ -85,7 +87,7 @@ def log_lines(run: Run, record: TrialRecord, *, follow: bool) -> Iterator[str]:
     state = read_state(run)
     backend = load("local" if record.ended else state.backend)
     handle = record.handle or Handle(backend.name, {})
-    yield from backend.logs(handle, run.path, record.id, follow=follow and not record.ended)
+    yield from backend.logs(handle, run, record.id, follow=follow and not record.ended)
 
 
 def cancel_run(run: Run, *, now: bool, wait: bool) -> RunState:
@@ -115,8 +117,8 @@ def _cancel_here(
     log = run.log()
     grace = 0.0 if now else _grace(run, state)
     log.append("cancelled", by="profrun cancel", grace_s=grace)
-    backend.cancel(handles, run.path, grace=grace)
-    for trial_id, status in backend.status(handles, run.path).items():
+    backend.cancel(handles, run, grace=grace)
+    for trial_id, status in backend.status(handles, run).items():
         killed = status.state == "lost" or status.state not in TERMINAL
         how = "cancelled" if killed else status.state
         log.append("finished", trial_id, state=how, reason=status.reason, exit_code=status.exit_code)
@@ -125,10 +127,8 @@ def _cancel_here(
 
 def _grace(run: Run, state: RunState) -> float:
     """Seconds the trial's own command.json grants."""
-    from profrun.store.files import read_json
-
     for record in state.trials:
         if record.attempt and not record.ended:
-            told = read_json(Path(record.path) / "command.json") or {}
-            return float(told.get("grace_s") or 60.0)
+            told = read_command(record.paths)
+            return told.grace_s if told is not None else 60.0
     return 60.0

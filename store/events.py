@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,18 @@ NAMES = (
 )
 """Events a reader may meet; unknown ones are kept and ignored."""
 
-NEVER_STARTED = "never started"
-"""How the reason begins of a trial that the engine refused."""
+NEVER_STARTED = "never-started"
+"""``code`` of the end of a trial that the engine refused to start."""
 
 Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Handle:
+    """What a backend needs to find its work again from another process; ``data`` are JSON-safe values."""
+
+    backend: str
+    data: Mapping[str, Any]
 
 
 @dataclass

@@ -150,3 +150,15 @@ def _umask() -> int:
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
+
+
+def last_line(path: Path, most: int = 300) -> str | None:
+    """The last line of a log that is not blank, cut to ``most`` characters; None where there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - 8192))
+            lines = file.read().decode(errors="replace").strip().splitlines()
+    except OSError:
+        return None
+    return lines[-1].strip()[:most] if lines else None

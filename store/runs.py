@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from profrun.contract.codec import DocumentError
+from profrun.contract.paths import TrialPaths
 from profrun.errors import InputError, UsageError
+from profrun.plans.model import PlanFile, read_plan_file
 from profrun.store.events import EventLog, read_events
 from profrun.store.files import explained, make_dir, read_json, write_json, write_text
 
@@ -19,7 +22,7 @@ _STAMP = re.compile(r"-(\d{8}t\d{6}z)-[0-9a-f]{4}$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder and the names in it (docs/architecture.md). Owns every file name of the run."""
+    """A run's folder and the names in it (docs/architecture.md)."""
 
     path: Path
 
@@ -78,9 +81,19 @@ class Run:
         """The HTML report."""
         return self.path / "report.html"
 
-    def trial(self, trial_id: str) -> Path:
-        """Folder of one trial."""
-        return self.path / "trials" / trial_id
+    @property
+    def trials(self) -> Path:
+        """The trials, one folder each."""
+        return self.path / "trials"
+
+    @property
+    def wrapper(self) -> Path:
+        """The program that carries out one trial; its argument is the trial's folder."""
+        return self.bundle / "run.py"
+
+    def trial(self, trial_id: str) -> TrialPaths:
+        """Folder of one trial, and the names in it."""
+        return TrialPaths(self.trials / trial_id)
 
     def log(self) -> EventLog:
         """Appends events; only for the holder of the lock."""
@@ -118,7 +131,7 @@ def create(
     write_text(run.job, spec_text)
     write_text(run.resolved, resolved_text)
     write_json(run.plan, dict(plan))
-    make_dir(run.path / "trials")
+    make_dir(run.trials)
     log.append("planned", trials=len(plan["trials"]))
     return run
 
@@ -214,39 +227,20 @@ def created(run: Run) -> dict[str, Any]:
     )
 
 
-_PLANNED: Mapping[str, type] = {
-    "id": str,
-    "index": int,
-    "variant": str,
-    "collector": str,
-    "blocking": bool,
-    "repeat": int,
-}
-
-
-def _is_planned(item: object) -> bool:
-    """Is this a trial of a plan?"""
-    return isinstance(item, dict) and all(isinstance(item.get(key), kind) for key, kind in _PLANNED.items())
-
-
-def read_plan(run: Run) -> dict[str, Any]:
+def read_plan(run: Run) -> PlanFile:
     """``plan.json``.
 
     Raises:
         InputError: the run was killed before it was planned, or the file is damaged.
     """
     plan = read_json(run.plan)
-    trials = plan.get("trials") if plan is not None else []
-    if not isinstance(trials, list) or not all(_is_planned(item) for item in trials):
-        raise InputError(
-            f"{run.plan} is damaged",
-            why="its trials have no id, point or number",
-            fix="submit the job again",
-        )
     if plan is None:
         raise InputError(
             f"{run.name} was never planned to the end",
             why="profrun was ended while it made the folder",
             fix="remove the folder and submit the job again",
         )
-    return plan
+    try:
+        return read_plan_file(plan)
+    except DocumentError as error:
+        raise InputError(f"{run.plan} is damaged", why=str(error), fix="submit the job again") from error

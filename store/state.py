@@ -6,17 +6,21 @@ Any process on any machine that sees the folder gets the same answer. Where log 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from profrun.backends.base import TERMINAL, Handle
+from profrun.contract.exit import Exit
+from profrun.contract.finding import Finding
+from profrun.contract.paths import TrialPaths
+from profrun.contract.profilers import all_serial
+from profrun.contract.states import TERMINAL, TrialState
 from profrun.errors import InputError
-from profrun.plans.model import TrialState
-from profrun.store.events import Event, read_events
+from profrun.plans.model import Trial
+from profrun.store.documents import Steps, read_exit, read_steps, status_of
+from profrun.store.events import Event, Handle, read_events
 from profrun.store.lock import is_held
-from profrun.store.results import Steps, read_exit, read_steps
 from profrun.store.runs import Run, created, read_plan
 
 RunPhase = Literal["running", "interrupted", "finished", "failed", "cancelled", "broken"]
@@ -33,7 +37,11 @@ class TrialRecord:
         started_ns, ended_ns: unix ns, None when not known.
         trace: the normalised trace, None when there is none.
         steps: step times as the hook measured them.
-        document: the whole of ``exit.json``, empty when there is none.
+        code: short name of the reason where a program decides by it, else None.
+        exit: how it ended by its own word (``exit.json``), None when there is none.
+        collector: as the job names it.
+        profiler: what the collector became; None while that is not known.
+        serial: kernels run one at a time under that profiler, so its times are no timeline's.
     """
 
     id: str
@@ -43,9 +51,10 @@ class TrialRecord:
     blocking: bool
     repeat: int
     state: TrialState
-    path: Path
+    paths: TrialPaths
     reason: str | None = None
     exit_code: int | None = None
+    code: str | None = None
     attempt: int = 0
     started_ns: int | None = None
     ended_ns: int | None = None
@@ -53,7 +62,9 @@ class TrialRecord:
     trace: Path | None = None
     normalise_error: str | None = None
     steps: Steps = field(default_factory=Steps)
-    document: Mapping[str, Any] = field(default_factory=dict)
+    exit: Exit | None = None
+    profiler: str | None = None
+    serial: bool = False
 
     @property
     def ended(self) -> bool:
@@ -61,9 +72,9 @@ class TrialRecord:
         return self.state in TERMINAL
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Finding, ...]:
         """What the wrapper found worth saying."""
-        return tuple(str(item) for item in self.document.get("warnings") or ())
+        return self.exit.warnings if self.exit is not None else ()
 
 
 @dataclass(frozen=True)
@@ -101,8 +112,8 @@ def read_state(run: Run) -> RunState:
     notes = [f"{events.unreadable} unreadable lines in events.jsonl"] if events.unreadable else []
     driven = is_held(run.lock)
     try:
-        planned = read_plan(run)["trials"]
-        records = tuple(_record(run, item, _of(events.items, item["id"]), notes) for item in planned)
+        planned = read_plan(run).trials
+        records = tuple(_record(run, item, _of(events.items, item.id), notes) for item in planned)
         phase = _phase(events.items, records, driven)
     except InputError as error:
         records = ()
@@ -127,8 +138,8 @@ def read_trial(run: Run, trial_id: str) -> TrialRecord:
     Raises:
         InputError: the run is broken or has no such trial.
     """
-    for item in read_plan(run)["trials"]:
-        if item["id"] == trial_id:
+    for item in read_plan(run).trials:
+        if item.id == trial_id:
             return _record(run, item, _of(read_events(run.events).items, trial_id), [])
     raise InputError(f"{run.name} has no trial {trial_id}", fix=f"see `profrun status {run.name}`")
 
@@ -156,7 +167,7 @@ def _of(events: list[Event], trial_id: str) -> list[Event]:
     return [event for event in events if event.get("trial") == trial_id]
 
 
-def _record(run: Run, planned: Mapping[str, Any], events: list[Event], notes: list[str]) -> TrialRecord:
+def _record(run: Run, planned: Trial, events: list[Event], notes: list[str]) -> TrialRecord:
     """Fold one trial's events, then let its files correct them."""
     state: TrialState = "planned"
     folded: dict[str, Any] = {}
@@ -171,41 +182,51 @@ def _record(run: Run, planned: Mapping[str, Any], events: list[Event], notes: li
             }
         elif kind in ("state", "finished"):
             state = event.get("state", state)
-            folded["reason"] = event.get("reason")
-            folded["exit_code"] = event.get("exit_code")
+            folded |= {key: event.get(key) for key in ("reason", "exit_code", "code")}
             if kind == "finished":
                 folded["ended_ns"] = int(event["ts"])
         elif kind == "error":
             folded["normalise_error"] = event.get("message")
         elif kind == "normalised":
             folded.pop("normalise_error", None)
-    path = run.trial(planned["id"])
-    document = read_exit(path, folded.get("attempt")) if folded.get("attempt") else None
-    if document is not None:
-        state = document["state"]
-        folded |= {key: document.get(key) for key in ("reason", "exit_code")}
-        folded |= {key: document[key] for key in ("attempt", "started_ns", "ended_ns") if document.get(key)}
+    paths = run.trial(planned.id)
+    ended = read_exit(paths, folded.get("attempt")) if folded.get("attempt") else None
+    if ended is not None:
+        status = status_of(ended)
+        state = status.state
+        folded |= {"reason": status.reason, "exit_code": status.exit_code, "code": status.code}
+        folded |= {"attempt": ended.attempt, "ended_ns": ended.ended_ns or folded.get("ended_ns")}
+        folded |= {"started_ns": ended.started_ns or folded.get("started_ns")}
+    profiler = planned.profiler or _became(planned, ended)
     return TrialRecord(
-        id=planned["id"],
-        index=int(planned["index"]),
-        variant=planned["variant"],
-        collector=planned["collector"],
-        blocking=bool(planned["blocking"]),
-        repeat=int(planned["repeat"]),
+        id=planned.id,
+        index=planned.index,
+        variant=planned.variant,
+        collector=planned.collector,
+        profiler=profiler,
+        serial=all_serial({profiler: planned.options.get(profiler, {})} if profiler else planned.options),
+        blocking=planned.blocking,
+        repeat=planned.repeat,
         state=state,
-        path=path,
-        trace=path / "trace" if (path / "trace" / "meta.json").is_file() else None,
-        steps=_steps(path, state, notes),
-        document=document or {},
+        paths=paths,
+        trace=paths.trace if (paths.trace / "meta.json").is_file() else None,
+        steps=_steps(paths, state, notes),
+        exit=ended,
         **folded,
     )
 
 
-def _steps(path: Path, state: TrialState, notes: list[str]) -> Steps:
+def _became(planned: Trial, ended: Exit | None) -> str | None:
+    """The profiler that only the job could choose."""
+    name = ended.profiler if ended is not None else None
+    return name if name in planned.options else None
+
+
+def _steps(paths: TrialPaths, state: TrialState, notes: list[str]) -> Steps:
     if state == "planned":
         return Steps()
     try:
-        return read_steps(path)
+        return read_steps(paths)
     except InputError as error:
         notes.append(str(error))
         return Steps()

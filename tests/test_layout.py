@@ -17,6 +17,7 @@ from tests.conftest import ROOT
 
 ROOMS = (
     "analysis",
+    "api",
     "backends",
     "cli",
     "collectors",

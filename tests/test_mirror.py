@@ -29,7 +29,6 @@ WHOLE = {
 }
 """Test files of a whole room: no one module is what they test. Each has its reason."""
 MIXED = {
-    "analysis/compare/test_expect_words.py",
     "analysis/trace/test_waits.py",
     "cli/test_commands.py",
     "in_job/test_parts.py",

@@ -1,18 +1,23 @@
-"""May two sides be compared at all? Reasons before any number."""
+"""May two sides be compared? ``reasons`` is given their trials and returns what speaks against it.
+
+A reason of severity critical stops the comparison: there is no number, unless the caller allows its code.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
-from profrun.analysis.compare.align import identity
-from profrun.analysis.compare.model import Reason, Severity
-from profrun.analysis.compare.trial import Conditions, Trial
+from profrun.analysis.compare.compared_trial import ComparedTrial, RecordingConditions
+from profrun.analysis.compare.model import Reason
+from profrun.analysis.compare.same_work import AMOUNT, differing_values, kernel_launches, work_difference
+from profrun.contract.finding import Severity, gravest_first
+from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
 
 STOPS = {
     "same_recording": "both sides hold the same recording",
-    "work": "different work a step, or work of which nothing tells that it is the same",
+    "work": "different work per step, or nothing tells that it is the same",
     "mixed": "the trials of one side do different work or were recorded differently",
     "profiled": "one side is profiled, the other is not",
     "collector": "the sides were recorded by different profilers",
@@ -25,296 +30,231 @@ STOPS = {
     "no_steps": "no steps, and not the same kernels",
     "no_times": "a trial has no whole step",
 }
-"""Code -> what it stops for; a caller may allow each, and the result says so."""
-
-AMOUNT = re.compile(
-    r"^(?:(?:micro_?|mini_?|global_?|train_?|eval_?)?(?:batch(?:_?size)?|bs)|seq(?:_?len(?:gth)?)?|sequence\w*"
-    r"|context\w*|tokens?|samples|rows|dim|d_model|hidden\w*|width|depth|n?_?layers?|n?_?heads?|vocab\w*|size|image\w*"
-    r"|resolution|frames|m|n|k|channels|accum\w*|grad_accum\w*|input_len|output_len|prompt\w*|max_new_tokens)$",
-    re.IGNORECASE,
-)
-"""Variant values that say how much work a step is; others (precision, compile, attention) say how it is
-done."""
-SAME_FLOPS = 0.02
-"""Relative difference of matrix FLOPs a step up to which two sides do the same work."""
-RECOMPUTE = 1.5
-"""Up to this FLOP ratio, declared equal inputs are believed: recomputation and padding explain it."""
+"""Code -> why it stops a comparison. A caller may allow each, and the result marks it."""
+DIVIDED_AWAY = frozenset({"work", "ranks"})
+"""Codes that do not stop a comparison of times per amount of work."""
 FEW_STEPS = 10
+Trials = Sequence[ComparedTrial]
 
 
-def reasons(
-    a: Sequence[Trial], b: Sequence[Trial], *, allow: Collection[str] = (), per: bool = False
-) -> list[Reason]:
-    """Everything that speaks against comparing, gravest first; stops in ``allow`` are marked.
+def reasons(a: Trials, b: Trials, *, allow: Collection[str] = (), per: bool = False) -> list[Reason]:
+    """Everything that speaks against a comparison, gravest first, allowed ones last.
 
     Args:
-        per: step time is divided by an amount of work, so that different work is no stop.
+        allow: codes of ``STOPS`` that shall not stop it; their reasons are marked.
+        per: step time is divided by an amount of work, so that different work does not stop it.
     """
+    passed = {*allow, *(DIVIDED_AWAY if per else ())}
     found: list[Reason] = []
-    for check in (_same_recording, _times, _unreliable, _recorded, _mixed, _states, _machines, _samples):
-        found += check(a, b)
-    found += _work(a, b)
-    passed = set(allow) | ({"work", "ranks"} if per else set())
-    marked = [
-        Reason(one.code, one.severity, one.message, one.severity == "stop" and one.code in passed)
-        for one in found
-    ]
-    rank = {"stop": 0, "care": 1, "note": 2}
-    return sorted(marked, key=lambda one: (one.allowed, rank[one.severity]))
+    for check in (
+        _same_recording,
+        _times,
+        _unreliable,
+        _recorded,
+        _mixed,
+        _states,
+        _machines,
+        _samples,
+        _work,
+    ):
+        for one in check(a, b):
+            allowed = one.severity == "critical" and one.code in passed
+            found.append(replace(one, allowed=allowed))
+    return sorted(gravest_first(found), key=lambda one: one.allowed)
 
 
-def stopped(found: Sequence[Reason]) -> bool:
-    """Does anything stop the comparison?"""
-    return any(one.severity == "stop" and not one.allowed for one in found)
+def stopped(found: Iterable[Reason]) -> bool:
+    """Does any reason prevent the comparison?"""
+    return any(one.stops for one in found)
+
+
+def recorded_alike(one: RecordingConditions, two: RecordingConditions) -> bool:
+    """Were both recorded in the same way: by one tool, and not once for a timeline and once for counters?
+
+    Of a trial whose job names the tool itself, only the tool is known.
+    """
+    neutral = {each.collector for each in (one, two) if each.collector != each.tool}
+    return one.tool == two.tool and len(neutral) < 2
 
 
 def _differ(
-    code: str, what: str, a: Collection[object], b: Collection[object], severity: Severity
+    code: str, severity: Severity, what: str, a: Iterable[object], b: Iterable[object]
 ) -> list[Reason]:
-    left, right = ("/".join(sorted(map(str, side))) for side in (set(a), set(b)))
+    left, right = ("/".join(sorted(set(map(str, side)))) for side in (a, b))
     if left == right:
         return []
     return [Reason(code, severity, f"{what}: {left or 'none'} against {right or 'none'}")]
 
 
-def _same_recording(a: Sequence[Trial], b: Sequence[Trial]) -> list[Reason]:
+def _same_recording(a: Trials, b: Trials) -> list[Reason]:
     seen = {trial.conditions.fingerprint: trial.conditions.label for trial in a}
     both = [trial.conditions for trial in b if trial.conditions.fingerprint in seen]
-    found = [
-        Reason(
-            "same_recording", "stop",
-            f"{seen[one.fingerprint]} and {one.label} are the same recording, on both sides",
-        )
-        for one in both[:1]
-    ]  # fmt: skip
+    texts = [f"{seen[one.fingerprint]} and {one.label} are the same recording, on both sides" for one in both]
+    found = [Reason("same_recording", "critical", text) for text in texts[:1]]
     for side, trials in (("a", a), ("b", b)):
         for one, two in combinations([trial.conditions for trial in trials], 2):
             if one.fingerprint == two.fingerprint:
-                text = f"{one.label} and {two.label} of side {side} are the same recording: it counts twice"
-                return [*found, Reason("same_recording", "stop", text)]
+                text = f"{one.label} and {two.label} of side {side} are the same recording"
+                return [*found, Reason("same_recording", "critical", text, "it would count twice")]
     return found
 
 
-def _times(a: Sequence[Trial], b: Sequence[Trial]) -> list[Reason]:
+def _times(a: Trials, b: Trials) -> list[Reason]:
     return [
-        Reason("no_times", "stop", f"{trial.conditions.label} has no whole step with a time above 0")
+        Reason("no_times", "critical", f"{trial.conditions.label} has no whole step with a time above 0")
         for trial in (*a, *b)
         if not trial.times
     ]
 
 
-def _unreliable(a: Sequence[Trial], b: Sequence[Trial]) -> list[Reason]:
+def _unreliable(a: Trials, b: Trials) -> list[Reason]:
     found = []
     for trial in (*a, *b):
         one = trial.conditions
         if one.replayed:
-            text = f"{one.label}: kernels ran one by one or were replayed to read counters; no timeline"
-            found.append(Reason("replayed", "stop", text))
+            text = f"{one.label}: kernels ran one by one or were replayed to read counters"
+            found.append(Reason("replayed", "critical", text, "such a recording has no timeline"))
         else:
-            found += [Reason("unreliable", "stop", f"{one.label}: {text}") for _, text in one.doubts]
+            found += [Reason("unreliable", "critical", f"{one.label}: {text}") for _, text in one.doubts]
         if one.total_gpu_ns and one.outside_ns / one.total_gpu_ns > 0.01 and one.measure == "span":
             share = 100 * one.outside_ns / one.total_gpu_ns
             text = (
-                f"{one.label}: {share:.1f} % of its GPU time was launched by no whole step (stragglers of "
-                "the window's edges, or outside of steps) and is in no row"
+                f"{one.label}: {share:.1f} % of its GPU time was launched by no whole step and is in no row"
             )
-            found.append(Reason("window_edge", "care", text))
+            why = "it belongs to steps at the edges of the window, or lies outside of steps"
+            found.append(Reason("window_edge", "warning", text, why))
     return found
 
 
-def _recorded(a: Sequence[Trial], b: Sequence[Trial]) -> list[Reason]:
+def _recorded(a: Trials, b: Trials) -> list[Reason]:
     left, right = [one.conditions for one in a], [one.conditions for one in b]
     profiled = {one.profiled for one in left}, {one.profiled for one in right}
     if profiled[0] != profiled[1]:
         names = "/".join(sorted({one.collector for one in (*left, *right) if one.profiled}))
-        text = f"one side was profiled ({names}), the other not: the difference holds the profiler's overhead"
-        return [Reason("profiled", "stop", text)]
-    timeline = {"nsys", "rocprof"}
-    collectors = {one.collector for one in left}, {one.collector for one in right}
+        text = f"one side was profiled ({names}), the other not"
+        return [Reason("profiled", "critical", text, "the difference holds the overhead of the profiler")]
     found = []
-    if collectors[0] != collectors[1]:
-        alike = collectors[0] <= timeline and collectors[1] <= timeline
-        what = "profilers with overheads of their own" if alike else "different profilers"
-        found += _differ("collector", what, *collectors, "care" if alike else "stop")
+    tools = {one.tool for one in left}, {one.tool for one in right}
+    if tools[0] != tools[1] and all(_records_timeline(one) for one in (*left, *right)):
+        found += _differ("collector", "warning", "profilers with overheads of their own", *tools)
+    elif not all(recorded_alike(one, two) for one in left for two in right):
+        recorders = map(_recorder, left), map(_recorder, right)
+        found += _differ("collector", "critical", "different profilers", *recorders)
     measures = {one.measure for one in left}, {one.measure for one in right}
-    if measures[0] != measures[1]:
-        found += _differ("clock", "what a step's time is", *measures, "stop")
-    return found
+    return found + _differ("clock", "critical", "what the time of a step is", *measures)
 
 
-def _mixed(a: Sequence[Trial], b: Sequence[Trial]) -> list[Reason]:
+def _records_timeline(one: RecordingConditions) -> bool:
+    """Is the tool the timeline profiler of a vendor? Two vendors can only be compared with two tools."""
+    return one.collector != COUNTERS and one.tool in {found.name for found in candidates(TIMELINE)}
+
+
+def _recorder(one: RecordingConditions) -> str:
+    return one.tool if one.collector == one.tool else f"{one.tool} for {one.collector}"
+
+
+def _mixed(a: Trials, b: Trials) -> list[Reason]:
     """Trials of one side must be repeats of one thing."""
     found = []
     for side, trials in (("a", a), ("b", b)):
-        first = trials[0]
         for other in trials[1:]:
-            one, two = first.conditions, other.conditions
-            for what, left, right in (
-                ("collector", one.collector, two.collector),
-                ("ranks", one.ranks, two.ranks),
-                ("GPU", one.devices, two.devices),
-                ("launch blocking", is_blocking(one), is_blocking(two)),
-            ):
-                if left != right:
-                    text = f"side {side} mixes {what}: {one.label} {left}, {two.label} {right}"
-                    found.append(Reason("mixed", "stop", text))
-            difference = _work_of_two(first, other)
-            if difference is not None and difference[0]:
-                text = f"side {side}: {one.label} and {two.label} do different work: {difference[1]}"
-                found.append(Reason("mixed", "stop", text))
+            found += [
+                Reason("mixed", "critical", f"side {side} {text}") for text in _no_repeat(trials[0], other)
+            ]
     return found[:4]
 
 
-def is_blocking(one: Conditions) -> bool | None:
-    """Were launches blocking: what the trial says, else what its launches show; None when neither tells."""
-    if one.blocking is not None:
-        return one.blocking
-    if one.blocking_seen is None:
-        return None
-    return one.blocking_seen > 0.9
+def _no_repeat(first: ComparedTrial, other: ComparedTrial) -> list[str]:
+    """Why a trial is no repeat of the first of its side, in words."""
+    one, two = first.conditions, other.conditions
+    pairs: list[tuple[str, object, object]] = [
+        ("ranks", one.ranks, two.ranks),
+        ("GPU", one.devices, two.devices),
+        ("launch blocking", one.launches_block, two.launches_block),
+    ]
+    if not recorded_alike(one, two):
+        pairs.insert(0, ("collector", _recorder(one), _recorder(two)))
+    found = [
+        f"mixes {what}: {one.label} {left}, {two.label} {right}"
+        for what, left, right in pairs
+        if left != right
+    ]
+    difference = work_difference(first, other)
+    if difference is not None and difference.different:
+        found.append(f"mixes work: {one.label} and {two.label} do different work: {difference.what}")
+    return found
 
 
-def _states(a: Sequence[Trial], b: Sequence[Trial]) -> list[Reason]:
+def _states(a: Trials, b: Trials) -> list[Reason]:
     found = []
-    blocking = [{is_blocking(trial.conditions) for trial in side} - {None} for side in (a, b)]
+    blocking = [{trial.conditions.launches_block for trial in side} - {None} for side in (a, b)]
     if blocking[0] and blocking[1] and blocking[0] != blocking[1]:
-        text = "launches block on one side only: see `profrun blocking`"
-        found.append(Reason("blocking", "stop", text))
+        text, fix = "launches block on one side only", "`profrun blocking` compares such trials"
+        found.append(Reason("blocking", "critical", text, fix=fix))
     throttled = [{reason for trial in side for reason in trial.conditions.throttled} for side in (a, b)]
     if throttled[0] != throttled[1]:
         names = ", ".join(sorted(throttled[0] ^ throttled[1]))
-        found.append(Reason("throttled", "stop", f"a GPU was throttled on one side only: {names}"))
+        found.append(Reason("throttled", "critical", f"a GPU was throttled on one side only: {names}"))
     elif throttled[0]:
         text = f"GPUs were throttled on both sides: {', '.join(sorted(throttled[0]))}"
-        found.append(Reason("throttled", "care", text))
-    clocks = [
-        [trial.conditions.sm_mhz for trial in side if trial.conditions.sm_mhz is not None] for side in (a, b)
-    ]
-    if clocks[0] and clocks[1]:
-        low, high = sorted((min(clocks[0]), min(clocks[1])))
-        if low > 0 and high / low > 1.1:
-            text = f"SM clocks after the trials differ: {min(clocks[0]):.0f} against {min(clocks[1]):.0f} MHz"
-            found.append(Reason("clocks", "care", text))
+        found.append(Reason("throttled", "warning", text))
+    a_mhz, b_mhz = (
+        min((one.conditions.sm_mhz for one in side if one.conditions.sm_mhz is not None), default=0.0)
+        for side in (a, b)
+    )
+    low, high = sorted((a_mhz, b_mhz))
+    if low > 0 and high / low > 1.1:
+        text = f"SM clocks after the trials differ: {a_mhz:.0f} against {b_mhz:.0f} MHz"
+        found.append(Reason("clocks", "warning", text))
     return found
 
 
-def _machines(a: Sequence[Trial], b: Sequence[Trial]) -> list[Reason]:
+def _machines(a: Trials, b: Trials) -> list[Reason]:
     left, right = a[0].conditions, b[0].conditions
     found = []
     if left.ranks != right.ranks:
-        text = f"{left.ranks} ranks against {right.ranks}: a step of more ranks is more work"
-        found.append(Reason("ranks", "stop", text))
-    found += _differ("vendor", "vendors", {left.vendor}, {right.vendor}, "note")
-    found += _differ("device", "GPUs", left.devices, right.devices, "note")
+        text = f"{left.ranks} ranks against {right.ranks}"
+        found.append(Reason("ranks", "critical", text, "a step of more ranks is more work"))
+    found += _differ("vendor", "info", "vendors", [left.vendor], [right.vendor])
+    found += _differ("device", "info", "GPUs", left.devices, right.devices)
     for key in sorted({*left.software, *right.software} - {"host"}):
         if left.software.get(key) != right.software.get(key):
             pair = f"{left.software.get(key, 'unknown')} against {right.software.get(key, 'unknown')}"
-            found.append(Reason("software", "note", f"{key}: {pair}"))
+            found.append(Reason("software", "info", f"{key}: {pair}"))
     return found
 
 
-def _samples(a: Sequence[Trial], b: Sequence[Trial]) -> list[Reason]:
+def _samples(a: Trials, b: Trials) -> list[Reason]:
     found = []
     for side, trials in (("a", a), ("b", b)):
-        steps = [len(trial.times) for trial in trials]
-        if steps and min(steps) < FEW_STEPS and trials[0].conditions.measure != "recording":
-            fewest = f"{min(steps)} whole step{'s' * (min(steps) != 1)}"
-            text = f"side {side}: only {fewest} in a trial: one slow step moves the median"
-            found.append(Reason("few_steps", "note", text))
+        fewest = min(len(trial.times) for trial in trials)
+        if fewest < FEW_STEPS and trials[0].conditions.measure != "recording":
+            text = f"side {side}: only {fewest} whole step{'s' * (fewest != 1)} in a trial"
+            found.append(Reason("few_steps", "info", text, "one slow step moves the median"))
         unsteady = [trial.conditions.label for trial in trials if not trial.work.steady]
         if unsteady:
             text = f"side {side}: the steps of {unsteady[0]} do not all launch the same kernels"
-            found.append(Reason("unsteady", "care", text))
+            found.append(Reason("unsteady", "warning", text))
     return found
 
 
-def _work(a: Sequence[Trial], b: Sequence[Trial]) -> list[Reason]:
-    difference = _work_of_two(a[0], b[0])
+def _work(a: Trials, b: Trials) -> list[Reason]:
+    difference = work_difference(a[0], b[0])
     left, right = a[0].conditions, b[0].conditions
     found = []
     if difference is None:
-        text = (
-            "nothing tells whether both sides do the same work a step: no shapes, no declared values, and "
-            "other kernels"
-        )
-        found.append(Reason("work", "stop", text))
-    elif difference[0]:
-        found.append(Reason("work", "stop", f"different work a step: {difference[1]}"))
-    elif difference[1]:
-        found.append(Reason("work_note", "note", difference[1]))
-    others = sorted(
-        key
-        for key in {*left.values, *right.values}
-        if not AMOUNT.match(key) and left.values.get(key) != right.values.get(key)
-    )
-    for key in others:
-        text = f"{key}: {left.values.get(key)} against {right.values.get(key)}"
-        found.append(Reason("variant", "note", text))
-    if "recording" in (left.measure, right.measure) and _kernels(a[0]) != _kernels(b[0]):
-        text = "there are no steps, and the recordings hold different kernels: more or less work, not faster"
-        found.append(Reason("no_steps", "stop", text))
+        text = "nothing tells whether both sides do the same work per step"
+        why = "there are no shapes and no declared values, and the kernels differ"
+        found.append(Reason("work", "critical", text, why))
+    elif difference.different:
+        text = f"different work per step: {difference.what}"
+        found.append(Reason("work", "critical", text, fix=difference.fix))
+    elif difference.what:
+        found.append(Reason("work_note", "info", difference.what))
+    others = [key for key in sorted({*left.values, *right.values}) if not AMOUNT.match(key)]
+    for key, text in differing_values(left, right, others).items():
+        found.append(Reason("variant", "info", f"{key}: {text}"))
+    if "recording" in (left.measure, right.measure) and kernel_launches(a[0]) != kernel_launches(b[0]):
+        text = "there are no steps, and the recordings hold different kernels"
+        found.append(Reason("no_steps", "critical", text, "that is more or less work, not faster or slower"))
     return found
-
-
-def _work_of_two(a: Trial, b: Trial) -> tuple[bool, str] | None:
-    """(is the work different, why); None when nothing tells. What was seen counts before what was said."""
-    left, right = a.conditions, b.conditions
-    flops = (a.work.matrix_flops, b.work.matrix_flops)
-    whole = not (a.work.unknown_ops or b.work.unknown_ops)
-    ratio = flops[1] / flops[0] if flops[0] and flops[1] else None
-    if left.inputs and right.inputs:
-        if _dims(left.inputs) != _dims(right.inputs):
-            return True, f"inputs {left.inputs} against {right.inputs}"
-        if ratio is None or 1 / RECOMPUTE < ratio < RECOMPUTE:
-            return False, "" if ratio is None or abs(ratio - 1) <= SAME_FLOPS else _flops_text(flops)
-    if ratio is not None and (whole or abs(ratio - 1) <= SAME_FLOPS):
-        if abs(ratio - 1) <= SAME_FLOPS:
-            return False, ""
-        return True, _flops_text(flops) + _rows_text(a, b)
-    if _kernels(a) and _kernels(a) == _kernels(b):
-        return False, ""
-    amounts = sorted(key for key in {*left.values, *right.values} if AMOUNT.match(key))
-    differ = [key for key in amounts if left.values.get(key) != right.values.get(key)]
-    if differ:
-        pairs = (f"{key} {left.values.get(key)} against {right.values.get(key)}" for key in differ)
-        return True, ", ".join(pairs)
-    if amounts or (left.job and left.job == right.job and left.variant == right.variant):
-        return False, ""
-    return None
-
-
-def _flops_text(flops: tuple[float | None, float | None]) -> str:
-    a, b = flops[0] or 0.0, flops[1] or 0.0
-    return f"{a / 1e9:.4g} GFLOP of matrix work against {b / 1e9:.4g} ({b / a:.3g} times)" if a else ""
-
-
-def _rows_text(a: Trial, b: Trial) -> str:
-    if a.work.tokens and b.work.tokens and a.work.tokens != b.work.tokens:
-        return f"; {a.work.first} against {b.work.first}; `--per token` divides by it"
-    return ""
-
-
-def _dims(text: str) -> list[str]:
-    """Dimensions without dtypes: '[2, 128, 512] torch.float32' -> ['[2, 128, 512]']."""
-    return re.findall(r"\[[^\]]*\]", text)
-
-
-def _kernels(trial: Trial) -> dict[str, tuple[float, tuple[tuple[str, float], ...]]]:
-    """Kernel launches a typical step by name, with their launch shapes: equal means the same GPU work."""
-    units = max(1, len(trial.typical))
-    counts: dict[str, int] = {}
-    for atom in trial.atoms:
-        if atom.role in ("compute", "comm"):  # every tool has its own names for copies and fills
-            counts[atom.name] = counts.get(atom.name, 0) + atom.calls
-    return {
-        identity(name): (
-            count / units,
-            tuple(sorted((shape, n / units) for shape, n in _shapes(trial, name))),
-        )
-        for name, count in counts.items()
-    }
-
-
-def _shapes(trial: Trial, name: str) -> tuple[tuple[str, int], ...]:
-    fact = trial.facts.get(name)
-    return fact.shapes if fact else ()

@@ -1,9 +1,10 @@
-"""The gate for CI: rules that fail a comparison, and what they say.
+"""The gate for CI: ``parse_rule`` reads a rule, ``gate`` is given a comparison and rules and returns whether
+the comparison passes them.
 
 A rule, as ``--fail-on`` takes it:
 
     slower > 3%                  step time; also `faster`, and `slower` alone (any proven slowdown)
-    gpu slower > 3%              GPU time a step; `host slower > 5%` likewise
+    gpu slower > 3%              GPU time per step; `host slower > 5%` likewise
     kernel 'GLOB' slower > 5%    kernels by name, label or short name
     category gemm slower > 5%    a category of kernels
     memory peak > 5%             allocator peak of side b over side a; or `memory peak > 12GiB`
@@ -20,14 +21,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Literal, cast
 
-from profrun.analysis.compare.model import Comparison, Metric, Row
+from profrun.analysis.compare.model import Comparison, Interval, MetricName, Row
 from profrun.analysis.json import to_json
 from profrun.analysis.kernel_names import CATEGORIES
+from profrun.contract.units import bytes_text, interval_text, ratio_text, signed_percent_text, time_text
 from profrun.errors import UsageError
 
 Outcome = Literal["passed", "failed", "inconclusive"]
+What = Literal["step", "gpu", "host", "kernel", "category", "memory", "expectations"]
+Way = Literal["slower", "faster", "more", "failed"]
 
 _LIMIT = r"(?:\s*(?P<op>>=?)\s*(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>%|[KMGT]i?B|B)?)?"
 _STEP = re.compile(rf"^(?:(?P<what>step|gpu|host)\s+)?(?P<way>slower|faster){_LIMIT}$")
@@ -36,7 +40,6 @@ _CATEGORY = re.compile(rf"^category\s+(?P<name>\S+)\s+(?P<way>slower|faster){_LI
 _MEMORY = re.compile(rf"^memory(?:\s+peak)?(?:\s+more)?{_LIMIT}$")
 ROUNDING = 1e-12
 """What floating point may leave over a limit that is met exactly."""
-_SIZES = {"B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _FIX = (
     "write 'slower > 3%', \"kernel 'GLOB' slower > 5%\", 'category gemm slower > 5%', 'memory peak > 5%' "
     "or 'expectations'"
@@ -45,19 +48,23 @@ _FIX = (
 
 @dataclass(frozen=True)
 class Rule:
-    """One parsed rule; ``limit`` is a fraction, or bytes where ``absolute``."""
+    """One parsed rule.
+
+    Attributes:
+        name: glob of kernels, or a category. limit: a fraction, or bytes where ``absolute``.
+    """
 
     text: str
-    what: str
+    what: What
     name: str | None
-    way: str
+    way: Way
     limit: float
     absolute: bool = False
 
 
 @dataclass(frozen=True)
 class Result:
-    """What one rule says, with the number it rests on."""
+    """The outcome of one rule, and a sentence with the number that it rests on."""
 
     rule: str
     outcome: Outcome
@@ -76,10 +83,9 @@ class Gate:
         """0 passed, 1 failed, 2 inconclusive."""
         return {"passed": 0, "failed": 1, "inconclusive": 2}[self.outcome]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain JSON values."""
-        found: dict[str, Any] = to_json(self)
-        return found | {"exit_code": self.exit_code}
+        return {**to_json(self), "exit_code": self.exit_code}
 
 
 def parse_rule(text: str) -> Rule:
@@ -91,27 +97,31 @@ def parse_rule(text: str) -> Rule:
     plain = " ".join(text.split())
     if plain in ("expectations", "expectation"):
         return Rule(text, "expectations", None, "failed", 0.0)
-    hit = _STEP.match(plain)
-    if hit:
-        return Rule(text, hit["what"] or "step", None, hit["way"], _fraction(text, hit))
-    for what, pattern in (("kernel", _KERNEL), ("category", _CATEGORY)):
-        hit = pattern.match(plain)
-        if hit:
-            if what == "category" and hit["name"] not in (*CATEGORIES, "memcpy", "memset"):
-                raise UsageError(
-                    f"--fail-on {text!r}: no category {hit['name']!r}", fix=f"one of {', '.join(CATEGORIES)}"
-                )
-            return Rule(text, what, hit["name"], hit["way"], _fraction(text, hit))
+    if hit := _STEP.match(plain):
+        return Rule(text, cast("What", hit["what"] or "step"), None, _way(hit), _fraction(text, hit))
+    if hit := _KERNEL.match(plain):
+        return Rule(text, "kernel", hit["name"], _way(hit), _fraction(text, hit))
+    if hit := _CATEGORY.match(plain):
+        if hit["name"] not in (*CATEGORIES, "memcpy", "memset"):
+            raise UsageError(
+                f"--fail-on {text!r}: no category {hit['name']!r}", fix=f"one of {', '.join(CATEGORIES)}"
+            )
+        return Rule(text, "category", hit["name"], _way(hit), _fraction(text, hit))
     hit = _MEMORY.match(plain)
-    if hit and hit["value"]:
-        if hit["unit"] == "%":
-            return Rule(text, "memory", None, "more", float(hit["value"]) / 100)
-        if hit["unit"]:
-            scale = _SIZES[hit["unit"][0]]
-            if hit["unit"][0] != "B" and "i" not in hit["unit"]:
-                scale = 1000 ** "BKMGT".index(hit["unit"][0])
-            return Rule(text, "memory", None, "more", float(hit["value"]) * scale, absolute=True)
+    if hit and hit["value"] and hit["unit"] == "%":
+        return Rule(text, "memory", None, "more", float(hit["value"]) / 100)
+    if hit and hit["value"] and hit["unit"]:
+        return Rule(text, "memory", None, "more", float(hit["value"]) * _size(hit["unit"]), absolute=True)
     raise UsageError(f"--fail-on {text!r} is no rule", fix=_FIX)
+
+
+def _way(hit: re.Match[str]) -> Way:
+    return cast("Way", hit["way"])
+
+
+def _size(unit: str) -> int:
+    """Bytes of a unit: 'KiB' is 1024, 'KB' is 1000."""
+    return int((1024 if "i" in unit else 1000) ** "BKMGT".index(unit[0]))
 
 
 def _fraction(text: str, hit: re.Match[str]) -> float:
@@ -125,7 +135,7 @@ def _fraction(text: str, hit: re.Match[str]) -> float:
 def gate(
     comparison: Comparison, rules: Sequence[Rule], *, expectations: Sequence[tuple[str, bool | None]] = ()
 ) -> Gate:
-    """Hold a comparison against rules.
+    """Check a comparison against rules.
 
     Args:
         expectations: (the guess in words, did it hold) of side b, for the rule of that name.
@@ -140,19 +150,22 @@ def _result(comparison: Comparison, rule: Rule, expectations: Sequence[tuple[str
     if rule.what == "expectations":
         return _expectations(rule, expectations)
     if comparison.verdict == "incomparable":
-        why = next((one.message for one in comparison.reasons if one.severity == "stop"), "incomparable")
+        why = next((str(one) for one in comparison.reasons if one.stops), "incomparable")
         return Result(rule.text, "inconclusive", f"the sides cannot be compared: {why}")
     if rule.what == "memory":
         return _memory(comparison, rule)
     if rule.what == "step":
         return _interval(rule, "step time", comparison.ratio, comparison.ci95, comparison.trials_needed)
     if rule.what in ("gpu", "host"):
-        name = {"gpu": "GPU work", "host": "host"}[rule.what]
-        metric: Metric | None = next((one for one in comparison.metrics if one.name == name), None)
-        if metric is None:
-            return Result(rule.text, "inconclusive", f"nothing was measured of {name}")
-        return _interval(rule, f"{name} a step", metric.ratio, metric.ci95, comparison.trials_needed)
+        return _metric(comparison, rule, "GPU work" if rule.what == "gpu" else "host")
     return _rows(comparison, rule)
+
+
+def _metric(comparison: Comparison, rule: Rule, name: MetricName) -> Result:
+    metric = next((one for one in comparison.metrics if one.name == name), None)
+    if metric is None:
+        return Result(rule.text, "inconclusive", f"nothing was measured of {name}")
+    return _interval(rule, f"{name} per step", metric.ratio, metric.ci95, comparison.trials_needed)
 
 
 def _expectations(rule: Rule, found: Sequence[tuple[str, bool | None]]) -> Result:
@@ -168,47 +181,46 @@ def _memory(comparison: Comparison, rule: Rule) -> Result:
     a, b = comparison.sides[0].memory_peak, comparison.sides[1].memory_peak
     if b is None or (a is None and not rule.absolute):
         return Result(rule.text, "inconclusive", "no memory records (torch: profile_memory: true)")
-    if rule.absolute:
+    if rule.absolute or a is None:
         outcome: Outcome = "failed" if b > rule.limit else "passed"
-        return Result(rule.text, outcome, f"peak {b / (1 << 20):.1f} MiB")
-    assert a is not None
+        return Result(rule.text, outcome, f"peak {bytes_text(b)}")
     change = b / a - 1 if a else 0.0
     outcome = "failed" if change > rule.limit + ROUNDING else "passed"
-    return Result(
-        rule.text, outcome, f"peak {a / (1 << 20):.1f} -> {b / (1 << 20):.1f} MiB ({100 * change:+.1f} %)"
-    )
+    text = f"peak {bytes_text(a)} -> {bytes_text(b)} ({signed_percent_text(change)})"
+    return Result(rule.text, outcome, text)
 
 
 def _interval(
     rule: Rule,
     what: str,
     ratio: float | None,
-    ci95: tuple[float, float] | None,
+    ci95: Interval | None,
     needed: int | None,
 ) -> Result:
     """Failed when the interval lies beyond the limit, passed when it lies within, else inconclusive."""
     if ratio is None or ci95 is None:
-        more = f"; at least {needed} trials a side are needed" if needed else ""
-        shown = "no number" if ratio is None else f"ratio {ratio:.3f} without an interval"
+        more = f"; at least {needed} trials per side are needed" if needed else ""
+        shown = "no number" if ratio is None else f"ratio {ratio_text(ratio)} without an interval"
         return Result(rule.text, "inconclusive", f"{what}: {shown}{more}")
     low, high = ci95
     limit = 1 + rule.limit
     if rule.way == "faster":
         low, high = 1 / high, 1 / low
-    text = f"{what}: ratio {ratio:.3f}, 95 % interval {ci95[0]:.3f} to {ci95[1]:.3f}"
+    text = f"{what}: ratio {ratio_text(ratio)}, 95 % interval {interval_text(ci95)}"
     if low > limit:
         return Result(rule.text, "failed", text)
     if high <= limit or (rule.limit == 0 and low <= 1):
         return Result(rule.text, "passed", text)
-    more = f"; {needed} trials a side would settle it" if needed else ""
+    more = f"; {needed} trials per side would settle it" if needed else ""
     return Result(rule.text, "inconclusive", text + more)
 
 
 def _rows(comparison: Comparison, rule: Rule) -> Result:
-    """Kernels or a category: the sum of the rows that are meant, between the sums of their rows' bounds.
+    """Kernels or a category: the ratio of the sums of the rows that are meant.
 
-    That is wider than an interval of the sum, so it errs towards 'inconclusive'. A row without an interval
-    (kernels that one side alone has) counts as it was measured.
+    Its bounds are the sums of the bounds of these rows. That is wider than an interval of the sum, so the
+    outcome is rather 'inconclusive' than wrong. A row without an interval (kernels of one side only) counts
+    as it was measured.
     """
     table = comparison.kernels if rule.what == "kernel" else comparison.categories
     rows = [row for row in table if row.basis == "gpu" and _meant(row, rule)]
@@ -218,7 +230,7 @@ def _rows(comparison: Comparison, rule: Rule) -> Result:
     a, b = sum(row.a_ns for row in rows), sum(row.b_ns for row in rows)
     if not a or not b:
         return Result(rule.text, "inconclusive", f"{what} is on one side only")
-    text = f"{what}: {a / 1e3:.4g} -> {b / 1e3:.4g} us a step ({100 * (b / a - 1):+.1f} %)"
+    text = f"{what}: {time_text(a)} -> {time_text(b)} per step ({signed_percent_text(b / a - 1)})"
     if min(comparison.trials) < 2:
         return Result(rule.text, "inconclusive", f"{text}, without repeats")
     if all(row.ci95 is None for row in rows):

@@ -1,14 +1,18 @@
-"""Host work inside the steps by name: ops, ranges and runtime calls; waits; overlap with the GPU."""
+"""Host work inside the steps by name: ops, ranges and runtime calls; waits; overlap with the GPU.
+
+``host_ops`` is given a frame and its steps and returns one ``HostOp`` per name and kind; ``overlap_by_step``
+returns for how long the GPU worked in each step while the host did not wait for it.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from profrun.analysis.compare.paths import is_wrapper, plain
-from profrun.analysis.compare.trial import HostOp
+from profrun.analysis.compare.call_paths import is_wrapper, plain
+from profrun.analysis.compare.compared_trial import HostOp
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import KIND, Frame, Index, Mask
 from profrun.analysis.trace.intervals import covered, subtract, union
@@ -36,7 +40,11 @@ def _kept(source: Frame, index: StepIndex, keep: Mask, ids: Index) -> Index:
 
 
 def host_ops(source: Frame, index: StepIndex, keep: Mask) -> tuple[HostOp, ...]:
-    """Host slices in typical steps by kind and plain name, most CPU time first."""
+    """Host slices in typical steps by kind and plain name, most CPU time first.
+
+    Args:
+        keep: True for each typical step of ``index``, shape (steps,).
+    """
     tree = op_tree(source)
     ids = _kept(source, index, keep, np.flatnonzero(tree.counted))
     if not len(ids):
@@ -49,7 +57,7 @@ def host_ops(source: Frame, index: StepIndex, keep: Mask) -> tuple[HostOp, ...]:
     place, keys = _rows(source, ids)
     size = len(keys)
 
-    def total(values: Any, mask: Mask | None = None) -> Ints:
+    def total(values: Ints | NDArray[np.float64], mask: Mask | None = None) -> Ints:
         weights = values if mask is None else np.where(mask, values, 0)
         return np.bincount(place, weights=weights, minlength=size).astype(np.int64)
 
@@ -75,7 +83,7 @@ def host_ops(source: Frame, index: StepIndex, keep: Mask) -> tuple[HostOp, ...]:
 
 
 def _rows(source: Frame, ids: Index) -> tuple[Ints, list[tuple[str, str]]]:
-    """(row of each slice, (plain name, kind) of each row)."""
+    """(row of each slice: int64, shape (ids,); plain name and kind of each row)."""
     kinds = {KIND[kind]: kind for kind in ("op", "range", "step", "api")}
     unique, inverse = np.unique(
         source.name[ids].astype(np.int64) * 16 + source.kind[ids], return_inverse=True
@@ -90,9 +98,15 @@ def _rows(source: Frame, ids: Index) -> tuple[Ints, list[tuple[str, str]]]:
     return of[np.ravel(inverse)], list(rows)
 
 
-def overlap_by_unit(source: Frame, index: StepIndex) -> Ints:
-    """For each step the ns in which its process's GPU worked while its host thread was in the step and not
-    inside a call that waits or that launched the work running then (a blocking launch waits, too)."""
+def overlap_by_step(source: Frame, index: StepIndex) -> Ints:
+    """For each step the ns in which the GPU worked while the host was in the step and did not wait.
+
+    The host waits inside calls that synchronise, and inside a launch call while the work of this very launch
+    runs (a blocking launch).
+
+    Returns:
+        ns, int64, shape (steps,), in the order of ``index``.
+    """
     found = np.zeros(len(index.slices), dtype=np.int64)
     api = source.of("api")
     waiting = np.isin(source.name[api], source.name_ids(is_wait))

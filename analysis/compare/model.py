@@ -1,52 +1,87 @@
-"""What a comparison says, as frozen values that go to JSON.
+"""The result of a comparison: frozen values that go to JSON.
 
-All times are ns. "A step" means one step of one rank: sums over ranks are divided by ranks and steps, so that
-rows of two sides with different numbers of recorded steps stand beside each other.
+All times are ns. "Per step" means per step and rank: sums over ranks are divided by the numbers of steps and
+ranks, so that the rows of two sides with different numbers of recorded steps can be compared.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from profrun.analysis.compare.trial import Rate, Work
+from profrun.analysis.compare.compared_trial import Rate, StepWork
+from profrun.analysis.compare.stats import RatioVerdict, Statistic
 from profrun.analysis.json import to_json
+from profrun.contract.finding import Finding
 
-Verdict = Literal["faster", "slower", "same", "inconclusive", "incomparable"]
-Severity = Literal["stop", "care", "note"]
+Verdict = RatioVerdict | Literal["incomparable"]
+Interval = tuple[float, float]
 By = Literal["kernel", "op", "range", "module", "category", "step"]
-VIEWS: tuple[By, ...] = ("kernel", "op", "range", "module", "category", "step")
+BREAKDOWNS: tuple[By, ...] = ("kernel", "op", "range", "module", "category", "step")
+"""By what the difference can be broken down into rows."""
+RowStatus = Literal["added", "removed", "replaced", "faster", "slower", "same", "more", "fewer"]
+MetricName = Literal["step, median", "step, mean", "step, p99", "GPU work", "host"]
 
 
 @dataclass(frozen=True)
-class Reason:
+class Reason(Finding):
     """One thing that differs between the sides, or that makes a number doubtful.
 
-    ``stop``: no number is given unless ``code`` is allowed; ``care``: read the number with it in mind;
-    ``note``: worth knowing. ``allowed``: a stop that the caller asked to pass.
+    ``critical``: no number is given unless the code is allowed. ``warning``: a number must be read with this
+    in mind. ``info``: nothing is restricted.
+
+    Attributes:
+        allowed: critical, and the caller asked to compare in spite of it.
     """
 
-    code: str
-    severity: Severity
-    message: str
     allowed: bool = False
+
+    @property
+    def stops(self) -> bool:
+        """Does this reason prevent the comparison?"""
+        return self.severity == "critical" and not self.allowed
+
+
+@dataclass(frozen=True)
+class StepRatio:
+    """Step time of side b over step time of side a, the base: above 1 side b takes longer.
+
+    Attributes:
+        ratio: None when the sides cannot be compared; then the reasons tell why.
+        ci95: interval of the ratio, None with fewer than two trials on a side.
+        mde: smallest relative change that these trials would find with 80 % power, or None.
+        trials: on each side. trials_needed: per side, for an ``mde`` of the threshold; None where the trials
+            are enough.
+        step_ns: of each side the geometric mean over trials of the statistic of each; None without a ratio.
+        reasons: what speaks against the comparison, gravest first.
+    """
+
+    verdict: Verdict
+    ratio: float | None
+    ci95: Interval | None
+    mde: float | None
+    trials: tuple[int, int]
+    trials_needed: int | None
+    step_ns: tuple[float, float] | None
+    reasons: tuple[Reason, ...]
 
 
 @dataclass(frozen=True)
 class Metric:
     """Ratio b / a of one number, with its interval; see ``stats.Estimate``.
 
-    ``a``, ``b``: geometric mean over trials of the trial's statistic, in ``unit``; b / a is the ratio.
+    Attributes:
+        a, b: geometric mean over trials of the statistic of each trial, in ``unit``; b / a is the ratio.
     """
 
-    name: str
+    name: MetricName
     unit: str
     a: float
     b: float
     ratio: float
-    ci95: tuple[float, float] | None
+    ci95: Interval | None
     mde: float | None
-    verdict: str
+    verdict: RatioVerdict
 
 
 @dataclass(frozen=True)
@@ -54,32 +89,32 @@ class Row:
     """One line of what changed, per step and rank.
 
     Attributes:
-        name: what it is; of a replacement the names of side a. label: the same, for people.
-        status: added, removed, replaced, faster, slower, same, more or fewer (calls, each as fast as before).
-        a_ns, b_ns, delta_ns: time a step; the deltas of all rows and parts add up to the total difference.
-        a_calls, b_calls: a step. a_names, b_names: kernels by their full normalised names.
+        name: what the row is about; of a replacement the names of side a. label: the same, for people.
+        status: more and fewer are about calls, each of them as fast as before.
+        a_ns, b_ns, delta_ns: time per step; the deltas of all rows add up to the difference of the GPU part.
+        a_calls, b_calls: per step. a_names, b_names: kernels by their full normalised names.
         ratio: b_ns / a_ns, None where one is 0. ci95: its interval where both sides have repeats.
-        by: how the two sides were brought together: name, op, fusion, variant, place, category; None alone.
-        changes: what a name or a launch says that changed: layout, dtype, tile, arch, epilogue, grid.
-        basis: gpu or cpu time.
+        by: how the two sides were matched: name, op, fusion, variant, place, category; None for one side.
+        changes: differences that a name or a launch tells: layout, dtype, tile, arch, epilogue, grid.
+        basis: gpu or cpu time, or the time of a whole step.
     """
 
     name: str
     category: str | None
-    status: str
+    status: RowStatus
     a_ns: float
     b_ns: float
     delta_ns: float
     a_calls: float
     b_calls: float
     ratio: float | None = None
-    ci95: tuple[float, float] | None = None
+    ci95: Interval | None = None
     by: str | None = None
     changes: tuple[str, ...] = ()
     a_names: tuple[str, ...] = ()
     b_names: tuple[str, ...] = ()
     replaced_by: str | None = None
-    basis: str = "gpu"
+    basis: Literal["gpu", "cpu", "step"] = "gpu"
     label: str = ""
 
 
@@ -98,20 +133,24 @@ class SideInfo:
     """One side as it went into the comparison.
 
     Attributes:
-        steps: whole steps in the statistics. step_ns: geometric mean over trials of the trial's statistic, so
-            that b's over a's is the ratio. typical_ns: mean of the steps in the table of what changed.
+        collector: as the job names it. tool: the profiler that recorded, or ``none``.
+        steps: whole steps in the statistics.
+        step_ns: geometric mean over trials of the statistic of each: b's over a's is the ratio.
+        typical_ns: mean of the steps in the table of what changed. gpu_ns: GPU time per typical step.
+        outside_share: of all GPU time of the recordings, the share that no whole step launched.
+        aligned_share: of gpu_ns, the share in rows that have both sides.
+        attributed_share: of all GPU time of the recordings, the share in rows that have both sides, and of
+            the time outside of whole steps what is of a category that both sides have there.
         outliers, edges: 'trial: step n' of each.
-        gpu_ns: GPU time a typical step. aligned_share: of gpu_ns in rows that have both sides.
-        attributed_share: of all GPU time of the recordings: what aligned rows hold, and outside of whole
-            steps what is of a category that both sides have there. outside_share: of the same, what no whole
-            step launched.
-        per: what step time was divided by, 1 without ``per``.
+        per: the amount of work per step by which times were divided, 1 without ``per``.
+        memory_peak: bytes.
     """
 
     labels: tuple[str, ...]
     vendor: str
     devices: tuple[str, ...]
     collector: str
+    tool: str
     trials: int
     steps: int
     step_ns: float
@@ -124,7 +163,7 @@ class SideInfo:
     edges: tuple[str, ...]
     per: float
     memory_peak: int | None
-    work: Work
+    work: StepWork
 
 
 @dataclass(frozen=True)
@@ -139,12 +178,13 @@ class RatePair:
 
 @dataclass(frozen=True)
 class VendorView:
-    """What only a comparison of two kinds of GPU needs.
+    """What only a comparison of two kinds of GPU needs; pairs are (a, b).
 
     Attributes:
-        launch_us: mean time in a launch call, [a, b]; latency_us: median call to start, [a, b].
-        rates: matrix ops, most time first. fusions: rows whose number of kernels differs, in words.
-        copies_ns: memory work a step (copies and fills, AMD's copy kernels counted alike), [a, b].
+        launch_us: mean time in a launch call. latency_us: median time from a call to the start of its work.
+        copies_ns: memory work per step: copies and fills, whether copy engines or kernels do them.
+        rates: matrix ops, most time first.
+        fusions: in words, the rows where one side needs fewer kernels than the other.
     """
 
     launch_us: tuple[float | None, float | None]
@@ -155,30 +195,21 @@ class VendorView:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What two sides say of each other. ``a`` is the base: a ratio above 1 means that b takes longer.
+class Comparison(StepRatio):
+    """The difference between two sides; its ratio is that of the step times.
 
     Attributes:
-        statistic: of a trial's step times. threshold: practical threshold as a fraction.
-        trials: on each side. trials_needed: a side, for a minimum detectable effect of the threshold.
-        total_delta_ns: difference of the mean typical step; equals the sum of ``parts``' deltas, and the
-            'gpu' part's delta equals the sum of the rows' deltas on GPU basis.
-        unexplained_ns: total_delta_ns minus the rows' deltas.
-        rows: of the view ``by``; kernels: of the kernel view (the same list where by is kernel);
-            categories: of the category view.
+        statistic: of the step times of a trial. threshold: practical threshold as a fraction.
+        total_delta_ns: difference of the mean typical step. It equals the sum of the deltas of ``parts``, and
+            the delta of the part 'gpu' equals the sum of the deltas of the rows of basis gpu.
+        unexplained_ns: total_delta_ns minus the deltas of the rows.
+        rows: broken down by ``by``. kernels: by kernel. categories: by category.
     """
 
-    verdict: Verdict
-    statistic: str
+    statistic: Statistic
     threshold: float
-    ratio: float | None
-    ci95: tuple[float, float] | None
-    mde: float | None
-    trials: tuple[int, int]
-    trials_needed: int | None
-    reasons: tuple[Reason, ...]
     sides: tuple[SideInfo, SideInfo]
-    by: str = "kernel"
+    by: By = "kernel"
     per: str | None = None
     metrics: tuple[Metric, ...] = ()
     total_delta_ns: float | None = None
@@ -194,7 +225,6 @@ class Comparison:
         """0 same or faster, 1 slower, 2 inconclusive or incomparable."""
         return {"faster": 0, "same": 0, "slower": 1}.get(self.verdict, 2)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain JSON values: what ``profrun compare --json`` prints."""
-        found: dict[str, Any] = to_json(self)
-        return found | {"exit_code": self.exit_code}
+        return {**to_json(self), "exit_code": self.exit_code}

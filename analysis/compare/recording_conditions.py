@@ -1,22 +1,26 @@
-"""Under which conditions a trace was recorded, from its meta data, its slices and its provenance."""
+"""Under which conditions a trace was recorded.
+
+``recording_conditions`` is given a trace and the provenance of its trial and returns ``RecordingConditions``.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.compare.trial import Conditions
-from profrun.analysis.trace.columns import Ints
+from profrun.analysis.compare.compared_trial import RecordingConditions
 from profrun.analysis.trace.data_quality import data_quality
-from profrun.analysis.trace.frame import Frame
 from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.frame import Frame
 from profrun.analysis.trace.steps import StepIndex
+from profrun.contract.provenance import GpuStates, Provenance
 
 if TYPE_CHECKING:
+    from profrun.traces.meta import TraceMeta
     from profrun.traces.trace import Trace
 
 SLOWING = frozenset(
@@ -29,48 +33,66 @@ SLOWING = frozenset(
     }
 )
 """Throttle reasons that slow a GPU down; the others (idle, a set application clock) do not."""
-_SPOILS = ("steps", "steps.kernel_ns", "kernels")
+_NEEDED = frozenset({"steps", "steps.kernel_ns", "kernels"})
+"""Numbers without which nothing can be compared, by the names that quality findings use."""
 
 
-def conditions(
+def recording_conditions(
     trace: Trace,
     source: Frame,
     index: StepIndex,
+    sample_of: Ints,
+    *,
     label: str | None,
-    provenance: Mapping[str, Any] | None,
-    unit_of: Ints,
-) -> Conditions:
-    """Everything that decides whether two trials may be compared."""
+    provenance: Provenance | None,
+) -> RecordingConditions:
+    """Everything that decides whether two trials may be compared.
+
+    Args:
+        sample_of: the sample that launched each slice, by slice id, -1 for none; shape (slices + 1,).
+        label: the name to show; the trial's or the folder's when None.
+        provenance: of the trial, where it is known.
+    """
     meta = trace.meta
-    job: Mapping[str, Any] = meta.get("job") or {}
-    extra: Mapping[str, Any] = meta.get("extra") or {}
+    job, extra = meta.get("job") or {}, meta.get("extra") or {}
     declared = dict(job.get("work") or extra.get("work") or {})
     inputs = declared.pop("shapes", None)
+    tool = str(meta.get("collector"))
     used = np.unique(source.device_of(source.gpu)) if len(source.gpu) else None
-    rows = [row for row in source.devices if used is None or row["device"] in used]
+    devices = [row for row in source.devices if used is None or row["device"] in used]
     blocking = job.get("blocking", meta.get("launch_blocking"))
-    gpu = source.gpu
-    outside = gpu[unit_of[gpu] < 0]
-    throttled, clock = _clocks(provenance)
-    return Conditions(
+    outside = source.gpu[sample_of[source.gpu] < 0]
+    throttled, clock = _clocks(provenance.gpus if provenance else GpuStates())
+    return RecordingConditions(
         label=label or str(job.get("trial") or trace.path.name),
         fingerprint=_fingerprint(source, meta),
-        source=str(meta.get("source")), collector=str(meta.get("collector")),
-        vendor=str(meta.get("vendor")), measure=_measure(source, index, meta),
-        profiled=str(meta.get("collector")) != "none",
+        source=str(meta.get("source")),
+        collector=str(job.get("collector") or tool),
+        tool=tool,
+        vendor=str(meta.get("vendor")),
+        measure=_measure(source, index, meta),
+        profiled=tool != "none",
         blocking=None if blocking is None else bool(blocking),
-        blocking_seen=blocking_share(source), replayed=bool(meta.get("replayed")),
+        blocking_seen=blocking_share(source),
+        replayed=bool(meta.get("replayed")),
         ranks=max(1, len(np.unique(index.process))),
-        devices=tuple(sorted({str(row["name"]) for row in rows})),
-        arch=tuple(sorted({str(row["arch"]) for row in rows if row["arch"]})),
-        tool_version=meta.get("tool_version"), job=job.get("run"), variant=job.get("variant"),
-        values=declared, inputs=inputs, throttled=throttled, sm_mhz=clock, software=_software(provenance),
-        doubts=_doubts(trace), outside_ns=int(source.dur[outside].sum()),
-        total_gpu_ns=int(source.dur[gpu].sum()),
-    )  # fmt: skip
+        devices=tuple(sorted({str(row["name"]) for row in devices})),
+        arch=tuple(sorted({str(row["arch"]) for row in devices if row["arch"]})),
+        tool_version=meta.get("tool_version"),
+        job=job.get("run"),
+        variant=job.get("variant"),
+        values=declared,
+        inputs=inputs,
+        throttled=throttled,
+        sm_mhz=clock,
+        software=_software(provenance) if provenance else {},
+        doubts=_doubts(trace),
+        outside_ns=int(source.durs(outside).sum()),
+        total_gpu_ns=int(source.durs(source.gpu).sum()),
+    )
 
 
-def _measure(source: Frame, index: StepIndex, meta: Mapping[str, Any]) -> str:
+def _measure(source: Frame, index: StepIndex, meta: TraceMeta) -> str:
     if meta.get("collector") == "none":
         clock = str((meta.get("extra") or {}).get("steps_clock"))
         return "event" if clock.endswith("_event") else "wall"
@@ -79,8 +101,8 @@ def _measure(source: Frame, index: StepIndex, meta: Mapping[str, Any]) -> str:
     return "span" if len(source.gpu) else "host"
 
 
-def _fingerprint(source: Frame, meta: Mapping[str, Any]) -> str:
-    """Same digest, same recording: the source files' digests, else the slices themselves."""
+def _fingerprint(source: Frame, meta: TraceMeta) -> str:
+    """A digest of the digests of the source files, else of the slices: equal means the same recording."""
     digest = hashlib.sha256()
     files = [item.get("sha256") for item in meta.get("files") or ()]
     if files and all(files):
@@ -91,11 +113,11 @@ def _fingerprint(source: Frame, meta: Mapping[str, Any]) -> str:
 
 
 def _doubts(trace: Trace) -> tuple[tuple[str, str], ...]:
-    """Critical findings about steps or kernels: their numbers must not be compared."""
+    """(code, text) of the critical findings about the numbers of steps or kernels."""
     return tuple(
         (finding.code, str(finding))
         for finding in data_quality(trace)
-        if finding.severity == "critical" and set(finding.affects) & set(_SPOILS)
+        if finding.severity == "critical" and _NEEDED & set(finding.affects)
     )
 
 
@@ -117,36 +139,28 @@ def blocking_share(source: Frame) -> float | None:
     return float((source.end[kernels[mask]] <= source.end[calls[mask]]).mean())
 
 
-def _clocks(provenance: Mapping[str, Any] | None) -> tuple[tuple[str, ...], float | None]:
+def _clocks(gpus: GpuStates) -> tuple[tuple[str, ...], float | None]:
     """(slowing throttle reasons before or after, lowest SM clock after the trial in MHz)."""
-    gpus = (provenance or {}).get("gpus") or {}
-    if not isinstance(gpus, Mapping):
-        return (), None
     found: set[str] = set()
-    clocks: list[float] = []
-    for when in ("before", "after"):
-        for row in gpus.get(when) or ():
-            found |= set(row.get("throttled_by") or ()) & SLOWING
-            value = row.get("clocks_sm")
-            if when == "after" and isinstance(value, (int, float)):
-                clocks.append(float(value))
-    return tuple(sorted(found)), min(clocks, default=None)
+    for row in (*gpus.before, *gpus.after):
+        reasons = row.get("throttled_by")
+        if isinstance(reasons, (list, tuple)):
+            found |= SLOWING.intersection(reasons)
+    clocks = [row.get("clocks_sm") for row in gpus.after]
+    numbers = [float(clock) for clock in clocks if isinstance(clock, (int, float))]
+    return tuple(sorted(found)), min(numbers, default=None)
 
 
-def _software(provenance: Mapping[str, Any] | None) -> dict[str, str]:
-    """Versions that change numbers: torch, CUDA / ROCm, driver, image, git commit."""
-    if not provenance:
-        return {}
-    torch: Mapping[str, Any] = provenance.get("torch") or {}
-    gpus: Any = (provenance.get("gpus") or {}).get("after") or []
-    image: Mapping[str, Any] = provenance.get("image") or {}
+def _software(provenance: Provenance) -> dict[str, str]:
+    """Versions that change numbers: torch, CUDA / ROCm, driver, image, git commit; and the host."""
+    torch, gpus = provenance.torch, provenance.gpus.after
     found = {
-        "torch": torch.get("version"),
-        "cuda": torch.get("cuda"),
-        "hip": torch.get("hip"),
+        "torch": torch.version if torch else None,
+        "cuda": torch.cuda if torch else None,
+        "hip": torch.hip if torch else None,
         "driver": gpus[0].get("driver_version") if gpus else None,
-        "image": image.get("digest") or image.get("reference"),
-        "git": (provenance.get("git") or {}).get("sha"),
-        "host": provenance.get("host"),
+        "image": provenance.image.digest or provenance.image.reference,
+        "git": provenance.git.sha,
+        "host": provenance.host,
     }
     return {key: str(value) for key, value in found.items() if value}

@@ -1,9 +1,11 @@
 """How sure a difference is: hierarchical bootstrap on the ratio of two sides' step times.
 
-The unit is the step inside a trial inside a point. Steps of one trial share a process, a clock state and a
-neighbour on the machine, so they are not independent repeats: the trial is. Each side's statistic (median,
-mean or p99 of a trial's steps) is averaged over its trials on the log scale, and the log ratio of the sides
-gets an interval from
+``estimate`` is given the step durations of each trial of two sides and returns the ratio with its interval
+and the smallest change that would be found; ``verdict`` says what may be concluded from it.
+
+Steps of one trial share a process, a clock state and a neighbour on the machine, so they are not independent
+repeats: only trials are. The statistic of each trial (median, mean or p99 of its steps) is averaged over the
+trials of a side on the log scale, and the log ratio of the sides gets an interval from
 
 * resampling trials, then steps inside each (Davison & Hinkley, "Bootstrap Methods and their Application",
   1997, section 3.8, strategy 1 for hierarchical data), which gives a standard error for each side,
@@ -11,13 +13,12 @@ gets an interval from
   (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section 3.2),
 * and Student's t with Welch-Satterthwaite degrees of freedom from the trials, not from the steps.
 
-Few trials therefore widen the interval; one trial a side has no interval at all. ``bench/intervals.py``
-measures false alarms, coverage and power against known truth (docs/statistics.md).
+Few trials therefore widen the interval; with one trial per side there is no interval at all.
+``bench/intervals.py`` measures false alarms, coverage and power against known truth (docs/statistics.md).
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,14 +27,16 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from profrun.analysis.compare.student_t import t_quantile
+
 Statistic = Literal["median", "mean", "p99"]
-Verdict = Literal["faster", "slower", "same", "inconclusive"]
+RatioVerdict = Literal["faster", "slower", "same", "inconclusive"]
 Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 POWER = 0.8
 MIN_TRIALS = 2
-"""Trials a side below which the spread between trials cannot be estimated at all."""
+"""With fewer trials per side the spread between trials cannot be estimated."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Estimate:
         mde: smallest relative change (0.02 is 2 %) that these trials would find with 80 % power, or None.
         trials: trials on each side.
         steps: steps on each side.
-        trials_needed: trials a side for an ``mde`` of the threshold, or None when no spread is known.
+        trials_needed: trials per side for an ``mde`` of the threshold, or None when no spread is known.
     """
 
     statistic: Statistic
@@ -70,15 +73,16 @@ def estimate(
     """Ratio of b's step time to a's.
 
     Args:
-        a, b: one sequence of step durations (any one unit, all above 0) for each trial of the side.
+        a, b: for each trial of the side the durations of its steps, in the same unit, all above 0.
         threshold: practical threshold as a fraction, for ``trials_needed``.
-        seed: the resampling is deterministic for a seed.
+        resamples: number of bootstrap resamples.
+        seed: the same seed gives the same interval.
 
     Raises:
         ValueError: a side has no trial, a trial no step, or a duration is not above 0.
     """
     sides = [_checked(side) for side in (a, b)]
-    logs = [np.log([_statistic(trial, statistic) for trial in side]) for side in sides]
+    logs = [_logs(side, statistic) for side in sides]
     log_ratio = float(logs[1].mean() - logs[0].mean())
     trials = (len(sides[0]), len(sides[1]))
     steps = (sum(map(len, sides[0])), sum(map(len, sides[1])))
@@ -103,12 +107,13 @@ def estimate(
     )
 
 
-def verdict(result: Estimate, threshold: float = 0.01) -> Verdict:
-    """What may be said of a ratio.
+def verdict(result: Estimate, threshold: float = 0.01) -> RatioVerdict:
+    """What may be concluded from a ratio.
 
-    ``slower`` (``faster``): the interval excludes 1 and the point estimate is at least ``threshold`` away;
-    ``same``: the whole interval lies within the threshold (an equivalence, not a lack of evidence);
-    ``inconclusive``: neither can be said, or there is no interval.
+    Returns:
+        ``slower`` (``faster``): the interval excludes 1 and the ratio is at least ``threshold`` away from it;
+        ``same``: the whole interval lies within the threshold (an equivalence, not a lack of evidence);
+        ``inconclusive``: neither can be concluded, or there is no interval.
     """
     if result.ci95 is None:
         return "inconclusive"
@@ -123,13 +128,13 @@ def verdict(result: Estimate, threshold: float = 0.01) -> Verdict:
 
 
 def trials_needed(spread: float, threshold: float, *, most: int = 10_000) -> int | None:
-    """Trials a side so that a change of ``threshold`` is found with 80 % power at 95 % confidence.
+    """Trials per side so that a change of ``threshold`` is found with 80 % power at 95 % confidence.
 
     Args:
         spread: standard deviation between trials of the log statistic, one side.
 
     Returns:
-        At least 2; None when even ``most`` trials would not do.
+        At least 2; None when even ``most`` trials would not be enough.
     """
     target = math.log1p(threshold)
 
@@ -153,8 +158,8 @@ def trials_needed(spread: float, threshold: float, *, most: int = 10_000) -> int
 def outlier_steps(steps: Sequence[float], *, width: float = 8.0) -> list[int]:
     """Indices of steps far above the rest: more than ``width`` robust deviations over the median.
 
-    The deviation is 1.4826 x the median absolute deviation (the normal's sigma), at least 2 % of the median
-    so that a very even trial does not call noise an outlier. They are named, never cut.
+    The deviation is 1.4826 x the median absolute deviation (sigma of a normal distribution), and at least 2 %
+    of the median, so that noise in a very even trial is no outlier. Outliers stay in all statistics.
     """
     values = np.asarray(steps, dtype=np.float64)
     if len(values) < 3:
@@ -164,59 +169,31 @@ def outlier_steps(steps: Sequence[float], *, width: float = 8.0) -> list[int]:
     return [int(index) for index in np.nonzero(values > middle + width * deviation)[0]]
 
 
-@functools.lru_cache(maxsize=4096)
-def t_quantile(probability: float, freedom: float) -> float:
-    """Quantile of Student's t, ``probability`` in (0, 1), ``freedom`` above 0 (Welch's are not whole).
-
-    Solved by bisection on the distribution function, which is the regularised incomplete beta function
-    (Abramowitz & Stegun, 26.7.1); exact to about 1e-10.
-    """
-    if probability < 0.5:
-        return -t_quantile(1 - probability, freedom)
-    low, high = 0.0, 1.0
-    while _t_cdf(high, freedom) < probability and high < 1e12:
-        high *= 2
-    for _ in range(200):
-        middle = (low + high) / 2
-        if _t_cdf(middle, freedom) < probability:
-            low = middle
-        else:
-            high = middle
-        if high - low < 1e-11 * max(1.0, high):
-            break
-    return (low + high) / 2
-
-
-def _t_cdf(value: float, freedom: float) -> float:
-    """P(T <= value) for value >= 0."""
-    return 1 - 0.5 * _incomplete_beta(freedom / (freedom + value * value), freedom / 2, 0.5)
-
-
-def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """Regularised incomplete beta I_x(a, b) by its continued fraction (Abramowitz & Stegun, 26.5.8)."""
-    if x <= 0 or x >= 1:
-        return 0.0 if x <= 0 else 1.0
-    if x > (a + 1) / (a + b + 2):  # the fraction converges fast only below this point
-        return 1 - _incomplete_beta(1 - x, b, a)
-    front = math.exp(
-        a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a + 1) - math.lgamma(b)
-    )
-    # Evaluated from the innermost term outwards; the fraction needs of the order of sqrt(max(a, b)) terms.
-    value = 1.0
-    for m in range(20 + int(2 * math.sqrt(max(a, b))), 0, -1):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m - 1) * (a + b + m - 1) * x / ((a + 2 * m - 2) * (a + 2 * m - 1))
-        value = 1 + odd / (1 + even / value)
-    return front / value
-
-
 def _checked(side: Sequence[Sequence[float]]) -> list[Floats]:
+    """The durations of each trial, sorted: float64 arrays of shape (steps,)."""
     arrays = [np.sort(np.asarray(trial, dtype=np.float64)) for trial in side]
     if not arrays or any(len(trial) == 0 for trial in arrays):
         raise ValueError("each side needs at least one trial, and each trial a step")
     if any(not (trial[0] > 0 and math.isfinite(trial[-1])) for trial in arrays):
         raise ValueError("step durations must be above 0 and finite")
     return arrays
+
+
+def side_value(side: Sequence[Sequence[float]], statistic: Statistic) -> float:
+    """Geometric mean over trials of the statistic of each: the ratio of two sides is ``Estimate.ratio``.
+
+    Args:
+        side: for each trial the durations of its steps, all above 0.
+
+    Returns:
+        A duration in the same unit.
+    """
+    return math.exp(float(_logs(_checked(side), statistic).mean()))
+
+
+def _logs(side: Sequence[Floats], statistic: Statistic) -> Floats:
+    """Logarithm of the statistic of each trial: float64, shape (trials,)."""
+    return np.log([_statistic(trial, statistic) for trial in side])
 
 
 def _statistic(ordered: Floats, statistic: Statistic) -> float:
@@ -239,18 +216,20 @@ def _bootstrap_variance(
     count = len(side)
     logs = np.log(np.stack([_resampled(trial, statistic, resamples * count, rng) for trial in side]))
     chosen = rng.integers(0, count, size=(resamples, count))
-    draws = np.arange(resamples * count).reshape(
-        resamples, count
-    )  # each draw of a trial resamples its steps anew
+    # each draw of a trial resamples its steps anew
+    draws = np.arange(resamples * count).reshape(resamples, count)
     return float(logs[chosen, draws].mean(axis=1).var()) * count / (count - 1)
 
 
 def _resampled(ordered: Floats, statistic: Statistic, draws: int, rng: np.random.Generator) -> Floats:
-    """The statistic of ``draws`` resamples (with replacement) of one trial's ordered steps.
+    """The statistic of ``draws`` resamples (with replacement) of the ordered steps of one trial.
 
-    Order statistics of a resample need no resample: the k-th smallest of m uniform draws is Beta(k, m-k+1),
-    and given it, the next one is its uniform continuation; the empirical quantile function maps them to
-    steps. That is exact and costs the same for 100 steps and for 100 000.
+    The k-th smallest of m uniform draws is distributed as Beta(k, m-k+1), and the next one is a uniform
+    continuation of it; the empirical quantile function maps both to steps. So no resample has to be drawn:
+    the result is exact and costs the same for 100 steps and for 100 000.
+
+    Returns:
+        float64, shape (draws,).
     """
     count = len(ordered)
     if statistic == "mean":
@@ -283,7 +262,7 @@ def _welch(variances: Sequence[float], trials: tuple[int, int]) -> float:
 
 
 def _needed_from_one_side(logs: Sequence[Floats], threshold: float) -> int:
-    """Trials a side to ask for when one side has a single trial: from the other's spread, at least 3."""
+    """Trials per side to ask for when one side has a single trial: from the other's spread, at least 3."""
     spreads = [float(side.std(ddof=1)) for side in logs if len(side) >= MIN_TRIALS]
     needed = trials_needed(max(spreads), threshold) if spreads else None
     return max(3, needed or 3)

@@ -1,24 +1,29 @@
-"""``--per``: divide step time by an amount of work, so that different amounts can stand beside each other."""
+"""``--per``: divide step time by an amount of work, so that sides with different amounts can be compared.
+
+``divisors`` is given what to divide by and the trials of both sides, and returns the amount of each side.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from profrun.analysis.compare.trial import Trial
+from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.errors import UsageError
 
 _PAIR = re.compile(r"^([0-9.eE+]+)[,:]([0-9.eE+]+)$")
 
 
-def divisors(per: str | None, a: Sequence[Trial], b: Sequence[Trial]) -> tuple[float, float]:
-    """Amount of work a step of each side; (1, 1) without ``per``.
+def divisors(per: str | None, a: Sequence[ComparedTrial], b: Sequence[ComparedTrial]) -> tuple[float, float]:
+    """Amount of work per step of each side; (1, 1) without ``per``.
 
-    ``per``: 'token' (rows of the step's first matrix multiply), 'gflop' (matrix work), the name of a variant
-    value, a product of such names ('batch*seq'), or the two amounts themselves ('2048,65536').
+    Args:
+        per: 'token' (rows of the first matrix multiply of the step), 'gflop' (matrix work), the name of a
+            variant value, a product of such names ('batch*seq'), or the two amounts themselves
+            ('2048,65536').
 
     Raises:
-        UsageError: a side does not say how much that is.
+        UsageError: the amount of a side is not known.
     """
     if per is None:
         return 1.0, 1.0
@@ -31,7 +36,7 @@ def divisors(per: str | None, a: Sequence[Trial], b: Sequence[Trial]) -> tuple[f
     return _amount(per, a[0], "a"), _amount(per, b[0], "b")
 
 
-def _amount(per: str, trial: Trial, side: str) -> float:
+def _amount(per: str, trial: ComparedTrial, side: str) -> float:
     total = 1.0
     for name in per.split("*"):
         value = _one(name.strip(), trial)
@@ -40,7 +45,7 @@ def _amount(per: str, trial: Trial, side: str) -> float:
                 key for key, value in trial.conditions.values.items() if isinstance(value, (int, float))
             )
             raise UsageError(
-                f"--per {per}: side {side} ({trial.conditions.label}) does not tell its {name} a step",
+                f"--per {per}: side {side} ({trial.conditions.label}) does not tell its {name} per step",
                 why=f"it declares {', '.join(known) or 'no values'}",
                 fix="give the two amounts: --per 2048,65536",
             )
@@ -48,7 +53,7 @@ def _amount(per: str, trial: Trial, side: str) -> float:
     return total
 
 
-def _one(name: str, trial: Trial) -> float | None:
+def _one(name: str, trial: ComparedTrial) -> float | None:
     declared = trial.conditions.values.get(name)
     if isinstance(declared, (int, float)) and not isinstance(declared, bool):
         return float(declared)

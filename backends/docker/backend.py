@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profrun.backends.base import Handle, PreparedPlan, Request, Status
+from profrun.backends.base import PreparedPlan, Request
 from profrun.backends.docker.cli_args import docker_run
 from profrun.backends.docker.leftovers import clear_dead, remove
 from profrun.backends.docker.request import Container, container, container_name
@@ -23,14 +23,17 @@ from profrun.backends.docker.watch import Watch
 from profrun.backends.environ import secret_env
 from profrun.backends.host import HostFacts, probe_host
 from profrun.backends.mounts import need_sources
-from profrun.backends.tail import Tail
+from profrun.backends.tail import follow as follow_logs
 from profrun.contract.command import Command, ImageUsed
+from profrun.contract.states import TERMINAL, Status
 from profrun.errors import UnavailableError
 from profrun.images.engine import connect, docker_errors
 from profrun.images.resolve import find, reference, resolve
 from profrun.plans.model import Plan, Trial
-from profrun.store.files import explained, write_json
-from profrun.store.results import finalising, read_exit
+from profrun.store.documents import finalising, read_exit, request_cancel, status_of
+from profrun.store.events import Handle
+from profrun.store.files import explained
+from profrun.store.runs import Run
 
 if TYPE_CHECKING:
     import docker
@@ -87,7 +90,7 @@ class DockerBackend:
         return self._connection
 
     def prepare(
-        self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, ask: bool = True
+        self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True
     ) -> DockerPlan:
         """GPUs, nodes and mounts are checked (the same for all trials, so the first one's container tells);
         then the image is replaced by exactly the one meant now, so that the run can be repeated.
@@ -102,7 +105,7 @@ class DockerBackend:
         prepared = DockerPlan(plan, cwd, host=host, image=ImageUsed(named), image_id=named)
         for trial in trials[:1]:
             mounts = _container(prepared, trial, run).mounts
-            need_sources(mount for mount in mounts if not Path(mount.source).is_relative_to(run.absolute()))
+            need_sources(mount for mount in mounts if not Path(mount.source).is_relative_to(run.path))
         try:
             client = self.client()
         except UnavailableError:
@@ -121,16 +124,16 @@ class DockerBackend:
             image_id=found.id,
         )
 
-    def adapt(self, prepared: DockerPlan, trial: Trial, run: Path, command: Command) -> Command:
+    def adapt(self, prepared: DockerPlan, trial: Trial, run: Run, command: Command) -> Command:
         """Paths are the same inside; only the image is added."""
         return replace(command, image=prepared.image)
 
-    def render(self, prepared: DockerPlan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+    def render(self, prepared: DockerPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         """One `docker run` line for each trial, and the same as arguments of the SDK."""
         made = [_container(prepared, trial, run) for trial in trials]
         return [Request(text=docker_run(what), body=body(what)) for what in made]
 
-    def submit(self, prepared: DockerPlan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+    def submit(self, prepared: DockerPlan, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
         """Start these trials now.
 
         Raises:
@@ -140,10 +143,10 @@ class DockerBackend:
         clear_dead(client)
         return {trial.id: self._start(client, prepared, trial, run) for trial in trials}
 
-    def _start(self, client: docker.DockerClient, prepared: DockerPlan, trial: Trial, run: Path) -> Handle:
+    def _start(self, client: docker.DockerClient, prepared: DockerPlan, trial: Trial, run: Run) -> Handle:
         what = _container(prepared, trial, run)
         need_sources(what.mounts)
-        _hand_over(run / "trials" / trial.id, prepared.host)
+        _hand_over(run.trial(trial.id).folder, prepared.host)
         hidden = secret_env(prepared.plan.job, prepared.cwd)
         remove(client, what.name)  # of an earlier attempt whose driver was killed
         with docker_errors(f"{trial.id} cannot be started in {prepared.image.reference}"):
@@ -157,25 +160,25 @@ class DockerBackend:
         self._watches[trial.id] = watch
         return Handle(self.name, {"container": what.name, "id": made})
 
-    def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
+    def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
         """State of each: ``exit.json`` if there is one, else what the engine knows."""
         return {trial_id: self._status(run, trial_id) for trial_id in handles}
 
-    def _status(self, run: Path, trial_id: str) -> Status:
-        trial = run / "trials" / trial_id
+    def _status(self, run: Run, trial_id: str) -> Status:
+        trial = run.trial(trial_id)
         # asked before the file is looked for: a container that is gone has written all it will
         alive = self._alive(run, trial_id)
-        document = read_exit(trial)
+        ended = read_exit(trial)
         watch = self._watches.get(trial_id)
-        if document is not None:
+        if ended is not None:
             if alive and watch:
                 watch.until_gone(_LEAVE_WAIT_S)  # the next trial starts on an empty machine
-            return Status(document["state"], document.get("reason"), document.get("exit_code"))
+            return status_of(ended)
         if alive:
             return Status("finalising" if finalising(trial) else "running")
         return Status("lost", watch.last_words() if watch else _GONE)
 
-    def _alive(self, run: Path, trial_id: str) -> bool:
+    def _alive(self, run: Run, trial_id: str) -> bool:
         """Does the container exist? One of a profrun that was killed is watched from now on, or removed."""
         known = self._watches[trial_id].alive() if trial_id in self._watches else None
         if known is not None:
@@ -196,27 +199,21 @@ class DockerBackend:
         remove(client, str(found.id))  # it never started, or is dead
         return False
 
-    def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
+    def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""
-        trial = run / "trials" / trial_id
-        tails = [Tail(trial / "stdout.log"), Tail(trial / "stderr.log")]
-        while True:
-            ended = not follow or self._status(run, trial_id).state not in ("running", "finalising")
-            for tail in tails:
-                yield from tail.lines(last=ended)
-            if ended:
-                return
-            time.sleep(_LOOK_S)
 
-    def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
+        def ended() -> bool:
+            return self._status(run, trial_id).state in TERMINAL
+
+        yield from follow_logs(run.trial(trial_id), follow=follow, ended=ended)
+
+    def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         """SIGURG to the wrapper, so that the profiler gets to write; SIGKILL some time after ``grace`` s."""
         for trial_id in handles:
-            trial = run / "trials" / trial_id
-            if not (trial / "exit.json").exists():
-                write_json(trial / "cancel", {"grace_s": grace, "requested_ns": time.time_ns()})
+            request_cancel(run.trial(trial_id), grace)
             self._end(run, trial_id, grace)
 
-    def _end(self, run: Path, trial_id: str, grace: float) -> None:
+    def _end(self, run: Run, trial_id: str, grace: float) -> None:
         client, name = self.client(), container_name(run, trial_id)
         for signal, wait_s in ((("SIGURG", grace + _AFTER_GRACE_S),) if grace > 0 else ()) + (
             ("SIGKILL", _KILL_WAIT_S),
@@ -231,7 +228,7 @@ class DockerBackend:
         remove(client, name)
 
 
-def _container(prepared: DockerPlan, trial: Trial, run: Path) -> Container:
+def _container(prepared: DockerPlan, trial: Trial, run: Run) -> Container:
     return container(prepared.plan, trial, run, prepared.cwd, prepared.host, prepared.image_id)
 
 

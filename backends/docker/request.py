@@ -16,11 +16,13 @@ from profrun.backends.docker.gpus import Gpus, count, gpus
 from profrun.backends.docker.privileges import DROP_ROOT, Privileges, privileges
 from profrun.backends.host import HostFacts
 from profrun.backends.mounts import Mount, parse_mount
+from profrun.contract.profilers import become, candidates
 from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import WrapRequest
 from profrun.errors import UnavailableError, UsageError
-from profrun.jobs.model import NEUTRAL, Job
+from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
+from profrun.store.runs import Run
 
 LABEL_ROLE = "profrun.role"
 LABEL_RUN = "profrun.run"
@@ -105,14 +107,13 @@ class Container:
     userns: str | None = None
 
 
-def container(plan: Plan, trial: Trial, run: Path, cwd: Path, facts: HostFacts, image: str) -> Container:
+def container(plan: Plan, trial: Trial, run: Run, cwd: Path, facts: HostFacts, image: str) -> Container:
     """The container of a trial.
 
     The trial's folder is the only place it may write to; the run's bundle and the folder that the job was
     submitted from are there read-only. All have the same paths inside as outside.
 
     Args:
-        run: the run's folder.
         cwd: the folder the job was submitted from.
         image: reference or id of the image.
 
@@ -122,11 +123,11 @@ def container(plan: Plan, trial: Trial, run: Path, cwd: Path, facts: HostFacts, 
     """
     job = plan.job
     _possible(job, facts)
-    folder = run.absolute() / "trials" / trial.id
+    folder = run.trial(trial.id).folder
     given = privileges(*concrete(trial, facts), facts)
     devices = gpus(count(job.resources, facts), facts)
     user, wrapper = who(given, devices, facts)
-    argv = (*wrapper, "python3", str(run.absolute() / "bundle" / "run.py"), str(folder))
+    argv = (*wrapper, "python3", str(run.wrapper), str(folder))
     return Container(
         name=container_name(run, trial.id),
         image=image,
@@ -137,7 +138,7 @@ def container(plan: Plan, trial: Trial, run: Path, cwd: Path, facts: HostFacts, 
         env={"HOME": "/tmp", "USER": facts.user, "LOGNAME": facts.user, **devices.env},
         secrets=tuple(job.secrets),
         env_file=str((cwd / job.env_file).absolute()) if job.env_file else None,
-        mounts=_mounts(job, run.absolute(), folder, cwd.absolute()),
+        mounts=_mounts(job, run, folder, cwd.absolute()),
         labels={
             LABEL_ROLE: "trial",
             LABEL_RUN: run.name,
@@ -157,23 +158,20 @@ def container(plan: Plan, trial: Trial, run: Path, cwd: Path, facts: HostFacts, 
     )
 
 
-def container_name(run: Path, trial_id: str) -> str:
+def container_name(run: Run, trial_id: str) -> str:
     """A name that the engine takes, the same for a trial whoever computes it.
 
     Run names are unique in their folder only, so a few digits of the folder's path are in it.
     """
-    place = hashlib.sha256(os.fsencode(run.absolute())).hexdigest()[:6]
+    place = hashlib.sha256(os.fsencode(run.path)).hexdigest()[:6]
     return re.sub(r"[^A-Za-z0-9_.-]", "-", f"profrun-{run.name}-{trial_id}-{place}")
 
 
 def concrete(trial: Trial, facts: HostFacts) -> tuple[str, Mapping[str, Any]]:
     """The collector and its options, when the plan left the choice of tool to the job."""
-    tools = NEUTRAL.get(trial.collector)
-    if tools is None:
-        return trial.collector, trial.options
-    tool = tools[1] if facts.vendor == "amd" else tools[0]
-    block = trial.options.get(tool, {})
-    return tool, block if isinstance(block, Mapping) else {}
+    named = trial.profiler or trial.collector
+    found = become(named, facts.vendor) or candidates(named)[0]
+    return found.name, trial.options.get(found.name, {})
 
 
 def finalise_s(trial: Trial, facts: HostFacts) -> float:
@@ -222,11 +220,11 @@ def who(given: Privileges, devices: Gpus, facts: HostFacts) -> tuple[str, tuple[
     )
 
 
-def _mounts(job: Job, run: Path, folder: Path, cwd: Path) -> tuple[Mount, ...]:
+def _mounts(job: Job, run: Run, folder: Path, cwd: Path) -> tuple[Mount, ...]:
     """Source, bundle and trial at their own paths, then the job's mounts. No folder twice."""
     found = {
         str(cwd): Mount(str(cwd), str(cwd), True),
-        str(run / "bundle"): Mount(str(run / "bundle"), str(run / "bundle"), True),
+        str(run.bundle): Mount(str(run.bundle), str(run.bundle), True),
         str(folder): Mount(str(folder), str(folder), False),
     }
     workdir = (cwd / job.workdir) if job.workdir else cwd

@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from profrun.backends.base import TERMINAL, Handle, PreparedPlan, Request, Status
+from profrun.backends.base import PreparedPlan, Request
 from profrun.backends.cluster import by_site, margin_s, settle, site_settings
 from profrun.backends.environ import secret_env
 from profrun.backends.kubernetes import pod_paths as place
@@ -33,10 +32,13 @@ from profrun.backends.kubernetes.states import newest
 from profrun.backends.mounts import need_sources
 from profrun.backends.tail import follow as follow_logs
 from profrun.contract.command import Command, ImageUsed
+from profrun.contract.states import TERMINAL, Status
 from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
 from profrun.plans.model import Plan, Trial
+from profrun.store.documents import interrupted, read_exit, request_cancel, status_of
+from profrun.store.events import Handle
 from profrun.store.files import explained, make_dir, read_json, write_json, write_text
-from profrun.store.results import interrupted, read_exit
+from profrun.store.runs import Run
 
 _LAG_S, _STUCK_S = 15.0, 600.0
 
@@ -70,7 +72,7 @@ class KubernetesBackend:
         self._looks = Looks(lag_s=lag_s, stuck_s=stuck_s)
 
     def prepare(
-        self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, ask: bool = True
+        self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True
     ) -> PreparedPlan:
         """Cluster profiles become part of the job, and ``auto`` the image it stands for, where it is one.
         Manifests that cannot be made and folders that the pods will not see are refused.
@@ -82,19 +84,19 @@ class KubernetesBackend:
         """
         plan = settle(plan)
         for shape in shapes(plan, trials):
-            manifests(plan, shape, run, cwd)
-            place.workdir(str(cwd / (plan.job.workdir or "")), plan.job, shape.settings, run)
+            manifests(plan, shape, run.path, cwd)
+            place.workdir(str(cwd / (plan.job.workdir or "")), plan.job, shape.settings, run.path)
         need_sources(place.mounts_of(plan.job, cwd))
         if ask:
             for site in by_site(trials):
                 settings = site_settings(plan.job, site)
                 self._check_claim(self._api(settings), place.claim(settings))
-        if plan.job.image != "none" and not plan.job.cluster.get("sites"):
+        if plan.job.image != "none" and not plan.job.cluster.sites:
             whose = vendor(plan, site_settings(plan.job, None))
             plan = replace(plan, job=replace(plan.job, image=image_of(plan.job, whose)))
         return PreparedPlan(plan, cwd)
 
-    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Path, command: Command) -> Command:
+    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Run, command: Command) -> Command:
         """Paths as the pod sees them, and whose GPUs it gets."""
         plan = prepared.plan
         settings = site_settings(plan.job, trial.site)
@@ -102,19 +104,19 @@ class KubernetesBackend:
         return replace(
             command,
             vendor=whose,
-            cwd=place.workdir(command.cwd, plan.job, settings, run),
+            cwd=place.workdir(command.cwd, plan.job, settings, run.path),
             image=ImageUsed(image_of(plan.job, whose)),
         )
 
-    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         """One request for each Job; without the values of secrets."""
         plan = prepared.plan
         return [
-            _request(plan, manifests(plan, shape, run, prepared.cwd, number=number))
+            _request(plan, manifests(plan, shape, run.path, prepared.cwd, number=number))
             for number, shape in enumerate(shapes(plan, trials))
         ]
 
-    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
         """Make the Jobs.
 
         Raises:
@@ -123,10 +125,10 @@ class KubernetesBackend:
         """
         plan = prepared.plan
         secret = secret_env(plan.job, prepared.cwd)
-        make_dir(run / "kubernetes")
-        taken = len(list((run / "kubernetes").glob("job*.json")))
+        make_dir(run.path / "kubernetes")
+        taken = len(list((run.path / "kubernetes").glob("job*.json")))
         bundles = [
-            (shape, manifests(plan, shape, run, prepared.cwd, number=taken + number))
+            (shape, manifests(plan, shape, run.path, prepared.cwd, number=taken + number))
             for number, shape in enumerate(shapes(plan, trials))
         ]
         for _, bundle in bundles:
@@ -151,13 +153,13 @@ class KubernetesBackend:
         api: Api,
         plan: Plan,
         bundle: Bundle,
-        run: Path,
+        run: Run,
         number: int,
         secret: Mapping[str, str],
         settings: Mapping[str, Any],
     ) -> dict[str, Handle]:
         """The Job, then what it owns: whatever happens in between, deleting the Job deletes all of it."""
-        folder = run / "kubernetes"
+        folder = run.path / "kubernetes"
         data = {
             "job": bundle.name,
             "context": settings.get("context"),
@@ -202,7 +204,7 @@ class KubernetesBackend:
                 ) from None
             raise
 
-    def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
+    def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
         """State of all, with one list of Jobs and one of pods for each namespace.
 
         Raises:
@@ -213,10 +215,10 @@ class KubernetesBackend:
         known = {trial: self._handle(trial, handle, run) for trial, handle in handles.items()}
         rest = {}
         for trial, handle in known.items():
-            document = read_exit(run / "trials" / trial)
-            if document is not None:
-                found[trial] = Status(document["state"], document.get("reason"), document.get("exit_code"))
-                if handle is not None and interrupted(document):
+            ended = read_exit(run.trial(trial))
+            if ended is not None:
+                found[trial] = status_of(ended)
+                if handle is not None and interrupted(ended):
                     stopped[trial], rest[trial] = found.pop(trial), handle
             elif handle is None:
                 found[trial] = Status("lost", "it was never queued")
@@ -244,11 +246,11 @@ class KubernetesBackend:
         self.poll_s = min(self.poll_s * 2, self._slowest) if now == self._last else self._fastest
         self._last = now
 
-    def _handle(self, trial: str, handle: Handle, run: Path) -> Handle | None:
+    def _handle(self, trial: str, handle: Handle, run: Run) -> Handle | None:
         """The handle, found again when the driver was killed before it wrote it down."""
         if handle.data.get("job"):
             return handle
-        for file in sorted((run / "kubernetes").glob("job*.json"), key=_number, reverse=True):
+        for file in sorted((run.path / "kubernetes").glob("job*.json"), key=_number, reverse=True):
             with contextlib.suppress(InputError):
                 data = read_json(file) or {}
                 if trial in data.get("trials", ()):
@@ -257,29 +259,27 @@ class KubernetesBackend:
                     return Handle(self.name, {**data, "index": index})
         return None
 
-    def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
+    def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of the wrapper's logs in the run folder; before there are any, the pod's own."""
         known = self._handle(trial_id, handle, run)
-        folder = run / "trials" / trial_id
+        paths = run.trial(trial_id)
 
         def ended() -> bool:
             with contextlib.suppress(UnavailableError):
                 return self.status({trial_id: handle}, run)[trial_id].state in TERMINAL
             return False
 
-        if known is not None and not any(folder.glob("std*.log")):
+        if known is not None and not any(paths.folder.glob("std*.log")):
             yield from pod_lines(self._api(known.data), _selector(run), known, follow=follow, ended=ended)
             return
-        yield from follow_logs(folder, follow=follow, ended=ended, pause_s=0.5)
+        yield from follow_logs(paths, follow=follow, ended=ended, pause_s=0.5)
 
-    def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
+    def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         """Tell the wrappers by a file and SIGTERM; SIGKILL only after the grace and the time for reports."""
         self.poll_s = self._fastest
         found = {trial: self._handle(trial, handle, run) for trial, handle in handles.items()}
         for trial in found:
-            folder = run / "trials" / trial
-            if not (folder / "exit.json").exists():
-                write_json(folder / "cancel", {"grace_s": grace, "requested_ns": time.time_ns()})
+            request_cancel(run.trial(trial), grace)
         known = {trial: handle for trial, handle in found.items() if handle is not None}
         for api, members in self._by_api(known):
             end(api, _selector(run), members, _whole(members, run), grace=grace)
@@ -298,15 +298,15 @@ class KubernetesBackend:
         return self._apis[key]
 
 
-def _whole(members: Mapping[str, Handle], run: Path) -> set[str]:
+def _whole(members: Mapping[str, Handle], run: Run) -> set[str]:
     """Jobs of which no other trial is still to come: those may be deleted."""
     wanted = {str(handle.data["job"]) for handle in members.values()}
     found = set(wanted)
-    for file in (run / "kubernetes").glob("job*.json"):
+    for file in (run.path / "kubernetes").glob("job*.json"):
         with contextlib.suppress(InputError):
             data = read_json(file) or {}
             others = [trial for trial in data.get("trials", ()) if trial not in members]
-            if any(read_exit(run / "trials" / trial) is None for trial in others):
+            if any(read_exit(run.trial(trial)) is None for trial in others):
                 found.discard(str(data.get("job")))
     return found
 
@@ -325,7 +325,7 @@ def _secret(bundle: Bundle, values: Mapping[str, str]) -> dict[str, Any] | None:
     }
 
 
-def _give_away(run: Path, trials: Sequence[Trial]) -> None:
+def _give_away(run: Run, trials: Sequence[Trial]) -> None:
     """Root's pods do not run as root: the trial's folder becomes that user's.
 
     Raises:
@@ -334,13 +334,13 @@ def _give_away(run: Path, trials: Sequence[Trial]) -> None:
     if os.getuid():
         return
     for trial in trials:
-        folder = run / "trials" / trial.id
+        folder = run.trial(trial.id).folder
         with explained(folder):
             for path in (folder, *folder.rglob("*")):
                 os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
 
 
-def _note_images(members: Mapping[str, Handle], pods: Sequence[Mapping[str, Any]], run: Path) -> None:
+def _note_images(members: Mapping[str, Handle], pods: Sequence[Mapping[str, Any]], run: Run) -> None:
     """What image each trial really ran, by digest, as its node says: ``kubernetes/images.json``."""
     told = {}
     last = newest(pods)
@@ -351,7 +351,7 @@ def _note_images(members: Mapping[str, Handle], pods: Sequence[Mapping[str, Any]
                 told[trial] = str(container["imageID"])
     if not told:
         return
-    file = run / "kubernetes" / "images.json"
+    file = run.path / "kubernetes" / "images.json"
     kept: dict[str, Any] = {}
     with contextlib.suppress(InputError):
         kept = read_json(file) or {}
@@ -359,8 +359,8 @@ def _note_images(members: Mapping[str, Handle], pods: Sequence[Mapping[str, Any]
         write_json(file, {**kept, **told})
 
 
-def _selector(run: Path) -> str:
-    return f"{RUN_LABEL}={run_label(run)}"
+def _selector(run: Run) -> str:
+    return f"{RUN_LABEL}={run_label(run.path)}"
 
 
 def _number(file: Path) -> int:

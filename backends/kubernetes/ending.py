@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from profrun.backends.base import Handle
 from profrun.backends.kubernetes.api import Api
 from profrun.backends.kubernetes.refusals import Gone
 from profrun.backends.kubernetes.states import index_of, job_of
 from profrun.errors import UnavailableError
+from profrun.store.events import Handle
 
 _SPARE_S = 20.0
 _AGAIN_S = 0.2

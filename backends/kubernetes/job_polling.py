@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from profrun.backends.base import Handle, Status
 from profrun.backends.cluster import phase_of
 from profrun.backends.kubernetes.api import Api
 from profrun.backends.kubernetes.logs import last_words
 from profrun.backends.kubernetes.refusals import forbidden_pod
 from profrun.backends.kubernetes.states import Seen, again, job_seen, newest, pod_seen, together
+from profrun.contract.states import Status
 from profrun.errors import ProfrunError
+from profrun.store.events import Handle
+from profrun.store.runs import Run
 
 
 class Looks:
@@ -36,7 +37,7 @@ class Looks:
         members: Mapping[str, Handle],
         jobs: Mapping[str, Mapping[str, Any]],
         pods: Sequence[Mapping[str, Any]],
-        run: Path,
+        run: Run,
     ) -> dict[str, Status]:
         """State of these trials, all of one API's namespace, none of which has an ``exit.json``.
 
@@ -92,10 +93,10 @@ class Looks:
         handle: Handle,
         seen: Seen,
         pod: Mapping[str, Any] | None,
-        run: Path,
+        run: Run,
     ) -> Status:
         """What a look means once waiting for files, images and Secrets is taken into account."""
-        job, folder = str(handle.data["job"]), run / "trials" / trial
+        job, paths = str(handle.data["job"]), run.trial(trial)
         if job in self._given_up and not seen.ended and seen.status.state == "queued":
             return self._given_up[job]
         if not seen.ended:
@@ -104,11 +105,11 @@ class Looks:
                 self._given_up[job] = Status("failed", seen.status.reason)
                 api.delete_job(job)
                 return self._given_up[job]
-            return phase_of(seen.status, folder)
+            return phase_of(seen.status, paths)
         if job in self._given_up:
             return self._given_up[job]
-        cancelled = (folder / "cancel").exists() and seen.status.state == "lost"
-        if cancelled and not any(folder.glob("pod*")):
+        cancelled = paths.cancel.exists() and seen.status.state == "lost"
+        if cancelled and not any(paths.folder.glob("pod*")):
             return Status("cancelled", "ended before it was started")
         if self._waited(trial, "ended") < self._lag_s:
             return Status("finalising", "the pod has ended; waiting for exit.json")

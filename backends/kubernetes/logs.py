@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from profrun.backends.base import Handle
 from profrun.backends.kubernetes.api import Api
 from profrun.backends.kubernetes.states import newest
 from profrun.errors import ProfrunError
+from profrun.store.events import Handle
 
 _PAUSE_S = 0.5
 

@@ -26,6 +26,7 @@ from profrun.backends.kubernetes.refusals import forbidden_pod
 from profrun.backends.kubernetes.resource_groups import Caller, Shape, pod_gpus, security, vendor
 from profrun.backends.kubernetes.states import NEVER, pod_seen
 from profrun.errors import UnavailableError
+from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job, Resources
 from profrun.plans.model import Plan
 from profrun.store.files import make_dir, read_json
@@ -49,10 +50,10 @@ class Answer:
     waited_s: float
 
 
-def probe_job(cluster: Mapping[str, Any], image: str = "auto", gpus: int | None = None) -> Job:
+def probe_job(cluster: ClusterSettings, image: str = "auto", gpus: int | None = None) -> Job:
     """A job that only carries what a probe needs."""
     resources = Resources(gpus="auto" if gpus is None else gpus, shm=64 << 20)
-    return Job(name="probe", command="true", image=image, cluster=dict(cluster), resources=resources)
+    return Job(name="probe", command="true", image=image, cluster=cluster, resources=resources)
 
 
 def probe_manifest(job: Job, folder: Path, caller: Caller | None = None) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Any
 from profrun.backends.cluster import gpus_per_node, is_launcher, site_settings, vendor_of
 from profrun.backends.docker.privileges import DROP_ROOT, Need, needs_of
 from profrun.contract.command import Vendor
+from profrun.contract.profilers import become, candidates
 from profrun.errors import UsageError
-from profrun.jobs.model import NEUTRAL
 from profrun.plans.model import Plan, Trial
 
 MAX_INDEXES = 1000
@@ -123,12 +123,9 @@ def gpu_resource(shape: Shape) -> str:
 def _needs(plan: Plan, trial: Trial) -> tuple[Need, ...]:
     """The rows of the privilege table that a trial meets. What nodes allow anyway is not known here."""
     whose = vendor(plan, site_settings(plan.job, trial.site))
-    tools = NEUTRAL.get(trial.collector)
-    if tools is None:
-        return needs_of(trial.collector, trial.options, whose)
-    tool = tools[1] if whose == "amd" else tools[0]
-    block = trial.options.get(tool, {})
-    return needs_of(tool, block if isinstance(block, Mapping) else {}, whose)
+    named = trial.profiler or trial.collector
+    found = become(named, whose) or candidates(named)[0]
+    return needs_of(found.name, trial.options.get(found.name, {}), whose)
 
 
 def _capabilities(needs: Sequence[Need]) -> tuple[str, ...]:

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from profrun.backends.base import Status
 from profrun.backends.kubernetes.launch import CANCELLED, INTERRUPTED, NOT_THERE
-from profrun.plans.model import TrialState
+from profrun.contract.states import Status, TrialState
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 JOB = "batch.kubernetes.io/job-name"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from profrun.backends.base import TERMINAL, Handle, PreparedPlan, Request, Status
+from profrun.backends.base import PreparedPlan, Request
 from profrun.backends.cluster import by_site, phase_of, settle, site_settings, vendor_of
 from profrun.backends.environ import secret_env
 from profrun.backends.mounts import need_sources
@@ -24,10 +24,13 @@ from profrun.backends.slurm.states import (
 )
 from profrun.backends.tail import follow as follow_logs
 from profrun.contract.command import Command, ImageUsed
+from profrun.contract.states import TERMINAL, Status
 from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
 from profrun.plans.model import Plan, Trial
+from profrun.store.documents import interrupted, read_exit, request_cancel, status_of
+from profrun.store.events import Handle
 from profrun.store.files import make_dir, read_json, write_json, write_text
-from profrun.store.results import interrupted, read_exit
+from profrun.store.runs import Run
 
 MAX_ARRAY = 1000
 """Tasks an array: Slurm's MaxArraySize is 1001 unless the site raised it."""
@@ -63,7 +66,7 @@ class SlurmBackend:
         self.questions = 0
 
     def prepare(
-        self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, ask: bool = True
+        self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True
     ) -> PreparedPlan:
         """Cluster profiles become part of the job. Scripts that cannot be made and folders that the nodes
         will not see are refused. What the nodes have, only they know.
@@ -76,7 +79,7 @@ class SlurmBackend:
         plan = settle(plan)
         _check_shared(plan, run)
         for chunk in _chunks(trials):
-            render_script(plan, chunk, run, cwd)
+            render_script(plan, chunk, run.path, cwd)
             settings = site_settings(plan.job, chunk[0].site)
             if settings.get("runtime", "none") != "none":
                 need_sources(shared_mounts(plan.job, settings, cwd))
@@ -84,7 +87,7 @@ class SlurmBackend:
             self.slurm.run(["sinfo", "--noheader", "--format=%R"])
         return PreparedPlan(plan, cwd)
 
-    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Path, command: Command) -> Command:
+    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Run, command: Command) -> Command:
         """The nodes see the same paths; whose GPUs they have, the site says."""
         plan = prepared.plan
         settings = site_settings(plan.job, trial.site)
@@ -93,11 +96,11 @@ class SlurmBackend:
             told = replace(told, image=ImageUsed(plan.job.image))
         return told
 
-    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         """One script for each array: at most ``MAX_ARRAY`` trials of one site."""
         return [_request(prepared, chunk, run) for chunk in _chunks(trials)]
 
-    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
         """Queue all of them.
 
         Raises:
@@ -105,7 +108,7 @@ class SlurmBackend:
             UnavailableError: sbatch refuses, with its reason; what was queued before is cancelled.
         """
         secret = secret_env(prepared.plan.job, prepared.cwd)
-        make_dir(run / "slurm")
+        make_dir(run.path / "slurm")
         handles: dict[str, Handle] = {}
         try:
             for request in self.render(prepared, trials, run):
@@ -116,8 +119,8 @@ class SlurmBackend:
         self.poll_s = self._fastest
         return handles
 
-    def _queue(self, request: Request, run: Path, secret: Mapping[str, str]) -> dict[str, Handle]:
-        folder = run / "slurm"
+    def _queue(self, request: Request, run: Run, secret: Mapping[str, str]) -> dict[str, Handle]:
+        folder = run.path / "slurm"
         number = len(list(folder.glob("array*.sh")))
         script = folder / f"array{number}.sh"
         write_text(script, request.text)
@@ -131,7 +134,7 @@ class SlurmBackend:
             for index, trial in enumerate(request.body["trials"])
         }
 
-    def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
+    def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
         """State of all, with one squeue, and one sacct for those that squeue has forgotten.
 
         Raises:
@@ -177,22 +180,22 @@ class SlurmBackend:
         self.poll_s = min(self.poll_s * 2, self._slowest) if calm else self._fastest
         self._last = rows
 
-    def _status(self, trial: str, handle: Handle | None, rows: Mapping[str, Row], run: Path) -> Status:
-        folder = run / "trials" / trial
-        document = read_exit(folder)
+    def _status(self, trial: str, handle: Handle | None, rows: Mapping[str, Row], run: Run) -> Status:
+        paths = run.trial(trial)
+        ended = read_exit(paths)
         row = rows.get(_task(handle)) if handle is not None else None
         living = living_status(row) if row is not None else None
-        if document is not None and living is None:
-            if interrupted(document) and document.get("stopped_by") == "SIGTERM" and not self._ending:
+        if ended is not None and living is None:
+            if interrupted(ended) and ended.stopped_by == "SIGTERM" and not self._ending:
                 waited = time.monotonic() - self._since.setdefault(trial, time.monotonic())
                 if waited < _REQUEUE_S:
                     return Status("finalising", "ended from outside; Slurm may start it again")
-            return Status(document["state"], document.get("reason"), document.get("exit_code"))
+            return status_of(ended)
         if living is not None:
             self._since.pop(trial, None)
             if living.state == "failed" and handle is not None:  # it would wait for ever
                 self._scancel([], [_task(handle)])
-            return phase_of(living, folder)
+            return phase_of(living, paths)
         waited = time.monotonic() - self._since.setdefault(trial, time.monotonic())
         if row is not None:
             if waited < _LAG_S and row.state != "CANCELLED":
@@ -200,17 +203,17 @@ class SlurmBackend:
             return ended_status(row, _last_words(run, handle))
         if handle is None:
             return Status("lost", "it was never queued")
-        if (folder / "cancel").exists() and not (folder / "phase").exists():
+        if paths.cancel.exists() and not paths.phase.exists():
             return Status("cancelled", "cancelled before it started")  # Slurm forgets such jobs at once
         if waited < _MISSING_S:
             return Status("finalising", "Slurm does not know the job any more; waiting for exit.json")
         return Status("lost", "Slurm does not know the job any more, and the wrapper left no exit.json")
 
-    def _handle(self, trial: str, handle: Handle, run: Path) -> Handle | None:
+    def _handle(self, trial: str, handle: Handle, run: Run) -> Handle | None:
         """The handle, found again when the driver was killed before it wrote it down."""
         if handle.data.get("job"):
             return handle
-        for file in sorted((run / "slurm").glob("array*.json"), reverse=True):
+        for file in sorted((run.path / "slurm").glob("array*.json"), reverse=True):
             with contextlib.suppress(InputError):
                 data = read_json(file) or {}
                 if trial in data.get("trials", ()):
@@ -219,12 +222,12 @@ class SlurmBackend:
                         return Handle(self.name, {"job": job, "index": data["trials"].index(trial)})
         return None
 
-    def _job_named(self, run: Path) -> str | None:
+    def _job_named(self, run: Run) -> str | None:
         """The newest array of this run that Slurm knows."""
         told = self.slurm.run(["squeue", "-h", "-t", "all", "-o", "%F", f"--name=profrun:{run.name}"])
         return max(told.split(), key=int, default=None)
 
-    def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
+    def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of the wrapper's stdout.log and stderr.log, every rank's."""
 
         def ended() -> bool:
@@ -232,9 +235,9 @@ class SlurmBackend:
                 return self.status({trial_id: handle}, run)[trial_id].state in TERMINAL
             return False
 
-        yield from follow_logs(run / "trials" / trial_id, follow=follow, ended=ended)
+        yield from follow_logs(run.trial(trial_id), follow=follow, ended=ended)
 
-    def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
+    def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         """SIGURG to the steps (only the wrapper hears it), after the grace TERM, then a plain scancel.
 
         A plain scancel at once would kill a profiler that needs longer than KillWait (30 s) to write.
@@ -243,12 +246,7 @@ class SlurmBackend:
         found = {trial: self._handle(trial, handle, run) for trial, handle in handles.items()}
         tasks = {trial: _task(handle) for trial, handle in found.items() if handle is not None}
         for trial in tasks:
-            if not (run / "trials" / trial / "exit.json").exists():
-                write_json(
-                    run / "trials" / trial / "cancel",
-                    {"grace_s": grace, "requested_ns": time.time_ns()},
-                    durable=False,
-                )
+            request_cancel(run.trial(trial), grace, durable=False)
         with contextlib.suppress(ProfrunError):  # those that wait have nothing to write
             self._scancel(["--state=PENDING"], list(tasks.values()))
         if grace > 0:
@@ -259,7 +257,7 @@ class SlurmBackend:
                     return
         self._scancel([], list(tasks.values()))
 
-    def _wait(self, found: Mapping[str, Handle | None], run: Path, seconds: float) -> bool:
+    def _wait(self, found: Mapping[str, Handle | None], run: Run, seconds: float) -> bool:
         """Until all have ended; False when some have not after ``seconds``."""
         deadline = time.monotonic() + seconds
         handles = {trial: handle for trial, handle in found.items() if handle is not None}
@@ -288,30 +286,30 @@ def _chunks(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
             yield group[start : start + MAX_ARRAY]
 
 
-def _last_words(run: Path, handle: Handle | None) -> str | None:
+def _last_words(run: Run, handle: Handle | None) -> str | None:
     """The last line of the task's own log: what srun or the batch script said."""
     if handle is None:
         return None
     try:
-        log = run / "slurm" / f"{handle.data['job']}_{handle.data['index']}.log"
+        log = run.path / "slurm" / f"{handle.data['job']}_{handle.data['index']}.log"
         lines = log.read_text(errors="replace").strip().splitlines()
     except OSError:
         return None
     return lines[-1][:200] if lines else None
 
 
-def _request(prepared: PreparedPlan, chunk: Sequence[Trial], run: Path) -> Request:
-    text = render_script(prepared.plan, chunk, run, prepared.cwd)
+def _request(prepared: PreparedPlan, chunk: Sequence[Trial], run: Run) -> Request:
+    text = render_script(prepared.plan, chunk, run.path, prepared.cwd)
     return Request(
         text, {"argv": ["sbatch", "--parsable"], "script": text, "trials": [trial.id for trial in chunk]}
     )
 
 
-def _check_shared(plan: Plan, run: Path) -> None:
+def _check_shared(plan: Plan, run: Run) -> None:
     for site in by_site(plan.trials):
         shared = site_settings(plan.job, site).get("shared")
-        if shared and not run.resolve().is_relative_to(Path(str(shared)).expanduser().resolve()):
+        if shared and not run.path.resolve().is_relative_to(Path(str(shared)).expanduser().resolve()):
             raise UsageError(
-                f"the run folder {run} is not in {shared}, which the nodes see (cluster.shared)",
+                f"the run folder {run.path} is not in {shared}, which the nodes see (cluster.shared)",
                 fix=f"submit with --runs {shared}/...",
             )

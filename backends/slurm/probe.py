@@ -20,6 +20,7 @@ from profrun.backends.slurm.runtimes import runtime
 from profrun.backends.slurm.script import gpu_options
 from profrun.backends.slurm.states import living_status, parse_squeue
 from profrun.errors import UnavailableError
+from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job, Resources
 from profrun.plans.model import Plan
 from profrun.store.files import make_dir, read_json
@@ -75,10 +76,10 @@ def probe_script(job: Job, folder: Path, cwd: Path) -> str:
     )
 
 
-def probe_job(cluster: Mapping[str, Any], image: str = "none", gpus: int | None = None) -> Job:
+def probe_job(cluster: ClusterSettings, image: str = "none", gpus: int | None = None) -> Job:
     """A job that only carries what a probe needs."""
     resources = Resources(gpus="auto" if gpus is None else gpus)
-    return Job(name="probe", command="true", image=image, cluster=dict(cluster), resources=resources)
+    return Job(name="probe", command="true", image=image, cluster=cluster, resources=resources)
 
 
 def probe(job: Job, root: Path, *, patience_s: float = 600.0, slurm: Slurm | None = None) -> Answer:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from profrun.backends.base import Status
-from profrun.plans.model import TrialState
+from profrun.contract.states import Status, TrialState
 
 LIVING: Mapping[str, TrialState] = {
     "PENDING": "queued",

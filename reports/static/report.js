@@ -138,7 +138,7 @@
         if (x(at) < width - 50) context.fillText(time(at), x(at) + 3, AXIS - 8);
       }
     }
-    function lanes() {
+    function tracks() {
       data.tracks.forEach(([name], track) => {
         context.fillStyle = colours.rule;
         context.fillRect(0, tops[track] - GAP / 2, width, 1);
@@ -161,7 +161,7 @@
       context.fillStyle = colours.bg;
       context.fillRect(0, 0, width, height);
       axis();
-      lanes();
+      tracks();
       let drawn = 0;
       data.slices.forEach((slice, place) => {
         if (!visible(slice)) return;

@@ -1,7 +1,8 @@
 """profrun: one YAML job, profiled on NVIDIA or AMD, into one trace format, with numbers you can trust.
 
-Public names: ``open``, ``compare``, ``Trace`` for analysis; ``range`` and ``step`` for code that is
-profiled (they do nothing when nobody profiles). Importing this package imports none of torch, docker, duckdb.
+``plan`` and ``submit`` run a job; ``open``, ``normalize`` and ``compare`` look at traces (docs/python.md).
+``range`` and ``step`` are for code that is profiled: they do nothing while no profiler runs. Importing this
+package imports none of torch, docker, duckdb; the rest is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -11,18 +12,52 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from profrun.errors import ProfrunError
+from profrun.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+    from profrun.api.comparison import Comparison, compare
+    from profrun.api.run import Run, all_runs, find_run, plan, submit
+    from profrun.api.table import Table
+    from profrun.api.trace import Trace, normalize
+    from profrun.api.trace import open_trace as open
     from profrun.in_job.api import Range
-    from profrun.traces.trace import Trace
 
-    compare: Callable[..., Any]
+__version__ = VERSION
 
-__version__ = "0.1.0"
-__all__ = ["ProfrunError", "Trace", "__version__", "compare", "open", "range", "step"]
+_LAZY = {
+    "Comparison": "comparison",
+    "Run": "run",
+    "Table": "table",
+    "Trace": "trace",
+    "all_runs": "run",
+    "compare": "comparison",
+    "find_run": "run",
+    "normalize": "trace",
+    "open": "trace.open_trace",
+    "plan": "run",
+    "submit": "run",
+}
+"""Public name -> where it lies in ``profrun.api``."""
+
+__all__ = [
+    "Comparison",
+    "ProfrunError",
+    "Run",
+    "Table",
+    "Trace",
+    "__version__",
+    "all_runs",
+    "compare",
+    "find_run",
+    "normalize",
+    "open",
+    "plan",
+    "range",
+    "step",
+    "submit",
+]
 
 # Inside a job the hook has loaded its own copy of these two functions before this package was imported.
 _api: Any = sys.modules.get("_profrun.in_job.api")
@@ -33,23 +68,13 @@ step: Callable[[], None] = _api.step
 _api.imported()
 
 
-def open(path: str | Path) -> Trace:
-    """Open a trace folder.
-
-    Raises:
-        ProfrunError: it is not a trace, or of an unknown format version.
-    """
-    from profrun.traces.trace import Trace
-
-    return Trace(path)
-
-
 def __getattr__(name: str) -> Any:
-    """Load ``Trace`` and ``compare`` only when somebody asks for them (they need duckdb, numpy)."""
-    if name == "Trace":
-        from profrun.traces.trace import Trace
+    """Load what needs duckdb, numpy or a backend only when somebody asks for it."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'profrun' has no attribute {name!r}")
+    module, _, attribute = _LAZY[name].partition(".")
+    return getattr(importlib.import_module(f"profrun.api.{module}"), attribute or name)
 
-        return Trace
-    if name == "compare":  # by name: the runner imports this package, and must not reach the analysis
-        return importlib.import_module("profrun.analysis.compare.api").compare
-    raise AttributeError(f"module 'profrun' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from profrun.backends.base import Handle, PreparedPlan, Status, load
+from profrun.backends.base import PreparedPlan, load
 from profrun.backends.local import LocalBackend, machine_vendor, wrapper_argv
+from profrun.contract.states import Status
 from profrun.errors import UnavailableError
 from profrun.plans.model import Plan, Trial
+from profrun.store.events import Handle
 from profrun.store.lock import is_held
 from profrun.store.runs import Run
 from tests.conftest import missing
@@ -32,7 +34,7 @@ def end(number, frame):
     sys.exit(1)
 def write(state, reason=None):
     with open(trial + "/exit.json.new", "w") as file:
-        json.dump({"state": state, "exit_code": 0, "reason": reason, "attempt": 1}, file)
+        json.dump({"trial": "t", "state": state, "exit_code": 0, "reason": reason, "attempt": 1}, file)
     os.rename(trial + "/exit.json.new", trial + "/exit.json")
 signal.signal(signal.SIGURG, end)
 with open(trial + "/stdout.log", "w") as file:
@@ -72,7 +74,7 @@ def engine() -> Iterator[LocalBackend]:
 def _run(tmp_path: Path, wrapper: str) -> tuple[Run, Plan, Trial]:
     run, plan = new_run(tmp_path)
     (run.bundle / "run.py").write_text(wrapper)
-    run.trial(TRIAL).mkdir(parents=True)
+    run.trial(TRIAL).folder.mkdir(parents=True)
     return run, plan, plan.trials[0]
 
 
@@ -84,38 +86,38 @@ def _until(condition: Callable[[], object], seconds: float = 20.0) -> None:
 
 
 def _state(engine: LocalBackend, handle: Handle, run: Run) -> Status:
-    return engine.status({TRIAL: handle}, run.path)[TRIAL]
+    return engine.status({TRIAL: handle}, run)[TRIAL]
 
 
 def test_a_trial_runs_in_a_session_of_its_own_and_says_how_it_ended(
     tmp_path: Path, engine: LocalBackend
 ) -> None:
     run, plan, trial = _run(tmp_path, OBEDIENT)
-    (run.trial(TRIAL) / "quick").touch()
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
+    (run.trial(TRIAL).folder / "quick").touch()
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[TRIAL]
     assert os.getsid(handle.data["pid"]) == handle.data["pid"] != os.getsid(0)
     _until(lambda: _state(engine, handle, run).state != "running")
     assert _state(engine, handle, run) == Status("finished", None, 0)
-    assert list(engine.logs(handle, run.path, TRIAL, follow=True)) == ["first"]
+    assert list(engine.logs(handle, run, TRIAL, follow=True)) == ["first"]
 
 
 def test_another_process_finds_it_alive_and_later_dead(tmp_path: Path, engine: LocalBackend) -> None:
     run, plan, trial = _run(tmp_path, OBEDIENT)
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[TRIAL]
     other = LocalBackend()  # knows no child: it has only the folder
     assert _state(other, handle, run) == Status("running")
     assert _state(other, Handle("local", {}), run) == Status("running")  # the handle was never written
     os.killpg(handle.data["pid"], signal.SIGKILL)
-    _until(lambda: not is_held(run.trial(TRIAL) / "live"))
+    _until(lambda: not is_held(run.trial(TRIAL).folder / "live"))
     assert _state(other, handle, run).state == "lost"
     assert "signal 9" in str(_state(engine, handle, run).reason)
 
 
 def test_a_living_trial_is_not_started_twice(tmp_path: Path, engine: LocalBackend) -> None:
     run, plan, trial = _run(tmp_path, OBEDIENT)
-    engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)
+    engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)
     with pytest.raises(UnavailableError, match=f"{TRIAL} is running already"):
-        LocalBackend().submit(PreparedPlan(plan, run.path.parent), [trial], run.path)
+        LocalBackend().submit(PreparedPlan(plan, run.path.parent), [trial], run)
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["by its number", "by its command line"])
@@ -123,21 +125,21 @@ def test_a_good_end(tmp_path: Path, engine: LocalBackend, known: bool) -> None:
     if not known and not Path("/proc/self/cmdline").exists():
         missing("/proc")
     run, plan, trial = _run(tmp_path, OBEDIENT)
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
-    _until((run.trial(TRIAL) / "ready").exists)
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[TRIAL]
+    _until((run.trial(TRIAL).folder / "ready").exists)
     other = LocalBackend()
-    other.cancel({TRIAL: handle if known else Handle("local", {})}, run.path, grace=20)
+    other.cancel({TRIAL: handle if known else Handle("local", {})}, run, grace=20)
     assert _state(other, handle, run) == Status("cancelled", "SIGURG", 0)
-    assert json.loads((run.trial(TRIAL) / "cancel").read_text())["grace_s"] == 20
+    assert json.loads((run.trial(TRIAL).folder / "cancel").read_text())["grace_s"] == 20
 
 
 def test_what_ignores_every_wish_is_killed_with_all_it_started(tmp_path: Path, engine: LocalBackend) -> None:
     run, plan, trial = _run(tmp_path, STUBBORN)
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
-    _until((run.trial(TRIAL) / "ready").exists)
-    app = int((run.trial(TRIAL) / "app").read_text())
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[TRIAL]
+    _until((run.trial(TRIAL).folder / "ready").exists)
+    app = int((run.trial(TRIAL).folder / "app").read_text())
     os.kill(app, 0)
-    engine.cancel({TRIAL: handle}, run.path, grace=0)
+    engine.cancel({TRIAL: handle}, run, grace=0)
     assert _state(engine, handle, run).state == "lost"
     _until(lambda: not _lives(app))
 
@@ -154,7 +156,7 @@ def test_a_wrapper_that_dies_without_a_word_is_lost_with_its_last_words(
     tmp_path: Path, engine: LocalBackend
 ) -> None:
     run, plan, trial = _run(tmp_path, CRASHING)
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[TRIAL]
     _until(lambda: _state(engine, handle, run).state != "running")
     status = _state(engine, handle, run)
     assert status.state == "lost"
@@ -165,11 +167,11 @@ def test_a_wrapper_that_dies_without_a_word_is_lost_with_its_last_words(
 
 def test_cancelling_what_has_ended_changes_nothing(tmp_path: Path, engine: LocalBackend) -> None:
     run, plan, trial = _run(tmp_path, OBEDIENT)
-    (run.trial(TRIAL) / "quick").touch()
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[TRIAL]
+    (run.trial(TRIAL).folder / "quick").touch()
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[TRIAL]
     _until(lambda: _state(engine, handle, run).state == "finished")
-    engine.cancel({TRIAL: handle}, run.path, grace=5)
-    assert not (run.trial(TRIAL) / "cancel").exists()
+    engine.cancel({TRIAL: handle}, run, grace=5)
+    assert not (run.trial(TRIAL).folder / "cancel").exists()
     assert _state(engine, handle, run).state == "finished"
 
 
@@ -182,19 +184,19 @@ def test_secrets_reach_the_trial_and_no_file(
     run, plan = new_run(tmp_path, spec)
     (run.bundle / "run.py").write_text(show)
     trial = plan.trials[0]
-    run.trial(trial.id).mkdir(parents=True)
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run.path)[trial.id]
-    _until((run.trial(trial.id) / "seen").exists)
+    run.trial(trial.id).folder.mkdir(parents=True)
+    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[trial.id]
+    _until((run.trial(trial.id).folder / "seen").exists)
     engine._children[handle.data["pid"]].wait()
-    assert (run.trial(trial.id) / "seen").read_text() == "321-hsuh-hsuh"
+    assert (run.trial(trial.id).folder / "seen").read_text() == "321-hsuh-hsuh"
     for path in run.path.rglob("*"):
         assert not path.is_file() or b"hush-hush-123" not in path.read_bytes(), path
 
 
 def test_the_request_is_what_one_would_type(tmp_path: Path) -> None:
     run, plan, trial = _run(tmp_path / "with space", OBEDIENT)
-    (request,) = load("local").render(PreparedPlan(plan, tmp_path), [trial], run.path)
-    assert tuple(request.body["argv"]) == wrapper_argv(run.path, TRIAL)
+    (request,) = load("local").render(PreparedPlan(plan, tmp_path), [trial], run)
+    assert tuple(request.body["argv"]) == wrapper_argv(run, TRIAL)
     assert request.text == f"{sys.executable} '{run.path}/bundle/run.py' '{run.path}/trials/{TRIAL}'"
 
 

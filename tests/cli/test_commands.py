@@ -11,7 +11,7 @@ from profrun.store.lock import driving
 from profrun.store.runs import Run
 from tests.cli.running import call
 from tests.conftest import ROOT
-from tests.runner.scripted import leave, new_run
+from tests.runner.scripted import begin, leave, new_run
 from tests.tracekit import make_trace
 
 SLICES = [
@@ -33,13 +33,11 @@ def trace(tmp_path: Path) -> Path:
 def run(tmp_path: Path) -> Run:
     """A run whose first trial finished and whose second nobody started; nobody drives it."""
     run, _ = new_run(tmp_path / "runs")
-    first = run.trial("000-a-none-r1")
-    first.mkdir(parents=True)
-    (first / "command.json").write_text('{"attempt": 1}')
-    run.log().append("started", first.name, attempt=1, handle={"backend": "local", "data": {}})
+    first = begin(run.trial("000-a-none-r1"))
+    run.log().append("started", first.folder.name, attempt=1, handle={"backend": "local", "data": {}})
     leave(first)
-    (first / "stdout.log").write_text("out 1\nout 2")
-    (first / "stderr.log").write_text("err\n")
+    first.stdout.write_text("out 1\nout 2")
+    first.stderr.write_text("err\n")
     return run
 
 
@@ -150,11 +148,11 @@ def test_a_trials_and_a_runs_only_trace_are_found(
 ) -> None:
     monkeypatch.setenv("PROFRUN_RUNS", str(tmp_path / "runs"))
     assert call(capsys, "query", "last", "SELECT 1").code == 65  # no traces yet
-    trace.rename(run.trial("000-a-none-r1") / "trace")
+    trace.rename(run.trial("000-a-none-r1").folder / "trace")
     sql = "SELECT count(*) AS n FROM kernels"
-    for what in ("last", run.name[:4], run.path, run.trial("000-a-none-r1")):
+    for what in ("last", run.name[:4], run.path, run.trial("000-a-none-r1").folder):
         assert call(capsys, "query", what, sql, "--json").json["rows"] == [[2]]
-    make_trace(run.trial("001-b-none-r1") / "trace", SLICES).close()
+    make_trace(run.trial("001-b-none-r1").folder / "trace", SLICES).close()
     done = call(capsys, "query", "last", "SELECT 1")
     assert done.code == 64
     assert "has 2 traces: of trials 000-a-none-r1, 001-b-none-r1; name one, e.g. last/000" in done.err
@@ -164,14 +162,14 @@ def test_a_trials_and_a_runs_only_trace_are_found(
 
 
 def _without_trace(run: Run, capsys: Capture) -> str:
-    (run.trial("001-b-none-r1") / "trace").rename(run.path / "away")
+    (run.trial("001-b-none-r1").folder / "trace").rename(run.path / "away")
     done = call(capsys, "query", "last/1", "SELECT 1")
     assert done.code == 65
     return done.err
 
 
 def test_normalize_reads_by_content(tmp_path: Path, run: Run, capsys: Capture) -> None:
-    steps = run.trial("000-a-none-r1") / "raw/rank0/steps.json"
+    steps = run.trial("000-a-none-r1").folder / "raw/rank0/steps.json"
     moved = steps.rename(tmp_path / "anything.bin")
     done = call(capsys, "normalize", moved, "--out", tmp_path / "made", "--json")
     assert done.code == 0, done.err

@@ -112,8 +112,8 @@ def test_a_gate_holds_the_guesses_of_side_b(tmp_path: Path, capsys: Capture) -> 
     guess = "expect: [{step_ms: 0.5}]\ncollectors: [none]\n"
     made, _ = new_run(tmp_path / "runs", f"name: t\ncommand: python x.py\n{guess}")
     _trial(tmp_path / "a0", 1_000_000, 500_000, 0)
-    _trial(made.trial("000-default-none-r1") / "trace", 1_000_000, 500_000, 1)
-    reference = made.trial("000-default-none-r1")
+    _trial(made.trial("000-default-none-r1").folder / "trace", 1_000_000, 500_000, 1)
+    reference = made.trial("000-default-none-r1").folder
     done = call(capsys, "compare", tmp_path / "a0", "vs", reference, "--fail-on", "expectations", "--json")
     assert done.code == 1
     (result,) = done.json["gate"]["results"]
@@ -132,7 +132,7 @@ def test_the_same_side_twice_is_same_and_one_trial_is_inconclusive(sides: Path, 
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--by", "colour"], "no view 'colour'"),
+        (["--by", "colour"], "no breakdown by 'colour'"),
         (["--statistic", "mode"], "no statistic 'mode'; one of median, mean, p99"),
         (["--threshold", "small"], "'small' is no fraction"),
         (["--allow", "everything"], "nothing to allow is called 'everything'"),

@@ -92,7 +92,6 @@ def test_a_run_lists_what_each_trial_measured(here: Path, capsys: pytest.Capture
         assert 5e6 <= trial["median_step_ns"] < 1e9  # a step sleeps 5 ms
         assert trial["steps_measured"] == 3  # the schedule's active steps
         assert Path(trial["trace"], "meta.json").exists()
-    assert [item["variant"] for item in found["blocking"]] == ["a", "b"]
     assert found["state"] == "finished"
     again = call(capsys, "status", "last", "--json")
     assert again.json["trials"] == found["trials"]
@@ -267,7 +266,7 @@ def test_a_killed_trial_is_repeated_and_its_first_attempt_kept(here: Path) -> No
     (here / "go.x").touch()
     done = program("resume", cwd=here)
     assert done.code == 0, done.err
-    assert (run.trial(record.id) / "attempts/1/command.json").exists()
+    assert (run.trial(record.id).folder / "attempts/1/command.json").exists()
     (record,) = read_state(run).trials
     assert (record.state, record.attempt) == ("finished", 2)
 
@@ -385,7 +384,7 @@ def test_a_bug_in_an_analysis_does_not_hide_the_run(
         raise KeyError("surprise")
 
     monkeypatch.setenv("XDG_STATE_HOME", str(here))
-    monkeypatch.setattr("profrun.cli.result.write_comparison", bug)
+    monkeypatch.setattr("profrun.runner.finish.write_findings", bug)
     done = call(capsys, "submit", _job(here, STEPS), "--json")
     assert done.code == 70
     assert "bug in profrun (KeyError: 'surprise')" in done.err

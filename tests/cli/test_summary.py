@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.reports.findings import evidence_text
+from profrun.reports.evidence import evidence_text
 from tests.cli.running import call
 from tests.tracekit import make_trace
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from profrun.contract.command import Ranges
+from profrun.contract.schedule import Schedule
 from profrun.errors import UsageError
 from profrun.jobs import units
+from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.kinds import QUOTE
 from profrun.jobs.load import load_job, load_text
-from profrun.jobs.model import Job, Ranges, Resources, Schedule
+from profrun.jobs.model import Job, Resources
 from profrun.jobs.problems import SpecError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,7 +95,7 @@ rocprof: {trace: [kernel, hip, marker, memory-copy]}
         (
             "cluster: {time: 1-12:00:00, gpu_directive: gres}",
             "cluster",
-            {"time": 129600, "gpu_directive": "gres"},
+            ClusterSettings(time=129600, gpu_directive="gres"),
         ),
         ("nsys: {version: 2024.20}", "options", {"none": {}, "torch": {}, "nsys": {"version": "2024.20"}}),
         (
@@ -178,10 +181,23 @@ def test_what_nothing_uses_is_a_warning_with_its_place() -> None:
     )
 
 
-def test_ncu_is_not_doubled_and_says_so() -> None:
-    assert load("collectors: [none, ncu]\nlaunch_blocking: both").warnings == (
-        "job.yaml:4:18: ncu and counters trials get no blocking twin; they run one kernel at a time anyway",
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        ("collectors: [none, ncu]", "ncu"),
+        ("collectors: [timeline, counters]", "counters"),
+        ("collectors: [rocprof]\nrocprof: {pmc: [[SQ_WAVES]]}", "rocprof"),
+    ],
+)
+def test_what_runs_one_kernel_at_a_time_is_not_doubled_and_says_so(spec: str, named: str) -> None:
+    (said,) = load(f"launch_blocking: both\n{spec}").warnings
+    assert said == (
+        f"job.yaml:3:18: trials of {named} get no blocking twin; they run one kernel at a time anyway"
     )
+
+
+def test_rocprof_for_a_timeline_is_doubled() -> None:
+    assert load("collectors: [rocprof]\nlaunch_blocking: both").warnings == ()
 
 
 def test_overrides_are_laid_over_in_order() -> None:
@@ -202,7 +218,7 @@ def test_overrides_are_laid_over_in_order() -> None:
     assert (job.repeats, job.collectors, job.env, job.resources.shm) == (3, ("none",), {"A": "{n}"}, None)
     assert job.options["torch"] == {"with_stack": True}
     assert job.expect[0].checks == {"step_ms": 5.0}
-    assert job.cluster == {"labels": {"example.org/team": "a"}}
+    assert job.cluster == ClusterSettings(labels={"example.org/team": "a"})
 
 
 @pytest.mark.parametrize(

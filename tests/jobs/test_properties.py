@@ -11,11 +11,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from profrun.contract.profilers import all_names
 from profrun.errors import UsageError
 from profrun.jobs.command import text_of
 from profrun.jobs.dump import dump_job
 from profrun.jobs.load import load_job, load_text
-from profrun.jobs.model import COLLECTORS
 from profrun.plans.make import make_plan
 from tests.conftest import examples
 
@@ -49,7 +49,7 @@ def jobs(draw: st.DrawFn) -> dict[str, Any]:
     neutral = draw(st.booleans())
     usable = [
         name
-        for name in COLLECTORS
+        for name in all_names()
         if (name in ("timeline", "counters")) == neutral or name in ("none", "torch")
     ]
     job: dict[str, Any] = {

@@ -16,12 +16,14 @@ import jsonschema
 import pytest
 import yaml
 
+from profrun.contract.command import Ranges
+from profrun.contract.profilers import all_names
+from profrun.contract.schedule import Schedule
 from profrun.errors import UsageError
 from profrun.jobs import docs
-from profrun.jobs.checks import BLOCKING_VARIABLES
 from profrun.jobs.dump import dump_job
 from profrun.jobs.load import load_job, load_text
-from profrun.jobs.model import COLLECTORS, Ranges, Resources, Schedule
+from profrun.jobs.model import Resources
 from profrun.jobs.options import BLOCKS
 from profrun.jobs.schema import JOB, RANGES, RESOURCES, SCHEDULE, job_schema
 from profrun.jobs.tables import Table
@@ -109,14 +111,9 @@ def test_the_page_shows_the_defaults_that_the_model_has(table: Table, model: typ
 
 
 def test_every_collector_has_a_block_and_a_job_has_a_field_for_every_key() -> None:
-    assert tuple(BLOCKS) == COLLECTORS
+    assert tuple(BLOCKS) == all_names()
     fields = {field.name for field in dataclasses.fields(load_text("name: x\ncommand: run"))}
     assert set(JOB.fields) - set(BLOCKS) - {"matrix"} <= fields
-
-
-def test_the_blocking_variables_are_the_same_everywhere() -> None:
-    assert plan.BLOCKING_VARIABLES == BLOCKING_VARIABLES
-    assert {name for env in plan.BLOCKING_ENV.values() for name in env} == set(BLOCKING_VARIABLES)
 
 
 @pytest.mark.parametrize("tool", ["torch", "nsys", "ncu", "rocprof"])
@@ -170,8 +167,8 @@ def test_loading_and_planning_is_a_matter_of_milliseconds_and_light_imports() ->
     code = (
         "import sys\n"
         "from profrun.jobs.load import load_job\n"
-        "from profrun.plans.make import make_plan, plan_json\n"
-        "plan_json(make_plan(load_job('jobs/transformer.yaml')))\n"
+        "from profrun.plans.make import make_plan, plan_file\n"
+        "plan_file(make_plan(load_job('jobs/transformer.yaml')))\n"
         f"print([name for name in {heavy.split()} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)

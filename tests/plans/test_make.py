@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 
+from profrun.contract.codec import from_json, to_json
+from profrun.contract.command import Command
+from profrun.contract.profilers import profiler
 from profrun.errors import UsageError
 from profrun.jobs.load import load_text
 from profrun.jobs.model import Job
 from profrun.plans.bundle import write_bundle
-from profrun.plans.make import AMD_COUNTERS, command_json, make_plan, plan_json
+from profrun.plans.make import make_command, make_plan, plan_file
+from profrun.plans.model import read_plan_file
 
 AB = "variants: {a: {n: 1}, b: {n: 2}}\n"
 
@@ -66,7 +70,9 @@ def test_more_than_a_thousand_trials_still_sort_by_name() -> None:
 
 def test_the_same_job_makes_the_same_plan() -> None:
     assert make_plan(job()) == make_plan(job())
-    assert json.dumps(plan_json(make_plan(job()))) == json.dumps(plan_json(make_plan(job())))
+    assert json.dumps(to_json(plan_file(make_plan(job())))) == json.dumps(
+        to_json(plan_file(make_plan(job())))
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,21 +87,23 @@ def test_the_same_job_makes_the_same_plan() -> None:
 def test_blocking_variables_by_vendor(vendor: str, env: dict[str, str]) -> None:
     plan = make_plan(job("launch_blocking: both\ncollectors: [none]\nenv: {A: 1}\n", "run"), vendor=vendor)
     assert [dict(trial.env) for trial in plan.trials] == [{"A": "1"}, {"A": "1", **env}]
-    assert [command_json(plan, trial, "r")["blocking"] for trial in plan.trials] == [False, True]
+    assert [make_command(plan, trial, "r").blocking for trial in plan.trials] == [False, True]
 
 
 @pytest.mark.parametrize(
-    ("vendor", "collectors"),
+    ("vendor", "profilers"),
     [
         ("nvidia", ["nsys", "ncu"]),
         ("amd", ["rocprof", "rocprof"]),
-        ("auto", ["timeline", "counters"]),
-        ("none", ["timeline", "counters"]),
+        ("none", ["nsys", None]),
+        ("auto", [None, None]),
     ],
 )
-def test_neutral_collectors_by_vendor(vendor: str, collectors: list[str]) -> None:
-    plan = make_plan(job("collectors: [timeline, counters]\n", "run"), vendor=vendor)
-    assert [trial.collector for trial in plan.trials] == collectors
+def test_a_trial_keeps_its_collector_and_what_that_became(vendor: str, profilers: list[str | None]) -> None:
+    trials = make_plan(job("collectors: [timeline, counters]\n", "run"), vendor=vendor).trials
+    assert [trial.collector for trial in trials] == ["timeline", "counters"]
+    assert [trial.profiler for trial in trials] == profilers
+    assert [trial.id for trial in trials] == ["000-default-timeline-r1", "001-default-counters-r1"]
 
 
 OPTIONS = """collectors: [timeline, counters, torch]
@@ -114,18 +122,25 @@ counters: {ncu: {launch_count: 5}}
         (
             "nvidia",
             [
-                {"sample": "process-tree", "capture": "window"},
-                {"set": "full", "launch_count": 5},
-                {"with_stack": True},
+                {"nsys": {"sample": "process-tree", "capture": "window"}},
+                {"ncu": {"set": "full", "launch_count": 5}},
+                {"torch": {"with_stack": True}},
             ],
         ),
-        ("amd", [{"kernels": "gemm"}, {"kernels": "gemm", "pmc": (("A",),)}, {"with_stack": True}]),
+        (
+            "amd",
+            [
+                {"rocprof": {"kernels": "gemm"}},
+                {"rocprof": {"kernels": "gemm", "pmc": [["A"]]}},
+                {"torch": {"with_stack": True}},
+            ],
+        ),
         (
             "auto",
             [
                 {"nsys": {"sample": "process-tree", "capture": "window"}, "rocprof": {"kernels": "gemm"}},
-                {"ncu": {"set": "full", "launch_count": 5}, "rocprof": {"kernels": "gemm", "pmc": (("A",),)}},
-                {"with_stack": True},
+                {"ncu": {"set": "full", "launch_count": 5}, "rocprof": {"kernels": "gemm", "pmc": [["A"]]}},
+                {"torch": {"with_stack": True}},
             ],
         ),
     ],
@@ -136,7 +151,7 @@ def test_options_of_a_trial(vendor: str, options: list[dict[str, Any]]) -> None:
 
 def test_counters_on_amd_have_passes_without_being_told() -> None:
     (trial,) = make_plan(job("collectors: [counters]\n", "run"), vendor="amd").trials
-    assert trial.options == {"pmc": AMD_COUNTERS}
+    assert trial.options == {"rocprof": to_json(profiler("rocprof").counters_defaults)}
 
 
 def test_ncu_has_no_blocking_twin() -> None:
@@ -146,6 +161,12 @@ def test_ncu_has_no_blocking_twin() -> None:
         "002-default-ncu-r1",
     ]
     assert ids(job("collectors: [ncu]\nlaunch_blocking: on\n", "run")) == ["000-default-ncu-blocking-r1"]
+
+
+def test_rocprof_has_a_blocking_twin_unless_it_counts() -> None:
+    spec = "collectors: [rocprof]\nlaunch_blocking: both\n"
+    assert ids(job(spec, "run"), "amd") == ["000-default-rocprof-r1", "001-default-rocprof-blocking-r1"]
+    assert ids(job(spec + "rocprof: {pmc: [[SQ_WAVES]]}\n", "run"), "amd") == ["000-default-rocprof-r1"]
 
 
 @pytest.mark.parametrize(
@@ -190,11 +211,12 @@ torch: {activities: [cpu, cuda]}
 workdir: sub
 """)
     plan = make_plan(made)
-    command = command_json(
+    made_command = make_command(
         plan, plan.trials[1], "transformer-20260101T000000Z-abcd", cwd="/home/me", attempt=2
     )
+    command = to_json(made_command)
     assert command == {
-        "format": 1,
+        "format": 2,
         "trial": "001-baseline-torch-blocking-r1",
         "attempt": 2,
         "run": "transformer-20260101T000000Z-abcd",
@@ -203,6 +225,7 @@ workdir: sub
         "values": {"batch": 16},
         "repeat": 1,
         "collector": "torch",
+        "profiler": "torch",
         "vendor": "auto",
         "blocking": True,
         "argv": ["python", "train.py", "--batch", "16"],
@@ -214,21 +237,23 @@ workdir: sub
         "ranks": 8,
         "timeout_s": 600.0,
         "grace_s": 5.0,
+        "secrets": [],
         "image": {"reference": None, "digest": None},
     }
-    assert json.loads(json.dumps(command)) == command
+    assert from_json(Command, json.loads(json.dumps(command))) == made_command
 
 
 def test_secrets_are_in_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "hunter2")
     plan = make_plan(job("secrets: [TOKEN]\n", "run"))
-    assert "hunter2" not in json.dumps(plan_json(plan)) + json.dumps(command_json(plan, plan.trials[0], "r"))
+    kept = to_json([plan_file(plan), make_command(plan, plan.trials[0], "r")])
+    assert "hunter2" not in json.dumps(kept)
 
 
 def test_plan_json_holds_what_a_person_wants_to_see() -> None:
-    plan = plan_json(make_plan(job(AB + "collectors: [none]\n"), vendor="nvidia"))
-    assert plan == {
-        "format": 1,
+    kept = plan_file(make_plan(job(AB + "collectors: [none]\n"), vendor="nvidia"))
+    assert to_json(kept) == {
+        "format": 2,
         "job": "x",
         "vendor": "nvidia",
         "warnings": [],
@@ -239,15 +264,34 @@ def test_plan_json_holds_what_a_person_wants_to_see() -> None:
                 "variant": variant,
                 "values": {"n": index + 1},
                 "collector": "none",
+                "profiler": "none",
                 "blocking": False,
                 "repeat": 1,
                 "argv": ["run", str(index + 1)],
                 "env": {},
-                "options": {},
+                "options": {"none": {}},
+                "site": None,
             }
             for index, variant in enumerate("ab")
         ],
     }
+    assert read_plan_file(json.loads(json.dumps(to_json(kept)))) == kept
+
+
+def test_a_plan_file_of_profrun_0_1_is_read() -> None:
+    """Format 1 has no ``profiler``: the collector is what it became, or neutral with a block for each."""
+    common = {"variant": "a", "values": {}, "blocking": False, "repeat": 1, "argv": ["run"], "env": {}}
+    trials = [
+        {**common, "index": 0, "id": "000", "collector": "rocprof", "options": {"pmc": [["A"]]}},
+        {**common, "index": 1, "id": "001", "collector": "timeline", "options": {"nsys": {}, "rocprof": {}}},
+    ]
+    old = {"format": 1, "job": "x", "vendor": "amd", "warnings": [], "trials": trials}
+    found = read_plan_file(old).trials
+    assert [(one.collector, one.profiler, one.serial) for one in found] == [
+        ("rocprof", "rocprof", True),
+        ("timeline", None, False),
+    ]
+    assert [one.options for one in found] == [{"rocprof": {"pmc": [["A"]]}}, {"nsys": {}, "rocprof": {}}]
 
 
 def test_a_dry_run_shows_each_tool_with_its_own_options_path_and_version() -> None:
@@ -259,11 +303,11 @@ def test_a_dry_run_shows_each_tool_with_its_own_options_path_and_version() -> No
         "run",
     )
     plan = make_plan(made)
-    nsys, rocprof = wrapped(command_json(plan, plan.trials[0], "r"))
-    assert nsys["argv"][:2] == ["/opt/n/nsys", "profile"]
-    assert "--sample=process-tree" in nsys["argv"]
-    assert "--kernel-trace" in rocprof["argv"]
-    assert "--hip-trace" not in rocprof["argv"]
+    nsys, rocprof = wrapped(make_command(plan, plan.trials[0], "r"))
+    assert nsys.argv[:2] == ("/opt/n/nsys", "profile")
+    assert "--sample=process-tree" in nsys.argv
+    assert "--kernel-trace" in rocprof.argv
+    assert "--hip-trace" not in rocprof.argv
 
 
 STAND_IN = """#!/bin/sh
@@ -281,7 +325,7 @@ def wrapped_trial(folder: Path, tool: Path) -> dict[str, Any]:
     plan = make_plan(job(f"collectors: [timeline]\ntimeline: {options}\n", "ls /"))
     trial = folder / "trials" / plan.trials[0].id
     trial.mkdir(parents=True)
-    told = command_json(plan, plan.trials[0], "run", cwd=str(folder)) | {"vendor": "nvidia"}
+    told = to_json(make_command(plan, plan.trials[0], "run", cwd=str(folder))) | {"vendor": "nvidia"}
     (trial / "command.json").write_text(json.dumps(told))
     write_bundle(folder / "bundle")
     wrapper = str(folder / "bundle" / "run.py")

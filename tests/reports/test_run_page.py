@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from profrun.cli.report import run_report
-from profrun.cli.result import write_comparison
 from profrun.plans.model import Plan
+from profrun.runner.finish import write_findings
+from profrun.runner.report import run_report
 from profrun.store.runs import Run
 from profrun.store.state import read_state
 from tests.cli.running import call
 from tests.reports.documents import Node, parse
-from tests.runner.scripted import leave, new_run
+from tests.runner.scripted import begin, leave, new_run
 from tests.tracekit import make_trace
 
 Capture = pytest.CaptureFixture[str]
@@ -27,6 +27,7 @@ launch_blocking: both
 expect: [{present: [never]}]
 """
 PROVENANCE = {
+    "trial": "a trial",
     "host": "box-<7>", "os": "Debian", "cpus": 2, "cpu": "A CPU", "memory_bytes": 2**34, "vendor": "nvidia",
     "git": {"sha": "abc", "dirty": True}, "image": {"reference": "repo/image:1", "digest": "sha256:1"},
     "environment": {"TOKEN": "should never leave the machine"}, "packages": ["torch==2.13.0"],
@@ -39,18 +40,16 @@ def made(tmp_path: Path) -> tuple[Run, Plan]:
     """Every trial finished and left a trace, but the last, which failed."""
     run, plan = new_run(tmp_path / "runs", SPEC)
     for number, trial in enumerate(plan.trials):
-        folder = run.trial(trial.id)
-        folder.mkdir(parents=True)
-        (folder / "command.json").write_text('{"attempt": 1}')
+        paths = begin(run.trial(trial.id))
         run.log().append("started", trial.id, attempt=1)
         last = trial is plan.trials[-1]
-        leave(folder, "failed" if last else "finished", steps=[1000 * (number + 1)] * 3)
-        (folder / "provenance.json").write_text(json.dumps(PROVENANCE))
+        leave(paths, "failed" if last else "finished", steps=[1000 * (number + 1)] * 3)
+        paths.provenance.write_text(json.dumps(PROVENANCE))
         if last:
-            (folder / "stderr.log").write_text("Boom: </pre><script>\n")
+            paths.stderr.write_text("Boom: </pre><script>\n")
             continue
         rows = [("step", f"profrun.step#{n}", 2000 * n, 1000 * (number + 1), "main") for n in range(3)]
-        make_trace(folder / "trace", rows, meta={"collector": trial.collector}).close()
+        make_trace(paths.trace, rows, meta={"collector": trial.collector}).close()
     run.log().append("done", None, state="failed")
     return run, plan
 
@@ -63,7 +62,7 @@ def rows_of(document: Node, name: str) -> list[list[str]]:
 def test_the_page_of_a_run(made: tuple[Run, Plan]) -> None:
     run, plan = made
     state = read_state(run)
-    write_comparison(state, plan)
+    write_findings(state, plan.job.expect)
     text = run_report(read_state(run))
     document = parse(text)
     trials = rows_of(document, "trials")
@@ -75,8 +74,6 @@ def test_the_page_of_a_run(made: tuple[Run, Plan]) -> None:
     assert len(tabs) > 1
     assert "Boom: </pre><script>" in document.text  # as text
     kept = json.loads(run.comparison.read_text())
-    ratios = rows_of(document, "overhead")
-    assert len(ratios) == len(kept["overhead"])
     assert rows_of(document, "images") == [["repo/image:1", "sha256:1", str(len(trials))]]
     assert "box-<7>" in document.text
     assert "sw_power_cap" in rows_of(document, "gpus")[0]
@@ -96,12 +93,12 @@ def test_the_page_of_a_run(made: tuple[Run, Plan]) -> None:
 def test_a_broken_run_says_what_is_missing(made: tuple[Run, Plan]) -> None:
     run, plan = made
     first = next(trial for trial in plan.trials if trial.collector == "torch")
-    (run.trial(first.id) / "trace/slices.parquet").write_bytes(b"torn")
-    (run.trial(plan.trials[0].id) / "provenance.json").write_text("{")
+    (run.trial(first.id).folder / "trace/slices.parquet").write_bytes(b"torn")
+    (run.trial(plan.trials[0].id).folder / "provenance.json").write_text("{")
     document = parse(run_report(read_state(run)))
     missing = [item.text for item in document.every("li") if item.text.startswith("missing")]
     assert any(f"{first.id} has no tab" in line for line in missing)
-    assert any("comparisons, expectations" in line for line in missing)
+    assert any("comparisons and expectations" in line for line in missing)
     assert any(f"{plan.trials[0].id} left no provenance" in line for line in missing)
     assert len(rows_of(document, "trials")) == len(plan.trials)
 

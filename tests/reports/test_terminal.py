@@ -9,7 +9,7 @@ import pytest
 from profrun.analysis.rules.diagnose import RuleFinding, diagnose
 from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
-from profrun.reports.findings import evidence_lines
+from profrun.reports.evidence import evidence_lines
 from profrun.reports.terminal import diagnose_text, summary_text
 from profrun.reports.terminal_layout import Style
 from profrun.traces.trace import Trace
@@ -90,4 +90,4 @@ def test_prose_stays_on_one_line_where_asked_and_colour_is_off_by_default() -> N
 
 def test_evidence_has_its_unit() -> None:
     assert evidence_lines({"gb_s": 23.966, "total_ns": 9_391_000, "share": 0.5, "share_of": "all"}) == [
-        ("rate", "23.97 GB/s"), ("total", "9.391 ms"), ("share", "50.0 % of all")]  # fmt: skip
+        ("rate", "24 GB/s"), ("total", "9.391 ms"), ("share", "50.0 % of all")]  # fmt: skip

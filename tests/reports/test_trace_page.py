@@ -9,10 +9,8 @@ import pytest
 
 from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
-from profrun.reports.content import content_of
-from profrun.reports.html_table import Column, table
 from profrun.reports.page import report_html
-from profrun.reports.timeline import timeline_of
+from profrun.runner.report import trace_content
 from profrun.traces.trace import Trace
 from tests.conftest import ROOT
 from tests.reports.documents import Node, parse
@@ -31,7 +29,7 @@ def h200(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def page(trace: Trace, name: str = "t") -> Node:
-    return parse(report_html(name, [content_of(trace, name=name)], made_by="a test"))
+    return parse(report_html(name, [trace_content(trace, name=name)], made_by="a test"))
 
 
 def numbers(document: Node, name: str) -> list[list[str]]:
@@ -68,7 +66,7 @@ def test_every_number_of_the_tables_is_the_summarys(h200: Path) -> None:
 
 def test_nothing_is_asked_of_the_network(h200: Path) -> None:
     with Trace(h200) as trace:
-        text = report_html("t", [content_of(trace, name="t")], made_by="a test")
+        text = report_html("t", [trace_content(trace, name="t")], made_by="a test")
     document = parse(text)
     for tag, attribute in (("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")):
         for node in document.every(tag):
@@ -82,7 +80,7 @@ def test_nothing_is_asked_of_the_network(h200: Path) -> None:
 
 def test_ids_are_unique_and_links_lead_somewhere(h200: Path) -> None:
     with Trace(h200) as trace:
-        two = [content_of(trace, name="a"), content_of(trace, name="b")]
+        two = [trace_content(trace, name="a"), trace_content(trace, name="b")]
     document = parse(report_html("two", two, made_by="a test"))
     every = [node.attributes["id"] for tag in ("div", "section", "script", "button")
              for node in document.every(tag) if "id" in node.attributes]  # fmt: skip
@@ -126,49 +124,6 @@ def test_doubtful_numbers_are_marked_and_wrong_ones_withheld(tmp_path: Path) -> 
     tiles = {dd.attributes["data-number"]: dd.text for dd in document.every("dd", class_="big")}
     assert tiles["devices.utilization"] == "withheld"
     assert "16.7" not in document.text
-
-
-def test_cut_tables_say_how_much_is_shown() -> None:
-    columns = [Column("n", lambda row: row, "count"), Column("t", lambda row: row * 1000.0, "ns")]
-    (found,) = parse(table("x", columns, list(range(1, 31)), caption="rows", limit=10)).every("table")
-    assert found.every("caption")[0].text == "rows, 10 shown of 30"
-    assert len(found.every("tbody")[0].every("tr")) == 10
-    assert [button.text for button in found.every("button")] == ["n", "t us"]  # one unit a column
-    assert found.every("tbody")[0].every("td")[1].text == "1.000"
-
-
-def test_the_timeline_keeps_gpu_work_first_and_counts_the_rest(tmp_path: Path) -> None:
-    rows: list[tuple[object, ...]] = [("step", "profrun.step#1", 0, 10_000, "main")]
-    rows += [("op", f"op{n}", 10 + 20 * n, n + 1, "main", {"parent": 0, "depth": 1}) for n in range(40)]
-    rows += [("kernel", "k", 5000, 10, "stream 7", {"launch": 1})]
-    rows += [("python", "f.py(1): f", 0, 10_000, "main")]
-    with make_trace(tmp_path / "t", rows) as trace:
-        found = timeline_of(trace, most=12)
-        everything = timeline_of(trace)
-    assert found is not None
-    assert everything is not None
-    kept = [found.names[one[4]] for one in found.slices]
-    assert kept[0] == "profrun.step#1"
-    assert kept[-1] == "k"
-    assert set(kept[1:-1]) == {f"op{n}" for n in range(30, 40)}  # the longest
-    assert (found.total, found.python, len(everything.slices)) == (43, 1, 42)
-    assert found.slices[-1][:4] == (1, 0, 5000, 10)
-    assert everything.slices[-1][6] == everything.slices.index(
-        next(one for one in everything.slices if everything.names[one[4]] == "op0")
-    )
-
-
-def test_slices_that_overlap_on_a_stream_get_rows_of_their_own(tmp_path: Path) -> None:
-    rows = [
-        ("kernel", "a", 0, 100, "stream 7"),
-        ("kernel", "b", 50, 100, "stream 7"),
-        ("kernel", "c", 100, 10, "stream 7"),
-    ]
-    with make_trace(tmp_path / "t", rows) as trace:
-        found = timeline_of(trace)
-    assert found is not None
-    assert [one[1] for one in found.slices] == [0, 1, 0]
-    assert found.tracks == [("GPU 0 stream 7", 2)]
 
 
 def test_an_empty_trace_has_a_report(tmp_path: Path) -> None:

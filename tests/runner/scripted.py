@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from profrun.backends.base import Handle, PreparedPlan, Request, Status
+from profrun.backends.base import PreparedPlan, Request
+from profrun.contract.codec import to_json
 from profrun.contract.command import Command
+from profrun.contract.exit import EndState, Exit
+from profrun.contract.paths import TrialPaths
+from profrun.contract.states import Status
+from profrun.contract.steps import Anchor, StepsFile, StepTime
 from profrun.errors import UnavailableError
 from profrun.jobs.dump import dump_job
 from profrun.jobs.load import load_text
-from profrun.plans.make import make_plan, plan_json
+from profrun.plans.make import make_plan, plan_file
 from profrun.plans.model import Plan, Trial
-from profrun.store.events import Event
+from profrun.store.documents import read_command
+from profrun.store.events import Event, Handle
+from profrun.store.files import write_json
 from profrun.store.runs import Run, create
 
 SPEC = "name: t\ncommand: python x.py --n {n}\nvariants: {a: {n: 1}, b: {n: 2}}\ncollectors: [none]\n"
 
 
-def new_run(root: Path, spec: str = SPEC) -> tuple[Run, Plan]:
+def new_run(root: Path, spec: str = SPEC, vendor: str = "auto") -> tuple[Run, Plan]:
     """A fresh run of a spec, with a bundle in place so that nothing is shipped."""
-    plan = make_plan(load_text(spec))
+    plan = make_plan(load_text(spec), vendor=vendor)
     run = create(
         root,
         plan.job.name,
         spec_text=spec,
         resolved_text=dump_job(plan.job),
-        plan=plan_json(plan),
+        plan=to_json(plan_file(plan)),
         backend="scripted",
         cwd=root,
         version="0",
@@ -39,16 +45,27 @@ def new_run(root: Path, spec: str = SPEC) -> tuple[Run, Plan]:
     return run, plan
 
 
-def leave(trial: Path, state: str = "finished", steps: Sequence[int] = (10, 20, 30), **more: Any) -> None:
+def begin(trial: TrialPaths, attempt: int = 1) -> TrialPaths:
+    """Make a trial's folder with what its wrapper is told."""
+    trial.folder.mkdir(parents=True, exist_ok=True)
+    told = Command(trial.folder.name, "r", "t", "a", "none", ("x",), "/", attempt=attempt)
+    write_json(trial.command, to_json(told))
+    return trial
+
+
+def leave(
+    trial: TrialPaths, state: EndState = "finished", steps: Sequence[int] = (10, 20, 30), **more: Any
+) -> None:
     """Write what a wrapper leaves: steps of these durations (ns), all in the window, then exit.json."""
-    (trial / "raw/rank0").mkdir(parents=True, exist_ok=True)
-    rows = [{"step": i, "ts_ns": 0, "dur_ns": ns, "window": "active"} for i, ns in enumerate(steps)]
-    document = {"format": 1, "rank": 0, "pid": 5, "how": "optimizer", "clock": "wall", "steps": rows}
-    document |= {"collector": "none", "blocking": False, "device": None, "anchor": {}, "work": {}}
-    (trial / "raw/rank0/steps.json").write_text(json.dumps(document))
-    attempt = json.loads((trial / "command.json").read_text())["attempt"]
-    known = {"format": 1, "attempt": attempt, "state": state, "exit_code": 0 if state == "finished" else 3}
-    (trial / "exit.json").write_text(json.dumps(known | more))
+    rows = tuple(StepTime(i, 0, ns, window="active") for i, ns in enumerate(steps))
+    measured = StepsFile(0, 5, "optimizer", "wall", Anchor(0, 0, 0), steps=rows)
+    (trial.raw / "rank0").mkdir(parents=True, exist_ok=True)
+    write_json(trial.raw / "rank0/steps.json", to_json(measured))
+    told = read_command(trial)
+    assert told is not None
+    code = 0 if state == "finished" else 3
+    ended = Exit(trial.folder.name, state, attempt=told.attempt, exit_code=code, **more)
+    write_json(trial.exit, to_json(ended))
 
 
 @dataclass
@@ -62,7 +79,7 @@ class Scripted:
     """
 
     concurrent: bool = False
-    ends: dict[str, str] = field(default_factory=dict)
+    ends: dict[str, EndState | Literal["lost"]] = field(default_factory=dict)
     stuck: set[str] = field(default_factory=set)
     looks: int = 2
     refuses: str | None = None
@@ -73,40 +90,40 @@ class Scripted:
     _seen: dict[str, int] = field(default_factory=dict)
 
     def prepare(
-        self, plan: Plan, trials: Sequence[Trial], run: Path, cwd: Path, *, ask: bool = True
+        self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True
     ) -> PreparedPlan:
         if self.refuses:
             raise UnavailableError(self.refuses)
         return PreparedPlan(plan, cwd)
 
-    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Path, command: Command) -> Command:
+    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Run, command: Command) -> Command:
         return command
 
-    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Sequence[Request]:
+    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         return [Request(f"start {trial.id}", {"trial": trial.id}) for trial in trials]
 
-    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Path) -> Mapping[str, Handle]:
+    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
         assert self.concurrent or len(trials) == 1
         self.started += [trial.id for trial in trials]
         return {trial.id: Handle(self.name, {"number": len(self.started)}) for trial in trials}
 
-    def status(self, handles: Mapping[str, Handle], run: Path) -> Mapping[str, Status]:
-        return {trial_id: self._one(trial_id, run / "trials" / trial_id) for trial_id in handles}
+    def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
+        return {trial_id: self._one(trial_id, run.trial(trial_id)) for trial_id in handles}
 
-    def _one(self, trial_id: str, trial: Path) -> Status:
+    def _one(self, trial_id: str, trial: TrialPaths) -> Status:
         seen = self._seen[trial_id] = self._seen.get(trial_id, 0) + 1
-        state = self.ends.get(trial_id, "finished")
+        state: EndState | Literal["lost"] = self.ends.get(trial_id, "finished")
         if trial_id in self.stuck or seen < self.looks:
             return Status("running")
         if state == "lost":
             return Status("lost", "no word")
         leave(trial, state)
-        return Status(state)  # type: ignore[arg-type]  # a word of the script
+        return Status(state)
 
-    def logs(self, handle: Handle, run: Path, trial_id: str, *, follow: bool) -> Iterator[str]:
+    def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         yield from ()
 
-    def cancel(self, handles: Mapping[str, Handle], run: Path, *, grace: float) -> None:
+    def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         self.cancels.append((sorted(handles), grace))
         for trial_id in handles:
             self.stuck.discard(trial_id)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.plans.model import Plan
-from profrun.runner.create import plan_of
 from profrun.runner.drive import drive
 from profrun.runner.interrupt import Interrupts
+from profrun.runner.planning import plan_of
 from profrun.store.events import read_events
 from profrun.store.lock import driving
 from profrun.store.runs import Run
@@ -41,7 +42,7 @@ def _drive(
 @pytest.fixture(autouse=True)
 def no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests are about driving: no reader is asked."""
-    monkeypatch.setattr("profrun.runner.trial.sources", lambda record: [])
+    monkeypatch.setattr("profrun.runner.trial_files.sources", lambda record: [])
 
 
 def test_trials_run_in_order_one_at_a_time(tmp_path: Path) -> None:
@@ -64,7 +65,9 @@ def test_a_queueing_engine_gets_all_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["failed", "timeout", "lost"])
-def test_a_trial_that_does_not_finish_fails_the_run_and_not_the_others(tmp_path: Path, how: str) -> None:
+def test_a_trial_that_does_not_finish_fails_the_run_and_not_the_others(
+    tmp_path: Path, how: Literal["failed", "timeout", "lost"]
+) -> None:
     run, plan = new_run(tmp_path)
     state = _drive(run, plan, Scripted(ends={A: how}))
     assert [t.state for t in state.trials] == [how, "finished"]
@@ -130,7 +133,7 @@ def test_the_second_wish_ends_now(tmp_path: Path) -> None:
     run, plan = new_run(tmp_path)
     engine, interrupts = Scripted(stuck={A}), Interrupts()
 
-    def cancel_in_vain(handles: object, run: Path, *, grace: float) -> None:
+    def cancel_in_vain(handles: object, run: Run, *, grace: float) -> None:
         engine.cancels.append(([A], grace))
         if grace == 0:
             engine.stuck.clear()
@@ -153,7 +156,7 @@ def test_a_cancelled_run_resumes_and_keeps_the_first_attempt_whole(tmp_path: Pat
     state = _drive(run, plan, Scripted())
     assert state.phase == "finished"
     assert [t.attempt for t in state.trials] == [2, 1]
-    kept = run.trial(A) / "attempts" / "1"
+    kept = run.trial(A).folder / "attempts" / "1"
     assert sorted(path.name for path in kept.iterdir()) == ["command.json", "exit.json", "raw"]
     assert (kept / "raw/rank0/steps.json").exists()
 
@@ -239,11 +242,11 @@ def test_a_readers_bug_costs_one_trace_and_no_trial(tmp_path: Path, monkeypatch:
     def bug(record: object) -> None:
         raise KeyError("surprise")
 
-    monkeypatch.setattr("profrun.runner.trial.sources", bug)
+    monkeypatch.setattr("profrun.runner.trial_files.sources", bug)
     state = _drive(run, plan, Scripted())
     assert [t.state for t in state.trials] == ["finished", "finished"]
     assert "bug in a reader (KeyError: 'surprise')" in str(state.trials[0].normalise_error)
-    assert "surprise" in (run.trial(A) / "normalise-crash.log").read_text()
+    assert "surprise" in (run.trial(A).folder / "normalise-crash.log").read_text()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -1,19 +1,20 @@
-"""The end of a run opens each trace once, whatever asks."""
+"""The end of a run: each trace is opened once, its points are compared, the expectations are checked."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-import profrun
+from profrun.contract.paths import TrialPaths
+from profrun.contract.states import TrialState
 from profrun.jobs.model import Expectation
-from profrun.plans.model import TrialState
-from profrun.runner.default_comparisons import implied_comparisons
-from profrun.runner.expectations import guess_rows
-from profrun.runner.finish import ask_traces
-from profrun.runner.twins import compare_twins
-from profrun.store.state import TrialRecord
+from profrun.runner.finish import write_findings
+from profrun.store.run_result import read_findings
+from profrun.store.runs import Run
+from profrun.store.state import RunState, TrialRecord
+from profrun.traces import trace as trace_module
 from profrun.traces.trace import Trace
 from tests.tracekit import make_trace
 
@@ -25,44 +26,67 @@ STEP = [
 
 
 @pytest.fixture
-def records(tmp_path: Path) -> list[TrialRecord]:
+def state(tmp_path: Path) -> RunState:
     """A point of torch with and without blocking, one of no profiler, and a failed trial."""
     found = []
     trials: list[tuple[str, bool, TrialState]] = [
-        ("torch", False, "finished"), ("torch", True, "finished"), ("none", False, "finished"),
+        ("torch", False, "finished"),
+        ("torch", True, "finished"),
+        ("none", False, "finished"),
         ("torch", False, "failed"),
-    ]  # fmt: skip
-    for number, (collector, blocking, state) in enumerate(trials):
+    ]
+    for number, (collector, blocking, ended) in enumerate(trials):
         path = tmp_path / str(number) / "trace"
         path.parent.mkdir()
         make_trace(path, STEP, meta={"collector": collector}).close()
         found.append(
-            TrialRecord(f"{number:03}", 0, "a", collector, blocking, 1, state, path.parent, trace=path)
+            TrialRecord(
+                f"{number:03}", 0, "a", collector, blocking, 1, ended, TrialPaths(path.parent), trace=path
+            )
         )
-    return found
+    return RunState(Run(tmp_path), "t", "local", tmp_path, 5, "finished", False, tuple(found))
 
 
-def test_each_trace_is_opened_once(records: list[TrialRecord], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_trace_is_opened_once(state: RunState, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Path] = []
-    really = profrun.open
+    really = Trace.__init__
 
-    def counted(path: Path) -> Trace:
+    def counted(self: Trace, path: Path, **more: bool) -> None:
         opened.append(path)
-        return really(path)
+        really(self, path, **more)
 
-    monkeypatch.setattr(profrun, "open", counted)
-    told = ask_traces(records, [Expectation(None, None, {"kernels_per_step": (1, 1)})])
-    twins = compare_twins(records, told.kernels)
-    guesses = guess_rows(told.checks)
-    compared = implied_comparisons(records, told.trials)
-    assert opened == [record.trace for record in records[:3]]
-    monkeypatch.undo()
-    assert twins == compare_twins(records)  # and the answers are those of asking each on its own
-    assert compared == implied_comparisons(records)
-    assert [(row["state"], row["trials"]) for row in guesses] == [("held", ["000", "001"])]
+    monkeypatch.setattr(trace_module.Trace, "__init__", counted)
+    write_findings(state, [Expectation(None, None, {"kernels_per_step": (1, 1)})])
+    assert opened == [record.trace for record in state.trials[:3]]
+
+
+def test_what_was_found_is_kept_and_read_back(state: RunState) -> None:
+    found = write_findings(state, [Expectation(None, None, {"kernels_per_step": (1, 1)})])
+    assert read_findings(state.run) == (found, None)
+    assert [(pair.kind, pair.a, pair.b) for pair in found.comparisons] == [("overhead", "a-none", "a-torch")]
+    (row,) = found.expectations
+    assert (row.state, row.trials) == ("held", ("000", "001"))
 
 
 def test_without_traces_there_is_nothing(tmp_path: Path) -> None:
-    nothing = TrialRecord("x", 0, "a", "torch", False, 1, "failed", tmp_path)
-    told = ask_traces([nothing], ())
-    assert (told.trials, told.kernels, guess_rows(told.checks)) == ({}, {}, [])
+    nothing = TrialRecord("x", 0, "a", "torch", False, 1, "failed", TrialPaths(tmp_path))
+    state = RunState(Run(tmp_path), "t", "local", tmp_path, 5, "failed", False, (nothing,))
+    found = write_findings(state, ())
+    assert (found.comparisons, found.expectations) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "makes it again"),
+        (json.dumps({"format": 1}), "was written by another version of profrun"),
+        (json.dumps({"format": 2, "comparisons": [{"kind": "x"}]}), "is damaged: comparisons[0].kind is 'x'"),
+    ],
+)
+def test_a_damaged_file_is_told_and_hides_nothing(tmp_path: Path, text: str, said: str) -> None:
+    run = Run(tmp_path)
+    run.comparison.write_text(text)
+    found, problem = read_findings(run)
+    assert found.comparisons == ()
+    assert problem is not None
+    assert said in problem

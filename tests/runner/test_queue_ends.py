@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from profrun.backends.base import Status
 from profrun.cli.progress import Progress
+from profrun.contract.paths import TrialPaths
+from profrun.contract.states import Status
 from profrun.runner.drive import drive
 from profrun.runner.interrupt import Interrupts
 from profrun.store.state import read_state
@@ -21,7 +22,7 @@ A = "000-a-none-r1"
 class Requeues(Scripted):
     """At the first look trial A has been ended by a signal and is about to start again."""
 
-    def _one(self, trial_id: str, trial: Path) -> Status:
+    def _one(self, trial_id: str, trial: TrialPaths) -> Status:
         seen = self._seen[trial_id] = self._seen.get(trial_id, 0) + 1
         if trial_id == A and seen == 1:
             leave(trial, "timeout")
@@ -35,7 +36,7 @@ def test_an_end_from_outside_counts_when_the_queue_says_so(
 ) -> None:
     """exit.json of the attempt that was requeued is there before the next look at the queue."""
     monkeypatch.setattr("profrun.runner.drive._LOOK_S", 0.01)
-    monkeypatch.setattr("profrun.runner.trial.sources", lambda record: [])  # no reader is asked
+    monkeypatch.setattr("profrun.runner.trial_files.sources", lambda record: [])  # no reader is asked
     run, plan = new_run(tmp_path)
     engine = Requeues(concurrent=True, poll_s=0.5)
     state = drive(run, plan, engine, cwd=tmp_path, observer=Watcher(), interrupts=Interrupts())
@@ -47,6 +48,6 @@ def test_a_refusal_of_many_is_not_told_for_each(tmp_path: Path, capsys: pytest.C
     run, plan = new_run(tmp_path)
     with Progress(run, plan, live=False) as progress:
         for trial in plan.trials:
-            data = {"state": "lost", "reason": "never started: sbatch refused"}
+            data = {"state": "lost", "code": "never-started", "reason": "sbatch refused"}
             progress.event({"event": "finished", "trial": trial.id, **data})
     assert capsys.readouterr().err == ""

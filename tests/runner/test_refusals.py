@@ -17,6 +17,7 @@ from profrun.plans.make import make_plan
 from profrun.plans.model import Plan, Trial
 from profrun.runner.drive import drive
 from profrun.runner.interrupt import Interrupts
+from profrun.store.runs import Run
 from profrun.store.state import read_state
 from tests.cli.running import call
 from tests.runner.scripted import Scripted, Watcher, new_run
@@ -25,7 +26,7 @@ from tests.runner.scripted import Scripted, Watcher, new_run
 @pytest.fixture(autouse=True)
 def no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     """No reader is asked."""
-    monkeypatch.setattr("profrun.runner.trial.sources", lambda record: [])
+    monkeypatch.setattr("profrun.runner.trial_files.sources", lambda record: [])
 
 
 CLUSTER = {"pvc": "runs", "vendor": "nvidia", "shared": "HERE"}
@@ -154,9 +155,9 @@ def test_a_gpu_is_there_or_is_refused_by_number(tmp_path: Path) -> None:
         DockerBackend(two).prepare(*_one(tmp_path, 3), ask=False)
 
 
-def _one(folder: Path, gpus: int) -> tuple[Plan, tuple[Trial, ...], Path, Path]:
+def _one(folder: Path, gpus: int) -> tuple[Plan, tuple[Trial, ...], Run, Path]:
     plan = make_plan(load_text(f"name: t\ncommand: python x.py\nresources: {{gpus: {gpus}}}\n"))
-    return plan, plan.trials, folder / "runs/t", folder
+    return plan, plan.trials, Run(folder / "runs/t"), folder
 
 
 def test_a_run_carried_on_is_refused_too_and_loses_no_trial(tmp_path: Path) -> None:

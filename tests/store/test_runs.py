@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from profrun.errors import InputError, UnavailableError, UsageError
+from profrun.plans.model import PlanFile
 from profrun.store.runs import Run, all_runs, create, created, find, read_plan, run_name
 
 NAMES = ("gpt-20260102T030405Z-00aa", "gpt-20260102T030405Z-01bb", "bert-20260203T000000Z-aaaa")
@@ -70,7 +71,7 @@ def _create(root: Path) -> Run:
         "gpt",
         spec_text="name: gpt\n",
         resolved_text="name: gpt\nimage: x\n",
-        plan={"trials": []},
+        plan={"job": "gpt", "vendor": "auto", "warnings": [], "trials": [], "format": 2},
         backend="local",
         cwd=Path("/somewhere"),
         version="0",
@@ -80,7 +81,7 @@ def _create(root: Path) -> Run:
 def test_a_fresh_run_can_be_read_back(tmp_path: Path) -> None:
     run = _create(tmp_path / "deep" / "runs")
     assert created(run)["cwd"] == "/somewhere"
-    assert read_plan(run) == {"trials": []}
+    assert read_plan(run) == PlanFile("gpt", "auto", (), ())
     assert run.job.read_text() == "name: gpt\n"
     assert sorted(path.name for path in run.path.iterdir()) == [
         "events.jsonl",

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from profrun.contract.exit import Artefact
+from profrun.contract.paths import TrialPaths
 from profrun.errors import InputError
+from profrun.store.documents import Steps
 from profrun.store.lock import driving
-from profrun.store.results import Steps, fold_steps, median_ns, read_steps
 from profrun.store.runs import Run
 from profrun.store.state import read_state, read_trial
 from tests.conftest import examples
-from tests.runner.scripted import leave, new_run
+from tests.runner.scripted import begin, leave, new_run
 
 A = "000-a-none-r1"
 
 
-def _begin(run: Run, trial: str = A, attempt: int = 1) -> Path:
+def _begin(run: Run, trial: str = A, attempt: int = 1) -> TrialPaths:
     """A trial that was started."""
-    folder = run.trial(trial)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "command.json").write_text(json.dumps({"attempt": attempt}))
+    paths = begin(run.trial(trial), attempt)
     handle = {"backend": "local", "data": {"pid": 1}}
     run.log().append("started", trial, attempt=attempt, handle=handle)
-    return folder
+    return paths
 
 
 def test_a_fresh_run_is_planned_and_nobody_drives_it(tmp_path: Path) -> None:
@@ -66,29 +65,29 @@ def test_exit_json_of_a_later_attempt_counts_because_a_queue_starts_trials_again
 ) -> None:
     """A requeued or preempted trial is a new attempt that no event of ours tells of."""
     run, _ = new_run(tmp_path)
-    folder = _begin(run)
-    (folder / "command.json").write_text(json.dumps({"attempt": 2}))
-    leave(folder, artefacts=[{"path": "raw/rank0/x.sqlite", "bytes": 1, "state": "whole"}])
+    _begin(run)
+    leave(begin(run.trial(A), 2), artefacts=(Artefact("raw/rank0/x.sqlite", 1, "whole"),))
     record = read_state(run).trials[0]
     assert (record.state, record.attempt) == ("finished", 2)
-    assert len(record.document["artefacts"]) == 1  # of which its trace is made
+    assert record.exit is not None
+    assert len(record.exit.artefacts) == 1  # of which its trace is made
 
 
 def test_a_damaged_exit_json_is_no_success(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path)
-    folder = _begin(run)
+    paths = _begin(run)
     for content in ("", "{", "[]", '{"state": 1}'):
-        (folder / "exit.json").write_text(content)
+        paths.exit.write_text(content)
         assert read_state(run).trials[0].state == "running"
 
 
 def test_damaged_steps_are_said_and_the_rest_is_shown(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path)
     leave(_begin(run))
-    (run.trial(A) / "raw/rank0/steps.json").write_text('{"steps": [{"step": 0}]}')
+    (run.trial(A).folder / "raw/rank0/steps.json").write_text('{"steps": [{"step": 0}]}')
     state = read_state(run)
     assert state.trials[0].state == "finished"
-    assert "steps.json is not a steps file" in state.notes[0]
+    assert "steps.json is damaged" in state.notes[0]
 
 
 def test_one_trial_reads_like_all(tmp_path: Path) -> None:
@@ -140,30 +139,3 @@ def test_any_prefix_of_a_log_can_be_read(
     record = read_state(run).trials[0]
     known = whole.index(b"\n", started) <= cut
     assert record.state == ("finished" if known else "planned")
-
-
-@pytest.mark.parametrize(
-    ("durations", "median"), [([], None), ([5], 5), ([1, 9], 5), ([1, 2], 2), ([3, 1, 2], 2)]
-)
-def test_median_in_whole_ns(durations: list[int], median: int | None) -> None:
-    assert median_ns(durations) == median
-
-
-def _document(*steps: tuple[int, int | None, str]) -> dict[str, object]:
-    rows = [{"step": n, "ts_ns": 0, "dur_ns": ns, "window": window} for n, ns, window in steps]
-    return {"how": "explicit", "clock": "wall", "steps": rows}
-
-
-def test_of_several_ranks_the_slowest_of_each_step_counts() -> None:
-    ranks = [
-        (Path("r0"), _document((0, 100, "wait"), (1, 10, "active"), (2, 30, "active"))),
-        (Path("r1"), _document((0, 90, "wait"), (1, 20, "active"), (2, 25, "active"), (3, None, "outside"))),
-    ]
-    steps = fold_steps(ranks)
-    assert steps.measured == (20, 30)
-    assert steps.all_ns == (100, 20, 30)
-    assert (steps.median_ns, steps.count, steps.how, steps.clock) == (25, 4, "explicit", "wall")
-
-
-def test_no_file_is_no_steps(tmp_path: Path) -> None:
-    assert read_steps(tmp_path) == Steps()

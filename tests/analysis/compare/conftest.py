@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 import pytest
 
-from profrun.analysis.compare import Trial, read_trial
+from profrun.analysis.compare import ComparedTrial, read_trial
 from tests.analysis.conftest import Open
 
-Recorded = Callable[[str], Trial]
+Recorded = Callable[[str], ComparedTrial]
 
 
 @pytest.fixture(scope="session")
 def recorded(real: Open) -> Recorded:
     """``recorded('h200/torch/mlp')``: the recording as a trial."""
-    found: dict[str, Trial] = {}
+    found: dict[str, ComparedTrial] = {}
 
-    def read(name: str) -> Trial:
+    def read(name: str) -> ComparedTrial:
         if name not in found:
             found[name] = read_trial(real(f"{name}.json.gz"), label=name.rsplit("/", 1)[-1])
         return found[name]

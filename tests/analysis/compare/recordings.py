@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from profrun.analysis.compare import Trial, read_trial
+from profrun.analysis.compare import ComparedTrial, read_trial
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
 from tests.conftest import shared_data
@@ -19,14 +19,14 @@ Events = list[dict[str, Any]]
 Change = Callable[[Events], Events]
 
 
-def _trial(file: Path, label: str) -> Trial:
+def _trial(file: Path, label: str) -> ComparedTrial:
     out = normalize([file], Path(mkdtemp(prefix="compare-")) / "trace").trace
     with Trace(out) as trace:
         return read_trial(trace, label=label)
 
 
 @lru_cache
-def changed(name: str, change: Change) -> Trial:
+def changed(name: str, change: Change) -> ComparedTrial:
     """The recording with its events changed before it is read."""
     with gzip.open(shared_data(f"{name}.json.gz"), "rt", encoding="utf-8") as file:
         document = json.load(file)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.analysis.compare.align import Group, align, kernel_family
-from profrun.analysis.compare.paths import is_wrapper, plain
-from profrun.analysis.compare.trial import Atom, Facts
+from profrun.analysis.compare.align import align
+from profrun.analysis.compare.compared_trial import KernelFacts, KernelGroup
+from profrun.analysis.compare.matching import Match
 from profrun.analysis.kernel_names import read_kernel
 
 import pytest  # isort: skip
@@ -15,30 +15,30 @@ import pytest  # isort: skip
 Spec = tuple[str, str, int, int]  # name, place 'range/op/op', calls, ns
 
 
-def _atom(spec: Spec) -> Atom:
+def _group(spec: Spec) -> KernelGroup:
     name, place, calls, ns = spec
     path = tuple(part for part in place.split("/") if part)
     kinds = "".join("o" if "::" in part or part.startswith("triton_") else "r" for part in path)
     category = read_kernel(name).category
     role = "memset" if name.startswith("Memset") else "compute"
-    return Atom(name, category, role, path, kinds, None, False, calls, ns)
+    return KernelGroup(name, category, role, path, kinds, None, False, calls, ns)
 
 
-def _facts(atoms: list[Atom]) -> dict[str, Facts]:
+def _facts(atoms: list[KernelGroup]) -> dict[str, KernelFacts]:
     return {
-        atom.name: Facts(
+        atom.name: KernelFacts(
             atom.name, atom.name, atom.category, fused_ops=read_kernel(atom.name + "_0").fused_ops
         )
         for atom in atoms
     }
 
 
-def _align(a: list[Spec], b: list[Spec], units: tuple[int, int] = (1, 1)) -> list[Group]:
-    left, right = [_atom(one) for one in a], [_atom(one) for one in b]
-    return align(left, right, units=units, facts=(_facts(left), _facts(right)))
+def _align(a: list[Spec], b: list[Spec], samples: tuple[int, int] = (1, 1)) -> list[Match]:
+    left, right = [_group(one) for one in a], [_group(one) for one in b]
+    return align(left, right, samples=samples, facts=(_facts(left), _facts(right)))
 
 
-def _told(groups: list[Group]) -> set[tuple[str | None, str, str]]:
+def _told(groups: list[Match]) -> set[tuple[str | None, str, str]]:
     return {(group.by, "+".join(group.names[0]), "+".join(group.names[1])) for group in groups}
 
 
@@ -53,39 +53,49 @@ TENSILE = "Cijk_Alik_Bljk_B_MT16x16x128_MI16x16x1"
             [("k", "f/aten::x", 2, 20)], [("k", "f/aten::y", 2, 20)], {("name", "k", "k")}, id="name"
         ),
         pytest.param(
-            [(GEMM_A, "f/aten::mm", 1, 5)], [(GEMM_B, "f/aten::mm", 1, 5)],
-            {("variant", GEMM_A, GEMM_B)}, id="another tile and layout",
+            [(GEMM_A, "f/aten::mm", 1, 5)],
+            [(GEMM_B, "f/aten::mm", 1, 5)],
+            {("variant", GEMM_A, GEMM_B)},
+            id="another tile and layout",
         ),
         pytest.param(
-            [(GEMM_A, "aten::linear/aten::mm", 1, 5)], [(TENSILE, "aten::linear/aten::mm", 1, 9)],
-            {("op", GEMM_A, TENSILE)}, id="another vendor, same op",
+            [(GEMM_A, "aten::linear/aten::mm", 1, 5)],
+            [(TENSILE, "aten::linear/aten::mm", 1, 9)],
+            {("op", GEMM_A, TENSILE)},
+            id="another vendor, same op",
         ),
         pytest.param(
             [("gelu_kernel", "f/aten::gelu", 1, 5), ("mul_kernel", "f/aten::mul", 1, 4)],
             [("triton_poi_fused_gelu_mul", "f/triton_poi_fused_gelu_mul", 1, 6)],
-            {("fusion", "gelu_kernel+mul_kernel", "triton_poi_fused_gelu_mul")}, id="fusion by name",
+            {("fusion", "gelu_kernel+mul_kernel", "triton_poi_fused_gelu_mul")},
+            id="fusion by name",
         ),
         pytest.param(
             [("triton_poi_fused_gelu_mul", "f/triton_poi_fused_gelu_mul", 1, 6)],
             [("gelu_kernel", "f/aten::gelu", 1, 5), ("mul_kernel", "f/aten::mul", 1, 4)],
-            {("fusion", "triton_poi_fused_gelu_mul", "gelu_kernel+mul_kernel")}, id="fusion undone",
+            {("fusion", "triton_poi_fused_gelu_mul", "gelu_kernel+mul_kernel")},
+            id="fusion undone",
         ),
         pytest.param(
             [("gelu_kernel", "f/aten::gelu", 1, 5)],
             [("triton_poi_fused_gelu_mul", "g/triton_poi_fused_gelu_mul", 1, 6)],
-            {("category", "gelu_kernel", "triton_poi_fused_gelu_mul")}, id="another place is no fusion",
+            {("category", "gelu_kernel", "triton_poi_fused_gelu_mul")},
+            id="another place is no fusion",
         ),
         pytest.param(
             [("softmax_warp_forward", "f/aten::_softmax", 1, 5)],
             [("my_softmax_kernel", "f", 1, 3)],
-            {("place", "softmax_warp_forward", "my_softmax_kernel")}, id="place",
+            {("place", "softmax_warp_forward", "my_softmax_kernel")},
+            id="place",
         ),
         pytest.param(
-            [("Memset (Device)", "f/aten::mm", 1, 5)], [("gelu_kernel", "f/aten::gelu", 1, 3)],
-            {(None, "Memset (Device)", ""), (None, "", "gelu_kernel")}, id="a fill is no kernel",
+            [("Memset (Device)", "f/aten::mm", 1, 5)],
+            [("gelu_kernel", "f/aten::gelu", 1, 3)],
+            {(None, "Memset (Device)", ""), (None, "", "gelu_kernel")},
+            id="a fill is no kernel",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_pass(a: list[Spec], b: list[Spec], expected: set[tuple[str | None, str, str]]) -> None:
     assert _told(_align(a, b)) == expected
 
@@ -109,7 +119,7 @@ def test_the_calls_that_are_gone_are_what_was_replaced() -> None:
 
 
 def test_calls_and_time_are_those_of_a_step() -> None:
-    (group,) = _align([("k", "", 10, 1000)], [("k", "", 6, 300)], units=(5, 3))
+    (group,) = _align([("k", "", 10, 1000)], [("k", "", 6, 300)], samples=(5, 3))
     assert (group.a[0].calls, group.a[0].ns) == (2, 200)
     assert (group.b[0].calls, group.b[0].ns) == (2, 100)
 
@@ -138,48 +148,3 @@ def test_the_same_work_is_matched_by_name_alone(a: list[Spec]) -> None:
     for group in _align(a, a):
         assert group.by == "name"
         assert sum(piece.ns for piece in group.a) == pytest.approx(sum(piece.ns for piece in group.b))
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("AllToAll4D, seq = 46286, op_id = 994184", "AllToAll4D, seq = N, op_id = N"),
-        ("nn.Module: layers.3.attn (Attention)", "nn.Module: layers.3.attn (Attention)"),
-        ("aten::_to_copy", "aten::_to_copy"),
-        (
-            "autograd::engine::evaluate_function: MmBackward0",
-            "autograd::engine::evaluate_function: MmBackward0",
-        ),
-        ("triton_poi_fused_gelu_mul_0", "triton_poi_fused_gelu_mul"),
-        ("buffer 0x7f3a20 of rank 3", "buffer 0x of rank N"),
-        ("iteration_12", "iteration_N"),
-        ("nn.Module: Linear_7", "nn.Module: Linear"),
-    ],
-)
-def test_names_of_places_lose_what_changes_from_run_to_run(name: str, expected: str) -> None:
-    assert plain(name) == expected
-    assert plain(expected) == expected
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "Torch-Compiled Region: 0/0",
-        "## Call CompiledFxGraph f6cyw5xx7a7rayr4gp4j77s4fzlmjpcua5n7umt2acvb56 ##",
-        "TorchDynamo Cache Lookup",
-        "ProfilerStep#4",
-    ],
-)
-def test_what_a_compiler_or_profiler_puts_round_code_is_no_place(name: str) -> None:
-    assert is_wrapper(name)
-    assert not is_wrapper("aten::mm")
-
-
-def test_variants_of_one_kernel_share_a_family_and_functors_part_them() -> None:
-    four, eight = (
-        f"at::native::vectorized_elementwise_kernel<{n}, at::native::GeluCUDAKernelImpl(at::X)::f>"
-        for n in (4, 8)
-    )
-    other = four.replace("Gelu", "Silu")
-    assert kernel_family(four) == kernel_family(eight) != kernel_family(other)
-    assert kernel_family(GEMM_A) != kernel_family(GEMM_A.replace("bz_", "bz_bias_"))

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.compare import Trial, read_trial
-from profrun.analysis.compare.blocking import VARIABLES, Blocking, blocking_twins
+from profrun.analysis.compare import ComparedTrial, read_trial
+from profrun.analysis.compare.blocking import blocking_twins
+from profrun.analysis.compare.blocking_model import Blocking
 from profrun.errors import UsageError
 from tests.analysis.compare.conftest import Recorded
 from tests.analysis.kit import memory_trace, step
@@ -42,6 +43,7 @@ def test_real_twins(recorded: Recorded, name: str, kernels: int) -> None:
     assert blocking_launch is not None
     assert blocking_launch > 2 * async_launch
     assert "too few trials for an interval" in found.sentence
+    assert found.variables == ("CUDA_LAUNCH_BLOCKING=1",)
 
 
 def test_an_op_holds_its_kernel_under_blocking(recorded: Recorded) -> None:
@@ -72,7 +74,7 @@ def _launches(*kernels: tuple[int, int], blocking: bool) -> list[Any]:
     return rows
 
 
-def _trial(rows: list[Any], label: str, **changes: Any) -> Trial:
+def _trial(rows: list[Any], label: str, **changes: Any) -> ComparedTrial:
     trial = read_trial(memory_trace(rows, meta={"job": {"blocking": label == "b"}}), label=label)
     return replace(trial, conditions=replace(trial.conditions, fingerprint=label, **changes))
 
@@ -95,8 +97,11 @@ def test_a_synchronising_call_is_no_overlap() -> None:
     assert found.overlap_ns == 10  # the kernel runs 20 to 70, the host waits from 30
     (sync,) = found.sync_points
     assert (sync.name, sync.async_calls, sync.blocking_calls, sync.async_ns) == (
-        "cudaStreamSynchronize", 1, 0, 50,
-    )  # fmt: skip
+        "cudaStreamSynchronize",
+        1,
+        0,
+        50,
+    )
 
 
 def test_a_variable_that_did_not_reach_the_program_is_told() -> None:
@@ -133,10 +138,13 @@ def test_other_kernels_are_named_and_the_ratio_is_not_of_blocking() -> None:
 def test_two_streams_lose_their_concurrency() -> None:
     beside: list[Any] = [
         step(1, 0, 1000),
-        ("api", "cudaLaunchKernel", 0, 10, "main"), ("kernel", "k", 20, 100, "stream 7", {"launch": 1}),
-        ("api", "cudaLaunchKernel", 20, 10, "main"), ("kernel", "k", 40, 100, "stream 8", {"launch": 3}),
-        ("api", "cudaLaunchKernel", 40, 10, "main"), ("kernel", "k", 160, 10, "stream 8", {"launch": 5}),
-    ]  # fmt: skip
+        ("api", "cudaLaunchKernel", 0, 10, "main"),
+        ("kernel", "k", 20, 100, "stream 7", {"launch": 1}),
+        ("api", "cudaLaunchKernel", 20, 10, "main"),
+        ("kernel", "k", 40, 100, "stream 8", {"launch": 3}),
+        ("api", "cudaLaunchKernel", 40, 10, "main"),
+        ("kernel", "k", 160, 10, "stream 8", {"launch": 5}),
+    ]
     one_by_one = _launches((20, 100), (140, 100), (260, 10), blocking=True)
     same = {"inputs": "[2] f"}
     found = blocking_twins([_trial(beside, "a", **same)], [_trial(one_by_one, "b", **same)])
@@ -146,15 +154,23 @@ def test_two_streams_lose_their_concurrency() -> None:
 def test_times_come_from_unprofiled_trials_where_there_are_some(recorded: Recorded) -> None:
     profiled = [recorded("h200/torch/mlp")], [recorded("h200/torch/mlp_blocking")]
 
-    def plain(time: int, number: int) -> Trial:
+    def plain(time: int, number: int) -> ComparedTrial:
         conditions = replace(
-            profiled[0][0].conditions, collector="none", measure="event", profiled=False,
-            fingerprint=f"{time}/{number}", blocking=time > 100, values={"batch": 8}, inputs="[8] f",
-        )  # fmt: skip
-        units = tuple(
-            replace(unit, time_ns=time + number + place) for place, unit in enumerate(profiled[0][0].units)
+            profiled[0][0].conditions,
+            collector="none",
+            measure="event",
+            profiled=False,
+            fingerprint=f"{time}/{number}",
+            blocking=time > 100,
+            values={"batch": 8},
+            inputs="[8] f",
         )
-        return replace(profiled[0][0], conditions=conditions, units=units, atoms=(), host=(), series={})
+        samples = tuple(
+            replace(one, time_ns=time + number + place) for place, one in enumerate(profiled[0][0].samples)
+        )
+        return replace(
+            profiled[0][0], conditions=conditions, samples=samples, kernel_groups=(), host_ops=(), series={}
+        )
 
     found = blocking_twins(
         [*profiled[0], *(plain(100, n) for n in range(3))], [*profiled[1], *(plain(200, n) for n in range(3))]
@@ -172,14 +188,26 @@ def test_twins_need_both_sides(recorded: Recorded) -> None:
     one = recorded("h200/torch/mlp")
     with pytest.raises(UsageError, match="without and with blocking"):
         blocking_twins([one], [])
-    other = replace(one, conditions=replace(one.conditions, collector="nsys", fingerprint="x"))
+    other = replace(one, conditions=replace(one.conditions, collector="nsys", tool="nsys", fingerprint="x"))
     with pytest.raises(UsageError, match="no collector has trials both"):
         blocking_twins([one], [other])
 
 
-def test_variables_of_both_vendors() -> None:
-    """As the trials' wrapper sets them."""
-    from profrun.in_job.vendor import AMD_BLOCKING, NVIDIA_BLOCKING
+def test_twins_are_timed_and_traced_by_one_collector_as_the_job_names_it(recorded: Recorded) -> None:
+    """A timeline and counters of one tool are two points: their trials are not repeats of each other."""
+    plain, blocking = recorded("h200/torch/mlp"), recorded("h200/torch/mlp_blocking")
 
-    for vendor, wanted in (("nvidia", NVIDIA_BLOCKING), ("amd", AMD_BLOCKING)):
-        assert dict(item.split("=") for item in VARIABLES[vendor]) == wanted
+    def named(trial: ComparedTrial, collector: str, **more: Any) -> ComparedTrial:
+        conditions = replace(
+            trial.conditions,
+            collector=collector,
+            tool="rocprof",
+            fingerprint=f"{trial.conditions.fingerprint}/{collector}",
+            **more,
+        )
+        return replace(trial, conditions=conditions)
+
+    both = [[named(one, "counters", replayed=True), named(one, "timeline")] for one in (plain, blocking)]
+    found = blocking_twins(*both)
+    assert (found.timed_by, found.trials) == ("timeline", (1, 1))
+    assert found.kernel_multiset_equal is True

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from profrun.analysis.compare import Comparison, Trial, compare, read_trial
+import profrun
+from profrun.analysis.compare import ComparedTrial, Comparison, compare, read_trial
 from profrun.analysis.compare.model import By
 from profrun.analysis.compare.stats import estimate, verdict
-from profrun.errors import UsageError
+from profrun.errors import InputError, UsageError
 from tests.analysis.compare.conftest import Recorded
 from tests.analysis.compare.recordings import (
     changed,
@@ -18,6 +20,7 @@ from tests.analysis.compare.recordings import (
     without_gelu_kernel,
 )
 from tests.analysis.conftest import Open
+from tests.cli.running import call
 from tests.conftest import shared_data
 
 TORCH = "h200/torch/"
@@ -26,7 +29,7 @@ COMPILED = [f"{TORCH}rep{number}_mlp_compile" for number in (1, 2, 3)]
 
 
 def _codes(found: Comparison) -> set[str]:
-    return {one.code for one in found.reasons if one.severity == "stop" and not one.allowed}
+    return {one.code for one in found.reasons if one.stops}
 
 
 def _sums_hold(found: Comparison) -> None:
@@ -50,12 +53,12 @@ def test_repeats_are_never_faster_or_slower(recorded: Recorded, one: int, two: i
         assert _codes(found) == set()
 
 
-def _half(trial: Trial, odd: int) -> Trial:
+def _half(trial: ComparedTrial, odd: int) -> ComparedTrial:
     """Every second step of a trial, as a trial of its own."""
     from dataclasses import replace
 
     conditions = replace(trial.conditions, fingerprint=f"{trial.conditions.fingerprint}/{odd}")
-    return replace(trial, conditions=conditions, units=trial.units[2 + odd :: 2])
+    return replace(trial, conditions=conditions, samples=trial.samples[2 + odd :: 2])
 
 
 def test_halves_of_three_repeats_are_the_same(recorded: Recorded) -> None:
@@ -149,8 +152,8 @@ def test_different_work_has_no_number_unless_it_is_divided(recorded: Recorded) -
     found = compare([a], [b])
     assert (found.verdict, found.exit_code) == ("incomparable", 2)
     assert (found.ratio, found.ci95, found.rows, found.kernels, found.parts) == (None, None, (), (), ())
-    (stop,) = [one for one in found.reasons if one.severity == "stop"]
-    assert stop.message.startswith("different work a step: 13.42 GFLOP of matrix work against 687.2")
+    (stop,) = [one for one in found.reasons if one.stops]
+    assert stop.what.startswith("different work per step: 13.42 GFLOP of matrix work against 687.2")
     per = compare([a], [b], per="token")
     assert [(side.per) for side in per.sides] == [16 * 128, 32 * 2048]
     assert per.ratio == pytest.approx(2694856 / 65536 / (1222169 / 2048))
@@ -258,7 +261,7 @@ def test_two_steps_in_one_are_more_work_not_slower(recorded: Recorded) -> None:
     found = compare([recorded(REPEATS[0])], [changed(REPEATS[1], two_steps_as_one)])
     assert found.verdict == "incomparable"
     assert _codes(found) == {"work"}
-    assert "(2 times)" in found.reasons[0].message
+    assert "(2 times)" in found.reasons[0].what
     # Divided by the work it is the same again, within the noise of two single trials.
     per = compare([recorded(REPEATS[0])], [changed(REPEATS[1], two_steps_as_one)], per="gflop")
     assert per.ratio == pytest.approx(1.0, abs=0.1)
@@ -308,7 +311,7 @@ def test_ranks_are_one_step_as_long_as_the_slowest(real: Open) -> None:
     trial = read_trial(real("h200/ddp/ddp_rank0.json.gz", "h200/ddp/ddp_rank1.json.gz"))
     assert trial.conditions.ranks == 2
     by_step: dict[int, list[int]] = {}
-    for unit in trial.units:
+    for unit in trial.samples:
         by_step.setdefault(unit.step, []).append(unit.time_ns)
     assert {len(times) for times in by_step.values()} == {2}
     assert trial.times == [max(times) for times in by_step.values()]
@@ -321,3 +324,63 @@ def test_kernels_under_replay_are_not_compared(real: Open) -> None:
     found = compare([counters], [read_trial(real("h200/nsys/mlp.sqlite"))])
     assert "replayed" in _codes(found)
     assert found.ratio is None
+
+
+def test_python_takes_paths_and_open_traces(real: Open, tmp_path: Path) -> None:
+    a, b = (real(f"h200/torch/{name}.json.gz") for name in ("mlp", "mlp_compile"))
+    by_path = profrun.compare(a.path, [b.path], by="op")
+    assert by_path.by == "op"
+    assert by_path.ratio == profrun.compare([a], b).ratio
+    assert a.sql("SELECT 1").scalar() == 1  # what was given open stays open
+    with pytest.raises(InputError, match="is not a trace"):
+        profrun.compare(tmp_path, b)
+
+
+def test_a_baseline_is_compared_by_name(
+    real: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repeats = [str(real(f"h200/torch/rep{number}_mlp.json.gz").path) for number in (1, 2)]
+    compiled = str(real("h200/torch/rep1_mlp_compile.json.gz").path)
+    kept = tmp_path / "kept"
+    assert call(capsys, "baseline", "save", "main", *repeats, "--dir", kept).code == 0
+    found = call(capsys, "baseline", "compare", "main", compiled, "--dir", kept, "--json")
+    assert found.code == 2  # one trial against two
+    direct = call(capsys, "compare", *repeats, "vs", compiled, "--json")
+    # Labels of a baseline's trials are those they were saved with.
+    assert found.json["kernels"] == direct.json["kernels"]
+    assert found.json["verdict"] == "inconclusive"
+    missing = call(capsys, "baseline", "compare", "other", compiled, "--dir", kept)
+    assert (missing.code, "there are main" in missing.err) == (64, True)
+    gated = call(
+        capsys,
+        "baseline",
+        "compare",
+        "main",
+        compiled,
+        "--dir",
+        kept,
+        "--fail-on",
+        "slower > 3%",
+        "--markdown",
+    )
+    assert gated.code == 2
+    assert "| `slower > 3%` | inconclusive |" in gated.out
+
+
+def test_json_has_the_agreed_keys(real: Open, capsys: pytest.CaptureFixture[str]) -> None:
+    plain, compiled, blocking = (
+        str(real(f"h200/torch/{name}.json.gz").path) for name in ("mlp", "mlp_compile", "mlp_blocking")
+    )
+    found = call(capsys, "compare", plain, "vs", compiled, "--json").json
+    assert {"verdict", "ratio", "ci95", "mde", "trials", "kernels", "reasons"} <= set(found)
+    assert {"name", "category", "a_ns", "b_ns", "delta_ns", "status"} <= set(found["kernels"][0])
+    twins = call(capsys, "blocking", plain, "vs", blocking, "--json").json
+    assert {"ratio", "ci95", "per_op", "kernel_multiset_equal", "overlap_ns"} <= set(twins)
+    assert twins["kernel_multiset_equal"] is True
+    refused = call(capsys, "compare", plain, "vs", blocking, "--json")
+    assert refused.code == 2
+    assert (refused.json["verdict"], refused.json["ratio"], refused.json["kernels"]) == (
+        "incomparable",
+        None,
+        [],
+    )

@@ -12,12 +12,14 @@ import pytest
 from profrun.backends.docker import backend as module
 from profrun.backends.docker.backend import DockerBackend
 from profrun.backends.host import HostFacts, RenderNode
+from profrun.contract.codec import to_json
 from profrun.contract.command import Command, ImageUsed
 from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
-from profrun.runner.create import new_run
 from profrun.runner.dry_run import dry_run
-from profrun.runner.trial import prepare
+from profrun.runner.pipeline import new_run
+from profrun.runner.trial_files import prepare
+from profrun.store.runs import Run
 
 NAME = "registry.example/torch:25.12"
 DIGEST = "registry.example/torch@sha256:" + "d" * 64
@@ -76,20 +78,20 @@ def test_the_command_is_written_once_with_the_digest_that_a_dry_run_shows(
 ) -> None:
     (tmp_path / "job.yaml").write_text(SPEC)
     plan = make_plan(load_text(SPEC))
-    shown = dry_run(plan, "docker", tmp_path, tmp_path)["trials"][0]["command"]
+    shown = to_json(dry_run(plan, "docker", tmp_path, tmp_path).trials[0].command)
     backend = DockerBackend(CPU)
-    prepared = backend.prepare(plan, plan.trials, tmp_path / "t", tmp_path)
+    prepared = backend.prepare(plan, plan.trials, Run(tmp_path / "t"), tmp_path)
     run = new_run(tmp_path / "runs", tmp_path / "job.yaml", prepared.plan, backend="docker", cwd=tmp_path)
     assert f"image: {DIGEST}" in run.resolved.read_text()
     trial = prepared.plan.trials[0]
     run.bundle.mkdir()
     prepare(run, prepared, trial, backend)
-    file = run.trial(trial.id) / "command.json"
+    file = run.trial(trial.id).command
     before = file.stat()
     told = json.loads(file.read_text())
     assert told["image"] == {"reference": NAME, "digest": DIGEST}
     assert {**told, "run": "t-dry-run"} == shown
-    backend.submit(prepared, [trial], run.path)
+    backend.submit(prepared, [trial], run)
     after = file.stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert engine.created[0]["image"] == prepared.image_id
@@ -98,8 +100,8 @@ def test_the_command_is_written_once_with_the_digest_that_a_dry_run_shows(
 def test_what_is_told_and_asked_depends_on_the_prepared_plan_alone(engine: Engine, tmp_path: Path) -> None:
     plan = make_plan(load_text(SPEC))
     known = DockerBackend(CPU)
-    prepared = known.prepare(plan, plan.trials, tmp_path / "t", tmp_path)
-    run, told = tmp_path / "t", Command("000", "t", "t", "default", "none", ("x",), str(tmp_path))
+    prepared = known.prepare(plan, plan.trials, Run(tmp_path / "t"), tmp_path)
+    run, told = Run(tmp_path / "t"), Command("000", "t", "t", "default", "none", ("x",), str(tmp_path))
     for backend in (known, DockerBackend(AMD)):
         (request,) = backend.render(prepared, plan.trials, run)
         assert prepared.image_id in request.text
@@ -115,7 +117,7 @@ def test_a_dry_run_needs_no_engine(
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
     plan = make_plan(load_text(SPEC.replace(NAME, "auto")))
     backend = DockerBackend(host)
-    prepared = backend.prepare(plan, plan.trials, tmp_path / "t", tmp_path, ask=False)
-    (request,) = backend.render(prepared, plan.trials, tmp_path / "t")
+    prepared = backend.prepare(plan, plan.trials, Run(tmp_path / "t"), tmp_path, ask=False)
+    (request,) = backend.render(prepared, plan.trials, Run(tmp_path / "t"))
     assert f"\n  {name} \\\n" in request.text
     assert prepared.image == ImageUsed(name, None)

@@ -23,9 +23,10 @@ from profrun.backends.mounts import parse_mount
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.model import Job, Resources
 from profrun.plans.model import Plan, Trial
+from profrun.store.runs import Run
 from tests.conftest import ROOT
 
-RUN = Path("/runs/t-0a1b")
+RUN = Run(Path("/runs/t-0a1b"))
 SOURCE = Path("/home/ada/work")
 CPU = HostFacts(uid=1001, gid=1002, user="ada")
 AMD_NODES = (RenderNode("/dev/dri/renderD128", 992), RenderNode("/dev/dri/renderD129", 992))
@@ -63,7 +64,7 @@ def asked(host: str = "cpu", collector: str = "none", image: str = "img:1", **jo
     spec = Job(name="transformer", command="python train.py", **job)
     trial = Trial(
         0, f"000-a-{collector}-r1", "a", {}, collector.partition("-")[0], False, 1, ("python", "train.py"),
-        options=OPTIONS[collector],
+        options={collector.partition("-")[0]: OPTIONS[collector]},
     )  # fmt: skip
     return container(Plan(spec, (trial,)), trial, RUN, SOURCE, HOSTS[host], image)
 
@@ -110,13 +111,13 @@ def test_the_whole_line_of_a_cpu_trial() -> None:
 
 
 def test_the_whole_body_of_a_cpu_trial() -> None:
-    trial = f"{RUN}/trials/000-a-none-r1"
+    trial = f"{RUN.path}/trials/000-a-none-r1"
     assert body(asked()) == {
         "create": {
             "name": "profrun-t-0a1b-000-a-none-r1-65edd1",
             "image": "img:1",
             "entrypoint": ["python3"],
-            "command": [f"{RUN}/bundle/run.py", trial],
+            "command": [f"{RUN.path}/bundle/run.py", trial],
             "user": "1001:1002",
             "hostname": "profrun",
             "working_dir": trial,
@@ -142,7 +143,12 @@ def test_the_whole_body_of_a_cpu_trial() -> None:
             "network_mode": "none",
             "mounts": [
                 {"Type": "bind", "Source": str(SOURCE), "Target": str(SOURCE), "ReadOnly": True},
-                {"Type": "bind", "Source": f"{RUN}/bundle", "Target": f"{RUN}/bundle", "ReadOnly": True},
+                {
+                    "Type": "bind",
+                    "Source": f"{RUN.path}/bundle",
+                    "Target": f"{RUN.path}/bundle",
+                    "ReadOnly": True,
+                },
                 {"Type": "bind", "Source": trial, "Target": trial, "ReadOnly": False},
             ],
             "log_config": {"Type": "json-file", "Config": {"max-size": "10m"}},
@@ -378,7 +384,7 @@ def test_an_engine_elsewhere_is_refused() -> None:
 def test_names_differ_between_folders_and_fit_the_engine() -> None:
     a, b = (
         container_name(RUN, "000-ä b-none-r1"),
-        container_name(Path("/other") / RUN.name, "000-ä b-none-r1"),
+        container_name(Run(Path("/other") / RUN.name), "000-ä b-none-r1"),
     )
     assert a != b
     assert a.isascii()
@@ -389,7 +395,7 @@ def test_names_differ_between_folders_and_fit_the_engine() -> None:
 def test_line_and_body_say_the_same_whatever_the_paths(name: str) -> None:
     """The line, read back as a shell and docker's CSV do, gives the SDK's arguments."""
     trial = Trial(0, "000-a-none-r1", "a", {}, "none", False, 1, ("x",))
-    run = Path("/runs") / name / "r-1"
+    run = Run(Path("/runs") / name / "r-1")
     what = container(Plan(Job(name="j", command="x"), (trial,)), trial, run, Path("/src") / name, CPU, "i")
     words = shlex.split(docker_run(what).replace(" \\\n", " "))
     mounts = []

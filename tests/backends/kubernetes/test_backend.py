@@ -9,14 +9,18 @@ from typing import Any
 
 import pytest
 
-from profrun.backends.base import Handle
 from profrun.backends.kubernetes.api import Api
 from profrun.backends.kubernetes.backend import KubernetesBackend
+from profrun.contract.codec import to_json
+from profrun.contract.exit import Exit
 from profrun.errors import UnavailableError, UsageError
+from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
 from profrun.plans.model import Plan
+from profrun.store.events import Handle
 from profrun.store.files import write_json
+from profrun.store.runs import Run
 from tests.backends.kubernetes.server import Fault, Server
 from tests.backends.plans import plan, prepared
 
@@ -31,11 +35,19 @@ def backend(connect: Connect) -> KubernetesBackend:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return tmp_path / "runs" / "transformer-20260101T000000Z-abcd"
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path / "runs" / "transformer-20260101T000000Z-abcd")
 
 
-def made(run: Path, cluster: str = "", resources: str = "gpus: 1", **more: str) -> Plan:
+@pytest.fixture
+def handles(server: Server, backend: KubernetesBackend, run: Run) -> dict[str, Handle]:
+    """Eight trials, submitted to a cluster that has the claim."""
+    ready(server)
+    found = made(run)
+    return dict(backend.submit(prepared(found), found.trials, run))
+
+
+def made(run: Run, cluster: str = "", resources: str = "gpus: 1", **more: str) -> Plan:
     """A plan whose trial folders are there."""
     found = plan(
         image="python:3.12",
@@ -44,12 +56,17 @@ def made(run: Path, cluster: str = "", resources: str = "gpus: 1", **more: str) 
         **more,
     )
     for trial in found.trials:
-        (run / "trials" / trial.id).mkdir(parents=True)
+        run.trial(trial.id).folder.mkdir(parents=True)
     return found
 
 
-def _prepare(backend: KubernetesBackend, found: Plan, run: Path) -> None:
-    backend.prepare(found, found.trials, run, run.parent)
+def end(run: Run, ended: Exit) -> None:
+    """What a trial's wrapper writes last."""
+    write_json(run.trial(ended.trial).exit, to_json(ended))
+
+
+def _prepare(backend: KubernetesBackend, found: Plan, run: Run) -> None:
+    backend.prepare(found, found.trials, run, run.path.parent)
 
 
 def ready(server: Server) -> None:
@@ -76,7 +93,7 @@ def pod(server: Server, index: int, phase: str, state: dict[str, Any], **status:
 
 
 def test_submit_makes_the_job_and_then_what_it_owns(
-    server: Server, backend: KubernetesBackend, run: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, backend: KubernetesBackend, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready(server)
     monkeypatch.setenv("HF_TOKEN", "hf-secret")
@@ -91,14 +108,14 @@ def test_submit_makes_the_job_and_then_what_it_owns(
     assert secret["data"] == {"HF_TOKEN": "aGYtc2VjcmV0"}
     posts = [path.rsplit("/", 1)[1] for method, path, _ in server.requests if method == "POST"]
     assert posts == ["jobs", "networkpolicies", "secrets"]
-    kept = "".join(path.read_text() for path in run.rglob("*") if path.is_file())
+    kept = "".join(path.read_text() for path in run.path.rglob("*") if path.is_file())
     assert "HF_TOKEN" in kept
     assert "hf-secret" not in kept
     assert "aGYtc2VjcmV0" not in kept
 
 
 def test_the_network_is_off_unless_the_job_wants_one(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run
 ) -> None:
     """The policy selects this Job's pods by a label that Kubernetes gives them, and goes with the Job."""
     ready(server)
@@ -116,7 +133,7 @@ def test_the_network_is_off_unless_the_job_wants_one(
 
 
 def test_without_the_right_to_turn_the_network_off_nothing_runs(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run
 ) -> None:
     ready(server)
     server.faults = [Fault("POST", "networkpolicies", 403, {"message": "cannot create networkpolicies"})]
@@ -127,23 +144,23 @@ def test_without_the_right_to_turn_the_network_off_nothing_runs(
 
 
 def test_a_claim_that_is_not_there_is_said_before_anything_is_made(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run
 ) -> None:
     found = made(run)
     with pytest.raises(UsageError, match="namespace team has no persistent volume claim 'runs'"):
-        backend.prepare(found, found.trials, run, run.parent)
+        backend.prepare(found, found.trials, run, run.path.parent)
     assert server.of("jobs") == []
 
 
-def test_who_may_not_look_at_claims_may_submit(server: Server, backend: KubernetesBackend, run: Path) -> None:
+def test_who_may_not_look_at_claims_may_submit(server: Server, backend: KubernetesBackend, run: Run) -> None:
     server.faults = [Fault("GET", "persistentvolumeclaims", 403)]
     found = made(run)
-    ready_to_go = backend.prepare(found, found.trials, run, run.parent)
+    ready_to_go = backend.prepare(found, found.trials, run, run.path.parent)
     assert len(backend.submit(ready_to_go, found.trials, run)) == 8
 
 
 def test_when_the_second_job_is_refused_the_first_is_deleted(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run
 ) -> None:
     ready(server)
     found = made(run, resources="gpus: 1, nodes: 2")
@@ -154,17 +171,14 @@ def test_when_the_second_job_is_refused_the_first_is_deleted(
 
 
 def test_exit_json_counts_whatever_the_cluster_says(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
 ) -> None:
-    ready(server)
-    found = made(run)
-    handles = backend.submit(prepared(found), found.trials, run)
     first, second, third, *_ = handles
     pod(server, 0, "Failed", {"terminated": {"exitCode": 3}})
     pod(server, 1, "Succeeded", {"terminated": {"exitCode": 0}})
     pod(server, 2, "Failed", {"terminated": {"exitCode": 3}})
     server.logs["pod-2"] = ["2026-01-01T00:00:00Z first", "2026-01-01T00:00:01Z Segmentation fault"]
-    write_json(run / "trials" / first / "exit.json", {"state": "finished", "exit_code": 0, "reason": None})
+    end(run, Exit(first, "finished", exit_code=0))
     states = backend.status(handles, run)
     assert states[first].state == "finished"
     assert states[second].state == "finished"
@@ -175,14 +189,10 @@ def test_exit_json_counts_whatever_the_cluster_says(
 
 
 def test_a_preempted_trial_that_wrote_how_it_ended_waits_for_its_next_pod(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
 ) -> None:
-    ready(server)
-    found = made(run)
-    handles = backend.submit(prepared(found), found.trials, run)
     trial = next(iter(handles))
-    told = {"state": "timeout", "stopped_by": "SIGTERM", "reason": "ended from outside", "exit_code": 143}
-    write_json(run / "trials" / trial / "exit.json", told)
+    end(run, Exit(trial, "timeout", stopped_by="SIGTERM", reason="ended from outside", exit_code=143))
     taken = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
     over = {"terminated": {"exitCode": 124}}
 
@@ -205,7 +215,7 @@ def test_a_preempted_trial_that_wrote_how_it_ended_waits_for_its_next_pod(
     assert state() == ("timeout", "ended from outside")
 
 
-def test_an_ended_pod_is_given_time_for_its_file(server: Server, connect: Connect, run: Path) -> None:
+def test_an_ended_pod_is_given_time_for_its_file(server: Server, connect: Connect, run: Run) -> None:
     ready(server)
     patient = KubernetesBackend(connect, lag_s=60)
     found = made(run)
@@ -215,11 +225,8 @@ def test_an_ended_pod_is_given_time_for_its_file(server: Server, connect: Connec
 
 
 def test_two_questions_a_round_and_fewer_while_nothing_changes(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
 ) -> None:
-    ready(server)
-    found = made(run)
-    handles = backend.submit(prepared(found), found.trials, run)
     for index in range(8):
         pod(server, index, "Running", {"running": {}})
     server.requests.clear()
@@ -232,21 +239,17 @@ def test_two_questions_a_round_and_fewer_while_nothing_changes(
     assert backend.poll_s == 2.0
 
 
-def test_writing_the_report_is_finalising(server: Server, backend: KubernetesBackend, run: Path) -> None:
-    ready(server)
-    found = made(run)
-    handles = backend.submit(prepared(found), found.trials, run)
+def test_writing_the_report_is_finalising(
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
+) -> None:
     pod(server, 0, "Running", {"running": {}})
-    write_json(run / "trials" / found.trials[0].id / "phase", {"phase": "finalise"})
-    assert backend.status(handles, run)[found.trials[0].id].state == "finalising"
+    write_json(run.trial(next(iter(handles))).phase, {"phase": "finalise"})
+    assert backend.status(handles, run)[next(iter(handles))].state == "finalising"
 
 
 def test_pod_security_refuses_pods_not_jobs_and_the_job_is_given_up(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
 ) -> None:
-    ready(server)
-    found = made(run)
-    handles = backend.submit(prepared(found), found.trials, run)
     about = {"name": job(server)["metadata"]["name"]}
     for name, message, when in (("new", FORBIDDEN, "2026-01-02"), ("old", "exceeded quota", "2026-01-01")):
         event = {
@@ -258,33 +261,29 @@ def test_pod_security_refuses_pods_not_jobs_and_the_job_is_given_up(
         server.put("events", event, "ADDED")
     states = backend.status(handles, run)
     assert {status.state for status in states.values()} == {"failed"}
-    assert "Pod Security does not allow the pod" in (states[found.trials[0].id].reason or "")
+    assert "Pod Security does not allow the pod" in (states[next(iter(handles))].reason or "")
     assert server.of("jobs") == []
     assert {status.state for status in backend.status(handles, run).values()} == {"failed"}
 
 
 def test_an_image_that_never_comes_ends_the_wait(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
 ) -> None:
-    ready(server)
-    found = made(run)
-    handles = backend.submit(prepared(found), found.trials, run)
     pod(server, 0, "Pending", {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}})
     states = backend.status(handles, run)
-    assert states[found.trials[0].id].state == "failed"
-    assert states[found.trials[0].id].reason == "ImagePullBackOff: not found"
+    assert states[next(iter(handles))].state == "failed"
+    assert states[next(iter(handles))].reason == "ImagePullBackOff: not found"
     assert server.of("jobs") == []
 
 
-def test_a_job_that_vanished_is_lost(server: Server, backend: KubernetesBackend, run: Path) -> None:
-    ready(server)
-    found = made(run)
-    handles = backend.submit(prepared(found), found.trials, run)
+def test_a_job_that_vanished_is_lost(
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
+) -> None:
     server.put("jobs", job(server), "DELETED")
     assert {status.state for status in backend.status(handles, run).values()} == {"lost"}
 
 
-def test_a_killed_driver_finds_its_job_again(server: Server, connect: Connect, run: Path) -> None:
+def test_a_killed_driver_finds_its_job_again(server: Server, connect: Connect, run: Run) -> None:
     ready(server)
     found = made(run)
     KubernetesBackend(connect).submit(prepared(found), found.trials, run)
@@ -299,11 +298,8 @@ def test_a_killed_driver_finds_its_job_again(server: Server, connect: Connect, r
 
 
 def test_a_server_that_cannot_be_reached_is_no_verdict(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
 ) -> None:
-    ready(server)
-    found = made(run)
-    handles = backend.submit(prepared(found), found.trials, run)
     server.faults = [Fault("GET", "/jobs", "drop")] * 5
     with pytest.raises(UnavailableError, match="cannot be reached"):
         backend.status(handles, run)
@@ -311,12 +307,9 @@ def test_a_server_that_cannot_be_reached_is_no_verdict(
 
 
 def test_logs_of_a_pod_that_has_no_files_yet_survive_a_broken_stream(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
 ) -> None:
-    ready(server)
-    found = made(run)
-    handles = backend.submit(prepared(found), found.trials, run)
-    trial = found.trials[0].id
+    trial = next(iter(handles))
     pod(server, 0, "Running", {"running": {}})
     server.logs["pod-0"] = [f"2026-01-01T00:00:0{number}Z line {number}" for number in range(4)]
     server.faults = [Fault("GET", "/log", "cut")]
@@ -324,48 +317,45 @@ def test_logs_of_a_pod_that_has_no_files_yet_survive_a_broken_stream(
     got = [next(lines) for _ in range(4)]
     assert got == ["line 0", "line 1", "line 2", "line 3"]
     assert server.asked("GET", "/log.*sinceTime=") == 1
-    write_json(run / "trials" / trial / "exit.json", {"state": "finished", "exit_code": 0})
+    end(run, Exit(trial, "finished", exit_code=0))
     assert list(lines) == []
-    (run / "trials" / trial / "stdout.log").write_text("from the file\n")
+    run.trial(trial).stdout.write_text("from the file\n")
     assert list(backend.logs(handles[trial], run, trial, follow=False)) == ["from the file"]
 
 
 def test_cancelling_some_trials_ends_their_pods_and_leaves_the_others(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
 ) -> None:
-    ready(server)
-    found = made(run)
-    handles = backend.submit(prepared(found), found.trials, run)
     for index in range(3):
         pod(server, index, "Running", {"running": {}})
-    some = {trial.id: handles[trial.id] for trial in found.trials[:2]}
+    first, second, third, *_ = handles
+    some = {trial: handles[trial] for trial in (first, second)}
     backend.cancel(some, run, grace=7.0)
     asked = [(path.rsplit("/", 1)[1], body) for method, path, body in server.requests if method == "DELETE"]
     # 7 s of grace and what the slowest profiler needs: twice 120 s and a minute.
     assert [(name, body["gracePeriodSeconds"]) for name, body in asked] == [("pod-0", 307), ("pod-1", 307)]
     assert len(server.of("jobs")) == 1
-    assert (run / "trials" / found.trials[0].id / "cancel").exists()
-    assert not (run / "trials" / found.trials[2].id / "cancel").exists()
+    assert run.trial(first).cancel.exists()
+    assert not run.trial(third).cancel.exists()
 
 
-def test_cancelling_all_deletes_the_job(server: Server, backend: KubernetesBackend, run: Path) -> None:
-    ready(server)
-    found = made(run)
-    handles = backend.submit(prepared(found), found.trials, run)
+def test_cancelling_all_deletes_the_job(
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
+) -> None:
     backend.cancel(handles, run, grace=0.0)
     assert server.of("jobs") == []
     assert {status.state for status in backend.status(handles, run).values()} == {"cancelled"}
 
 
 def test_a_cancelled_trial_that_had_begun_is_given_time_for_its_file(
-    server: Server, connect: Connect, run: Path
+    server: Server, connect: Connect, run: Run
 ) -> None:
     ready(server)
     patient = KubernetesBackend(connect, lag_s=60)
     found = made(run)
     handles = patient.submit(prepared(found), found.trials, run)
     begun, waiting = (trial.id for trial in found.trials[:2])
-    (run / "trials" / begun / "pod").write_text("uid")
+    (run.trial(begun).folder / "pod").write_text("uid")
     patient.cancel(handles, run, grace=0.0)
     states = patient.status(handles, run)
     assert states[begun].state == "finalising"
@@ -373,19 +363,19 @@ def test_a_cancelled_trial_that_had_begun_is_given_time_for_its_file(
 
 
 def test_a_pinned_image_and_profile_are_part_of_the_job(
-    server: Server, backend: KubernetesBackend, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, backend: KubernetesBackend, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready(server)
     (tmp_path / "clusters.yaml").write_text("lab: {pvc: runs, vendor: amd, namespace: ml}\n")
     monkeypatch.setenv("PROFRUN_CLUSTERS", str(tmp_path / "clusters.yaml"))
     found = plan(image="auto", cluster="profile: lab, parallel: 2")
-    pinned = backend.prepare(found, found.trials, run, run.parent).plan
-    assert pinned.job.cluster == {"pvc": "runs", "vendor": "amd", "namespace": "ml", "parallel": 2}
+    pinned = backend.prepare(found, found.trials, run, run.path.parent).plan
+    assert pinned.job.cluster == ClusterSettings(pvc="runs", vendor="amd", namespace="ml", parallel=2)
     assert pinned.job.image.startswith("rocm/")
 
 
 def test_what_cannot_work_is_said_before_there_is_a_run_folder(
-    server: Server, backend: KubernetesBackend, run: Path
+    server: Server, backend: KubernetesBackend, run: Run
 ) -> None:
     with pytest.raises(UsageError, match="needs a persistent volume claim"):
         _prepare(backend, plan(image="python:3.12", cluster="vendor: amd"), run)
@@ -395,24 +385,23 @@ def test_what_cannot_work_is_said_before_there_is_a_run_folder(
         _prepare(backend, plan(image="python:3.12", cluster="pvc: runs"), run)
 
 
-def test_the_digest_that_ran_is_kept(server: Server, backend: KubernetesBackend, run: Path) -> None:
-    ready(server)
-    found = made(run)
-    handles = backend.submit(prepared(found), found.trials, run)
+def test_the_digest_that_ran_is_kept(
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
+) -> None:
     pod(server, 2, "Running", {"running": {}})
     server.of("pods")[0]["status"]["containerStatuses"][0]["imageID"] = "python@sha256:abc"
     backend.status(handles, run)
-    kept = json.loads((run / "kubernetes/images.json").read_text())
-    assert kept == {found.trials[2].id: "python@sha256:abc"}
+    kept = json.loads((run.path / "kubernetes/images.json").read_text())
+    assert kept == {[*handles][2]: "python@sha256:abc"}
 
 
-def test_five_hundred_trials_are_one_job(server: Server, backend: KubernetesBackend, run: Path) -> None:
+def test_five_hundred_trials_are_one_job(server: Server, backend: KubernetesBackend, run: Run) -> None:
     ready(server)
     variants = ", ".join(f"v{index}: {{n: {index}}}" for index in range(500))
     text = f"name: t\nimage: a\ncommand: sleep {{n}}\nvariants: {{{variants}}}\ncollectors: [none]\n"
     found = make_plan(load_text(text + "cluster: {pvc: runs, parallel: 50}\nresources: {gpus: 0}\n"))
     for trial in found.trials:
-        (run / "trials" / trial.id).mkdir(parents=True)
+        run.trial(trial.id).folder.mkdir(parents=True)
     handles = backend.submit(prepared(found), found.trials, run)
     assert job(server)["spec"]["completions"] == 500
     assert server.asked("POST", "/jobs") == 1

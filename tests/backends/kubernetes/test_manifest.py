@@ -16,7 +16,9 @@ from profrun.backends.kubernetes.probe import probe_job, probe_manifest
 from profrun.backends.kubernetes.resource_groups import Caller, shapes
 from profrun.contract.command import Command, ImageUsed
 from profrun.errors import UsageError
+from profrun.jobs.cluster import ClusterSettings
 from profrun.plans.model import Plan
+from profrun.store.runs import Run
 from tests.backends.plans import plan, prepared
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -75,7 +77,7 @@ def test_manifests_are_valid(version: str) -> None:
     for name in CASES:
         for value in bundles(plan(**CASES[name]))[0].objects:
             kubernetes_validate.validate(value, version, strict=True)
-    probe = probe_manifest(probe_job({"pvc": "runs", "vendor": "nvidia"}), RUN, ME)
+    probe = probe_manifest(probe_job(ClusterSettings(pvc="runs", vendor="nvidia")), RUN, ME)
     kubernetes_validate.validate(probe, version, strict=True)
 
 
@@ -133,7 +135,7 @@ def test_only_a_collector_that_needs_a_capability_gets_one() -> None:
     with_metrics = [
         trial
         if trial.collector != "nsys"
-        else type(trial)(**{**vars(trial), "options": {"sample": "process-tree"}})
+        else type(trial)(**{**vars(trial), "options": {"nsys": {"sample": "process-tree"}}})
         for trial in made.trials
     ]
     plain, able = bundles(Plan(job, tuple(with_metrics), made.vendor))
@@ -152,7 +154,7 @@ def test_secrets_are_named_and_their_values_are_nowhere(monkeypatch: pytest.Monk
     monkeypatch.setenv("HF_TOKEN", "hf-very-secret")
     made = plan(image=NGC, cluster="pvc: runs, vendor: nvidia")
     made = Plan(type(made.job)(**{**vars(made.job), "secrets": ("HF_TOKEN",)}), made.trials, made.vendor)
-    (request,) = KubernetesBackend().render(prepared(made), made.trials, RUN)
+    (request,) = KubernetesBackend().render(prepared(made), made.trials, Run(RUN))
     assert "HF_TOKEN" in request.text.splitlines()[0]
     assert "hf-very-secret" not in request.text + str(request.body)
     container = request.body["objects"][0]["spec"]["template"]["spec"]["containers"][0]
@@ -189,12 +191,12 @@ def test_what_does_not_fit_together_is_said(case: dict[str, str], message: str) 
 def test_paths_of_this_machine_become_those_of_the_pod() -> None:
     made = plan(image=NGC, cluster="pvc: runs, vendor: nvidia, shared: /shared, pvc_path: /data")
     backend = KubernetesBackend()
-    known = backend.prepare(made, made.trials, RUN, Path("/shared/me/project"), ask=False)
+    known = backend.prepare(made, made.trials, Run(RUN), Path("/shared/me/project"), ask=False)
     command = Command("t", "r", "j", "v", "none", ("x",), cwd="/shared/me/project")
-    told = backend.adapt(known, made.trials[0], RUN, command)
+    told = backend.adapt(known, made.trials[0], Run(RUN), command)
     assert told == replace(command, cwd="/data/me/project", vendor="nvidia", image=ImageUsed(NGC))
     with pytest.raises(UsageError, match="the pods do not see /home/me, where the command is to run"):
-        backend.adapt(known, made.trials[0], RUN, replace(command, cwd="/home/me"))
+        backend.adapt(known, made.trials[0], Run(RUN), replace(command, cwd="/home/me"))
     env = pod(bundles(made)[0])["containers"][0]["env"]
     assert {"name": "PROFRUN_RUN", "value": f"/data/runs/{RUN.name}"} in env
 

@@ -22,9 +22,11 @@ from profrun.backends.kubernetes.backend import KubernetesBackend
 from profrun.backends.kubernetes.probe import probe, probe_job
 from profrun.cli import doctor
 from profrun.errors import UnavailableError
-from profrun.runner.create import new_run, plan_job
+from profrun.jobs.cluster import ClusterSettings
 from profrun.runner.drive import drive
 from profrun.runner.interrupt import Interrupts
+from profrun.runner.pipeline import new_run
+from profrun.runner.planning import plan_job
 from profrun.store.state import read_state
 from tests.backends.kubernetes.node import Cluster
 from tests.backends.kubernetes.server import Server
@@ -277,7 +279,7 @@ def test_the_doctor_asks_a_node_and_leaves_nothing(
 def test_a_probe_that_policy_forbids_says_so(
     server: Server, tmp_path: Path, connect: Callable[[str | None, str | None], Api]
 ) -> None:
-    settings = {"pvc": "runs", "shared": str(tmp_path)}
+    settings = ClusterSettings(pvc="runs", shared=str(tmp_path))
     api = connect(None, None)
     real = api.create
 

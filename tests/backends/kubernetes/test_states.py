@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.backends.base import TERMINAL, Status
 from profrun.backends.kubernetes.states import (
     Seen,
     again,
@@ -18,6 +17,7 @@ from profrun.backends.kubernetes.states import (
     ranges,
     together,
 )
+from profrun.contract.states import TERMINAL, Status
 
 TAKEN = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "more"}
 

@@ -24,7 +24,7 @@ from profrun.jobs.model import Job
 from profrun.plans.bundle import write_bundle
 from profrun.plans.make import make_plan
 from profrun.plans.model import Plan, Trial
-from profrun.runner.trial import prepare
+from profrun.runner.trial_files import prepare
 from profrun.store.runs import Run
 from tests.conftest import ROOT, missing
 from tests.real.docker.conftest import CALLER_GID, CALLER_UID, Cli, own
@@ -162,10 +162,10 @@ def test_one_capability_reaches_a_user_who_is_not_root(
     """
     facts = dataclasses.replace(probe_host(), uid=CALLER_UID, gid=CALLER_GID, api=engine_api(engine))
     spec = Job(name="j", command="x", image=cuda)
-    trial = Trial(0, "t", "a", {}, "nsys", False, 1, ("x",), options={"sample": sample})
+    trial = Trial(0, "t", "a", {}, "nsys", False, 1, ("x",), options={"nsys": {"sample": sample}})
     (tmp_path / "run/bundle").mkdir(parents=True)
     (tmp_path / "run/trials/t").mkdir(parents=True)
-    asked = container(Plan(spec, (trial,)), trial, tmp_path / "run", tmp_path, facts, cuda)
+    asked = container(Plan(spec, (trial,)), trial, Run(tmp_path / "run"), tmp_path, facts, cuda)
     words = asked.argv[: asked.argv.index("python3")]
     said = run_container(engine, dataclasses.replace(asked, argv=(*words, "python3", "-c", PERF)))
     mask = (
@@ -225,7 +225,7 @@ def _prepare(cli: Cli, folder: Path) -> None:
         folder.mkdir(parents=True)
         write_bundle(run.bundle)
         backend = DockerBackend()
-        prepared = backend.prepare(plan, plan.trials, folder, cli.folder, ask=False)
+        prepared = backend.prepare(plan, plan.trials, run, cli.folder, ask=False)
         prepare(run, prepared, plan.trials[0], backend)
     finally:
         os.chdir(here)

@@ -183,8 +183,8 @@ def test_killing_the_submitter_and_resuming_loses_and_repeats_nothing(desk: Desk
 
 def test_five_hundred_trials_are_queued_within_five_seconds_and_asked_for_at_once(desk: Desk) -> None:
     from profrun.jobs.load import load_text
-    from profrun.runner.create import new_run
-    from profrun.runner.trial import prepare
+    from profrun.runner.pipeline import new_run
+    from profrun.runner.trial_files import prepare
 
     variants = ", ".join(f"v{index}: {{n: {index}}}" for index in range(500))
     text = spec("sleep {n}", f"variants: {{{variants}}}\ncollectors: [none]\nresources: {{timeout: 60s}}")
@@ -193,18 +193,18 @@ def test_five_hundred_trials_are_queued_within_five_seconds_and_asked_for_at_onc
     backend = SlurmBackend(Slurm({"SLURM_CONF": desk.cluster.environ["SLURM_CONF"]}))
     started = time.monotonic()
     run = new_run(desk.runs, path, made, backend="slurm", cwd=desk.folder)
-    prepared = backend.prepare(made, made.trials, run.path, desk.folder)
+    prepared = backend.prepare(made, made.trials, run, desk.folder)
     for trial in made.trials:
         prepare(run, prepared, trial, backend)
-    handles = backend.submit(prepared, made.trials, run.path)
+    handles = backend.submit(prepared, made.trials, run)
     spent = time.monotonic() - started
     assert spent < 5.0
     assert len({handle.data["job"] for handle in handles.values()}) == 1
     asked = backend.questions
-    states = backend.status(handles, run.path)
+    states = backend.status(handles, run)
     assert len(states) == 500
     assert backend.questions == asked + 1
-    backend.cancel(handles, run.path, grace=0)
+    backend.cancel(handles, run, grace=0)
 
 
 @pytest.mark.parametrize(

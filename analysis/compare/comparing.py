@@ -1,0 +1,106 @@
+"""``compare``: are two sides comparable, how sure is their difference, and what changed.
+
+It is given trials of each side, as ``reading.read_trial`` makes them, and returns a ``Comparison``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from profrun.analysis.compare.breakdown import breakdown
+from profrun.analysis.compare.comparability import STOPS, reasons, stopped
+from profrun.analysis.compare.compared_trial import ComparedTrial
+from profrun.analysis.compare.kernel_rows import kernel_rows
+from profrun.analysis.compare.metrics import metrics
+from profrun.analysis.compare.model import BREAKDOWNS, By, Comparison
+from profrun.analysis.compare.ratio import THRESHOLD, step_ratio
+from profrun.analysis.compare.side_info import side_infos
+from profrun.analysis.compare.sides import Side, Sides
+from profrun.analysis.compare.stats import Statistic
+from profrun.analysis.compare.step_parts import step_parts
+from profrun.analysis.compare.vendors import vendor_view
+from profrun.analysis.compare.work_normalisation import divisors
+from profrun.errors import UsageError
+
+
+def compare(
+    a: Sequence[ComparedTrial],
+    b: Sequence[ComparedTrial],
+    *,
+    by: By = "kernel",
+    statistic: Statistic = "median",
+    threshold: float = THRESHOLD,
+    per: str | None = None,
+    allow: Collection[str] = (),
+    seed: int = 0,
+) -> Comparison:
+    """Compare two sides; ``a`` is the base.
+
+    Args:
+        a, b: trials of each side, repeats of one thing.
+        by: what ``rows`` are about.
+        statistic: of the step times of each trial.
+        threshold: practical threshold as a fraction: smaller changes are 'same'.
+        per: divide times by an amount of work (``work_normalisation.divisors``); different work does then not
+            stop the comparison.
+        allow: codes of ``comparability.STOPS`` that shall not stop it; the result marks them.
+        seed: the same seed gives the same intervals.
+
+    Raises:
+        UsageError: a side is empty, ``by`` or a code is unknown, or ``per`` cannot be known.
+    """
+    _check(a, b, by, allow, threshold)
+    found = reasons(a, b, allow=allow, per=per is not None)
+    amounts = (1.0, 1.0) if stopped(found) else divisors(per, a, b)
+    sides = Side(a, amounts[0]), Side(b, amounts[1])
+    ratio = step_ratio(sides, found, statistic=statistic, threshold=threshold, seed=seed)
+    infos = side_infos(sides, statistic)
+    result = Comparison(**vars(ratio), statistic=statistic, threshold=threshold, sides=infos, by=by, per=per)
+    return result if ratio.ratio is None else _with_changes(result, sides, seed)
+
+
+def _with_changes(result: Comparison, sides: Sides, seed: int) -> Comparison:
+    """The comparison with what changed inside the step."""
+    a, b = sides
+    by, threshold = result.by, result.threshold
+    on_gpu = bool(a.kernel_groups or b.kernel_groups)
+    kernels = kernel_rows(sides, threshold)
+    rows = kernels if by == "kernel" and on_gpu else breakdown(by, sides, threshold)
+    parts = step_parts(sides)
+    total = sum(part.delta_ns for part in parts)
+    explained = sum(row.delta_ns for row in rows) if by != "step" else total
+    return replace(
+        result,
+        sides=side_infos(sides, result.statistic, rows, kernels),
+        metrics=metrics(sides, result.statistic, threshold, seed),
+        total_delta_ns=total,
+        unexplained_ns=total - explained,
+        parts=parts,
+        rows=rows,
+        kernels=kernels,
+        categories=breakdown("category", sides, threshold) if on_gpu else (),
+        vendors=vendor_view(sides, kernels) if a.kernel_groups and _devices(a) != _devices(b) else None,
+    )
+
+
+def _devices(side: Side) -> set[str]:
+    return {device for trial in side.trials for device in trial.conditions.devices}
+
+
+def _check(
+    a: Sequence[ComparedTrial],
+    b: Sequence[ComparedTrial],
+    by: By,
+    allow: Collection[str],
+    threshold: float,
+) -> None:
+    if not a or not b:
+        raise UsageError("a side has no trace", fix="give at least one trace on each side of `vs`")
+    if by not in BREAKDOWNS:
+        raise UsageError(f"no breakdown by {by!r}", fix=f"one of {', '.join(BREAKDOWNS)}")
+    unknown = sorted(set(allow) - set(STOPS))
+    if unknown:
+        raise UsageError(f"nothing to allow is called {unknown[0]!r}", fix=f"one of {', '.join(STOPS)}")
+    if not 0 < threshold < 1:
+        raise UsageError(f"threshold {threshold:g} is no fraction between 0 and 1", fix="0.01 is 1 %")

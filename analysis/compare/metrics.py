@@ -1,0 +1,59 @@
+"""Ratios beside that of the step time: ``metrics`` is given two sides and returns other statistics of step
+time, and GPU and host time per step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from profrun.analysis.compare.compared_trial import StepSample
+from profrun.analysis.compare.model import Metric, MetricName
+from profrun.analysis.compare.sides import Sides
+from profrun.analysis.compare.stats import Statistic, estimate, side_value, verdict
+
+P99_STEPS = 100
+"""Steps per trial from which a 99th percentile is worked out."""
+Times = list[list[float]]
+_STATISTICS: tuple[tuple[MetricName, Statistic], ...] = (
+    ("step, median", "median"),
+    ("step, mean", "mean"),
+    ("step, p99", "p99"),
+)
+_PER_STEP: tuple[tuple[MetricName, Callable[[StepSample], int]], ...] = (
+    ("GPU work", lambda sample: sample.gpu_ns),
+    ("host", lambda sample: sample.host_ns),
+)
+
+
+def metrics(sides: Sides, statistic: Statistic, threshold: float, seed: int) -> tuple[Metric, ...]:
+    """All metrics but the step time by ``statistic``, which is the ratio of the comparison itself."""
+    a, b = sides
+    fewest = min(len(steps) for side in sides for steps in side.times)
+    found = [
+        _metric(name, a.times, b.times, each, threshold, seed)
+        for name, each in _STATISTICS
+        if each != statistic and (each != "p99" or fewest >= P99_STEPS)
+    ]
+    for name, of in _PER_STEP:
+        left, right = (
+            [[of(one) / side.per for one in trial.samples if not one.edge] for trial in side.trials]
+            for side in sides
+        )
+        if all(steps and min(steps) > 0 for steps in (*left, *right)):
+            found.append(_metric(name, left, right, statistic, threshold, seed))
+    return tuple(found)
+
+
+def _metric(
+    name: MetricName, a: Times, b: Times, statistic: Statistic, threshold: float, seed: int
+) -> Metric:
+    result = estimate(a, b, statistic=statistic, threshold=threshold, seed=seed, resamples=2000)
+    return Metric(
+        name=name,
+        unit="ns",
+        a=side_value(a, statistic),
+        b=side_value(b, statistic),
+        ratio=result.ratio,
+        ci95=result.ci95,
+        mde=result.mde,
+        verdict=verdict(result, threshold),
+    )

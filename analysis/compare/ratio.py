@@ -1,0 +1,60 @@
+"""The ratio of the step times of two sides: the one estimator behind every ratio that profrun shows.
+
+``step_ratio`` is given two sides and what speaks against comparing them, and returns a ``StepRatio``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from profrun.analysis.compare.comparability import stopped
+from profrun.analysis.compare.model import Reason, StepRatio
+from profrun.analysis.compare.sides import Sides
+from profrun.analysis.compare.stats import Estimate, Statistic, estimate, side_value, verdict
+
+THRESHOLD = 0.01
+"""Practical threshold unless the user gives another: smaller changes are the same."""
+OVERHEAD_DIFFERENCES = ("profiled", "clock", "work")
+"""To allow where unprofiled trials are compared with profiled ones to find the overhead of the profiler: it
+times steps by another clock, and only a profiled trial has the shapes that tell its work."""
+BLOCKING_DIFFERENCES = ("blocking",)
+"""To allow where trials without launch blocking are compared with blocking ones."""
+
+
+def step_ratio(
+    sides: Sides,
+    found: Sequence[Reason],
+    *,
+    statistic: Statistic = "median",
+    threshold: float = THRESHOLD,
+    seed: int = 0,
+) -> StepRatio:
+    """The ratio of two sides, or none when a reason stops it.
+
+    Args:
+        found: what speaks against the comparison, as ``comparability.reasons`` returns it.
+        threshold: practical threshold as a fraction.
+        seed: the same seed gives the same interval.
+    """
+    a, b = sides
+    trials = len(a.trials), len(b.trials)
+    if stopped(found):
+        return StepRatio("incomparable", None, None, None, trials, None, None, tuple(found))
+    result = estimate(a.times, b.times, statistic=statistic, threshold=threshold, seed=seed)
+    return StepRatio(
+        verdict=verdict(result, threshold),
+        ratio=result.ratio,
+        ci95=result.ci95,
+        mde=result.mde,
+        trials=trials,
+        trials_needed=_needed(result),
+        step_ns=(side_value(a.times, statistic), side_value(b.times, statistic)),
+        reasons=tuple(found),
+    )
+
+
+def _needed(result: Estimate) -> int | None:
+    """Trials per side that would be enough; None where there are so many already."""
+    if result.trials_needed is None or min(result.trials) >= result.trials_needed:
+        return None
+    return result.trials_needed

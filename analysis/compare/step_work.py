@@ -1,0 +1,142 @@
+"""How much work one step does, from recorded shapes: two sides must do the same before times are compared.
+
+``work_of_steps`` is given a trace and its steps and returns a ``StepWork``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from profrun.analysis.compare.compared_trial import StepWork
+from profrun.analysis.trace.flops import parse_list
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.frame import Frame, Index, Mask
+from profrun.analysis.trace.steps import StepIndex, step_of_host
+from profrun.analysis.trace.op_cost import cost_of
+from profrun.traces.trace import registered
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+MATRIX = frozenset(
+    {"aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_addmm_activation"}
+)
+CONVOLUTION = frozenset(
+    {"aten::conv2d", "aten::convolution", "aten::convolution_backward", "aten::conv1d", "aten::conv3d"}
+)
+ATTENTION = ("scaled_dot_product", "flash_attention", "efficient_attention", "flash_attn")
+
+
+def is_attention(name: str) -> bool:
+    """Is this a framework op that does attention as a whole?"""
+    return name.startswith("aten::") and any(word in name for word in ATTENTION)
+
+
+def work_of_steps(trace: Trace, source: Frame, index: StepIndex, keep: Mask, sample_of: Ints) -> StepWork:
+    """Work of a typical step of one rank.
+
+    Args:
+        keep: True for each typical sample, shape (samples,).
+        sample_of: the sample that launched each slice, by slice id, -1 for none; shape (slices + 1,).
+    """
+    samples = max(1, int(keep.sum()))
+    flops, unknown = _flops(trace, source, index, keep)
+    tokens, first = _first_input(trace, source, index, keep)
+    steady, kernels = _kernel_sequences(source, sample_of, keep)
+    return StepWork(None if flops is None else flops / samples, unknown, tokens, first, steady, kernels)
+
+
+def _flops(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[float | None, tuple[str, ...]]:
+    """(FLOPs of all typical steps, ops whose shapes do not tell them); None without any recorded shape."""
+    ops = source.of("op")
+    wanted = source.name_ids(lambda text: text in MATRIX or text in CONVOLUTION or is_attention(text))
+    ids = ops[np.isin(source.name[ops], wanted)]
+    if len(index.slices):
+        step = step_of_host(source, index, ids)
+        ids = ids[(step >= 0) & keep[step]]
+    ids = _counted_once(source, ids)
+    if not len(ids):
+        return None, ()
+    with registered(trace.tables, "counted", {"slice": ids.astype(np.int64)}) as connection:
+        rows = connection.execute(
+            "SELECT s.name, o.shapes, o.dtypes, count(*), sum(o.flops), count(o.flops) FROM counted "
+            "JOIN slices s USING (slice) LEFT JOIN ops o USING (slice) GROUP BY ALL"
+        ).fetchall()
+    total, unknown = 0.0, set()
+    for name, shapes, dtypes, count, stated, stated_count in rows:
+        each = cost_of(name, parse_list(shapes), parse_list(dtypes)).flops
+        if each is not None:
+            total += each * count
+        elif stated_count == count and stated:
+            total += float(stated)
+        else:
+            unknown.add(name)
+    return (None if len(unknown) == len({row[0] for row in rows}) else total), tuple(sorted(unknown))
+
+
+def _counted_once(source: Frame, ids: Index) -> Index:
+    """The ops that together hold each piece of work once.
+
+    A matrix op inside an attention op counts instead of it. Of nested attention ops the outermost counts (its
+    shapes are batch, heads, sequence, width), of nested convolutions the outermost.
+    """
+    names = source.names
+    matrix = np.zeros(len(source), dtype=bool)
+    matrix[ids[[names[number] in MATRIX for number in source.name[ids]]]] = True
+    other = np.zeros(len(source), dtype=bool)
+    other[ids] = True
+    other &= ~matrix
+    holds = np.zeros(len(source) + 1, dtype=bool)
+    up = source.chase(other)
+    at = up[np.flatnonzero(matrix)]
+    while (at >= 0).any():
+        at = at[at >= 0]
+        holds[at] = True
+        at = up[at]
+    inside = up >= 0
+    return np.flatnonzero(matrix | (other & ~holds[:-1] & ~inside))
+
+
+def _first_input(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[int | None, str | None]:
+    """(rows of the first matrix multiply of a typical step, which multiply this is).
+
+    The rows are all dimensions of its input but the last, multiplied: the tokens, rows or samples of the
+    step. This is read from shapes only, so the text names the input that was used.
+    """
+    steps = index.slices[keep[: len(index.slices)]] if len(index.slices) else index.slices
+    if not len(steps):
+        return None, None
+    step = int(steps[-1])
+    rows = trace.sql(
+        "SELECT s.name, o.shapes FROM ops o JOIN slices s USING (slice) WHERE s.ts_ns >= ? AND s.ts_ns < ? "
+        "AND s.track = ? AND o.shapes IS NOT NULL AND s.name IN ('aten::linear', 'aten::mm', 'aten::addmm', "
+        "'aten::bmm', 'aten::matmul') ORDER BY s.ts_ns, s.dur_ns DESC LIMIT 1",
+        (int(source.ts[step]), int(source.end[step]), int(source.track[step])),
+    ).rows
+    for name, shapes in rows:
+        inputs = parse_list(shapes)
+        dims = inputs[1] if name == "aten::addmm" and len(inputs) > 1 else inputs[0]
+        if isinstance(dims, list) and len(dims) >= 2 and all(isinstance(size, int) for size in dims):
+            return prod(dims[:-1]), f"the input {dims} of the step's first {name}"
+    return None, None
+
+
+def _kernel_sequences(source: Frame, sample_of: Ints, keep: Mask) -> tuple[bool, int]:
+    """(do all typical samples launch the same kernels, number of kernels of the most common sequence)."""
+    kernels = source.of("kernel")
+    sample = sample_of[kernels]
+    mine = (sample >= 0) & keep[sample]
+    kernels, sample = kernels[mine], sample[mine]
+    if not len(kernels):
+        return True, 0
+    order = np.lexsort((source.name[kernels], sample))
+    sample, names = sample[order], source.name[kernels][order]
+    cuts = np.flatnonzero(sample[1:] != sample[:-1]) + 1
+    parts = np.split(names, cuts)
+    sequences = Counter(part.tobytes() for part in parts)
+    best, _ = sequences.most_common(1)[0]
+    return len(sequences) == 1 and len(parts) == int(keep.sum()), len(best) // names.itemsize

@@ -1,0 +1,76 @@
+"""What ``submit`` and ``resume`` share: carry a run out, show it, and turn its end into an exit code."""
+
+from __future__ import annotations
+
+from profrun.cli import report_bug
+from profrun.cli.output import emit, note, say
+from profrun.cli.progress import Progress
+from profrun.cli.run_text import show_run
+from profrun.contract.codec import to_json
+from profrun.errors import ProfrunError
+from profrun.runner.pipeline import PreparedRun, execute, finish
+from profrun.store.run_result import RunResult, run_result
+from profrun.store.runs import Run
+from profrun.store.state import RunState
+
+
+def carry_out(prepared: PreparedRun, *, json_: bool, repeat_failed: bool = False) -> int:
+    """Execute and finish a run and show it.
+
+    Returns:
+        The exit code: 0; 1 when a trial, a trace or an expectation failed; else that of what went wrong at
+        the end.
+    """
+    with Progress(prepared.run, prepared.plan) as progress:
+        state = execute(prepared, progress, repeat_failed=repeat_failed)
+    codes = [_tell(problem) for problem in finish(state, prepared.plan)]
+    if json_:
+        result = run_result(state)
+        emit(to_json(result))
+    else:
+        say()
+        say(f"{state.run.name}: {state.phase}")
+        result = show_run(state)
+        _next_commands(state, result)
+    return next(iter(codes), 1 if _failed(state, result) else 0)
+
+
+def _next_commands(state: RunState, result: RunResult) -> None:
+    if state.phase in ("cancelled", "interrupted"):
+        say()
+        say(f"finish it with `profrun resume {state.run.name}`")
+    elif state.count("failed", "timeout"):
+        say()
+        say(f"repeat what failed with `profrun resume {state.run.name} --failed`")
+    if result.report:
+        say()
+        say(f"report: {result.report}")
+
+
+def _failed(state: RunState, result: RunResult) -> bool:
+    return (
+        state.phase != "finished"
+        or any(record.normalise_error for record in state.trials)
+        or any(row.state == "failed" for row in result.expectations)
+    )
+
+
+def _tell(problem: Exception) -> int:
+    """Say what went wrong at the end of a run; returns its exit code."""
+    if isinstance(problem, ProfrunError):
+        note(f"profrun: {problem}")
+        return problem.exit_code
+    return report_bug(problem)
+
+
+def detach_run(run: Run, *, json_: bool, repeat_failed: bool = False) -> int:
+    """Let a process of its own drive the run, and say so; returns the exit code."""
+    from profrun.runner.detach import spawn_driver
+
+    pid = spawn_driver(run, repeat_failed=repeat_failed)
+    if json_:
+        emit({"run": run.name, "path": str(run.path), "state": "running", "pid": pid})
+    else:
+        say(run.name)
+        note(f"it goes on by itself: `profrun status {run.name}`, `profrun logs {run.name} -f`")
+    return 0

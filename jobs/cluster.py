@@ -1,0 +1,127 @@
+"""The ``cluster`` block of a job: ``ClusterSettings``, whose fields are the only list of its keys.
+
+Each field says what its value may be, what it means and what happens without it; ``jobs.schema`` makes the
+table of the block from them. Times are seconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from profrun.contract.options import Flag, Many, Text, Whole, Word, option
+from profrun.jobs.declared import table_of
+from profrun.jobs.kinds import Variable, seconds
+from profrun.jobs.tables import ListOf, MapOf
+
+_LABEL = r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?"
+_LABELS = MapOf(Variable(), r"\S{1,317}", "a label without spaces", "{disk: nvme}")
+_LINES = Many(Text("one line", r"[^\n]+"), example="['--comment=x']")
+
+
+def _text(doc: str, default: str = "", what: str = "a name", pattern: str = r"\S+") -> Any:
+    return option(Text(what, pattern, unquoted=True), doc, default)
+
+
+@dataclass(frozen=True)
+class Toleration:
+    """A taint that pods bear, in the words of Kubernetes; None where it is not given."""
+
+    key: str | None = _text("Key of the taint.", pattern=_LABEL)
+    operator: str | None = option(Word(("Exists", "Equal")), "How the value is matched.", "Equal")
+    value: str | None = _text("Value of the taint.")
+    effect: str | None = option(
+        Word(("NoSchedule", "PreferNoSchedule", "NoExecute")), "Effect of the taint.", "any"
+    )
+    seconds: int | None = option(Whole(0), "How long NoExecute is borne.", "for ever")
+
+
+TOLERATION = table_of(Toleration, "keys of a toleration")
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """What a job says about a cluster: None where it is not given, and a backend takes what it knows.
+
+    Attributes:
+        sites: name -> its settings, which win over these; a site has no sites of its own.
+    """
+
+    profile: str | None = _text("A profile of the user's clusters.yaml; keys given here win over it.")
+    shared: str | None = _text(
+        "Folder that the compute nodes see too, for the run.", "the runs folder", "a path", r"\S.*"
+    )
+    vendor: Literal["nvidia", "amd", "none"] | None = option(
+        Word(("nvidia", "amd", "none")), "Whose GPUs its nodes have, if the job cannot see it.", "auto"
+    )
+    partition: str | None = _text("Slurm partition; several, with commas, for whichever is first.")
+    account: str | None = _text("Slurm account.")
+    qos: str | None = _text("Slurm quality of service.")
+    time: float | None = option(
+        seconds(60, clock=True), "Time limit of the job.", "trial timeout and time to finalise"
+    )
+    constraint: str | None = _text("Node features.", what="a constraint", pattern=r"\S.*")
+    reservation: str | None = _text("Reservation.")
+    nodelist: str | None = _text("Nodes to use.")
+    exclude: str | None = _text("Nodes to avoid.")
+    exclusive: bool | None = option(Flag(), "Whole nodes.", "false")
+    gpu_directive: Literal["gpus-per-node", "gres", "none"] | None = option(
+        Word(("gpus-per-node", "gres", "none")), "How the cluster wants GPUs asked for.", "gpus-per-node"
+    )
+    gpu_type: str | None = _text("GPU type in that request, e.g. h200.")
+    runtime: Literal["pyxis", "apptainer", "docker", "charliecloud", "none"] | None = option(
+        Word(("pyxis", "apptainer", "docker", "charliecloud", "none")),
+        "What runs the image on a node.",
+        "none",
+    )
+    rootfs: str | None = _text(
+        "Unpacked image or image file for charliecloud and apptainer.", "the image", "a path", r"\S.*"
+    )
+    modules: tuple[str, ...] | None = option(
+        Many(Text("a module", r"\S+"), example="[cuda/12.4]"), "`module load` these first."
+    )
+    setup: tuple[str, ...] | None = option(_LINES, "Shell lines before the trial.")
+    extra: tuple[str, ...] | None = option(_LINES, "Further `#SBATCH` options, like `--comment=x`.")
+    parallel: int | None = option(Whole(1, 10_000), "Trials that may run at the same time.", "1")
+    context: str | None = _text("Context of the kubeconfig.", "the current one")
+    namespace: str | None = _text("Kubernetes namespace.", "the context's")
+    queue: str | None = _text("Kueue queue.")
+    priority_class: str | None = _text("Priority class.")
+    service_account: str | None = _text("Service account.")
+    pvc: str | None = _text("Persistent volume claim that holds the run folder.")
+    pvc_path: str | None = _text(
+        "Where the claim is mounted in the pod.", "/runs", "an absolute path", r"/\S*"
+    )
+    gpu_resource: str | None = _text(
+        "Resource to ask for instead of nvidia.com/gpu or amd.com/gpu.", pattern=_LABEL
+    )
+    node_selector: Mapping[str, str] | None = option(_LABELS, "Labels that a node must have.")
+    labels: Mapping[str, str] | None = option(_LABELS, "Labels of the job and its pods.")
+    annotations: Mapping[str, str] | None = option(_LABELS, "Annotations of the job and its pods.")
+    tolerations: tuple[Toleration, ...] | None = option(
+        ListOf(TOLERATION, example="[{key: gpu, operator: Exists}]"), "Taints to bear."
+    )
+    image_pull_secrets: tuple[str, ...] | None = option(
+        Many(Text("a name", r"\S+"), example="[name]"), "Secrets to pull images with."
+    )
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = option(
+        Word(("Always", "IfNotPresent", "Never")), "When images are pulled.", "IfNotPresent"
+    )
+    ttl: float | None = option(seconds(0), "Keep finished Kubernetes jobs this long.", "1h")
+    sites: Mapping[str, ClusterSettings] = field(default_factory=dict)
+
+    def over(self, base: ClusterSettings) -> ClusterSettings:
+        """These settings, and where they say nothing those of ``base``; the sites stay these."""
+        given = {
+            item.name: value
+            for item in dataclasses.fields(self)
+            if (value := getattr(self, item.name)) is not None
+        }
+        return dataclasses.replace(base, **given)
+
+    def of_site(self, site: str | None) -> ClusterSettings:
+        """The settings of a trial at a site (None: the job names no sites): its own over these."""
+        own = self.sites[site] if site is not None else ClusterSettings()
+        return dataclasses.replace(own.over(self), sites={}, profile=None)

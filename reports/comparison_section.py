@@ -1,0 +1,94 @@
+"""The section on the comparisons that a job implies as HTML: a table per kind of comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from profrun.contract.units import interval_text, percent_text, ratio_text
+from profrun.reports.charts import interval_bar
+from profrun.reports.html import Html, el
+from profrun.reports.html_table import table_box
+from profrun.store.run_result import PairKind, PairResult
+
+KINDS: dict[PairKind, str] = {
+    "variant": "variants, by step time",
+    "blocking": "launch blocking against not",
+    "overhead": "collector against no profiler",
+    "change": "variants, inside a step (profiled trials)",
+}
+"""``PairResult.kind`` -> caption of its table."""
+NOTE = (
+    "Ratio of step times, b / a, with its 95 % interval; below 1 b is faster. The smallest change that these "
+    "trials would find is beside it."
+)
+TEXTS = ("a (base)", "b", "verdict")
+NUMBERS = ("ratio", "95 % interval", "", "would find", "trials")
+"""Titles of the columns of text and of numbers; the one without a title holds the bars."""
+
+
+def comparisons_html(rows: Sequence[PairResult]) -> Html | None:
+    """The comparisons by kind; None without any."""
+    if not rows:
+        return None
+    tables = (_table(kind, [row for row in rows if row.kind == kind]) for kind in KINDS)
+    return el("div", el("p", NOTE, class_="note"), tables)
+
+
+def _table(kind: PairKind, rows: Sequence[PairResult]) -> Html | None:
+    if not rows:
+        return None
+    span = _span(rows)
+    heads = [el("th", title, scope="col") for title in TEXTS]
+    for title in NUMBERS:
+        text = title or el("span", "interval", class_="unit")
+        heads.append(el("th", text, scope="col", class_="n" if title else None))
+    body = [line for row in rows for line in (_numbers(row, span), _words(row, len(heads)))]
+    head = el("tr", heads)
+    return table_box(f"comparisons-{kind}", KINDS[kind], head, body, class_="comparisons")
+
+
+def _span(rows: Sequence[PairResult]) -> float:
+    """The ratio at the right end of the bars of a table: a little past the furthest end from 1."""
+    ends = [end for row in rows if row.ratio and row.ci95 for end in (row.ratio, *row.ci95)]
+    return math.exp(1.05 * max([abs(math.log(end)) for end in ends if end > 0] + [math.log(1.1)]))
+
+
+def _numbers(row: PairResult, span: float) -> Html:
+    interval = (row.ci95[0], row.ci95[1]) if row.ci95 else None
+    bar = interval_bar(row.ratio, *interval, span=span) if row.ratio and interval else None
+    return el(
+        "tr",
+        el("td", row.a),
+        el("td", row.b),
+        el("td", el("b", row.verdict, class_=f"chip {row.verdict}")),
+        el("td", ratio_text(row.ratio or None), class_="n", data_v=row.ratio or ""),
+        el("td", interval_text(interval), class_="n"),
+        el("td", bar),
+        el("td", _smallest(row.mde), class_="n"),
+        el("td", " and ".join(map(str, row.trials)), class_="n"),
+    )
+
+
+def _smallest(mde: float | None) -> str:
+    """The smallest change that would be found; past a doubling the exact number means nothing more."""
+    return "over 100 %" if mde is not None and mde > 1 else percent_text(mde)
+
+
+def _words(row: PairResult, columns: int) -> Html:
+    """The row below the numbers: the answer in words, what changed, and what differs between the sides."""
+    lines = el(
+        "ul", (el("li", line) for line in (row.text, *row.changed, row.kernels) if line), class_="plain note"
+    )
+    reasons = [
+        f"{'allowed' if reason.allowed else reason.severity}: {reason.what}"
+        for reason in row.reasons
+        if row.verdict != "incomparable" or reason.severity != "critical"
+    ]
+    if not reasons:
+        return el("tr", el("td", lines, colspan=columns))
+    title = f"{len(reasons)} note{'s' * (len(reasons) != 1)} on how alike the two sides are"
+    listed = el("ul", (el("li", line) for line in reasons), class_="plain")
+    return el(
+        "tr", el("td", lines, el("details", el("summary", title), listed, class_="note"), colspan=columns)
+    )

@@ -1,0 +1,105 @@
+"""The section on the steps of a trace as HTML: a bar per step by what was active, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from profrun.contract.units import time_text
+from profrun.reports.charts import legend, stacked_bar
+from profrun.reports.html import Html, el
+from profrun.reports.html_table import Column, table
+from profrun.reports.quality_marks import MarkedColumns, Marks
+
+if TYPE_CHECKING:
+    from profrun.analysis.trace.steps import Step
+    from profrun.analysis.trace.summary import Summary
+
+ROLES = {
+    "kernel": "kernels",
+    "memcpy": "copies",
+    "memset": "fills",
+    "comm": "communication",
+    "runtime": "runtime calls",
+    "dataloader": "data loading",
+    "cpu_op": "ops and ranges on the CPU",
+    "other": "nothing recorded",
+}
+"""Parts of ``Step.wall_ns`` in words."""
+STEPS_SHOWN = 60
+NOTE = (
+    "Each instant of a step's span counts once, for the first of these that was active; the span is the "
+    "host range with the GPU work it launched."
+)
+
+
+def steps_html(summary: Summary, marks: Marks) -> Html | None:
+    """The bars and the table; None for a trace without steps."""
+    if not summary.steps:
+        return None
+    shown = summary.steps[:STEPS_SHOWN]
+    several = len({step.rank for step in summary.steps}) > 1
+    most = max(step.span_ns or 0 for step in summary.steps)
+    present = [role for role in ROLES if any(step.wall_ns and step.wall_ns.get(role) for step in shown)]
+    cut = f", {len(shown)} shown of {len(summary.steps)}" if len(shown) < len(summary.steps) else ""
+    head = el(
+        "tr",
+        el("th", "step", scope="col"),
+        el("th", "parts of the span", scope="col"),
+        el("th", "span", scope="col", class_="n"),
+    )
+    bars = [
+        el(
+            "tr",
+            el("th", f"{step.step}{f', rank {step.rank}' if several else ''}", scope="row"),
+            el("td", _bar(step.wall_ns, most, step.step)),
+            el("td", time_text(step.span_ns), class_="n"),
+        )
+        for step in shown
+    ]
+    caption = el("caption", f"wall time of each step by what was active{cut}")
+    return el(
+        "div",
+        el("p", NOTE, class_="note"),
+        legend((role, ROLES[role]) for role in present),
+        el("table", caption, el("thead", head), el("tbody", bars), class_="bars"),
+        _table(summary, marks, several=several),
+    )
+
+
+def _bar(wall: Mapping[str, int] | None, most: int, step: int) -> Html | str:
+    """A step as a bar; ``most`` ns are as wide as the bar can be."""
+    if wall is None:
+        return "withheld"
+    parts = {role: wall.get(role, 0) for role in ROLES}
+    told = ", ".join(f"{ROLES[role]} {time_text(value)}" for role, value in parts.items() if value)
+    return el("div", stacked_bar(parts, most, f"step {step}: {told}"), title=told)
+
+
+def _table(summary: Summary, marks: Marks, *, several: bool) -> Html:
+    column = MarkedColumns("steps", marks)
+    gpu = [
+        column("kernels", "kernels", "count", "kernels that calls of the step launched"),
+        column(
+            "kernel_ns",
+            "kernel time",
+            "ns",
+            "sum over those kernels, wherever they ran, without communication",
+        ),
+        column("memcpy_ns", "copies", "ns", "sum over copies that the step launched"),
+        column("comm_ns", "communication", "ns", "sum over communication kernels that the step launched"),
+        column("gpu_busy_ns", "GPU busy", "ns", "union of all GPU work that the step launched"),
+        column(
+            "idle_ns", "no GPU work", "ns", "part of the host time in which no GPU work of the process ran"
+        ),
+        column(
+            "launches", "launches", "count", "calls that enqueued its GPU work; a graph launch counts once"
+        ),
+    ]
+    columns: list[Column[Step]] = [
+        column("step", "step", "count", "number from the range's name"),
+        *([column("rank", "rank", "count")] if several else []),
+        column("dur_ns", "host time", "ns", "the step's host range"),
+        *(gpu if summary.devices else ()),
+    ]
+    return table("steps", columns, summary.steps, caption="steps", limit=STEPS_SHOWN)

@@ -1,0 +1,115 @@
+"""The two sides of a comparison, from names to trials: traces, trials and points of runs, baseline files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from profrun.contract.codec import DocumentError, from_json
+from profrun.contract.provenance import Provenance
+from profrun.errors import InputError, UsageError
+from profrun.runner.references import labelled
+from profrun.store.files import read_json
+
+if TYPE_CHECKING:
+    from profrun.analysis.compare import ComparedTrial
+
+BASELINE_FORMAT = 1
+"""Format number of baseline files."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """(label, trace) of each trial of each side; ``a`` is the base."""
+
+    a: tuple[tuple[str, Path], ...]
+    b: tuple[tuple[str, Path], ...]
+
+
+def find_sides(a: Sequence[str], b: Sequence[str], root: Path) -> Sides:
+    """The traces of both sides.
+
+    Args:
+        a, b: what the words of each side name; see ``expand``.
+        root: folder of the runs.
+
+    Raises:
+        UsageError: a trace is on both sides or named twice, or nothing is there.
+        InputError: a run or trial has no trace.
+    """
+    sides = Sides(tuple(expand(a, root)), tuple(expand(b, root)))
+    both = {path.resolve() for _, path in sides.a} & {path.resolve() for _, path in sides.b}
+    if both:
+        raise UsageError(f"{min(both)} is on both sides", fix="compare it with another trace")
+    return sides
+
+
+def expand(references: Sequence[str], root: Path) -> list[tuple[str, Path]]:
+    """(label, trace or baseline file) of each thing that the words of one side name.
+
+    Raises:
+        UsageError: nothing is there, or a thing is named twice.
+        InputError: a run or trial has no trace.
+    """
+    found: dict[Path, tuple[str, Path]] = {}
+    for reference in references:
+        named = [(Path(reference).stem, Path(reference))] if Path(reference).is_file() else None
+        for label, path in named or labelled(reference, root):
+            if path.resolve() in found:
+                raise UsageError(f"{path} is named twice on one side", fix="name each trial once")
+            found[path.resolve()] = (label, path)
+    return list(found.values())
+
+
+def read_trials(side: Sequence[tuple[str, Path]]) -> list[ComparedTrial]:
+    """Each trace of a side as a comparison takes it, with the provenance beside it where there is one."""
+    from profrun.analysis.compare import read_trial
+    from profrun.traces.trace import Trace
+
+    trials = []
+    for label, path in side:
+        if path.is_file():
+            trials += read_baseline(path)
+            continue
+        with Trace(path) as trace:
+            trials.append(read_trial(trace, label=label, provenance=provenance_of(path)))
+    return trials
+
+
+def provenance_of(path: Path) -> Provenance | None:
+    """The trial's ``provenance.json``, of a trace that is a trial's.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    file = path.parent / "provenance.json"
+    document = read_json(file) if path.name == "trace" else None
+    if document is None:
+        return None
+    try:  # comparisons do not need the preflight, and format 1 spells it in another way
+        return from_json(Provenance, {**document, "preflight": ()})
+    except DocumentError as error:
+        raise InputError(f"{file} is damaged", why=str(error)) from error
+
+
+def read_baseline(path: Path) -> list[ComparedTrial]:
+    """The trials that ``profrun baseline save`` kept.
+
+    Raises:
+        InputError: the file is no baseline, or of a format this profrun does not read.
+    """
+    from profrun.analysis.compare import trial_from_json
+
+    fix = "make it with `profrun baseline save`; a profiler's file needs `profrun normalize` first"
+    try:
+        document = read_json(path) or {}
+    except InputError as error:
+        raise InputError(f"{path} is no baseline", why="it is no JSON object", fix=fix) from error
+    if document.get("profrun_baseline") != BASELINE_FORMAT:
+        raise InputError(f"{path} is no baseline of format {BASELINE_FORMAT}", fix=fix)
+    try:
+        return [trial_from_json(trial) for trial in document["trials"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is a damaged baseline", why=str(error), fix=fix) from error

@@ -1,0 +1,166 @@
+"""The life of a run as four functions: plan, prepare, execute, finish.
+
+``plan`` reads a job and lists its trials; ``prepare`` refuses what cannot work and makes the run's folder;
+``execute`` drives the trials to their end and makes their traces; ``finish`` compares the points of the run
+and writes its report. The command line and the Python API call these and nothing below them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from profrun.backends.base import Backend, PreparedPlan, load
+from profrun.plans.model import Plan
+from profrun.runner.planning import plan_job, plan_of, vendor_seen
+from profrun.store.runs import Run, create
+
+if TYPE_CHECKING:  # a dry run needs none of these, and loading them takes a third of its time
+    from profrun.runner.drive import Observer
+    from profrun.store.state import RunState
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run whose folder is made and whose trials can start.
+
+    Attributes:
+        cwd: the folder that the job was submitted from.
+        prepared: the plan as the backend has prepared it; None: that is done when a trial is to be started.
+    """
+
+    run: Run
+    plan: Plan
+    backend: Backend[PreparedPlan]
+    cwd: Path
+    prepared: PreparedPlan | None = None
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What of the job this backend leaves out, one sentence each."""
+        return tuple(self.prepared.left_out) if self.prepared else ()
+
+
+def plan(spec: Path, overrides: Sequence[str] = (), *, backend: str = "local") -> Plan:
+    """The trials of a job. Nothing is started and nothing is written.
+
+    Args:
+        spec: the job's YAML file.
+        overrides: ``path=value``, as of ``--set``.
+        backend: where it will run: on this machine the vendor of the GPUs is known.
+
+    Raises:
+        UsageError: the spec or an override is wrong; names file, line, column and the nearest valid value.
+    """
+    return plan_job(spec, overrides, vendor=vendor_seen(backend))
+
+
+def prepare(plan: Plan, spec: Path, *, backend: str, root: Path, cwd: Path) -> PreparedRun:
+    """Refuse what cannot work here, then make the run's folder. No trial is started.
+
+    Args:
+        spec: the YAML file of the plan's job, kept in the run's folder.
+        backend: local, docker, slurm or kubernetes.
+        root: folder of the runs.
+        cwd: folder that the commands' relative paths count from.
+
+    Raises:
+        UsageError, UnavailableError: something that the job needs is not there. No run folder is left behind.
+    """
+    from profrun.backends.environ import secret_env
+    from profrun.runner.scripts import need_scripts
+
+    if backend != "kubernetes":  # a cluster's pods do not see this folder
+        need_scripts(plan, cwd)
+    secret_env(plan.job, cwd)
+    engine = load(backend)
+    prepared = engine.prepare(plan, plan.trials, Run((root / plan.job.name).absolute()), cwd)
+    pinned = prepared.plan
+    run = new_run(root, spec, pinned, backend=backend, cwd=cwd)
+    return PreparedRun(run, pinned, engine, cwd, prepared)
+
+
+def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> Run:
+    """Make the run folder of a plan.
+
+    Raises:
+        UnavailableError: the runs folder cannot be written or the disk is full.
+    """
+    from profrun.contract.codec import to_json
+    from profrun.jobs.dump import dump_job
+    from profrun.plans.make import plan_file
+    from profrun.version import VERSION
+
+    return create(
+        root,
+        plan.job.name,
+        spec_text=spec.read_text(encoding="utf-8"),
+        resolved_text=dump_job(plan.job),
+        plan=to_json(plan_file(plan)),
+        backend=backend,
+        cwd=cwd,
+        version=VERSION,
+    )
+
+
+def reopen(run: Run) -> PreparedRun:
+    """A run that exists, ready to be carried on.
+
+    Raises:
+        InputError: it was never planned to the end, or this profrun plans it differently.
+    """
+    from profrun.store.state import read_state
+
+    state = read_state(run)
+    return PreparedRun(run, plan_of(run), load(state.backend), state.cwd)
+
+
+def execute(prepared: PreparedRun, observer: Observer, *, repeat_failed: bool = False) -> RunState:
+    """Run every trial that has not finished yet and make its trace; returns the state of the run at the end.
+
+    Args:
+        observer: is told what happens.
+        repeat_failed: also repeat trials that failed or ran out of time.
+
+    Raises:
+        UsageError: another process drives the run.
+        UnavailableError: the disk is full, or the backend cannot be used. What was collected is kept.
+    """
+    from profrun.runner.drive import drive
+    from profrun.runner.interrupt import Interrupts
+
+    with Interrupts() as interrupts:
+        return drive(
+            prepared.run,
+            prepared.plan,
+            prepared.backend,
+            cwd=prepared.cwd,
+            observer=observer,
+            interrupts=interrupts,
+            repeat_failed=repeat_failed,
+            prepared=prepared.prepared,
+        )
+
+
+def finish(state: RunState, plan: Plan) -> list[Exception]:
+    """Compare the points of a run, check its expectations and write its report.
+
+    Returns:
+        What went wrong meanwhile: it must not hide what the trials measured.
+    """
+    from profrun.runner.finish import write_findings
+    from profrun.runner.report import write_run_report
+
+    steps: list[Callable[[], object]] = [
+        lambda: write_findings(state, plan.job.expect),
+        lambda: write_run_report(state),
+    ]
+    problems: list[Exception] = []
+    for step in steps:
+        try:
+            step()
+        except Exception as error:
+            problems.append(error)
+    return problems

@@ -1,0 +1,165 @@
+"""The HTML report of a run, or of traces: gathers what it shows and hands that to ``reports``."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from profrun.contract.codec import DocumentError, from_json
+from profrun.contract.provenance import Provenance
+from profrun.errors import ProfrunError
+from profrun.runner.default_comparisons import point_name
+from profrun.runner.problems import problems_of
+from profrun.runner.references import opened, shown_name
+from profrun.store.files import read_json, write_text
+from profrun.store.run_result import read_findings
+from profrun.store.state import RunState, TrialRecord
+
+if TYPE_CHECKING:
+    from profrun.reports.content import RunContent, TraceContent
+    from profrun.traces.trace import Trace
+
+TABS = 8
+"""At most this many traces of a run have a tab of their own."""
+METRICS = 200
+"""Most hardware counters of a trace that are shown."""
+
+
+def run_report(state: RunState) -> str:
+    """The report of a run as HTML: whatever is there, and what is missing in words."""
+    from profrun.reports.content import RunContent
+
+    missing: list[str] = []
+    chosen, total = _chosen(state)
+    contents = []
+    for record in chosen:
+        try:
+            contents.append(_trial_content(record))
+        except ProfrunError as error:  # one damaged trace must not take the report with it
+            missing.append(f"{record.id} has no tab: {error}")
+    if not state.run.comparison.exists():
+        missing.append("comparisons and expectations: they are made when a run ends")
+    findings, _ = read_findings(state.run)  # problems_of says what is wrong with the file
+    content = RunContent(
+        state=state,
+        job=_text(state.run.job),
+        resolved=_text(state.run.resolved),
+        comparisons=findings.comparisons,
+        expectations=findings.expectations,
+        machines=_machines(state, missing),
+        troubles=[str(problem) for problem in problems_of(state)],
+        missing=missing,
+        shown=len(contents),
+        total=total,
+    )
+    return report_page(state.run.name, contents, run=content)
+
+
+def write_run_report(state: RunState) -> Path:
+    """Write the run's report.html and return its path."""
+    write_text(state.run.report, run_report(state))
+    return state.run.report
+
+
+def traces_report(references: Sequence[str], root: Path) -> tuple[str, str]:
+    """The report of one or more traces: its title and its HTML.
+
+    Args:
+        references: traces, trials (RUN/NUMBER) or profiler files.
+        root: folder of the runs.
+    """
+    contents = [_content(reference, root) for reference in references]
+    return contents[0].name, report_page(" / ".join(content.name for content in contents), contents)
+
+
+def _chosen(state: RunState) -> tuple[list[TrialRecord], int]:
+    """The first profiled trace of each point, at most ``TABS``, and how many profiled traces there are."""
+    profiled = [
+        record
+        for record in state.trials
+        if record.trace is not None and record.collector != "none" and not record.normalise_error
+    ]
+    firsts: dict[str, TrialRecord] = {}
+    for record in profiled:
+        firsts.setdefault(point_name(record.variant, record.collector, record.blocking), record)
+    return list(firsts.values())[:TABS], len(profiled)
+
+
+def _trial_content(record: TrialRecord) -> TraceContent:
+    from profrun.traces.trace import Trace
+
+    assert record.trace is not None
+    with Trace(record.trace) as trace:
+        return trace_content(trace, name=record.id, slices=2000)
+
+
+def _content(reference: str, root: Path) -> TraceContent:
+    with opened(reference, root) as trace:
+        return trace_content(trace, name=shown_name(reference, Path(trace.path)))
+
+
+def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceContent:
+    """What the report shows of one trace.
+
+    Args:
+        trace: any trace.
+        name: what to call it.
+        slices: most slices of the timeline; kernels that were serialised have no timeline.
+    """
+    from profrun.analysis.rules.diagnose import diagnose
+    from profrun.analysis.trace.memory import allocated
+    from profrun.analysis.trace.recorded_tables import hardware_metrics, reader_issues
+    from profrun.analysis.trace.summary import summarize
+    from profrun.analysis.trace.timeline_slices import timeline_slices
+    from profrun.reports.content import TraceContent
+
+    path = Path(trace.path)
+    provenance = read_json(path.parent / "provenance.json") if path.name == "trace" else None
+    metrics, metric_count = hardware_metrics(trace, most=METRICS)
+    return TraceContent(
+        name=name,
+        summary=summarize(trace),
+        findings=diagnose(trace, provenance=provenance),
+        memory=allocated(trace),
+        timeline=None if trace.meta.get("replayed") else timeline_slices(trace, most=slices),
+        issues=reader_issues(trace),
+        metrics=metrics,
+        metric_count=metric_count,
+    )
+
+
+def _machines(state: RunState, missing: list[str]) -> dict[str, Provenance]:
+    """The provenance of each trial that left one; trials that ran and left none are added to ``missing``."""
+    found: dict[str, Provenance] = {}
+    without = []
+    for record in state.trials:
+        with contextlib.suppress(ProfrunError, DocumentError):
+            document = read_json(record.paths.provenance)
+            if document is not None:
+                found[record.id] = from_json(Provenance, document)
+                continue
+        if record.attempt:
+            without.append(record.id)
+    if without:
+        more = f" and {len(without) - 1} more" if len(without) > 1 else ""
+        missing.append(f"{without[0]}{more} left no provenance: the machine is not known")
+    return found
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+
+
+def report_page(title: str, contents: Sequence[TraceContent], *, run: RunContent | None = None) -> str:
+    """One HTML document of these traces, and of a run where one is given."""
+    from profrun.reports.page import report_html
+    from profrun.version import VERSION
+
+    now = datetime.datetime.now(tz=datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    return report_html(title, contents, run=run, made_by=f"profrun {VERSION}, {now}")

@@ -1,0 +1,159 @@
+"""One trial: its folder made ready, earlier attempts put aside, its files turned into a trace."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import shutil
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from profrun.backends.base import Backend, P
+from profrun.backends.environ import secret_names
+from profrun.contract.codec import to_json
+from profrun.contract.command import Command
+from profrun.contract.paths import TrialPaths
+from profrun.errors import InputError, ProfrunError
+from profrun.plans.model import Trial
+from profrun.store.documents import read_command, whole_artefacts
+from profrun.store.files import explained, make_dir, os_error, read_json, write_json
+from profrun.store.runs import Run
+from profrun.store.state import TrialRecord
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """What became of a trial's files: a trace or the reason why there is none, and how long it took."""
+
+    trace: Path | None
+    error: str | None
+    seconds: float
+
+
+def rotate(trial: TrialPaths) -> int:
+    """Move what an earlier attempt left into ``attempts/<n>/``, whole; returns the next attempt's number.
+
+    Raises:
+        UnavailableError: the folder cannot be written.
+    """
+    folder, attempts = trial.folder, trial.attempts
+    with explained(folder):
+        earlier = sorted(int(path.name) for path in attempts.glob("[0-9]*"))
+        left = [path for path in folder.iterdir() if path != attempts] if folder.is_dir() else []
+        if not left:
+            return (earlier[-1] if earlier else 0) + 1
+        number = _attempt_of(trial) or (earlier[-1] if earlier else 0) + 1
+        target = attempts / str(number)
+        target.mkdir(parents=True, exist_ok=True)
+        # command.json is moved last: after a kill in between it still tells the attempt's number.
+        for path in sorted(left, key=lambda item: item == trial.command):
+            path.rename(target / path.name)
+    return number + 1
+
+
+def _attempt_of(trial: TrialPaths) -> int | None:
+    try:
+        told = read_command(trial)
+    except InputError:
+        return None
+    return told.attempt if told is not None else None
+
+
+def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P]) -> int:
+    """Make the trial's folder and write what the wrapper is told; returns the attempt's number.
+
+    Raises:
+        UnavailableError: the disk is full or the folder cannot be written.
+    """
+    paths = run.trial(trial.id)
+    attempt = rotate(paths)
+    make_dir(paths.raw)
+    told = command(run, prepared, trial, backend, attempt)
+    hidden = tuple(secret_names(prepared.plan.job, prepared.cwd))
+    write_json(paths.command, to_json(replace(told, secrets=hidden)), durable=False)
+    return attempt
+
+
+def command(run: Run, prepared: P, trial: Trial, backend: Backend[P], attempt: int = 1) -> Command:
+    """``command.json`` of a trial on this backend: pure, and what ``--dry-run`` shows."""
+    from profrun.plans.make import make_command
+
+    told = make_command(prepared.plan, trial, run.name, attempt=attempt, cwd=str(prepared.cwd))
+    return backend.adapt(prepared, trial, run, told)
+
+
+def normalise(
+    run: Run, record: TrialRecord, progress: Callable[[int, int | None], None] | None = None
+) -> Normalised:
+    """Turn what the trial left into ``trace/``. Never raises for bad files: they are kept, and named.
+
+    A trial that was cancelled or failed is normalised too when something whole is there.
+    """
+    started = time.perf_counter()
+    try:
+        files = sources(record)
+        if not files:
+            return Normalised(None, _nothing(record), time.perf_counter() - started)
+        from profrun.collectors.normalize import normalize
+
+        if record.trace is None and (record.paths.trace).is_dir():  # a damaged one, or half a copy
+            shutil.rmtree(record.paths.trace)
+        normalize(files, record.paths.trace, job=job_of(run, record), progress=progress)
+    except ProfrunError as error:
+        return Normalised(None, str(error), time.perf_counter() - started)
+    except Exception as error:
+        return Normalised(None, _crash(record.paths, error), time.perf_counter() - started)
+    return Normalised(record.paths.trace, None, time.perf_counter() - started)
+
+
+def job_of(run: Run, record: TrialRecord) -> dict[str, Any]:
+    """What a trace keeps of its trial (``meta.job``)."""
+    known: dict[str, Any] = {
+        "run": run.name,
+        "trial": record.id,
+        "variant": record.variant,
+        "collector": record.collector,
+        "blocking": record.blocking,
+        "repeat": record.repeat,
+        "attempt": record.attempt,
+        "state": record.state,
+    }
+    for file in record.paths.steps()[:1]:
+        known["work"] = (read_json(file) or {}).get("work")
+    return known
+
+
+def _nothing(record: TrialRecord) -> str | None:
+    """Why there is nothing to normalise; None where none was to be expected."""
+    if record.state != "finished" or record.collector == "none":
+        return None
+    return "the collector left nothing that can be read; see the trial's stderr.log"
+
+
+def _crash(trial: TrialPaths, error: Exception) -> str:
+    """One line about an error nobody expected, so that it does not cost the other trials."""
+    if isinstance(error, OSError):
+        return str(os_error(error, trial.folder))
+    if "No space left on device" in str(error):  # the trace engine's own words
+        return str(os_error(OSError(errno.ENOSPC, ""), trial.trace))
+    crash = trial.folder / "normalise-crash.log"
+    with contextlib.suppress(OSError):
+        crash.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    return f"bug in a reader ({type(error).__name__}: {error}); the traceback is in {crash}"
+
+
+def sources(record: TrialRecord) -> list[Path]:
+    """The files of a trial that make its trace: those of its artefacts that a reader takes, by content."""
+    steps = record.paths.steps()
+    if record.collector == "none":
+        return steps
+    from profrun.collectors.normalize import readers
+    from profrun.collectors.sniff import make_source
+
+    known = list(readers())
+    found = [path for path in whole_artefacts(record.paths, record.exit) if path not in steps]
+    return [path for path in found if any(reader.accepts(make_source(path)) for reader in known)]

@@ -1,0 +1,29 @@
+"""A trial survives its JSON, also that of profrun 0.1."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from profrun.analysis.compare import trial_from_json
+from tests.analysis.compare.trials import trial
+
+
+def test_a_trial_survives_its_json() -> None:
+    whole = trial(values={"batch": 8}, throttled=("sw_power_cap",), doubts=(("a", "b"),))
+    assert trial_from_json(json.loads(json.dumps(whole.to_json()))) == whole
+    for bad in ({}, {"format": 99}, {"format": 2, "samples": "no"}, {"format": 1, "units": "no"}):
+        with pytest.raises(ValueError, match=r"format|Object|Expected"):
+            trial_from_json(bad)
+
+
+def test_a_trial_that_profrun_0_1_saved_is_read() -> None:
+    """Format 1 called samples units, kernel groups atoms and host operations host; it had no tool."""
+    whole = trial()
+    old: dict[str, Any] = whole.to_json()
+    for before, now in (("units", "samples"), ("atoms", "kernel_groups"), ("host", "host_ops")):
+        old[before] = old.pop(now)
+    del old["conditions"]["tool"]
+    assert trial_from_json(json.loads(json.dumps(old | {"format": 1}))) == whole

@@ -1,0 +1,56 @@
+"""Which points a run has, and which of them are compared at its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from profrun.runner.default_comparisons import Point, default_pairs, points_of
+from profrun.runner.trial_files import prepare
+from profrun.store.events import EventLog
+from profrun.store.state import read_trial
+from tests.runner.scripted import Scripted, leave, new_run
+from tests.tracekit import make_trace
+
+
+def _points(folder: Path, spec: str, vendor: str = "auto") -> list[Point]:
+    """The points of a run whose trials all finished with a trace of one step."""
+    run, plan = new_run(folder, spec, vendor=vendor)
+    prepared = Scripted().prepare(plan, plan.trials, run, folder)
+    for trial in plan.trials:
+        prepare(run, prepared, trial, Scripted())
+        EventLog(run.events).append("started", trial.id, attempt=1)
+        leave(run.trial(trial.id), steps=[1000] * 3, collector=trial.collector)
+        make_trace(run.trial(trial.id).trace, [("step", "profrun.step#1", 0, 1000, "main")]).close()
+    return points_of([read_trial(run, trial.id) for trial in plan.trials])
+
+
+def test_timeline_and_counters_on_amd_are_two_points(tmp_path: Path) -> None:
+    """Both become rocprof there; under counters kernels run one at a time, so its times are no overhead."""
+    spec = "name: x\ncommand: run\ncollectors: [none, timeline, counters]\nrepeats: 2\n"
+    points = _points(tmp_path, spec, vendor="amd")
+    assert [(point.name, point.serial, len(point.trials)) for point in points] == [
+        ("default-none", False, 2),
+        ("default-timeline", False, 2),
+        ("default-counters", True, 2),
+    ]
+    assert {record.profiler for point in points[1:] for record in point.trials} == {"rocprof"}
+    assert [(pair.kind, pair.a.name, pair.b.name) for pair in default_pairs(points)] == [
+        ("overhead", "default-none", "default-timeline")
+    ]
+
+
+def test_every_point_is_compared_with_what_it_differs_from_in_one_way(tmp_path: Path) -> None:
+    spec = (
+        "name: x\ncommand: run {n}\nvariants: {a: {n: 1}, b: {n: 2}}\n"
+        "collectors: [none, torch]\nlaunch_blocking: both\n"
+    )
+    assert [(pair.kind, pair.a.name, pair.b.name) for pair in default_pairs(_points(tmp_path, spec))] == [
+        ("variant", "a-none", "b-none"),
+        ("blocking", "a-none", "a-none-blocking"),
+        ("blocking", "b-none", "b-none-blocking"),
+        ("overhead", "a-none", "a-torch"),
+        ("overhead", "b-none", "b-torch"),
+        ("overhead", "a-none-blocking", "a-torch-blocking"),
+        ("overhead", "b-none-blocking", "b-torch-blocking"),
+        ("change", "a-torch", "b-torch"),
+    ]

@@ -1,0 +1,139 @@
+"""Readying a trial: earlier attempts are put aside whole, the wrapper is told exactly what was planned."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profrun.backends.base import PreparedPlan
+from profrun.backends.environ import secret_env
+from profrun.contract.paths import TrialPaths
+from profrun.errors import UnavailableError, UsageError
+from profrun.jobs.load import load_text
+from profrun.runner.trial_files import normalise, prepare, rotate
+from profrun.store import files
+from profrun.store.state import read_trial
+from tests.conftest import examples
+from tests.runner.scripted import Scripted, begin, leave, new_run
+
+A = "000-a-none-r1"
+
+
+def test_the_wrapper_is_told_what_was_planned(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    assert prepare(run, PreparedPlan(plan, Path("/src")), plan.trials[0], Scripted()) == 1
+    told = json.loads((run.trial(A).folder / "command.json").read_text())
+    assert (told["trial"], told["attempt"], told["cwd"]) == (A, 1, "/src")
+    assert told["argv"] == ["python", "x.py", "--n", "1"]
+    assert (run.trial(A).folder / "raw").is_dir()
+
+
+def test_a_backend_may_change_what_the_job_sees(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    engine = Scripted()
+    engine.adapt = lambda prepared, trial, run, command: replace(command, cwd="/work")  # type: ignore[method-assign]
+    prepare(run, PreparedPlan(plan, Path("/src")), plan.trials[0], engine)
+    assert json.loads((run.trial(A).folder / "command.json").read_text())["cwd"] == "/work"
+
+
+@given(st.lists(st.sets(st.sampled_from(["exit.json", "stdout.log", "raw/rank0/x", "trace/m"])), max_size=4))
+@examples(25, 500)
+def test_attempts_are_kept_whole_and_counted(
+    tmp_path_factory: pytest.TempPathFactory, attempts: list[set[str]]
+) -> None:
+    paths = TrialPaths(tmp_path_factory.mktemp("rotate") / "t")
+    trial = paths.folder
+    trial.mkdir()
+    for number, names in enumerate(attempts, start=1):
+        assert rotate(paths) == number
+        begin(paths, number)
+        for name in names:
+            (trial / name).parent.mkdir(parents=True, exist_ok=True)
+            (trial / name).write_text(str(number))
+    assert rotate(paths) == len(attempts) + 1
+    assert [path.name for path in trial.iterdir()] in ([], ["attempts"])
+    for number, names in enumerate(attempts, start=1):
+        kept = {
+            str(path.relative_to(trial / "attempts" / str(number))): path.read_text()
+            for path in (trial / "attempts" / str(number)).rglob("*")
+            if path.is_file() and path.name != "command.json"
+        }
+        assert kept == dict.fromkeys(names, str(number))
+
+
+def test_a_rotation_that_was_killed_is_finished(tmp_path: Path) -> None:
+    paths = TrialPaths(tmp_path / "t")
+    trial = paths.folder
+    (trial / "attempts/1").mkdir(parents=True)
+    (trial / "attempts/1/exit.json").write_text("{}")  # moved before the kill
+    begin(paths, 1)
+    (trial / "stdout.log").write_text("x")
+    assert rotate(paths) == 2
+    assert sorted(path.name for path in (trial / "attempts/1").iterdir()) == [
+        "command.json",
+        "exit.json",
+        "stdout.log",
+    ]
+
+
+def test_a_full_disk_while_a_trial_is_readied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, plan = new_run(tmp_path)
+    prepare(run, PreparedPlan(plan, tmp_path), plan.trials[0], Scripted())
+    leave(run.trial(A), "failed")
+
+    def full(fd: int, data: bytes, *, durable: bool = True) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "write_all", full)
+    with pytest.raises(UnavailableError, match="the disk is full"):
+        prepare(run, PreparedPlan(plan, tmp_path), plan.trials[0], Scripted())
+    assert (run.trial(A).folder / "attempts/1/exit.json").exists()
+
+
+def test_a_damaged_trace_is_made_again(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    prepare(run, PreparedPlan(plan, tmp_path), plan.trials[0], Scripted())
+    run.log().append("started", A, attempt=1)
+    leave(run.trial(A))
+    assert normalise(run, read_trial(run, A)).trace is not None
+    (run.trial(A).folder / "trace/meta.json").unlink()
+    record = read_trial(run, A)
+    assert record.trace is None
+    assert normalise(run, record).error is None
+    assert read_trial(run, A).trace is not None
+
+
+SPEC = "name: t\ncommand: python x.py\n"
+
+
+def test_secrets_come_from_the_caller_and_the_file(tmp_path: Path) -> None:
+    (tmp_path / "my.env").write_text("# mine\n\nA=1\nB= two words \nC=\n")
+    job = load_text(SPEC + "env_file: my.env\nsecrets: [B, D]\n")
+    assert secret_env(job, tmp_path, {"D": "4", "E": "5"}) == {
+        "A": "1",
+        "B": " two words ",
+        "C": "",
+        "D": "4",
+    }
+
+
+@pytest.mark.parametrize(
+    ("extra", "content", "said"),
+    [
+        ("secrets: [D]", None, "the job's secrets D are not set: .*export D="),
+        ("env_file: my.env", None, r"env_file .*my\.env cannot be read: No such file"),
+        ("env_file: my.env", "A=1\nB 2\n", r"my\.env:2: not a NAME=value line"),
+    ],
+)
+def test_missing_secrets_are_said_before_anything_starts(
+    tmp_path: Path, extra: str, content: str | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / "my.env").write_text(content)
+    with pytest.raises(UsageError, match=said):
+        secret_env(load_text(f"{SPEC}{extra}\n"), tmp_path, {})

@@ -1,0 +1,124 @@
+"""A trial's documents: as they are written now, and as profrun 0.1 wrote them."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from profrun.contract.codec import to_json
+from profrun.contract.exit import Artefact, Exit
+from profrun.contract.finding import Finding
+from profrun.contract.paths import TrialPaths
+from profrun.contract.schedule import WindowPart
+from profrun.contract.states import Status
+from profrun.contract.steps import Anchor, StepsFile, StepTime
+from profrun.errors import InputError
+from profrun.store.documents import (
+    Steps,
+    fold_steps,
+    median_ns,
+    read_command,
+    read_exit,
+    read_provenance,
+    read_steps,
+    status_of,
+    whole_artefacts,
+)
+from profrun.store.files import write_json
+from tests.conftest import SHARED, missing
+
+
+@pytest.mark.parametrize(
+    ("durations", "median"), [([], None), ([5], 5), ([1, 9], 5), ([1, 2], 2), ([3, 1, 2], 2)]
+)
+def test_median_in_whole_ns(durations: list[int], median: int | None) -> None:
+    assert median_ns(durations) == median
+
+
+def _rank(number: int, *steps: tuple[int, int | None, WindowPart]) -> StepsFile:
+    rows = tuple(StepTime(n, 0, ns, window=window) for n, ns, window in steps)
+    return StepsFile(number, 1, "explicit", "wall", Anchor(0, 0, 0), steps=rows)
+
+
+def test_of_several_ranks_the_slowest_of_each_step_counts() -> None:
+    ranks = [
+        _rank(0, (0, 100, "wait"), (1, 10, "active"), (2, 30, "active")),
+        _rank(1, (0, 90, "wait"), (1, 20, "active"), (2, 25, "active"), (3, None, "outside")),
+    ]
+    steps = fold_steps(ranks)
+    assert steps.measured == (20, 30)
+    assert steps.all_ns == (100, 20, 30)
+    assert (steps.median_ns, steps.count, steps.how, steps.clock) == (25, 4, "explicit", "wall")
+
+
+def test_no_file_is_no_steps(tmp_path: Path) -> None:
+    assert read_steps(TrialPaths(tmp_path)) == Steps()
+
+
+def test_an_end_is_read_as_it_was_written(tmp_path: Path) -> None:
+    paths = TrialPaths(tmp_path)
+    ended = Exit("000", "failed", attempt=2, exit_code=3, reason="it broke", code="app-failed")
+    write_json(paths.exit, to_json(ended))
+    assert read_exit(paths) == read_exit(paths, 2) == ended
+    assert read_exit(paths, 3) is None
+    assert status_of(ended) == Status("failed", "it broke", 3, "app-failed")
+
+
+def test_a_damaged_document_is_said_and_a_damaged_end_is_none(tmp_path: Path) -> None:
+    paths = TrialPaths(tmp_path)
+    for path in (paths.command, paths.exit, paths.provenance):
+        path.write_text('{"format": 2, "state": "finished"}')
+    assert read_exit(paths) is None
+    with pytest.raises(InputError, match=r"command\.json is damaged: trial is missing"):
+        read_command(paths)
+    with pytest.raises(InputError, match=r"provenance\.json is damaged"):
+        read_provenance(paths)
+
+
+def test_only_whole_files_that_are_there_are_normalised(tmp_path: Path) -> None:
+    paths = TrialPaths(tmp_path)
+    for name in ("whole", "cut"):
+        (tmp_path / name).touch()
+    listed = (Artefact("whole", 1, "whole"), Artefact("cut", 1, "truncated"), Artefact("gone", 1, "whole"))
+    assert whole_artefacts(paths, Exit("t", "finished", artefacts=listed)) == [tmp_path / "whole"]
+    assert whole_artefacts(paths, None) == []
+
+
+@pytest.fixture(scope="module", params=["ddp", "dead", "hf"])
+def old_trials(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[TrialPaths]:
+    """Trials of a run that profrun 0.1 made on an H200: none, torch, nsys."""
+    archive = SHARED / "h200_runs" / f"{request.param}.tar.xz"
+    if not archive.exists():
+        missing(str(archive))
+    folder = tmp_path_factory.mktemp(request.param)
+    with tarfile.open(archive) as packed:
+        wanted = [item for item in packed if item.name.endswith(".json") and "/trace/" not in item.name]
+        packed.extractall(folder, members=wanted, filter="data")
+    return [TrialPaths(path) for path in sorted(folder.glob("*/trials/*"))]
+
+
+def test_documents_of_profrun_0_1_are_read(old_trials: list[TrialPaths]) -> None:
+    for paths, profiler in zip(old_trials, ("none", "torch", "nsys"), strict=True):
+        ended, told, machine = read_exit(paths), read_command(paths), read_provenance(paths)
+        assert ended is not None
+        assert told is not None
+        assert machine is not None
+        assert (ended.trial, told.trial, machine.trial) == (paths.folder.name,) * 3
+        assert (ended.profiler, ended.vendor) == (profiler, "nvidia")
+        assert {warning.code for warning in ended.warnings} <= {"note"}
+        assert all(warning.what for warning in ended.warnings)
+        assert {found.severity for found in machine.preflight} <= {"critical", "warning", "info"}
+        assert machine.gpus.before[0]["name"] == "NVIDIA H200"
+        assert read_steps(paths).count > 0
+
+
+def test_a_warning_of_profrun_0_1_is_a_finding(tmp_path: Path) -> None:
+    paths = TrialPaths(tmp_path)
+    old = {"format": 1, "trial": "t", "state": "finished", "collector": "nsys", "warnings": ["no step seen"]}
+    write_json(paths.exit, old)
+    ended = read_exit(paths)
+    assert ended is not None
+    assert ended.warnings == (Finding("note", "warning", "no step seen"),)
+    assert str(ended.warnings[0]) == "no step seen"
