@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrun.analysis.compare.compared_trial import RecordingConditions
-from profrun.analysis.trace.data_quality import data_quality
-from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
 from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.frame import Frame
+from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
 from profrun.analysis.trace.steps import StepIndex
 from profrun.contract.provenance import GpuStates, Provenance
 

@@ -82,7 +82,7 @@ def _samples_of(
 
 def _sample(source: Frame, gpu: Index, slice_id: int, step: int, rank: int, span: Span | None) -> StepSample:
     """One step from its GPU work, its host slice (-1 for none) and its span (None for an edge)."""
-    host = int(source.durs(slice_id)) if slice_id >= 0 else 0
+    host = int(source.end[slice_id] - source.ts[slice_id]) if slice_id >= 0 else 0
     low, high = span or (0, host)
     calls = source.launch[gpu]
     return StepSample(

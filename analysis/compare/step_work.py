@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrun.analysis.compare.compared_trial import StepWork
-from profrun.analysis.trace.flops import parse_list
 from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.flops import parse_list
 from profrun.analysis.trace.frame import Frame, Index, Mask
-from profrun.analysis.trace.steps import StepIndex, step_of_host
 from profrun.analysis.trace.op_cost import cost_of
+from profrun.analysis.trace.steps import StepIndex, step_of_host
 from profrun.traces.trace import registered
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CHECKS = (
     quality_window.replayed,
+    quality_window.no_launch_order,
     quality_gpu_records.no_gpu_records,
     quality_gpu_records.launches_without_kernels,
     quality_gpu_records.unattributed_gpu_time,

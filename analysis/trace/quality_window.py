@@ -42,26 +42,39 @@ _TIMELINE = (
 
 
 def replayed(trace: Trace) -> Iterator[QualityFinding]:
-    """Kernels ran one by one or several times, so that hardware counters could be read."""
+    """No timeline: kernels ran one by one, or several times, or their durations are means."""
     if not trace.meta.get("replayed"):
         return
     count = len(frame(trace).of("kernel"))
     yield QualityFinding(
         code="replayed",
         severity="critical",
-        what="kernels ran one by one or were replayed to read counters",
-        why="there is no timeline, so idle time, utilization, overlap and steps mean nothing",
+        what="there is no timeline, so idle time, utilization, overlap and steps mean nothing",
+        why="kernels ran one by one, were replayed to read counters, or are known as means only",
         affects=_TIMELINE,
         count=count,
     )
     yield QualityFinding(
         code="replayed_durations",
         severity="warning",
-        what="kernel durations are under replay (clocks, caches and neighbours differ)",
+        what="kernel durations are means, or those under replay (clocks, caches and neighbours differ)",
         fix="do not compare them with those of a timeline",
         affects=("kernels", "categories"),
         count=count,
     )
+
+
+def no_launch_order(trace: Trace) -> Iterator[QualityFinding]:
+    """The reader could not tell in which order kernels ran."""
+    count = trace.sql("SELECT sum(count)::BIGINT FROM issues WHERE code = 'no_launch_order'").scalar()
+    if count:
+        yield QualityFinding(
+            code="no_launch_order",
+            severity="critical",
+            what="kernels do not lie in the order in which they ran: what followed what is not known",
+            affects=("kernels.order",),
+            count=count,
+        )
 
 
 def window_edge(trace: Trace) -> Iterator[QualityFinding]:

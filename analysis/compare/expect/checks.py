@@ -29,7 +29,7 @@ class Guess:
     Attributes:
         answer: does the value of the guess hold on a trace?
         words: the guess in words, from its value.
-        relies_on: number that it rests on, by the name that quality findings use: a withheld number proves nothing.
+        relies_on: number that it rests on, as quality findings name it; a withheld one proves nothing.
         on_gpu: it is about GPU work. A trace without a GPU cannot tell, unless the expectation is about runs
             without one.
     """

@@ -43,4 +43,4 @@ def bound(evidence: Evidence, wanted: str) -> Answer:
     if not told:
         return False, "nothing bounds it clearly: neither overhead, compute nor memory"
     shown = told.get(wanted) or next(iter(told.values()))
-    return wanted in told, f"{' and '.join(told)}: {shown.message}"
+    return wanted in told, f"{' and '.join(told)}: {shown.what}"
