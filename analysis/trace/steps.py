@@ -271,19 +271,24 @@ def _rows(trace: Trace, process: int) -> list[Step]:
     wall = wall_breakdown(trace, process, left, right)
     gpu = source.gpu_by_time[source.process_of(source.gpu_by_time) == process]
     busy = union(source.ts[gpu], source.end[gpu])
-    idle = source.durs(slices) - covered(busy, source.ts[slices], source.end[slices])
+    dur = source.durs(slices)
+    idle = dur - covered(busy, source.ts[slices], source.end[slices])
     work = _work(trace, mine)
-    rank = int(source.processes[process]["rank"])
     return [
         Step(
-            step=int(index.numbers[number]), process=process, rank=rank, slice=int(slices[place]),
-            ts_ns=int(source.ts[slices[place]]), dur_ns=int(source.durs(slices[place])),
-            span_ns=int(right[place] - left[place]), idle_ns=int(idle[place]),
+            step=int(index.numbers[number]),
+            process=process,
+            rank=source.processes[process]["rank"],
+            slice=int(slices[place]),
+            ts_ns=int(source.ts[slices[place]]),
+            dur_ns=int(dur[place]),
+            span_ns=int(right[place] - left[place]),
+            idle_ns=int(idle[place]),
             wall_ns={role: int(values[place]) for role, values in wall.items()},
             **{key: int(values[place]) for key, values in work.items()},
         )
         for place, number in enumerate(mine)
-    ]  # fmt: skip
+    ]
 
 
 def _work(trace: Trace, mine: Index) -> dict[str, Ints]:

@@ -102,7 +102,7 @@ def test_busy_idle_and_steps_ns_by_ns(made: list[Row]) -> None:
     for one in steps(trace):
         window = range(one.ts_ns, one.ts_ns + one.dur_ns)
         assert one.idle_ns == sum(at not in busy for at in window)
-        mine = [waits for waits in kernels if every[waits["launch"]]["ts_ns"] in window]
+        mine = [row for row in kernels if every[row["launch"]]["ts_ns"] in window]
         assert (one.kernels, one.kernel_ns + one.comm_ns) == (
             len(mine),
             sum(waits["dur_ns"] for waits in mine),
