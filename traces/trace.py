@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 
@@ -15,6 +16,10 @@ from profrun.errors import InputError
 from profrun.traces.memo import Memo
 from profrun.traces.meta import TraceMeta
 from profrun.traces.schema import FORMAT_VERSION, TABLES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -142,6 +147,22 @@ class Trace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextlib.contextmanager
+def registered(
+    connection: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, NDArray[np.int64]]
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Offer arrays to queries as a table, inside ``with`` only.
+
+    Args:
+        name: of the table. columns: name of each column -> its values, all of one length.
+    """
+    connection.register(name, columns)
+    try:
+        yield connection
+    finally:
+        connection.unregister(name)
 
 
 def _read_meta(path: Path) -> TraceMeta:

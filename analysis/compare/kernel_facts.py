@@ -13,6 +13,7 @@ import numpy as np
 from profrun.analysis.compare.compared_trial import KernelFacts
 from profrun.analysis.trace.frame import Frame, Index
 from profrun.analysis.trace.roles import kernel_names
+from profrun.traces.trace import registered
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -58,8 +59,7 @@ def _launch_shapes(trace: Trace, source: Frame, gpu: Index, names: Mapping[int, 
     """Grid x block of the launches, with how many launches, by normalised name."""
     if not len(gpu):
         return {}
-    with trace.tables.cursor() as connection:  # the table of ids is this connection's own
-        connection.register("launched", {"slice": gpu.astype(np.int64)})
+    with registered(trace.tables, "launched", {"slice": gpu.astype(np.int64)}) as connection:
         rows = connection.execute(
             "SELECT s.name, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z, count(*) AS n "
             "FROM launched JOIN kernels k USING (slice) JOIN slices s USING (slice) "

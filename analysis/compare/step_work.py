@@ -16,6 +16,7 @@ from profrun.analysis.trace.flops import parse_list
 from profrun.analysis.trace.frame import Frame, Index, Ints, Mask
 from profrun.analysis.trace.steps import StepIndex, step_of_host
 from profrun.analysis.trace.work import work_of
+from profrun.traces.trace import registered
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -59,8 +60,7 @@ def _flops(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[f
     ids = _counted_once(source, ids)
     if not len(ids):
         return None, ()
-    with trace.tables.cursor() as connection:  # the table of ids is this connection's own
-        connection.register("counted", {"slice": ids.astype(np.int64)})
+    with registered(trace.tables, "counted", {"slice": ids.astype(np.int64)}) as connection:
         rows = connection.execute(
             "SELECT s.name, o.shapes, o.dtypes, count(*), sum(o.flops), count(o.flops) FROM counted "
             "JOIN slices s USING (slice) LEFT JOIN ops o USING (slice) GROUP BY ALL"
