@@ -17,10 +17,7 @@ from typing import Any, cast
 from profrun.contract.codec import given_json
 from profrun.contract.command import Vendor
 from profrun.contract.paths import TrialPaths
-from profrun.contract.profilers import profiler
-from profrun.contract.schedule import Schedule
 from profrun.contract.states import Status
-from profrun.contract.wrapping import WrapRequest
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
@@ -127,27 +124,6 @@ def gpus_per_node(job: Job, settings: Mapping[str, Any]) -> int:
         return int(job.resources.gpus)
     speaks = settings.get("gpu_type") or settings.get("gpu_directive") or settings.get("gpu_resource")
     return job.resources.ranks_per_node if speaks and settings.get("gpu_directive") != "none" else 0
-
-
-def finalise_s(trials: Sequence[Trial]) -> float:
-    """Seconds that the slowest collector among these may need to write after the app has ended."""
-    return max((_finalise_s(trial) for trial in trials), default=30.0)
-
-
-def _finalise_s(trial: Trial) -> float:
-    slowest = 0.0
-    for name, options in trial.options.items():
-        module = profiler(name).part("wrap")
-        request = WrapRequest(
-            argv=trial.argv, schedule=Schedule(), options=options, out="raw/rank0", tool=module.TOOL or ""
-        )
-        slowest = max(slowest, float(module.wrap(request).finalise_s))
-    return slowest
-
-
-def margin_s(job: Job, trials: Sequence[Trial]) -> int:
-    """Seconds beyond the trial's own time limit: grace, finalising, export, and a minute for the rest."""
-    return int(job.resources.grace + 2 * finalise_s(trials) + 60)
 
 
 def is_launcher(trial: Trial) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,18 +11,10 @@ from typing import Any
 
 from profrun.collectors.reading import Progress, Reader, Source
 from profrun.collectors.sniff import make_source
-from profrun.errors import InputError, UsageError
+from profrun.contract.profilers import BUILT_IN, names, profiler
+from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.traces.meta import SourceFile, TraceMeta
 from profrun.traces.writer import TraceWriter
-
-READER_MODULES = (
-    "profrun.collectors.none.reader",
-    "profrun.collectors.torch.reader",
-    "profrun.collectors.nsys.reader",
-    "profrun.collectors.ncu.reader",
-    "profrun.collectors.rocprof.reader",
-)
-"""Asked in this order; each offers ``READER`` or ``READERS``."""
 
 HASH_LIMIT = 64 << 20
 """Larger source files get sha256 null in meta.json: hashing would cost as much as reading."""
@@ -68,18 +59,34 @@ class NormalizeResult:
 
 
 def readers() -> Iterator[Reader]:
-    """Every reader that is there, in the order they are asked."""
-    for name in READER_MODULES:
-        try:
-            module = importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name != name:
-                raise
+    """Every reader that is there, in the order in which they are asked.
+
+    Those of other packages come last, and are only loaded when somebody asks for them.
+
+    Raises:
+        UnavailableError: a profiler of another package cannot be loaded.
+    """
+    for name in BUILT_IN:
+        yield from _of(name)
+    for name in names():
+        if name in BUILT_IN:
             continue
-        if hasattr(module, "READERS"):
-            yield from module.READERS
-        else:
-            yield module.READER
+        try:
+            found = _of(name)
+        except ImportError as error:
+            raise UnavailableError(
+                f"the profiler {name} cannot be loaded", why=str(error), fix="repair or remove its package"
+            ) from error
+        yield from found
+
+
+def _of(name: str) -> Sequence[Reader]:
+    """The readers of one profiler: READERS or READER of its reader module; none where it has no files."""
+    module = profiler(name).part("reader")
+    found: Sequence[Reader] = getattr(module, "READERS", ()) or (
+        (module.READER,) if module is not None else ()
+    )
+    return found
 
 
 def normalize(
@@ -157,21 +164,18 @@ def _result(out: Path, meta: TraceMeta, issues: list[dict[str, Any]], seconds: f
 
 def _choose(sources: Sequence[Source], name: str | None) -> Reader:
     """The one reader that takes all sources."""
-    known = list(readers())
     if name is not None:
-        for reader in known:
-            if reader.name == name:
-                return reader
-        raise UsageError(
-            f"unknown reader {name!r}", fix="use one of " + ", ".join(sorted({item.name for item in known}))
-        )
-    takers = [next((reader for reader in known if _accepts(reader, source)), None) for source in sources]
+        known = {reader.name: reader for reader in readers()}
+        if name in known:
+            return known[name]
+        raise UsageError(f"unknown reader {name!r}", fix="use one of " + ", ".join(sorted(known)))
+    takers = [next((reader for reader in readers() if _accepts(reader, source)), None) for source in sources]
     for source, taker in zip(sources, takers, strict=True):
         if taker is None:
             raise InputError(
                 f"{source.path} is no profile that profrun can read",
                 why=describe(source),
-                fix="give files of torch.profiler, nsys, ncu, rocprof or rocprofv3",
+                fix="give files of " + ", ".join(one for one in names() if one != "none"),
             )
     first = takers[0]
     assert first is not None

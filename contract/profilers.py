@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 BUILT_IN = ("none", "torch", "nsys", "ncu", "rocprof")
 """Profilers of profrun itself, in the order in which they are listed and their readers are asked."""
@@ -32,7 +32,35 @@ NEUTRAL = (TIMELINE, COUNTERS)
 """Vendor-neutral collectors: a job may name one, and the vendor of the GPUs says which profiler it
 becomes."""
 
+HostSetting = Literal["nvidia_counters", "perf_events"]
+"""Settings of a host that allow to everybody what otherwise takes a capability: NVIDIA's driver loaded with
+``NVreg_RestrictProfilingToAdminUsers=0``; ``kernel.perf_event_paranoid`` of at most 2."""
+
 _ROOT = __name__.split(".")[0]  # "profrun" here, "_profrun" inside a job
+
+
+@dataclass(frozen=True)
+class Privilege:
+    """Something for which a profiler needs a capability in a container (CAP_PERFMON, or CAP_SYS_ADMIN).
+
+    Attributes:
+        what: what needs it, in words.
+        setting: the host setting that allows the same to everybody.
+        option: the option that asks for it; None: every trial does.
+        vendor: whose GPUs it is about; None: any.
+        always: containers need the capability whatever the setting is: the engine's seccomp profile asks for
+            it.
+    """
+
+    what: str
+    setting: HostSetting
+    option: str | None = None
+    vendor: str | None = None
+    always: bool = False
+
+    def asked_by(self, options: Mapping[str, object]) -> bool:
+        """Whether a trial with these options needs it."""
+        return self.option is None or options.get(self.option) not in (None, False, "none", "", (), [])
 
 
 @dataclass(frozen=True)
@@ -52,6 +80,7 @@ class Profiler:
         serial_option: the option with which it becomes serial, None if none does.
         exclusive: it takes the GPU's tracing interface, which serves one profiler at a time.
         keeps_environment: its files may hold the program's whole environment, secrets too.
+        privileges: what it needs a capability for; empty for one that needs none.
         counters_defaults: options of a ``counters`` trial where the job does not give them.
         package: dotted name of its folder; set when it is loaded.
     """
@@ -68,6 +97,7 @@ class Profiler:
     serial_option: str | None = None
     exclusive: bool = False
     keeps_environment: bool = False
+    privileges: tuple[Privilege, ...] = ()
     counters_defaults: Mapping[str, object] = field(default_factory=dict)
     package: str = ""
 
@@ -135,6 +165,7 @@ def become(named: str, vendor: str) -> Profiler | None:
 
     Raises:
         UnknownProfilerError: no profiler has this name.
+        ImportError: its declaration cannot be imported.
     """
     if named not in NEUTRAL:
         return profiler(named)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from profrun.backends.docker.gpus import CDI_API
-from profrun.backends.docker.privileges import NEEDS, PERFMON_API
-from profrun.doctor.model import COLLECTORS, Inside, Line, Machine, Verdict
+from profrun.backends.docker.survey import ImageAnswer
+from profrun.backends.privileges import HOW_TO_ALLOW, PERFMON_API, who_needs
+from profrun.doctor.model import COLLECTORS, Line, Machine, Verdict
+from profrun.errors import ProfrunError
 
 GIB = 1 << 30
 SHM_LOW = GIB
@@ -18,7 +20,7 @@ def lines(machine: Machine) -> list[Line]:
     """All lines, in the order in which a person would look."""
     found = [*_gpus(machine), *_engine(machine), *_access(machine), *_permissions(machine), *_room(machine)]
     found += [*_host_profilers(machine), *_leftovers(machine)]
-    for inside in machine.images:
+    for inside in machine.found.images:
         found += _image(machine, inside)
     return found
 
@@ -28,12 +30,12 @@ def verdicts(machine: Machine) -> list[Verdict]:
     found = []
     for name in COLLECTORS:
         row = machine.preflight.get("collectors", {}).get(name, {})
-        inside = {item.reference: _usable(item, name) for item in machine.images}
-        reasons = [f"host: {_of_host(reason)}" for reason in _reasons(row)]
-        for item in machine.images:
+        inside = {item.reference: _usable(item, name) for item in machine.found.images}
+        reasons = [f"host: {reason}" for reason in _reasons(row)]
+        for item in machine.found.images:
             if not inside[item.reference]:
                 why = (
-                    [item.problem]
+                    [str(item.problem)]
                     if item.problem
                     else _reasons(item.preflight.get("collectors", {}).get(name, {}))
                 )
@@ -45,12 +47,7 @@ def verdicts(machine: Machine) -> list[Verdict]:
     return found
 
 
-def _of_host(text: str) -> str:
-    """The preflight speaks from inside an image; the same words about this machine."""
-    return text.replace("is not in this image", "is not on this machine")
-
-
-def _usable(inside: Inside, collector: str) -> bool:
+def _usable(inside: ImageAnswer, collector: str) -> bool:
     row = inside.preflight.get("collectors", {}).get(collector, {})
     if inside.problem or (collector == "torch" and inside.contents and not inside.contents.get("torch")):
         return False
@@ -61,7 +58,7 @@ def _reasons(row: object) -> list[str]:
     """Why a collector is not usable, by the wrapper's preflight."""
     if not isinstance(row, dict) or row.get("usable"):
         return []
-    errors = [item for item in row.get("findings", []) if item.get("level") == "error"]
+    errors = [item for item in row.get("findings", []) if item.get("severity") == "critical"]
     return [f"{item['what']} ({item['why']})" for item in errors] or [
         str(row.get("reason") or "not looked at")
     ]
@@ -85,10 +82,9 @@ def _gpus(machine: Machine) -> Iterator[Line]:
 
 
 def _engine(machine: Machine) -> Iterator[Line]:
-    engine = machine.engine
+    engine = machine.found.engine
     if engine is None:
-        said, _, fix = (machine.engine_problem or "no container engine answers").partition("; ")
-        yield Line("engine", "host", "fail", said, "--backend docker cannot run; local can", fix or None)
+        yield _cannot(machine.found.problem, "engine", "host", "--backend docker cannot run; local can")
         return
     kind = " (rootless)" if machine.host.rootless else ""
     yield Line(
@@ -117,9 +113,23 @@ def _engine(machine: Machine) -> Iterator[Line]:
         )
 
 
+def _cannot(problem: ProfrunError | None, check: str, where: str, means: str) -> Line:
+    """What could not be asked, and why."""
+    if problem is None:
+        return Line(check, where, "fail", "no container engine answers", means)
+    return Line(
+        check,
+        where,
+        "fail",
+        f"{problem.what}: {problem.why}" if problem.why else problem.what,
+        means,
+        problem.fix,
+    )
+
+
 def _access(machine: Machine) -> Iterator[Line]:
     """How containers get the GPUs."""
-    host, engine = machine.host, machine.engine
+    host, engine = machine.host, machine.found.engine
     if engine is None or host.vendor == "none":
         return
     cdi = host.nvidia_cdi if host.vendor == "nvidia" else host.amd_cdi
@@ -148,7 +158,6 @@ def _access(machine: Machine) -> Iterator[Line]:
 def _permissions(machine: Machine) -> Iterator[Line]:
     host = machine.host
     if host.vendor == "nvidia":
-        needs = [need for need in NEEDS if need.unless == "nvidia_counters"]
         if host.nvidia_counters:
             yield Line("gpu-counters", "host", "ok", "every user may read GPU counters")
         else:
@@ -157,22 +166,23 @@ def _permissions(machine: Machine) -> Iterator[Line]:
                 "host",
                 "warn",
                 "only administrators may read GPU counters",
-                "local ncu and nsys gpu_metrics fail but for root; containers get a capability for them",
-                needs[0].setting,
+                f"local trials of {who_needs('nvidia_counters')} fail but for root; containers get a "
+                "capability for them",
+                HOW_TO_ALLOW["nvidia_counters"],
             )
     if host.paranoid is None:
         return
     if host.paranoid <= 2:
         yield Line("perf-events", "host", "ok", f"perf_event_paranoid is {host.paranoid}")
     else:
-        amd = ", and rocprof's counters are limited without a word" if host.vendor == "amd" else ""
         yield Line(
             "perf-events",
             "host",
             "warn",
             f"perf_event_paranoid is {host.paranoid}",
-            f"nsys cannot sample the CPU (sample, cpuctxsw){amd}; kernel and API traces are not touched",
-            "sysctl kernel.perf_event_paranoid=2",
+            f"{who_needs('perf_events')} cannot record that or record less of it, without a word; "
+            "kernel and API traces are not touched",
+            HOW_TO_ALLOW["perf_events"],
         )
 
 
@@ -244,8 +254,7 @@ def _profiler(row: object, name: str, where: str) -> Line:
     if not isinstance(row, dict) or not row:
         return Line(name, where, "warn", "not looked at")
     tool = f"{row.get('tool')} {row.get('version') or ''}".strip() if row.get("tool") else "not there"
-    findings = sorted(row.get("findings", []), key=lambda item: str(item["level"]) != "error")
-    worst = next((item for item in findings if item["level"] in ("error", "degraded")), None)
+    worst = next((item for item in row.get("findings", []) if item["severity"] != "info"), None)
     if row.get("usable") and worst is None:
         return Line(name, where, "ok", tool)
     if worst is None:
@@ -257,7 +266,7 @@ def _profiler(row: object, name: str, where: str) -> Line:
             f"no {name} trials {_there(where)}",
             str(row.get("reason") or "") or None,
         )
-    if worst["level"] == "error":
+    if worst["severity"] == "critical":
         return Line(
             name, where, "fail", tool, f"no {name} trials {_there(where)}: {worst['why']}", worst["fix"]
         )
@@ -268,11 +277,10 @@ def _there(where: str) -> str:
     return "on this machine itself" if where == "host" else "in this image"
 
 
-def _image(machine: Machine, inside: Inside) -> Iterator[Line]:
+def _image(machine: Machine, inside: ImageAnswer) -> Iterator[Line]:
     where = inside.reference
     if inside.problem:
-        said, _, fix = inside.problem.partition("; ")
-        yield Line("image", where, "fail", said, "no collector works in it", fix or None)
+        yield _cannot(inside.problem, "image", where, "no collector works in it")
         return
     digest = inside.digest.partition("sha256:")[2][:12]
     yield Line("image", where, "ok", f"{inside.contents.get('os') or 'runs'}, {digest}")
@@ -288,14 +296,14 @@ def _image(machine: Machine, inside: Inside) -> Iterator[Line]:
     yield from _nvtx(inside)
 
 
-def _relevant(machine: Machine, inside: Inside | None) -> tuple[str, ...]:
+def _relevant(machine: Machine, inside: ImageAnswer | None) -> tuple[str, ...]:
     """The profilers that the host, or an image of its kind, is expected to have for this machine's GPU."""
     if machine.host.vendor == "amd" or (inside and inside.contents.get("rocm")):
         return ("rocprof",)
     return ("nsys", "ncu") if machine.host.vendor == "nvidia" else ("nsys",)
 
 
-def _nvtx(inside: Inside) -> Iterator[Line]:
+def _nvtx(inside: ImageAnswer) -> Iterator[Line]:
     """Ranges of Python's nvtx package that this nsys would lose."""
     from profrun.collectors.nsys.wrap import nvtx_recordable
 
@@ -313,18 +321,18 @@ def _nvtx(inside: Inside) -> Iterator[Line]:
 
 
 def _leftovers(machine: Machine) -> Iterator[Line]:
-    for container, run, trial, state in machine.leftovers:
+    for left in machine.found.leftovers:
         yield Line(
             "leftover",
             "host",
             "warn",
-            f"container {container[:12]} ({state}) of {trial} in run {run}",
+            f"container {left.id[:12]} ({left.status}) of {left.trial} in run {left.run}",
             "nobody drives its run; it takes the GPU until it ends"
-            if state == "running"
+            if left.status == "running"
             else "it only takes room",
-            f"`profrun resume {run}` or `profrun cancel {run}`"
-            if state == "running"
-            else f"docker rm -f {container[:12]}",
+            f"`profrun resume {left.run}` or `profrun cancel {left.run}`"
+            if left.status == "running"
+            else f"docker rm -f {left.id[:12]}",
         )
 
 

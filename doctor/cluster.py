@@ -117,5 +117,5 @@ def words(node: Node) -> list[str]:
         found.append(f"{name}{version}: {'yes' if row['usable'] else 'no'}{reason}")
         for finding in row.get("findings") or ():
             parts = (finding.get("what"), finding.get("why"), finding.get("fix"))
-            found.append(f"  {finding.get('level')}: " + "; ".join(str(part) for part in parts if part))
+            found.append(f"  {finding.get('severity')}: " + "; ".join(str(part) for part in parts if part))
     return found

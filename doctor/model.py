@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from profrun.backends.docker.survey import Survey
 from profrun.backends.host import HostFacts
 
 State = Literal["ok", "warn", "fail"]
@@ -34,66 +35,31 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Engine:
-    """The container engine as it describes itself.
-
-    Attributes:
-        runtimes: names of its configured runtimes.
-        root: folder of its images, and ``free`` bytes there; None when not on this machine.
-    """
-
-    name: str
-    version: str
-    api: str
-    architecture: str
-    runtimes: tuple[str, ...] = ()
-    root: str | None = None
-    free: int | None = None
-
-
-@dataclass(frozen=True)
-class Inside:
-    """One image, as found by running it.
-
-    Attributes:
-        preflight: what the wrapper's own preflight says inside (``run.py --preflight --json``).
-        contents: versions found inside (``images.inspect``).
-        problem: why it could not be run or must not be used, or None.
-    """
-
-    reference: str
-    digest: str = ""
-    preflight: Mapping[str, Any] = field(default_factory=dict)
-    contents: Mapping[str, Any] = field(default_factory=dict)
-    problem: str | None = None
-
-
-@dataclass(frozen=True)
 class Machine:
     """Everything that the checks read.
 
     Attributes:
-        engine_problem: why no engine answers, as one line; None when one does.
+        found: what its container engine said.
         preflight: the wrapper's preflight of this machine itself.
         torch: version of torch in the Python that runs profrun, or None.
         parser: whether the compiled parser of torch's traces is there.
         shm: bytes of /dev/shm, or None.
         disks: (what for, path, free bytes).
         gpu_names: as the driver names them, when it was asked.
-        leftovers: (container id, run, trial, state) of our containers that nobody drives.
     """
 
-    host: HostFacts
-    engine: Engine | None = None
-    engine_problem: str | None = None
+    found: Survey
     preflight: Mapping[str, Any] = field(default_factory=dict)
     torch: str | None = None
     parser: bool = False
     shm: int | None = None
     disks: tuple[tuple[str, str, int], ...] = ()
     gpu_names: tuple[str, ...] = ()
-    images: tuple[Inside, ...] = ()
-    leftovers: tuple[tuple[str, str, str, str], ...] = ()
+
+    @property
+    def host(self) -> HostFacts:
+        """What its files say."""
+        return self.found.host
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""``profrun.range`` and ``profrun.step`` as user code sees them: nothing at all while nobody records.
+"""``profrun.range`` and ``profrun.step`` as user code sees them: they do nothing while nobody records.
 
-``import profrun`` and the shim of a job both hand out these functions; inside a job the hook plugs in
-``_sink`` (where ranges go) and ``_on_step``. A range object holds only its name, so one object a name is
-made and reused, by any thread and nested in itself; what is open lives on the sink's stacks.
+``import profrun`` and the shim of a job both hand out these functions; inside a job the hook sets ``hook``.
+A range object holds only its name, so one object per name is made and reused, by any thread and nested in
+itself; what is open lies on the sink's stacks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Sink(Protocol):
-        """Where ranges go: one stack a thread."""
+        """Where ranges go: one stack per thread."""
 
         def push(self, name: str) -> None: ...
         def pop(self, name: str) -> None: ...
@@ -23,9 +23,29 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _CACHED = 4096  # names; a program that makes new names for ever must not make us grow
 _cache: dict[str, Range] = {}
-_sink: Sink | None = None
-_on_step: Callable[[], None] | None = None
-_on_import: Callable[[], None] | None = None
+
+
+class Hook:
+    """What the hook of this process does behind these functions; all None where there is no hook.
+
+    The object ``hook`` is the only state of the in-job part that is global to a process: user code calls
+    functions, and they must find the hook.
+
+    Attributes:
+        sink: where ranges go; None while nothing records ranges.
+        on_step: called by ``step``.
+        on_import: called when user code imports profrun.
+    """
+
+    __slots__ = ("on_import", "on_step", "sink")
+
+    def __init__(self) -> None:
+        self.sink: Sink | None = None
+        self.on_step: Callable[[], None] | None = None
+        self.on_import: Callable[[], None] | None = None
+
+
+hook = Hook()
 
 
 class Range:
@@ -37,13 +57,15 @@ class Range:
         self.name = name
 
     def __enter__(self) -> Range:
-        if _sink is not None:
-            _sink.push(self.name)
+        sink = hook.sink
+        if sink is not None:
+            sink.push(self.name)
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        if _sink is not None:
-            _sink.pop(self.name)
+        sink = hook.sink
+        if sink is not None:
+            sink.pop(self.name)
 
     def __call__(self, function: F) -> F:
         """Decorate a function (or coroutine function): each call is one range."""
@@ -83,11 +105,11 @@ def range(name: str) -> Range:
 
 def step() -> None:
     """Say that one step (iteration) of the program has ended. Wins over every other way to find steps."""
-    if _on_step is not None:
-        _on_step()
+    if hook.on_step is not None:
+        hook.on_step()
 
 
 def imported() -> None:
-    """Called when user code imports profrun or the shim: inside a job, the hook wakes up."""
-    if _on_import is not None:
-        _on_import()
+    """Called when user code imports profrun or the shim: inside a job, the hook starts."""
+    if hook.on_import is not None:
+        hook.on_import()

@@ -6,17 +6,21 @@ import gzip
 import os
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..contract.exit import Artefact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from ..contract.exit import ArtefactState
 
 _UNFINISHED = (".partial", ".tmp", ".qdstrm", ".dat", ".db-journal", ".db-wal")
 _FULL_CHECK = 256 << 20  # compressed bytes up to which a gzip file is read to its end
 
 
-def examine(path: Path) -> str:
-    """'whole' or 'truncated', by what the format says of its end; unknown formats are whole if not empty."""
+def examine(path: Path) -> ArtefactState:
+    """'whole' or 'truncated', by the file's own end; a file of an unknown format is whole if not empty."""
     try:
         size = path.stat().st_size
         if size == 0 or path.name.endswith(_UNFINISHED):
@@ -65,7 +69,7 @@ def _text_whole(suffix: str, tail: bytes) -> bool:
     return tail.endswith(b"\n")
 
 
-def collect(folder: Path, rank: int, expected: Iterable[str]) -> list[dict[str, Any]]:
+def collect(folder: Path, rank: int, expected: Iterable[str]) -> list[Artefact]:
     """Every file of a rank's raw folder with its state, then the expected patterns that match none.
 
     Args:
@@ -73,14 +77,12 @@ def collect(folder: Path, rank: int, expected: Iterable[str]) -> list[dict[str, 
         expected: globs relative to the rank's folder (``Wrapped.expected``).
     """
     raw = folder / "raw" / f"rank{rank}"
-    rows: list[dict[str, Any]] = []
-    for path in sorted(_files(raw)):
-        row = {"path": path.relative_to(folder).as_posix(), "bytes": _size(path), "state": examine(path)}
-        rows.append(row)
-    for pattern in expected:
-        if not any(raw.glob(pattern)):
-            rows.append({"path": f"raw/rank{rank}/{pattern}", "bytes": 0, "state": "missing"})
-    return rows
+    found = [
+        Artefact(path.relative_to(folder).as_posix(), _size(path), examine(path))
+        for path in sorted(_files(raw))
+    ]
+    missing = [pattern for pattern in expected if not any(raw.glob(pattern))]
+    return found + [Artefact(f"raw/rank{rank}/{pattern}", 0, "missing") for pattern in missing]
 
 
 def _files(raw: Path) -> list[Path]:

@@ -12,12 +12,13 @@ A module whose output has no gradient function has no backward range.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Callable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .emit import Sink
+    from .sink import Sink
+    from .torch_types import Tensor, Torch, Values
 
 SUFFIX = " backward"
 _KEY = "profrun"
@@ -62,13 +63,13 @@ class _Threads(threading.local):
 class BackwardRanges:
     """Follows forward calls (``enter``/``leave``) and opens ranges when their backward runs."""
 
-    def __init__(self, torch: Any, sink: Sink) -> None:
+    def __init__(self, torch: Torch, sink: Sink) -> None:
         self.torch = torch
         self.sink = sink
         self._threads = _Threads()
         self._queued: set[int] = set()  # threads that a callback at the end of the backward will tidy
 
-    def enter(self, label: str, inputs: Any) -> None:
+    def enter(self, label: str, inputs: Values) -> None:
         """A module's forward begins."""
         stack = self._threads.forward
         call = _Call(label, stack[-1] if stack else None)
@@ -77,7 +78,7 @@ class BackwardRanges:
             for node in self._nodes(inputs):
                 node.ends.append(call)
 
-    def leave(self, label: str, output: Any) -> None:
+    def leave(self, label: str, output: Values) -> None:
         """A module's forward ends; ``output`` is None after an exception."""
         stack = self._threads.forward
         call: _Call | None = None
@@ -89,7 +90,7 @@ class BackwardRanges:
             for node in self._nodes(output):
                 node.starts.append(call)
 
-    def _nodes(self, values: Any) -> Iterator[_Node]:
+    def _nodes(self, values: Values) -> Iterator[_Node]:
         """Our record at the node behind each tensor, made and hooked on first sight."""
         for tensor in self._tensors(values, 3):
             function = tensor.grad_fn
@@ -101,7 +102,7 @@ class BackwardRanges:
                 function.register_prehook(self._hook(record))
             yield record
 
-    def _tensors(self, values: Any, depth: int) -> Iterator[Any]:
+    def _tensors(self, values: Values, depth: int) -> Iterator[Tensor]:
         if isinstance(values, self.torch.Tensor):
             yield values
         elif depth and isinstance(values, (tuple, list)):
@@ -111,8 +112,8 @@ class BackwardRanges:
             for value in values.values():
                 yield from self._tensors(value, depth - 1)
 
-    def _hook(self, record: _Node) -> Any:
-        def reached(_gradients: Any) -> None:
+    def _hook(self, record: _Node) -> Callable[[Values], None]:
+        def reached(_gradients: Values) -> None:
             if not self.sink.emitting:
                 return
             for call in record.ends:

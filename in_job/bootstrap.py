@@ -1,6 +1,7 @@
-"""Loaded by sitecustomize in every Python process of a trial: waits for torch, costs nothing until then.
+"""Loaded by sitecustomize in every Python process of a trial: waits for torch, and starts the hook then.
 
-Whatever goes wrong in here is written to the trial's ``hook/`` folder and never reaches the user's program.
+It imports next to nothing until then, because every Python process of the job pays for it. Whatever goes
+wrong is written to the trial's ``hook/`` folder and never reaches the user's program.
 """
 
 from __future__ import annotations
@@ -9,22 +10,60 @@ import importlib.util
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from . import api
-from .config import ENV
+from .api import hook
+from .hook_errors import ENV, report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-_session: Any = None
-_failed = False
+    from .session import Session
+    from .torch_types import Torch
+
+
+class Starter:
+    """Starts the hook of this process once: when torch is imported, profrun is, or ``step`` is called."""
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        self._failed = False
+
+    def start(self, torch: Torch = None) -> None:
+        """Start the session, once; tell it about torch when that is there."""
+        if self._failed:
+            return
+        try:
+            if self.session is None:
+                from .session import Session
+
+                self.session = Session.start(os.environ[ENV])
+            if torch is not None and hasattr(torch, "nn") and hasattr(torch, "__version__"):
+                self.session.attach(torch)
+        except Exception as error:
+            self._failed = True
+            report(error)
+
+    def on_import(self) -> None:
+        """User code imports profrun."""
+        self.start(sys.modules.get("torch"))
+
+    def on_step(self) -> None:
+        """The first explicit step of a process whose hook has not started yet."""
+        hook.on_step = None
+        self.start(sys.modules.get("torch"))
+        if hook.on_step is not None:  # the session's own
+            hook.on_step()
 
 
 class TorchFinder:
-    """A meta path finder that lets the real import of ``torch`` happen, then wakes the hook."""
+    """A meta path finder that lets the real import of ``torch`` happen, then starts the hook."""
+
+    def __init__(self, starter: Starter) -> None:
+        self.starter = starter
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -37,21 +76,21 @@ class TorchFinder:
             spec = importlib.util.find_spec(name)
         finally:
             sys.meta_path.insert(0, self)
-        if spec is None or not hasattr(spec.loader, "exec_module"):
+        if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
             return None
-        spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
+        spec.loader = _Loader(spec.loader, self.starter)  # type: ignore[assignment]
         return spec
 
 
 class _Loader:
-    """Runs torch's own loader, gives it its place back, then calls the hook."""
+    """Runs torch's own loader, gives it its place back, then starts the hook."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Loader, starter: Starter) -> None:
         self.inner = inner
+        self.starter = starter
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        created: ModuleType | None = self.inner.create_module(spec)
-        return created
+        return self.inner.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
         module.__loader__ = self.inner
@@ -59,50 +98,7 @@ class _Loader:
             module.__spec__.loader = self.inner
         self.inner.exec_module(module)
         sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, TorchFinder)]
-        wake(module)
-
-
-def wake(torch: ModuleType | None = None) -> Any:
-    """Start the session of this process, once; tell it about torch when that is there."""
-    global _session, _failed
-    if _failed:
-        return None
-    try:
-        if _session is None:
-            from .session import Session
-
-            _session = Session.start(os.environ[ENV])
-        if torch is not None and hasattr(torch, "nn") and hasattr(torch, "__version__"):
-            _session.attach(torch)
-    except Exception as error:
-        _failed = True
-        report(error)
-    return _session
-
-
-def report(error: BaseException) -> None:
-    """Keep an error of the hook where the wrapper finds it. Never raises."""
-    import traceback
-
-    try:
-        folder = os.path.dirname(os.environ[ENV])
-        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        with open(os.path.join(folder, f"error.{os.getpid()}.txt"), "a", encoding="utf-8") as file:
-            file.write(text)
-    except (OSError, KeyError):
-        pass
-
-
-def _import() -> None:
-    wake(sys.modules.get("torch"))
-
-
-def _first_step() -> None:
-    """The first explicit step of a process whose hook is not awake yet."""
-    api._on_step = None
-    session = wake(sys.modules.get("torch"))
-    if session is not None and api._on_step is not None:
-        api._on_step()
+        self.starter.start(module)
 
 
 def install() -> None:
@@ -117,6 +113,7 @@ def install() -> None:
                 file.write(f"{os.getpid()} {time.time_ns()}\n")
         except OSError:
             pass
-    api._on_import = _import
-    api._on_step = _first_step
-    sys.meta_path.insert(0, TorchFinder())
+    starter = Starter()
+    hook.on_import = starter.on_import
+    hook.on_step = starter.on_step
+    sys.meta_path.insert(0, TorchFinder(starter))

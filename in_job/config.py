@@ -10,8 +10,6 @@ from ..contract.codec import from_json
 from ..contract.command import Ranges
 from ..contract.schedule import Schedule
 
-ENV = "PROFRUN_HOOK"
-
 
 @dataclass(frozen=True)
 class HookConfig:

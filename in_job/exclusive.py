@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Callable
 from ..contract.finding import Finding
 
 if TYPE_CHECKING:
-    from . import emit
+    from .sink import Sink
+    from .torch_types import Profile, Torch
 
 Warn = Callable[[Finding], None]
 CODE = "program-profiles-itself"
 
 
-def guard(torch: Any, collector: str, warn: Warn, *, exclusive: bool, is_torch: bool) -> None:
+def guard(torch: Torch, collector: str, warn: Warn, *, exclusive: bool, is_torch: bool) -> None:
     """Put the rules of this module on torch's profilers.
 
     Args:
@@ -36,12 +37,12 @@ def guard(torch: Any, collector: str, warn: Warn, *, exclusive: bool, is_torch: 
         _tell(torch, warn)
 
 
-def _cpu_only(torch: Any, collector: str, warn: Warn) -> None:
+def _cpu_only(torch: Torch, collector: str, warn: Warn) -> None:
     owner = torch.autograd.profiler.profile
     original = owner.__init__
 
     @functools.wraps(original)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Profile, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         activities = getattr(self, "kineto_activities", None)
         if not getattr(self, "enabled", True) or not activities:
@@ -65,7 +66,7 @@ def _cpu_only(torch: Any, collector: str, warn: Warn) -> None:
     owner.__init__ = __init__
 
 
-def _switch_off(torch: Any, collector: str, warn: Warn) -> None:
+def _switch_off(torch: Torch, collector: str, warn: Warn) -> None:
     owner = torch.profiler.profile
     original = owner.__init__
     finding = Finding(
@@ -76,7 +77,7 @@ def _switch_off(torch: Any, collector: str, warn: Warn) -> None:
     )
 
     @functools.wraps(original)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Profile, *args: Any, **kwargs: Any) -> None:
         warn(finding)
         arguments = dict(kwargs)
         arguments["schedule"] = lambda _step: torch.profiler.ProfilerAction.NONE
@@ -89,7 +90,7 @@ def _switch_off(torch: Any, collector: str, warn: Warn) -> None:
     _legacy_off(torch, warn, finding)
 
 
-def _make_inert(torch: Any, profile: Any, collector: str, warn: Warn) -> None:
+def _make_inert(torch: Torch, profile: Profile, collector: str, warn: Warn) -> None:
     """Reading results gives empty ones instead of an assertion about a profiler that never ran."""
     empty = torch.autograd.profiler_util.EventList([])
     profile.events = lambda: empty
@@ -103,13 +104,13 @@ def _make_inert(torch: Any, profile: Any, collector: str, warn: Warn) -> None:
         setattr(profile, name, export)
 
 
-def _legacy_off(torch: Any, warn: Warn, finding: Finding) -> None:
+def _legacy_off(torch: Torch, warn: Warn, finding: Finding) -> None:
     """torch.autograd.profiler.profile used directly; torch.profiler makes one too, for its own use."""
     owner = torch.autograd.profiler.profile
     enter = owner.__enter__
 
     @functools.wraps(enter)
-    def __enter__(self: Any) -> Any:
+    def __enter__(self: Profile) -> Any:
         if getattr(self, "enabled", False):
             warn(finding)
             self.enabled = False
@@ -119,12 +120,12 @@ def _legacy_off(torch: Any, warn: Warn, finding: Finding) -> None:
     owner.__enter__ = __enter__  # torch.profiler does not come through here: it calls _prepare_trace
 
 
-def _tell(torch: Any, warn: Warn) -> None:
+def _tell(torch: Torch, warn: Warn) -> None:
     owner = torch.profiler.profile
     original = owner.start
 
     @functools.wraps(original)
-    def start(self: Any) -> Any:
+    def start(self: Profile) -> Any:
         what = "the program runs torch.profiler itself: step times of this trial include its overhead"
         warn(Finding(CODE, "warning", what))
         return original(self)
@@ -132,18 +133,18 @@ def _tell(torch: Any, warn: Warn) -> None:
     owner.start = start
 
 
-def reroute_record_function(torch: Any, sink: emit.Sink) -> None:
+def reroute_record_function(torch: Torch, sink: Sink) -> None:
     """torch.profiler.record_function reaches NVTX or ROCTX too, while somebody records."""
     owner = torch.autograd.profiler.record_function
     enter, leave = owner.__enter__, owner.__exit__
 
     @functools.wraps(enter)
-    def __enter__(self: Any) -> Any:
+    def __enter__(self: Profile) -> Any:
         sink.push(self.name)
         return enter(self)
 
     @functools.wraps(leave)
-    def __exit__(self: Any, *error: Any) -> Any:
+    def __exit__(self: Profile, *error: Any) -> Any:
         try:
             return leave(self, *error)
         finally:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 RESERVE_BYTES = 256 * 1024
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Write a JSON document and rename it into place.
 
     Raises:
@@ -29,7 +28,7 @@ def write_json(path: Path, value: Any) -> None:
         raise
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
+def read_json(path: Path) -> dict[str, object] | None:
     """The object in a file, or None when there is none or it is not a whole JSON object."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
@@ -53,8 +52,13 @@ class Reserve:
         self.path.unlink(missing_ok=True)
 
 
-def set_phase(folder: Path, phase: str, since_ns: int, **more: Any) -> None:
-    """Say what the wrapper does now (``status`` shows it): preflight, app, finalise, export. Never raises."""
+def set_phase(folder: Path, phase: str, since_ns: int, **more: object) -> None:
+    """Say what the wrapper does now (``status`` shows it): preflight, app, finalise, export. Never raises.
+
+    Args:
+        since_ns: since when, unix time, ns.
+        more: further fields of the file.
+    """
     try:
         path = folder / "phase"
         temporary = folder / f".phase.{os.getpid()}.tmp"

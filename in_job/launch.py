@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from . import config, vendor
+from . import hook_errors, vendor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from ..contract.command import Command
+    from ..contract.finding import Finding
 
 
 def slurm_ranks(env: dict[str, str]) -> None:
@@ -39,16 +42,21 @@ def first_host(nodes: str) -> str:
 
 
 def environment(
-    command: Mapping[str, Any], base: Mapping[str, str], gpu: str, bundle: Path
-) -> tuple[dict[str, str], list[str]]:
-    """What the user's command runs with, and what is to be told about it."""
-    env = dict(base)
-    env.update({name: str(value) for name, value in command.get("env", {}).items()})
+    command: Command, base: Mapping[str, str], gpus: str, bundle: Path
+) -> tuple[dict[str, str], list[Finding]]:
+    """What the user's command runs with, and what the user should know of it.
+
+    Args:
+        base: the wrapper's own environment.
+        gpus: the vendor of the GPUs.
+        bundle: folder of run.py and ``site/``.
+    """
+    env = {**base, **command.env}
     slurm_ranks(env)
-    notes = vendor.blocking_env(env, gpu, blocking=bool(command.get("blocking")))
-    notes += vendor.visible_env(env, gpu)
+    told = vendor.blocking_env(env, gpus, blocking=command.blocking)
+    told += vendor.visible_env(env, gpus)
     site = str(bundle / "site")
     paths = [path for path in env.get("PYTHONPATH", "").split(os.pathsep) if path and path != site]
     env["PYTHONPATH"] = os.pathsep.join([site, *paths])
-    env.pop(config.ENV, None)
-    return env, notes
+    env.pop(hook_errors.ENV, None)
+    return env, told

@@ -9,37 +9,40 @@ one range, round the whole: hooks inside would become part of the compiled code.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Callable
 
-from . import emit
+from . import dynamo
 from .backward import BackwardRanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .sink import Sink
+    from .torch_types import Module, Torch, Values
+
 _WRAPPERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "OptimizedModule"}
 
 
-def range_name(name: str, module: Any) -> str:
+def range_name(name: str, module: Module) -> str:
     """``nn.Module: <qualified name> (<class>)``; the root is called 'root'."""
     return f"nn.Module: {name or 'root'} ({type(module).__name__})"
 
 
-def compiled(module: Any) -> bool:
+def compiled(module: Module) -> bool:
     """Whether calling it runs code that torch.compile made."""
     return (
         type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
     )
 
 
-def inner(root: Any) -> Any:
+def inner(root: Module) -> Module:
     """The user's model inside DDP, DataParallel or FSDP, so that names are the model's own."""
     while type(root).__name__ in _WRAPPERS and not compiled(root) and hasattr(root, "module"):
         root = root.module
     return root
 
 
-def selected(root: Any, depth: int) -> Iterator[tuple[str, Any]]:
+def selected(root: Module, depth: int) -> Iterator[tuple[str, Module]]:
     """(qualified name, module) of the root (depth 0) and all below it down to ``depth`` name parts."""
     stack = [("", inner(root), 0)]
     seen = set()
@@ -62,15 +65,15 @@ class ModuleRanges:
         sink: takes the ranges.
     """
 
-    def __init__(self, torch: Any, depth: int, sink: emit.Sink) -> None:
+    def __init__(self, torch: Torch, depth: int, sink: Sink) -> None:
         self.depth = depth
         self.sink = sink
         self._always = torch_version(torch) >= (2, 1)
         self._backward = BackwardRanges(torch, sink)
-        self._handles: list[Any] = []
+        self._undo: list[Callable[[], None]] = []
         self._done: set[int] = set()
 
-    def install(self, root: Any) -> None:
+    def install(self, root: Module) -> None:
         """Put ranges round a root and what is in it, once."""
         if self.depth <= 0 or id(root) in self._done:
             return
@@ -80,12 +83,12 @@ class ModuleRanges:
 
     def remove(self) -> None:
         """Take all hooks off again."""
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
+        for undo in self._undo:
+            undo()
+        self._undo.clear()
         self._done.clear()
 
-    def _install(self, label: str, module: Any) -> None:
+    def _install(self, label: str, module: Module) -> None:
         if sys.modules.get("torch.jit") is not None and "Script" in type(module).__mro__[-2].__name__:
             return
         wrapped = getattr(module, "_compiled_call_impl", None)
@@ -94,22 +97,22 @@ class ModuleRanges:
             return
         sink, backward = self.sink, self._backward
 
-        def before(_module: Any, args: Any) -> None:
-            if not emit._compiling():
+        def before(_module: Module, args: Values) -> None:
+            if not dynamo.compiling():
                 sink.push(label)
                 backward.enter(label, args)
 
-        def after(_module: Any, args: Any, output: Any) -> None:
-            if not emit._compiling():
+        def after(_module: Module, args: Values, output: Values) -> None:
+            if not dynamo.compiling():
                 backward.leave(label, output)
                 sink.pop(label)
 
-        self._handles.append(module.register_forward_pre_hook(before))
         extra = {"always_call": True} if self._always else {}
-        self._handles.append(module.register_forward_hook(after, **extra))
+        self._undo.append(module.register_forward_pre_hook(before).remove)
+        self._undo.append(module.register_forward_hook(after, **extra).remove)
 
-    def _wrap_compiled(self, label: str, module: Any, wrapped: Any) -> None:
-        def call(*args: Any, **kwargs: Any) -> Any:
+    def _wrap_compiled(self, label: str, module: Module, wrapped: Callable[..., Values]) -> None:
+        def call(*args: Values, **kwargs: Values) -> Values:
             self.sink.push(label)
             self._backward.enter(label, args)
             output = None
@@ -120,22 +123,15 @@ class ModuleRanges:
                 self.sink.pop(label)
             return output
 
+        def give_back() -> None:
+            if module._compiled_call_impl is call:  # nobody has replaced ours meanwhile
+                module._compiled_call_impl = wrapped
+
         module._compiled_call_impl = call
-        self._handles.append(_Undo(module, wrapped, call))
+        self._undo.append(give_back)
 
 
-class _Undo:
-    """Gives a compiled module its call back, if nobody has replaced ours meanwhile."""
-
-    def __init__(self, module: Any, wrapped: Any, ours: Any) -> None:
-        self._module, self._wrapped, self._ours = module, wrapped, ours
-
-    def remove(self) -> None:
-        if self._module._compiled_call_impl is self._ours:
-            self._module._compiled_call_impl = self._wrapped
-
-
-def torch_version(torch: Any) -> tuple[int, int]:
+def torch_version(torch: Torch) -> tuple[int, int]:
     """(major, minor) of torch, (0, 0) when it does not say."""
     parts = str(torch.__version__).split("+")[0].split(".")
     try:

@@ -1,15 +1,18 @@
-"""From how a command ended to the state of a trial: a pure function."""
+"""From how a command ended to the end of a trial: ``judge``, a pure function."""
 
 from __future__ import annotations
 
 import re
 import signal as signals
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..contract.finding import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from ..contract.exit import Artefact, ArtefactState, EndState
     from .supervise import Outcome
 
 _DEADLY = {
@@ -36,13 +39,27 @@ _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a trial ended. ``signal`` is a number; ``wrapper_code`` is what run.py exits with."""
+    """How a trial ended.
 
-    state: str
-    exit_code: int | None
-    signal: int | None
-    reason: str | None
-    wrapper_code: int
+    Attributes:
+        state: finished, failed, timeout or cancelled.
+        exit_code: of the user's command; None when it has none.
+        signal: number of the signal that killed it, else None.
+        code, reason: why it did not finish, for programs and for people; None when it did.
+        wrapper_code: what run.py exits with.
+    """
+
+    state: EndState
+    exit_code: int | None = None
+    signal: int | None = None
+    code: str | None = None
+    reason: str | None = None
+    wrapper_code: int = 0
+
+    @property
+    def signal_name(self) -> str | None:
+        """Like SIGTERM."""
+        return None if self.signal is None else signals.Signals(self.signal).name
 
 
 @dataclass(frozen=True)
@@ -53,63 +70,69 @@ class Facts:
         cancelled: the file 'cancel' is there.
         limit: the time limit, seconds.
         tool: name of the profiler round the command, None when there is none.
-        artefacts: rows of exit.json.
+        artefacts: the trial's files, as in exit.json.
         steps: steps that the hook saw in this rank.
         hooked: whether a Python process of the job loaded the hook.
-        hook: what the hook was to do (``Wrapped.hook``).
+        windowed: whether the hook was to start and stop the recording (``Wrapped.hook``).
         steps_wanted: False for ranges.steps: off.
-        tool_says: the collector's own reading of its tool's output.
+        warnings: what the hook warned of.
+        tool_says: the profiler's own reading of its tool's output.
         log: the end of the output.
     """
 
     cancelled: bool = False
     limit: float | None = None
     tool: str | None = None
-    artefacts: Sequence[dict[str, Any]] = ()
+    artefacts: Sequence[Artefact] = ()
     steps: int = 0
     hooked: bool = True
-    hook: str = "none"
+    windowed: bool = False
     steps_wanted: bool = True
+    warnings: Sequence[Finding] = ()
     tool_says: str | None = None
     log: str = ""
 
-    def paths(self, state: str) -> list[str]:
+    def paths(self, state: ArtefactState) -> list[str]:
         """Paths of the artefacts in this state."""
-        return [row["path"] for row in self.artefacts if row["state"] == state]
+        return [artefact.path for artefact in self.artefacts if artefact.state == state]
+
+    def warning(self, code: str) -> Finding | None:
+        """The hook's first warning with this code."""
+        return next((finding for finding in self.warnings if finding.code == code), None)
 
 
-def judge(outcome: Outcome, facts: Facts, warnings: list[str]) -> Verdict:
-    """State, exit code, signal and one sentence; adds to ``warnings`` what did not decide it."""
-    _tell(outcome, facts, warnings)
+def judge(outcome: Outcome, facts: Facts) -> tuple[Verdict, list[Finding]]:
+    """How the trial ended, and what is worth saying that did not decide it."""
+    told = _told(outcome, facts)
     code, number = _codes(outcome, facts.tool)
     missing = facts.paths("missing")
     if outcome.stopped_by is not None:
-        return _stopped(outcome, facts, code, number)
+        return _stopped(outcome.stopped_by, facts, code, number), told
     if outcome.error is not None:
-        return Verdict("failed", None, None, outcome.error, 127)
+        return Verdict("failed", None, None, "not-started", outcome.error, 127), told
     if number is not None:
-        return Verdict("failed", None, number, _died(number), 128 + number)
+        return Verdict("failed", None, number, "killed-by-signal", _died(number), 128 + number), told
     if code != 0:
-        return Verdict("failed", code, None, _failed(code, facts), 1 if code is None else code)
+        return _failed(code, facts), told
     if missing:
-        return Verdict("failed", code, None, facts.tool_says or _no_data(missing, facts, warnings), 1)
+        why, reason = ("no-data", facts.tool_says) if facts.tool_says else _no_data(missing, facts)
+        return Verdict("failed", code, None, why, reason, 1), told
     if facts.tool_says is not None:
-        warnings.append(facts.tool_says)
-    return Verdict("finished", code, None, None, 0)
+        told.append(Finding("profiler-says", "warning", facts.tool_says))
+    return Verdict("finished", code), told
 
 
-def _tell(outcome: Outcome, facts: Facts, warnings: list[str]) -> None:
-    warnings += [*outcome.killed, *_strays(outcome)]
+def _told(outcome: Outcome, facts: Facts) -> list[Finding]:
+    told = [*outcome.killed, *_strays(outcome.strays)]
     if outcome.lost_output:
-        warnings.append(
-            f"{outcome.lost_output} bytes of output could not be written to the logs (disk full?)"
-        )
+        what = f"{outcome.lost_output} bytes of output could not be written to the logs (disk full?)"
+        told.append(Finding("output-lost", "warning", what))
     broken = facts.paths("truncated")
     if broken:
-        warnings.append(f"unfinished files were kept: {', '.join(broken)}")
-    why = _no_steps(facts)
-    if why is not None:
-        warnings.append(why)
+        what = f"unfinished files were kept: {', '.join(broken)}"
+        told.append(Finding("files-unfinished", "warning", what))
+    steps = _no_steps(facts)
+    return [*told, *([steps] if steps is not None else [])]
 
 
 def _codes(outcome: Outcome, tool: str | None) -> tuple[int | None, int | None]:
@@ -120,17 +143,17 @@ def _codes(outcome: Outcome, tool: str | None) -> tuple[int | None, int | None]:
     return code, outcome.signal
 
 
-def _stopped(outcome: Outcome, facts: Facts, code: int | None, number: int | None) -> Verdict:
+def _stopped(by: str, facts: Facts, code: int | None, number: int | None) -> Verdict:
     """Ended early. Without the file 'cancel' a signal from above means a time limit, SIGINT a person."""
-    by, missing = outcome.stopped_by, facts.paths("missing")
+    missing = facts.paths("missing")
     kept = "what was recorded is kept" if not missing else f"nothing was written ({', '.join(missing)})"
     if facts.cancelled or by == "SIGINT":
-        return Verdict("cancelled", code, number, f"ended on request ({by}): {kept}", 130)
+        return Verdict("cancelled", code, number, "cancelled", f"ended on request ({by}): {kept}", 130)
     if by == "limit":
         reason = f"the time limit of {facts.limit:g} s was reached: {kept}; set resources.timeout higher"
-        return Verdict("timeout", code, number, reason, 124)
+        return Verdict("timeout", code, number, "time-limit", reason, 124)
     reason = f"ended from outside by {by}, as schedulers do at their time limit: {kept}"
-    return Verdict("timeout", code, number, reason, 124)
+    return Verdict("timeout", code, number, "ended-from-outside", reason, 124)
 
 
 def _died(number: int) -> str:
@@ -140,17 +163,21 @@ def _died(number: int) -> str:
     return f"the program died of {name}"
 
 
-def _failed(code: int | None, facts: Facts) -> str:
+def _failed(code: int | None, facts: Facts) -> Verdict:
     """The exit code, and the last line of a Python traceback when there is one."""
     inside = f" (under {facts.tool})" if facts.tool else ""
-    for line in reversed(facts.log.strip().splitlines()[-200:]):
+    why = _traceback(facts.log) or facts.tool_says or "see stderr.log"
+    reason = f"the program exited with {code}{inside}: {why}"
+    return Verdict("failed", code, None, "program-failed", reason, 1 if code is None else code)
+
+
+def _traceback(log: str) -> str | None:
+    """The line that names the exception of a Python traceback; None when there is none."""
+    for line in reversed(log.strip().splitlines()[-200:]):
         head = line.split(":")[0].strip()
         if line[:1] not in (" ", "\t") and (head.endswith(("Error", "Exception")) or head in _PYTHON_REASONS):
-            where = _place(facts.log) if head in _SYNTAX else ""
-            return f"the program exited with {code}{inside}: {line.strip()[:300]}{where}"
-    if facts.tool_says is not None:
-        return f"the program exited with {code}{inside}: {facts.tool_says}"
-    return f"the program exited with {code}{inside}: see stderr.log"
+            return line.strip()[:300] + (_place(log) if head in _SYNTAX else "")
+    return None
 
 
 def _place(log: str) -> str:
@@ -159,37 +186,41 @@ def _place(log: str) -> str:
     return f" ({found[-1][0]}, line {found[-1][1]})" if found else ""
 
 
-def _no_steps(facts: Facts) -> str | None:
+def _no_steps(facts: Facts) -> Finding | None:
     if facts.steps or not facts.steps_wanted:
         return None
     if not facts.hooked:
-        return (
-            "no step was seen: no Python process of the command loaded profrun's hook; it is not a Python "
-            "program, it clears PYTHONPATH, or it runs python with -I, -E or -S"
+        why = (
+            "no Python process of the command loaded profrun's hook; it is not a Python program, it clears "
+            "PYTHONPATH, or it runs python with -I, -E or -S"
         )
-    return (
-        "no step was seen: no optimizer stepped and no nn.Module with parameters was called (CUDA graphs and "
-        "scripted code hide them); call profrun.step() once an iteration, or set ranges.steps: off"
+        return Finding("hook-not-loaded", "warning", "no step was seen", why)
+    return Finding(
+        "no-steps",
+        "warning",
+        "no step was seen",
+        "no optimizer stepped and no nn.Module with parameters was called (CUDA graphs and scripted code "
+        "hide them)",
+        "call profrun.step() once per iteration, or set ranges.steps: off",
     )
 
 
-def _no_data(missing: list[str], facts: Facts, warnings: list[str]) -> str:
-    """The program was fine, the recording is not there."""
-    schedule = next((text for text in warnings if text.startswith("the schedule is longer")), None)
+def _no_data(missing: Sequence[str], facts: Facts) -> tuple[str, str]:
+    """Code and reason: the program was fine, the recording is not there."""
+    schedule = facts.warning("schedule-too-long")
     if schedule is not None:
-        return schedule
-    why_no_steps = _no_steps(facts)
-    if facts.hook != "none" and why_no_steps is not None:
-        return f"nothing was recorded: {why_no_steps}"
-    unopened = next((text for text in warnings if text.startswith("the window was never opened")), None)
+        return schedule.code, str(schedule)
+    steps = _no_steps(facts) if facts.windowed else None
+    unopened = steps or facts.warning("window-not-opened")
     if unopened is not None:
-        return f"nothing was recorded: {unopened}"
-    failed = next((text for text in warnings if "hook failed" in text), None)
-    return f"the collector left no {', '.join(missing)}" + (f": {failed}" if failed else "; see stderr.log")
+        return unopened.code, f"nothing was recorded: {unopened}"
+    failed = facts.warning("hook-failed")
+    listed = ", ".join(missing)
+    return "no-data", f"the collector left no {listed}" + (f": {failed}" if failed else "; see stderr.log")
 
 
-def _strays(outcome: Outcome) -> list[str]:
-    if not outcome.strays:
-        return []
-    shown = "; ".join(outcome.strays[:3])
-    return [f"{len(outcome.strays)} processes were left running and were ended: {shown}"]
+def _strays(commands: Sequence[str]) -> Iterable[Finding]:
+    if commands:
+        count = "1 process was" if len(commands) == 1 else f"{len(commands)} processes were"
+        what = f"{count} left running after the program and had to be ended"
+        yield Finding("processes-left", "warning", what, "; ".join(commands[:3]))

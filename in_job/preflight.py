@@ -1,127 +1,97 @@
-"""May this collector collect here? Findings in words: what, why, for which collector, how to fix it.
+"""Can this profiler record here? Findings from what is common to all and from the profiler's own checks.
 
-``error``: the main data cannot be had. ``degraded``: some of it is left
-out, the trial runs. ``note``: told only.
+``check`` and ``degrade`` serve a trial; ``probe`` is what ``run.py --preflight`` prints.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from . import tools, vendor
+from ..contract import profilers
+from ..contract.finding import Finding, gravest_first
+from ..contract.machine import Machine
+from ..contract.preflight import Preflight, Readiness
+from . import vendor
+from .tools import Tool, find_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..contract.profilers import Profiler
 
 _MIB = 1 << 20
 _SHM_LOW = 1024 * _MIB
 _DISK_LOW = 2048 * _MIB
 _DISK_NONE = 64 * _MIB
-_CAP_PERFMON, _CAP_SYS_ADMIN, _CAP_SYS_PTRACE = 38, 21, 19
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that is not as it should be."""
-
-    level: str
-    what: str
-    why: str
-    fix: str
-    collector: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.why}; {self.fix}"
-
-
-@dataclass
-class Tool:
-    """A collector's profiler as found here."""
-
-    name: str | None
-    path: str | None = None
-    version: tuple[int, ...] | None = None
-    findings: list[Finding] = field(default_factory=list)
-
-    @property
-    def missing(self) -> bool:
-        """Whether there should be one and is none."""
-        return self.name is not None and self.path is None
-
-
-def find_tool(collector: str, given: str | None = None) -> Tool:
-    """Look for the collector's profiler, or take the path that the job gives, and ask for its version."""
-    module = tools.wrap_module(collector)
-    names = tuple(getattr(module, "TOOLS", ())) or ((module.TOOL,) if module.TOOL else ())
-    if not names:
-        return Tool(None)
-    for name in names:
-        path = tools.find(name) if given is None else given
-        if given is not None and not os.access(given, os.X_OK):
-            return Tool(name, findings=[_not_there(name, given, collector)])
-        if path is not None:
-            return Tool(name, path, tools.version(path, name))
-    finding = Finding(
-        "error",
-        f"{names[0]} is not in this image",
-        f"it is neither on the PATH nor where its vendor installs it ({collector})",
-        f"use an image that has it (profrun images list), install it, or set PROFRUN_{names[0].upper()}",
-        collector,
-    )
-    return Tool(names[0], findings=[finding])
-
-
-def _not_there(name: str, path: str, collector: str) -> Finding:
-    return Finding(
-        "error",
-        f"there is no {name} at {path} in this image",
-        f"the job's {collector}.path says so, and no executable file is there",
-        "mend the path, or leave it out to have it looked for",
-        collector,
-    )
-
-
-def capabilities(status: Path = Path("/proc/self/status")) -> int:
-    """The effective capability mask; 0 when it cannot be read."""
-    try:
-        lines = status.read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1], 16) for line in lines if line.startswith("CapEff:")), 0)
-
-
-def has(mask: int, capability: int) -> bool:
-    """Whether a capability is in the mask."""
-    return bool(mask >> capability & 1)
+def machine(gpus: str, *, stated: bool = False, root: Path = Path("/")) -> Machine:
+    """This machine with GPUs of this vendor, for the checks."""
+    status = Machine(root=root).text("proc/self/status") or ""
+    masks = [line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")]
+    return Machine(gpus, stated, int(masks[0], 16) if masks else 0, root)
 
 
 def check(
-    collector: str,
-    gpu: str,
-    options: dict[str, Any],
-    folder: Path,
-    root: Path = Path("/"),
-    *,
-    stated: bool = False,
+    profiler: Profiler, options: Mapping[str, object], here: Machine, tool: Tool, folder: Path
 ) -> list[Finding]:
-    """What stands against this collector on this machine, worst first.
+    """What stands against this profiler here, the gravest first.
 
     Args:
-        gpu: the vendor.
-        stated: the vendor was stated in the job, not found here: a missing device is told, not refused.
+        options: the profiler's.
+        folder: where its files will be written.
     """
-    mask = capabilities(root / "proc/self/status")
-    found = [*_disk(folder), *_shm(root)]
-    if collector in ("nsys", "ncu"):
-        found += _nvidia(collector, gpu, options, mask, root)
-    if collector == "nsys":
-        found += _sampling(options, mask, root)
-    if gpu == "amd" or collector == "rocprof":
-        found += _kfd(collector, root, stated)
-    order = {"error": 0, "degraded": 1, "note": 2}
-    return sorted(found, key=lambda finding: order[finding.level])
+    own = getattr(profiler.part("preflight"), "check", None)
+    found: list[Finding] = [] if own is None else own(options, here)
+    if tool.problem is not None:
+        found.insert(0, tool.problem)
+    device = here.amd_device() if here.vendor == "amd" else None
+    if device is not None and device.code not in [finding.code for finding in found]:
+        found.append(device)
+    return gravest_first([*found, *_disk(folder), *_shm(here.root)])
+
+
+def degrade(profiler: Profiler, options: Mapping[str, object], found: Iterable[Finding]) -> dict[str, object]:
+    """The options without what cannot be had here, so that the rest can be recorded."""
+    drops: Mapping[str, tuple[str, ...]] = getattr(profiler.part("preflight"), "DROPS", {})
+    dropped = {name for finding in found for name in drops.get(finding.code, ())}
+    return {name: value for name, value in options.items() if name not in dropped}
+
+
+def unresolved(collector: str, gpus: str) -> str:
+    """Why no profiler can do this collector's work on this vendor's GPUs."""
+    where = "there is no GPU" if gpus == "none" else f"no profiler of this bundle does it on {gpus} GPUs"
+    return f"no {collector} can be recorded here: {where}; run on another machine, or leave {collector} out"
+
+
+def probe(collectors: Iterable[str], folder: Path, *, where: str = "in this image") -> Preflight:
+    """Everything that this module can say of this image and machine.
+
+    Args:
+        collectors: names as in a job.
+        folder: where files would be written.
+        where: 'in this image' or 'on this machine', for messages.
+    """
+    gpus, how = vendor.detect()
+    here = machine(gpus)
+    answers = {name: _readiness(name, here, folder, where) for name in collectors}
+    return Preflight(gpus, how, tuple(vendor.state(gpus)), answers)
+
+
+def _readiness(name: str, here: Machine, folder: Path, where: str) -> Readiness:
+    try:
+        profiler = profilers.become(name, here.vendor)
+    except (profilers.UnknownProfilerError, ImportError) as error:
+        return Readiness(False, reason=str(error))
+    if profiler is None:
+        return Readiness(False, reason=unresolved(name, here.vendor))
+    tool = find_tool(profiler, where=where)
+    found = check(profiler, {}, here, tool, folder)
+    usable = not any(finding.severity == "critical" for finding in found)
+    return Readiness(usable, profiler.name, tool.path, tool.dotted, findings=tuple(found))
 
 
 def _disk(folder: Path) -> list[Finding]:
@@ -131,10 +101,10 @@ def _disk(folder: Path) -> list[Finding]:
         return []
     if free >= _DISK_LOW:
         return []
-    level = "error" if free < _DISK_NONE else "degraded"
     return [
         Finding(
-            level,
+            "disk-full" if free < _DISK_NONE else "disk-low",
+            "critical" if free < _DISK_NONE else "warning",
             f"only {free // _MIB} MiB are free in {folder}",
             "profiles take from a few MiB to many GiB",
             "free some room or put the runs folder on a larger disk",
@@ -152,141 +122,10 @@ def _shm(root: Path) -> list[Finding]:
         return []
     return [
         Finding(
-            "note",
+            "shm-small",
+            "info",
             f"/dev/shm has {size // _MIB} MiB",
             "DataLoader workers and NCCL pass data through it, and a container's default is 64 MiB",
             "set resources.shm in the job (docker: --shm-size, kubernetes: an emptyDir in memory)",
         )
     ]
-
-
-def _nvidia(collector: str, gpu: str, options: dict[str, Any], mask: int, root: Path) -> list[Finding]:
-    found = []
-    if gpu != "nvidia" and collector == "ncu":
-        found.append(
-            Finding(
-                "error",
-                "ncu has nothing to profile",
-                f"there is no NVIDIA GPU here (found: {gpu})",
-                "run on one, or use collectors: [torch]",
-                collector,
-            )
-        )
-    try:
-        params = (root / "proc/driver/nvidia/params").read_text()
-    except OSError:
-        return found
-    restricted = "RmProfilingAdminOnly: 1" in params and not _may_count(mask, root)
-    if restricted and (collector == "ncu" or options.get("gpu_metrics") is not None):
-        found.append(
-            Finding(
-                "error" if collector == "ncu" else "degraded",
-                "GPU performance counters may not be read",
-                "the driver allows them to administrators only (RmProfilingAdminOnly: 1), and the "
-                "capability is absent",
-                "load the driver with NVreg_RestrictProfilingToAdminUsers=0 or add CAP_PERFMON (driver 565 "
-                "and newer) or CAP_SYS_ADMIN",
-                collector,
-            )
-        )
-    return found
-
-
-def _may_count(mask: int, root: Path) -> bool:
-    """CAP_SYS_ADMIN, or CAP_PERFMON with driver 565 and newer (NVIDIA's page on ERR_NVGPUCTRPERM)."""
-    if has(mask, _CAP_SYS_ADMIN):
-        return True
-    try:
-        driver = re.search(r"\b(\d{3})\.\d", (root / "proc/driver/nvidia/version").read_text())
-    except OSError:
-        return False
-    return driver is not None and int(driver.group(1)) >= 565 and has(mask, _CAP_PERFMON)
-
-
-def _sampling(options: dict[str, Any], mask: int, root: Path) -> list[Finding]:
-    asked = [name for name in ("sample", "cpuctxsw") if str(options.get(name, "none")) != "none"]
-    try:
-        level = int((root / "proc/sys/kernel/perf_event_paranoid").read_text())
-    except (OSError, ValueError):
-        return []
-    if level <= 2 or has(mask, _CAP_PERFMON) or has(mask, _CAP_SYS_ADMIN) or not asked:
-        return []
-    return [
-        Finding(
-            "degraded",
-            f"CPU sampling ({', '.join(asked)}) is not possible",
-            f"kernel.perf_event_paranoid is {level}, and neither CAP_PERFMON nor CAP_SYS_ADMIN is there",
-            "sysctl kernel.perf_event_paranoid=2 on the host, or add CAP_PERFMON; GPU data is not affected",
-            "nsys",
-        )
-    ]
-
-
-def _kfd(collector: str, root: Path, stated: bool) -> list[Finding]:
-    kfd = root / "dev/kfd"
-    if not kfd.exists():
-        return [
-            Finding(
-                "error" if collector == "rocprof" and not stated else "degraded",
-                "/dev/kfd is not here",
-                "there is no AMD GPU driver on this host, or the container was not given the device",
-                "docker: --device=/dev/kfd --device=/dev/dri",
-                collector,
-            )
-        ]
-    if os.access(kfd, os.R_OK | os.W_OK):
-        return []
-    gid = kfd.stat().st_gid
-    return [
-        Finding(
-            "error" if collector == "rocprof" else "degraded",
-            "/dev/kfd cannot be opened",
-            f"it belongs to group {gid}, and this process is in {sorted({os.getgid(), *os.getgroups()})}",
-            f"docker: --group-add {gid} (by number: its name differs between host and image)",
-            collector,
-        )
-    ]
-
-
-def degrade(collector: str, options: dict[str, Any], findings: list[Finding]) -> dict[str, Any]:
-    """The options without what cannot be had here, so that the main data still is."""
-    kept = dict(options)
-    for finding in findings:
-        if finding.level != "degraded" or finding.collector != collector:
-            continue
-        if "counters" in finding.what:
-            kept.pop("gpu_metrics", None)
-        if "CPU sampling" in finding.what:
-            kept.pop("sample", None)
-            kept.pop("cpuctxsw", None)
-    return kept
-
-
-def probe(collectors: list[str], folder: Path) -> dict[str, Any]:
-    """Everything this module can say of this image and machine; what ``run.py --preflight --json`` prints."""
-    gpu, how = vendor.detect()
-    rows: dict[str, Any] = {}
-    for name in collectors:
-        concrete, why = tools.resolve(name, gpu)
-        if concrete is None:
-            rows[name] = {"usable": False, "collector": None, "findings": [], "reason": why}
-            continue
-        try:
-            tool = find_tool(concrete)
-        except ImportError:
-            rows[name] = {
-                "usable": False,
-                "collector": concrete,
-                "findings": [],
-                "reason": "not in this bundle",
-            }
-            continue
-        findings = [*tool.findings, *check(concrete, gpu, {}, folder)]
-        rows[name] = {
-            "usable": not any(finding.level == "error" for finding in findings),
-            "collector": concrete,
-            "tool": tool.path,
-            "version": None if tool.version is None else ".".join(map(str, tool.version)),
-            "findings": [asdict(finding) for finding in findings],
-        }
-    return {"format": 1, "vendor": gpu, "vendor_by": how, "gpus": vendor.state(gpu), "collectors": rows}

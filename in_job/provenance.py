@@ -1,4 +1,4 @@
-"""Where and on what a trial ran: provenance.json. Times are unix ns, clocks MHz, power W, temperatures C."""
+"""On what a trial ran: makes the ``Provenance`` of provenance.json, before and after the program."""
 
 from __future__ import annotations
 
@@ -7,75 +7,80 @@ import platform
 import shutil
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from . import redact, tools, vendor
+from ..contract.machine import ROCM, rocm_version, version_in
+from ..contract.provenance import ClockAnchors, GitState, GpuStates, Provenance
+from . import redact, vendor
 from .timing import anchor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from ..contract.command import Command
+    from .process_note import ProcessNote
 
 
-def before(command: Mapping[str, Any], env: Mapping[str, str], gpu: str, how: str) -> dict[str, Any]:
-    """All that is known before the program starts."""
-    return {
-        "format": 1,
-        "trial": command["trial"],
-        "attempt": command["attempt"],
-        "host": socket.gethostname(),
-        "os": _os_name(),
-        "kernel": platform.release(),
-        "machine": platform.machine(),
-        "cpus": os.cpu_count(),
-        "cpu": _cpu_name(),
-        "memory_bytes": _memory(),
-        "wrapper_python": sys.version.split()[0],
-        "vendor": gpu,
-        "vendor_by": how,
-        "gpus": {"before": vendor.state(gpu), "after": []},
-        "cuda": _cuda_version() if gpu == "nvidia" else None,
-        "rocm": _rocm_version() if gpu == "amd" else None,
-        "image": command.get("image"),
-        "git": git(command.get("cwd") or "."),
-        "environment": redact.environment(env, command.get("secrets", ())),
-        "clocks": {"start": anchor(), "end": None},
-        "python": None,
-        "torch": None,
-        "packages": [],
-        "processes": [],
-    }
+def before(command: Command, env: Mapping[str, str], gpus: str, how: str) -> Provenance:
+    """All that is known before the program starts.
+
+    Args:
+        env: of the program; secrets in it are replaced.
+        gpus: the vendor of the GPUs; ``how``: how it was found.
+    """
+    return Provenance(
+        trial=command.trial,
+        attempt=command.attempt,
+        host=socket.gethostname(),
+        os=_os_name(),
+        kernel=platform.release(),
+        machine=platform.machine(),
+        cpus=os.cpu_count(),
+        cpu=_cpu_name(),
+        memory_bytes=_memory(),
+        wrapper_python=sys.version.split()[0],
+        vendor=gpus,
+        vendor_by=how,
+        gpus=GpuStates(before=tuple(vendor.state(gpus))),
+        cuda=_cuda_version() if gpus == "nvidia" else None,
+        rocm=_dotted(rocm_version(ROCM)) if gpus == "amd" else None,
+        image=command.image,
+        git=git(command.cwd or "."),
+        environment=redact.environment(env, command.secrets),
+        clocks=ClockAnchors(start=anchor()),
+    )
 
 
-def after(value: dict[str, Any], notes: list[dict[str, Any]]) -> None:
-    """Add what is known at the end: the GPUs' state, and what the job's processes said of themselves."""
-    value["gpus"]["after"] = vendor.state(value["vendor"])
-    value["clocks"]["end"] = anchor()
-    rows = []
-    for note in notes:
-        row = {
-            key: note.get(key) for key in ("pid", "ppid", "rank", "role", "steps", "used_gpu", "executable")
-        }
-        row["argv"] = redact.arguments(note.get("argv", ()))
-        rows.append(row)
-    value["processes"] = rows
-    ranked = sorted(notes, key=lambda note: (not note.get("steps"), note.get("rank", 0), note.get("pid", 0)))
-    if ranked:
-        value["python"] = ranked[0].get("python")
-        value["torch"] = ranked[0].get("torch")
-    value["packages"] = next((note["packages"] for note in ranked if note.get("packages")), [])
+def after(value: Provenance, notes: Sequence[ProcessNote]) -> Provenance:
+    """The same with what is known at the end: the GPUs' state, and what the job's processes said."""
+    ranked = sorted(
+        notes, key=lambda note: (not note.process.steps, note.process.rank or 0, note.process.pid or 0)
+    )
+    return replace(
+        value,
+        gpus=replace(value.gpus, after=tuple(vendor.state(value.vendor))),
+        clocks=replace(value.clocks, end=anchor()),
+        processes=tuple(
+            replace(note.process, argv=tuple(redact.arguments(note.process.argv))) for note in notes
+        ),
+        python=ranked[0].python if ranked else None,
+        torch=ranked[0].torch if ranked else None,
+        packages=next((note.packages for note in ranked if note.packages), ()),
+    )
 
 
-def git(folder: str) -> dict[str, Any]:
-    """Commit of the working directory, and whether tracked files differ; nulls where git cannot tell."""
+def git(folder: str) -> GitState:
+    """Commit of the working directory, and whether tracked files differ from it."""
     if shutil.which("git") is None:
-        return {"sha": None, "dirty": None, "why": "git is not in this image"}
+        return GitState(why="git is not in this image")
     base = ["git", "-c", "safe.directory=*", "-C", folder]
     sha = vendor.output([*base, "rev-parse", "HEAD"], timeout=5.0).strip()
     if not sha:
-        return {"sha": None, "dirty": None, "why": f"{folder} is not in a git repository"}
+        return GitState(why=f"{folder} is not in a git repository")
     status = vendor.output([*base, "status", "--porcelain", "--untracked-files=no"], timeout=5.0)
-    return {"sha": sha, "dirty": bool(status.strip())}
+    return GitState(sha, bool(status.strip()))
 
 
 def _os_name() -> str | None:
@@ -110,12 +115,10 @@ def _cuda_version() -> str | None:
     if named:
         return named
     try:
-        numbers = tools.parse(Path("/usr/local/cuda/version.json").read_text(encoding="utf-8"))
+        return _dotted(version_in(Path("/usr/local/cuda/version.json").read_text(encoding="utf-8")))
     except OSError:
         return None
-    return None if numbers is None else ".".join(map(str, numbers))
 
 
-def _rocm_version() -> str | None:
-    numbers = tools.rocm_version("/opt/rocm/bin/rocprofv3")
-    return None if numbers is None else ".".join(map(str, numbers))
+def _dotted(version: tuple[int, ...] | None) -> str | None:
+    return None if version is None else ".".join(map(str, version))

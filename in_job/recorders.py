@@ -8,7 +8,7 @@ from ..contract.finding import Finding
 from ..contract.profilers import profiler
 from ..contract.recording import CannotRecordError, RecordingContext
 from . import process_rank
-from .emit import load_roctx
+from .emitters import load_roctx
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..contract.finding import Finding
 from . import proctree
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Outcome:
     Attributes:
         status: as os.waitpid gave it; None when it could not be started.
         stopped_by: None, or why it was ended early: 'limit' or the signal's name.
-        killed: what had to be killed, in words.
+        strays: command lines of what the command left running.
+        killed: what had to be killed.
         app_s: seconds from start to the end of the user's process.
         finalise_s: seconds from there to the end of the profiler.
     """
@@ -40,7 +42,7 @@ class Outcome:
     status: int | None = None
     error: str | None = None
     stopped_by: str | None = None
-    killed: list[str] = field(default_factory=list)
+    killed: list[Finding] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
     app_s: float = 0.0
     finalise_s: float = 0.0
@@ -299,7 +301,7 @@ class _Watch:
                 self._end_app(everyone=True)
         if self.kill_at is not None and now >= self.kill_at:
             self.kill_at = now + 1.0
-            self._kill(outcome, "was killed: it had not ended in time")
+            self._kill(outcome, "it had not ended in time")
 
     def _request(self, why: str, outcome: Outcome) -> None:
         """End the app; from the second TERM or INT on be less patient. SIGURG only ever asks."""
@@ -317,7 +319,7 @@ class _Watch:
             self._kill_app(outcome)
             self.kill_at = min(self.kill_at or now + LAST_S, now + LAST_S)
         else:
-            self._kill(outcome, "was killed: asked to end three times")
+            self._kill(outcome, "it was asked to end three times")
 
     def _end_app(self, *, everyone: bool) -> None:
         app = self.app or proctree.find_app(self.pid, self.argv, self.tool)
@@ -339,7 +341,7 @@ class _Watch:
         app = self.app or proctree.find_app(self.pid, self.argv, self.tool)
         doomed = self._not_tool() if app is None else [app, *proctree.descendants(app.pid)]
         if any(process.alive() for process in doomed):
-            outcome.killed.append("the program was killed: asked to end twice")
+            _killed(outcome, "the program", "it was asked to end twice")
         proctree.send(doomed, signal.SIGKILL)
         if self.tool is not None and (app is None or app.pid != self.pid):
             try:
@@ -348,11 +350,14 @@ class _Watch:
                 pass
 
     def _kill(self, outcome: Outcome, why: str) -> None:
-        who = "the profiler" if self.app_end is not None else "the program"
-        message = f"{who} {why}"
-        if message not in outcome.killed:
-            outcome.killed.append(message)
+        _killed(outcome, "the profiler" if self.app_end is not None else "the program", why)
         proctree.send(proctree.descendants(os.getpid()), signal.SIGKILL)
+
+
+def _killed(outcome: Outcome, who: str, why: str) -> None:
+    finding = Finding("killed", "warning", f"{who} was killed", why)
+    if finding not in outcome.killed:
+        outcome.killed.append(finding)
 
 
 def _reap() -> dict[int, int]:

@@ -7,44 +7,48 @@ GPU. Without a GPU, and for steps before its first use, ``time.perf_counter_ns``
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from ..contract.steps import Anchor, StepTime
+
+if TYPE_CHECKING:
+    from ..contract.schedule import Schedule
+    from ..contract.steps import StepClock
+    from .torch_types import Event, Torch
 
 _LATE = 64  # steps that an event is left alone before it is asked whether it is over
 
 
-def anchor() -> dict[str, int]:
+def anchor() -> Anchor:
     """The host's clocks at one moment, ns: the tightest of five readings."""
-    best: tuple[int, dict[str, int]] | None = None
+    readings = []
     for _ in range(5):
         before = time.perf_counter_ns()
-        reading = {
-            "realtime_ns": time.time_ns(),
-            "monotonic_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC),
-            "boottime_ns": time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)),
-        }
-        width = time.perf_counter_ns() - before
-        if best is None or width < best[0]:
-            best = (width, reading)
-    assert best is not None
-    return best[1]
+        reading = Anchor(
+            realtime_ns=time.time_ns(),
+            monotonic_ns=time.clock_gettime_ns(time.CLOCK_MONOTONIC),
+            boottime_ns=time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)),
+        )
+        readings.append((time.perf_counter_ns() - before, reading))
+    return min(readings, key=lambda width_and_reading: width_and_reading[0])[1]
 
 
-class StepClock:
+class StepTimer:
     """Times steps one after another.
 
-    A moment is (host ns, GPU event or None). Rows are kept small and turned into words by ``steps``.
+    A moment is (host ns, GPU event or None). Rows are kept small and made readable by ``steps``.
     """
 
-    def __init__(self, torch: Any = None) -> None:
+    def __init__(self, torch: Torch = None) -> None:
         self.torch = torch
         self.anchor = anchor()
         self._wall = time.time_ns() - time.perf_counter_ns()
         self._rows: list[list[Any]] = []  # step, began ns, host ns, first event, last event, event ns
         self._read_to = 0
-        self._open: tuple[int, Any] | None = None
-        self._first: tuple[int, Any] | None = None
+        self._open: tuple[int, Event] | None = None
+        self._first: tuple[int, Event] | None = None
 
-    def mark(self) -> tuple[int, Any]:
+    def mark(self) -> tuple[int, Event]:
         """This moment on the host and in the GPU's stream."""
         torch = self.torch
         if torch is None or not torch.cuda.is_initialized():
@@ -53,13 +57,13 @@ class StepClock:
         event.record()
         return time.perf_counter_ns(), event
 
-    def start(self, moment: tuple[int, Any]) -> None:
+    def start(self, moment: tuple[int, Event]) -> None:
         """A step begins."""
         self._open = moment
         if self._first is None:
             self._first = moment
 
-    def end(self, number: int, moment: tuple[int, Any]) -> None:
+    def end(self, number: int, moment: tuple[int, Event]) -> None:
         """The open step ends and was this number."""
         if self._open is None:
             return
@@ -84,13 +88,13 @@ class StepClock:
         return len(self._rows)
 
     @property
-    def event_clock(self) -> str:
+    def event_clock(self) -> StepClock:
         """What GPU events of this torch build are."""
         version = getattr(self.torch, "version", None)
         return "hip_event" if getattr(version, "hip", None) else "cuda_event"
 
     @property
-    def clock(self) -> str:
+    def clock(self) -> StepClock:
         """The clock of most steps; a step that used another one says so itself."""
         events = sum(1 for row in self._rows if row[5] is not None or row[3] is not None)
         return self.event_clock if events * 2 > len(self._rows) else "wall"
@@ -110,22 +114,25 @@ class StepClock:
         """Read the events that are over, without waiting."""
         self._read(len(self._rows))
 
-    def steps(self) -> list[dict[str, Any]]:
-        """Finished steps whose time is known: step, ts_ns (unix), dur_ns, host_ns, clock."""
+    def steps(self, schedule: Schedule) -> tuple[StepTime, ...]:
+        """Finished steps whose time is known; the events of the others are not over yet."""
+        usual = self.clock
         found = []
         for number, began, host, first, _last, measured in self._rows:
             if first is not None:
-                continue  # its events are not over yet: a later flush has it
+                continue
+            clock = "wall" if measured is None else self.event_clock
             found.append(
-                {
-                    "step": number,
-                    "ts_ns": self._wall + began,
-                    "dur_ns": host if measured is None else measured,
-                    "host_ns": host,
-                    "clock": "wall" if measured is None else self.event_clock,
-                }
+                StepTime(
+                    step=number,
+                    ts_ns=self._wall + began,
+                    dur_ns=host if measured is None else measured,
+                    host_ns=host,
+                    window=schedule.part(number),
+                    clock=None if clock == usual else clock,
+                )
             )
-        return found
+        return tuple(found)
 
     def _read(self, end: int) -> None:
         """Turn events of rows before ``end`` into ns, in order, until one is not over yet."""

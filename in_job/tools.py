@@ -1,43 +1,72 @@
-"""Finds profilers and their versions, and the ``wrap`` module of a collector."""
+"""Finds a profiler's executable and its version: ``find_tool`` gives a ``Tool``."""
 
 from __future__ import annotations
 
 import glob
-import importlib
 import os
 import re
 import shutil
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ..contract.finding import Finding
+from ..contract.machine import version_in
 from .vendor import output
 
-COLLECTORS = ("none", "torch", "nsys", "ncu", "rocprof")
-_PLACES = {
-    "nsys": ("/opt/nvidia/nsight-systems/*/bin", "/opt/nvidia/nsight-systems*/bin", "/usr/local/cuda/bin"),
-    "ncu": ("/opt/nvidia/nsight-compute/*", "/usr/local/cuda/bin"),
-}
-_ROCM = ("/opt/rocm/bin", "/opt/rocm-*/bin")
-_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..contract.profilers import Profiler
 
 
-def wrap_module(collector: str) -> Any:
-    """The collector's wrap module.
+@dataclass(frozen=True)
+class Tool:
+    """The executable of a profiler as found here.
 
-    Raises:
-        ImportError: this bundle has none for it.
+    Attributes:
+        name: None for a profiler without one.
+        path: None when it is not here; then ``problem`` says where it was looked for.
+        version: as numbers; None when it states none.
     """
-    return importlib.import_module(f"..collectors.{collector}.wrap", __package__)
+
+    name: str | None = None
+    path: str | None = None
+    version: tuple[int, ...] | None = None
+    problem: Finding | None = None
+
+    @property
+    def dotted(self) -> str | None:
+        """The version as text, like 2024.2.3."""
+        return None if self.version is None else ".".join(map(str, self.version))
 
 
-def find(tool: str) -> str | None:
-    """Path of a profiler: ``$PROFRUN_<TOOL>``, the PATH, then where vendors install it (newest)."""
+def find_tool(profiler: Profiler, given: str | None = None, *, where: str = "in this image") -> Tool:
+    """Look for a profiler's executable, or take the path that the job gives, and ask for its version.
+
+    Args:
+        given: path by the job's options.
+        where: 'in this image' or 'on this machine', for messages.
+    """
+    if not profiler.tools:
+        return Tool()
+    if given is not None and not os.access(given, os.X_OK):
+        return Tool(profiler.tools[0], problem=_not_there(profiler, given, where))
+    for name in profiler.tools:
+        path = given or find(name, profiler.places)
+        if path is not None:
+            return Tool(name, path, _version(profiler, path))
+    return Tool(profiler.tools[0], problem=_nowhere(profiler, where))
+
+
+def find(tool: str, places: Sequence[str]) -> str | None:
+    """Path of an executable: ``$PROFRUN_<TOOL>``, the PATH, then the newest of the folders (globs)."""
     named = os.environ.get(f"PROFRUN_{tool.upper()}")
     if named and os.access(named, os.X_OK):
         return named
     found = shutil.which(tool)
     if found is not None:
         return found
-    for place in _PLACES.get(tool, _ROCM if tool.startswith("roc") else ()):
+    for place in places:
         for folder in sorted(glob.glob(place), key=_numbers, reverse=True):
             path = os.path.join(folder, tool)
             if os.access(path, os.X_OK):
@@ -45,60 +74,33 @@ def find(tool: str) -> str | None:
     return None
 
 
+def _version(profiler: Profiler, path: str) -> tuple[int, ...] | None:
+    stated = output([path, "--version"], timeout=30.0)
+    own = getattr(profiler.part("preflight"), "version", None)
+    found: tuple[int, ...] | None = version_in(stated) if own is None else own(path, stated)
+    return found
+
+
 def _numbers(text: str) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", text)]
 
 
-def version(path: str, tool: str) -> tuple[int, ...] | None:
-    """The version a profiler states with ``--version``, as numbers; None when it states none.
-
-    For the ROCm tools it is the version of ROCm where one is stated, because flags follow it.
-    """
-    text = output([path, "--version"], timeout=30.0)
-    if tool.startswith("roc"):
-        stated = re.search(r"rocm[_ -]?version\s*[:=]\s*(\d+\.\d+(?:\.\d+)?)", text, re.I)
-        if stated is not None:
-            return parse(stated.group(1))
-        return rocm_version(path) or parse(text)
-    return parse(text)
+def _nowhere(profiler: Profiler, where: str) -> Finding:
+    name = profiler.tools[0]
+    return Finding(
+        "tool-missing",
+        "critical",
+        f"{name} is not {where}",
+        f"it is neither on the PATH nor where its vendor installs it ({profiler.name})",
+        f"use an image that has it (profrun images list), install it, or set PROFRUN_{name.upper()}",
+    )
 
 
-def parse(text: str) -> tuple[int, ...] | None:
-    """The first 'a.b' or 'a.b.c' in a text."""
-    found = _VERSION.search(text)
-    return None if found is None else tuple(int(part) for part in found.groups() if part is not None)
-
-
-def rocm_version(path: str) -> tuple[int, ...] | None:
-    """ROCm's version from the ``.info/version`` file beside a tool's bin folder."""
-    home = os.path.dirname(os.path.dirname(os.path.realpath(path)))
-    for root in (home, "/opt/rocm"):
-        try:
-            with open(os.path.join(root, ".info", "version"), encoding="ascii", errors="replace") as file:
-                return parse(file.read())
-        except OSError:
-            continue
-    return None
-
-
-def resolve(collector: str, vendor: str) -> tuple[str | None, str | None]:
-    """(a concrete collector or None, why not): ``timeline`` and ``counters`` follow the vendor."""
-    if collector == "timeline":
-        if vendor == "amd":
-            return "rocprof", None
-        if vendor == "nvidia" or find("nsys") is not None:
-            return "nsys", None
-        return None, (
-            "no timeline can be recorded here: there is no GPU and no nsys; use collectors: [torch], or an "
-            "image with Nsight Systems"
-        )
-    if collector == "counters":
-        if vendor == "none":
-            return None, "no counters can be read here: there is no GPU; run on one, or leave counters out"
-        return ("ncu" if vendor == "nvidia" else "rocprof"), None
-    if collector not in COLLECTORS:
-        return (
-            None,
-            f"unknown collector {collector!r}: it is one of {', '.join(COLLECTORS)}, timeline, counters",
-        )
-    return collector, None
+def _not_there(profiler: Profiler, path: str, where: str) -> Finding:
+    return Finding(
+        "tool-missing",
+        "critical",
+        f"there is no {profiler.tools[0]} at {path} {where}",
+        f"the job's {profiler.name}.path says so, and no executable file is there",
+        "mend the path, or leave it out to have it looked for",
+    )

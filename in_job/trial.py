@@ -1,31 +1,47 @@
-"""One trial from command.json to exit.json."""
+"""One trial from command.json to exit.json, as the wrapper of one rank runs it."""
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from ..contract import profilers
-from ..contract.codec import from_json, to_json
-from ..contract.command import Ranges
+from ..contract.codec import DocumentError, from_json, to_json
+from ..contract.exit import Exit, Seconds, StepsSeen
 from ..contract.finding import Finding
-from ..contract.schedule import Schedule
-from ..contract.wrapping import WrapRequest
-from . import artefacts, config, launch, preflight, process_rank, provenance, redact, tools, vendor
+from ..contract.provenance import ToolUsed
+from ..contract.steps import StepsFile
+from . import artefacts, config, hook_errors, launch, process_note, process_rank, provenance, redact, vendor
 from .files import Reserve, read_json, set_phase, write_json
 from .outcome import Facts, Verdict, judge
+from .prepare import Prepared, prepare
 from .ranks import Ranks
-from .supervise import Outcome, Supervisor, flush_streams
+from .supervise import Supervisor, flush_streams
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
+    from ..contract.command import Command
+    from ..contract.exit import Artefact
+    from ..contract.provenance import Provenance
     from ..contract.wrapping import Wrapped
+    from .supervise import Outcome
+
+
+@dataclass
+class Result:
+    """What is known of a trial so far, for exit.json and provenance.json."""
+
+    provenance: Provenance
+    prepared: Prepared = field(default_factory=Prepared)
+    seconds: Seconds = field(default_factory=Seconds)
+    stopped_by: str | None = None
+    steps: StepsFile | None = None
+    artefacts: list[Artefact] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
 
 
 class Trial:
@@ -33,30 +49,17 @@ class Trial:
 
     Args:
         folder: the trial folder.
-        command: what ``command.json`` holds.
+        command: what the runner wants.
         bundle: where run.py lies.
     """
 
-    def __init__(self, folder: Path, command: Mapping[str, Any], bundle: Path) -> None:
+    def __init__(self, folder: Path, command: Command, bundle: Path) -> None:
         self.folder = folder
         self.command = command
         self.bundle = bundle
         self.started_ns = time.time_ns()
-        self._clock = time.monotonic()
-        self.seconds: dict[str, float] = {}
-        self.warnings: list[str] = []
-        self.artefacts: list[dict[str, Any]] = []
-        self.collector: str = str(command["collector"])
-        self.vendor = "none"
-        self.tool = preflight.Tool(None)
-        self.argv: tuple[str, ...] = tuple(command["argv"])
-        self.env: dict[str, str] = {}
-        self.wrapped: Wrapped | None = None
-        self.stopped_by: str | None = None
         launch.slurm_ranks(environ := dict(os.environ))
         self.ranks = Ranks(folder, process_rank.from_environ(environ))
-        self.rank = self.ranks.place.rank
-        self.grace = float(command.get("grace_s") or 60.0)
 
     def run(self) -> int:
         """Do it; returns the wrapper's exit code (see ``wrapper.main``)."""
@@ -67,293 +70,242 @@ class Trial:
             print(f"profrun: the trial folder {self.folder} cannot be written: {error}", file=sys.stderr)
             return 73
         reserve = Reserve(self.folder)
-        supervisor = Supervisor(self.folder, suffix=self.ranks.suffix, grace=self.grace)
+        supervisor = Supervisor(self.folder, suffix=self.ranks.suffix, grace=self.command.grace_s)
         try:
-            verdict, value = self._run(supervisor)
+            verdict, result = self._run(supervisor)
         finally:
             reserve.release()
             supervisor.close()
-        return self._finish(verdict, value)
+        self._save_provenance(result)
+        return self._finish(verdict, result)
 
-    def _run(self, supervisor: Supervisor) -> tuple[Verdict, dict[str, Any]]:
+    def _run(self, supervisor: Supervisor) -> tuple[Verdict, Result]:
+        began = time.monotonic()
         self._phase("preflight")
-        gpu, how = self._vendor()
-        self.vendor = gpu
-        self.env, notes = launch.environment(self.command, os.environ, gpu, self.bundle)
-        self.warnings += notes
-        value = provenance.before(self.command, self.env, gpu, how)
-        refused = self._prepare(value)
-        self._save("provenance.json", value)
-        self._lap("preflight")
-        if refused is not None:
-            return Verdict("failed", None, None, refused, 69), value
-        outcomes = self._execute(supervisor)
-        self.stopped_by = outcomes[-1].stopped_by
-        self._export(supervisor, outcomes[-1])
-        notes_of = self._notes()
-        provenance.after(value, notes_of)
-        return self._judge(supervisor, outcomes, notes_of), value
-
-    def _vendor(self) -> tuple[str, str]:
-        stated = str(self.command.get("vendor", "auto"))
-        if stated in ("nvidia", "amd", "none"):
-            return stated, "stated in command.json"
-        return vendor.detect()
-
-    def _prepare(self, value: dict[str, Any]) -> str | None:
-        """Find the tool, check, wrap. Returns why the trial cannot run, or None."""
-        concrete, why = tools.resolve(self.collector, self.vendor)
-        if concrete is None:
-            return why
-        options = dict(self.command.get("options") or {})
-        if concrete != self.collector and not self.command.get("profiler"):  # a block for each it may become
-            options = dict(options.get(concrete) or {})
-        self.collector = concrete
-        try:
-            module = tools.wrap_module(concrete)
-        except ImportError as error:
-            return f"this bundle has no collector {concrete!r}: {error}"
-        self.tool = preflight.find_tool(concrete, options.get("path"))
-        findings = [
-            *self.tool.findings,
-            *preflight.check(
-                concrete,
-                self.vendor,
-                options,
-                self.folder,
-                stated=self.command.get("vendor", "auto") != "auto",
-            ),
-        ]
-        value["preflight"] = [vars(finding) for finding in findings]
-        value["tool"] = {"name": self.tool.name, "path": self.tool.path, "version": self._version()}
-        errors = [str(finding) for finding in findings if finding.level == "error"]
-        if errors and (self.command.get("image") or {}).get("reference") is None:
-            return errors[0].replace("is not in this image", "is not on this machine")
-        if errors:
-            return errors[0]
-        self.warnings += [str(finding) for finding in findings if finding.level == "degraded"]
-        options = preflight.degrade(concrete, options, findings)
-        self.wrapped = module.wrap(self._request(options))
-        self.warnings += self.wrapped.notes
-        secrets = self.command.get("secrets")
-        if secrets and getattr(module, "KEEPS_ENVIRONMENT", False):
-            self.warnings.append(
-                f"the files of {concrete} in raw/ may hold the program's whole environment, "
-                f"{', '.join(secrets)} included: keep them to yourself; the trace does not hold it"
-            )
-        self._orders(self.wrapped, options, 0)
-        return None
-
-    def _request(self, options: dict[str, Any]) -> WrapRequest:
-        ranges = self.command.get("ranges") or {}
-        return WrapRequest(
-            argv=self.argv,
-            schedule=Schedule(**(self.command.get("schedule") or {})),
-            options=options,
-            out=str(self.ranks.raw),
-            tool=self.tool.path or self.tool.name or "",
-            version=self.tool.version,
-            vendor=self.vendor,
-            ranks=int(self.command.get("ranks") or 1),
-            ranges=int(ranges.get("modules") or 0),
-            steps_found=ranges.get("steps", "auto") != "off",
+        gpus: str = self.command.vendor
+        how = "stated in command.json"
+        if gpus == "auto":
+            gpus, how = vendor.detect()
+        env, told = launch.environment(self.command, os.environ, gpus, self.bundle)
+        result = Result(provenance.before(self.command, env, gpus, how), warnings=told)
+        prepared = prepare(self.command, gpus, self.folder, self.ranks.raw)
+        result.prepared = prepared
+        result.warnings += prepared.warnings
+        result.provenance = replace(
+            result.provenance, preflight=prepared.preflight, tool=_tool_used(prepared)
         )
+        self._save_provenance(result)
+        result.seconds = Seconds(preflight=time.monotonic() - began)
+        if prepared.wrapped is None:
+            return _refused(prepared), result
+        outcomes = self._execute(supervisor, prepared, prepared.wrapped, env, result)
+        log = supervisor.tail.decode("utf-8", "replace")
+        if outcomes[-1].error is None:
+            self._export(supervisor, prepared.wrapped, env, result)
+        return self._judge(prepared.wrapped, outcomes[-1], log, result), result
 
-    def _orders(self, wrapped: Wrapped, options: dict[str, Any], run: int) -> None:
-        """Write what the hook is told, and point the environment at it."""
-        request = self._request(options)
-        ranges = self.command.get("ranges") or {}
-        profiler = profilers.profiler(self.collector)
-        orders = config.HookConfig(
-            folder=str(self.folder),
-            collector=self.collector,
-            profiler=self.collector,
-            hook=wrapped.hook,
-            emitter=wrapped.emitter,
-            exclusive=profiler.exclusive,
-            unwind=bool(profiler.tools),
-            schedule=request.schedule,
-            ranges=from_json(Ranges, ranges),
-            options=options,
-            values=dict(self.command.get("values") or {}),
-            blocking=bool(self.command.get("blocking")),
-            run=run,
-            tool_version=self.tool.version or (),
-        )
-        path = self.folder / "hook" / f"config.rank{self.rank}.{run}.json"
-        write_json(path, to_json(orders))
-        self.env[config.ENV] = str(path)
-        self._options = options
-
-    def _execute(self, supervisor: Supervisor) -> list[Outcome]:
+    def _execute(
+        self,
+        supervisor: Supervisor,
+        prepared: Prepared,
+        wrapped: Wrapped,
+        env: Mapping[str, str],
+        result: Result,
+    ) -> list[Outcome]:
         """The command, then further passes of a counter collection while all goes well."""
-        assert self.wrapped is not None
-        commands = [self.wrapped.argv, *self.wrapped.passes]
-        self.wrapped = replace(self.wrapped, argv=tuple(commands[0]))
-        env = {**self.env, **self.wrapped.env}
+        limit = self.command.timeout_s
         outcomes: list[Outcome] = []
-        limit = self.command.get("timeout_s")
         self._phase("app")
         flush_streams()
-        for run, argv in enumerate(commands):
-            if run:
-                self._orders(self.wrapped, self._options, run)
-                env[config.ENV] = self.env[config.ENV]
+        for run, argv in enumerate((wrapped.argv, *wrapped.passes)):
+            orders = self._orders(prepared, wrapped, run)
             spent = sum(outcome.app_s for outcome in outcomes)
             outcome = supervisor.run(
                 argv,
-                env=env,
-                cwd=self.command.get("cwd") or None,
-                app=self.argv,
-                tool=self.tool.path,
-                limit=None if not limit else max(0.0, float(limit) - spent),
-                finalise=self.wrapped.finalise_s,
+                env={**env, **wrapped.env, hook_errors.ENV: str(orders)},
+                cwd=self.command.cwd or None,
+                app=self.command.argv,
+                tool=prepared.tool.path,
+                limit=None if not limit else max(0.0, limit - spent),
+                finalise=wrapped.finalise_s,
                 on_app_end=lambda: self._phase("finalise"),
             )
             outcomes.append(outcome)
             if outcome.stopped_by or outcome.code != 0:
                 break
-        self.seconds["app"] = sum(outcome.app_s for outcome in outcomes)
-        self.seconds["finalise"] = sum(outcome.finalise_s for outcome in outcomes)
-        self._clock = time.monotonic()
+        result.stopped_by = outcomes[-1].stopped_by
+        result.seconds = replace(
+            result.seconds,
+            app=sum(outcome.app_s for outcome in outcomes),
+            finalise=sum(outcome.finalise_s for outcome in outcomes),
+        )
         return outcomes
 
-    def _export(self, supervisor: Supervisor, last: Outcome) -> None:
+    def _orders(self, prepared: Prepared, wrapped: Wrapped, run: int) -> Path:
+        """Write what the hook is told in the ``run``-th run of the command; returns the file."""
+        assert prepared.profiler is not None
+        orders = config.HookConfig(
+            folder=str(self.folder),
+            collector=self.command.collector,
+            profiler=prepared.profiler.name,
+            hook=wrapped.hook,
+            emitter=wrapped.emitter,
+            exclusive=prepared.profiler.exclusive,
+            unwind=prepared.tool.path is not None,
+            schedule=self.command.schedule,
+            ranges=self.command.ranges,
+            options=dict(prepared.options),
+            values=self.command.values,
+            blocking=self.command.blocking,
+            run=run,
+            tool_version=prepared.tool.version or (),
+        )
+        path = self.folder / "hook" / f"config.rank{self.ranks.own.rank}.{run}.json"
+        write_json(path, to_json(orders))
+        return path
+
+    def _export(
+        self, supervisor: Supervisor, wrapped: Wrapped, env: Mapping[str, str], result: Result
+    ) -> None:
         """Exports run where the report was made, also for what a stopped trial left."""
-        wrapped = self.wrapped
-        if wrapped is None or not wrapped.export or last.error is not None:
+        if not wrapped.export:
             return
+        began = time.monotonic()
         self._phase("export")
-        self._log = supervisor.tail
         supervisor.stopped_by = None
-        reports = sorted({path for pattern in wrapped.expected[:1] for path in self.ranks.raw.glob(pattern)})
-        for report in reports:
+        raw = self.ranks.raw
+        for report in sorted({path for pattern in wrapped.expected[:1] for path in raw.glob(pattern)}):
             for command in wrapped.export:
                 argv = [part.replace("{file}", str(report)) for part in command]
-                env = {**self.env, **wrapped.env}
-                env.pop(config.ENV, None)
                 done = supervisor.run(  # some exporters write where they stand, whatever the report's path
-                    argv, env=env, cwd=str(self.ranks.raw), limit=max(self.grace, wrapped.finalise_s)
+                    argv,
+                    env={**env, **wrapped.env},
+                    cwd=str(raw),
+                    limit=max(self.command.grace_s, wrapped.finalise_s),
                 )
                 if done.code != 0:
                     said = supervisor.tail.decode("utf-8", "replace").strip().splitlines()
-                    reason = done.error or (said[-1] if said else f"exit code {done.code}")
-                    self.warnings.append(f"{report.name} could not be exported by {argv[0]}: {reason}")
-        self._lap("export")
+                    why = done.error or (said[-1] if said else f"exit code {done.code}")
+                    what = f"{report.name} could not be exported by {argv[0]}"
+                    result.warnings.append(Finding("export-failed", "warning", what, why))
+        result.seconds = replace(result.seconds, export=time.monotonic() - began)
 
-    def _notes(self) -> list[dict[str, Any]]:
-        found = (read_json(path) for path in sorted((self.folder / "hook").glob("process.*.json")))
-        own = self.ranks.own()
-        return [note for note in found if note is not None and note.get("rank", 0) in own]
-
-    def _judge(
-        self, supervisor: Supervisor, outcomes: Sequence[Outcome], notes: list[dict[str, Any]]
-    ) -> Verdict:
-        assert self.wrapped is not None
-        log = getattr(self, "_log", supervisor.tail).decode("utf-8", "replace")
-        for rank in self.ranks.own():
-            wanted = self.wrapped.expected if rank == self.rank or self.wrapped.hook == "in_process" else ()
-            self.artefacts += artefacts.collect(self.folder, rank, wanted)
-        self.steps = self._steps()
-        self.warnings += self._hook_warnings(notes)
-        module = tools.wrap_module(self.collector)
-        explain = getattr(module, "reason", None)
-        tool_says = None
-        if explain is not None:
-            tool_says = explain(
-                log,
-                windowed=self.wrapped.hook in ("cuda", "roctx"),
-                reported=not any(row["state"] == "missing" for row in self.artefacts),
-            )
+    def _judge(self, wrapped: Wrapped, outcome: Outcome, log: str, result: Result) -> Verdict:
+        own = self.ranks.answered_for()
+        notes = process_note.read_notes(self.folder / "hook", own)
+        result.provenance = provenance.after(result.provenance, notes)
+        for rank in own:
+            every = rank == self.ranks.own.rank or wrapped.hook == "in_process"
+            result.artefacts += artefacts.collect(self.folder, rank, wrapped.expected if every else ())
+        result.steps = _steps(self.ranks.raw)
+        told = [finding for note in notes for finding in note.warnings]
+        told += _hook_errors(self.folder / "hook")
         facts = Facts(
             cancelled=(self.folder / "cancel").exists(),
-            limit=self.command.get("timeout_s"),
-            tool=self.tool.name if self.tool.path else None,
-            artefacts=self.artefacts,
-            steps=self.steps["count"],
+            limit=self.command.timeout_s,
+            tool=result.prepared.tool.name if result.prepared.tool.path else None,
+            artefacts=result.artefacts,
+            steps=len(result.steps.steps) if result.steps is not None else 0,
             hooked=(self.folder / "hook" / "loaded").exists(),
-            hook=self.wrapped.hook,
-            steps_wanted=(self.command.get("ranges") or {}).get("steps", "auto") != "off",
-            tool_says=tool_says,
+            windowed=wrapped.hook != "none",
+            steps_wanted=self.command.ranges.steps != "off",
+            warnings=told,
+            tool_says=_tool_says(result.prepared, wrapped, log, result.artefacts),
             log=log,
         )
-        return judge(outcomes[-1], facts, self.warnings)
+        verdict, more = judge(outcome, facts)
+        result.warnings += [*told, *more]
+        return verdict
 
-    def _hook_warnings(self, notes: list[dict[str, Any]]) -> list[str]:
-        """What processes of this rank wanted to be told, each sentence once."""
-        told = [str(from_json(Finding, row)) for note in notes for row in note.get("warnings", ())]
-        for path in sorted((self.folder / "hook").glob("error.*.txt")):
-            lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            told.append(f"profrun's hook failed: {lines[-1] if lines else 'no words'} (hook/{path.name})")
-        return list(dict.fromkeys(told))
-
-    def _steps(self) -> dict[str, Any]:
-        found = read_json(self.ranks.raw / "steps.json") or {}
-        return {
-            "how": found.get("how", "none"),
-            "count": len(found.get("steps", ())),
-            "ranges": int(found.get("ranges_emitted", 0)),
-            "out_of_memory": bool(found.get("out_of_memory", False)),
-        }
-
-    def _finish(self, verdict: Verdict, value: dict[str, Any]) -> int:
-        """Write provenance.json and, last of all, exit.json."""
-        self._save("provenance.json", value)
-        total = (time.time_ns() - self.started_ns) / 1e9
-        steps = getattr(self, "steps", {"how": "none", "count": 0, "ranges": 0})
-        document = {
-            "format": 1,
-            "trial": self.command["trial"],
-            "attempt": self.command.get("attempt", 1),
-            "rank": self.rank,
-            "state": verdict.state,
-            "exit_code": verdict.exit_code,
-            "signal": None if verdict.signal is None else signal.Signals(verdict.signal).name,
-            "reason": verdict.reason,
-            "stopped_by": self.stopped_by,
-            "started_ns": self.started_ns,
-            "ended_ns": time.time_ns(),
-            "seconds": {
-                **{
-                    name: round(self.seconds.get(name, 0.0), 3)
-                    for name in ("preflight", "app", "finalise", "export")
-                },
-                "total": round(total, 3),
-            },
-            "collector": self.collector,
-            "tool": self.tool.name,
-            "tool_version": self._version(),
-            "vendor": self.vendor,
-            "argv": redact.arguments(self.wrapped.argv if self.wrapped is not None else self.argv),
-            "steps": {"how": steps["how"], "count": steps["count"]},
-            "ranges_emitted": steps["ranges"],
-            "artefacts": self.artefacts,
-            "warnings": list(dict.fromkeys(self.warnings)),
-        }
+    def _finish(self, verdict: Verdict, result: Result) -> int:
+        """Write exit.json, last of all; returns the wrapper's exit code."""
+        prepared, steps = result.prepared, result.steps
+        ended_ns = time.time_ns()
+        document = Exit(
+            trial=self.command.trial,
+            state=verdict.state,
+            attempt=self.command.attempt,
+            rank=self.ranks.own.rank,
+            exit_code=verdict.exit_code,
+            signal=verdict.signal_name,
+            reason=verdict.reason,
+            code=verdict.code,
+            stopped_by=result.stopped_by,
+            started_ns=self.started_ns,
+            ended_ns=ended_ns,
+            seconds=_rounded(replace(result.seconds, total=(ended_ns - self.started_ns) / 1e9)),
+            collector=self.command.collector,
+            profiler=prepared.profiler.name if prepared.profiler is not None else None,
+            tool=prepared.tool.name,
+            tool_version=prepared.tool.dotted,
+            vendor=result.provenance.vendor,
+            argv=tuple(redact.arguments(prepared.wrapped.argv if prepared.wrapped else self.command.argv)),
+            steps=StepsSeen() if steps is None else StepsSeen(steps.how, len(steps.steps)),
+            ranges_emitted=0 if steps is None else steps.ranges_emitted,
+            artefacts=tuple(result.artefacts),
+            warnings=tuple(dict.fromkeys(result.warnings)),
+        )
         try:
-            self.ranks.conclude(document, self.grace)
+            self.ranks.conclude(document, self.command.grace_s)
         except OSError as error:
             print(f"profrun: exit.json cannot be written: {error}: {document}", file=sys.stderr)
             return 74
         (self.folder / "phase").unlink(missing_ok=True)
         return verdict.wrapper_code
 
-    def _save(self, name: str, value: dict[str, Any]) -> None:
-        if self.rank:
+    def _save_provenance(self, result: Result) -> None:
+        if self.ranks.own.rank:
             return
         try:
-            write_json(self.folder / name, value)
+            write_json(self.folder / "provenance.json", to_json(result.provenance))
         except OSError as error:
-            self.warnings.append(f"{name} could not be written: {error}")
-
-    def _version(self) -> str | None:
-        return None if self.tool.version is None else ".".join(map(str, self.tool.version))
+            what = f"provenance.json could not be written: {error}"
+            result.warnings.append(Finding("provenance-lost", "warning", what))
 
     def _phase(self, name: str) -> None:
-        if not self.rank:
-            set_phase(self.folder, name, time.time_ns(), pid=os.getpid(), trial=self.command["trial"])
+        if not self.ranks.own.rank:
+            set_phase(self.folder, name, time.time_ns(), pid=os.getpid(), trial=self.command.trial)
 
-    def _lap(self, name: str) -> None:
-        now = time.monotonic()
-        self.seconds[name] = now - self._clock
-        self._clock = now
+
+def _refused(prepared: Prepared) -> Verdict:
+    assert prepared.refusal is not None
+    return Verdict("failed", code=prepared.refusal.code, reason=str(prepared.refusal), wrapper_code=69)
+
+
+def _tool_used(prepared: Prepared) -> ToolUsed:
+    return ToolUsed(prepared.tool.name, prepared.tool.path, prepared.tool.dotted)
+
+
+def _tool_says(prepared: Prepared, wrapped: Wrapped, log: str, left: Iterable[Artefact]) -> str | None:
+    """The profiler's own reading of what its tool printed."""
+    assert prepared.profiler is not None
+    explain = getattr(prepared.profiler.part("wrap"), "reason", None)
+    if explain is None:
+        return None
+    found: str | None = explain(
+        log,
+        windowed=wrapped.hook not in ("none", "in_process"),
+        reported=not any(artefact.state == "missing" for artefact in left),
+    )
+    return found
+
+
+def _steps(raw: Path) -> StepsFile | None:
+    try:
+        return from_json(StepsFile, read_json(raw / "steps.json"))
+    except DocumentError:  # this rank made no steps
+        return None
+
+
+def _hook_errors(folder: Path) -> list[Finding]:
+    """Errors of the hook itself, by the files that it left."""
+    found = []
+    for path in sorted(folder.glob("error.*.txt")):
+        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        why = f"{lines[-1] if lines else 'no words'} (hook/{path.name})"
+        found.append(Finding("hook-failed", "warning", "profrun's hook failed", why))
+    return found
+
+
+def _rounded(seconds: Seconds) -> Seconds:
+    return Seconds(**{name: round(value, 3) for name, value in vars(seconds).items()})

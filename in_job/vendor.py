@@ -1,15 +1,15 @@
-"""Whose GPUs are here, found without torch, and which variables steer them."""
+"""Whose GPUs are here, found without torch; their state; and which environment variables steer them."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
-NVIDIA_BLOCKING = {"CUDA_LAUNCH_BLOCKING": "1"}
-AMD_BLOCKING = {"HIP_LAUNCH_BLOCKING": "1", "AMD_SERIALIZE_KERNEL": "3"}
-_BLOCKING = {"nvidia": NVIDIA_BLOCKING, "amd": AMD_BLOCKING, "none": NVIDIA_BLOCKING}
+from ..contract.finding import Finding
+from ..contract.launch_blocking import BLOCKING_ENV, BLOCKING_VARIABLES
+
 _VISIBLE = {
     "nvidia": ("CUDA_VISIBLE_DEVICES",),
     # One of these filters; two filter twice: HIP's indices count what ROCR's left over.
@@ -61,34 +61,43 @@ def output(argv: list[str], timeout: float = 15.0) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def blocking_env(env: dict[str, str], vendor: str, *, blocking: bool) -> list[str]:
-    """Set launch blocking for this vendor in ``env``, or take every trace of it out. Returns what to tell."""
-    notes = []
-    wanted = _BLOCKING[vendor] if blocking else {}
-    for name in (*NVIDIA_BLOCKING, *AMD_BLOCKING):
+def blocking_env(env: dict[str, str], vendor: str, *, blocking: bool) -> list[Finding]:
+    """Set launch blocking for this vendor in ``env``, or take every variable of it out.
+
+    Returns:
+        What the user should know of it.
+    """
+    told = []
+    wanted = BLOCKING_ENV.get(vendor, BLOCKING_ENV["nvidia"]) if blocking else {}
+    for name in BLOCKING_VARIABLES:
         if name in wanted:
             env[name] = wanted[name]
         elif env.pop(name, None) not in (None, "", "0") and not blocking:
-            notes.append(f"{name} was set and has been unset: this trial does not block launches")
+            what = f"{name} was set and has been unset: this trial does not block launches"
+            told.append(Finding("blocking-unset", "warning", what))
     if blocking and vendor == "none":
-        notes.append("launch blocking changes nothing here: there is no GPU")
-    return notes
+        what = "launch blocking changes nothing here: there is no GPU"
+        told.append(Finding("blocking-without-gpu", "warning", what))
+    return told
 
 
-def visible_env(env: dict[str, str], vendor: str) -> list[str]:
-    """Keep one device-visibility variable, the vendor's own (Slurm sets three). Returns what to tell."""
+def visible_env(env: dict[str, str], vendor: str) -> list[Finding]:
+    """Keep one device-visibility variable, the vendor's own (Slurm sets three).
+
+    Returns:
+        Which ones were taken out of ``env``.
+    """
     present = [name for name in _VISIBLE.get(vendor, ()) if name in env]
     keep = present[:1]
-    notes = []
+    told = []
     for name in _ALL_VISIBLE:
         if name in env and name not in keep and vendor != "none":
-            notes.append(
-                f"{name}={env.pop(name)} was unset: {keep[0] if keep else 'nothing'} selects the GPUs"
-            )
-    return notes
+            what = f"{name}={env.pop(name)} was unset: {keep[0] if keep else 'nothing'} selects the GPUs"
+            told.append(Finding("visibility-unset", "info", what))
+    return told
 
 
-def nvidia_state() -> list[dict[str, Any]]:
+def nvidia_state() -> list[dict[str, object]]:
     """Name, driver, clocks (MHz), temperature (C), power (W), throttle reasons of each GPU, by nvidia-smi."""
     fields = (
         "index,name,uuid,driver_version,pci.bus_id,memory.total,memory.used,utilization.gpu,clocks.sm,clocks.mem,"
@@ -104,8 +113,8 @@ def nvidia_state() -> list[dict[str, Any]]:
     return []
 
 
-def _gpu(names: list[str], line: str) -> dict[str, Any]:
-    row: dict[str, Any] = {}
+def _gpu(names: list[str], line: str) -> dict[str, object]:
+    row: dict[str, object] = {}
     for name, value in zip(names, (part.strip() for part in line.split(","))):
         key = name.replace(".", "_").replace("clocks_event_reasons", "clocks_throttle_reasons")
         row[key] = None if value in ("[N/A]", "N/A", "[Not Supported]", "") else _number(value)
@@ -115,7 +124,7 @@ def _gpu(names: list[str], line: str) -> dict[str, Any]:
     return row
 
 
-def _number(value: str) -> Any:
+def _number(value: str) -> int | float | str:
     try:
         return int(value)
     except ValueError:
@@ -141,10 +150,8 @@ def throttle_names(mask: int) -> list[str]:
     return [name for bit, name in names.items() if mask & bit]
 
 
-def amd_state() -> list[dict[str, Any]]:
+def amd_state() -> list[dict[str, object]]:
     """What amd-smi (or rocm-smi) says of clocks, temperatures, power, throttling, in the tool's own words."""
-    import json
-
     commands = (
         ["amd-smi", "metric", "--json"],
         [
@@ -171,8 +178,8 @@ def amd_state() -> list[dict[str, Any]]:
     return []
 
 
-def state(vendor: str) -> list[dict[str, Any]]:
-    """The GPUs' state now, one row a GPU; empty when no tool tells."""
+def state(vendor: str) -> list[dict[str, object]]:
+    """The GPUs' state now, one row per GPU; empty when no tool tells."""
     if vendor == "nvidia":
         return nvidia_state()
     if vendor == "amd":

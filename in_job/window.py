@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Callable
 
+from ..contract.finding import Finding
 from ..contract.recording import CannotRecordError
 
 if TYPE_CHECKING:
-    from ..contract.finding import Finding
     from ..contract.recording import Recorder
     from .config import HookConfig
+    from .torch_types import Torch
 
 
 def idle_until(config: HookConfig, step: int) -> int:
@@ -106,11 +107,36 @@ class WindowDriver:
             self._set(False)
         self._stop()
 
-    def abandon(self) -> bool:
-        """A forked child: what is recorded belongs to the parent. False: nothing is, it may record."""
+    def after_fork(self) -> None:
+        """A forked child: what is recorded now belongs to the parent, and then the child records nothing."""
         self._broken = self._started
         self._started = self.recording = False
-        return self._broken
+        if not self._broken:
+            self.opened = self.complete = 0
+
+    def shortfall(self, steps: int, torch: Torch) -> Finding | None:
+        """Why the window never opened or never closed in a program that has made some steps; None: it did.
+
+        Args:
+            steps: how many the program has made.
+            torch: the torch module, None when the program never imported it.
+        """
+        if not self.config.windowed or not steps or self.complete:
+            return None
+        if torch is None:
+            return Finding("window-not-opened", "warning", "the window was never opened", _no_torch())
+        schedule = self.config.schedule
+        need = schedule.steps_needed
+        if steps >= need:  # the last step's end was the program's own
+            return None
+        done = "nothing was recorded" if not self.opened else "the recording stops early"
+        what = (
+            f"the schedule is longer than the program: it made {steps} step{'s' * (steps != 1)}, and "
+            f"skip_first {schedule.skip_first} + wait {schedule.wait} + warmup {schedule.warmup} + active "
+            f"{schedule.active} need {need}: {done}"
+        )
+        fix = f"run at least {need} steps or set a smaller schedule"
+        return Finding("schedule-too-long", "warning", what, fix=fix)
 
     def _start(self, step: int, *, whole: bool = False) -> None:
         if self.recorder is None:
@@ -134,3 +160,12 @@ class WindowDriver:
         self.recording = on
         self.opened += on
         self._changed(on)
+
+
+def _no_torch() -> str:
+    """Why torch is not there in a process that makes steps."""
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        return f"{sys.executable} has no torch; name an interpreter that has it in the command, or install it"
+    return "the process that makes the steps never imports torch"

@@ -1,4 +1,4 @@
-"""The wrapper: one process a rank that runs one trial. ``main`` is what ``run.py`` calls."""
+"""The wrapper: one process per rank that runs one trial. ``main`` is what ``run.py`` calls."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..contract import profilers
+from ..contract.codec import DocumentError, from_json, to_json
+from ..contract.command import Command
 from . import preflight
 from .files import read_json
-from .tools import COLLECTORS
 from .trial import Trial
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def main(argv: list[str]) -> int:
+
+def main(argv: Sequence[str]) -> int:
     """Run a trial, or only the preflight. Returns the process's exit code.
 
     A trial's: the user's own; 128 + n when it died of signal n; 124 at the time limit; 130 when cancelled;
@@ -26,7 +32,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("trial", nargs="?", help="the trial folder, with command.json in it")
     parser.add_argument(
-        "--preflight", nargs="?", const="all", metavar="COLLECTOR", help="only say what can collect"
+        "--preflight", nargs="?", const="all", metavar="COLLECTOR", help="only say what can record here"
     )
     parser.add_argument("--json", action="store_true", help="with --preflight: one JSON document")
     options = parser.parse_args(argv)
@@ -35,23 +41,24 @@ def main(argv: list[str]) -> int:
     if options.trial is None:
         parser.error("name a trial folder, or use --preflight")
     folder = Path(options.trial).resolve()
-    command = read_json(folder / "command.json")
-    if command is None:
-        print(f"profrun: {folder / 'command.json'} is not there or no whole JSON object", file=sys.stderr)
+    try:
+        command = from_json(Command, read_json(folder / "command.json"), "command.json")
+    except DocumentError as error:
+        print(f"profrun: {folder / 'command.json'} cannot be read: {error}", file=sys.stderr)
         return 65
     return Trial(folder, command, Path(__file__).resolve().parents[2]).run()
 
 
 def _preflight(collector: str, *, as_json: bool) -> int:
-    names = list(COLLECTORS) if collector == "all" else collector.split(",")
+    names = profilers.names() if collector == "all" else tuple(collector.split(","))
     answer = preflight.probe(names, Path(os.environ.get("TMPDIR", "/tmp")))
     if as_json:
-        print(json.dumps(answer, indent=1))
+        print(json.dumps(to_json(answer), indent=1))
         return 0
-    print(f"GPU vendor: {answer['vendor']} ({answer['vendor_by']})")
-    for name, row in answer["collectors"].items():
-        version = f" {row.get('version') or ''}".rstrip()
-        print(f"{name}{version}: {'' if row['usable'] else 'not '}usable {row.get('reason') or ''}".rstrip())
-        for finding in row["findings"]:
-            print(f"  {finding['level']}: {finding['what']}: {finding['why']}; {finding['fix']}")
+    print(f"GPU vendor: {answer.vendor} ({answer.vendor_by})")
+    for name, row in answer.collectors.items():
+        version = f" {row.version or ''}".rstrip()
+        print(f"{name}{version}: {'' if row.usable else 'not '}usable {row.reason or ''}".rstrip())
+        for finding in row.findings:
+            print(f"  {finding.severity}: {finding}")
     return 0

@@ -31,7 +31,6 @@ WHOLE = {
 MIXED = {
     "analysis/trace/test_waits.py",
     "cli/test_commands.py",
-    "in_job/test_parts.py",
     "jobs/test_properties.py",
     "runner/test_queue_ends.py",
     "runner/test_refusals.py",

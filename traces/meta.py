@@ -62,7 +62,12 @@ META_KEYS = (
     MetaKey("epoch_ns", "integer or null", "unix time in ns of ts_ns = 0"),
     MetaKey("clock", "string", "epoch, boottime, monotonic or session: what the axis is anchored to", True),
     MetaKey("files", "array", "the source files: {name, bytes, sha256 or null}", True),
-    MetaKey("replayed", "boolean", "durations come from serialised or replayed kernels (ncu, --pmc)", True),
+    MetaKey(
+        "replayed",
+        "boolean",
+        "no timeline: kernels were serialised or replayed (ncu, --pmc), or their durations are means",
+        True,
+    ),
     MetaKey("launch_blocking", "boolean or null", "was launch blocking set; null when not known"),
     MetaKey("job", "object or null", "run, trial, variant, repeat, work: what profrun knows of the trial"),
     MetaKey("counts", "object", "rows per table and slices per kind"),

@@ -24,7 +24,7 @@ STOPS = {
     "clock": "step time is not the same quantity on both sides",
     "blocking": "launch blocking on one side only",
     "throttled": "a GPU was throttled on one side only",
-    "replayed": "kernels were replayed or serialised to read counters",
+    "replayed": "kernels were replayed or serialised to read counters, or are known as means only",
     "ranks": "different numbers of ranks",
     "unreliable": "the trace's step or kernel numbers are wrong",
     "no_steps": "no steps, and not the same kernels",
@@ -112,7 +112,7 @@ def _unreliable(a: Trials, b: Trials) -> list[Reason]:
     for trial in (*a, *b):
         one = trial.conditions
         if one.replayed:
-            text = f"{one.label}: kernels ran one by one or were replayed to read counters"
+            text = f"{one.label}: kernels ran one by one, were replayed to read counters or are means"
             found.append(Reason("replayed", "critical", text, "such a recording has no timeline"))
         else:
             found += [Reason("unreliable", "critical", f"{one.label}: {text}") for _, text in one.doubts]

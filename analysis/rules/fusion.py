@@ -135,7 +135,7 @@ def unfused_attention(ctx: Context) -> Iterator[Hit]:
     "with at least 5 % of the time of the steps' kernels. For information when they take under 5 % of "
     "the steps.",
     advice="torch.compile, or a hand-written fused kernel (Triton, Liger); for optimizers fused=True.",
-    relies_on=("kernels",),
+    relies_on=("kernels", "kernels.order"),
 )
 def pointwise_chains(ctx: Context) -> Iterator[Hit]:
     """Consecutive point-wise kernels in stream order."""

@@ -67,16 +67,23 @@ def _replayed(trace: Trace, source: Frame) -> list[Doubt]:
         return []
     count = len(source.of("kernel"))
     wrong = (
-        "kernels ran one by one or were replayed to read counters: there is no timeline, "
-        "so idle time, utilization, overlap and steps mean nothing"
+        "there is no timeline, because kernels ran one by one, were replayed to read counters, or are known "
+        "as means only: idle time, utilization, overlap and steps mean nothing"
     )
     care = (
-        "kernel durations are under replay (clocks, caches and neighbours differ): never beside a timeline's"
+        "kernel durations are means, or those under replay (clocks, caches and neighbours differ): never "
+        "beside a timeline's"
     )
     return [
         Doubt("replayed", "wrong", wrong, _TIMES, count),
         Doubt("replayed_durations", "care", care, ("kernels", "categories"), count),
     ]
+
+
+def _no_launch_order(trace: Trace, source: Frame) -> list[Doubt]:
+    rows = trace.sql("SELECT sum(count)::BIGINT FROM issues WHERE code = 'no_launch_order'").rows
+    message = "kernels do not lie in the order in which they ran: what followed what is not known"
+    return [Doubt("no_launch_order", "wrong", message, ("kernels.order",), row[0]) for row in rows if row[0]]
 
 
 def _no_gpu(trace: Trace, source: Frame) -> list[Doubt]:
@@ -391,7 +398,7 @@ def _outside_ops(trace: Trace, source: Frame) -> list[Doubt]:
 
 
 CHECKS = (
-    _replayed, _no_gpu, _empty_launches, _unattributed, _outside_ops, _graphs, _edges, _window, _overlaps,
-    _no_occupancy, _unknown_names, _no_steps, _blocking, _overhead, _issues,
+    _replayed, _no_launch_order, _no_gpu, _empty_launches, _unattributed, _outside_ops, _graphs, _edges,
+    _window, _overlaps, _no_occupancy, _unknown_names, _no_steps, _blocking, _overhead, _issues,
 )  # fmt: skip
 """All checks, in the order in which equally grave doubts are listed."""

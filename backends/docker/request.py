@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from profrun.backends.docker.gpus import Gpus, count, gpus
-from profrun.backends.docker.privileges import DROP_ROOT, Privileges, privileges
 from profrun.backends.host import HostFacts
 from profrun.backends.mounts import Mount, parse_mount
-from profrun.contract.profilers import become, candidates
-from profrun.contract.schedule import Schedule
-from profrun.contract.wrapping import WrapRequest
+from profrun.backends.privileges import DROP_ROOT, become_caller, capabilities, needs_of
+from profrun.backends.profilers import finalise_s
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
@@ -124,7 +120,7 @@ def container(plan: Plan, trial: Trial, run: Run, cwd: Path, facts: HostFacts, i
     job = plan.job
     _possible(job, facts)
     folder = run.trial(trial.id).folder
-    given = privileges(*concrete(trial, facts), facts)
+    given = capabilities(needs_of(trial, facts.vendor), facts)
     devices = gpus(count(job.resources, facts), facts)
     user, wrapper = who(given, devices, facts)
     argv = (*wrapper, "python3", str(run.wrapper), str(folder))
@@ -145,13 +141,13 @@ def container(plan: Plan, trial: Trial, run: Run, cwd: Path, facts: HostFacts, i
             LABEL_TRIAL: trial.id,
             LABEL_PATH: str(folder),
         },
-        cap_add=tuple(sorted({*given.capabilities, *(DROP_ROOT if wrapper else ())})),
+        cap_add=tuple(sorted({*given, *(DROP_ROOT if wrapper else ())})),
         security_opt=("no-new-privileges", *(("label=disable",) if facts.selinux else ())),
         network="bridge" if job.network else "none",
         shm=job.resources.shm,
         memory=job.resources.memory,
         cpus=job.resources.cpus,
-        stop_s=math.ceil(job.resources.grace + finalise_s(trial, facts) + LEAVE_S),
+        stop_s=math.ceil(job.resources.grace + finalise_s(plan, [trial], facts.vendor) + LEAVE_S),
         ulimits=(MEMLOCK, STACK) if facts.raise_limits else (STACK,),
         gpus=devices,
         userns="keep-id" if facts.podman and facts.rootless else None,
@@ -165,26 +161,6 @@ def container_name(run: Run, trial_id: str) -> str:
     """
     place = hashlib.sha256(os.fsencode(run.path)).hexdigest()[:6]
     return re.sub(r"[^A-Za-z0-9_.-]", "-", f"profrun-{run.name}-{trial_id}-{place}")
-
-
-def concrete(trial: Trial, facts: HostFacts) -> tuple[str, Mapping[str, Any]]:
-    """The collector and its options, when the plan left the choice of tool to the job."""
-    named = trial.profiler or trial.collector
-    found = become(named, facts.vendor) or candidates(named)[0]
-    return found.name, trial.options.get(found.name, {})
-
-
-def finalise_s(trial: Trial, facts: HostFacts) -> float:
-    """How long the collector may need to write after the app's end, seconds: its own word (``wrap``)."""
-    collector, options = concrete(trial, facts)
-    try:
-        wrap = importlib.import_module(f"profrun.collectors.{collector}.wrap").wrap
-    except ModuleNotFoundError:
-        return 0.0
-    request = WrapRequest(
-        argv=trial.argv, schedule=Schedule(), options=options, out="/", tool=collector, vendor=facts.vendor
-    )
-    return float(wrap(request).finalise_s)
 
 
 def _possible(job: Job, facts: HostFacts) -> None:
@@ -201,23 +177,17 @@ def _possible(job: Job, facts: HostFacts) -> None:
         )
 
 
-def who(given: Privileges, devices: Gpus, facts: HostFacts) -> tuple[str, tuple[str, ...]]:
-    """Who runs inside, and the words before the command.
+def who(given: Sequence[str], devices: Gpus, facts: HostFacts) -> tuple[str, tuple[str, ...]]:
+    """Who runs inside, as ``uid:gid``, and the words before the command.
 
-    Engines give added capabilities to root only. So a container that needs one starts as root with it, and
-    `setpriv` becomes the caller before anything else runs, keeping just that one (as an ambient capability).
+    Args:
+        given: capabilities. A container that needs one starts as root with it and becomes the caller.
     """
     if facts.rootless and not facts.podman:
         return "0:0", ()  # root of a rootless engine is the caller
-    if not given.capabilities or facts.uid == 0:
+    if not given or facts.uid == 0:
         return f"{facts.uid}:{facts.gid}", ()
-    keep = "-all," + ",".join(f"+{name.lower()}" for name in given.capabilities)
-    groups = ("--groups", ",".join(map(str, devices.groups))) if devices.groups else ("--clear-groups",)
-    return "0:0", (
-        "setpriv",
-        *("--reuid", str(facts.uid), "--regid", str(facts.gid), *groups),
-        *(f"--inh-caps={keep}", f"--ambient-caps={keep}", f"--bounding-set={keep}", "--"),
-    )
+    return "0:0", become_caller(given, facts.uid, facts.gid, devices.groups)
 
 
 def _mounts(job: Job, run: Run, folder: Path, cwd: Path) -> tuple[Mount, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from profrun.backends.kubernetes.refusals import Gone, refused, unreachable
+from profrun.backends.kubernetes.refusals import Gone, http_status, refused, unreachable
 from profrun.errors import ProfrunError, UnavailableError
 
 CONNECT_S = 10.0
@@ -64,7 +64,7 @@ class Api:
         try:
             return self._json("POST", path, body={**manifest})
         except ProfrunError as error:
-            if getattr(error, "status", None) != 409:
+            if http_status(error) != 409:
                 raise
             name = str(manifest["metadata"]["name"])
             there = self._json("GET", f"{path}/{name}")
@@ -163,7 +163,7 @@ class Api:
         try:
             self._json(method, path, body=body)
         except ProfrunError as error:
-            if getattr(error, "status", None) != 404:
+            if http_status(error) != 404:
                 raise
 
     def _json(

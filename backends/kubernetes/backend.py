@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from profrun.backends.base import PreparedPlan, Request
-from profrun.backends.cluster import by_site, margin_s, settle, site_settings
+from profrun.backends.cluster import by_site, settle, site_settings
 from profrun.backends.environ import secret_env
 from profrun.backends.kubernetes import pod_paths as place
 from profrun.backends.kubernetes.api import Api
@@ -27,9 +27,11 @@ from profrun.backends.kubernetes.manifest import (
     to_yaml,
 )
 from profrun.backends.kubernetes.network import not_allowed
+from profrun.backends.kubernetes.refusals import http_status
 from profrun.backends.kubernetes.resource_groups import NOBODY, shapes, vendor
 from profrun.backends.kubernetes.states import newest
 from profrun.backends.mounts import need_sources
+from profrun.backends.profilers import margin_s
 from profrun.backends.tail import follow as follow_logs
 from profrun.contract.command import Command, ImageUsed
 from profrun.contract.states import TERMINAL, Status
@@ -165,7 +167,7 @@ class KubernetesBackend:
             "context": settings.get("context"),
             "namespace": api.namespace,
             "nodes": plan.job.resources.nodes,
-            "room_s": margin_s(plan.job, bundle.trials) - plan.job.resources.grace,
+            "room_s": margin_s(plan, bundle.trials) - plan.job.resources.grace,
         }
         # Known before the Job is made: should we be killed after it, it can be found.
         write_json(folder / f"job{number}.json", {"trials": [t.id for t in bundle.trials], **data})
@@ -195,9 +197,9 @@ class KubernetesBackend:
         try:
             api.claim(name)
         except ProfrunError as error:
-            if getattr(error, "status", None) == 403:  # not everybody may look at claims
+            if http_status(error) == 403:  # not everybody may look at claims
                 return
-            if getattr(error, "status", None) == 404:
+            if http_status(error) == 404:
                 raise UsageError(
                     f"namespace {api.namespace} has no persistent volume claim {name!r}",
                     fix="check cluster.pvc and cluster.namespace",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from profrun.backends.kubernetes.api import Api
-from profrun.backends.kubernetes.refusals import Gone
+from profrun.backends.kubernetes.refusals import Gone, http_status
 from profrun.backends.kubernetes.states import index_of, job_of
 from profrun.errors import UnavailableError
 from profrun.store.events import Handle
@@ -108,7 +108,7 @@ def _follow(
         except Gone:
             raise
         except UnavailableError as error:
-            if getattr(error, "status", None) is not None:  # it answered: a list may tell more
+            if http_status(error) is not None:  # it answered: a list may tell more
                 raise
         time.sleep(min(_AGAIN_S, max(0.0, deadline - time.monotonic())))
     return False

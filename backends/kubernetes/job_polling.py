@@ -10,7 +10,7 @@ from typing import Any
 from profrun.backends.cluster import phase_of
 from profrun.backends.kubernetes.api import Api
 from profrun.backends.kubernetes.logs import last_words
-from profrun.backends.kubernetes.refusals import forbidden_pod
+from profrun.backends.kubernetes.refusals import forbidden_pod, http_status
 from profrun.backends.kubernetes.states import Seen, again, job_seen, newest, pod_seen, together
 from profrun.contract.states import Status
 from profrun.errors import ProfrunError
@@ -76,7 +76,7 @@ class Looks:
         try:
             told = api.refusals()
         except ProfrunError as error:
-            if getattr(error, "status", None) != 403:
+            if http_status(error) != 403:
                 raise
             return
         for trial, handle in waiting.items():

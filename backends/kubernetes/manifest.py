@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from profrun.backends.cluster import is_launcher, margin_s
+from profrun.backends.cluster import is_launcher
 from profrun.backends.kubernetes.launch import NOT_THERE, script_of_many, script_of_nodes
 from profrun.backends.kubernetes.network import policy
 from profrun.backends.kubernetes.pod_paths import CLAIM_PATH, run_in_pod, volume_mounts
 from profrun.backends.kubernetes.resource_groups import Caller, Shape, gpu_resource, security
+from profrun.backends.profilers import margin_s
 from profrun.errors import UsageError
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
@@ -176,7 +177,7 @@ def _pod(
         script = script_of_nodes(nodes=nodes, address=address, port=PORT, ranks=ranks)
     else:
         script = script_of_many(ranks=ranks)
-    margin = margin_s(plan.job, shape.trials)
+    margin = margin_s(plan, shape.trials)
     pod = pod_spec(plan.job, shape, context, image_of(plan.job, shape.vendor))
     pod["terminationGracePeriodSeconds"] = margin
     pod["activeDeadlineSeconds"] = _limit(plan.job, settings, margin)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from profrun.backends.kubernetes.refusals import http_status
 from profrun.errors import ProfrunError, UnavailableError
 
 _DNS = (53, 5353)
@@ -38,7 +39,7 @@ def policy(name: str, marks: Mapping[str, Any], *, nodes: int) -> dict[str, Any]
 
 def not_allowed(error: ProfrunError) -> ProfrunError:
     """The error to raise where the policy could not be made: the run must not go on with a network."""
-    if getattr(error, "status", None) != 403:
+    if http_status(error) != 403:
         return error
     return UnavailableError(
         "the pods' network cannot be turned off",

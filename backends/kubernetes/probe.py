@@ -24,7 +24,7 @@ from profrun.backends.kubernetes.manifest import RUN_LABEL, image_of, job_name, 
 from profrun.backends.kubernetes.pod_paths import run_in_pod
 from profrun.backends.kubernetes.refusals import forbidden_pod
 from profrun.backends.kubernetes.resource_groups import Caller, Shape, pod_gpus, security, vendor
-from profrun.backends.kubernetes.states import NEVER, pod_seen
+from profrun.backends.kubernetes.states import pod_seen
 from profrun.errors import UnavailableError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job, Resources
@@ -154,7 +154,7 @@ def _wait(engine: Api, manifest: Mapping[str, Any], folder: Path, deadline: floa
         if pods:
             seen = pod_seen(pods[0])
             reason = seen.status.reason or seen.status.state
-            never: str | None = reason if seen.hopeless or reason.split(":")[0] in NEVER else None
+            never: str | None = reason if seen.hopeless else None
         else:
             refusal = engine.refusals().get(name)
             reason = refusal or reason

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from profrun.backends.privileges import who_needs
 from profrun.errors import ProfrunError, UnavailableError, UsageError
 
 _POD_SECURITY = re.compile(r"violates PodSecurity|pod ?security|securitycontextconstraint", re.IGNORECASE)
@@ -36,6 +37,11 @@ class Wrong(UsageError):
     def __init__(self, status: int, what: str, why: str | None = None, fix: str | None = None) -> None:
         super().__init__(what, why=why, fix=fix)
         self.status = status
+
+
+def http_status(error: ProfrunError) -> int | None:
+    """The status that the server answered with; None when it could not be asked."""
+    return error.status if isinstance(error, (Gone, Refused, Wrong)) else None
 
 
 def unreachable(why: str) -> UnavailableError:
@@ -96,8 +102,8 @@ def pod_security(said: str) -> tuple[str, str, str]:
     fix = "use a namespace of a lower Pod Security level"
     if _CAPABILITY.search(said):
         fix = (
-            "only ncu, rocprof with pmc, and nsys with sample, cpuctxsw or gpu_metrics ask for a capability: "
-            "leave those out, or use a namespace with pod-security.kubernetes.io/enforce=privileged"
+            f"only {who_needs()} ask for a capability: leave those out, or use a namespace with "
+            "pod-security.kubernetes.io/enforce=privileged"
         )
     return "Pod Security does not allow the pod", said, fix
 

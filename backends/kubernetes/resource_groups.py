@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from profrun.backends.cluster import gpus_per_node, is_launcher, site_settings, vendor_of
-from profrun.backends.docker.privileges import DROP_ROOT, Need, needs_of
+from profrun.backends.privileges import DROP_ROOT, PERFMON, become_caller, needs_of
 from profrun.contract.command import Vendor
-from profrun.contract.profilers import become, candidates
 from profrun.errors import UsageError
 from profrun.plans.model import Plan, Trial
 
@@ -43,7 +42,7 @@ class Shape:
         settings: the cluster block at their site.
         vendor: nvidia, amd or none.
         gpus: of each pod.
-        capabilities: added, without CAP_; ``needs`` are the rows that asked for them.
+        capabilities: added, without CAP_.
     """
 
     trials: tuple[Trial, ...]
@@ -51,7 +50,6 @@ class Shape:
     vendor: Vendor
     gpus: int
     capabilities: tuple[str, ...] = ()
-    needs: tuple[Need, ...] = ()
 
 
 def shapes(plan: Plan, trials: Sequence[Trial]) -> list[Shape]:
@@ -62,9 +60,10 @@ def shapes(plan: Plan, trials: Sequence[Trial]) -> list[Shape]:
     """
     grouped: dict[tuple[object, ...], list[Trial]] = {}
     for trial in trials:
-        needs = _needs(plan, trial)
         alone = trial.id if plan.job.resources.nodes > 1 else None
-        grouped.setdefault((trial.site, _capabilities(needs), is_launcher(trial), alone), []).append(trial)
+        grouped.setdefault((trial.site, _capabilities(plan, trial), is_launcher(trial), alone), []).append(
+            trial
+        )
     found = []
     for members in grouped.values():
         for start in range(0, len(members), MAX_INDEXES):
@@ -74,7 +73,6 @@ def shapes(plan: Plan, trials: Sequence[Trial]) -> list[Shape]:
 
 def _shape(plan: Plan, members: Sequence[Trial]) -> Shape:
     settings = site_settings(plan.job, members[0].site)
-    needs = {need: None for trial in members for need in _needs(plan, trial)}
     gpus = pod_gpus(plan, settings)
     if plan.job.resources.ranks_per_node > 1 and not is_launcher(members[0]):
         raise UsageError(
@@ -82,9 +80,7 @@ def _shape(plan: Plan, members: Sequence[Trial]) -> Shape:
             f"{plan.job.resources.ranks_per_node} ranks a node",
             fix="let the command start its ranks: torchrun, which finds its nodes and ranks set",
         )
-    return Shape(
-        tuple(members), settings, vendor(plan, settings), gpus, _capabilities(tuple(needs)), tuple(needs)
-    )
+    return Shape(tuple(members), settings, vendor(plan, settings), gpus, _capabilities(plan, members[0]))
 
 
 def vendor(plan: Plan, settings: Mapping[str, Any]) -> Vendor:
@@ -120,17 +116,10 @@ def gpu_resource(shape: Shape) -> str:
     return str(shape.settings.get("gpu_resource") or GPU_RESOURCE[shape.vendor])
 
 
-def _needs(plan: Plan, trial: Trial) -> tuple[Need, ...]:
-    """The rows of the privilege table that a trial meets. What nodes allow anyway is not known here."""
+def _capabilities(plan: Plan, trial: Trial) -> tuple[str, ...]:
+    """What a trial's profilers need. What the nodes allow to everybody is not known here, so all of it."""
     whose = vendor(plan, site_settings(plan.job, trial.site))
-    named = trial.profiler or trial.collector
-    found = become(named, whose) or candidates(named)[0]
-    return needs_of(found.name, trial.options.get(found.name, {}), whose)
-
-
-def _capabilities(needs: Sequence[Need]) -> tuple[str, ...]:
-    """The least of each row: what suffices on current drivers and runtimes."""
-    return tuple(sorted({need.capability[0] for need in needs}))
+    return (PERFMON,) if needs_of(trial, whose) else ()
 
 
 def security(capabilities: Sequence[str], caller: Caller) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -150,10 +139,6 @@ def security(capabilities: Sequence[str], caller: Caller) -> tuple[dict[str, Any
     }
     if not capabilities:
         return context, ()
-    keep = "-all," + ",".join(f"+{name.lower()}" for name in capabilities)
     context |= {"runAsNonRoot": False, "runAsUser": 0, "runAsGroup": 0}
     context["capabilities"] = {"drop": ["ALL"], "add": sorted({*capabilities, *DROP_ROOT})}
-    return context, (
-        *("setpriv", "--reuid", str(caller.uid), "--regid", str(caller.gid), "--clear-groups"),
-        *(f"--inh-caps={keep}", f"--ambient-caps={keep}", f"--bounding-set={keep}", "--"),
-    )
+    return context, become_caller(capabilities, caller.uid, caller.gid)

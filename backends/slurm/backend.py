@@ -12,7 +12,7 @@ from profrun.backends.base import PreparedPlan, Request
 from profrun.backends.cluster import by_site, phase_of, settle, site_settings, vendor_of
 from profrun.backends.environ import secret_env
 from profrun.backends.mounts import need_sources
-from profrun.backends.slurm.commands import Slurm
+from profrun.backends.slurm.commands import Slurm, SlurmError
 from profrun.backends.slurm.runtimes import shared_mounts
 from profrun.backends.slurm.script import render_script
 from profrun.backends.slurm.states import (
@@ -161,16 +161,17 @@ class SlurmBackend:
                 )
                 rows = {**parse_sacct(told), **rows}
             except ProfrunError as error:
-                # No accounting here, or its database is down: the next rounds do without.
-                self._accounting = "disabled" not in str(error) and "no sacct" not in str(error)
+                # A database that is down may come back; accounting that is off does not.
+                off = isinstance(error, SlurmError) and error.code in ("no-accounting", "no-command")
+                self._accounting = not off
         return rows
 
     def _squeue(self, jobs: Sequence[str]) -> str:
         argv = ["squeue", "-h", "-r", "-t", "all", "-o", "%i|%T|%r", "-j", ",".join(jobs)]
         try:
             return self.slurm.run(argv)
-        except UnavailableError as error:
-            if "Invalid job id" in str(error):  # all of them are too old for the controller's memory
+        except SlurmError as error:
+            if error.code == "unknown-job":  # all of them are too old for the controller's memory
                 return ""
             raise
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from profrun.errors import ProfrunError, UnavailableError, UsageError
 
@@ -20,6 +21,22 @@ _OURS = re.compile(
     r"|invalid generic resource|invalid license|invalid node name|invalid trackable",
     re.IGNORECASE,
 )
+
+
+Code = Literal["no-command", "unreachable", "no-accounting", "unknown-job", "refused"]
+
+
+class SlurmError(UnavailableError):
+    """One of Slurm's commands could not do what was asked.
+
+    Attributes:
+        code: what programs decide by: the command or the accounting database is not there, the controller
+            does not answer, it does not know the job (any more), or another reason.
+    """
+
+    def __init__(self, code: Code, what: str, *, why: str | None = None, fix: str | None = None) -> None:
+        super().__init__(what, why=why, fix=fix)
+        self.code = code
 
 
 class Slurm:
@@ -42,7 +59,7 @@ class Slurm:
             env: more variables, e.g. a job's secrets: they travel in the environment only.
 
         Raises:
-            UnavailableError: there is no such command, or the controller does not answer.
+            SlurmError: there is no such command, or the controller does not answer.
             UsageError: the request is wrong (partition, account, option).
         """
         try:
@@ -57,14 +74,17 @@ class Slurm:
                 check=False,
             )
         except FileNotFoundError:
-            raise UnavailableError(
+            raise SlurmError(
+                "no-command",
                 f"there is no {argv[0]} here",
                 why="Slurm's commands are not installed on this machine or not on the PATH",
                 fix="submit from a login node",
             ) from None
         except subprocess.TimeoutExpired:
-            raise UnavailableError(
-                f"{argv[0]} did not answer in {_TIMEOUT_S:.0f} s", why="the Slurm controller is busy or down"
+            raise SlurmError(
+                "unreachable",
+                f"{argv[0]} did not answer in {_TIMEOUT_S:.0f} s",
+                why="the Slurm controller is busy or down",
             ) from None
         if done.returncode == 0:
             return done.stdout
@@ -76,9 +96,14 @@ def explained(tool: str, stderr: str) -> ProfrunError:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     said = " ".join(re.sub(r"^\w+: (error: )?", "", line) for line in lines[-2:]) or "it said nothing"
     if _UNREACHABLE.search(stderr):
-        return UnavailableError("the Slurm controller cannot be reached", why=said)
+        return SlurmError("unreachable", "the Slurm controller cannot be reached", why=said)
     if _OURS.search(stderr):
         return UsageError(
             f"{tool} refused the job", why=said, fix="check the job's cluster block and profile"
         )
-    return UnavailableError(f"{tool} refused", why=said, fix="`sinfo` shows what the cluster has")
+    code: Code = "refused"
+    if "Invalid job id" in stderr:
+        code = "unknown-job"
+    elif "accounting storage is disabled" in stderr:
+        code = "no-accounting"
+    return SlurmError(code, f"{tool} refused", why=said, fix="`sinfo` shows what the cluster has")

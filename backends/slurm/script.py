@@ -16,10 +16,10 @@ from typing import Any
 from profrun.backends.cluster import (
     gpus_per_node,
     is_launcher,
-    margin_s,
     site_settings,
     vendor_of,
 )
+from profrun.backends.profilers import margin_s
 from profrun.backends.slurm.runtimes import Runtime, runtime
 from profrun.errors import UsageError
 from profrun.plans.model import Plan, Trial
@@ -91,7 +91,7 @@ def options(
 ) -> list[str]:
     """The ``#SBATCH`` options, in a fixed order."""
     job = plan.job
-    margin = margin_s(job, trials)
+    margin = margin_s(plan, trials)
     limit = float(settings.get("time") or job.resources.timeout + margin + EARLY_S)
     if limit <= margin + EARLY_S:
         raise UsageError(
@@ -158,7 +158,7 @@ def _launcher(plan: Plan, trial: Trial) -> str:
 
 def _srun(plan: Plan, trials: Sequence[Trial], how: Runtime) -> str:
     """srun is never signalled and kills no rank because another one failed: each has a report to write."""
-    wait = margin_s(plan.job, trials)
+    wait = margin_s(plan, trials)
     words = ["srun", "--kill-on-bad-exit=0", f"--wait={wait}", *how.srun, *how.prefix]
     wrapper = 'python3 "$run/bundle/run.py" "$trial"'
     if not is_launcher(trials[0]) or plan.job.resources.nodes == 1:

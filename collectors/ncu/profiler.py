@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...contract.options import Many, Pattern, Text, ToolOptions, Whole, Word, option
-from ...contract.profilers import Profiler
+from ...contract.profilers import Privilege, Profiler
 
 _NAMES = Many(Text("a name"), 1, unique=True, example="[name]")
 
@@ -49,4 +49,5 @@ PROFILER = Profiler(
     counters_on=("nvidia",),
     serial=True,
     exclusive=True,
+    privileges=(Privilege("GPU counters", "nvidia_counters", vendor="nvidia"),),
 )

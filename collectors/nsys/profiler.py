@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...contract.options import Duration, Flag, Many, Text, ToolOptions, Whole, Word, option
-from ...contract.profilers import Profiler
+from ...contract.profilers import Privilege, Profiler
 
 TRACE = (
     "cuda",
@@ -87,4 +87,9 @@ PROFILER = Profiler(
     timeline_on=("nvidia", "none"),
     exclusive=True,
     keeps_environment=True,
+    privileges=(
+        Privilege("CPU samples", "perf_events", "sample", always=True),
+        Privilege("thread scheduling", "perf_events", "cpuctxsw", always=True),
+        Privilege("GPU metrics", "nvidia_counters", "gpu_metrics", "nvidia"),
+    ),
 )

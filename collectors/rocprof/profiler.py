@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...contract.options import Many, Pattern, Text, ToolOptions, Word, option
-from ...contract.profilers import Profiler
+from ...contract.profilers import Privilege, Profiler
 
 TRACE = (
     "kernel",
@@ -77,5 +77,7 @@ PROFILER = Profiler(
     serial_option="pmc",
     exclusive=True,
     keeps_environment=True,
+    # Above perf_event_paranoid 2 the kernel limits counters without saying so.
+    privileges=(Privilege("GPU counters", "perf_events", "pmc", "amd"),),
     counters_defaults={"pmc": COUNTERS},
 )

@@ -12,10 +12,10 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from profrun.collectors.json_stream import JsonStream, Malformed, Truncated, open_bytes
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.rocprof.build import build
 from profrun.collectors.rocprof.folder import expand, knows
-from profrun.collectors.rocprof.jsonstream import JsonStream, Malformed, Truncated, open_bytes
 from profrun.collectors.rocprof.names import direction, direction_sql
 from profrun.collectors.rocprof.sqlite import Database
 from profrun.collectors.rocprof.staging import Staging

@@ -18,6 +18,8 @@ _CATS = "|".join(sorted(HOST_KINDS | GPU_KINDS))
 _CATEGORY = re.compile(
     rf'"cat"\s*:\s*"(?:{_CATS}|ac2g|async_cpu_to_gpu|fwdbwd|cpu_instant_event)"'.encode(), re.I
 )
+_OTHER_TOOL = re.compile(rb'\{\s*"displayTimeUnit"\s*:\s*"us"')
+"""Kineto states ms or nothing, and not at the beginning."""
 _KEYS = (
     b'"schemaVersion"',
     b'"deviceProperties"',
@@ -39,7 +41,7 @@ class KinetoReader:
     def accepts(self, source: Source) -> bool:
         """JSON with kineto's categories, or with the keys that only kineto writes."""
         text = source.head.lstrip(b"\xef\xbb\xbf \t\r\n")
-        if not text.startswith((b"{", b"[")):
+        if not text.startswith((b"{", b"[")) or _OTHER_TOOL.match(text):
             return False
         if _CATEGORY.search(text):
             return True

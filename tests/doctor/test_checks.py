@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from profrun.backends.docker.leftovers import Leftover
+from profrun.backends.docker.survey import Engine, ImageAnswer, Survey
 from profrun.backends.host import HostFacts, RenderNode
 from profrun.doctor import cannot, lines, report, verdicts
-from profrun.doctor.model import COLLECTORS, Engine, Inside, Line, Machine
-from profrun.errors import UsageError
+from profrun.doctor.model import COLLECTORS, Line, Machine
+from profrun.errors import UnavailableError, UsageError
 
 GIB = 1 << 30
 DOCKER = Engine("Docker", "28.2", "1.50", "amd64", ("runc",), "/var/lib/docker", 200 * GIB)
@@ -22,7 +24,12 @@ AMD = dataclasses.replace(HOST, amd_gpus=(RenderNode("/dev/dri/renderD128", 109)
 def usable(*names: str) -> dict[str, Any]:
     """A preflight in which these collectors can work and the others' tool is missing."""
     lacks = [
-        {"level": "error", "what": "x is not in this image", "why": "not on the PATH", "fix": "install x"}
+        {
+            "severity": "critical",
+            "what": "x is not on this machine",
+            "why": "not on the PATH",
+            "fix": "install x",
+        }
     ]
     rows = {
         name: {"usable": name in names, "tool": f"/usr/bin/{name}", "version": "1.2", "findings": []}
@@ -33,23 +40,26 @@ def usable(*names: str) -> dict[str, Any]:
     return {"collectors": rows}
 
 
-def inside(*names: str, **contents: Any) -> Inside:
+def inside(*names: str, **contents: Any) -> ImageAnswer:
     """An image in which these collectors can work."""
     found = {"os": "Ubuntu 24.04", "torch": {"version": "2.10"}, **contents}
-    return Inside("profrun/cuda:latest", "sha256:" + "ab" * 32, usable(*names), found)
+    return ImageAnswer("profrun/cuda:latest", "sha256:" + "ab" * 32, usable(*names), found)
 
 
 GOOD = Machine(
-    host=NVIDIA,
-    engine=DOCKER,
+    Survey(NVIDIA, DOCKER, images=(inside("none", "torch", "nsys", "ncu"),)),
     preflight=usable("none", "torch", "nsys", "ncu"),
     torch="2.10",
     parser=True,
     shm=16 * GIB,
     disks=(("runs", "/r", 90 * GIB),),
     gpu_names=("NVIDIA H200", "NVIDIA H200"),
-    images=(inside("none", "torch", "nsys", "ncu"),),
 )
+
+
+def changed(**what: Any) -> Machine:
+    """The good machine with another answer of its engine."""
+    return dataclasses.replace(GOOD, found=dataclasses.replace(GOOD.found, **what))
 
 
 def found(machine: Machine, check: str, where: str = "host") -> Line:
@@ -75,24 +85,26 @@ def test_a_machine_where_all_is_well_but_for_containers_gpus() -> None:
     }
     access = found(GOOD, "gpu-access")
     assert "nvidia-ctk runtime configure" in (access.fix or "")
-    with_runtime = dataclasses.replace(GOOD, engine=dataclasses.replace(DOCKER, runtimes=("nvidia", "runc")))
+    with_runtime = changed(engine=dataclasses.replace(DOCKER, runtimes=("nvidia", "runc")))
     assert found(with_runtime, "gpu-access").state == "ok"
-    with_cdi = dataclasses.replace(GOOD, host=dataclasses.replace(NVIDIA, nvidia_cdi=True))
+    with_cdi = changed(host=dataclasses.replace(NVIDIA, nvidia_cdi=True))
     assert found(with_cdi, "gpu-access").found == "a CDI specification for nvidia"
 
 
 def test_every_line_that_is_not_ok_says_what_it_means_and_how_to_fix_it() -> None:
     worst = Machine(
-        host=dataclasses.replace(NVIDIA, nvidia_counters=False, paranoid=4, raise_limits=False),
-        engine=dataclasses.replace(DOCKER, api="1.41"),
+        Survey(
+            dataclasses.replace(NVIDIA, nvidia_counters=False, paranoid=4, raise_limits=False),
+            dataclasses.replace(DOCKER, api="1.41"),
+            images=(inside("none", torch=None, nvtx="0.2.17", profilers={"nsys": {"version": "2023.4.4"}}),),
+            leftovers=(
+                Leftover("0123456789abcdef", "running", "j-1", "000-a", "/r/j-1/trials/000-a", 0.0),
+                Leftover("1123456789abcdef", "exited", "j-1", "000-b", "/r/j-1/trials/000-b", 0.0),
+            ),
+        ),
         preflight=usable("none"),
         shm=64 << 20,
         disks=(("runs", "/r", GIB), ("images", "/var/lib/docker", GIB)),
-        images=(inside("none", torch=None, nvtx="0.2.17", profilers={"nsys": {"version": "2023.4.4"}}),),
-        leftovers=(
-            ("0123456789abcdef", "j-1", "000-a", "running"),
-            ("1123456789abcdef", "j-1", "000-b", "exited"),
-        ),
     )
     bad = [line for line in lines(worst) if line.state != "ok"]
     assert {line.check for line in bad} == {
@@ -107,42 +119,40 @@ def test_every_line_that_is_not_ok_says_what_it_means_and_how_to_fix_it() -> Non
 
 
 def test_no_gpu() -> None:
-    line = found(dataclasses.replace(GOOD, host=HOST), "gpu")
+    line = found(changed(host=HOST), "gpu")
     assert line.state == "warn"
     assert "ncu and rocprof have nothing to record" in (line.means or "")
-    assert "gpu-counters" not in {line.check for line in lines(dataclasses.replace(GOOD, host=HOST))}
+    assert "gpu-counters" not in {line.check for line in lines(changed(host=HOST))}
 
 
 def test_no_engine_keeps_why_and_fix_apart() -> None:
-    none = dataclasses.replace(
-        GOOD, engine=None, images=(), engine_problem="no engine answers: refused; start it"
-    )
+    refused = UnavailableError("no engine answers", why="refused; by a rule", fix="start it")
+    none = changed(engine=None, images=(), problem=refused)
     line = found(none, "engine")
-    assert (line.state, line.found, line.fix) == ("fail", "no engine answers: refused", "start it")
+    assert (line.state, line.found, line.fix) == ("fail", "no engine answers: refused; by a rule", "start it")
     assert "--backend docker cannot run" in (line.means or "")
 
 
 def test_amd() -> None:
-    machine = dataclasses.replace(GOOD, host=AMD, preflight=usable("none", "torch"))
+    machine = dataclasses.replace(changed(host=AMD), preflight=usable("none", "torch"))
     assert found(machine, "gpu-access").found == "/dev/kfd and render nodes, by number of their group"
     assert found(machine, "rocprof").state == "fail"
     assert not [line for line in lines(machine) if line.check in ("nsys", "ncu", "gpu-counters")]
-    strict = dataclasses.replace(machine, host=dataclasses.replace(AMD, paranoid=3))
-    assert "rocprof's counters are limited" in (found(strict, "perf-events").means or "")
+    strict = changed(host=dataclasses.replace(AMD, paranoid=3))
+    assert "rocprof with pmc" in (found(strict, "perf-events").means or "")
 
 
 def test_an_image_that_must_not_be_used() -> None:
-    stale = Inside(
-        "profrun/cuda:latest", problem="profrun/cuda:latest is stale: its base changed; build it again"
-    )
-    machine = dataclasses.replace(GOOD, images=(stale,))
+    why = UnavailableError("profrun/cuda:latest is stale", why="its base changed", fix="build it again")
+    machine = changed(images=(ImageAnswer("profrun/cuda:latest", problem=why),))
     line = found(machine, "image", "profrun/cuda:latest")
     assert (line.state, line.fix) == ("fail", "build it again")
     assert all(not verdict.images["profrun/cuda:latest"] for verdict in verdicts(machine))
 
 
 def test_verdicts_and_what_was_asked_for() -> None:
-    machine = dataclasses.replace(GOOD, preflight=usable("none", "torch"), images=(inside("none", "nsys"),))
+    machine = changed(images=(inside("none", "nsys"),))
+    machine = dataclasses.replace(machine, preflight=usable("none", "torch"))
     by_name = {verdict.collector: verdict for verdict in verdicts(machine)}
     assert (by_name["nsys"].local, by_name["nsys"].images) == (False, {"profrun/cuda:latest": True})
     assert by_name["nsys"].reasons == ("host: x is not on this machine (not on the PATH)",)
@@ -154,12 +164,12 @@ def test_verdicts_and_what_was_asked_for() -> None:
         "local": True,
         "docker": False,
         "images": {"profrun/cuda:latest": False},
-        "reasons": ["profrun/cuda:latest: x is not in this image (not on the PATH)"],
+        "reasons": ["profrun/cuda:latest: x is not on this machine (not on the PATH)"],
     }
 
 
 def test_torch_needs_torch() -> None:
-    bare = dataclasses.replace(GOOD, torch=None, images=(inside("torch", torch=None),))
+    bare = dataclasses.replace(changed(images=(inside("torch", torch=None),)), torch=None)
     (verdict,) = [verdict for verdict in verdicts(bare) if verdict.collector == "torch"]
     assert (verdict.local, verdict.images) == (False, {"profrun/cuda:latest": False})
     assert verdict.reasons[0] == "host: no torch in the Python that runs profrun"

@@ -14,7 +14,7 @@ from profrun.doctor.cluster import Node, missing, words
 from profrun.errors import UsageError
 
 FINDING = {
-    "level": "error",
+    "severity": "critical",
     "what": "counters are closed",
     "why": "the driver",
     "fix": "ask the administrator",
@@ -42,7 +42,7 @@ def test_each_finding_is_said() -> None:
         "torch 2.9.0: yes",
         "nsys 2025.1.1: yes",
         "ncu 2025.1.0: no",
-        "  error: counters are closed; the driver; ask the administrator",
+        "  critical: counters are closed; the driver; ask the administrator",
         "rocprof: no: NVIDIA GPUs here",
     ]
 

@@ -14,8 +14,8 @@ from profrun.doctor.model import COLLECTORS
 def test_this_machine_without_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     machine = look(tmp_path / "runs" / "not-yet")
-    assert machine.engine is None
-    assert "no container engine answers" in (machine.engine_problem or "")
+    assert machine.found.engine is None
+    assert "no container engine answers" in str(machine.found.problem)
     assert [disk[:2] for disk in machine.disks] == [("runs", str(tmp_path))]
     document = report(machine)
     assert json.loads(json.dumps(document)) == document

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from profrun.contract.codec import from_json
+from profrun.contract.finding import Finding
 from profrun.plans.bundle import write_bundle
 
 SCHEDULE = {"wait": 1, "warmup": 1, "active": 2, "repeat": 1, "skip_first": 0}
@@ -38,6 +40,11 @@ class Done:
         """provenance.json."""
         value: dict[str, Any] = json.loads((self.folder / "provenance.json").read_text())
         return value
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings of exit.json as a person reads them."""
+        return [str(from_json(Finding, row)) for row in self.exit["warnings"]]
 
     def steps(self, rank: int = 0) -> dict[str, Any]:
         """steps.json of a rank."""

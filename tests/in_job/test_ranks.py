@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from profrun.contract.exit import Artefact, Exit
+from profrun.contract.finding import Finding
+from profrun.in_job.ranks import merge, silent
 from tests.in_job.kit import Done, Trial, python
 
 PROGRAM = python(
@@ -42,3 +45,48 @@ def test_a_failed_rank_fails_the_trial_and_is_named(tmp_path: Path) -> None:
     value = Done(trial.folder, 0, "", "").exit
     assert (value["state"], value["exit_code"]) == ("failed", 9)
     assert value["reason"].startswith("rank 1: the program exited with 9")
+
+
+def test_the_worse_rank_decides() -> None:
+    warning, other_warning = Finding("a", "warning", "A"), Finding("b", "warning", "B")
+    own = Exit(
+        "t",
+        "finished",
+        exit_code=0,
+        artefacts=(Artefact("x", 1, "whole"),),
+        ranges_emitted=2,
+        warnings=(warning,),
+    )
+    other = Exit(
+        "t",
+        "failed",
+        rank=3,
+        exit_code=9,
+        reason="boom",
+        code="program-failed",
+        stopped_by="SIGTERM",
+        artefacts=(Artefact("y", 2, "whole"),),
+        ranges_emitted=5,
+        warnings=(warning, other_warning),
+    )
+    assert merge(own, other) == Exit(
+        "t",
+        "failed",
+        exit_code=9,
+        stopped_by="SIGTERM",
+        code="program-failed",
+        reason="rank 3: boom",
+        artefacts=(Artefact("x", 1, "whole"), Artefact("y", 2, "whole")),
+        ranges_emitted=7,
+        warnings=(warning, Finding("b", "warning", "rank 3: B")),
+    )
+
+
+def test_a_rank_that_says_nothing_is_no_success() -> None:
+    found = silent(Exit("t", "finished", exit_code=0), [1, 2])
+    assert (found.state, found.code, found.reason) == (
+        "failed",
+        "rank-silent",
+        "rank 1, 2 never said how it ended",
+    )
+    assert silent(Exit("t", "timeout", reason="slow"), [1]).reason == "slow"

@@ -1,240 +1,71 @@
-"""Step times from GPU events, with a stand-in for torch.cuda whose GPU lags behind the host."""
+"""Step times from GPU events."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, Literal
-
-import pytest
-
-from profrun.contract.finding import Finding
 from profrun.contract.schedule import Schedule
-from profrun.in_job import recorders
-from profrun.in_job.config import HookConfig
-from profrun.in_job.timing import StepClock, anchor
-from profrun.in_job.window import WindowDriver, idle_until
+from profrun.in_job.timing import StepTimer, anchor
+from tests.in_job.lagging_gpu import Gpu
+
+SCHEDULE = Schedule()
 
 
-class Gpu:
-    """Events get their time when the GPU reaches them: ``run(ms)`` lets it work so long."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.queue: list[Any] = []
-        self.calls: list[str] = []
-        self.broken = False
-        gpu = self
-
-        class Event:
-            def __init__(self, enable_timing: bool) -> None:
-                self.time: float | None = None
-
-            def record(self) -> None:
-                gpu.queue.append(self)
-
-            def query(self) -> bool:
-                return self.time is not None
-
-            def synchronize(self) -> None:
-                if gpu.broken:
-                    raise RuntimeError("CUDA error: an illegal memory access was encountered")
-                gpu.run(0.0)
-
-            def elapsed_time(self, other: Event) -> float:
-                assert self.time is not None
-                assert other.time is not None
-                return other.time - self.time
-
-        cudart = SimpleNamespace(
-            cudaProfilerStart=lambda: self.calls.append("start"),
-            cudaProfilerStop=lambda: self.calls.append("stop"),
-        )
-        self.cuda = SimpleNamespace(
-            Event=Event,
-            is_initialized=lambda: True,
-            is_available=lambda: True,
-            synchronize=lambda: self.calls.append("synchronize"),
-            cudart=lambda: cudart,
-        )
-        self.version = SimpleNamespace(hip=None)
-
-    def run(self, ms: float) -> None:
-        for event in self.queue:
-            event.time = self.now
-        self.queue.clear()
-        self.now += ms
-
-
-def walk(gpu: Gpu, clock: StepClock, times: list[float]) -> None:
-    moment = clock.mark()
+def walk(gpu: Gpu, timer: StepTimer, times: list[float]) -> None:
+    moment = timer.mark()
     gpu.run(0.0)
     for number, ms in enumerate(times):
-        clock.start(moment)
+        timer.start(moment)
         gpu.run(ms)
-        moment = clock.mark()
-        clock.end(number, moment)
+        moment = timer.mark()
+        timer.end(number, moment)
 
 
 def test_events_give_the_gpus_time_and_are_read_late() -> None:
     gpu = Gpu()
-    clock = StepClock(gpu)
-    walk(gpu, clock, [1.5, 0.25, 2.0])
-    assert clock.steps() == [], "nothing is known before the events are read"
-    clock.read()
-    assert [row["dur_ns"] for row in clock.steps()] == [1_500_000, 250_000], "the last is not over yet"
-    clock.wait()
-    assert [row["dur_ns"] for row in clock.steps()] == [1_500_000, 250_000, 2_000_000]
-    assert clock.clock == "cuda_event"
-    assert all(row["host_ns"] < 50_000_000 for row in clock.steps())
+    timer = StepTimer(gpu)
+    walk(gpu, timer, [1.5, 0.25, 2.0])
+    assert timer.steps(SCHEDULE) == (), "nothing is known before the events are read"
+    timer.read()
+    assert [row.dur_ns for row in timer.steps(SCHEDULE)] == [1_500_000, 250_000], "the last is not over yet"
+    timer.wait()
+    assert [row.dur_ns for row in timer.steps(SCHEDULE)] == [1_500_000, 250_000, 2_000_000]
+    assert timer.clock == "cuda_event"
+    assert all((row.host_ns or 0) < 50_000_000 for row in timer.steps(SCHEDULE))
 
 
 def test_old_events_are_let_go_during_a_long_run() -> None:
     gpu = Gpu()
-    clock = StepClock(gpu)
-    walk(gpu, clock, [1.0] * 1000)
-    assert sum(row[3] is not None for row in clock._rows) <= 200
-    clock.wait()
-    assert [row["dur_ns"] for row in clock.steps()] == [1_000_000] * 1000
+    timer = StepTimer(gpu)
+    walk(gpu, timer, [1.0] * 1000)
+    assert sum(row[3] is not None for row in timer._rows) <= 200
+    timer.wait()
+    assert [row.dur_ns for row in timer.steps(SCHEDULE)] == [1_000_000] * 1000
 
 
 def test_a_lost_gpu_leaves_the_hosts_times() -> None:
     gpu = Gpu()
-    clock = StepClock(gpu)
-    walk(gpu, clock, [1.0, 1.0])
+    timer = StepTimer(gpu)
+    walk(gpu, timer, [1.0, 1.0])
     gpu.broken = True
-    clock.wait()
-    rows = clock.steps()
-    assert [row["clock"] for row in rows] == ["wall", "wall"]
-    assert all(row["dur_ns"] == row["host_ns"] for row in rows)
+    timer.wait()
+    rows = timer.steps(SCHEDULE)
+    assert [row.clock for row in rows] == [None, None]
+    assert timer.clock == "wall"
+    assert all(row.dur_ns == row.host_ns for row in rows)
 
 
 def test_steps_before_the_gpu_is_used_say_so() -> None:
     gpu = Gpu()
-    clock = StepClock(gpu)
+    timer = StepTimer(gpu)
     gpu.cuda.is_initialized = lambda: False
-    walk(gpu, clock, [1.0])
+    walk(gpu, timer, [1.0])
     gpu.cuda.is_initialized = lambda: True
-    walk(gpu, clock, [1.0, 2.0])
-    clock.wait()
-    assert clock.clock == "cuda_event"
-    assert [row["clock"] for row in clock.steps()] == ["wall", "cuda_event", "cuda_event"]
+    walk(gpu, timer, [1.0, 2.0])
+    timer.wait()
+    assert timer.clock == "cuda_event"
+    assert [row.clock for row in timer.steps(SCHEDULE)] == ["wall", None, None]
 
 
 def test_the_anchor_reads_three_clocks_at_one_moment() -> None:
     reading = anchor()
-    assert reading["boottime_ns"] >= reading["monotonic_ns"] > 0
-    assert reading["realtime_ns"] > 1_600_000_000_000_000_000
-
-
-@pytest.mark.parametrize(
-    ("window", "first", "later"),
-    [
-        (Schedule(1, 1, 3, 1), 1, None),
-        (Schedule(0, 0, 1, 1), 0, None),
-        (Schedule(2, 1, 1, 2, 3), 5, 9),
-        (Schedule(10**9, 1, 1), 10**9, None),
-    ],
-)
-def test_idle_steps_are_those_that_no_driver_needs(window: Schedule, first: int, later: int | None) -> None:
-    config = HookConfig(folder="/t", hook="cuda", schedule=window)
-    assert idle_until(config, 0) == first
-    after = idle_until(config, first + window.warmup + window.active)
-    assert after == later if later is not None else after > 10**12
-    assert idle_until(HookConfig(folder="/t", schedule=window), 0) > 10**12
-
-
-def test_the_profiler_is_started_and_stopped_with_the_gpu_idle() -> None:
-    gpu = Gpu()
-    changes: list[bool] = []
-    config = HookConfig(folder="/t", hook="cuda", schedule=Schedule(1, 1, 2, 2))
-    driver = WindowDriver(config, recorders.make(config, gpu, fail), changes.append, fail)
-    driver.begin(0)
-    for step in range(10):
-        driver.end(step)
-        driver.begin(step + 1)
-    driver.finish()
-    assert gpu.calls == ["synchronize", "start", "synchronize", "stop"] * 2
-    assert changes == [True, False] * 2
-    assert driver.complete == 2
-
-
-def test_a_window_cut_short_is_closed_once() -> None:
-    gpu = Gpu()
-    config = HookConfig(folder="/t", hook="cuda")
-    driver = WindowDriver(config, recorders.make(config, gpu, fail), lambda _: None, fail)
-    for step in range(3):
-        driver.begin(step)
-        driver.end(step)
-    driver.finish()
-    driver.finish()
-    assert gpu.calls == ["synchronize", "start", "synchronize", "stop"]
-    assert (driver.opened, driver.complete) == (1, 0)
-
-
-def fail(finding: Finding) -> None:
-    pytest.fail(str(finding))
-
-
-@pytest.mark.parametrize(
-    ("hook", "why"), [("cuda", "no torch with a CUDA GPU"), ("roctx", "no ROCTX library")]
-)
-def test_a_profiler_that_cannot_be_switched_is_one_warning_and_no_crash(hook: str, why: str) -> None:
-    told: list[Finding] = []
-    config = HookConfig(folder="/t", hook=hook, schedule=Schedule(0, 0, 1))
-    torch = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False))
-    driver = WindowDriver(config, recorders.make(config, torch, fail), lambda _: None, told.append)
-    driver.begin(0)
-    driver.end(0)
-    driver.finish()
-    assert [finding.code for finding in told] == ["window-not-opened"]
-    assert why in told[0].why
-
-
-class StepCounter:
-    """A recorder that only counts what it is told."""
-
-    names_steps = is_torch_profiler = False
-    emitter = None
-
-    def __init__(self, starts_at: Literal["warmup", "active"]) -> None:
-        self.starts_at = starts_at
-        self.calls: list[str] = []
-
-    def start(self, step: int, *, whole: bool = False) -> None:
-        self.calls.append(f"start {step}")
-
-    def step(self) -> None:
-        self.calls.append("step")
-
-    def stop(self) -> None:
-        self.calls.append("stop")
-
-    def discard(self) -> None:
-        self.calls.append("discard")
-
-
-@pytest.mark.parametrize(
-    ("starts_at", "calls"),
-    [("warmup", ["start 1", "step", "step", "stop"]), ("active", ["start 2", "step", "stop"])],
-)
-def test_a_recorder_is_started_where_it_asks_for(
-    starts_at: Literal["warmup", "active"], calls: list[str]
-) -> None:
-    recorder = StepCounter(starts_at)
-    config = HookConfig(folder="/t", hook="in_process", schedule=Schedule(1, 1, 2))
-    driver = WindowDriver(config, recorder, lambda _: None, fail)
-    for step in range(6):
-        driver.begin(step)
-        driver.end(step)
-    assert recorder.calls == calls
-
-
-def test_what_was_warmed_up_for_steps_that_were_none_is_discarded() -> None:
-    recorder = StepCounter("warmup")
-    config = HookConfig(folder="/t", hook="in_process", schedule=Schedule(0, 2, 2))
-    driver = WindowDriver(config, recorder, lambda _: None, fail)
-    driver.begin(0)
-    assert driver.reset()
-    driver.begin(0)
-    driver.finish()
-    assert recorder.calls == ["start 0", "discard", "start 0", "stop"]
+    assert reading.boottime_ns >= reading.monotonic_ns > 0
+    assert reading.realtime_ns > 1_600_000_000_000_000_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +33,7 @@ def test_exit_code_output_and_provenance_of_a_program(tmp_path: Path) -> None:
     )
     assert done.log("stdout") == "out hello None\n" == done.stdout
     assert done.log("stderr") == "err\n"
-    assert "CUDA_LAUNCH_BLOCKING was set and has been unset" in done.exit["warnings"][0]
+    assert "CUDA_LAUNCH_BLOCKING was set and has been unset" in done.warnings[0]
     written = (done.folder / "provenance.json").read_text()
     assert "s3cret" not in written
     assert "me:pw" not in written
@@ -85,7 +84,7 @@ def test_no_tool_is_one_clear_line_and_its_own_exit_code(tmp_path: Path) -> None
     assert "ncu" in done.exit["reason"]
     assert not (done.folder / "stdout.log").exists(), "the program must not run without its collector"
     counters = Trial(tmp_path, python("pass"), collector="counters", vendor="none").run()
-    assert "no counters can be read here" in counters.exit["reason"]
+    assert "no counters can be recorded here" in counters.exit["reason"]
 
 
 def test_the_users_own_modules_and_sitecustomize_stay_theirs(tmp_path: Path) -> None:
@@ -142,9 +141,9 @@ def test_explicit_steps_without_torch_are_timed(tmp_path: Path) -> None:
 def test_a_program_without_steps_says_why(tmp_path: Path) -> None:
     silent = Trial(tmp_path, python("print('no steps')")).run()
     assert silent.exit["state"] == "finished"
-    assert "no optimizer stepped" in silent.exit["warnings"][0]
+    assert "no optimizer stepped" in silent.warnings[0]
     isolated = Trial(tmp_path, [sys.executable, "-I", "-c", "pass"]).run()
-    assert "no Python process of the command loaded profrun's hook" in isolated.exit["warnings"][0]
+    assert "no Python process of the command loaded profrun's hook" in isolated.warnings[0]
 
 
 def test_blocking_sets_the_vendors_variables_and_one_visibility(tmp_path: Path) -> None:
@@ -170,7 +169,7 @@ def test_a_profiler_that_writes_after_the_app_and_its_export(tmp_path: Path) -> 
         ("raw/rank0/report.sqlite", "whole"),
     ]
     assert found["argv"][1] == "profile"
-    assert not [text for text in found["warnings"] if "importer" in text]  # the report is there: no news
+    assert not [text for text in done.warnings if "importer" in text]  # the report is there: no news
     failed = Trial(tmp_path, python("import sys; sys.exit(3)"), collector="nsys").run(env)
     assert (failed.exit["exit_code"], failed.code) == (3, 3)
     crashed = Trial(tmp_path, python("import os; os.abort()"), collector="nsys").run(env)
@@ -197,32 +196,18 @@ def test_a_full_disk_loses_output_but_not_exit_json(tmp_path: Path) -> None:
             ),
         ).run()
         assert done.exit["state"] == "finished"
-        assert any("bytes of output could not be written" in text for text in done.exit["warnings"])
+        assert any("bytes of output could not be written" in text for text in done.warnings)
         assert done.stdout == "x" * 300000, "our own stream is not on that disk"
         assert "packages" in done.provenance
     finally:
         subprocess.run(["umount", "-l", str(small)], check=True)
 
 
-def test_a_nearly_full_disk_is_refused_before_anything_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from profrun.in_job import preflight
-
-    usage = shutil._ntuple_diskusage(100 << 30, 100 << 30, 10 << 20)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    first = preflight.check("none", "none", {}, tmp_path)[0]
-    assert first.level == "error"
-    assert "only 10 MiB are free" in str(first)
-
-
 def test_orphans_are_ended_and_named(tmp_path: Path) -> None:
     code = "import subprocess; subprocess.Popen(['sleep', '87']); print('left', flush=True)"
     done = Trial(tmp_path, python(code)).run()
     assert done.exit["state"] == "finished"
-    assert any(
-        "1 processes were left running" in text and "sleep 87" in text for text in done.exit["warnings"]
-    )
+    assert any("1 process was left running" in text and "sleep 87" in text for text in done.warnings)
     listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert "sleep 87" not in listing.splitlines()
 

@@ -345,4 +345,4 @@ def test_the_job_runs_the_tool_that_the_path_names_with_the_options_of_its_block
 def test_a_path_where_no_tool_is_ends_the_trial_with_the_reason(tmp_path: Path) -> None:
     ended = wrapped_trial(tmp_path / "run", tmp_path / "missing")
     assert ended["state"] == "failed"
-    assert f"there is no nsys at {tmp_path}/missing in this image" in ended["reason"]
+    assert f"there is no nsys at {tmp_path}/missing on this machine" in ended["reason"]

@@ -15,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.backends.docker.cli_args import docker_run
-from profrun.backends.docker.privileges import NEEDS, needs_of
 from profrun.backends.docker.request import Container, container, container_name
 from profrun.backends.docker.sdk_args import body
 from profrun.backends.host import HostFacts, RenderNode, probe_host
 from profrun.backends.mounts import parse_mount
+from profrun.backends.privileges import needs_with
+from profrun.contract.profilers import built_in, profiler
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.model import Job, Resources
 from profrun.plans.model import Plan, Trial
@@ -289,16 +290,18 @@ def test_never_privileged() -> None:
 
 def test_options_that_are_off_need_nothing() -> None:
     for off in ("none", False, None, ""):
-        assert needs_of("nsys", {"sample": off, "cpuctxsw": off, "gpu_metrics": off}, "nvidia") == ()
-    assert {need.collector for need in NEEDS} == {"nsys", "ncu", "rocprof"}
+        options = {"sample": off, "cpuctxsw": off, "gpu_metrics": off}
+        assert needs_with(profiler("nsys"), options, "nvidia") == ()
+    assert {found.name for found in built_in() if found.privileges} == {"nsys", "ncu", "rocprof"}
 
 
 def test_the_page_names_every_need() -> None:
     page = (ROOT / "docs/containers.md").read_text()
     rows = page[page.index("## Privileges") : page.index("## Without a registry")]
-    for need in NEEDS:
-        assert f"`{need.collector}`" in rows
-        assert need.option is None or f"`{need.option}`" in rows
+    for found in built_in():
+        for need in found.privileges:
+            assert f"`{found.name}`" in rows
+            assert need.option is None or f"`{need.option}`" in rows
 
 
 def test_timeline_and_counters_are_resolved_by_the_gpu() -> None:

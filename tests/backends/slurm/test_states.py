@@ -141,7 +141,7 @@ def test_a_task_that_squeue_forgot_is_looked_up_in_the_accounts(tmp_path: Path) 
 
 
 def test_without_accounting_it_is_asked_once(tmp_path: Path) -> None:
-    slurm = Scripted({"squeue": "", "sacct": UnavailableError("Slurm accounting storage is disabled")})
+    slurm = Scripted({"squeue": "", "sacct": explained("sacct", "Slurm accounting storage is disabled")})
     backend = SlurmBackend(slurm)
     for _ in range(3):
         backend.status(HANDLES, Run(tmp_path))

@@ -14,6 +14,7 @@ from profrun.errors import InputError
 from profrun.traces.trace import Trace
 
 GPU = {"vendor": "nvidia", "ordinal": 0, "name": "Test GPU", "arch": "sm_90", "sm_count": 4}
+ANCHOR = {"realtime_ns": 1, "monotonic_ns": 2, "boottime_ns": 3}
 
 
 def steps_file(path: Path, rank: int, steps: list[tuple[int, int]], **more: Any) -> Path:
@@ -29,7 +30,14 @@ def steps_file(path: Path, rank: int, steps: list[tuple[int, int]], **more: Any)
         "how": "optimizer",
         "clock": "cuda_event",
     }
-    value |= {"collector": "none", "blocking": True, "device": GPU, "anchor": {}, "work": {}, "steps": rows}
+    value |= {
+        "collector": "none",
+        "blocking": True,
+        "device": GPU,
+        "anchor": ANCHOR,
+        "work": {},
+        "steps": rows,
+    }
     path.write_text(json.dumps(value | more))
     return path
 
@@ -64,7 +72,7 @@ def test_two_ranks_on_one_axis_and_no_overlap_behind_a_host_that_runs_ahead(tmp_
     ("change", "message"),
     [
         ({"format": 2}, "steps format 2"),
-        ({"clock": "sundial"}, "names the clock 'sundial'"),
+        ({"clock": "sundial"}, "clock is 'sundial'"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:

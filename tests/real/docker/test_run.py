@@ -15,10 +15,10 @@ import pytest
 
 from profrun.backends.docker import DockerBackend
 from profrun.backends.docker.leftovers import remove
-from profrun.backends.docker.privileges import PERFMON_API
 from profrun.backends.docker.request import Container, container
 from profrun.backends.docker.sdk_args import body, create
 from profrun.backends.host import probe_host
+from profrun.backends.privileges import PERFMON_API
 from profrun.jobs.load import load_job
 from profrun.jobs.model import Job
 from profrun.plans.bundle import write_bundle

@@ -1,0 +1,53 @@
+"""What a Python process of the job says about itself: ``ProcessNote``, a file per process in ``hook/``.
+
+The hook writes it when the process ends; the wrapper reads all of them for provenance.json and exit.json.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..contract.codec import DocumentError, from_json
+from ..contract.finding import Finding
+from ..contract.provenance import Process, TorchVersion
+from .files import read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ProcessNote:
+    """One process.
+
+    Attributes:
+        python: its version.
+        torch: None when it did not import torch.
+        packages: ``name==version`` of what is installed; empty but for the process that made the steps.
+        warnings: what its hook found worth saying.
+    """
+
+    process: Process
+    python: str
+    torch: TorchVersion | None = None
+    packages: tuple[str, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+
+
+def read_notes(folder: Path, ranks: Collection[int]) -> list[ProcessNote]:
+    """The notes of the processes of these ranks, sorted by file name; unreadable ones are left out.
+
+    Args:
+        folder: the trial's ``hook`` folder.
+    """
+    found = []
+    for path in sorted(folder.glob("process.*.json")):
+        try:
+            note = from_json(ProcessNote, read_json(path))
+        except DocumentError:
+            continue
+        if (note.process.rank or 0) in ranks:
+            found.append(note)
+    return found

@@ -1,0 +1,117 @@
+"""What of this process's ranges is emitted: ``Ranges`` joins the sink, the steps' ranges and the modules'."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import emitters, exclusive
+from .api import hook
+from .modules import ModuleRanges
+from .sink import Sink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..contract.recording import Emitter, Recorder
+    from .hook_process import HookProcess
+    from .torch_types import Module, Torch
+
+
+class Ranges:
+    """Emits ranges while the window is open.
+
+    Attributes:
+        sink: where ranges go; None when nothing records ranges in this trial, or while the library that
+            takes them is not imported yet.
+    """
+
+    def __init__(self, process: HookProcess) -> None:
+        self.process = process
+        self.sink: Sink | None = None
+        self._modules: ModuleRanges | None = None
+        self._steps_too = True
+
+    @property
+    def emitted(self) -> int:
+        """Ranges that were emitted so far."""
+        return 0 if self.sink is None else self.sink.emitted
+
+    @property
+    def emitter(self) -> str | None:
+        """The emitter's name."""
+        return None if self.sink is None else self.sink.emitter.name
+
+    def connect(self, recorder: Recorder | None) -> None:
+        """Ranges go somewhere as soon as the emitter's library is there: called at start and with torch."""
+        if self.sink is not None:
+            return
+        emitter = self._choose(recorder)
+        if emitter is None:
+            return
+        self.sink = hook.sink = Sink(emitter)
+        self._steps_too = recorder is None or not recorder.names_steps
+        config = self.process.config
+        if not config.windowed and config.hook != "in_process":
+            self.sink.open()  # the whole run is recorded
+
+    def watch(self, torch: Torch) -> None:
+        """torch is there: record_function and modules give ranges too."""
+        if self.sink is None:
+            return
+        if not self.sink.emitter.hears_record_function:
+            exclusive.reroute_record_function(torch, self.sink)
+        self._modules = ModuleRanges(torch, self.process.config.ranges.modules, self.sink)
+
+    def begin_step(self, number: int) -> None:
+        """A step begins."""
+        if self.sink is not None and self._steps_too:
+            self.sink.begin_step(number)
+
+    def end_step(self) -> None:
+        """The open step ends: ranges that are open end with it."""
+        if self.sink is None:
+            return
+        if self._steps_too:
+            self.sink.end_step()
+        else:
+            self.sink.cut()
+
+    def open(self, roots: Iterable[Module]) -> None:
+        """Recording has begun.
+
+        Args:
+            roots: the root modules that are known now.
+        """
+        if self.sink is None:
+            return
+        self.sink.open()
+        for root in roots:
+            self.root_called(root)
+
+    def root_called(self, root: Module) -> None:
+        """A root module is called, or recording begins: put ranges round its modules while it is recorded."""
+        if self._modules is not None and self.sink is not None and self.sink.emitting:
+            self._modules.install(root)
+
+    def close(self) -> None:
+        """Recording ends."""
+        if self.sink is None:
+            return
+        self.sink.close()
+        if self._modules is not None:
+            self._modules.remove()
+
+    def after_fork(self) -> None:
+        """The child counts its own."""
+        if self.sink is not None:
+            self.sink.emitted = 0
+
+    def _choose(self, recorder: Recorder | None) -> Emitter | None:
+        process = self.process
+        if process.config.emitter == "in_process":
+            return None if recorder is None else recorder.emitter
+        emitter, warnings = emitters.choose(process.config, process.torch)
+        if emitter is not None or process.torch is not None:
+            for finding in warnings:
+                process.warn(finding)
+        return emitter

@@ -1,0 +1,84 @@
+"""What calls of root modules tell: where steps end, which modules get ranges, the shapes of the inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .root_module_hook import RootModuleHook
+
+if TYPE_CHECKING:
+    from .hook_process import HookProcess
+    from .ranges import Ranges
+    from .step_follower import StepFollower
+    from .torch_types import Event, Module, Torch, Values
+
+_SETTLED = 3  # steps after which no new root module is looked for
+
+
+class RootWatch:
+    """Watches root modules until they can tell nothing new.
+
+    Attributes:
+        hook: finds the root modules.
+        last_forward: when the last forward of the open step ended; None where forwards do not matter.
+    """
+
+    def __init__(self, process: HookProcess, steps: StepFollower, ranges: Ranges, torch: Torch) -> None:
+        self.process = process
+        self.steps = steps
+        self.ranges = ranges
+        self.torch = torch
+        self.hook = RootModuleHook(torch, self._before, self._after)
+        self.last_forward: tuple[int, Event] | None = None
+        self._known = self._quiet = 0  # roots known, and calls since the last new one
+
+    def settle(self) -> None:
+        """After a step: stop looking for root modules when they can tell nothing new."""
+        finder = self.steps.finder
+        if not finder.undecided and (len(self.hook) or self.steps.number >= _SETTLED):
+            self.hook.settle(keep=False)
+        elif finder.how == "module" and self.steps.number >= _SETTLED:
+            self.hook.settle(keep=True)
+
+    def after_fork(self) -> None:
+        """A forked child starts from nothing."""
+        self.hook.forget()
+        self.last_forward = None
+
+    def _before(self, module: Module, args: tuple[Values, ...]) -> None:
+        if self.process.ignored():
+            return
+        try:
+            self._note_shapes(args)
+            self.steps.finder.root(module, grad=self.torch.is_grad_enabled() and module.training)
+            self.ranges.root_called(module)
+            if self.process.config.ranges.steps in ("off", "explicit"):
+                self._settle_without_steps()
+        except Exception as error:
+            self.process.fail(error)
+
+    def _after(self, _module: Module) -> None:
+        if not self.steps.finder.saw_forward or self.process.ignored() or self.process.capturing():
+            return
+        try:
+            self.last_forward = self.steps.timer.mark()
+        except Exception as error:
+            self.process.fail(error)
+
+    def _settle_without_steps(self) -> None:
+        """Where forwards are no steps, look for roots only until no new one has come for a while.
+
+        Each call of a root changes nn.Module and so empties Python's attribute caches: 0.25 ms per step,
+        measured.
+        """
+        self._quiet = self._quiet + 1 if len(self.hook) == self._known else 0
+        self._known = len(self.hook)
+        if self._quiet >= _SETTLED or self._known >= _SETTLED:
+            self.hook.settle(keep=False)
+
+    def _note_shapes(self, args: tuple[Values, ...]) -> None:
+        """Shapes of the first root's inputs: what is known of the work per step."""
+        if "shapes" not in self.process.work:
+            tensors = [value for value in args if isinstance(value, self.torch.Tensor)]
+            shapes = "; ".join(f"{list(value.shape)} {value.dtype}" for value in tensors)
+            self.process.work["shapes"] = shapes

@@ -1,0 +1,88 @@
+"""From the end of a command to the end of a trial; nothing is decided by the wording of a message."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+from profrun.contract.exit import Artefact
+from profrun.contract.finding import Finding
+from profrun.in_job import outcome
+from profrun.in_job.supervise import Outcome
+
+MISSING = (Artefact("raw/rank0/*.nsys-rep", 0, "missing"),)
+
+
+def judge(result: Outcome, **more: Any) -> outcome.Verdict:
+    return outcome.judge(result, outcome.Facts(**{"limit": 10.0, "steps": 5, **more}))[0]
+
+
+def test_verdicts() -> None:
+    assert judge(Outcome(status=0)).state == "finished"
+    assert judge(Outcome(status=3 << 8)).exit_code == 3
+    assert judge(Outcome(status=signal.SIGKILL)).reason == (
+        "the program was killed (SIGKILL): out of memory is the usual reason (dmesg, container limits)"
+    )
+    under_nsys = judge(Outcome(status=139 << 8), tool="nsys")
+    assert (under_nsys.exit_code, under_nsys.signal) == (None, signal.SIGSEGV)
+    assert judge(Outcome(status=139 << 8)).exit_code == 139, "a shell's own 139 stays what it is"
+    lost = judge(Outcome(status=0), tool="nsys", artefacts=MISSING, tool_says="no window")
+    assert (lost.state, lost.reason, lost.wrapper_code) == ("failed", "no window", 1)
+    limit = judge(Outcome(status=signal.SIGTERM, stopped_by="limit"))
+    assert (limit.state, limit.wrapper_code) == ("timeout", 124)
+    assert judge(Outcome(status=0, stopped_by="SIGTERM"), cancelled=True).state == "cancelled"
+    assert judge(Outcome(status=0, stopped_by="SIGURG")).state == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("warnings", "steps", "code", "reason"),
+    [
+        ([Finding("schedule-too-long", "warning", "W", fix="F")], 5, "schedule-too-long", "W; F"),
+        ([Finding("window-not-opened", "warning", "W")], 5, "window-not-opened", "nothing was recorded: W"),
+        (
+            [Finding("hook-failed", "warning", "W")],
+            5,
+            "no-data",
+            "the collector left no raw/rank0/*.nsys-rep: W",
+        ),
+        ([], 5, "no-data", "the collector left no raw/rank0/*.nsys-rep; see stderr.log"),
+        (
+            [Finding("window-not-opened", "warning", "W")],
+            0,
+            "no-steps",
+            "nothing was recorded: no step was seen",
+        ),
+        ([], 0, "no-steps", "nothing was recorded: no step was seen"),
+    ],
+)
+def test_why_nothing_was_recorded_goes_by_codes(
+    warnings: list[Finding], steps: int, code: str, reason: str
+) -> None:
+    found = judge(Outcome(status=0), artefacts=MISSING, steps=steps, windowed=True, warnings=warnings)
+    assert (found.state, found.code, found.wrapper_code) == ("failed", code, 1)
+    assert str(found.reason).startswith(reason)
+
+
+def test_what_did_not_decide_is_told_and_nothing_that_was_given_is_changed() -> None:
+    given = [Finding("ranges-lost", "warning", "W")]
+    facts = outcome.Facts(
+        artefacts=(Artefact("raw/rank0/a.qdstrm", 7, "truncated"),),
+        warnings=given,
+        tool_says="T",
+    )
+    result = Outcome(status=0, strays=["sleep 9"], lost_output=3)
+    result.killed.append(Finding("killed", "warning", "the program was killed"))
+    verdict, told = outcome.judge(result, facts)
+    assert (verdict.state, verdict.code) == ("finished", None)
+    assert [finding.code for finding in told] == [
+        "killed",
+        "processes-left",
+        "output-lost",
+        "files-unfinished",
+        "no-steps",
+        "profiler-says",
+    ]
+    assert [finding.code for finding in result.killed] == ["killed"]
+    assert given == [Finding("ranges-lost", "warning", "W")]

@@ -1,0 +1,47 @@
+"""Secrets: by the name of a variable, by their form, in URLs and arguments."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profrun.in_job import redact
+
+
+def test_secrets_by_name_by_form_and_in_urls() -> None:
+    environ = {
+        "HF_TOKEN": "x",
+        "AWS_SECRET_ACCESS_KEY": "x",
+        "MY_PASSWORD": "x",
+        "NAMED": "x",
+        "PWD": "/home/me",
+        "TOKENIZERS_PARALLELISM": "false",
+        "INDEX": "https://user:pw@host/simple",
+        "PLAIN": "ghp_0123456789abcdef0123456789",
+    }
+    assert redact.environment(environ, ["NAMED"]) == {
+        "AWS_SECRET_ACCESS_KEY": "<redacted>",
+        "HF_TOKEN": "<redacted>",
+        "INDEX": "https://<redacted>@host/simple",
+        "MY_PASSWORD": "<redacted>",
+        "NAMED": "<redacted>",
+        "PLAIN": "<redacted>",
+        "PWD": "/home/me",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    assert redact.arguments(["train", "--api-key", "k", "--token=t", "WANDB_API_KEY=w", "--lr", "1"]) == [
+        "train",
+        "--api-key",
+        "<redacted>",
+        "--token=<redacted>",
+        "WANDB_API_KEY=<redacted>",
+        "--lr",
+        "1",
+    ]
+
+
+@given(st.from_regex(r"[a-z]{1,8}", fullmatch=True), st.from_regex(r"[A-Za-z0-9]{6,20}", fullmatch=True))
+def test_no_password_of_a_url_survives(user: str, password: str) -> None:
+    cleaned = redact.text(f"see postgres://{user}:{password}@h/db and more")
+    assert f":{password}@" not in cleaned
+    assert cleaned.endswith("@h/db and more")

@@ -1,0 +1,129 @@
+"""The window: when a recorder is started and stopped."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Literal
+
+import pytest
+
+from profrun.contract.finding import Finding
+from profrun.contract.schedule import Schedule
+from profrun.in_job import recorders
+from profrun.in_job.config import HookConfig
+from profrun.in_job.window import WindowDriver, idle_until
+from tests.in_job.lagging_gpu import Gpu
+
+
+@pytest.mark.parametrize(
+    ("window", "first", "later"),
+    [
+        (Schedule(1, 1, 3, 1), 1, None),
+        (Schedule(0, 0, 1, 1), 0, None),
+        (Schedule(2, 1, 1, 2, 3), 5, 9),
+        (Schedule(10**9, 1, 1), 10**9, None),
+    ],
+)
+def test_idle_steps_are_those_that_no_driver_needs(window: Schedule, first: int, later: int | None) -> None:
+    config = HookConfig(folder="/t", hook="cuda", schedule=window)
+    assert idle_until(config, 0) == first
+    after = idle_until(config, first + window.warmup + window.active)
+    assert after == later if later is not None else after > 10**12
+    assert idle_until(HookConfig(folder="/t", schedule=window), 0) > 10**12
+
+
+def test_the_profiler_is_started_and_stopped_with_the_gpu_idle() -> None:
+    gpu = Gpu()
+    changes: list[bool] = []
+    config = HookConfig(folder="/t", hook="cuda", schedule=Schedule(1, 1, 2, 2))
+    driver = WindowDriver(config, recorders.make(config, gpu, fail), changes.append, fail)
+    driver.begin(0)
+    for step in range(10):
+        driver.end(step)
+        driver.begin(step + 1)
+    driver.finish()
+    assert gpu.calls == ["synchronize", "start", "synchronize", "stop"] * 2
+    assert changes == [True, False] * 2
+    assert driver.complete == 2
+
+
+def test_a_window_cut_short_is_closed_once() -> None:
+    gpu = Gpu()
+    config = HookConfig(folder="/t", hook="cuda")
+    driver = WindowDriver(config, recorders.make(config, gpu, fail), lambda _: None, fail)
+    for step in range(3):
+        driver.begin(step)
+        driver.end(step)
+    driver.finish()
+    driver.finish()
+    assert gpu.calls == ["synchronize", "start", "synchronize", "stop"]
+    assert (driver.opened, driver.complete) == (1, 0)
+
+
+def fail(finding: Finding) -> None:
+    pytest.fail(str(finding))
+
+
+@pytest.mark.parametrize(
+    ("hook", "why"), [("cuda", "no torch with a CUDA GPU"), ("roctx", "no ROCTX library")]
+)
+def test_a_profiler_that_cannot_be_switched_is_one_warning_and_no_crash(hook: str, why: str) -> None:
+    told: list[Finding] = []
+    config = HookConfig(folder="/t", hook=hook, schedule=Schedule(0, 0, 1))
+    torch = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False))
+    driver = WindowDriver(config, recorders.make(config, torch, fail), lambda _: None, told.append)
+    driver.begin(0)
+    driver.end(0)
+    driver.finish()
+    assert [finding.code for finding in told] == ["window-not-opened"]
+    assert why in told[0].why
+
+
+class StepCounter:
+    """A recorder that only counts what it is told."""
+
+    names_steps = is_torch_profiler = False
+    emitter = None
+
+    def __init__(self, starts_at: Literal["warmup", "active"]) -> None:
+        self.starts_at = starts_at
+        self.calls: list[str] = []
+
+    def start(self, step: int, *, whole: bool = False) -> None:
+        self.calls.append(f"start {step}")
+
+    def step(self) -> None:
+        self.calls.append("step")
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+    def discard(self) -> None:
+        self.calls.append("discard")
+
+
+@pytest.mark.parametrize(
+    ("starts_at", "calls"),
+    [("warmup", ["start 1", "step", "step", "stop"]), ("active", ["start 2", "step", "stop"])],
+)
+def test_a_recorder_is_started_where_it_asks_for(
+    starts_at: Literal["warmup", "active"], calls: list[str]
+) -> None:
+    recorder = StepCounter(starts_at)
+    config = HookConfig(folder="/t", hook="in_process", schedule=Schedule(1, 1, 2))
+    driver = WindowDriver(config, recorder, lambda _: None, fail)
+    for step in range(6):
+        driver.begin(step)
+        driver.end(step)
+    assert recorder.calls == calls
+
+
+def test_what_was_warmed_up_for_steps_that_were_none_is_discarded() -> None:
+    recorder = StepCounter("warmup")
+    config = HookConfig(folder="/t", hook="in_process", schedule=Schedule(0, 2, 2))
+    driver = WindowDriver(config, recorder, lambda _: None, fail)
+    driver.begin(0)
+    assert driver.reset()
+    driver.begin(0)
+    driver.finish()
+    assert recorder.calls == ["start 0", "discard", "start 0", "stop"]
