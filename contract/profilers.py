@@ -82,6 +82,7 @@ class Profiler:
         keeps_environment: its files may hold the program's whole environment, secrets too.
         privileges: what it needs a capability for; empty for one that needs none.
         counters_defaults: options of a ``counters`` trial where the job does not give them.
+        alternatives: pairs of options of which a job may give only one.
         package: dotted name of its folder; set when it is loaded.
     """
 
@@ -99,6 +100,7 @@ class Profiler:
     keeps_environment: bool = False
     privileges: tuple[Privilege, ...] = ()
     counters_defaults: Mapping[str, object] = field(default_factory=dict)
+    alternatives: tuple[tuple[str, str], ...] = ()
     package: str = ""
 
     def stands_for(self, neutral: str, vendor: str) -> bool:

@@ -58,6 +58,7 @@ def ask(
         UnavailableError: the cluster refuses, the queue takes longer, or the node could not run it.
     """
     from profrun.backends.cluster import settle
+    from profrun.backends.node_probe import probe_job
     from profrun.jobs.cluster import ClusterSettings
     from profrun.plans.model import Plan
 
@@ -66,16 +67,16 @@ def ask(
             "--partition is Slurm's", fix="name a profile with --profile; it may set node_selector"
         )
     cluster = ClusterSettings(profile=profile or None, partition=partition or None)
+    job = probe_job(cluster, image or ("none" if backend == "slurm" else "auto"), gpus)
+    job = settle(Plan(job, ())).job
     if backend == "slurm":
-        from profrun.backends.slurm import probe as slurm
+        from profrun.backends.slurm.probe import probe as slurm_probe
 
-        job = slurm.probe_job(cluster, image or "none", gpus)
-        told = slurm.probe(settle(Plan(job, ())).job, root)
-        return Node(backend, told.node, told.waited_s, told.preflight)
-    from profrun.backends.kubernetes import probe as kubernetes
+        answer = slurm_probe(job, root)
+    else:
+        from profrun.backends.kubernetes.probe import probe as kubernetes_probe
 
-    job = kubernetes.probe_job(cluster, image or "auto", gpus)
-    answer = kubernetes.probe(settle(Plan(job, ())).job, root)
+        answer = kubernetes_probe(job, root)
     return Node(backend, answer.node, answer.waited_s, answer.preflight)
 
 

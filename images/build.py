@@ -159,7 +159,7 @@ def _pending(image: Image, key: str) -> Image:
 
 
 def _follow(stream: Any, name: str) -> Generator[str, None, str]:
-    """Lines of a build; returns the image's id. Keeps the step and its last words for the error."""
+    """Lines of a build; returns the image's id. Keeps the step and its last lines for the error."""
     step, image_id = "", ""
     said: deque[str] = deque(maxlen=_SAID)
     for event in stream:
@@ -190,7 +190,7 @@ def _step_error(name: str, step: str, said: Sequence[str], error: str) -> Except
     full = [line for line in said if "no space left" in line.lower()]
     if full:
         return explain(RuntimeError(full[-1]), f"{name} cannot be built")
-    words = [one_line(error, 200)] + ([f"its last words: {one_line(said[-1], 200)}"] if said else [])
+    words = [one_line(error, 200)] + ([f"its last line: {one_line(said[-1], 200)}"] if said else [])
     return FailedError(
         f"the build of {name} failed at {one_line(step, 120) or 'its start'}",
         why="; ".join(words),

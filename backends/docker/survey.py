@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from profrun.backends.docker.gpus import count, gpus
 from profrun.backends.docker.leftovers import Leftover, ours, remove
-from profrun.backends.docker.request import LABEL_ROLE, Container, who
-from profrun.backends.docker.sdk_args import body, create
+from profrun.backends.docker.request import LABEL_ROLE, Container, user_and_prefix
+from profrun.backends.docker.sdk_args import create_container, sdk_arguments
 from profrun.backends.host import HostFacts
 from profrun.backends.mounts import Mount
 from profrun.backends.privileges import DROP_ROOT, capabilities, needs_with
@@ -175,7 +175,7 @@ def _preflight_container(host: HostFacts, image: Image, bundle: Path) -> Contain
     most = become(COUNTERS, host.vendor)
     needs = needs_with(most, most.counters_defaults, host.vendor) if most else ()
     given = capabilities(needs, host)
-    user, wrapper = who(given, devices, host)
+    user, wrapper = user_and_prefix(given, devices, host)
     return Container(
         name=f"profrun-doctor-{os.getpid()}-{os.urandom(3).hex()}",
         image=image.id,
@@ -198,10 +198,10 @@ def _run(client: docker.DockerClient, what: Container, image: Image) -> str:
     Raises:
         UnavailableError: it cannot run, or ended with another code than 0.
     """
-    asked = body(what)
+    asked = sdk_arguments(what)
     asked["host_config"]["auto_remove"] = False  # its output is read after its end
     with docker_errors(f"the preflight cannot run in {image.reference}"):
-        made = create(client, asked, {})
+        made = create_container(client, asked, {})
         try:
             client.api.start(made)
             code = client.api.wait(made, timeout=_PREFLIGHT_S)["StatusCode"]

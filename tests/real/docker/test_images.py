@@ -123,7 +123,7 @@ def test_a_step_that_fails(cli: Cli, engine: Any, base: Any) -> None:
     with pytest.raises(FailedError) as caught:
         make(engine, broken)
     assert "failed at Step 4" in str(caught.value)
-    assert "its last words: why" in str(caught.value)
+    assert "its last line: why" in str(caught.value)
     assert not engine.containers.list(all=True, filters={"status": "exited", "ancestor": BASE})
 
 
