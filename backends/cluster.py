@@ -43,10 +43,10 @@ def load_profiles(path: Path) -> dict[str, ClusterSettings]:
     Raises:
         UsageError: the file is wrong; one line a mistake.
     """
+    from profrun.jobs.cluster import SITE
     from profrun.jobs.kinds import BAD
     from profrun.jobs.nodes import parse
     from profrun.jobs.problems import Problems
-    from profrun.jobs.schema import SITE
     from profrun.jobs.tables import MapOf
 
     problems = Problems(str(path))

@@ -83,6 +83,7 @@ class Profiler:
         requires: Python package that the program must be able to import; None for one that needs none.
         privileges: what it needs a capability for; empty for one that needs none.
         counters_defaults: options of a ``counters`` trial where the job does not give them.
+        alternatives: pairs of options of which a job may give only one.
         package: dotted name of its folder; set when it is loaded.
     """
 
@@ -101,6 +102,7 @@ class Profiler:
     requires: str | None = None
     privileges: tuple[Privilege, ...] = ()
     counters_defaults: Mapping[str, object] = field(default_factory=dict)
+    alternatives: tuple[tuple[str, str], ...] = ()
     package: str = ""
 
     def stands_for(self, neutral: str, vendor: str) -> bool:
