@@ -22,11 +22,10 @@ from pathlib import Path
 from profrun.backends.base import PreparedPlan, Request
 from profrun.backends.environ import secret_env
 from profrun.backends.local_checks import check_machine, left_out
-from profrun.backends.tail import follow as follow_logs
-from profrun.backends.tail import last_line
+from profrun.backends.tail import last_line, trial_lines
 from profrun.contract.command import Command
 from profrun.contract.paths import TrialPaths
-from profrun.contract.states import TERMINAL, Status
+from profrun.contract.states import Status
 from profrun.errors import UnavailableError
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import finalising, read_exit, request_cancel, status_of
@@ -144,11 +143,7 @@ class LocalBackend:
 
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""
-
-        def ended() -> bool:
-            return self._status(handle, run, trial_id).state in TERMINAL
-
-        yield from follow_logs(run.trial(trial_id), follow=follow, ended=ended)
+        return trial_lines(self, handle, run, trial_id, follow=follow)
 
     def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         """Ask the wrapper to end the app and let the profiler write; after ``grace`` s TERM, then KILL."""

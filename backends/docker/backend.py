@@ -23,9 +23,9 @@ from profrun.backends.docker.watch import Watch
 from profrun.backends.environ import secret_env
 from profrun.backends.host import HostFacts, probe_host
 from profrun.backends.mounts import need_sources
-from profrun.backends.tail import follow as follow_logs
+from profrun.backends.tail import trial_lines
 from profrun.contract.command import Command, ImageUsed
-from profrun.contract.states import TERMINAL, Status
+from profrun.contract.states import Status
 from profrun.errors import UnavailableError
 from profrun.images.engine import connect, docker_errors
 from profrun.images.resolve import find, reference, resolve
@@ -201,11 +201,7 @@ class DockerBackend:
 
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""
-
-        def ended() -> bool:
-            return self._status(run, trial_id).state in TERMINAL
-
-        yield from follow_logs(run.trial(trial_id), follow=follow, ended=ended)
+        return trial_lines(self, handle, run, trial_id, follow=follow)
 
     def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         """SIGURG to the wrapper, so that the profiler gets to write; SIGKILL some time after ``grace`` s."""

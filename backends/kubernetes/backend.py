@@ -32,11 +32,11 @@ from profrun.backends.kubernetes.resource_groups import NOBODY, resource_groups,
 from profrun.backends.kubernetes.states import newest_pods
 from profrun.backends.mounts import need_sources
 from profrun.backends.profilers import margin_s
-from profrun.backends.tail import follow as follow_logs
+from profrun.backends.tail import has_ended, trial_lines
 from profrun.contract.codec import from_json, to_json
 from profrun.contract.command import Command, ImageUsed
-from profrun.contract.states import TERMINAL, Status
-from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
+from profrun.contract.states import Status
+from profrun.errors import InputError, ProfrunError, UsageError
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import interrupted, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
@@ -208,18 +208,14 @@ class KubernetesBackend:
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of the wrapper's logs in the run folder; before there are any, the pod's own."""
         known = _pod_handle(trial_id, handle, run)
-        paths = run.trial(trial_id)
+        if known is None or any(run.trial(trial_id).folder.glob("std*.log")):
+            return trial_lines(self, handle, run, trial_id, follow=follow, pause_s=0.5)
 
         def ended() -> bool:
-            with contextlib.suppress(UnavailableError):
-                return self.status({trial_id: handle}, run)[trial_id].state in TERMINAL
-            return False
+            return has_ended(self, handle, run, trial_id)
 
-        if known is not None and not any(paths.folder.glob("std*.log")):
-            api = self._api(known.context, known.namespace)
-            yield from pod_lines(api, _selector(run), known, follow=follow, ended=ended)
-            return
-        yield from follow_logs(paths, follow=follow, ended=ended, pause_s=0.5)
+        api = self._api(known.context, known.namespace)
+        return pod_lines(api, _selector(run), known, follow=follow, ended=ended)
 
     def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         """Tell the wrappers by a file and SIGTERM; SIGKILL only after the grace and the time for reports."""
