@@ -131,9 +131,7 @@ class SlurmBackend:
         tasks: dict[str, Task] = {}
         try:
             for chunk in _chunks(trials):
-                tasks |= self._queue(
-                    [trial.id for trial in chunk], _script(prepared, chunk, run), run, secret
-                )
+                tasks |= self._queue(chunk, _script(prepared, chunk, run), run, secret)
         except ProfrunError:
             self._scancel([], [task.id for task in tasks.values()])
             raise
