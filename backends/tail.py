@@ -40,7 +40,7 @@ class Tail:
 
 
 class Answers(Protocol):
-    """A backend, as far as it is asked here."""
+    """What is needed of a backend here."""
 
     def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
         """As ``Backend.status``."""
@@ -73,12 +73,3 @@ def trial_lines(
         if over:
             return
         time.sleep(pause_s)
-
-
-def last_line(path: Path, limit: int = 200) -> str | None:
-    """The last line of a text file, cut to ``limit`` characters; None when there is none to be read."""
-    try:
-        lines = path.read_text(errors="replace").strip().splitlines()
-    except OSError:
-        return None
-    return lines[-1][:limit] if lines else None

@@ -1,4 +1,5 @@
-"""The Kubernetes backend: Jobs made, two questions a round for all of them, ended so that reports survive."""
+"""The Kubernetes backend: makes Jobs, asks two questions per round for all of them, and ends them so that
+reports are kept."""
 
 from __future__ import annotations
 
@@ -330,7 +331,7 @@ def _give_away(run: Run, trials: Sequence[Trial]) -> None:
     """Root's pods do not run as root: the trial's folder becomes that user's.
 
     Raises:
-        UnavailableError: it cannot, e.g. where the volume maps root to nobody.
+        UnavailableError: the folder cannot be given away, e.g. where the volume maps root to nobody.
     """
     if os.getuid():
         return

@@ -1,4 +1,5 @@
-"""The Slurm backend: submit arrays, ask once a round for all of them, end them so that reports survive."""
+"""The Slurm backend: submits arrays, asks once per round for all of them, and ends them so that reports are
+kept."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from profrun.backends.slurm.states import (
     parse_sacct,
     parse_squeue,
 )
-from profrun.backends.tail import last_line, trial_lines
+from profrun.backends.tail import trial_lines
 from profrun.contract.codec import from_json, to_json
 from profrun.contract.command import Command, ImageUsed
 from profrun.contract.states import TERMINAL, Status
@@ -30,16 +31,16 @@ from profrun.errors import InputError, ProfrunError, UnavailableError, UsageErro
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import interrupted, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
-from profrun.store.files import make_dir, read_json, write_json, write_text
+from profrun.store.files import last_line, make_dir, read_json, write_json, write_text
 from profrun.store.runs import Run
 
 MAX_ARRAY = 1000
-"""Tasks an array: Slurm's MaxArraySize is 1001 unless the site raised it."""
+"""Tasks per array. Slurm's MaxArraySize is 1001 unless the site raised it."""
 _LAG_S = 15.0
 """How long ``exit.json`` may take to appear through a network filesystem after Slurm says it ended."""
 _REQUEUE_S = 10.0
-"""How long a task that a requeue or a preemption has ended may look ended before it waits again: it was seen
-as FAILED in between (Slurm 22.05)."""
+"""How long a requeued or preempted task may be reported as ended before it is reported as waiting again.
+Slurm 22.05 reports FAILED in between."""
 _MISSING_S = 60.0
 """How long a task may be unknown to squeue and sacct (whose database lags) before it counts as lost."""
 _TERM_WAIT_S = 10.0
