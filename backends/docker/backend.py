@@ -146,7 +146,7 @@ class DockerBackend:
     def _start(self, client: docker.DockerClient, prepared: DockerPlan, trial: Trial, run: Run) -> Handle:
         what = _container(prepared, trial, run)
         need_sources(what.mounts)
-        _hand_over(run.trial(trial.id).folder, prepared.host)
+        _change_owner(run.trial(trial.id).folder, prepared.host)
         hidden = secret_env(prepared.plan.job, prepared.cwd)
         remove(client, what.name)  # of an earlier attempt whose driver was killed
         with docker_errors(f"{trial.id} cannot be started in {prepared.image.reference}"):
@@ -228,7 +228,7 @@ def _container(prepared: DockerPlan, trial: Trial, run: Run) -> Container:
     return container(prepared.plan, trial, run, prepared.cwd, prepared.host, prepared.image_id)
 
 
-def _hand_over(trial: Path, host: HostFacts) -> None:
+def _change_owner(trial: Path, host: HostFacts) -> None:
     """Give the trial's folder to the user behind sudo, as whom the trial runs."""
     if os.getuid() != 0 or host.uid == 0:
         return

@@ -30,7 +30,7 @@ class Leftover:
     created: float
 
 
-def ours(client: docker.DockerClient) -> list[Leftover]:
+def our_containers(client: docker.DockerClient) -> list[Leftover]:
     """Every container that profrun started on this engine, running or not.
 
     Raises:
@@ -57,7 +57,7 @@ def clear_dead(client: docker.DockerClient) -> list[Leftover]:
     Running ones stay: their run is driven, or can be resumed or cancelled.
     """
     gone = []
-    for item in ours(client):
+    for item in our_containers(client):
         if item.status in ("exited", "dead") or (
             item.status == "created" and time.time() - item.created > _YOUNG_S
         ):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profrun.backends.docker.gpus import count, gpus
-from profrun.backends.docker.leftovers import Leftover, ours, remove
+from profrun.backends.docker.leftovers import Leftover, our_containers, remove
 from profrun.backends.docker.request import LABEL_ROLE, Container, user_and_prefix
 from profrun.backends.docker.sdk_args import create_container, sdk_arguments
 from profrun.backends.host import HostFacts
@@ -225,7 +225,7 @@ def _undriven(client: docker.DockerClient) -> Iterable[Leftover]:
     from profrun.store.runs import Run
 
     with contextlib.suppress(ProfrunError):
-        for item in ours(client):
+        for item in our_containers(client):
             run = Path(item.path).parent.parent if item.path else None
             driven = run is not None and run.is_dir() and is_held(Run(run).lock)
             if not driven and item.trial:

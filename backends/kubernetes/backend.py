@@ -136,7 +136,7 @@ class KubernetesBackend:
             (number, group, job_objects(plan, group, run.path, prepared.cwd, number=number))
             for number, group in groups
         ]
-        _give_away(run, trials)
+        _change_owner(run, trials)
         handles: dict[str, Handle] = {}
         made: list[tuple[Api, str]] = []
         try:
@@ -228,7 +228,7 @@ class KubernetesBackend:
             if found is not None:
                 known[trial] = found
         for api, members in self._by_api(known):
-            end(api, _selector(run), list(members.values()), _no_other_trial(members, run), grace=grace)
+            end(api, _selector(run), list(members.values()), _deletable_jobs(members, run), grace=grace)
 
     def _by_api(self, handles: Mapping[str, PodHandle]) -> list[tuple[Api, dict[str, PodHandle]]]:
         grouped: dict[tuple[str | None, str | None], dict[str, PodHandle]] = {}
@@ -317,8 +317,8 @@ def _pod_handle(trial: str, handle: Handle, run: Run) -> PodHandle | None:
     )
 
 
-def _no_other_trial(members: Mapping[str, PodHandle], run: Run) -> set[str]:
-    """Jobs of which no other trial is still to come: those may be deleted."""
+def _deletable_jobs(members: Mapping[str, PodHandle], run: Run) -> set[str]:
+    """Jobs whose other trials have all ended: those may be deleted."""
     wanted = {handle.job for handle in members.values()}
     for trials, handle in _kept(run):
         others = [trial for trial in trials if trial not in members]
@@ -327,7 +327,7 @@ def _no_other_trial(members: Mapping[str, PodHandle], run: Run) -> set[str]:
     return wanted
 
 
-def _give_away(run: Run, trials: Sequence[Trial]) -> None:
+def _change_owner(run: Run, trials: Sequence[Trial]) -> None:
     """Root's pods do not run as root: the trial's folder becomes that user's.
 
     Raises:
