@@ -15,7 +15,7 @@ from profrun.store.files import read_json
 from profrun.traces.trace import Trace as TraceFiles
 
 if TYPE_CHECKING:
-    from profrun.analysis.rules.diagnose import Finding
+    from profrun.analysis.rules.diagnose import RuleFinding
     from profrun.analysis.trace.critical_path import CriticalPath
     from profrun.analysis.trace.summary import Summary
     from profrun.traces.export import ExportResult
@@ -41,7 +41,7 @@ class Trace(TraceFiles):
 
         return summarize(self, top=top)
 
-    def diagnose(self) -> list[Finding]:
+    def diagnose(self) -> list[RuleFinding]:
         """What slows the program down, the gravest first, each with its evidence."""
         from profrun.analysis.rules.diagnose import diagnose
 

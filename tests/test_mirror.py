@@ -30,7 +30,6 @@ WHOLE = {
 }
 """Test files of a whole room: no one module is what they test. Each has its reason."""
 MIXED = {
-    "analysis/trace/test_waits.py",
     "cli/test_commands.py",
     "jobs/test_properties.py",
     "runner/test_queue_ends.py",

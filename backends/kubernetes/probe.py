@@ -23,11 +23,11 @@ from profrun.backends.kubernetes.pod_paths import run_in_pod
 from profrun.backends.kubernetes.refusals import forbidden_pod
 from profrun.backends.kubernetes.resource_groups import Caller, ResourceGroup, pod_gpus, security, vendor
 from profrun.backends.kubernetes.states import from_pod
-from profrun.backends.node_probe import PATIENCE_S, NodeAnswer
+from profrun.backends.node_probe import PATIENCE_S, NodeAnswer, read_answer
 from profrun.errors import UnavailableError
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan
-from profrun.store.files import make_dir, read_json
+from profrun.store.files import make_dir
 
 _ROUND_S = 2.0
 _SHM = 64 << 20
@@ -104,13 +104,13 @@ def probe(job: Job, root: Path, *, patience_s: float = PATIENCE_S, api: Api | No
         engine.create(manifest)
         try:
             _wait(engine, manifest, folder, started + patience_s)
-            document = read_json(folder / "answer.json")
-            if document is None:
+            preflight = read_answer(folder)
+            if preflight is None:
                 raise UnavailableError("the probe ended without an answer", why=_why(engine, manifest))
         finally:
             engine.delete_job(manifest["metadata"]["name"])
         node = (folder / "node").read_text(errors="replace").strip()
-        return NodeAnswer(node, document, time.monotonic() - started)
+        return NodeAnswer(node, preflight, time.monotonic() - started)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from profrun.backends.cluster import gpus_per_node, vendor_of
-from profrun.backends.node_probe import PATIENCE_S, NodeAnswer
+from profrun.backends.node_probe import PATIENCE_S, NodeAnswer, read_answer
 from profrun.backends.slurm.commands import Slurm
 from profrun.backends.slurm.runtimes import runtime
 from profrun.backends.slurm.script import gpu_options, node_options
@@ -21,7 +21,7 @@ from profrun.backends.tail import last_line
 from profrun.errors import UnavailableError
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan
-from profrun.store.files import make_dir, read_json
+from profrun.store.files import make_dir
 
 
 def probe_script(job: Job, folder: Path, cwd: Path) -> str:
@@ -77,13 +77,13 @@ def probe(job: Job, root: Path, *, patience_s: float = PATIENCE_S, slurm: Slurm 
         started = time.monotonic()
         number = engine.run(["sbatch", "--parsable", str(script)]).strip().split(";")[0]
         _wait(engine, number, folder, started + patience_s)
-        document = read_json(folder / "answer.json")
-        if document is None:
+        preflight = read_answer(folder)
+        if preflight is None:
             raise UnavailableError(
                 "the probe ended without an answer", why=last_line(folder / "log") or "it said nothing"
             )
         return NodeAnswer(
-            last_line(folder / "node") or "a node without a name", document, time.monotonic() - started
+            last_line(folder / "node") or "a node without a name", preflight, time.monotonic() - started
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -89,10 +89,10 @@ def test_labels_say_what_was_measured(engine: Any, cuda: str) -> None:
     image = find(engine, cuda)
     assert image is not None
     contents = inspect(engine, image)
-    assert contents.tools["nsys"]["version"] == image.labels["profrun.nsys.version"]
+    assert contents.tools["nsys"].version == image.labels["profrun.nsys.version"]
     assert contents.nvtx == image.labels["profrun.nvtx.version"] == "0.2.11"
     assert contents.torch is not None
-    assert contents.torch["version"] == image.labels["profrun.torch.version"]
+    assert contents.torch.version == image.labels["profrun.torch.version"]
     assert image.user == "1000:1000"
     assert image.labels["org.opencontainers.image.base.digest"].startswith("sha256:")
 
