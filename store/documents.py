@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from profrun.contract.codec import DocumentError, from_json
 from profrun.contract.command import Command
@@ -131,6 +131,16 @@ def read_provenance(trial: TrialPaths) -> Provenance | None:
     from profrun.contract.provenance import Provenance  # a dry run, which needs none, is to answer at once
 
     return _read(Provenance, trial.provenance)
+
+
+def provenance_beside(trace: Path) -> dict[str, Any] | None:
+    """``provenance.json`` of the trial whose trace this is; None for a trace that is no trial's.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    path = trace.absolute()
+    return read_json(path.parent / "provenance.json") if path.name == "trace" else None
 
 
 def status_of(found: Exit) -> Status:
