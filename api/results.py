@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from profrun.analysis.rules.diagnose import Finding
+from profrun.analysis.rules.diagnose import RuleFinding
 from profrun.analysis.trace.critical_path import CriticalPath as CriticalPathValue
 from profrun.analysis.trace.summary import Summary as SummaryValue
 from profrun.api.table import Table, table_of_field
@@ -45,7 +45,7 @@ class Result(ABC):
 
 
 class Summary(Result, SummaryValue):
-    """Where the time went; its tables are doubts, devices, steps, kernels, ops and more."""
+    """Where the time went; its tables are quality, devices, steps, kernels, ops and more."""
 
     def __str__(self) -> str:
         return summary_text(self, STYLE)
@@ -66,9 +66,9 @@ class Diagnosis(Result):
         findings: the gravest first, each with its evidence. ``for finding in diagnosis`` gives them, too.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[RuleFinding, ...]
 
-    def __iter__(self) -> Iterator[Finding]:
+    def __iter__(self) -> Iterator[RuleFinding]:
         return iter(self.findings)
 
     def __len__(self) -> int:

@@ -32,7 +32,7 @@ class Trace(TraceFiles):
     """
 
     def summary(self, *, top: int | None = None) -> Summary:
-        """Where the time went: doubtful things first, then devices, steps, kernels, operators and more.
+        """Where the time went: first what is doubtful, then devices, steps, kernels, operators and more.
 
         Args:
             top: most rows of each table; None for all.

@@ -12,9 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-from profrun.contract.codec import given_json
 from profrun.contract.command import Vendor
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
@@ -44,10 +43,10 @@ def load_profiles(path: Path) -> dict[str, ClusterSettings]:
     Raises:
         UsageError: the file is wrong; one line a mistake.
     """
+    from profrun.jobs.cluster import SITE
     from profrun.jobs.kinds import BAD
     from profrun.jobs.nodes import parse
     from profrun.jobs.problems import Problems
-    from profrun.jobs.schema import SITE
     from profrun.jobs.tables import MapOf
 
     problems = Problems(str(path))
@@ -92,11 +91,6 @@ def _merged(block: ClusterSettings, profiles: Mapping[str, ClusterSettings], pat
     return replace(block.over(profiles[name]), profile=None)
 
 
-def site_settings(job: Job, site: str | None) -> dict[str, Any]:
-    """The ``cluster`` block as a trial at this site sees it."""
-    return given_json(job.cluster.of_site(site))
-
-
 def by_site(trials: Sequence[Trial]) -> dict[str | None, list[Trial]]:
     """Trials of each site, sites in plan order: a site is a resource shape of its own."""
     grouped: dict[str | None, list[Trial]] = {}
@@ -105,12 +99,11 @@ def by_site(trials: Sequence[Trial]) -> dict[str | None, list[Trial]]:
     return grouped
 
 
-def vendor_of(settings: Mapping[str, Any], plan: Plan) -> Vendor:
+def vendor_of(settings: ClusterSettings, plan: Plan) -> Vendor:
     """nvidia, amd, none or auto: as stated, else by the GPU type's name, else the plan's."""
-    stated: Vendor | None = settings.get("vendor")
-    if stated:
-        return stated
-    kind = str(settings.get("gpu_type") or "").lower()
+    if settings.vendor:
+        return settings.vendor
+    kind = (settings.gpu_type or "").lower()
     if AMD_TYPE.match(kind):
         return "amd"
     if NVIDIA_TYPE.match(kind):
@@ -118,12 +111,12 @@ def vendor_of(settings: Mapping[str, Any], plan: Plan) -> Vendor:
     return cast(Vendor, plan.vendor)
 
 
-def gpus_per_node(job: Job, settings: Mapping[str, Any]) -> int:
-    """GPUs to ask for on each node; ``auto``: one a rank where the cluster block speaks of GPUs."""
+def gpus_per_node(job: Job, settings: ClusterSettings) -> int:
+    """GPUs to ask for on each node; ``auto``: one per rank where the cluster block says something of GPUs."""
     if job.resources.gpus != "auto":
         return int(job.resources.gpus)
-    speaks = settings.get("gpu_type") or settings.get("gpu_directive") or settings.get("gpu_resource")
-    return job.resources.ranks_per_node if speaks and settings.get("gpu_directive") != "none" else 0
+    stated = settings.gpu_type or settings.gpu_directive or settings.gpu_resource
+    return job.resources.ranks_per_node if stated and settings.gpu_directive != "none" else 0
 
 
 def is_launcher(trial: Trial) -> bool:

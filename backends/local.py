@@ -21,8 +21,9 @@ from pathlib import Path
 
 from profrun.backends.base import PreparedPlan, Request
 from profrun.backends.environ import secret_env
-from profrun.backends.local_checks import left_out, refuse
+from profrun.backends.local_checks import check_machine, left_out
 from profrun.backends.tail import follow as follow_logs
+from profrun.backends.tail import last_line
 from profrun.contract.command import Command
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import TERMINAL, Status
@@ -58,7 +59,7 @@ class LocalBackend:
             UsageError: several nodes.
             UnavailableError: a GPU or the working directory is not there.
         """
-        refuse(plan.job)
+        check_machine(plan.job)
         return PreparedPlan(plan, cwd, tuple(left_out(plan.job)))
 
     def adapt(self, prepared: PreparedPlan, trial: Trial, run: Run, command: Command) -> Command:
@@ -117,7 +118,7 @@ class LocalBackend:
             return status_of(ended)
         if alive:
             return Status("finalising" if finalising(trial) else "running")
-        return Status("lost", self._last_words(handle, trial))
+        return Status("lost", self._why_lost(handle, trial))
 
     def _alive(self, handle: Handle, trial: TrialPaths) -> bool:
         child = self._children.get(int(handle.data.get("pid", -1)))
@@ -132,17 +133,14 @@ class LocalBackend:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_TERM_WAIT_S)
 
-    def _last_words(self, handle: Handle, trial: TrialPaths) -> str:
+    def _why_lost(self, handle: Handle, trial: TrialPaths) -> str:
         """Why a trial without ``exit.json`` may have ended."""
         child = self._children.get(int(handle.data.get("pid", -1)))
         code = child.returncode if child is not None else None
         how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
         text = "the wrapper ended without saying how" + (f" ({how})" if code is not None else "")
-        with contextlib.suppress(OSError):
-            lines = trial.wrapper_log.read_text(errors="replace").strip().splitlines()
-            if lines:
-                text += f"; its last words: {lines[-1][:200]}"
-        return text
+        line = last_line(trial.wrapper_log)
+        return text + (f"; the last line of its log: {line}" if line else "")
 
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""

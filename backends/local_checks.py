@@ -13,7 +13,7 @@ _SIGNS = ("dev/nvidiactl", "dev/kfd", "dev/dxg", "dev/nvhost-gpu", "dev/nvgpu")
 """Device files of GPUs: NVIDIA's and AMD's drivers, WSL's, and two of NVIDIA's embedded boards."""
 
 
-def refuse(job: Job, root: Path = Path("/")) -> None:
+def check_machine(job: Job, root: Path = Path("/")) -> None:
     """Say what cannot work on this machine.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Growing text files, read line by line."""
+"""Text files read line by line, also while they grow."""
 
 from __future__ import annotations
 
@@ -49,3 +49,12 @@ def follow(
         if over:
             return
         time.sleep(pause_s)
+
+
+def last_line(path: Path, limit: int = 200) -> str | None:
+    """The last line of a text file, cut to ``limit`` characters; None when there is none to be read."""
+    try:
+        lines = path.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return None
+    return lines[-1][:limit] if lines else None

@@ -15,8 +15,6 @@ from profrun.errors import UsageError
 if TYPE_CHECKING:
     from profrun.doctor import Machine
 
-_MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
-
 
 def command(
     collectors: Annotated[
@@ -84,27 +82,30 @@ def _cluster(
     json_: bool,
 ) -> None:
     """A probe's answer; exit 69 when an asked-for collector cannot work there."""
-    from profrun.doctor.cluster import ask, missing, report, words
+    from profrun.doctor.cluster import ask, lines, missing, report
 
     node = ask(backend, root, partition=partition, profile=profile, image=image, gpus=gpus)
     failing = missing(node, collectors)
     if json_:
-        emit({**report(node), "cannot": failing})
+        emit({**report(backend, node), "cannot": failing})
     else:
-        for line in words(node):
+        for line in lines(node):
             tell(line)
     if failing:
         raise typer.Exit(69)
 
 
 def _show(machine: Machine) -> None:
-    """Each line looked at, then which collector works where."""
-    from profrun.doctor import lines, verdicts
+    """Each check with what it found, then which collector works where."""
+    from profrun.doctor import check_machine, verdicts
+    from profrun.doctor.model import HOST
 
-    for line in lines(machine):
-        where = "" if line.where == "host" else f" ({line.where})"
-        text = f"{_MARKS[line.state]}  {line.check}{where}: {line.found}"
-        tell("; ".join(part for part in (text, line.means, line.fix) if part))
+    for found in check_machine(machine):
+        where = "" if found.where == HOST else f" ({found.where})"
+        result = found.result
+        parts = (result.what, getattr(result, "why", ""), getattr(result, "fix", ""))
+        said = "; ".join(part for part in parts if part)
+        tell(f"{found.severity or 'ok':8}  {result.code}{where}: {said}")
     say()
     for verdict in verdicts(machine):
         places = (["local"] if verdict.local else []) + [name for name, ok in verdict.images.items() if ok]

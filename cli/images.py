@@ -24,6 +24,7 @@ def list_(json_: JsonOption = False) -> None:
     import msgspec
 
     from profrun.images.catalogue import load
+    from profrun.images.inspect import tool_places
 
     bases = load()
     ours, problem = _built()
@@ -33,8 +34,7 @@ def list_(json_: JsonOption = False) -> None:
     say("known bases, by their makers; `profrun images inspect` measures what is inside:")
     for base in bases:
         say(base.reference + (" (default)" if base.default else ""))
-        profilers = {"nsys": base.nsys, "ncu": base.ncu, "rocprofv3": base.rocprofv3}
-        say(f"  {_inside(base.kind, base.framework, base.toolkit, **profilers)}")
+        say(f"  {_inside(base.kind, base.framework, base.toolkit, **base.profilers)}")
     say()
     if not ours:
         tell(f"built here: none ({problem or 'see `profrun images build --help`'})")
@@ -43,8 +43,7 @@ def list_(json_: JsonOption = False) -> None:
     for about in ours:
         torch = about["torch"] and f"torch {about['torch']}"
         say(f"{about['image']}  {about['id'][7:19]}")
-        profilers = {"nsys": about["nsys"], "rocprofv3": about["rocprofv3"]}
-        say(f"  {_inside('on ' + about['base'], torch, **profilers)}")
+        say(f"  {_inside('on ' + about['base'], torch, **{name: about[name] for name in tool_places()})}")
 
 
 def _inside(*words: str | None, **profilers: str | None) -> str:
@@ -57,20 +56,21 @@ def _built() -> tuple[list[dict[str, Any]], str | None]:
     """Our images on the engine, from their labels; and why they cannot be listed."""
     from profrun.errors import ProfrunError
     from profrun.images.engine import connect
+    from profrun.images.inspect import tool_places
     from profrun.images.resolve import LABEL_BASE, LABEL_BASE_DIGEST, built
 
     try:
         found = built(connect(timeout=20))
     except ProfrunError as error:
         return [], str(error)
-    tools = ("torch", "nsys", "ncu", "rocprofv3", "nvtx")
+    known = ("torch", *tool_places(), "nvtx")
     return [
         {
             "image": image.reference,
             "id": image.id,
             "base": image.labels.get(LABEL_BASE),
             "base_digest": image.labels.get(LABEL_BASE_DIGEST),
-            **{name: image.labels.get(f"profrun.{name}.version") for name in tools},
+            **{name: image.labels.get(f"profrun.{name}.version") for name in known},
         }
         for image in found
     ], None
@@ -134,7 +134,7 @@ def inspect(
 
     client = connect()
     found = resolve(client, image, vendor, allow_pull=pull)
-    document = inspecting.inspect(client, found).document()
+    document = inspecting.document(found, inspecting.inspect(client, found))
     if json_:
         emit(document)
         return

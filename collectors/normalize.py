@@ -11,7 +11,7 @@ from typing import Any
 
 from profrun.collectors.reading import Progress, Reader, Source
 from profrun.collectors.sniff import make_source
-from profrun.contract.profilers import BUILT_IN, names, profiler
+from profrun.contract.profilers import BUILT_IN, UnknownProfilerError, names, profiler
 from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.traces.meta import SourceFile, TraceMeta
 from profrun.traces.writer import TraceWriter
@@ -67,25 +67,24 @@ def readers() -> Iterator[Reader]:
         UnavailableError: a profiler of another package cannot be loaded.
     """
     for name in BUILT_IN:
-        yield from _of(name)
+        yield from readers_of(name)
     for name in names():
-        if name in BUILT_IN:
-            continue
-        try:
-            found = _of(name)
-        except ImportError as error:
-            raise UnavailableError(
-                f"the profiler {name} cannot be loaded", why=str(error), fix="repair or remove its package"
-            ) from error
-        yield from found
+        if name not in BUILT_IN:
+            yield from readers_of(name)
 
 
-def _of(name: str) -> Sequence[Reader]:
-    """The readers of one profiler: READERS or READER of its reader module; none where it has no files."""
-    module = profiler(name).part("reader")
-    found: Sequence[Reader] = getattr(module, "READERS", ()) or (
-        (module.READER,) if module is not None else ()
-    )
+def readers_of(name: str) -> Sequence[Reader]:
+    """The readers of one profiler; none where it has no files of its own.
+
+    Raises:
+        UnavailableError: it is not installed (any more), or cannot be loaded.
+    """
+    try:
+        found: Sequence[Reader] = getattr(profiler(name).part("reader"), "READERS", ())
+    except (ImportError, UnknownProfilerError) as error:
+        raise UnavailableError(
+            f"the profiler {name} cannot be loaded", why=str(error), fix="install or repair its package"
+        ) from error
     return found
 
 

@@ -1,7 +1,7 @@
 """The seam of readers: content in, a filled TraceWriter out.
 
-A reader module offers ``READER``, an object of the protocol below; ``collectors.normalize`` lists them all
-and asks each, in order, whether the content is its own. File names never decide.
+The ``reader.py`` of a profiler has ``READERS``, a tuple of objects of the protocol below;
+``collectors.normalize`` asks each, in order, whether the content is its own. File names never decide.
 """
 
 from __future__ import annotations

@@ -14,13 +14,32 @@ import sys
 import typing
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Callable, TypeVar
 
 T = TypeVar("T")
+Reader = Callable[[Any], Any]
+"""From a JSON value to the value of a field; raises ``DocumentError`` for one of another type."""
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 class DocumentError(ValueError):
-    """A JSON document is not what its dataclass says; the message names the field."""
+    """A JSON document is not what its dataclass says; the message names the field.
+
+    Args:
+        what: what is wrong, like ``is missing``.
+        at: the field, like ``steps[3].dur_ns``.
+    """
+
+    def __init__(self, what: str, at: str = "") -> None:
+        super().__init__(f"{at} {what}".strip())
+        self.what = what
+        self.at = at
+
+    def inside(self, outer: str) -> DocumentError:
+        """The same error, seen from the field ``outer`` that holds this one."""
+        dot = "." if self.at and not self.at.startswith("[") else ""
+        return DocumentError(self.what, f"{outer}{dot}{self.at}")
 
 
 def to_json(value: object, *, given: bool = False) -> Any:
@@ -29,8 +48,13 @@ def to_json(value: object, *, given: bool = False) -> Any:
     Args:
         given: leave out the fields of dataclasses that are None: keep what somebody has really set.
     """
-    if dataclasses.is_dataclass(value):
-        items = ((item.name, getattr(value, item.name)) for item in dataclasses.fields(value))
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind is list or kind is tuple:
+        return [to_json(item, given=given) for item in value]  # type: ignore[attr-defined]
+    if dataclasses.is_dataclass(kind):
+        items = [(name, getattr(value, name)) for name in _names(kind)]
         return {name: to_json(item, given=given) for name, item in items if not (given and item is None)}
     if isinstance(value, Mapping):
         return {str(key): to_json(item, given=given) for key, item in value.items()}
@@ -57,65 +81,127 @@ def from_json(cls: type[T], data: object, at: str = "") -> T:
     Raises:
         DocumentError: ``data`` is no object, a field without default is missing, or a value has another type.
     """
-    if not isinstance(data, Mapping):
-        raise DocumentError(f"{at or cls.__name__} is no JSON object")
-    values: dict[str, Any] = {}
-    kind: Any = cls
-    for item in dataclasses.fields(cls):  # type: ignore[arg-type]
-        where = f"{at}.{item.name}" if at else item.name
-        if item.name in data:
-            values[item.name] = _read(_alternatives(kind, item.name), data[item.name], where)
-        elif item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
-            raise DocumentError(f"{where} is missing")
-    return cls(**values)
+    try:
+        found: T = _dataclass_reader(typing.cast("Any", cls))(data)
+    except DocumentError as error:
+        raise (error.inside(at) if at else error) from None
+    return found
 
 
 @cache
-def _alternatives(cls: Any, name: str) -> tuple[Any, ...]:
-    """The types that a field may have. ``X | Y`` is split as text: Python 3.9 cannot evaluate it."""
+def _names(cls: type) -> tuple[str, ...]:
+    return tuple(item.name for item in dataclasses.fields(cls))
+
+
+@cache
+def _dataclass_reader(cls: Any) -> Reader:
+    readers = {name: _field_reader(cls, name) for name in _names(cls)}
+    required = [
+        item.name
+        for item in dataclasses.fields(cls)
+        if item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+    ]
+
+    def read(data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            raise DocumentError(f"{cls.__name__} is no JSON object")
+        values = {}
+        for name, reader in readers.items():
+            if name in data:
+                try:
+                    values[name] = reader(data[name])
+                except DocumentError as error:
+                    raise error.inside(name) from None
+        for name in required:
+            if name not in values:
+                raise DocumentError("is missing", name)
+        return cls(**values)
+
+    return read
+
+
+def _field_reader(cls: Any, name: str) -> Reader:
+    """Reads a field. Its type ``X | Y`` is split as text: Python 3.9 cannot evaluate it."""
     for parent in cls.__mro__:
         text = vars(parent).get("__annotations__", {}).get(name)  # inherited fields keep their own module
         if text is not None:
             space = {**vars(typing), **vars(sys.modules[parent.__module__]), "Mapping": Mapping}
-            return tuple(eval(part, space) for part in str(text).split(" | "))
+            return _any_of([eval(part, space) for part in str(text).split(" | ")])
     raise TypeError(f"{cls.__name__} has no field {name}")
 
 
-def _read(wanted: tuple[Any, ...], value: Any, at: str) -> Any:
-    problem: DocumentError | None = None
-    for kind in wanted:
-        try:
-            return _read_one(kind, value, at)
-        except DocumentError as error:
-            problem = error
-    raise problem or DocumentError(f"{at} has no type")
+def _any_of(kinds: list[Any]) -> Reader:
+    readers = [_reader(kind) for kind in kinds if kind is not None]
+    if len(readers) == len(kinds) == 1:
+        return readers[0]
+
+    def read(value: Any) -> Any:
+        if value is None and None in kinds:
+            return None
+        for reader in readers[:-1]:
+            try:
+                return reader(value)
+            except DocumentError:
+                continue
+        return readers[-1](value)
+
+    return read
 
 
-def _read_one(kind: Any, value: Any, at: str) -> Any:
+def _reader(kind: Any) -> Reader:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if kind in (object, Any):
+        return lambda value: value
+    if dataclasses.is_dataclass(kind):
+        return _dataclass_reader(typing.cast("Any", kind))
+    if origin in (tuple, list):
+        return _list_reader(origin, _reader(inner[0]))
+    if origin in (dict, Mapping):
+        return _mapping_reader(_reader(inner[1]))
+    if origin is typing.Literal:
+        return _checked(lambda value: value in inner)
+    if kind is float:
+        number = _checked(lambda value: isinstance(value, (int, float)) and not isinstance(value, bool))
+        return lambda value: value if type(value) is float else float(number(value))
+    if kind in _SCALARS:
+        return _checked(lambda value: type(value) is kind)
+    return _checked(lambda value: isinstance(value, kind))
+
+
+def _checked(fits: Callable[[Any], bool]) -> Reader:
+    def read(value: Any) -> Any:
+        if not fits(value):
+            raise DocumentError(f"is {value!r:.60}")
         return value
-    if kind is None:
-        fits = value is None
-    elif origin is typing.Literal:
-        fits = value in inner
-    elif dataclasses.is_dataclass(kind):
-        return from_json(kind, value, at)  # type: ignore[arg-type]
-    elif origin in (tuple, list):
+
+    return read
+
+
+def _list_reader(make: Callable[[list[Any]], Any], item_reader: Reader) -> Reader:
+    def read(value: Any) -> Any:
         if not isinstance(value, (list, tuple)):
-            raise DocumentError(f"{at} is no list")
-        return origin(_read((inner[0],), item, f"{at}[{place}]") for place, item in enumerate(value))
-    elif origin in (dict, Mapping):
+            raise DocumentError("is no list")
+        found: list[Any] = []
+        try:
+            for item in value:
+                found.append(item_reader(item))
+        except DocumentError as error:
+            raise error.inside(f"[{len(found)}]") from None
+        return make(found)
+
+    return read
+
+
+def _mapping_reader(value_reader: Reader) -> Reader:
+    def read(value: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise DocumentError(f"{at} is no JSON object")
-        return {str(key): _read((inner[1],), item, f"{at}.{key}") for key, item in value.items()}
-    elif kind is float:
-        fits = isinstance(value, (int, float)) and not isinstance(value, bool)
-        value = float(value) if fits else value
-    elif kind is int:
-        fits = isinstance(value, int) and not isinstance(value, bool)
-    else:
-        fits = isinstance(value, kind)
-    if not fits:
-        raise DocumentError(f"{at} is {value!r:.60}")
-    return value
+            raise DocumentError("is no JSON object")
+        found = {}
+        for key, item in value.items():
+            try:
+                found[str(key)] = value_reader(item)
+            except DocumentError as error:
+                raise error.inside(str(key)) from None
+        return found
+
+    return read

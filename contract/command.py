@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .options import Whole, Word, option
 from .schedule import Schedule
 
 FORMAT = 2
@@ -26,8 +27,14 @@ class Ranges:
         steps: how steps are found.
     """
 
-    modules: int = 0
-    steps: StepsFrom = "auto"
+    modules: int = option(
+        Whole(0, 64), "Put ranges around nn.Modules down to this depth; 0: around none.", value=0
+    )
+    steps: StepsFrom = option(
+        Word(("auto", "explicit", "optimizer", "module", "off")),
+        "`auto`: `profrun.step()`, else the optimizer's step, else the root module's forward.",
+        value="auto",
+    )
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,19 @@ class Finding:
         return f"{text}; {self.fix}" if self.fix else text
 
 
+@dataclass(frozen=True)
+class Passed:
+    """A check that has nothing to say against what it found.
+
+    Attributes:
+        code: stable short name of the check, as of a finding.
+        what: what was found, one sentence without a full stop.
+    """
+
+    code: str
+    what: str
+
+
 F = TypeVar("F", bound=Finding)
 
 

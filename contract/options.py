@@ -1,9 +1,9 @@
-"""Declarations of what the options of a profiler may be. A dataclass with these is the only list of its keys.
+"""Declarations of what a job may give. A dataclass with these is the only list of the keys of a block.
 
-Each field of an options dataclass is made with ``option``; ``jobs`` turns such a dataclass into the table
-that reads and checks a job's block, into the JSON schema and into the reference page; the profiler's ``wrap``
-takes the dataclass itself. A field is None where the job does not give it: the profiler knows its own
-default.
+Each field of such a dataclass is made with ``option``; ``jobs`` turns the dataclass into the table that reads
+and checks a job's block, into the JSON schema and into the reference page. The options of a profiler are one:
+its ``wrap`` takes the dataclass itself, and a field is None where the job does not give it, because the
+profiler knows its own default.
 """
 
 from __future__ import annotations
@@ -74,15 +74,24 @@ class Many:
     or_word: str | None = None
 
 
-def option(kind: object, doc: str, default: str = "") -> Any:
-    """A field of an options dataclass, None when it is not given.
+REQUIRED = dataclasses.MISSING
+"""The ``value`` of an option that must be given."""
+
+
+def option(kind: object, doc: str, default: str = "", *, value: object = None, null: bool = False) -> Any:
+    """A field of a dataclass whose values a job gives.
 
     Args:
         kind: one of the classes above: what the value may be.
         doc: one or two sentences for the reference page.
-        default: what the profiler does without it, in words or as the value.
+        default: what happens without it, in words, where ``value`` does not say it.
+        value: the field's value when it is not given; a class (dict, tuple) makes a new one each time.
+        null: a job may also write ``null``, for None.
     """
-    return dataclasses.field(default=None, metadata={"kind": kind, "doc": doc, "default": default})
+    metadata = {"kind": kind, "doc": doc, "default": default, "null": null}
+    if isinstance(value, type):
+        return dataclasses.field(default_factory=value, metadata=metadata)
+    return dataclasses.field(default=value, metadata=metadata)
 
 
 _VERSION = r"[0-9]{1,6}(\.[0-9]{1,9}){0,4}"

@@ -63,6 +63,15 @@ class TrialPaths:
         return self.folder / "raw"
 
     @property
+    def hook(self) -> Path:
+        """What the hook is told, and what each process that it is in says about itself."""
+        return self.folder / "hook"
+
+    def rank(self, number: int) -> Path:
+        """The profiler's files and ``steps.json`` of one rank."""
+        return self.raw / f"rank{number}"
+
+    @property
     def trace(self) -> Path:
         """The normalised trace."""
         return self.folder / "trace"

@@ -80,8 +80,10 @@ class Profiler:
         serial_option: the option with which it becomes serial, None if none does.
         exclusive: it takes the GPU's tracing interface, which serves one profiler at a time.
         keeps_environment: its files may hold the program's whole environment, secrets too.
+        requires: Python package that the program must be able to import; None for one that needs none.
         privileges: what it needs a capability for; empty for one that needs none.
         counters_defaults: options of a ``counters`` trial where the job does not give them.
+        alternatives: pairs of options of which a job may give only one.
         package: dotted name of its folder; set when it is loaded.
     """
 
@@ -97,8 +99,10 @@ class Profiler:
     serial_option: str | None = None
     exclusive: bool = False
     keeps_environment: bool = False
+    requires: str | None = None
     privileges: tuple[Privilege, ...] = ()
     counters_defaults: Mapping[str, object] = field(default_factory=dict)
+    alternatives: tuple[tuple[str, str], ...] = ()
     package: str = ""
 
     def stands_for(self, neutral: str, vendor: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from .options import Whole, option
+
 WindowPart = Literal["wait", "warmup", "active", "outside"]
 """Where the schedule puts a step; ``active`` ones are recorded."""
 
@@ -17,11 +19,15 @@ class Schedule:
     ``active`` steps, of which the ``active`` ones are recorded. With ``repeat`` 0 the cycles never end.
     """
 
-    wait: int = 1
-    warmup: int = 1
-    active: int = 3
-    repeat: int = 1
-    skip_first: int = 0
+    wait: int = option(Whole(0), "Steps to skip in each cycle.", value=1)
+    warmup: int = option(
+        Whole(0), "Steps in which the profiler warms up; their data is thrown away.", value=1
+    )
+    active: int = option(Whole(1), "Steps to record in each cycle.", value=3)
+    repeat: int = option(
+        Whole(1, 10_000), "Cycles. torch's 0, which means without end, is not offered.", value=1
+    )
+    skip_first: int = option(Whole(0), "Steps before the first cycle.", value=0)
 
     @property
     def cycle(self) -> int:

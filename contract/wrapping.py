@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from .command import Command
 from .schedule import Schedule
@@ -35,7 +34,7 @@ class WrapRequest:
 
     argv: tuple[str, ...]
     schedule: Schedule
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     out: str
     tool: str
     version: tuple[int, ...] | None = None

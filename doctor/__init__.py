@@ -1,34 +1,29 @@
 """What this machine can collect, and why not: ``look`` gathers, ``checks`` says what it means.
 
->>> machine = look(Path("runs"))            # doctest: +SKIP
->>> report(machine, collectors=["nsys"])    # doctest: +SKIP
+>>> machine = look(Path("runs"))                  # doctest: +SKIP
+>>> cannot(machine, collectors=["timeline"])      # doctest: +SKIP
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
-from profrun.doctor.checks import lines, verdicts
+from profrun.contract.profilers import all_names, become
+from profrun.doctor.checks import check_machine, verdicts
 from profrun.doctor.look import look
-from profrun.doctor.model import COLLECTORS, Line, Machine, Verdict
+from profrun.doctor.model import CheckResult, Machine, Verdict
 from profrun.errors import UsageError
 
-__all__ = ["Line", "Machine", "Verdict", "cannot", "lines", "look", "report", "verdicts"]
-
-_WORDS = {
-    "nvidia": {"timeline": "nsys", "counters": "ncu"},
-    "amd": {"timeline": "rocprof", "counters": "rocprof"},
-}
+__all__ = ["CheckResult", "Machine", "Verdict", "cannot", "check_machine", "look", "report", "verdicts"]
 
 
 def report(machine: Machine) -> dict[str, Any]:
-    """The whole answer as JSON-safe values: ``{lines: [...], collectors: {name: {...}}, vendor, gpus}``."""
+    """The whole answer as JSON-safe values: ``{vendor, gpus, checks: [...], collectors: {name: {...}}}``."""
     return {
         "vendor": machine.host.vendor,
         "gpus": machine.host.gpus,
-        "lines": [asdict(line) for line in lines(machine)],
+        "checks": [_check_row(found) for found in check_machine(machine)],
         "collectors": {
             verdict.collector: {
                 "local": verdict.local,
@@ -38,6 +33,18 @@ def report(machine: Machine) -> dict[str, Any]:
             }
             for verdict in verdicts(machine)
         },
+    }
+
+
+def _check_row(found: CheckResult) -> dict[str, str | None]:
+    """One check; ``severity`` is null when it passed."""
+    return {
+        "code": found.result.code,
+        "where": found.where,
+        "severity": found.severity,
+        "what": found.result.what,
+        "why": getattr(found.result, "why", None),
+        "fix": getattr(found.result, "fix", None),
     }
 
 
@@ -56,15 +63,17 @@ def cannot(machine: Machine, collectors: Sequence[str], backend: str | None = No
             f"the doctor does not look at backend {backend!r}", fix="use local, docker, slurm or kubernetes"
         )
     known = {verdict.collector: verdict for verdict in verdicts(machine)}
-    words = _WORDS.get(machine.host.vendor, {"timeline": "nsys", "counters": "ncu"})
     found = []
     for name in collectors:
-        verdict = known.get(words.get(name, name))
-        if verdict is None:
-            raise UsageError(
-                f"no collector {name!r}",
-                fix=f"choose among {', '.join((*COLLECTORS, 'timeline', 'counters'))}",
-            )
+        if name not in all_names():
+            raise UsageError(f"no collector {name!r}", fix=f"choose among {', '.join(all_names())}")
+        stands_for = become(name, machine.host.vendor)
+        verdict = known[stands_for.name] if stands_for is not None else nothing_can(name)
         if not verdict.works(backend):
             found.append(verdict)
     return found
+
+
+def nothing_can(collector: str) -> Verdict:
+    """A vendor-neutral collector that no profiler can be on this machine's GPUs."""
+    return Verdict(collector, False, {}, ("no profiler can do it on this machine's GPUs",))

@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from profrun.backends.node_probe import NodeAnswer, probe_job
+from profrun.contract.codec import to_json
+from profrun.contract.profilers import NEUTRAL, become
 from profrun.errors import UsageError
-
-_WORDS = {"amd": {"timeline": "rocprof", "counters": "rocprof"}}
-
-
-@dataclass(frozen=True)
-class Node:
-    """One node's answer.
-
-    Attributes:
-        backend: slurm or kubernetes.
-        name: host name of the node, or of the pod.
-        waited_s: seconds from submitting the probe to its answer.
-        preflight: ``{vendor, gpus, collectors: {name: {usable, version, findings, reason}}}``.
-    """
-
-    backend: str
-    name: str
-    waited_s: float
-    preflight: Mapping[str, Any]
-
-    @property
-    def collectors(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the preflight says of each collector."""
-        found: Mapping[str, Mapping[str, Any]] = self.preflight["collectors"]
-        return found
 
 
 def ask(
@@ -43,7 +20,7 @@ def ask(
     profile: str | None = None,
     image: str | None = None,
     gpus: int | None = None,
-) -> Node:
+) -> NodeAnswer:
     """Submit a probe and wait for its answer, at most ten minutes.
 
     Args:
@@ -66,56 +43,53 @@ def ask(
             "--partition is Slurm's", fix="name a profile with --profile; it may set node_selector"
         )
     cluster = ClusterSettings(profile=profile or None, partition=partition or None)
+    job = probe_job(cluster, image or ("none" if backend == "slurm" else "auto"), gpus)
+    job = settle(Plan(job, ())).job
     if backend == "slurm":
-        from profrun.backends.slurm import probe as slurm
+        from profrun.backends.slurm.probe import probe as slurm_probe
 
-        job = slurm.probe_job(cluster, image or "none", gpus)
-        told = slurm.probe(settle(Plan(job, ())).job, root)
-        return Node(backend, told.node, told.waited_s, told.preflight)
-    from profrun.backends.kubernetes import probe as kubernetes
+        return slurm_probe(job, root)
+    from profrun.backends.kubernetes.probe import probe as kubernetes_probe
 
-    job = kubernetes.probe_job(cluster, image or "auto", gpus)
-    answer = kubernetes.probe(settle(Plan(job, ())).job, root)
-    return Node(backend, answer.node, answer.waited_s, answer.preflight)
+    return kubernetes_probe(job, root)
 
 
-def missing(node: Node, collectors: Sequence[str]) -> list[str]:
+def missing(node: NodeAnswer, collectors: Sequence[str]) -> list[str]:
     """Those of the asked-for collectors that the node cannot run.
 
     Raises:
         UsageError: there is no such collector.
     """
-    words = _WORDS.get(str(node.preflight.get("vendor")), {"timeline": "nsys", "counters": "ncu"})
+    rows = node.preflight.collectors
     found = []
     for name in collectors:
-        row = node.collectors.get(name) or node.collectors.get(words.get(name, ""))
-        if row is None:
-            raise UsageError(f"no collector {name!r}", fix=f"choose among {', '.join(node.collectors)}")
-        if not row["usable"]:
+        if name not in rows and name not in NEUTRAL:
+            raise UsageError(f"no collector {name!r}", fix=f"choose among {', '.join((*rows, *NEUTRAL))}")
+        profiler = become(name, node.preflight.vendor) if name in NEUTRAL else None
+        row = rows.get(name) or (rows.get(profiler.name) if profiler is not None else None)
+        if row is None or not row.usable:
             found.append(name)
     return found
 
 
-def report(node: Node) -> dict[str, Any]:
+def report(backend: str, node: NodeAnswer) -> dict[str, Any]:
     """The answer as JSON-safe values."""
     return {
-        "backend": node.backend,
-        "node": node.name,
+        "backend": backend,
+        "node": node.node,
         "waited_s": round(node.waited_s, 3),
-        "vendor": node.preflight.get("vendor"),
-        "gpus": node.preflight.get("gpus"),
-        "collectors": {name: dict(row) for name, row in node.collectors.items()},
+        "vendor": node.preflight.vendor,
+        "gpus": to_json(node.preflight.gpus),
+        "collectors": to_json(node.preflight.collectors),
     }
 
 
-def words(node: Node) -> list[str]:
-    """The answer for a person, one line a collector and one a finding."""
-    found = [f"node {node.name}, GPUs {node.preflight.get('vendor')}, after {node.waited_s:.0f} s"]
-    for name, row in node.collectors.items():
-        version = f" {row['version']}" if row.get("version") else ""
-        reason = f": {row['reason']}" if row.get("reason") else ""
-        found.append(f"{name}{version}: {'yes' if row['usable'] else 'no'}{reason}")
-        for finding in row.get("findings") or ():
-            parts = (finding.get("what"), finding.get("why"), finding.get("fix"))
-            found.append(f"  {finding.get('severity')}: " + "; ".join(str(part) for part in parts if part))
+def lines(node: NodeAnswer) -> list[str]:
+    """The answer for a person: one line for each collector and one for each finding."""
+    found = [f"node {node.node}, GPUs {node.preflight.vendor}, after {node.waited_s:.0f} s"]
+    for name, row in node.preflight.collectors.items():
+        version = f" {row.version}" if row.version else ""
+        reason = f": {row.reason}" if row.reason else ""
+        found.append(f"{name}{version}: {'yes' if row.usable else 'no'}{reason}")
+        found += [f"  {finding.severity}: {finding}" for finding in row.findings]
     return found

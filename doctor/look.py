@@ -6,11 +6,13 @@ import importlib.metadata
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from profrun.backends.docker.survey import Engine, survey
 from profrun.backends.host import probe_host
-from profrun.doctor.model import COLLECTORS, Machine
+from profrun.contract.preflight import Preflight
+from profrun.contract.profilers import names, profiler
+from profrun.doctor.model import Machine
+from profrun.images.inspect import required_packages
 
 
 def look(runs: Path, images: Sequence[str] = (), *, inside: bool = True) -> Machine:
@@ -22,55 +24,40 @@ def look(runs: Path, images: Sequence[str] = (), *, inside: bool = True) -> Mach
         inside: False does not run any image.
     """
     found = survey(probe_host(), images, inside=inside)
+    folder = next((path for path in (runs.absolute(), *runs.absolute().parents) if path.is_dir()), Path("/"))
+    own = [getattr(profiler(name).part("doctor"), "check_host", None) for name in names()]
     return Machine(
         found=found,
-        preflight=_host_preflight(runs),
-        torch=_version("torch"),
-        parser=_parser(),
-        shm=_shm(),
-        disks=tuple(_disks(runs, found.engine)),
+        preflight=_preflight(folder),
+        packages={name: version for name in required_packages() if (version := _version(name))},
+        reading=tuple(check() for check in own if check is not None),
+        shm=_bytes("/dev/shm", "total"),
+        disks=tuple(_disks(folder, found.engine)),
         gpu_names=_gpu_names(),
     )
 
 
-def _host_preflight(runs: Path) -> dict[str, Any]:
+def _preflight(folder: Path) -> Preflight:
     """The wrapper's own preflight, asked of this machine itself."""
-    from profrun.contract.codec import to_json
     from profrun.in_job.preflight import probe
 
-    folder = next((path for path in (runs, *runs.absolute().parents) if path.is_dir()), Path("/"))
-    found: dict[str, Any] = to_json(probe(COLLECTORS, folder, where="on this machine"))
-    return found
+    return probe(names(), folder, where="on this machine")
 
 
-def _disks(runs: Path, engine: Engine | None) -> Iterable[tuple[str, str, int]]:
-    folder = next((path for path in (runs.absolute(), *runs.absolute().parents) if path.is_dir()), Path("/"))
-    free = _free(folder)
+def _disks(folder: Path, engine: Engine | None) -> Iterable[tuple[str, str, int]]:
+    free = _bytes(str(folder), "free")
     if free is not None:
         yield "runs", str(folder), free
     if engine and engine.root and engine.free is not None:
         yield "images", engine.root, engine.free
 
 
-def _free(path: Path) -> int | None:
+def _bytes(folder: str, what: str) -> int | None:
+    """``total`` or ``free`` bytes of a folder's filesystem; None when there is no such folder."""
     try:
-        return shutil.disk_usage(path).free
+        return int(getattr(shutil.disk_usage(folder), what))
     except OSError:
         return None
-
-
-def _shm() -> int | None:
-    try:
-        return shutil.disk_usage("/dev/shm").total
-    except OSError:
-        return None
-
-
-def _parser() -> bool:
-    """Whether traces of torch.profiler are read by the compiled parser."""
-    from profrun.collectors.torch.events import library
-
-    return library() is not None
 
 
 def _version(package: str) -> str | None:

@@ -1,37 +1,35 @@
-"""What the doctor looks at and what it says, as values."""
+"""What the doctor reads (``Machine``) and what it says (``CheckResult``, ``Verdict``), as values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
 from profrun.backends.docker.survey import Survey
 from profrun.backends.host import HostFacts
+from profrun.contract.finding import Finding, Passed, Severity
+from profrun.contract.preflight import Preflight
 
-State = Literal["ok", "warn", "fail"]
-COLLECTORS = ("none", "torch", "nsys", "ncu", "rocprof")
+HOST = "host"
+"""Where something was checked that is no image."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """One thing that was looked at.
+class CheckResult:
+    """One thing that was checked.
 
     Attributes:
-        check: short name, e.g. ``engine``.
         where: ``host``, or the reference of an image.
-        state: ok; warn: something will be missing or slow; fail: something cannot be collected.
-        found: what is there.
-        means: what follows from it, and for which collector; None when nothing does.
-        fix: what to do; None when nothing need be done.
+        result: what was found; of a finding ``why`` is what follows from it, and for which collector.
     """
 
-    check: str
     where: str
-    state: State
-    found: str
-    means: str | None = None
-    fix: str | None = None
+    result: Passed | Finding
+
+    @property
+    def severity(self) -> Severity | None:
+        """Of the finding; None of a check that passed."""
+        return self.result.severity if isinstance(self.result, Finding) else None
 
 
 @dataclass(frozen=True)
@@ -39,26 +37,26 @@ class Machine:
     """Everything that the checks read.
 
     Attributes:
-        found: what its container engine said.
+        found: this machine and what its container engine said.
         preflight: the wrapper's preflight of this machine itself.
-        torch: version of torch in the Python that runs profrun, or None.
-        parser: whether the compiled parser of torch's traces is there.
+        packages: Python package that a profiler requires -> its version in the Python that runs profrun.
+        reading: what profilers say of reading their files on this machine.
         shm: bytes of /dev/shm, or None.
         disks: (what for, path, free bytes).
         gpu_names: as the driver names them, when it was asked.
     """
 
     found: Survey
-    preflight: Mapping[str, Any] = field(default_factory=dict)
-    torch: str | None = None
-    parser: bool = False
+    preflight: Preflight
+    packages: Mapping[str, str] = field(default_factory=dict)
+    reading: tuple[Passed | Finding, ...] = ()
     shm: int | None = None
     disks: tuple[tuple[str, str, int], ...] = ()
     gpu_names: tuple[str, ...] = ()
 
     @property
     def host(self) -> HostFacts:
-        """What its files say."""
+        """This machine's files."""
         return self.found.host
 
 

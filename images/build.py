@@ -10,7 +10,9 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from profrun.contract.profilers import TIMELINE, become
 from profrun.errors import FailedError, UnavailableError
+from profrun.images.catalogue import VENDOR_OF
 from profrun.images.engine import docker_errors, explain, one_line
 from profrun.images.inspect import Contents, inspect
 from profrun.images.recipe import Recipe
@@ -87,7 +89,7 @@ def build(
         raw = yield from _run(client, what, base, key, network, fresh=force)
         contents = _measure(client, what, raw)
         yield "measured inside: " + (_words(contents) or "no profiler")
-        image = _with_labels(client, raw, _measured(contents))
+        image = _with_labels(client, raw, _measured(raw, contents))
     else:
         yield f"nothing has changed: {names[0]} is up to date"
     with docker_errors("the image cannot be named"):
@@ -159,7 +161,7 @@ def _pending(image: Image, key: str) -> Image:
 
 
 def _follow(stream: Any, name: str) -> Generator[str, None, str]:
-    """Lines of a build; returns the image's id. Keeps the step and its last words for the error."""
+    """Lines of a build; returns the image's id. Keeps the step and its last lines for the error."""
     step, image_id = "", ""
     said: deque[str] = deque(maxlen=_SAID)
     for event in stream:
@@ -190,7 +192,7 @@ def _step_error(name: str, step: str, said: Sequence[str], error: str) -> Except
     full = [line for line in said if "no space left" in line.lower()]
     if full:
         return explain(RuntimeError(full[-1]), f"{name} cannot be built")
-    words = [one_line(error, 200)] + ([f"its last words: {one_line(said[-1], 200)}"] if said else [])
+    words = [one_line(error, 200)] + ([f"its last line: {one_line(said[-1], 200)}"] if said else [])
     return FailedError(
         f"the build of {name} failed at {one_line(step, 120) or 'its start'}",
         why="; ".join(words),
@@ -211,35 +213,36 @@ def _measure(client: docker.DockerClient, what: Recipe, image: Image) -> Content
 
 
 def _complete(what: Recipe, contents: Contents) -> None:
-    """Refuse a result without the profiler that it was built for."""
-    tool, arg = ("nsys", "NSYS_VERSION") if what.kind == "cuda" else ("rocprofv3", "ROCPROFILER_PACKAGE")
-    if what.args.get(arg) == "":
+    """Refuse a result without the profiler that it was built for: what ``timeline`` becomes on its GPUs.
+
+    The Dockerfile's argument that installs it begins with the profiler's name; empty: it is not installed.
+    """
+    wanted = become(TIMELINE, VENDOR_OF[what.kind])
+    arg = next((name for name in what.known_args if wanted and name.startswith(wanted.name.upper())), None)
+    if wanted is None or arg is None or what.args.get(arg) == "":
         return
+    tool = wanted.tools[0]
     found = contents.tools.get(tool)
-    if found is None or not found.get("version"):
+    if found is None or not found.version:
         raise FailedError(
             f"{what.name} was built, but has no working {tool} inside",
-            why=(found or {}).get("problem"),
+            why=found.problem if found is not None else None,
             fix=f"see the step that installs it, or build without it: --arg {arg}=",
         )
 
 
-def _measured(contents: Contents) -> dict[str, str]:
-    """Labels that say what was found inside."""
-    labels = {f"profrun.{name}.version": str(tool["version"]) for name, tool in contents.tools.items()}
-    labels |= {"profrun.nvtx.version": contents.nvtx} if contents.nvtx else {}
-    labels |= {"profrun.torch.version": contents.torch["version"]} if contents.torch else {}
-    return {**labels, LABEL_KEY: contents.image.labels[LABEL_KEY]}
+def _measured(image: Image, contents: Contents) -> dict[str, str]:
+    """Labels that say what was found inside, and the key, which only a whole image has."""
+    labels = {f"profrun.{name}.version": version for name, version in contents.versions.items()}
+    return {**labels, LABEL_KEY: image.labels[LABEL_KEY]}
 
 
 def _words(contents: Contents) -> str:
-    torch = [f"torch {contents.torch['version']}"] if contents.torch else []
-    nvtx = [f"nvtx {contents.nvtx}"] if contents.nvtx else []
-    return ", ".join(torch + [f"{name} {tool['version']}" for name, tool in contents.tools.items()] + nvtx)
+    return ", ".join(f"{name} {version}" for name, version in contents.versions.items())
 
 
 def _with_labels(client: docker.DockerClient, image: Image, labels: Mapping[str, str]) -> Image:
-    """The same image with more labels. Given last, so that only a whole image has a key."""
+    """The same image with more labels. They are added last, so that an unfinished image has no key."""
     dockerfile = f"FROM {image.id}\n".encode()
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:

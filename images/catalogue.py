@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -16,6 +17,8 @@ from profrun.errors import InputError
 
 Kind = Literal["cuda", "rocm"]
 KINDS: tuple[Kind, ...] = ("cuda", "rocm")
+VENDOR_OF: Mapping[Kind, str] = {"cuda": "nvidia", "rocm": "amd"}
+"""Whose GPUs images of a kind are for."""
 
 
 class Base(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -28,8 +31,8 @@ class Base(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         framework: name and version, e.g. "torch 2.10.0".
         toolkit: CUDA or ROCm version.
         os, python: versions inside.
-        nsys, ncu, rocprofv3: version of the profiler inside, "included" when it is known to be there but not
-            in which version, null when nobody says.
+        profilers: executable of a profiler inside -> its version, or "included" when it is known to be there
+            but not in which version.
         min_driver: oldest kernel driver that runs it.
         source: who says so.
     """
@@ -42,9 +45,7 @@ class Base(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     toolkit: str | None = None
     os: str | None = None
     python: str | None = None
-    nsys: str | None = None
-    ncu: str | None = None
-    rocprofv3: str | None = None
+    profilers: dict[str, str] = {}
     min_driver: str | None = None
 
 

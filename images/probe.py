@@ -1,10 +1,12 @@
 """What is inside an image, as a program that runs there: standard library only, Python 3.8, prints one JSON.
 
-Shipped as text on the command line (``inspect``), so it must not import anything of ours.
+Shipped as text on the command line (``inspect``), so it must not import anything of ours. Its argument is the
+JSON of ``main``'s arguments.
 """
 
 from __future__ import annotations
 
+import glob
 import importlib.util
 import json
 import os
@@ -13,18 +15,35 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-TOOLS = ("nsys", "ncu", "rocprofv3")
-PLACES = ("opt/rocm/bin", "usr/local/cuda/bin", "opt/nvidia/nsight-systems-cli/*/bin")
+
+def find(name: str, places: Sequence[str]) -> str | None:
+    """Path of a program as ``in_job.tools`` finds it: ``$PROFRUN_<NAME>``, the PATH, the newest folder.
+
+    Args:
+        places: folders (globs), looked through in this order.
+    """
+    named = os.environ.get(f"PROFRUN_{name.upper()}")
+    if named and os.access(named, os.X_OK):
+        return named
+    # Absolute patterns, which Path.glob does not take.
+    beside = [path for place in places for path in sorted(glob.glob(place), key=numbers, reverse=True)]  # noqa: PTH207
+    there = [f"{folder}/{name}" for folder in beside if os.access(f"{folder}/{name}", os.X_OK)]
+    return shutil.which(name) or next(iter(there), None)
 
 
-def tool(name: str) -> dict[str, str | None] | None:
+def numbers(text: str) -> list[int]:
+    """The numbers in a path, by which versions are ordered."""
+    return [int(part) for part in re.findall(r"\d+", text)]
+
+
+def tool(name: str, places: Sequence[str]) -> dict[str, str | None] | None:
     """{"path", "version", "problem"} of a program, or None when it is nowhere."""
-    beside = [str(path) for place in PLACES for path in sorted(Path("/").glob(f"{place}/{name}"))]
-    path = shutil.which(name) or (beside[0] if beside else None)
+    path = find(name, places)
     if path is None:
         return None
     try:
@@ -76,8 +95,13 @@ def os_name() -> str | None:
     return found.group(1) if found else None
 
 
-def main() -> None:
-    """Print what was found."""
+def main(tools: Mapping[str, Sequence[str]], packages: Sequence[str]) -> None:
+    """Print what was found.
+
+    Args:
+        tools: executable -> the folders (globs) where it may be, beside the PATH.
+        packages: Python packages whose versions are wanted.
+    """
     found: dict[str, Any] = {
         "python": platform.python_version(),
         "executable": sys.executable,
@@ -90,10 +114,10 @@ def main() -> None:
         "setpriv": shutil.which("setpriv"),
         "uid": os.getuid(),
     }
-    for name in TOOLS:
-        found[name] = tool(name)
+    found["tools"] = {name: seen for name, places in tools.items() if (seen := tool(name, places))}
+    found["packages"] = {name: known for name in packages if (known := package(name))}
     print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main()
+    main(**json.loads(sys.argv[1]))

@@ -42,6 +42,11 @@ class Recipe:
     context: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
+    def known_args(self) -> tuple[str, ...]:
+        """Build arguments that the Dockerfile has, without BASE."""
+        return tuple(name for found in _ARG.findall(self.dockerfile) if (name := found.decode()) != "BASE")
+
+    @property
     def name(self) -> str:
         """Repository name of the images it makes."""
         return f"profrun/{self.kind}"
@@ -93,20 +98,21 @@ def recipe(kind: str, base: str | None = None, args: Mapping[str, str] | None = 
         raise UsageError(f"no image {kind!r}", fix=f"choose one of {', '.join(KINDS)}")
     package = resources.files("profrun")
     dockerfile = (package / f"Dockerfile.{kind}").read_bytes()
-    known = {name.decode() for name in _ARG.findall(dockerfile)} - {"BASE"}
-    for name in args or {}:
-        if name not in known:
-            raise UsageError(
-                f"Dockerfile.{kind} has no argument {name}",
-                fix=f"it has {', '.join(sorted(known))}" + ("; the base is --base" if name == "BASE" else ""),
-            )
-    return Recipe(
+    found = Recipe(
         kind=kind,
         base=base or default_base(kind).reference,
         args=dict(args or {}),
         dockerfile=dockerfile,
         context=_copied(dockerfile, resources.files("profrun.images") / "context"),
     )
+    for name in found.args:
+        if name not in found.known_args:
+            raise UsageError(
+                f"Dockerfile.{kind} has no argument {name}",
+                fix=f"it has {', '.join(sorted(found.known_args))}"
+                + ("; the base is --base" if name == "BASE" else ""),
+            )
+    return found
 
 
 def _copied(dockerfile: bytes, folder: Traversable) -> dict[str, bytes]:

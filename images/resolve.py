@@ -47,7 +47,7 @@ def reference(wanted: str, vendor: str) -> str:
     """The reference that a job's ``image`` stands for. Pure.
 
     ``auto`` follows the GPU: ``rocm`` where AMD's is, else ``cuda``, also where there is no GPU (NVIDIA's
-    images run on a CPU and hold nsys and torch). ``cuda`` and ``rocm`` are what `images build` made last.
+    images run on a CPU and hold torch). ``cuda`` and ``rocm`` are what `images build` made last.
 
     Args:
         wanted: auto, cuda, rocm, none, or any reference.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..contract.codec import from_json
 from ..contract.command import Ranges
+from ..contract.paths import TrialPaths
 from ..contract.schedule import Schedule
 
 
@@ -50,13 +51,9 @@ class HookConfig:
         return self.hook != "none" and self.ranges.steps != "off"
 
     @property
-    def notes(self) -> Path:
-        """Folder for what processes say about themselves."""
-        return Path(self.folder) / "hook"
-
-    def raw(self, rank: int) -> Path:
-        """Folder of a rank's files."""
-        return Path(self.folder) / "raw" / f"rank{rank}"
+    def paths(self) -> TrialPaths:
+        """Names in the trial folder."""
+        return TrialPaths(Path(self.folder))
 
     @classmethod
     def load(cls, path: str) -> HookConfig:

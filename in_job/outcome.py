@@ -75,7 +75,7 @@ class Facts:
         hooked: whether a Python process of the job loaded the hook.
         windowed: whether the hook was to start and stop the recording (``Wrapped.hook``).
         steps_wanted: False for ranges.steps: off.
-        warnings: what the hook warned of.
+        warnings: what the hook warned of; a critical one says why nothing was recorded.
         tool_says: the profiler's own reading of its tool's output.
         log: the end of the output.
     """
@@ -96,10 +96,6 @@ class Facts:
         """Paths of the artefacts in this state."""
         return [artefact.path for artefact in self.artefacts if artefact.state == state]
 
-    def warning(self, code: str) -> Finding | None:
-        """The hook's first warning with this code."""
-        return next((finding for finding in self.warnings if finding.code == code), None)
-
 
 def judge(outcome: Outcome, facts: Facts) -> tuple[Verdict, list[Finding]]:
     """How the trial ended, and what is worth saying that did not decide it."""
@@ -115,8 +111,7 @@ def judge(outcome: Outcome, facts: Facts) -> tuple[Verdict, list[Finding]]:
     if code != 0:
         return _failed(code, facts), told
     if missing:
-        why, reason = ("no-data", facts.tool_says) if facts.tool_says else _no_data(missing, facts)
-        return Verdict("failed", code, None, why, reason, 1), told
+        return Verdict("failed", code, None, *_no_data(missing, facts), 1), told
     if facts.tool_says is not None:
         told.append(Finding("profiler-says", "warning", facts.tool_says))
     return Verdict("finished", code), told
@@ -207,16 +202,13 @@ def _no_steps(facts: Facts) -> Finding | None:
 
 def _no_data(missing: Sequence[str], facts: Facts) -> tuple[str, str]:
     """Code and reason: the program was fine, the recording is not there."""
-    schedule = facts.warning("schedule-too-long")
-    if schedule is not None:
-        return schedule.code, str(schedule)
-    steps = _no_steps(facts) if facts.windowed else None
-    unopened = steps or facts.warning("window-not-opened")
-    if unopened is not None:
-        return unopened.code, f"nothing was recorded: {unopened}"
-    failed = facts.warning("hook-failed")
-    listed = ", ".join(missing)
-    return "no-data", f"the collector left no {listed}" + (f": {failed}" if failed else "; see stderr.log")
+    critical = next((finding for finding in facts.warnings if finding.severity == "critical"), None)
+    why = critical or (_no_steps(facts) if facts.windowed else None)
+    if facts.tool_says is not None:
+        return "no-data", facts.tool_says
+    if why is not None:
+        return why.code, f"nothing was recorded: {why}"
+    return "no-data", f"the collector left no {', '.join(missing)}; see stderr.log"
 
 
 def _strays(commands: Sequence[str]) -> Iterable[Finding]:

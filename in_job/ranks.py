@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..contract.exit import EndState
+    from ..contract.paths import TrialPaths
     from ..contract.recording import Rank
 
 _MILDEST_FIRST: tuple[EndState, ...] = ("finished", "cancelled", "timeout", "failed")
@@ -28,10 +29,10 @@ class Ranks:
     rank 0 of one. Under srun or mpirun each rank has a wrapper.
     """
 
-    def __init__(self, folder: Path, own: Rank) -> None:
-        self.folder = folder
+    def __init__(self, paths: TrialPaths, own: Rank) -> None:
+        self.paths = paths
         self.own = own
-        self.raw = folder / "raw" / f"rank{own.rank}"
+        self.raw = paths.rank(own.rank)
         self.suffix = f".rank{own.rank}" if own.rank else ""
 
     def prepare(self) -> None:
@@ -44,7 +45,7 @@ class Ranks:
         if self.own.rank:
             return [self.own.rank]
         others = set(range(1, self.own.world_size))
-        made = {int(path.name[4:]) for path in (self.folder / "raw").glob("rank*") if path.name[4:].isdigit()}
+        made = {int(path.name[4:]) for path in self.paths.raw.glob("rank*") if path.name[4:].isdigit()}
         return sorted({0} | (made - others))
 
     def conclude(self, document: Exit, grace: float) -> None:
@@ -58,10 +59,10 @@ class Ranks:
             return
         if self.own.world_size > 1:
             document = self._gather(document, min(grace, _WAIT_S))
-        write_json(self.folder / "exit.json", to_json(document))
+        write_json(self.paths.exit, to_json(document))
 
     def _answer(self, rank: int) -> Path:
-        return self.folder / "hook" / f"exit.rank{rank}.json"
+        return self.paths.hook / f"exit.rank{rank}.json"
 
     def _gather(self, document: Exit, patience: float) -> Exit:
         deadline = time.monotonic() + patience

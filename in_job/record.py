@@ -62,7 +62,7 @@ class ProcessFiles:
         """
         if not len(self.steps.timer):
             return
-        folder = self.process.config.raw(current(self.process.torch).rank)
+        folder = self.process.config.paths.rank(current(self.process.torch).rank)
         folder.mkdir(parents=True, exist_ok=True)
         write_json(self._steps_path(folder), to_json(self._steps()))
 
@@ -86,7 +86,8 @@ class ProcessFiles:
             packages=tuple(packages()) if count and rank == 0 else (),
             warnings=tuple(process.warnings),
         )
-        write_json(process.config.notes / f"process.{socket.gethostname()}.{process.pid}.json", to_json(note))
+        name = f"process.{socket.gethostname()}.{process.pid}.json"
+        write_json(process.config.paths.hook / name, to_json(note))
 
     def _steps_path(self, folder: Path) -> Path:
         config, pid = self.process.config, self.process.pid

@@ -36,7 +36,7 @@ def make(config: HookConfig, torch: Any, warn: Callable[[Finding], None]) -> Rec
         return None
 
     def folder() -> Path:
-        path = config.raw(process_rank.current(torch).rank)
+        path = config.paths.rank(process_rank.current(torch).rank)
         path.mkdir(parents=True, exist_ok=True)
         return path
 
@@ -121,4 +121,4 @@ def _roctx(_torch: Any) -> Edges:
 
 
 def _cannot(why: str) -> CannotRecordError:
-    return CannotRecordError(Finding("window-not-opened", "warning", "the window cannot be opened", why))
+    return CannotRecordError(Finding("window-not-opened", "critical", "the window cannot be opened", why))

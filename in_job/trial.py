@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..contract.codec import DocumentError, from_json, to_json
 from ..contract.exit import Exit, Seconds, StepsSeen
 from ..contract.finding import Finding
+from ..contract.paths import TrialPaths
 from ..contract.provenance import ToolUsed
 from ..contract.steps import StepsFile
 from . import artefacts, config, hook_errors, launch, process_note, process_rank, provenance, redact, vendor
@@ -54,23 +55,24 @@ class Trial:
     """
 
     def __init__(self, folder: Path, command: Command, bundle: Path) -> None:
-        self.folder = folder
+        self.paths = TrialPaths(folder)
         self.command = command
         self.bundle = bundle
         self.started_ns = time.time_ns()
         launch.slurm_ranks(environ := dict(os.environ))
-        self.ranks = Ranks(folder, process_rank.from_environ(environ))
+        self.ranks = Ranks(self.paths, process_rank.from_environ(environ))
 
     def run(self) -> int:
         """Do it; returns the wrapper's exit code (see ``wrapper.main``)."""
+        folder = self.paths.folder
         try:
             self.ranks.prepare()
-            (self.folder / "hook").mkdir(exist_ok=True)
+            self.paths.hook.mkdir(exist_ok=True)
         except OSError as error:
-            print(f"profrun: the trial folder {self.folder} cannot be written: {error}", file=sys.stderr)
+            print(f"profrun: the trial folder {folder} cannot be written: {error}", file=sys.stderr)
             return 73
-        reserve = Reserve(self.folder)
-        supervisor = Supervisor(self.folder, suffix=self.ranks.suffix, grace=self.command.grace_s)
+        reserve = Reserve(folder)
+        supervisor = Supervisor(folder, suffix=self.ranks.suffix, grace=self.command.grace_s)
         try:
             verdict, result = self._run(supervisor)
         finally:
@@ -88,7 +90,7 @@ class Trial:
             gpus, how = vendor.detect()
         env, told = launch.environment(self.command, os.environ, gpus, self.bundle)
         result = Result(provenance.before(self.command, env, gpus, how), warnings=told)
-        prepared = prepare(self.command, gpus, self.folder, self.ranks.raw)
+        prepared = prepare(self.command, gpus, self.paths.folder, self.ranks.raw)
         result.prepared = prepared
         result.warnings += prepared.warnings
         result.provenance = replace(
@@ -145,7 +147,7 @@ class Trial:
         """Write what the hook is told in the ``run``-th run of the command; returns the file."""
         assert prepared.profiler is not None
         orders = config.HookConfig(
-            folder=str(self.folder),
+            folder=str(self.paths.folder),
             collector=self.command.collector,
             profiler=prepared.profiler.name,
             hook=wrapped.hook,
@@ -160,7 +162,7 @@ class Trial:
             run=run,
             tool_version=prepared.tool.version or (),
         )
-        path = self.folder / "hook" / f"config.rank{self.ranks.own.rank}.{run}.json"
+        path = self.paths.hook / f"config.rank{self.ranks.own.rank}.{run}.json"
         write_json(path, to_json(orders))
         return path
 
@@ -192,21 +194,21 @@ class Trial:
 
     def _judge(self, wrapped: Wrapped, outcome: Outcome, log: str, result: Result) -> Verdict:
         own = self.ranks.answered_for()
-        notes = process_note.read_notes(self.folder / "hook", own)
+        notes = process_note.read_notes(self.paths.hook, own)
         result.provenance = provenance.after(result.provenance, notes)
         for rank in own:
             every = rank == self.ranks.own.rank or wrapped.hook == "in_process"
-            result.artefacts += artefacts.collect(self.folder, rank, wrapped.expected if every else ())
+            result.artefacts += artefacts.collect(self.paths.folder, rank, wrapped.expected if every else ())
         result.steps = _steps(self.ranks.raw)
         told = [finding for note in notes for finding in note.warnings]
-        told += _hook_errors(self.folder / "hook")
+        told += _hook_errors(self.paths.hook)
         facts = Facts(
-            cancelled=(self.folder / "cancel").exists(),
+            cancelled=self.paths.cancel.exists(),
             limit=self.command.timeout_s,
             tool=result.prepared.tool.name if result.prepared.tool.path else None,
             artefacts=result.artefacts,
             steps=len(result.steps.steps) if result.steps is not None else 0,
-            hooked=(self.folder / "hook" / "loaded").exists(),
+            hooked=(self.paths.hook / "loaded").exists(),
             windowed=wrapped.hook != "none",
             steps_wanted=self.command.ranges.steps != "off",
             warnings=told,
@@ -250,21 +252,21 @@ class Trial:
         except OSError as error:
             print(f"profrun: exit.json cannot be written: {error}: {document}", file=sys.stderr)
             return 74
-        (self.folder / "phase").unlink(missing_ok=True)
+        self.paths.phase.unlink(missing_ok=True)
         return verdict.wrapper_code
 
     def _save_provenance(self, result: Result) -> None:
         if self.ranks.own.rank:
             return
         try:
-            write_json(self.folder / "provenance.json", to_json(result.provenance))
+            write_json(self.paths.provenance, to_json(result.provenance))
         except OSError as error:
             what = f"provenance.json could not be written: {error}"
             result.warnings.append(Finding("provenance-lost", "warning", what))
 
     def _phase(self, name: str) -> None:
         if not self.ranks.own.rank:
-            set_phase(self.folder, name, time.time_ns(), pid=os.getpid(), trial=self.command.trial)
+            set_phase(self.paths.folder, name, time.time_ns(), pid=os.getpid(), trial=self.command.trial)
 
 
 def _refused(prepared: Prepared) -> Verdict:
@@ -303,7 +305,7 @@ def _hook_errors(folder: Path) -> list[Finding]:
     for path in sorted(folder.glob("error.*.txt")):
         lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         why = f"{lines[-1] if lines else 'no words'} (hook/{path.name})"
-        found.append(Finding("hook-failed", "warning", "profrun's hook failed", why))
+        found.append(Finding("hook-failed", "critical", "profrun's hook failed", why))
     return found
 
 

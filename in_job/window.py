@@ -124,19 +124,19 @@ class WindowDriver:
         if not self.config.windowed or not steps or self.complete:
             return None
         if torch is None:
-            return Finding("window-not-opened", "warning", "the window was never opened", _no_torch())
+            return Finding("window-not-opened", "critical", "the window was never opened", _no_torch())
         schedule = self.config.schedule
         need = schedule.steps_needed
         if steps >= need:  # the last step's end was the program's own
             return None
-        done = "nothing was recorded" if not self.opened else "the recording stops early"
         what = (
             f"the schedule is longer than the program: it made {steps} step{'s' * (steps != 1)}, and "
             f"skip_first {schedule.skip_first} + wait {schedule.wait} + warmup {schedule.warmup} + active "
-            f"{schedule.active} need {need}: {done}"
+            f"{schedule.active} need {need}"
         )
+        why = "the recording stops early" if self.opened else ""
         fix = f"run at least {need} steps or set a smaller schedule"
-        return Finding("schedule-too-long", "warning", what, fix=fix)
+        return Finding("schedule-too-long", "warning" if self.opened else "critical", what, why, fix)
 
     def _start(self, step: int, *, whole: bool = False) -> None:
         if self.recorder is None:

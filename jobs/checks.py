@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from profrun.contract.launch_blocking import BLOCKING_VARIABLES
-from profrun.contract.profilers import NEUTRAL, TIMELINE, all_serial, candidates
+from profrun.contract.profilers import NEUTRAL, TIMELINE, all_serial, candidates, profiler
 from profrun.jobs.command import CommandError, fill, fill_command, pieces, split
+from profrun.jobs.model import CHECKS, Job
 from profrun.jobs.nodes import Node
-from profrun.jobs.problems import Problems, Where, suggest
+from profrun.jobs.problems import Problems, Where, nearest, suggest
 from profrun.jobs.profilers import options_of
-from profrun.jobs.schema import CHECKS
 
 MAX_TRIALS = 10_000
 
-Values = Mapping[str, Any]
 
+def check(job: Job, root: Node, problems: Problems) -> None:
+    """Note everything that is wrong with, or odd about, a job whose single values are right.
 
-def check(values: Values, variants: Mapping[str, Any], root: Node, problems: Problems) -> None:
-    """Note everything that is wrong with, or odd about, a spec whose single values are right."""
-    used = _placeholders(values, root, problems)
+    Args:
+        root: the spec that the job was read from, for the places of problems.
+    """
+    used = _placeholders(job, root, problems)
     if not problems.found:
-        _undefined(used, variants, root, problems)
+        _undefined(used, job, root, problems)
     if not problems.found:
-        _unused(used, variants, root, problems)
-        _commands(values, variants, root, problems)
-    _environment(values, root, problems)
-    _collectors(values, root, problems)
-    _expectations(values, variants, root, problems)
-    _mounts(values, root, problems)
-    _amount(values, variants, root, problems)
+        _unused(used, job, root, problems)
+        _commands(job, root, problems)
+    _environment(job, root, problems)
+    _collectors(job, root, problems)
+    _options(job, root, problems)
+    _expectations(job, root, problems)
+    _mounts(job, root, problems)
+    _amount(job, root, problems)
 
 
 def find(root: Node, *path: str | int) -> Where:
@@ -48,11 +50,9 @@ def find(root: Node, *path: str | int) -> Where:
     return where
 
 
-def _templates(values: Values) -> dict[tuple[str, ...], str]:
+def _templates(job: Job) -> dict[tuple[str, ...], str]:
     """Path -> text of everything that may hold placeholders."""
-    found: dict[tuple[str, ...], str] = {("command",): values["command"]}
-    found.update({("env", name): text for name, text in values["env"].items()})
-    return found
+    return {("command",): job.command, **{("env", name): text for name, text in job.env.items()}}
 
 
 def _node(root: Node, path: tuple[str, ...]) -> Node:
@@ -62,27 +62,25 @@ def _node(root: Node, path: tuple[str, ...]) -> Node:
     return node
 
 
-def _placeholders(values: Values, root: Node, problems: Problems) -> dict[str, tuple[str, Where]]:
+def _placeholders(job: Job, root: Node, problems: Problems) -> dict[str, tuple[str, Where]]:
     """Name -> (what uses it, where it is used first)."""
     used: dict[str, tuple[str, Where]] = {}
-    for path, text in _templates(values).items():
+    for path, text in _templates(job).items():
         node, at = _node(root, path), ".".join(path)
         try:
             for piece in pieces(text):
                 if piece.name:
                     used.setdefault(piece.text, (at, node.at(piece.offset)))
         except CommandError as error:
-            problems.bad(node.at(error.finding.offset), f"{at}: {error.finding.what}", error.finding.fix)
+            problems.bad(node.at(error.mistake.offset), f"{at}: {error.mistake.what}", error.mistake.fix)
     return used
 
 
-def _undefined(
-    used: Mapping[str, tuple[str, Where]], variants: Values, root: Node, problems: Problems
-) -> None:
+def _undefined(used: Mapping[str, tuple[str, Where]], job: Job, root: Node, problems: Problems) -> None:
     for name, (at, where) in used.items():
-        lacking = [variant for variant, values in variants.items() if name not in values]
-        if len(lacking) == len(variants):
-            known = {key for values in variants.values() for key in values}
+        lacking = [variant for variant, values in job.variants.items() if name not in values]
+        if len(lacking) == len(job.variants):
+            known = {key for values in job.variants.values() for key in values}
             fix = (
                 suggest(name, sorted(known), "values are")
                 if known
@@ -91,23 +89,17 @@ def _undefined(
             problems.bad(where, f"{at}: no variant has a value for {{{name}}}", fix)
         elif lacking:
             place = find(root, "variants", lacking[0]) if root.get("variants") else find(root, "matrix")
-            known = set(variants[lacking[0]])
+            close = nearest(name, sorted(job.variants[lacking[0]]))
             problems.bad(
                 place,
                 f"variants.{lacking[0]}: no value for {{{name}}} of the {at}",
-                suggest(name, sorted(known), "").split("?")[0] + "?"
-                if _close(name, known)
-                else f"add '{name}: ...'",
+                f"did you mean '{close}'?" if close else f"add '{name}: ...'",
             )
 
 
-def _close(name: str, known: set[str]) -> bool:
-    return suggest(name, sorted(known), "").startswith("did you mean")
-
-
-def _unused(used: Mapping[str, Any], variants: Values, root: Node, problems: Problems) -> None:
+def _unused(used: Mapping[str, tuple[str, Where]], job: Job, root: Node, problems: Problems) -> None:
     seen: set[str] = set()
-    for variant, values in variants.items():
+    for variant, values in job.variants.items():
         for name in values:
             if name not in used and name not in seen:
                 seen.add(name)
@@ -121,25 +113,25 @@ def _unused(used: Mapping[str, Any], variants: Values, root: Node, problems: Pro
                 )
 
 
-def _commands(values: Values, variants: Values, root: Node, problems: Problems) -> None:
+def _commands(job: Job, root: Node, problems: Problems) -> None:
     """Every point's command must split; a fault of the template itself is reported once, at its place."""
     node = _node(root, ("command",))
-    neutral = _neutral(values["command"])
+    neutral = _neutral(job.command)
     try:
         split(neutral)
     except CommandError as error:
-        where = node.at(error.finding.offset) if len(neutral) == len(values["command"]) else node.where
-        problems.bad(where, f"command: {error.finding.what}", error.finding.fix)
+        where = node.at(error.mistake.offset) if len(neutral) == len(job.command) else node.where
+        problems.bad(where, f"command: {error.mistake.what}", error.mistake.fix)
         return
-    for variant, point in variants.items():
+    for variant, point in job.variants.items():
         try:
-            split(fill_command(values["command"], point))
+            split(fill_command(job.command, point))
         except CommandError as error:
             where = find(root, "variants", variant) if root.get("variants") else find(root, "matrix")
             problems.bad(
-                where, f"variants.{variant}: in the filled command {error.finding.what}", error.finding.fix
+                where, f"variants.{variant}: in the filled command {error.mistake.what}", error.mistake.fix
             )
-        for name, text in values["env"].items():
+        for name, text in job.env.items():
             if "\0" in fill(text, point):
                 problems.bad(find(root, "env", name), f"env.{name}: holds a NUL character", "leave it out")
 
@@ -149,8 +141,8 @@ def _neutral(template: str) -> str:
     return "".join("x" * (len(piece.text) + 2) if piece.name else piece.text for piece in pieces(template))
 
 
-def _environment(values: Values, root: Node, problems: Problems) -> None:
-    for name in values["env"]:
+def _environment(job: Job, root: Node, problems: Problems) -> None:
+    for name in job.env:
         if name in BLOCKING_VARIABLES:
             problems.bad(
                 find(root, "env", name),
@@ -159,40 +151,55 @@ def _environment(values: Values, root: Node, problems: Problems) -> None:
             )
         elif name.startswith("PROFRUN_"):
             problems.bad(find(root, "env", name), f"env: {name} belongs to profrun", "use another name")
-    for i, name in enumerate(values["secrets"]):
+    for i, name in enumerate(job.secrets):
         where = find(root, "secrets", i)
-        if name in values["env"]:
+        if name in job.env:
             problems.bad(where, f"secrets: '{name}' is in env too", "keep it in one of them")
         elif name in BLOCKING_VARIABLES or name.startswith("PROFRUN_"):
             problems.bad(where, f"secrets: '{name}' cannot be taken from the caller", "leave it out")
 
 
-def _collectors(values: Values, root: Node, problems: Problems) -> None:
-    _named_twice(values["collectors"], root, problems)
-    serial = [name for name in values["collectors"] if all_serial(options_of(values, name))]
-    if values["launch_blocking"] == "both" and serial:
+def _collectors(job: Job, root: Node, problems: Problems) -> None:
+    _named_twice(job, root, problems)
+    serial = [name for name in job.collectors if all_serial(options_of(job, name))]
+    if job.launch_blocking == "both" and serial:
         problems.warn(
             find(root, "launch_blocking"),
             f"trials of {' and '.join(serial)} get no blocking twin",
             "they run one kernel at a time anyway",
         )
-    if values["ranges"].get("steps") == "off" and values["schedule"]:
+    if job.ranges.steps == "off" and root.get("schedule") is not None:
         problems.bad(
             find(root, "schedule"),
             "schedule: steps are off, so no step can be counted",
             "set ranges.steps to auto, or leave the schedule out",
         )
-    for at in ("ncu", "counters.ncu"):
-        block: Any = values
-        for part in at.split("."):
-            block = block.get(part, {})
-        if "sections" in block and "set" in block:
-            where = find(root, *at.split("."), "sections")
-            problems.bad(where, f"{at}: both 'set' and 'sections' are given", "keep one of them")
 
 
-def _named_twice(collectors: Sequence[str], root: Node, problems: Problems) -> None:
+def _options(job: Job, root: Node, problems: Problems) -> None:
+    """Refuse options that exclude each other."""
+    for path, options in _blocks(job):
+        for first, second in profiler(path[-1]).alternatives:
+            if getattr(options, first) is not None and getattr(options, second) is not None:
+                problems.bad(
+                    find(root, *path, second),
+                    f"{'.'.join(path)}: both '{first}' and '{second}' are given",
+                    "keep one of them",
+                )
+
+
+def _blocks(job: Job) -> Iterator[tuple[tuple[str, ...], object]]:
+    """(path in the spec, options) of every block of a profiler's options."""
+    for name, options in job.options.items():
+        yield (name,), options
+    for neutral, blocks in job.overlays.items():
+        for name, options in blocks.items():
+            yield (neutral, name), options
+
+
+def _named_twice(job: Job, root: Node, problems: Problems) -> None:
     """Refuse a profiler that is collected under its own name and under a vendor-neutral one."""
+    collectors = job.collectors
     for neutral in NEUTRAL:
         if neutral not in collectors:
             continue
@@ -206,28 +213,27 @@ def _named_twice(collectors: Sequence[str], root: Node, problems: Problems) -> N
             )
 
 
-def _expectations(values: Values, variants: Values, root: Node, problems: Problems) -> None:
-    for i, item in enumerate(values["expect"]):
-        variant, collector = item.get("variant"), item.get("collector")
-        if variant is not None and variant not in variants:
+def _expectations(job: Job, root: Node, problems: Problems) -> None:
+    for i, item in enumerate(job.expect):
+        if item.variant is not None and item.variant not in job.variants:
             problems.bad(
                 find(root, "expect", i, "variant"),
-                f"expect[{i}].variant: there is no variant '{variant}'",
-                suggest(variant, variants, "variants"),
+                f"expect[{i}].variant: there is no variant '{item.variant}'",
+                suggest(item.variant, job.variants, "variants"),
             )
-        if collector is not None and collector not in values["collectors"]:
+        if item.collector is not None and item.collector not in job.collectors:
             problems.bad(
                 find(root, "expect", i, "collector"),
-                f"expect[{i}].collector: '{collector}' is not collected",
-                suggest(collector, values["collectors"], "collectors here"),
+                f"expect[{i}].collector: '{item.collector}' is not collected",
+                suggest(item.collector, job.collectors, "collectors here"),
             )
-        if not any(name in item for name in CHECKS):
+        if not item.checks:
             problems.bad(
                 find(root, "expect", i),
                 f"expect[{i}]: nothing is expected",
                 f"add one of {', '.join(CHECKS)}",
             )
-        both = sorted(set(item.get("present", ())) & set(item.get("absent", ())))
+        both = sorted(set(item.present or ()) & set(item.absent or ()))
         if both:
             problems.bad(
                 find(root, "expect", i, "absent"),
@@ -236,18 +242,18 @@ def _expectations(values: Values, variants: Values, root: Node, problems: Proble
             )
 
 
-def _mounts(values: Values, root: Node, problems: Problems) -> None:
+def _mounts(job: Job, root: Node, problems: Problems) -> None:
     targets: set[str] = set()
-    for i, mount in enumerate(values["mounts"]):
+    for i, mount in enumerate(job.mounts):
         target = mount.split(":")[1].rstrip("/") or "/"
         if target in targets:
             problems.bad(find(root, "mounts", i), f"mounts: '{target}' is mounted twice", "use two targets")
         targets.add(target)
 
 
-def _amount(values: Values, variants: Values, root: Node, problems: Problems) -> None:
-    doubled = 2 if values["launch_blocking"] == "both" else 1
-    count = len(variants) * len(values["collectors"]) * values["repeats"] * doubled
+def _amount(job: Job, root: Node, problems: Problems) -> None:
+    doubled = 2 if job.launch_blocking == "both" else 1
+    count = len(job.variants) * len(job.collectors) * job.repeats * doubled
     if count > MAX_TRIALS:
         problems.bad(
             find(root, "repeats"),

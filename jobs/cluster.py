@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from profrun.contract.options import Flag, Many, Text, Whole, Word, option
-from profrun.jobs.declared import table_of
 from profrun.jobs.kinds import Variable, seconds
-from profrun.jobs.tables import ListOf, MapOf
+from profrun.jobs.tables import Field, ListOf, MapOf, Table, table_of
 
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?"
 _LABELS = MapOf(Variable(), r"\S{1,317}", "a label without spaces", "{disk: nvme}")
@@ -125,3 +124,23 @@ class ClusterSettings:
         """The settings of a trial at a site (None: the job names no sites): its own over these."""
         own = self.sites[site] if site is not None else ClusterSettings()
         return dataclasses.replace(own.over(self), sites={}, profile=None)
+
+
+SITE = table_of(ClusterSettings, "keys of a site")
+"""What a site may say; also what each profile in a clusters.yaml holds."""
+
+CLUSTER = Table(
+    {
+        **SITE.fields,
+        "sites": Field(
+            MapOf(
+                SITE, r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}", "letters, digits, '.', '_' and '-'", "{h200: {...}}"
+            ),
+            "Run every trial at each of these, e.g. two partitions with GPUs of different vendors; a site "
+            "has the keys of `cluster` and wins over them.",
+        ),
+    },
+    "keys of 'cluster'",
+    ClusterSettings,
+)
+"""The ``cluster`` block."""

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from profrun.jobs.model import Scalar
+from profrun.jobs.nodes import Scalar
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh"))
@@ -33,7 +33,7 @@ _OPERATORS = {
 BASH = "write bash -c '...' round it"
 
 
-class Finding(NamedTuple):
+class Mistake(NamedTuple):
     """Something wrong in a template: offset into it, what, what to do."""
 
     offset: int
@@ -44,9 +44,9 @@ class Finding(NamedTuple):
 class CommandError(ValueError):
     """A command that cannot be run as it stands."""
 
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(f"{finding.what}; {finding.fix}")
-        self.finding = finding
+    def __init__(self, mistake: Mistake) -> None:
+        super().__init__(f"{mistake.what}; {mistake.fix}")
+        self.mistake = mistake
 
 
 class Piece(NamedTuple):
@@ -78,7 +78,7 @@ def pieces(template: str) -> Iterator[Piece]:
             name = _NAME.match(template, position + 1) if char == "{" else None
             if not name or template[name.end() : name.end() + 1] != "}":
                 raise CommandError(
-                    Finding(
+                    Mistake(
                         position,
                         f"the '{char}' belongs to no {{placeholder}}",
                         f"write '{char}{char}' for a brace",
@@ -156,17 +156,17 @@ def split(line: str) -> tuple[str, ...]:
         CommandError: it is empty, a quote is open, or it needs a shell.
     """
     line = _joined(line).rstrip("\n")
-    finding = _shell_syntax(line)
-    if finding:
-        raise CommandError(finding)
+    mistake = _shell_syntax(line)
+    if mistake:
+        raise CommandError(mistake)
     argv = tuple(shlex.split(line))
     if not argv:
-        raise CommandError(Finding(0, "there is nothing to run", "write a command"))
+        raise CommandError(Mistake(0, "there is nothing to run", "write a command"))
     first = argv[0]
     if re.fullmatch(r"[A-Za-z_]\w*=.*", first, re.DOTALL):
         name, _, value = first.partition("=")
         raise CommandError(
-            Finding(
+            Mistake(
                 0,
                 f"'{first[:60]}' is an assignment, and no shell reads it",
                 f"write env: {{{name}: '{value[:40]}'}} or use bash -c '...'",
@@ -174,7 +174,7 @@ def split(line: str) -> tuple[str, ...]:
         )
     if first in _BUILTINS:
         fix = "set workdir:, or " + BASH if first == "cd" else BASH
-        raise CommandError(Finding(0, f"'{first}' is a word of the shell, not a program", fix))
+        raise CommandError(Mistake(0, f"'{first}' is a word of the shell, not a program", fix))
     return argv
 
 
@@ -189,7 +189,7 @@ def _joined(line: str) -> str:
     return joined
 
 
-def _shell_syntax(line: str) -> Finding | None:
+def _shell_syntax(line: str) -> Mistake | None:
     """The first thing in the line that only a shell can do, or a quote left open."""
     quote, opened, position, word_start = "", 0, 0, True
     given_to_shell = _runs_a_shell(line)
@@ -197,25 +197,25 @@ def _shell_syntax(line: str) -> Finding | None:
         char = line[position]
         if char == "\\" and quote != "'":
             if position + 1 == len(line):
-                return Finding(position, "a backslash ends the command", "leave it out")
+                return Mistake(position, "a backslash ends the command", "leave it out")
             if quote and line[position + 1] in "$`":
-                return Finding(position, "a backslash stays as it is here", "use single quotes, without it")
+                return Mistake(position, "a backslash stays as it is here", "use single quotes, without it")
             position, word_start = position + 2, False
             continue
         if quote:
             if char == quote:
                 quote = ""
             elif quote == '"' and not given_to_shell and _expands(line, position):
-                return Finding(position, "nothing expands '$' here", "write the value, or " + BASH)
+                return Mistake(position, "nothing expands '$' here", "write the value, or " + BASH)
         elif char in "'\"":
             quote, opened = char, position
         else:
-            finding = _bare(line, position, word_start)
-            if finding:
-                return finding
+            mistake = _bare(line, position, word_start)
+            if mistake:
+                return mistake
         word_start = not quote and char.isspace()
         position += 1
-    return Finding(opened, f"the quote {quote} is not closed", f"add {quote}") if quote else None
+    return Mistake(opened, f"the quote {quote} is not closed", f"add {quote}") if quote else None
 
 
 def _expands(line: str, position: int) -> bool:
@@ -225,21 +225,21 @@ def _expands(line: str, position: int) -> bool:
     )
 
 
-def _bare(line: str, position: int, word_start: bool) -> Finding | None:
+def _bare(line: str, position: int, word_start: bool) -> Mistake | None:
     """What an unquoted character would have meant to a shell."""
     char = line[position]
     if char in _OPERATORS:
-        return Finding(
+        return Mistake(
             position, f"{_OPERATORS[char]} needs a shell, and none runs the command", "quote it, or " + BASH
         )
     if _expands(line, position):
-        return Finding(position, "nothing expands '$' here", "write the value, or " + BASH)
+        return Mistake(position, "nothing expands '$' here", "write the value, or " + BASH)
     if char == "*":
-        return Finding(position, "nothing expands '*' here", "quote it to pass it on, or " + BASH)
+        return Mistake(position, "nothing expands '*' here", "quote it to pass it on, or " + BASH)
     if word_start and char == "~" and line[position + 1 : position + 2] in ("/", "", " "):
-        return Finding(position, "nothing expands '~' here", "write the whole path, or " + BASH)
+        return Mistake(position, "nothing expands '~' here", "write the whole path, or " + BASH)
     if word_start and char == "#":
-        return Finding(position, "'#' starts no comment here", "quote it, or delete the comment")
+        return Mistake(position, "'#' starts no comment here", "quote it, or delete the comment")
     return None
 
 

@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from profrun.jobs.cluster import TOLERATION
-from profrun.jobs.options import BLOCKS
-from profrun.jobs.schema import CLUSTER, EXPECT, JOB, RANGES, RESOURCES, SCHEDULE
-from profrun.jobs.tables import REQUIRED, UNSET, Field, Table
+from profrun.contract.options import REQUIRED
+from profrun.contract.profilers import BUILT_IN, NEUTRAL
+from profrun.jobs.cluster import CLUSTER, TOLERATION
+from profrun.jobs.model import EXPECT, RANGES, RESOURCES, SCHEDULE
+from profrun.jobs.schema import JOB, block_of
+from profrun.jobs.tables import Field, Table
 
+BLOCKS = (*BUILT_IN, *NEUTRAL)
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "job-spec.md"
 
 _GENERATED = re.compile(r"<!-- (keys|blocks) -->\n.*?<!-- end -->", re.DOTALL)
@@ -25,7 +28,7 @@ def _default(field: Field) -> str:
         return "**required**"
     if field.default_words:
         words = field.default_words
-    elif field.default is UNSET or field.default is None:
+    elif field.default is None:
         return ""
     elif isinstance(field.default, bool):
         words = str(field.default).lower()
@@ -36,7 +39,7 @@ def _default(field: Field) -> str:
     return f"`{words}`" if words and " " not in words else words
 
 
-def rows(table: Table, skip: tuple[str, ...] = ()) -> Iterator[str]:
+def rows(table: Table[object], skip: tuple[str, ...] = ()) -> Iterator[str]:
     """The Markdown table of a spec table."""
     yield "| key | value | default | meaning |"
     yield "|---|---|---|---|"
@@ -47,16 +50,16 @@ def rows(table: Table, skip: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def _keys() -> str:
-    return "\n".join(rows(JOB, tuple(BLOCKS)))
+    return "\n".join(rows(JOB, BLOCKS))
 
 
 def _blocks() -> str:
-    sections = {
+    sections: dict[str, Table[object]] = {
         "`schedule`": SCHEDULE,
         "`ranges`": RANGES,
         "`resources`": RESOURCES,
         "`expect`: each entry": EXPECT,
-        **{f"`{name}`": block for name, block in BLOCKS.items() if block.fields},
+        **{f"`{name}`": table for name in BLOCKS if (table := block_of(name)).fields},
         "`cluster`": CLUSTER,
         "`cluster.tolerations`: each entry": TOLERATION,
     }

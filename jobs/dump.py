@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -66,14 +65,13 @@ def dump_job(job: Job) -> str:
         "resources": _Line(_resources(job)),
     }
     if job.expect:
-        data["expect"] = [
-            _expectation(item.variant, item.vendor, item.collector, item.checks) for item in job.expect
-        ]
+        data["expect"] = [given_json(item) for item in job.expect]
     for name in ("env", "secrets", "env_file", "workdir", "mounts"):
         if getattr(job, name):
             data[name] = to_json(getattr(job, name))
     data["network"] = job.network
-    data.update({name: to_json(block) for name, block in job.options.items() if block})
+    data.update({name: block for name, options in job.options.items() if (block := given_json(options))})
+    data.update(to_json(job.overlays, given=True))
     cluster = given_json(job.cluster)
     if not cluster["sites"]:
         del cluster["sites"]
@@ -89,10 +87,3 @@ def _resources(job: Job) -> dict[str, Any]:
     for name in ("timeout", "grace"):
         values[name] = time_text(values[name])
     return values
-
-
-def _expectation(
-    variant: str | None, vendor: str | None, collector: str | None, checks: Mapping[str, Any]
-) -> dict[str, Any]:
-    chosen = {"variant": variant, "vendor": vendor, "collector": collector}
-    return {**{name: value for name, value in chosen.items() if value is not None}, **to_json(checks)}

@@ -1,7 +1,8 @@
-"""The kinds of values a spec holds. One object reads and checks a value, and describes itself twice.
+"""The kinds of single values that a spec holds; lists and mappings of them are in ``profrun.jobs.tables``.
 
-``read`` turns a node into a value or notes a problem with its place; ``schema`` gives the JSON Schema of the
-same; ``words`` gives the cell of the reference page. Compound kinds are in ``profrun.jobs.tables``.
+A ``Kind`` says three things of a value: ``read`` turns a node of the YAML tree into the value, or notes a
+problem with its place and returns ``BAD``; ``schema`` gives the JSON Schema of what ``read`` accepts;
+``words`` says what to write, for the reference page.
 """
 
 from __future__ import annotations
@@ -9,25 +10,47 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from enum import Enum
+from typing import Final, Generic, TypeVar
 
 from profrun.jobs import units
-from profrun.jobs.nodes import Node, Typed, shorten, shown, typed
+from profrun.jobs.nodes import Node, Scalar, Typed, shorten, shown, typed
 from profrun.jobs.problems import Problems, suggest
 
 QUOTE = "quote text that starts with '{' or '[' or holds ': '"
 
-BAD: Final = object()
+
+class Bad(Enum):
+    """The type of ``BAD``."""
+
+    BAD = "bad"
+
+
+BAD: Final = Bad.BAD
 """What ``read`` returns after it has noted a problem."""
 
-Json = dict[str, Any]
+Json = dict[str, object]
+"""JSON Schema of a value."""
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+Amount = TypeVar("Amount", int, float)
 
 
-class Kind:
+class Kind(Generic[T_co]):
     """One kind of value."""
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
-        """The value, or BAD after a problem was noted. ``at``: dotted path, for the message."""
+    def read(self, node: Node, at: str, problems: Problems) -> T_co | Bad:
+        """The value of a node.
+
+        Args:
+            node: where the value is written.
+            at: dotted path of it in the spec, for messages.
+            problems: takes what is wrong with it.
+
+        Returns:
+            the value, or BAD after a problem was noted.
+        """
         raise NotImplementedError
 
     def schema(self) -> Json:
@@ -39,12 +62,12 @@ class Kind:
         raise NotImplementedError
 
 
-def wrong(node: Node, at: str, problems: Problems, fix: str, what: str = "does not fit") -> Any:
-    """Note that the value is not of its kind; ``what`` goes on after the value."""
+def wrong(node: Node, at: str, problems: Problems, fix: str, what: str = "does not fit") -> Bad:
+    """Note that the value is not of its kind; ``what`` goes on after the value in the message."""
     if node.kind == "scalar":
         found = typed(node)
         if found.type == "odd":
-            problems.bad(node.where, f"{at}: {shown(node)} {found.why.split('; ')[0]}", fix)
+            problems.bad(node.where, f"{at}: {shown(node)} {found.why}", fix)
             return BAD
         if found.type == "null":
             what = "is given"
@@ -60,7 +83,7 @@ def scalar(node: Node) -> Typed | None:
 
 
 @dataclass(frozen=True)
-class Text(Kind):
+class Text(Kind[str]):
     """Text that is not empty, in whole matched by ``pattern``; ``what`` says in words what that is."""
 
     what: str = "text"
@@ -68,7 +91,7 @@ class Text(Kind):
     limit: int = 10_000
     raw: bool = False  # numbers count as the text they are written with (versions, variables)
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> str | Bad:
         found = scalar(node)
         number = (
             found is not None and found.type in ("int", "float", "odd") and node.text[:1] in "+-.0123456789"
@@ -95,10 +118,10 @@ class Text(Kind):
 
 
 @dataclass(frozen=True)
-class Regex(Kind):
+class Regex(Kind[str]):
     """A regular expression that compiles."""
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> str | Bad:
         value = Text("a regular expression").read(node, at, problems)
         if value is BAD:
             return BAD
@@ -119,7 +142,7 @@ class Regex(Kind):
 
 
 @dataclass(frozen=True)
-class Word(Kind):
+class Word(Kind[str]):
     """One of a few words."""
 
     known: tuple[str, ...]
@@ -127,7 +150,7 @@ class Word(Kind):
     also: tuple[tuple[str, str], ...] = ()
     """Other names that people use, each with the word that is meant."""
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> str | Bad:
         # 'on' and 'off' are words here; YAML 1.1 readers take them for booleans, so only the text counts
         if node.kind == "scalar" and node.text in self.known:
             return node.text
@@ -155,12 +178,12 @@ class Word(Kind):
 
 
 @dataclass(frozen=True)
-class Flag(Kind):
+class Flag(Kind[bool]):
     """true or false; yes, no, on and off are refused because YAML readers disagree on them."""
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> bool | Bad:
         found = scalar(node)
-        if found is not None and found.type == "bool":
+        if found is not None and isinstance(found.value, bool):
             return found.value
         word = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(node.text.lower())
         what = "is text" if found is not None and not node.plain else "is not true or false"
@@ -179,18 +202,17 @@ def _no_number(found: Typed | None, wanted: str) -> str:
 
 
 @dataclass(frozen=True)
-class Whole(Kind):
+class Whole(Kind[int]):
     """A whole number between two limits."""
 
     low: int = 0
     high: int = 1 << 31
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> int | Bad:
         found = scalar(node)
-        if found is None or found.type != "int":
+        value = found.value if found is not None and found.type == "int" else None
+        if not isinstance(value, int):
             return wrong(node, at, problems, self._fix(node, found), _no_number(found, "whole number"))
-        value = found.value
-        assert isinstance(value, int)
         if not self.low <= value <= self.high:
             side = "small" if value < self.low else "large"
             problems.bad(node.where, f"{at}: {shown(node)} is too {side}", f"write {self.words()}")
@@ -200,7 +222,7 @@ class Whole(Kind):
     def _fix(self, node: Node, found: Typed | None) -> str:
         """The number that was most likely meant, when it is one."""
         if found is not None and found.type == "odd" and node.text[:1] in "+-0123456789":
-            return found.why.split("; ")[-1].split(" or '")[0]
+            return f"write {found.meant}" if found.meant else found.fix
         if found is not None and found.type == "text" and re.fullmatch(r"[0-9]{1,9}", node.text):
             return f"write {int(node.text)} without quotes"
         return f"write {self.words()}"
@@ -214,17 +236,18 @@ class Whole(Kind):
 
 
 @dataclass(frozen=True)
-class Number(Kind):
+class Number(Kind[float]):
     """A number above ``above`` and at most ``high``."""
 
     above: float = 0.0
     high: float = 1e12
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> float | Bad:
         found = scalar(node)
-        if found is None or found.type not in ("int", "float"):
+        given = found.value if found is not None and found.type in ("int", "float") else None
+        if not isinstance(given, (int, float)):
             return wrong(node, at, problems, f"write {self.words()}", _no_number(found, "number"))
-        value = float(found.value)  # type: ignore[arg-type]  # int or float, see above
+        value = float(given)
         if not self.above < value <= self.high:
             problems.bad(node.where, f"{at}: {shown(node)} is out of range", f"write {self.words()}")
             return BAD
@@ -239,24 +262,32 @@ class Number(Kind):
 
 
 @dataclass(frozen=True)
-class Measure(Kind):
-    """A size in bytes or a time in seconds: a number, or a number with units."""
+class Measure(Kind[Amount]):
+    """A size in bytes or a time in seconds: a number, or a number with units.
 
-    parse: Callable[[str], float]
+    Attributes:
+        number: int or float: what the value is.
+        parse: makes it of text with units; a ValueError says what to write.
+        pattern: regular expression of such text.
+        what: what to write, in words.
+        low, high: limits, both included.
+        bare: the unit that a number without one has.
+    """
+
+    number: type[Amount]
+    parse: Callable[[str], Amount]
     pattern: str
     what: str
     low: float
-    whole: bool = False
     high: float = float(1 << 60)
     bare: str = ""
-    """How a bare number counts, for the reference."""
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> Amount | Bad:
         found = scalar(node)
         if found is None or found.type not in ("int", "float", "text"):
             return wrong(node, at, problems, f"write {self.what}")
         try:
-            value = self.parse(node.text) if found.type == "text" else self._number(found)
+            value = self.parse(node.text) if found.type == "text" else self._bare(found)
         except ValueError as error:
             return wrong(node, at, problems, str(error))
         if not self.low <= value <= self.high:
@@ -265,45 +296,52 @@ class Measure(Kind):
                 node.where, f"{at}: {shown(node)} is too {side} ({value:g} {self.bare})", f"write {self.what}"
             )
             return BAD
-        return int(value) if value == int(value) else float(value)
+        return value
 
-    def _number(self, found: Typed) -> float:
-        if self.whole and found.type != "int":
+    def _bare(self, found: Typed) -> Amount:
+        """A number without unit."""
+        if not isinstance(found.value, (int, float)) or (self.number is int and found.type != "int"):
             raise ValueError(f"write {self.what}")
-        return found.value  # type: ignore[return-value]  # an int or a float
+        return self.number(found.value)
 
     def schema(self) -> Json:
-        number: Json = {"type": "integer" if self.whole else "number", "minimum": self.low}
+        number: Json = {"type": "integer" if self.number is int else "number", "minimum": self.low}
         return {"anyOf": [number, {"type": "string", "pattern": f"^(?=.){self.pattern}$"}]}
 
     def words(self) -> str:
         return self.what
 
 
-def size(low: int) -> Measure:
+def size(low: int) -> Measure[int]:
     """A size, at least ``low`` bytes."""
     return Measure(
-        units.parse_size, units.SIZE_PATTERN, "a size like 16GiB or 512MiB", low, whole=True, bare="bytes"
+        int, units.parse_size, units.SIZE_PATTERN, "a size like 16GiB or 512MiB", low, bare="bytes"
     )
 
 
-def seconds(low: float, *, clock: bool = False) -> Measure:
+def seconds(low: float, *, clock: bool = False) -> Measure[float]:
     """A time, at least ``low`` seconds; ``clock`` also takes a scheduler's D-HH:MM:SS."""
     if clock:
         pattern = f"(({units.TIME_PATTERN})|({units.CLOCK_PATTERN}))"
         return Measure(
-            units.parse_clock, pattern, "a time like 30m, 1h30m or 1-12:00:00", low, bare="seconds"
+            float, units.parse_clock, pattern, "a time like 30m, 1h30m or 1-12:00:00", low, bare="seconds"
         )
     return Measure(
-        units.parse_time, units.TIME_PATTERN, "a time like 30m, 1h30m or 90s", low, high=3.2e7, bare="seconds"
+        float,
+        units.parse_time,
+        units.TIME_PATTERN,
+        "a time like 30m, 1h30m or 90s",
+        low,
+        high=3.2e7,
+        bare="seconds",
     )
 
 
 @dataclass(frozen=True)
-class Value(Kind):
+class Value(Kind[Scalar]):
     """A variant's value: text, a number or a boolean that every YAML reader reads alike."""
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> Scalar | Bad:
         found = scalar(node)
         if found is None:
             return wrong(
@@ -312,9 +350,7 @@ class Value(Kind):
         if found.type == "null":
             return wrong(node, at, problems, "write a value, or '' for nothing")
         if found.type == "odd":
-            what, _, fix = found.why.partition("; ")
-            problems.bad(node.where, f"{at}: {shown(node)} {what}", fix)
-            return BAD
+            return wrong(node, at, problems, found.fix)
         if "\0" in node.text:
             return wrong(node, at, problems, "leave out the NUL character")
         return found.value
@@ -327,10 +363,10 @@ class Value(Kind):
 
 
 @dataclass(frozen=True)
-class Variable(Kind):
+class Variable(Kind[str]):
     """An environment variable's value: text, or a number kept exactly as it is written."""
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> str | Bad:
         found = scalar(node)
         if found is None:
             return wrong(node, at, problems, f"write text or a number ({QUOTE})")
@@ -350,13 +386,18 @@ class Variable(Kind):
 
 
 @dataclass(frozen=True)
-class OneOf(Kind):
-    """The first alternative whose shape fits: scalars, lists and maps are told apart before reading."""
+class OneOf(Kind[T]):
+    """The first alternative whose shape fits: scalars, lists and maps are told apart before reading.
 
-    options: tuple[Kind, ...]
+    Attributes:
+        options: the alternatives.
+        fits: for each of them, whether a node is one.
+    """
+
+    options: tuple[Kind[T], ...]
     fits: tuple[Callable[[Node], bool], ...] = field(repr=False)
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> T | Bad:
         for kind, fits in zip(self.options, self.fits, strict=True):
             if fits(node):
                 return kind.read(node, at, problems)

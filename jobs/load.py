@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from profrun.contract.command import Ranges
-from profrun.contract.profilers import candidates
-from profrun.contract.schedule import Schedule
+from profrun.contract.codec import given_json
+from profrun.contract.profilers import BUILT_IN, candidates, profiler
 from profrun.errors import UsageError
 from profrun.jobs.checks import check
 from profrun.jobs.kinds import BAD
-from profrun.jobs.model import Expectation, Job, Resources
+from profrun.jobs.model import Job
 from profrun.jobs.nodes import MAX_BYTES, Node, parse
-from profrun.jobs.options import BLOCKS
 from profrun.jobs.overrides import apply
 from profrun.jobs.points import expand
 from profrun.jobs.problems import Problems, Where, nearest
-from profrun.jobs.schema import CHECKS, JOB
+from profrun.jobs.schema import JOB, MATRIX
+from profrun.jobs.spec_kinds import Point
 
 
 def load_job(path: str | Path, overrides: Iterable[str] = ()) -> Job:
@@ -41,16 +40,16 @@ def load_text(text: str, name: str = "job.yaml", overrides: Iterable[str] = ()) 
     problems = Problems(name)
     root = parse(text, problems)
     root = apply(root, list(overrides), problems)
-    values = JOB.read(root, "", problems)
-    if values is BAD or problems.found:
+    read = JOB.read(root, "", problems)
+    if read is BAD or problems.found:
         raise problems.error()
-    variants = _variants(values, root, problems)
+    job = replace(read, variants=_variants(read, root, problems), options=_options(read), source=name)
     if problems.found:
         raise problems.error()
-    check(values, variants, root, problems)
+    check(job, root, problems)
     if problems.found:
         raise problems.error()
-    return _job(values, variants, name, problems.warnings)
+    return replace(job, warnings=tuple(problems.warnings))
 
 
 def _read(path: Path) -> str:
@@ -88,56 +87,22 @@ def _similar(path: Path) -> str:
     return f"did you mean {path.parent / close}?" if close else "check the path"
 
 
-def _variants(values: Mapping[str, Any], root: Node, problems: Problems) -> dict[str, Any]:
-    matrix, node = values.get("matrix"), root.key("matrix")
-    if matrix is not None and node is not None:
-        if "variants" in values:
-            problems.bad(node.where, "both 'variants' and 'matrix' are given", "keep one of them")
-        return expand(matrix, root.get("matrix") or node, problems)
-    return dict(values.get("variants", {"default": {}}))
+def _variants(job: Job, root: Node, problems: Problems) -> Mapping[str, Point]:
+    node = root.get("matrix")
+    matrix = MATRIX.read(node, "matrix", problems) if node is not None else BAD
+    if node is None or matrix is BAD:
+        return job.variants or {"default": {}}
+    if job.variants:
+        key = root.key("matrix") or node
+        problems.bad(key.where, "both 'variants' and 'matrix' are given", "keep one of them")
+    return expand(matrix, node, problems)
 
 
-def _options(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The blocks that hold something, and empty ones for collectors that are used without."""
-    used = set(values["collectors"])
-    for name in values["collectors"]:
-        used.update(found.name for found in candidates(name))
-    return {name: values.get(name, {}) for name in BLOCKS if name in used or values.get(name)}
-
-
-def _job(values: Mapping[str, Any], variants: Mapping[str, Any], source: str, warnings: list[str]) -> Job:
-    resources = dict(values["resources"])
-    for name in ("timeout", "grace"):
-        if name in resources:
-            resources[name] = float(resources[name])
-    expect = tuple(
-        Expectation(
-            variant=item.get("variant"),
-            vendor=item.get("vendor"),
-            collector=item.get("collector"),
-            checks={name: item[name] for name in CHECKS if name in item},
-        )
-        for item in values["expect"]
-    )
-    same = (
-        "name",
-        "command",
-        "image",
-        "collectors",
-        "launch_blocking",
-        "repeats",
-        "env",
-        "secrets",
-        "env_file",
-    )
-    return Job(
-        **{name: values[name] for name in (*same, "workdir", "mounts", "network", "cluster")},
-        variants=variants,
-        schedule=Schedule(**values["schedule"]),
-        ranges=Ranges(**values["ranges"]),
-        resources=Resources(**resources),
-        expect=expect,
-        options=_options(values),
-        source=source,
-        warnings=tuple(warnings),
-    )
+def _options(job: Job) -> dict[str, object]:
+    """The blocks that hold something, and empty ones for profilers that are used without."""
+    used = {found.name for name in job.collectors for found in candidates(name)}
+    given = {name: options for name, options in job.options.items() if given_json(options)}
+    names = (*BUILT_IN, *sorted((used | given.keys()) - set(BUILT_IN)))
+    return {
+        name: given.get(name) or profiler(name).options() for name in names if name in used or name in given
+    }

@@ -12,17 +12,20 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import yaml
 
 from profrun.jobs.problems import Problems, SpecError, Where
 
+Scalar = str | int | float | bool | None
+"""What one value of YAML can be, as Python has it."""
+
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 32
 MAX_NODES = 50_000  # after aliases are expanded: a few lines of YAML can otherwise ask for 10**9
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
@@ -76,11 +79,20 @@ class Node:
 
 
 class Typed(NamedTuple):
-    """A scalar's type and value: null, bool, int, float, text, or odd with the reason in ``why``."""
+    """A scalar's type and value.
+
+    Attributes:
+        type: ``odd``: YAML readers differ in what it is.
+        why: of an odd one: what is wrong with it, a sentence that goes on after the value.
+        fix: of an odd one: what to write.
+        meant: of an odd one: how its most likely meaning is written, so that all readers agree; else empty.
+    """
 
     type: Literal["null", "bool", "int", "float", "text", "odd"]
-    value: str | int | float | bool | None
+    value: Scalar
     why: str = ""
+    fix: str = ""
+    meant: str = ""
 
 
 def typed(node: Node) -> Typed:
@@ -93,36 +105,34 @@ def typed(node: Node) -> Typed:
     if text in _TRUE or text in _FALSE:
         return Typed("bool", text in _TRUE)
     if text.lower() in _YAML_1_1_BOOL:
-        yes = text.lower() in ("yes", "on")
-        return Typed(
-            "odd",
+        return _ambiguous(
             text,
-            f"is true or false to some YAML readers and text to others; "
-            f"write {'true' if yes else 'false'} or '{text}'",
+            "is true or false to some YAML readers and text to others",
+            "true" if text.lower() in ("yes", "on") else "false",
         )
     if text[:1] in "+-.0123456789":
         return _number(text)
     return Typed("text", text)
 
 
+def _ambiguous(text: str, why: str, meant: str) -> Typed:
+    return Typed("odd", text, why, f"write {meant} or '{text}'", meant)
+
+
 def _number(text: str) -> Typed:
     if _NOT_FINITE.fullmatch(text):
-        return Typed("odd", text, "is not a finite number; write a number")
+        return Typed("odd", text, "is not a finite number", "write a number")
     if _ODD_INT.fullmatch(text) or (_BARE_EXPONENT.fullmatch(text) and len(text) < 40):
-        return Typed(
-            "odd",
-            text,
-            f"is read as different numbers by different YAML readers; write {_decimal(text)} or '{text}'",
-        )
+        return _ambiguous(text, "is read as different numbers by different YAML readers", _decimal(text))
     if len(text) > 40 and (_INT.fullmatch(text) or _FLOAT.fullmatch(text)):
-        return Typed("odd", text, "is a number of more than 40 characters; write fewer digits")
+        return Typed("odd", text, "is a number of more than 40 characters", "write fewer digits")
     if _INT.fullmatch(text):
         return Typed("int", int(text))
     if _FLOAT.fullmatch(text):
         value = float(text)
-        return (
-            Typed("float", value) if math.isfinite(value) else Typed("odd", text, "is too large; write less")
-        )
+        if not math.isfinite(value):
+            return Typed("odd", text, "is too large", "write less")
+        return Typed("float", value)
     return Typed("text", text)
 
 
@@ -199,13 +209,15 @@ class _Builder:
         self.problems.bad(where, what, fix)
         return self.problems.error()
 
-    def where(self, mark: Any) -> Where:
+    def where(self, event: yaml.Event) -> Where:
+        mark = event.start_mark
+        assert mark is not None  # the parser sets it; only events that a program makes have none
         return Where(mark.line + 1, mark.column + 1, self.label)
 
-    def build(self, events: Iterator[Any]) -> Node | None:
+    def build(self, events: Iterator[yaml.Event]) -> Node | None:
         documents = 0
         for event in events:
-            where = self.where(event.start_mark)
+            where = self.where(event)
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
@@ -214,7 +226,7 @@ class _Builder:
                 self.tag(event, where)
                 self.add(self.scalar(event, where), event.anchor)
             elif isinstance(event, yaml.AliasEvent):
-                self.add(self.alias(event.anchor, where), None)
+                self.add(self.alias(event.anchor or "", where), None)
             elif isinstance(event, (yaml.SequenceStartEvent, yaml.MappingStartEvent)):
                 self.tag(event, where)
                 self.start(event, where)
@@ -224,12 +236,12 @@ class _Builder:
                 self.add(node, done.anchor)
         return self.root
 
-    def tag(self, event: Any, where: Where) -> None:
+    def tag(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent, where: Where) -> None:
         if event.tag not in (None, "!"):
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
             raise self.stop(where, f"the tag {shorten(tag)} is not known here", "leave it out")
 
-    def start(self, event: Any, where: Where) -> None:
+    def start(self, event: yaml.CollectionStartEvent, where: Where) -> None:
         if len(self.open) >= MAX_DEPTH:
             raise self.stop(where, f"is nested deeper than {MAX_DEPTH} levels", "a job spec needs four")
         if event.anchor:
@@ -237,13 +249,15 @@ class _Builder:
         kind: Literal["list", "map"] = "list" if isinstance(event, yaml.SequenceStartEvent) else "map"
         self.open.append(_Open(kind, where, event.anchor))
 
-    def scalar(self, event: Any, where: Where) -> Node:
+    def scalar(self, event: yaml.ScalarEvent, where: Where) -> Node:
         plain = not event.style
+        assert event.start_mark is not None
+        assert event.end_mark is not None
         raw = self.text[event.start_mark.index : event.end_mark.index]
         exact = (raw if plain else raw[1:-1]) == event.value and event.style not in ("|", ">")
         return Node("scalar", where, text=event.value, plain=plain, exact=exact)
 
-    def alias(self, name: Any, where: Where) -> Node:
+    def alias(self, name: str, where: Where) -> Node:
         if name not in self.anchors:
             raise self.stop(
                 where, f"'*{name}' has no anchor above it", f"write '&{name}' where it is first used"

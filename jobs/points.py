@@ -6,20 +6,16 @@ import hashlib
 import itertools
 import math
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from profrun.jobs.command import text_of
-from profrun.jobs.model import Scalar
-from profrun.jobs.nodes import Node
+from profrun.jobs.nodes import Node, Scalar
 from profrun.jobs.problems import Problems, suggest
+from profrun.jobs.spec_kinds import MatrixSpec, Point
 
 MAX_POINTS = 1000
 
-Point = Mapping[str, Scalar]
 
-
-def expand(matrix: tuple[Any, Any, Any], node: Node, problems: Problems) -> dict[str, Point]:
+def expand(matrix: MatrixSpec, node: Node, problems: Problems) -> dict[str, Point]:
     """Name -> values of each point, in the order of the axes (the last one changes fastest).
 
     Notes a problem for an exclusion that names no axis or takes nothing out, for an inclusion that is there

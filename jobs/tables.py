@@ -1,20 +1,37 @@
-"""Compound kinds: lists, mappings with free keys, and tables with known keys."""
+"""Kinds of compound values: lists, mappings with free keys, and tables with known keys.
+
+A table that has a ``model`` gives an object of it: the model's fields then hold the defaults. ``table_of``
+makes the whole table of a dataclass whose fields are declared with ``contract.options.option``.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
 
-from profrun.jobs.kinds import BAD, Json, Kind, wrong
+from profrun.contract import options
+from profrun.contract.options import REQUIRED
+from profrun.jobs.kinds import (
+    BAD,
+    Bad,
+    Flag,
+    Json,
+    Kind,
+    OneOf,
+    Regex,
+    T,
+    T_co,
+    Text,
+    Whole,
+    Word,
+    is_word,
+    seconds,
+    wrong,
+)
 from profrun.jobs.nodes import Node, shorten, typed
 from profrun.jobs.problems import Problems, suggest
-
-REQUIRED: Final = object()
-"""The default of a key that must be given."""
-UNSET: Final = object()
-"""The default of a key that is left out of the result when it is not given."""
 
 
 def is_null(node: Node) -> bool:
@@ -23,15 +40,21 @@ def is_null(node: Node) -> bool:
 
 
 @dataclass(frozen=True)
-class ListOf(Kind):
-    """A list of one kind, as a tuple."""
+class ListOf(Kind[tuple[T, ...]]):
+    """A list of one kind, as a tuple.
 
-    kind: Kind
+    Attributes:
+        low: the fewest values that it may have.
+        unique: no value may be given twice.
+        example: what a message shows.
+    """
+
+    kind: Kind[T]
     low: int = 0
     unique: bool = False
     example: str = ""
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> tuple[T, ...] | Bad:
         if node.kind != "list":
             lone = node.kind == "scalar" and not is_null(node)
             example = f"[{shorten(node.text, 30)}]" if lone else self.example or "[]"
@@ -45,13 +68,14 @@ class ListOf(Kind):
             self.kind.read(item, at if self.unique else f"{at}[{i}]", problems)
             for i, item in enumerate(node.items)
         ]
-        if any(value is BAD for value in values):
+        good = [value for value in values if value is not BAD]
+        if len(good) < len(values):
             return BAD
-        for i, value in enumerate(values):
-            if self.unique and any(type(value) is type(other) and value == other for other in values[:i]):
+        for i, value in enumerate(good):
+            if self.unique and any(type(value) is type(other) and value == other for other in good[:i]):
                 problems.bad(node.items[i].where, f"{at}: '{value}' is given twice", "keep one of them")
                 return BAD
-        return tuple(values)
+        return tuple(good)
 
     def schema(self) -> Json:
         schema: Json = {"type": "array", "items": self.kind.schema()}
@@ -64,31 +88,39 @@ class ListOf(Kind):
 
 
 @dataclass(frozen=True)
-class MapOf(Kind):
-    """A mapping with free keys of one form."""
+class MapOf(Kind[dict[str, T]]):
+    """A mapping with free keys of one form.
 
-    kind: Kind
+    Attributes:
+        key: regular expression of a key.
+        key_words: what a key is, in words.
+        example: what a message shows.
+        low: the fewest keys that it may have.
+    """
+
+    kind: Kind[T]
     key: str
     key_words: str
     example: str = "{name: value}"
     low: int = 0
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> dict[str, T] | Bad:
         if node.kind != "map":
             return wrong(node, at, problems, f"write a mapping like {self.example}, or {{}}")
         if len(node.pairs) < self.low:
             problems.bad(node.where, f"{at}: the mapping is empty", f"write one like {self.example}")
             return BAD
-        values: dict[str, Any] = {}
+        values: dict[str, T] = {}
         for key, item in node.pairs:
             if not re.fullmatch(self.key, key.text):
                 problems.bad(
                     key.where, f"{at}: the name '{shorten(key.text)}' cannot be used", f"use {self.key_words}"
                 )
-                values[key.text] = BAD
                 continue
-            values[key.text] = self.kind.read(item, f"{at}.{key.text}", problems)
-        return BAD if any(value is BAD for value in values.values()) else values
+            value = self.kind.read(item, f"{at}.{key.text}", problems)
+            if value is not BAD:
+                values[key.text] = value
+        return values if len(values) == len(node.pairs) else BAD
 
     def schema(self) -> Json:
         schema: Json = {"type": "object", "propertyNames": {"pattern": f"^(?:{self.key})$"}}
@@ -104,35 +136,36 @@ class Field:
     """One key of a table.
 
     Attributes:
-        default: its value when it is not given; REQUIRED, or UNSET (then the key is absent). A default of
-            None also lets ``null`` be written.
         doc: one or two sentences for the reference and the schema.
+        default: its value when it is not given; REQUIRED when it must be.
         default_words: how the reference shows the default, when its value does not say it.
-        nullable: ``null`` may be written although the default is something else.
+        nullable: ``null`` may be written, for None.
     """
 
-    kind: Kind
-    default: Any
+    kind: Kind[object]
     doc: str
+    default: object = None
     default_words: str = ""
     nullable: bool = False
 
-    @property
-    def takes_null(self) -> bool:
-        """May ``null`` be written?"""
-        return self.nullable or self.default is None
-
 
 @dataclass(frozen=True)
-class Table(Kind):
-    """A mapping with known keys; an unknown one is an error."""
+class Table(Kind[T_co]):
+    """A mapping with known keys; an unknown one is an error.
+
+    Attributes:
+        fields: the keys.
+        what: what a message calls them.
+        model: is given the values of the keys that a spec has, by name, and makes the table's value.
+        more: gives the field of a key that is not among ``fields``, or None where there is no such key.
+    """
 
     fields: Mapping[str, Field]
-    what: str = "keys"
-    makes: Callable[..., Any] | None = None
-    """Given the values by key it makes what ``read`` returns; None: that is a dict."""
+    what: str
+    model: Callable[..., T_co]
+    more: Callable[[str], Field | None] = lambda _: None
 
-    def read(self, node: Node, at: str, problems: Problems) -> Any:
+    def read(self, node: Node, at: str, problems: Problems) -> T_co | Bad:
         prefix = f"{at}: " if at else ""
         if node.kind != "map":
             example = next(iter(self.fields), None)
@@ -142,55 +175,85 @@ class Table(Kind):
                 problems,
                 f"write a mapping like {example}: ..." if example else "write {}",
             )
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         for key, item in node.pairs:
-            found = self.fields.get(key.text)
+            found = self.fields.get(key.text) or self.more(key.text)
             if found is None:
                 word = shorten(key.text)
-                problems.bad(
-                    key.where, f"{prefix}unknown key '{word}'", suggest(word, self.fields, self.what)
-                )
-                continue
-            if found.takes_null and is_null(item):
+                fix = suggest(word, self.fields, self.what)
+                problems.bad(key.where, f"{prefix}unknown key '{word}'", fix)
+                values[key.text] = BAD
+            elif found.nullable and is_null(item):
                 values[key.text] = None
-                continue
-            values[key.text] = found.kind.read(item, f"{at}.{key.text}" if at else key.text, problems)
-        for name in self.missing(node):
-            problems.bad(node.where, f"{prefix}the key '{name}' is missing", f"add '{name}: ...'")
-            values[name] = BAD
-        if self.makes is None:
-            return self.filled(values)
-        return BAD if BAD in values.values() else self.makes(**values)
-
-    def missing(self, node: Node) -> Iterator[str]:
-        """Required keys that are not there."""
-        given = {key.text for key, _ in node.pairs}
-        return (name for name, item in self.fields.items() if item.default is REQUIRED and name not in given)
-
-    def filled(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values with defaults, in the table's order."""
-        done: dict[str, Any] = {}
-        for name, item in self.fields.items():
-            if name in values:
-                done[name] = values[name]
-            elif item.default is not UNSET and item.default is not REQUIRED:
-                done[name] = item.default
-        return done
+            else:
+                values[key.text] = found.kind.read(item, f"{at}.{key.text}" if at else key.text, problems)
+        for name, wanted in self.fields.items():
+            if wanted.default is REQUIRED and name not in values:
+                problems.bad(node.where, f"{prefix}the key '{name}' is missing", f"add '{name}: ...'")
+                values[name] = BAD
+        return BAD if BAD in values.values() else self.model(**values)
 
     def schema(self) -> Json:
         properties: Json = {}
         for name, item in self.fields.items():
             schema = item.kind.schema()
-            if item.takes_null:
+            if item.nullable:
                 schema = {"anyOf": [schema, {"type": "null"}]}
-            properties[name] = {**schema, "description": item.doc}
-            if item.default not in (None, REQUIRED, UNSET) and isinstance(
-                item.default, (str, int, float, bool)
-            ):
-                properties[name]["default"] = item.default
-        schema = {"type": "object", "additionalProperties": False, "properties": properties}
+            schema = {**schema, "description": item.doc}
+            if isinstance(item.default, (str, int, float, bool)):
+                schema["default"] = item.default
+            properties[name] = schema
+        whole: Json = {"type": "object", "additionalProperties": False, "properties": properties}
         required = [name for name, item in self.fields.items() if item.default is REQUIRED]
-        return {**schema, "required": required} if required else schema
+        return {**whole, "required": required} if required else whole
 
     def words(self) -> str:
         return "a mapping"
+
+
+def table_of(model: type[T], what: str) -> Table[T]:
+    """The table whose value is this dataclass. Inherited keys come last.
+
+    Args:
+        model: a dataclass; its fields that are not made with ``option`` are no keys.
+        what: what a message calls its keys.
+    """
+    own = vars(model).get("__annotations__", {})
+    items = sorted(dataclasses.fields(model), key=lambda item: item.name not in own)  # type: ignore[arg-type]
+    declared = [item for item in items if "kind" in item.metadata]
+    return Table({item.name: _field(item) for item in declared}, what, model)
+
+
+def _field(item: dataclasses.Field[object]) -> Field:
+    told = item.metadata
+    default = item.default if item.default_factory is dataclasses.MISSING else item.default_factory()
+    return Field(kind_of(told["kind"]), told["doc"], default, told["default"], told["null"])
+
+
+def kind_of(declared: object) -> Kind[object]:
+    """How a value of a declared kind (``contract.options``) is read and checked."""
+    if isinstance(declared, Kind):
+        return declared
+    if isinstance(declared, options.Flag):
+        return Flag()
+    if isinstance(declared, options.Word):
+        return Word(declared.known, declared.what)
+    if isinstance(declared, options.Text):
+        return Text(declared.what, declared.pattern, raw=declared.unquoted)
+    if isinstance(declared, options.Pattern):
+        return Regex()
+    if isinstance(declared, options.Whole):
+        return Whole(declared.low, declared.high)
+    if isinstance(declared, options.Duration):
+        return seconds(declared.low)
+    if isinstance(declared, options.Many):
+        return _many(declared)
+    raise TypeError(f"no kind of option: {declared!r}")
+
+
+def _many(declared: options.Many) -> Kind[object]:
+    found = ListOf(kind_of(declared.kind), declared.low, declared.unique, declared.example)
+    if declared.or_word is None:
+        return found
+    word = Word((declared.or_word,), "write a list, or one of")
+    return OneOf[object]((word, found), (is_word, lambda node: True))

@@ -10,13 +10,21 @@
 
 from __future__ import annotations
 
-import hashlib
+import ast
+import importlib
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import profrun.collectors
 import profrun.contract
 import profrun.in_job
+from profrun.contract.profilers import UnknownProfilerError, profiler
+from profrun.errors import UsageError
+from profrun.plans.model import Plan
+
+PARTS = ("profiler", "wrap", "in_process", "preflight")
+"""Modules of a profiler's folder that run inside the job."""
 
 _RENAMED = {
     "_run.py": "run.py",
@@ -25,34 +33,101 @@ _RENAMED = {
 }
 
 
-def bundle_files() -> dict[str, bytes]:
-    """Path in the bundle -> content, sorted by path. The same tree gives the same bytes."""
+def bundle_files(profilers: Iterable[str] = ()) -> dict[str, bytes]:
+    """Path in the bundle -> content, sorted by path. The same tree gives the same bytes.
+
+    Args:
+        profilers: names of the profilers that the trials may need; those of other packages come from there.
+
+    Raises:
+        UsageError: one of another package is not installed, or its parts import what a job does not have.
+    """
     in_job = Path(profrun.in_job.__file__ or "").parent
     contract = Path(profrun.contract.__file__ or "").parent
     collectors = Path(profrun.collectors.__file__ or "").parent
-    package = {"__init__.py", "collectors/__init__.py"}
-    files: dict[str, bytes] = {f"_profrun/{name}": b"" for name in package}
+    files: dict[str, bytes] = {"_profrun/__init__.py": b"", "_profrun/collectors/__init__.py": b""}
     for source in in_job.glob("*.py"):
         target = _RENAMED.get(source.name, f"_profrun/in_job/{source.name}")
         files[target] = source.read_bytes()
     for source in contract.glob("*.py"):
         files[f"_profrun/contract/{source.name}"] = source.read_bytes()
-    for part in ("profiler", "wrap", "in_process", "preflight"):
-        for source in collectors.glob(f"*/{part}.py"):
-            files[f"_profrun/collectors/{source.parent.name}/__init__.py"] = b""
-            files[f"_profrun/collectors/{source.parent.name}/{part}.py"] = source.read_bytes()
+    for source in collectors.glob("*/profiler.py"):
+        files |= _shipped(source.parent.name, source.parent)
+    for name in profilers:
+        if f"_profrun/collectors/{name}/profiler.py" not in files:
+            files |= _of_package(name)
     return dict(sorted(files.items()))
 
 
-def write_bundle(dest: Path) -> None:
-    """Write the bundle into ``dest``, which appears whole or not at all; an older one there is replaced.
+def _shipped(name: str, folder: Path) -> dict[str, bytes]:
+    """What of a profiler's folder runs inside the job."""
+    found = {f"_profrun/collectors/{name}/__init__.py": b""}
+    for part in PARTS:
+        source = folder / f"{part}.py"
+        if source.is_file():
+            found[f"_profrun/collectors/{name}/{part}.py"] = source.read_bytes()
+    return found
+
+
+def _of_package(name: str) -> dict[str, bytes]:
+    """As ``_shipped`` of a profiler that another package brings; its imports are those of the job then."""
+    try:
+        package = profiler(name).package
+    except UnknownProfilerError as error:
+        raise UsageError(str(error), fix="install the package that brings it") from None
+    folder = Path(str(importlib.import_module(f"{package}.profiler").__file__)).parent
+    return {path: _in_job_imports(content, package, name) for path, content in _shipped(name, folder).items()}
+
+
+def _in_job_imports(content: bytes, package: str, name: str) -> bytes:
+    """The source with absolute imports of ``profrun.contract`` and of its own package as a job has them.
 
     Raises:
+        UsageError: it imports another part of profrun.
+    """
+    lines = content.decode("utf-8").splitlines(keepends=True)
+    for node in ast.walk(ast.parse(content)):
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            inside = _in_job_module(node.module, package, name)
+            line = lines[node.lineno - 1]
+            lines[node.lineno - 1] = line.replace(f"from {node.module} ", f"from {inside} ", 1)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.partition(".")[0] == "profrun":
+                    raise _not_in_a_job(name, alias.name)
+    return "".join(lines).encode("utf-8")
+
+
+def _in_job_module(module: str, package: str, name: str) -> str:
+    if module == package or module.startswith(f"{package}."):
+        return f"_profrun.collectors.{name}{module[len(package) :]}"
+    if module == "profrun.contract" or module.startswith("profrun.contract."):
+        return f"_{module}"
+    if module.partition(".")[0] == "profrun":
+        raise _not_in_a_job(name, module)
+    return module
+
+
+def _not_in_a_job(name: str, module: str) -> UsageError:
+    return UsageError(
+        f"the profiler {name} imports {module}, which is not there inside a job",
+        fix="import from profrun.contract with 'from ... import' only, and the rest inside reader.py",
+    )
+
+
+def write_bundle(dest: Path, profilers: Iterable[str] = ()) -> None:
+    """Write the bundle into ``dest``, which appears whole or not at all; an older one there is replaced.
+
+    Args:
+        profilers: as ``bundle_files`` takes them.
+
+    Raises:
+        UsageError: as of ``bundle_files``.
         OSError: the folder cannot be written.
     """
     partial = dest.with_name(dest.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    for name, content in bundle_files().items():
+    for name, content in bundle_files(profilers).items():
         path = partial / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -61,10 +136,6 @@ def write_bundle(dest: Path) -> None:
     partial.rename(dest)
 
 
-def bundle_digest() -> str:
-    """``sha256:...`` over all paths and contents: which in-job part a run was made with."""
-    digest = hashlib.sha256()
-    for name, content in bundle_files().items():
-        digest.update(f"{name}\0{len(content)}\0".encode())
-        digest.update(content)
-    return "sha256:" + digest.hexdigest()
+def profilers_of(plan: Plan) -> list[str]:
+    """Names of all profilers that a trial of the plan may need."""
+    return sorted({name for trial in plan.trials for name in trial.options})

@@ -18,13 +18,13 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from profrun.contract.codec import to_json
 from profrun.contract.command import Command, ImageUsed, Vendor
 from profrun.contract.launch_blocking import BLOCKING_ENV
 from profrun.contract.profilers import COUNTERS, NEUTRAL, TIMELINE, all_serial, become, profiler
 from profrun.errors import UsageError
 from profrun.jobs.command import fill, fill_command, split
-from profrun.jobs.model import Job, Scalar
+from profrun.jobs.model import Job
+from profrun.jobs.nodes import Scalar
 from profrun.jobs.profilers import options_of
 from profrun.plans.model import Plan, PlanFile, Trial
 
@@ -55,10 +55,10 @@ def _refuse_foreign(job: Job, vendor: str) -> None:
     for name in job.collectors:
         if name in NEUTRAL or vendor in profiler(name).vendors:
             continue
-        neutral = TIMELINE if profiler(name).timeline_on else COUNTERS
-        raise UsageError(
-            f"'{name}' does not run on {vendor} GPUs", fix=f"use '{neutral}', which fits either vendor"
-        )
+        found = profiler(name)
+        neutral = TIMELINE if found.timeline_on else COUNTERS if found.counters_on else None
+        fix = f"use '{neutral}', which fits either vendor" if neutral else "leave it out"
+        raise UsageError(f"'{name}' does not run on {vendor} GPUs", fix=fix)
 
 
 def _points(job: Job, vendor: str) -> Iterator[tuple[int, str, bool, str, str | None]]:
@@ -70,14 +70,17 @@ def _points(job: Job, vendor: str) -> Iterator[tuple[int, str, bool, str, str | 
     sites: tuple[str | None, ...] = tuple(job.cluster.sites) or (None,)
     for repeat in range(1, job.repeats + 1):
         for collector in job.collectors:
-            serial = {
-                site: all_serial(_options(job, collector, _vendor(job, site, vendor))) for site in sites
-            }
+            serial = {site: _is_serial(job, collector, _vendor(job, site, vendor)) for site in sites}
             for blocking in modes:
                 for variant in job.variants:
                     for site in sites:
                         if blocking == modes[0] or not serial[site]:
                             yield repeat, collector, blocking, variant, site
+
+
+def _is_serial(job: Job, collector: str, vendor: str) -> bool:
+    """Whether kernels run one at a time in trials of a collector on a vendor's GPUs."""
+    return all_serial(options_of(job, collector, become(collector, vendor)))
 
 
 def _vendor(job: Job, site: str | None, vendor: str) -> str:
@@ -115,15 +118,9 @@ def _trial(
         repeat=repeat,
         argv=split(fill_command(job.command, values)),
         env=env,
-        options=_options(job, collector, vendor),
+        options=options_of(job, collector, known),
         site=site,
     )
-
-
-def _options(job: Job, collector: str, vendor: str) -> dict[str, dict[str, object]]:
-    """Profiler -> options as JSON values, of each profiler that the collector may become on these GPUs."""
-    found = options_of(job.options, collector, become(collector, vendor))
-    return cast("dict[str, dict[str, object]]", to_json(found))
 
 
 def plan_file(plan: Plan) -> PlanFile:

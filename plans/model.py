@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from profrun.contract.codec import DocumentError, from_json
 from profrun.contract.profilers import NEUTRAL, all_serial
-from profrun.jobs.model import Job, Scalar
+from profrun.jobs.model import Job
+from profrun.jobs.nodes import Scalar
 
 FORMAT = 2
 

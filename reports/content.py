@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from profrun.contract.provenance import Provenance
 
 if TYPE_CHECKING:
-    from profrun.analysis.rules.diagnose import Finding
+    from profrun.analysis.rules.diagnose import RuleFinding
     from profrun.analysis.trace.memory import MemorySeries
     from profrun.analysis.trace.recorded_tables import IssueRow, MetricRow
     from profrun.analysis.trace.summary import Summary
@@ -34,7 +34,7 @@ class TraceContent:
 
     name: str
     summary: Summary
-    findings: Sequence[Finding]
+    findings: Sequence[RuleFinding]
     memory: Sequence[MemorySeries] = ()
     timeline: Timeline | None = None
     issues: Sequence[IssueRow] = ()

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Marks:
-    """The doubts of a summary, by the names of the numbers that they touch.
+    """The findings about the quality of a recording, by the names of the numbers that they affect.
 
     A name is that of a table, or of one of its numbers: 'kernels', 'kernels.total_ns'.
     """
@@ -23,10 +23,10 @@ class Marks:
     def __init__(self, summary: Summary) -> None:
         self._why: dict[str, list[str]] = {}
         self._withheld = frozenset(summary.withheld)
-        for doubt in summary.doubts:
-            if doubt.severity in ("wrong", "care"):
-                for name in doubt.affects:
-                    self._why.setdefault(name, []).append(doubt.message)
+        for finding in summary.quality:
+            if finding.severity != "info":
+                for name in finding.affects:
+                    self._why.setdefault(name, []).append(str(finding))
 
     def why(self, name: str) -> str | None:
         """What is doubtful about a number or its whole table, in words; None for one without doubt."""
@@ -63,7 +63,7 @@ class MarkedColumns:
 
     Args:
         name: the table's name in the summary.
-        marks: the doubts.
+        marks: the marks of the summary.
     """
 
     def __init__(self, name: str, marks: Marks) -> None:

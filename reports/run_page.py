@@ -58,7 +58,7 @@ def _utc(ns: int) -> str:
 
 
 def _troubles(run: RunContent) -> Html:
-    lines = [("missing", "care", line) for line in run.missing]
+    lines = [("missing", "warning", line) for line in run.missing]
     lines += [("trial", "warning", line) for line in run.troubles if line]
     lines += [
         ("expectation", "failed", f"failed: {row.expected} ({_where(row)})")
@@ -71,7 +71,7 @@ def _troubles(run: RunContent) -> Html:
     if not lines:
         return el("p", _chip("fine"), " every trial finished without a warning")
     rows = (el("li", el("b", kind, class_=f"chip {class_}"), " ", line) for kind, class_, line in lines)
-    return el("ul", rows, class_="doubts")
+    return el("ul", rows, class_="quality")
 
 
 def _step_times(state: RunState) -> Html | None:

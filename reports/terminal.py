@@ -1,4 +1,4 @@
-"""The summary, the diagnosis and the critical path of a trace as text for a terminal, doubts first."""
+"""The summary, the diagnosis and the critical path of a trace as text, quality first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, la
 from profrun.reports.terminal_tables import tables
 
 if TYPE_CHECKING:
-    from profrun.analysis.rules.diagnose import Finding
+    from profrun.analysis.rules.diagnose import RuleFinding
     from profrun.analysis.trace.critical_path import CriticalPath
     from profrun.analysis.trace.gpu import DeviceMetrics
     from profrun.analysis.trace.summary import Summary
@@ -26,11 +26,11 @@ WAITS = {
 
 
 def summary_text(summary: Summary, style: Style = PLAIN) -> str:
-    """The summary: what was recorded, doubts, GPUs with the denominators of their shares, then tables."""
+    """The summary: what was recorded, its quality, GPUs with what their shares are of, then tables."""
     version = f" {summary.tool_version}" if summary.tool_version else ""
     recorded = f"{summary.collector} by {summary.source}{version}, span {time_text(summary.span_ns)}"
     parts: list[Part] = [Prose(recorded)]
-    parts += [Prose(doubt.message, doubt.severity) for doubt in summary.doubts]
+    parts += [Prose(str(finding), finding.severity) for finding in summary.quality]
     if summary.withheld:
         parts.append(f"withheld because of this: {', '.join(summary.withheld)}")
     for device in summary.devices:
@@ -70,7 +70,7 @@ def _device(device: DeviceMetrics, summary: Summary) -> list[Part]:
     ]
 
 
-def diagnose_text(findings: Sequence[Finding], style: Style = PLAIN) -> str:
+def diagnose_text(findings: Sequence[RuleFinding], style: Style = PLAIN) -> str:
     """The findings of the diagnosis, each with its meaning, advice and evidence."""
     if not findings:
         return lay_out(["nothing found: no rule's threshold is exceeded"], style)
@@ -80,13 +80,13 @@ def diagnose_text(findings: Sequence[Finding], style: Style = PLAIN) -> str:
     return lay_out(parts, style)
 
 
-def _finding(finding: Finding) -> list[Part]:
-    doubts = f" (doubtful: {', '.join(finding.doubts)})" if finding.doubts else ""
+def _finding(finding: RuleFinding) -> list[Part]:
+    quality = f" (doubtful: {', '.join(finding.quality)})" if finding.quality else ""
     told = "; ".join(f"{name} {text}" for name, text in evidence_lines(finding.evidence, most=3))
     return [
-        Prose(f"{finding.title}: {finding.message}{doubts}", finding.severity),
-        f"  {finding.meaning}",
-        Prose(finding.advice, "advice", "  "),
+        Prose(f"{finding.title}: {finding.what}{quality}", finding.severity),
+        f"  {finding.why}",
+        Prose(finding.fix, "advice", "  "),
         *([Prose(told, "evidence", "  ")] if told else []),
     ]
 

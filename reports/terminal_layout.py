@@ -14,7 +14,6 @@ NARROWEST = 12
 """A name is not cut to fewer characters, whatever the width."""
 BOLD = "1"
 COLOURS = {
-    "wrong": "1;31",
     "critical": "1;31",
     "care": "1;33",
     "warning": "1;33",

@@ -1,4 +1,4 @@
-"""The part of a report that shows one trace: doubts first, then where the time went."""
+"""The part of a report that shows one trace: the quality of the recording first, then where the time went."""
 
 from __future__ import annotations
 
@@ -70,18 +70,18 @@ def _what(summary: Summary) -> str:
 
 
 def _quality(content: TraceContent) -> Html:
-    """The doubts with the numbers that they touch, and what the reader noticed."""
+    """The findings about the quality of the recording, and what the reader noticed."""
     rows = [
         el(
             "li",
-            el("b", doubt.severity, class_=f"chip {doubt.severity}"),
-            f" {doubt.message}",
-            el("span", f" {_touches(doubt.severity, doubt.affects)}", class_="note")
-            if doubt.affects
+            el("b", finding.severity, class_=f"chip {finding.severity}"),
+            f" {finding}",
+            el("span", f" {_touches(finding.severity, finding.affects)}", class_="note")
+            if finding.affects
             else None,
-            el("code", doubt.code),
+            el("code", finding.code),
         )
-        for doubt in content.summary.doubts
+        for finding in content.summary.quality
     ]
     if not rows:
         rows = [el("li", el("b", "fine", class_="chip fine"), " no check found a reason for doubt")]
@@ -90,11 +90,11 @@ def _quality(content: TraceContent) -> Html:
         for issue in content.issues
     ]
     notes = el("details", el("summary", f"{len(issues)} notes of the reader"), el("ul", issues))
-    return el("div", el("ul", rows, class_="doubts"), notes if issues else None)
+    return el("div", el("ul", rows, class_="quality"), notes if issues else None)
 
 
 def _touches(severity: str, affects: Sequence[str]) -> str:
-    word = {"wrong": "withheld", "care": "marked with ?"}.get(severity, "touches")
+    word = {"critical": "withheld", "warning": "marked with ?"}.get(severity, "touches")
     return f"{word}: {', '.join(affects)}"
 
 

@@ -16,11 +16,13 @@ from profrun.reports.quality_marks import MarkedColumns, Marks
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.collectives import CollectiveRow
+    from profrun.analysis.trace.copies import CopyRow
     from profrun.analysis.trace.idle import IdleRow
     from profrun.analysis.trace.kernels import CategoryRow, KernelRow
     from profrun.analysis.trace.ops import OpRow
+    from profrun.analysis.trace.ranges import RangeRow
+    from profrun.analysis.trace.runtime_calls import ApiRow
     from profrun.analysis.trace.summary import Summary
-    from profrun.analysis.trace.tables import ApiRow, CopyRow, RangeRow
 
 IDLE_CAUSES = {
     "host_wait_ns": ("host_wait", "the host enqueued too late"),

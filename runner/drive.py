@@ -145,10 +145,10 @@ class _Driver(Generic[P]):
         """Put the in-job part beside the trials, whole or not at all."""
         if (self.run.bundle / "run.py").exists():
             return
-        from profrun.plans.bundle import write_bundle
+        from profrun.plans.bundle import profilers_of, write_bundle
 
         with explained(self.run.bundle):
-            write_bundle(self.run.bundle)
+            write_bundle(self.run.bundle, profilers_of(self.plan))
 
     def _start(self, prepared: P, trials: Sequence[Trial]) -> None:
         if not trials:

@@ -151,9 +151,9 @@ def sources(record: TrialRecord) -> list[Path]:
     steps = record.paths.steps()
     if record.collector == "none":
         return steps
-    from profrun.collectors.normalize import readers
+    from profrun.collectors.normalize import readers, readers_of
     from profrun.collectors.sniff import make_source
 
-    known = list(readers())
+    known = list(readers() if record.profiler is None else readers_of(record.profiler))
     found = [path for path in whole_artefacts(record.paths, record.exit) if path not in steps]
     return [path for path in found if any(reader.accepts(make_source(path)) for reader in known)]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import re
 from pathlib import Path
 
 import pytest
+from importlinter.api import read_configuration
 
 from profrun.cli.app import COMMANDS
 from profrun.jobs.load import load_text
+from profrun.store import events
 from tests.conftest import ROOT
+from tests.test_layout import ROOMS
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -74,3 +79,60 @@ def test_the_readmes_job_is_one() -> None:
 
 def test_the_readmes_picture_is_small() -> None:
     assert (ROOT / "docs/images/report.png").stat().st_size < 200_000
+
+
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+ROOM_FILE = re.compile(rf"(?<![\w/.-])(?:{'|'.join(ROOMS)}|tests)/[\w/*-]+\.(?:py|c|md|yaml)\b")
+DOTTED = re.compile(rf"`(?:profrun\.)?((?:{'|'.join(ROOMS)})\.[\w.]+)(?:\(\))?`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_of_a_room_that_a_page_names_is_there(page: Path) -> None:
+    named = set(ROOM_FILE.findall(page.read_text(encoding="utf-8")))
+    assert [name for name in sorted(named) if not any(ROOT.glob(name))] == []
+
+
+def resolves(dotted: str) -> bool:
+    """Whether a dotted name below ``profrun`` is a module, or a class or function in one."""
+    parts = dotted.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(["profrun", *parts[:cut]]))
+        except ModuleNotFoundError:
+            continue
+        return all((found := getattr(found, name, None)) is not None for name in parts[cut:])
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_module_and_function_that_a_page_names_is_there(page: Path) -> None:
+    named = set(DOTTED.findall(page.read_text(encoding="utf-8")))
+    names = sorted(name for name in named if not name.endswith(".py"))
+    assert [name for name in names if not resolves(name)] == []
+
+
+def test_the_layers_on_the_page_are_those_that_are_checked() -> None:
+    contracts = read_configuration(str(ROOT / "pyproject.toml"))["contracts_options"]
+    (layers,) = [one["layers"] for one in contracts if one["containers"] == ["profrun"]]
+    after = ARCHITECTURE.partition("<!-- layers -->\n")[2]
+    assert [line.strip() for line in after.partition("\n\n")[0].splitlines()] == layers
+
+
+def test_every_room_has_a_row_on_the_page() -> None:
+    assert sorted(re.findall(r"^\| `(\w+)/` \|", ARCHITECTURE, flags=re.MULTILINE)) == sorted(ROOMS)
+
+
+DOCUMENTS = re.findall(r"^### `\S+`: `([\w.]+)\.(\w+)`\n(.*?)(?=^#)", ARCHITECTURE, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize(("module", "name", "text"), DOCUMENTS, ids=[name for _, name, _ in DOCUMENTS])
+def test_the_fields_of_a_document_on_the_page_are_those_of_its_dataclass(
+    module: str, name: str, text: str
+) -> None:
+    listed = re.findall(r"`(\w+)`", text.partition("Fields:")[2])
+    kind = getattr(importlib.import_module(f"profrun.{module}"), name)
+    assert listed == [field.name for field in dataclasses.fields(kind)]
+
+
+def test_the_events_on_the_page_are_those_of_the_log() -> None:
+    assert f"`{', '.join(events.NAMES)}`" in ARCHITECTURE

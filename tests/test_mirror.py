@@ -18,6 +18,7 @@ WHOLE = {
     "collectors/nsys/test_exact.py": "real files through the whole reader, counted independently",
     "collectors/nsys/test_fuzz.py": "damaged files through the whole readers of nsys and ncu",
     "collectors/nsys/test_h200.py": "the same work under torch, nsys and ncu: three readers must agree",
+    "collectors/proton/test_trial.py": "a whole trial with a stand-in for triton.profiler",
     "collectors/rocprof/test_bad_input.py": "damaged files of every AMD format through the whole reader",
     "collectors/rocprof/test_exact.py": "real files through the whole reader, counted independently",
     "collectors/rocprof/test_same_twice.py": "a whole trace is the same when its file is read twice",
@@ -29,7 +30,6 @@ WHOLE = {
 }
 """Test files of a whole room: no one module is what they test. Each has its reason."""
 MIXED = {
-    "analysis/trace/test_waits.py",
     "cli/test_commands.py",
     "jobs/test_properties.py",
     "runner/test_queue_ends.py",

@@ -31,7 +31,7 @@ _SUREST_LAST = ("category", "ancestor", "only", "op", "module")
 
 
 def breakdown(by: By, sides: Sides, threshold: float) -> tuple[Row, ...]:
-    """Rows by ``by``, which is not ``kernel``; of CPU time where neither side has GPU work."""
+    """Rows by ``by`` (not by kernel), on CPU time without a GPU; ``threshold`` as in ``Limits``."""
     limits = Limits(threshold)
     if by == "step":
         return _step_rows(sides, limits)

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profrun.analysis.trace.frame import KIND, Frame, Index, Ints, Mask
-from profrun.analysis.trace.tables import MODULE, TORCH_MODULE, range_at
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.frame import KIND, Frame, Index, Mask
+from profrun.analysis.trace.ranges import MODULE, TORCH_MODULE, range_at
+from profrun.traces.memo import memoised
 
 _WRAPPERS = re.compile(
     r"^(?:Torch-Compiled Region|## Call CompiledFxGraph|CompiledFxGraph|TorchDynamo Cache Lookup"
@@ -94,16 +96,12 @@ def module_of(name: str) -> str | None:
     return str(other["cls"]) if other else None
 
 
+@memoised
 def call_paths(source: Frame) -> CallPaths:
-    """The call path of every host op and range; worked out once per frame."""
-    found: CallPaths | None = source.cache.get("compare_paths")
-    if found is None:
-        found = source.cache["compare_paths"] = _call_paths(source)
-    return found
+    """The call path of every host op and range; worked out once per frame.
 
-
-def _call_paths(source: Frame) -> CallPaths:
-    """One pass per level of nesting: a slice is ready when the path of its parent is known."""
+    One pass per level of nesting: a slice is ready when the path of its parent is known.
+    """
     codes = (KIND["op"], KIND["range"])
     wrapper = np.array([is_wrapper(text) for text in source.names] or [False])
     nodes = np.isin(source.kind, codes) & ~np.append(source.on_gpu, False)[source.track]

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from profrun.analysis.compare.call_paths import is_wrapper, plain
 from profrun.analysis.compare.compared_trial import HostOp
-from profrun.analysis.trace.frame import KIND, Frame, Index, Ints, Mask
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.frame import KIND, Frame, Index, Mask
 from profrun.analysis.trace.intervals import covered, subtract, union
 from profrun.analysis.trace.ops import op_tree
 from profrun.analysis.trace.steps import StepIndex, step_of_host

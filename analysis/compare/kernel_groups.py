@@ -13,7 +13,8 @@ import numpy as np
 
 from profrun.analysis.compare.call_paths import CallPaths, call_paths, has_path, launch_paths
 from profrun.analysis.compare.compared_trial import KernelFacts, KernelGroup
-from profrun.analysis.trace.frame import Frame, Index, Ints, Mask
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.frame import Frame, Index, Mask
 from profrun.analysis.trace.roles import ROLES, kernel_names, roles
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def kernel_groups(
         return ()
     paths = call_paths(source)
     path, adopted = launch_paths(source, gpu)
-    role = roles(trace, source)[gpu].astype(np.int64)
+    role = roles(trace)[gpu].astype(np.int64)
     name_id, texts = _name_places(source, gpu, names)
     keys = np.stack([name_id, role, path, adopted, _forward_paths(trace, source, gpu)])
     unique, inverse = np.unique(keys, axis=1, return_inverse=True)
@@ -94,7 +95,7 @@ def outside_by_category(trace: Trace, source: Frame, sample_of: Ints) -> dict[st
     """GPU ns by category of what no whole step launched."""
     ids = source.gpu[sample_of[source.gpu] < 0]
     kernels = kernel_names(source)
-    keys = np.stack([source.name[ids].astype(np.int64), roles(trace, source)[ids].astype(np.int64)])
+    keys = np.stack([source.name[ids].astype(np.int64), roles(trace)[ids].astype(np.int64)])
     unique, inverse = np.unique(keys, axis=1, return_inverse=True)
     time = np.bincount(np.ravel(inverse), weights=source.durs(ids), minlength=unique.shape[1])
     found: dict[str, int] = {}

@@ -22,9 +22,9 @@ from profrun.analysis.compare.matrix_rates import matrix_rates
 from profrun.analysis.compare.recording_conditions import recording_conditions
 from profrun.analysis.compare.step_samples import step_samples
 from profrun.analysis.compare.step_work import work_of_steps
-from profrun.analysis.trace.data_quality import is_graph_launch
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.memory import memory
+from profrun.analysis.trace.runtime_calls import is_graph_launch
 from profrun.analysis.trace.steps import step_index
 from profrun.contract.provenance import Provenance
 

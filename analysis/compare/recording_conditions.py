@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrun.analysis.compare.compared_trial import RecordingConditions
-from profrun.analysis.trace.data_quality import doubts, is_graph_launch, is_launch
-from profrun.analysis.trace.frame import Frame, Ints
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.data_quality import data_quality
+from profrun.analysis.trace.frame import Frame
+from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
 from profrun.analysis.trace.steps import StepIndex
 from profrun.contract.provenance import GpuStates, Provenance
 
@@ -32,7 +34,7 @@ SLOWING = frozenset(
 )
 """Throttle reasons that slow a GPU down; the others (idle, a set application clock) do not."""
 _NEEDED = frozenset({"steps", "steps.kernel_ns", "kernels"})
-"""Numbers without which nothing can be compared, by the names that doubts use."""
+"""Numbers without which nothing can be compared, by the names that quality findings use."""
 
 
 def recording_conditions(
@@ -111,11 +113,11 @@ def _fingerprint(source: Frame, meta: TraceMeta) -> str:
 
 
 def _doubts(trace: Trace) -> tuple[tuple[str, str], ...]:
-    """(code, text) of the doubts that make the numbers of steps or kernels wrong."""
+    """(code, text) of the critical findings about the numbers of steps or kernels."""
     return tuple(
-        (doubt.code, doubt.message)
-        for doubt in doubts(trace)
-        if doubt.severity == "wrong" and _NEEDED & set(doubt.affects)
+        (finding.code, str(finding))
+        for finding in data_quality(trace)
+        if finding.severity == "critical" and _NEEDED & set(finding.affects)
     )
 
 

@@ -18,7 +18,8 @@ import numpy as np
 from profrun.analysis.compare.compared_trial import StepSample
 from profrun.analysis.compare.host_ops import overlap_by_step
 from profrun.analysis.compare.stats import outlier_steps
-from profrun.analysis.trace.frame import Frame, Index, Ints
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.frame import Frame, Index
 from profrun.analysis.trace.intervals import union
 from profrun.analysis.trace.steps import StepIndex, step_spans
 
@@ -81,7 +82,7 @@ def _samples_of(
 
 def _sample(source: Frame, gpu: Index, slice_id: int, step: int, rank: int, span: Span | None) -> StepSample:
     """One step from its GPU work, its host slice (-1 for none) and its span (None for an edge)."""
-    host = int(source.durs(slice_id)) if slice_id >= 0 else 0
+    host = int(source.end[slice_id] - source.ts[slice_id]) if slice_id >= 0 else 0
     low, high = span or (0, host)
     calls = source.launch[gpu]
     return StepSample(

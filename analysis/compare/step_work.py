@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrun.analysis.compare.compared_trial import StepWork
+from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.flops import parse_list
-from profrun.analysis.trace.frame import Frame, Index, Ints, Mask
+from profrun.analysis.trace.frame import Frame, Index, Mask
+from profrun.analysis.trace.op_cost import cost_of
 from profrun.analysis.trace.steps import StepIndex, step_of_host
-from profrun.analysis.trace.work import work_of
 from profrun.traces.trace import registered
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _flops(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[f
         ).fetchall()
     total, unknown = 0.0, set()
     for name, shapes, dtypes, count, stated, stated_count in rows:
-        each = work_of(name, parse_list(shapes), parse_list(dtypes)).flops
+        each = cost_of(name, parse_list(shapes), parse_list(dtypes)).flops
         if each is not None:
             total += each * count
         elif stated_count == count and stated:

@@ -1,8 +1,8 @@
-"""Kernel names read: ``read_kernel(name)`` tells family, category and what else the name gives away.
+"""What kernel names tell: ``read_kernel(name)`` gives family, category, and what else is in the name.
 
 Works for cuBLAS, cuBLASLt (nvjet), CUTLASS, cuDNN, FlashAttention, Liger, Triton and Inductor on NVIDIA, and
 Tensile / hipBLASLt, Composable Kernel, ck_tile, MIOpen, AITER and RCCL on AMD. A name that tells nothing is
-category 'unknown', never a guess.
+category 'unknown': nothing is guessed.
 """
 
 from __future__ import annotations
@@ -57,21 +57,20 @@ class KernelName:
 _INDUCTOR = re.compile(
     r"^triton_(?P<kind>poi|red|per|tem|mm|for|unk|split_scan)_(?:fused_?)?(?P<ops>.*?)_?\d*$"
 )
-_ATEN = (  # aten overloads whose own name holds '_': longest first, so that 'native_layer_norm' stays whole
-    "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention", "constant_pad_nd",
-    "native_layer_norm_backward", "native_dropout_backward", "_log_softmax_backward_data",
-    "_softmax_backward_data", "threshold_backward", "native_batch_norm_backward", "embedding_dense_backward",
-    "native_layer_norm", "native_group_norm", "native_dropout", "_native_batch_norm_legit_functional",
-    "nll_loss_forward", "nll_loss_backward", "_log_softmax", "log_softmax", "_softmax", "gelu_backward",
-    "silu_backward", "tanh_backward", "sigmoid_backward", "_to_copy", "_unsafe_view", "_unsafe_index_put",
-    "_unsafe_index", "index_select", "index_add", "index_put", "masked_fill", "bitwise_and", "bitwise_not",
-    "bitwise_or", "bitwise_xor", "logical_and", "logical_not", "logical_or",
-    "select_scatter", "slice_scatter",
-    "convert_element_type", "max_pool2d_with_indices", "avg_pool2d", "adaptive_avg_pool2d", "moe_forward",
-    "new_zeros", "new_ones", "zeros_like", "ones_like", "full_like", "empty_like", "scalar_tensor",
-    "arange_start", "var_mean", "clamp_min", "clamp_max", "split_with_sizes", "leaky_relu", "hardtanh",
-    "pixel_shuffle", "as_strided", "linalg_vector_norm", "scatter_add", "addcmul", "addcdiv",
-)  # fmt: skip
+_ATEN_NAMES = """
+_scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention constant_pad_nd
+native_layer_norm_backward native_dropout_backward _log_softmax_backward_data _softmax_backward_data
+threshold_backward native_batch_norm_backward embedding_dense_backward native_layer_norm native_group_norm
+native_dropout _native_batch_norm_legit_functional nll_loss_forward nll_loss_backward _log_softmax
+log_softmax _softmax gelu_backward silu_backward tanh_backward sigmoid_backward _to_copy _unsafe_view
+_unsafe_index_put _unsafe_index index_select index_add index_put masked_fill bitwise_and bitwise_not
+bitwise_or bitwise_xor logical_and logical_not logical_or select_scatter slice_scatter convert_element_type
+max_pool2d_with_indices avg_pool2d adaptive_avg_pool2d moe_forward new_zeros new_ones zeros_like ones_like
+full_like empty_like scalar_tensor arange_start var_mean clamp_min clamp_max split_with_sizes leaky_relu
+hardtanh pixel_shuffle as_strided linalg_vector_norm scatter_add addcmul addcdiv
+"""
+_ATEN = tuple(_ATEN_NAMES.split())
+"""ATen overloads whose own name holds '_', longest first, so that 'native_layer_norm' stays whole."""
 
 
 def fused_ops(name: str) -> tuple[str, ...]:
@@ -146,6 +145,16 @@ def read_kernel(name: str) -> KernelName:
     elif category not in ("unknown", "triton"):
         core = False
     return KernelName(
-        name, family, category, details.layout, details.dtype, details.tile, details.arch, ops,
-        normalise(stripped), short(stripped), core, epilogue,
-    )  # fmt: skip
+        name=name,
+        family=family,
+        category=category,
+        layout=details.layout,
+        dtype=details.dtype,
+        tile=details.tile,
+        arch=details.arch,
+        fused_ops=ops,
+        normalised=normalise(stripped),
+        short=short(stripped),
+        matrix_core=core,
+        epilogue=epilogue,
+    )

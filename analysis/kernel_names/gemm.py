@@ -36,6 +36,16 @@ _NVJET = re.compile(
 _NVJET_TYPES = {"t": "bf16", "h": "fp16", "s": "tf32", "q": "fp8", "d": "fp64"}
 _XMMA_TILE = re.compile(r"tilesize(\d+)x(\d+)x(\d+)")
 _XMMA_LAYOUT = re.compile(r"_([nt]{2})_[nt]_tilesize")
+_XMMA_TYPES = {
+    "_tf32f32_": "tf32",
+    "_bf16": "bf16",
+    "_e4m3": "fp8",
+    "_e5m2": "fp8",
+    "_i8i": "int8",
+    "_f16f16_": "fp16",
+    "_f64": "fp64",
+    "_f32f32_": "fp32",
+}
 _CUTLASS = re.compile(
     r"cutlass_(?P<cc>\d{2,3})_(?P<kind>wmma_tensorop|tensorop|simt)_(?P<rest>\w+?)_"
     r"(?P<m>\d+)x(?P<n>\d+)(?:_(?P<k>\d+)x\d+)?_(?P<layout>[nt]{2})(?:_|$)"
@@ -54,10 +64,20 @@ _TENSILE = re.compile(r"^Cijk_A(?P<a>il|li)k_B(?P<b>lj|jl)k_(?P<types>[A-Z0-9]+?
 _TENSILE_MT = re.compile(r"_MT(\d+)x(\d+)x(\d+)")
 _TENSILE_MI = re.compile(r"_MI\d+x\d+x\d+")
 _TENSILE_ISA = re.compile(r"_ISA(\w?\d{2,3}[a-z]?)")
-_TENSILE_TYPES = (
-    ("F8", "fp8"), ("B8", "fp8"), ("I8", "int8"), ("X", "tf32"), ("HH", "fp16"), ("BB", "bf16"),
-    ("H", "fp16"), ("B", "bf16"), ("S", "fp32"), ("D", "fp64"), ("C", "complex64"), ("I", "int8"),
-)  # fmt: skip
+_TENSILE_TYPES = {
+    "F8": "fp8",
+    "B8": "fp8",
+    "I8": "int8",
+    "X": "tf32",
+    "HH": "fp16",
+    "BB": "bf16",
+    "H": "fp16",
+    "B": "bf16",
+    "S": "fp32",
+    "D": "fp64",
+    "C": "complex64",
+    "I": "int8",
+}
 _IGEMM = re.compile(
     r"^igemm_(?:fwd|bwd|wrw)_gtc(?P<x>x?)(?P<gen>\d?)_nhwc_(?P<type>\w+?)_.*?_bt(\d+)x(\d+)x(\d+)"
 )
@@ -109,14 +129,7 @@ def _xmma(name: str) -> MatrixDetails | None:
     sm = re.search(r"sm(\d+)", name)
     tile = _XMMA_TILE.search(name)
     layout = _XMMA_LAYOUT.search(name)
-    dtype = None
-    for found, words in (
-        ("tf32", "_tf32f32_"), ("bf16", "_bf16"), ("fp8", "_e4m3"), ("fp8", "_e5m2"), ("int8", "_i8i"),
-        ("fp16", "_f16f16_"), ("fp64", "_f64"), ("fp32", "_f32f32_"),
-    ):  # fmt: skip
-        if words in name:
-            dtype = found
-            break
+    dtype = next((found for word, found in _XMMA_TYPES.items() if word in name), None)
     return MatrixDetails(
         layout[1] if layout else None,
         dtype,
@@ -182,7 +195,7 @@ def _tensile(name: str) -> MatrixDetails | None:
     if hit is None:
         return None
     layout = ("n" if hit["a"] == "il" else "t") + ("n" if hit["b"] == "lj" else "t")
-    dtype = next((dtype for code, dtype in _TENSILE_TYPES if hit["types"].startswith(code)), None)
+    dtype = next((dtype for code, dtype in _TENSILE_TYPES.items() if hit["types"].startswith(code)), None)
     tile = _TENSILE_MT.search(name)
     isa = _TENSILE_ISA.search(name)
     if dtype == "fp32" and re.match(r"S?X", hit["rest"]):

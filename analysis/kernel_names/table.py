@@ -1,9 +1,8 @@
-"""The kept table: which words in a kernel's name tell its family and category, first match wins.
+"""The table of names: which words in a kernel's name tell its family and category, first match wins.
 
 A category is what the kernel does, whoever wrote it, so that an H200 and an MI300X can be laid side by side.
 Sources: names seen in traces of torch 1.8 to 2.11 on V100 to B200 and MI100 to MI355X, and the naming rules
-    of
-the libraries' own sources (PyTorch ATen, CUTLASS, Tensile, Composable Kernel, MIOpen, Inductor).
+of the libraries' own sources (PyTorch ATen, CUTLASS, Tensile, Composable Kernel, MIOpen, Inductor).
 """
 
 from __future__ import annotations

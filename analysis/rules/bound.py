@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from profrun.analysis.kernel_names import MATRIX_CATEGORIES
-from profrun.analysis.rules import Context, Hit, brief, ms, percent, rule
-from profrun.analysis.rules.recording import blocking_share
+from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.rule import Hit, rule
+from profrun.analysis.trace.columns import groups
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.gpu import window
 from profrun.analysis.trace.intervals import clip
-from profrun.analysis.trace.launches import is_graph_launch
-from profrun.analysis.trace.op_shapes import dense
+from profrun.analysis.trace.runtime_calls import is_graph_launch
+from profrun.contract.units import percent_text, time_text
 
 LOW_BUSY = 0.5
 HIGH_BUSY = 0.6
@@ -32,23 +33,18 @@ TINY_PER_STEP = 10
     "The host cannot keep the GPU busy",
     severity="critical",
     meaning="The GPU waits for work most of the time because Python, the framework and launches take longer "
-    "than the "
-    "kernels they enqueue: milliseconds on the CPU for microseconds on the GPU.",
+    "than the kernels they enqueue: milliseconds on the CPU for microseconds on the GPU.",
     threshold="GPU work covers under 50 % of the steps, and over half of the GPU's idle time is host_wait "
-    "(the next "
-    "piece was enqueued only after the GPU had run dry). Not on recordings with blocking launches; for "
-    "information "
-    "only where no steps are recorded.",
-    advice="Do more work a launch: larger batches, torch.compile, CUDA/HIP graphs (mode='reduce-overhead'), "
-    "fused "
-    "optimizers; move Python work out of the step.",
+    "(the next piece was enqueued only after the GPU had run dry). Not on recordings with blocking launches; "
+    "for information only where no steps are recorded.",
+    advice="Do more work per launch: larger batches, torch.compile, CUDA/HIP graphs "
+    "(mode='reduce-overhead'), fused optimizers; move Python work out of the step.",
     relies_on=("devices.utilization", "idle"),
 )
 def overhead_bound(ctx: Context) -> Iterator[Hit]:
     """Low busy share, and idle time that is the host's."""
     share = ctx.gpu_busy_share
-    blocking = blocking_share(ctx)
-    if share is None or share >= LOW_BUSY or (blocking is not None and blocking > 0.9):
+    if share is None or share >= LOW_BUSY or ctx.blocking:
         return
     idle = sum(row.idle_ns for row in ctx.idle)
     host = sum(row.host_wait_ns for row in ctx.idle)
@@ -57,22 +53,29 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
     gpu = ctx.total(ctx.step_gpu) / ctx.step_count
     step = ctx.window_ns / ctx.step_count
     launches = sum(one.launches for one in ctx.steps) / ctx.step_count
+    numbers = (
+        {"step_ns": step, "gpu_ns_per_step": gpu, "launches_per_step": launches}
+        if ctx.steps
+        else {"recording_ns": step, "gpu_ns": gpu}
+    )
     yield Hit(
-        f"{'a step' if ctx.steps else 'the recording'} takes {ms(step)} on the host for {ms(gpu)} of GPU "
-        f"work; GPU work covers {percent(share)} "
-        f"of {ctx.span_name} and {percent(host / idle)} of the idle time waits for the host{_set_up(ctx)}",
+        f"{'a step' if ctx.steps else 'the recording'} takes {time_text(step)} on the host for "
+        f"{time_text(gpu)} of GPU work; GPU work covers {percent_text(share)} of {ctx.span_name} and "
+        f"{percent_text(host / idle)} of the idle time waits for the host{_set_up(ctx)}",
         {
-            "gpu_busy_share": share, "gpu_busy_of": f"time of {ctx.span_name}",
-            **({"step_ns": step, "gpu_ns_per_step": gpu, "launches_per_step": launches} if ctx.steps
-               else {"recording_ns": step, "gpu_ns": gpu}),
-            "host_wait_ns": host, "idle_ns": idle,
+            "gpu_busy_share": share,
+            "gpu_busy_of": f"time of {ctx.span_name}",
+            **numbers,
+            "host_wait_ns": host,
+            "idle_ns": idle,
         },
-        slices=[one.slice for one in ctx.steps[:3]], severity=None if ctx.steps else "info",
-    )  # fmt: skip
+        slices=[one.slice for one in ctx.steps[:3]],
+        severity=None if ctx.steps else "info",
+    )
 
 
 def _set_up(ctx: Context) -> str:
-    """Why a recording without steps is not judged as hard."""
+    """Why the finding of a recording without steps is for information only."""
     return "" if ctx.steps else " (no steps are recorded, so that set-up counts too)"
 
 
@@ -90,15 +93,13 @@ def _set_up(ctx: Context) -> str:
 )
 def low_utilization(ctx: Context) -> Iterator[Hit]:
     """Utilization by the plugin's formula."""
-    blocking = blocking_share(ctx)
-    if blocking is not None and blocking > 0.9:
-        return
-    for row in ctx.devices:
+    for row in ctx.devices if not ctx.blocking else ():
         busy = clip(ctx.busy(row.device), *window(ctx.frame, row.process)).total
         if row.utilization is not None and row.utilization < LOW_BUSY and busy < LOW_BUSY * row.window_ns:
             yield Hit(
                 f"utilization of {'the GPU' if row.name == 'unknown' else row.name} (device {row.device}, "
-                f"rank {row.rank}) is {percent(row.utilization)} of {ms(row.window_ns)}{_set_up(ctx)}",
+                f"rank {row.rank}) is {percent_text(row.utilization)} of "
+                f"{time_text(row.window_ns)}{_set_up(ctx)}",
                 {
                     "utilization": row.utilization,
                     "utilization_of": row.utilization_of,
@@ -126,9 +127,9 @@ def _bound_shares(ctx: Context) -> tuple[float, float, str]:
         category = ctx.names[int(name)].category
         matrix += time if category in MATRIX_CATEGORIES else 0
         other += time if category not in (*MATRIX_CATEGORIES, "collective", "unknown") else 0
-    return (
-        (float(matrix) / total, float(other) / total, "kernel categories") if total else (0.0, 0.0, "nothing")
-    )
+    if not total:
+        return 0.0, 0.0, "nothing"
+    return float(matrix) / total, float(other) / total, "kernel categories"
 
 
 @rule(
@@ -138,9 +139,8 @@ def _bound_shares(ctx: Context) -> tuple[float, float, str]:
     meaning="The GPU is busy, and mostly with kernels whose arithmetic intensity is right of the roofline's "
     "ridge.",
     threshold="GPU work covers at least 60 % of the steps and at least half of the GPU time is in "
-    "compute-bound work "
-    "(by the roofline where shapes are known for most of the time, else GEMM, convolution and attention "
-    "kernels).",
+    "compute-bound work (by the roofline where shapes are known for most of the time, else GEMM, convolution "
+    "and attention kernels).",
     advice="Use a faster dtype (bf16, fp8), fewer FLOPs, or check how far from the peak the largest kernels "
     "are.",
     relies_on=("devices.utilization",),
@@ -155,10 +155,10 @@ def compute_bound(ctx: Context) -> Iterator[Hit]:
         if best is not None and best.tflops is not None and best.compute_share is not None:
             extra = (
                 f"; {best.op} reaches {best.tflops:.0f} TFLOP/s, "
-                f"{percent(best.compute_share)} of the {best.dtype} peak"
+                f"{percent_text(best.compute_share)} of the {best.dtype} peak"
             )
         yield Hit(
-            f"GPU work covers {percent(busy)} of {ctx.span_name} and {percent(compute)} of it is "
+            f"GPU work covers {percent_text(busy)} of {ctx.span_name} and {percent_text(compute)} of it is "
             f"compute-bound{extra}",
             {"gpu_busy_share": busy, "compute_share": compute, "compute_of": "GPU time", "known_by": how},
             names=[best.kernel] if best else [],
@@ -170,9 +170,8 @@ def compute_bound(ctx: Context) -> Iterator[Hit]:
     "Memory traffic sets the time",
     severity="info",
     meaning="The GPU is busy, and mostly with kernels that move data rather than compute.",
-    threshold="GPU work covers at least 60 % of the steps and over half of the GPU time is in "
-    "memory-bound work "
-    "(by the roofline where shapes are known for most of the time, else by kernel category).",
+    threshold="GPU work covers at least 60 % of the steps and over half of the GPU time is in memory-bound "
+    "work (by the roofline where shapes are known for most of the time, else by kernel category).",
     advice="Fuse element-wise work (torch.compile), keep activations in half precision, avoid copies and "
     "casts.",
     relies_on=("devices.utilization",),
@@ -183,7 +182,8 @@ def memory_bound(ctx: Context) -> Iterator[Hit]:
     _, memory, how = _bound_shares(ctx)
     if busy is not None and busy >= HIGH_BUSY and memory > BOUND_SHARE:
         yield Hit(
-            f"GPU work covers {percent(busy)} of {ctx.span_name} and {percent(memory)} of it is memory-bound",
+            f"GPU work covers {percent_text(busy)} of {ctx.span_name} and {percent_text(memory)} of it is "
+            "memory-bound",
             {"gpu_busy_share": busy, "memory_share": memory, "memory_of": "GPU time", "known_by": how},
         )
 
@@ -207,11 +207,17 @@ def dominant_kernel(ctx: Context) -> Iterator[Hit]:
             return
         ids = ctx.kernel_slices(lambda kernel: kernel.name == top.name)
         yield Hit(
-            f"{brief(top.short)} ({top.category}) has {percent(top.share)} of the kernel time in "
+            f"{_brief(top.short)} ({top.category}) has {percent_text(top.share)} of the kernel time in "
             f"{top.calls} calls",
             {"share": top.share, "share_of": top.share_of, "total_ns": top.total_ns, "calls": top.calls},
-            slices=ctx.worst(ids), names=[top.name],
-        )  # fmt: skip
+            slices=ctx.worst(ids),
+            names=[top.name],
+        )
+
+
+def _brief(name: str, limit: int = 72) -> str:
+    """A kernel's name for a sentence: the middle of a very long one (Tensile's) is left out."""
+    return name if len(name) <= limit else f"{name[: limit - 23]}...{name[-20:]}"
 
 
 @rule(
@@ -219,10 +225,9 @@ def dominant_kernel(ctx: Context) -> Iterator[Hit]:
     "Many kernels too short to hide their launch",
     meaning="A launch costs a few microseconds on the host; kernels that run shorter than that leave the "
     "GPU idle.",
-    threshold="At least 10 kernels a step that have a launch of their own (not in a graph), at least "
-    "half of them "
-    "under 10 us, and GPU work covers under 60 % of the steps. For information only where no steps are "
-    "recorded.",
+    threshold="At least 10 kernels per step that have a launch of their own (not in a graph), at least half "
+    "of them under 10 us, and GPU work covers under 60 % of the steps. For information only where no steps "
+    "are recorded.",
     advice="Fuse them (torch.compile, fused or foreach optimizers) or launch them at once (CUDA/HIP graphs).",
     relies_on=("steps.kernels", "devices.utilization"),
 )
@@ -239,12 +244,16 @@ def tiny_kernels(ctx: Context) -> Iterator[Hit]:
         return
     median = float(np.median(ctx.frame.durs(ids)))
     yield Hit(
-        f"{each:.0f} kernels {ctx.each}, {percent(share)} of them under {TINY_NS // 1000} us (median "
-        f"{ms(median)})",
-        {"kernels_per_step": each, "tiny_share": share, "tiny_of": "kernels outside of graphs",
-         "median_ns": median},
+        f"{each:.0f} kernels {ctx.per_step}, {percent_text(share)} of them under {TINY_NS // 1000} us "
+        f"(median {time_text(median)})",
+        {
+            "kernels_per_step": each,
+            "tiny_share": share,
+            "tiny_of": "kernels outside of graphs",
+            "median_ns": median,
+        },
         severity=None if ctx.steps else "info",
-    )  # fmt: skip
+    )
 
 
 def _launched_alone(ctx: Context) -> Index:
@@ -261,20 +270,19 @@ def _launched_alone(ctx: Context) -> Index:
     meaning="The recipe of a step: kernels by category. A change of code that should not change it is a "
     "surprise.",
     threshold="Always, when steps and kernels are recorded and every step has the same recipe; else it says "
-    "that they "
-    "differ.",
+    "that they differ.",
     advice="Compare it with what you expect (job key `expect`) and with another variant.",
     relies_on=("steps.kernels",),
 )
 def kernel_mix(ctx: Context) -> Iterator[Hit]:
-    """Kernels a step by category."""
+    """Kernels per step by category."""
     ids = ctx.frame.of("kernel")
     step = ctx.index.of_gpu[ids]
     if not len(ctx.index.slices) or not (step >= 0).any():
         return
     recipes: list[Counter[str]] = [Counter() for _ in ctx.index.slices]
     mine = ids[step >= 0]
-    first, group = dense(step[step >= 0], ctx.frame.name[mine])
+    first, group = groups(step[step >= 0], ctx.frame.name[mine])
     for place, count in zip(first, np.bincount(group), strict=True):
         category = ctx.names[int(ctx.frame.name[mine[place]])].category
         recipes[int(ctx.index.of_gpu[mine[place]])][category] += int(count)

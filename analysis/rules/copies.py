@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from profrun.analysis.rules import Context, Hit, ms, percent, rule
-from profrun.analysis.trace.frame import Index
+from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.rule import Hit, rule
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.frame import Index, Mask
 from profrun.analysis.trace.intervals import merge, subtract, union
+from profrun.contract.units import bytes_text, percent_text, time_text
 
 EXPOSED_SHARE = 0.05
+LARGE = 65536
+"""Bytes from which a single copy through pageable memory matters."""
 GEMM_OPS = (
     "aten::addmm",
     "aten::mm",
@@ -23,35 +29,45 @@ GEMM_OPS = (
 )
 
 
-def _copies(ctx: Context, where: str) -> tuple[Index, Any, Any]:
-    """(ids, bytes, direction) of memcpys matching SQL over the copies table."""
+class _Copies(NamedTuple):
+    """Memcpys: slices, bytes (int64, -1 where they are not recorded) and direction, each of shape
+    (copies,)."""
+
+    ids: Index
+    size: Ints
+    direction: NDArray[np.object_]
+
+    def only(self, mask: Mask) -> _Copies:
+        """Those where the mask is true."""
+        return _Copies(self.ids[mask], self.size[mask], self.direction[mask])
+
+    @property
+    def bytes(self) -> int | None:
+        """Sum of bytes, None when the size of any copy is not recorded."""
+        return None if not len(self.size) or (self.size < 0).any() else int(self.size.sum())
+
+    @property
+    def size_text(self) -> str:
+        """The bytes in a sentence."""
+        return "of unknown size" if self.bytes is None else f"of {bytes_text(self.bytes)} in all"
+
+
+def _copies(ctx: Context, where: str) -> _Copies:
+    """Memcpys for which an SQL condition over the copies table (c) holds."""
     got = ctx.trace.tables.execute(
-        "SELECT c.slice, coalesce(c.bytes, -1)::BIGINT AS bytes, c.direction FROM copies c JOIN slices s "
-        "USING (slice) "
-        f"WHERE s.kind = 'memcpy' AND ({where}) ORDER BY c.slice"
+        "SELECT c.slice, coalesce(c.bytes, -1)::BIGINT AS bytes, c.direction FROM copies c "
+        f"JOIN slices s USING (slice) WHERE s.kind = 'memcpy' AND ({where}) ORDER BY c.slice"
     ).fetchnumpy()
-    return (
+    return _Copies(
         np.asarray(got["slice"], dtype=np.intp),
-        np.asarray(got["bytes"]),
+        np.asarray(got["bytes"], dtype=np.int64),
         np.asarray(got["direction"], dtype=object),
     )
 
 
-def _bytes(size: Any) -> int | None:
-    """Sum of bytes, None when any copy's size was not recorded (-1)."""
-    return None if not len(size) or (size < 0).any() else int(size.sum())
-
-
-def _said(size: Any) -> str:
-    total = _bytes(size)
-    return "of unknown size" if total is None else f"of {total} bytes in all"
-
-
-def _of_steps(ctx: Context, ids: Index) -> Any:
-    """Mask: launched by a step (all, when there are no steps)."""
-    if not len(ctx.index.slices):
-        return np.ones(len(ids), dtype=bool)
-    return ctx.index.of_gpu[ids] >= 0
+def _of_steps(ctx: Context, copies: _Copies) -> _Copies:
+    """The copies that steps launched; all of them when there are no steps."""
+    return copies.only(ctx.index.of_gpu[copies.ids] >= 0) if len(ctx.index.slices) else copies
 
 
 @rule(
@@ -60,7 +76,7 @@ def _of_steps(ctx: Context, ids: Index) -> Any:
     severity="info",
     meaning="Each step copies between host and device; input batches are expected, anything else is worth a "
     "look.",
-    threshold="At least one HtoD or DtoH copy a step. A warning when they take over 5 % of the time of "
+    threshold="At least one HtoD or DtoH copy per step. A warning when they take over 5 % of the time of "
     "the steps.",
     advice="Create tensors on the device, keep results there, prefetch the next batch on another stream.",
     relies_on=("steps.kernel_ns",),
@@ -69,21 +85,20 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
     """Copies by direction, launched by steps."""
     if not ctx.steps:
         return
-    ids, size, direction = _copies(ctx, "c.direction IN ('HtoD', 'DtoH')")
-    keep = _of_steps(ctx, ids)
-    for way in sorted(set(direction[keep])):
-        mine = keep & (direction == way)
-        count = int(mine.sum())
+    both = _of_steps(ctx, _copies(ctx, "c.direction IN ('HtoD', 'DtoH')"))
+    for way in sorted(set(both.direction)):
+        copies = both.only(both.direction == way)
+        count = len(copies.ids)
         if count < ctx.step_count:
             continue
-        time = ctx.total(ids[mine])
+        time = ctx.total(copies.ids)
         yield Hit(
-            f"{count / ctx.step_count:.1f} {way} copies a step {_said(size[mine])}, "
-            f"{ms(time / ctx.step_count)} a step",
-            {"count": count, "bytes": _bytes(size[mine]), "total_ns": time, "direction": str(way)},
-            slices=ctx.worst(ids[mine]),
+            f"{count / ctx.step_count:.1f} {way} copies per step {copies.size_text}, "
+            f"{time_text(time / ctx.step_count)} per step",
+            {"count": count, "bytes": copies.bytes, "total_ns": time, "direction": str(way)},
+            slices=ctx.worst(copies.ids),
             severity="warning" if time > EXPOSED_SHARE * ctx.window_ns else None,
-        )  # fmt: skip
+        )
 
 
 @rule(
@@ -91,54 +106,55 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
     "Copies go through pageable memory",
     meaning="The driver stages such a copy through a pinned buffer of its own; it is slower and cannot "
     "overlap.",
-    threshold="A copy between the device and pageable host memory of at least 64 KiB, or at least one a "
+    threshold="A copy between the device and pageable host memory of at least 64 KiB, or at least one per "
     "step.",
     advice="DataLoader(pin_memory=True), tensor.pin_memory(), and .to(device, non_blocking=True).",
 )
 def pageable_copies(ctx: Context) -> Iterator[Hit]:
     """Copies whose host side is pageable."""
-    ids, size, direction = _copies(ctx, "c.src_kind = 'pageable' OR c.dst_kind = 'pageable'")
-    keep = _of_steps(ctx, ids)
-    ids, size, direction = ids[keep], size[keep], direction[keep]
-    if not len(ids) or (len(ids) < ctx.step_count and size.max() < 65536):
+    copies = _of_steps(ctx, _copies(ctx, "c.src_kind = 'pageable' OR c.dst_kind = 'pageable'"))
+    count, size = len(copies.ids), copies.bytes
+    if not count or (count < ctx.step_count and copies.size.max() < LARGE):
         return
-    time = ctx.total(ids)
-    ways = ", ".join(f"{count} {way}" for way, count in sorted(Counter(direction).items()))
+    time = ctx.total(copies.ids)
+    ways = ", ".join(f"{number} {way}" for way, number in sorted(Counter(copies.direction).items()))
     yield Hit(
-        f"{ways} copies {_said(size)} use pageable memory, {ms(time)} in all",
-        {"count": len(ids), "bytes": _bytes(size), "total_ns": time,
-         "gb_s": float(size.sum() / time) if time and _bytes(size) is not None else None},
-        slices=ctx.worst(ids), severity="info" if 0 <= size.sum() < 65536 else None,
-    )  # fmt: skip
+        f"{ways} copies {copies.size_text} use pageable memory, {time_text(time)} in all",
+        {
+            "count": count,
+            "bytes": size,
+            "total_ns": time,
+            "gb_s": size / time if time and size is not None else None,
+        },
+        slices=ctx.worst(copies.ids),
+        severity="info" if 0 <= copies.size.sum() < LARGE else None,
+    )
 
 
 @rule(
     "copy-before-gemm",
     "A matrix multiply copies on the device first",
     meaning="The op that multiplies also launches a device-to-device copy: the bias is expanded into the "
-    "output before "
-    "an addmm without a fused epilogue, or an operand is made contiguous.",
+    "output before an addmm without a fused epilogue, or an operand is made contiguous.",
     threshold="A DtoD memcpy launched by addmm, mm, bmm or a kin of theirs.",
     advice="Use a bias of the GEMM's output type and a layout that the library takes as it is; or "
     "torch.compile.",
 )
 def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
     """DtoD copies whose innermost op is a GEMM."""
-    ids, size, _ = _copies(ctx, "c.direction = 'DtoD'")
-    if not len(ids):
-        return
-    call = ctx.frame.launch[ids]
-    owner = np.where(call >= 0, ctx.frame.op_of(call), -1)
+    copies = _copies(ctx, "c.direction = 'DtoD'")
+    owner = ctx.frame.launching_op(copies.ids)
     names = np.array([ctx.frame.text(int(one)) if one >= 0 else "" for one in owner], dtype=object)
-    mine = np.isin(names, GEMM_OPS)
-    if mine.any():
-        ops = sorted(set(names[mine]))
+    mine = copies.only(np.isin(names, GEMM_OPS))
+    if len(mine.ids):
+        ops = sorted(set(names) & set(GEMM_OPS))
         yield Hit(
-            f"{int(mine.sum())} device-to-device copies by {', '.join(ops)}: {_said(size[mine])}, "
-            f"{ms(ctx.total(ids[mine]))}",
-            {"count": int(mine.sum()), "bytes": _bytes(size[mine]), "total_ns": ctx.total(ids[mine])},
-            slices=ctx.worst(ids[mine]), names=ops,
-        )  # fmt: skip
+            f"{len(mine.ids)} device-to-device copies by {', '.join(ops)}: {mine.size_text}, "
+            f"{time_text(ctx.total(mine.ids))}",
+            {"count": len(mine.ids), "bytes": mine.bytes, "total_ns": ctx.total(mine.ids)},
+            slices=ctx.worst(mine.ids),
+            names=ops,
+        )
 
 
 @rule(
@@ -146,9 +162,8 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
     "Copies and kernels take turns on one stream",
     meaning="Copies run while no kernel does, and everything is on a single stream, so they cannot overlap.",
     threshold="All GPU work of a device is on one stream, and copies launched by steps that nothing covers "
-    "take over 5 % of the time that the steps' work keeps it busy. For information when that is under 5 "
-    "% of the "
-    "steps.",
+    "take over 5 % of the time that the steps' work keeps it busy. For information when that is under 5 % of "
+    "the steps.",
     advice="Copy the next batch on a side stream from pinned memory while the current one computes.",
     relies_on=("devices.busy_ns",),
 )
@@ -166,9 +181,13 @@ def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
         busy = merge(moved, rest).total
         if busy and exposed / busy > EXPOSED_SHARE:
             yield Hit(
-                f"device {row.device}: {ms(exposed)} of copies nothing overlaps, "
-                f"{percent(exposed / busy)} of its busy time, on the only stream",
-                {"exposed_memcpy_ns": exposed, "share": exposed / busy,
-                 "share_of": "busy time of the steps' work" if ctx.steps else "busy time"},
-                slices=ctx.worst(ids[copy]), severity=ctx.weight(exposed),
-            )  # fmt: skip
+                f"device {row.device}: {time_text(exposed)} of copies nothing overlaps, "
+                f"{percent_text(exposed / busy)} of its busy time, on the only stream",
+                {
+                    "exposed_memcpy_ns": exposed,
+                    "share": exposed / busy,
+                    "share_of": "busy time of the steps' work" if ctx.steps else "busy time",
+                },
+                slices=ctx.worst(ids[copy]),
+                severity=ctx.weight(exposed),
+            )

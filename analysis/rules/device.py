@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from profrun.analysis.kernel_names import MATRIX_CATEGORIES
-from profrun.analysis.rules import Context, Hit, ms, name_table, percent, rule
+from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.rule import Hit, rule
+from profrun.analysis.trace.columns import groups
 from profrun.analysis.trace.frame import Index
-from profrun.analysis.trace.gpu import kernel_values, occupancies
-from profrun.analysis.trace.op_shapes import dense, op_shapes
-from profrun.analysis.trace.ops import enclosing_op
+from profrun.analysis.trace.kernel_columns import kernel_values, occupancies
+from profrun.analysis.trace.op_shapes import Codes, op_shapes
+from profrun.contract.units import percent_text, time_text
 
 FEW_BLOCKS_SHARE = 0.25
 LOW_OCCUPANCY = 0.25
@@ -27,10 +29,9 @@ VARIATION_SHARE = 0.05
     "Kernels too small to fill the GPU",
     meaning="A grid with fewer blocks than the GPU has SMs (CUs) leaves the rest idle, however busy the "
     "timeline looks.",
-    threshold="Kernels with under one block an SM take at least 25 % of the kernel time. Collectives are "
+    threshold="Kernels with under one block per SM take at least 25 % of the kernel time. Collectives are "
     "left out: they use few blocks by design. For information when these kernels take under 5 % of the "
-    "steps; "
-    "silent when the grids of most kernels are not recorded.",
+    "steps; silent when the grids of most kernels are not recorded.",
     advice="Larger batches or sequences, split-K GEMMs, or several streams so that small kernels run side "
     "by side.",
     relies_on=("devices.est_sm_efficiency",),
@@ -43,7 +44,7 @@ def few_blocks(ctx: Context) -> Iterator[Hit]:
             continue
         ids = ctx.kernel_slices(lambda kernel: kernel.category != "collective")
         ids = ids[source.device_of(ids) == device["device"]]
-        blocks = kernel_values(ctx.trace, source, "blocks", ids)
+        blocks = kernel_values(ctx.trace, "blocks", ids)
         known = ids[~np.isnan(blocks)]
         small = ids[blocks < device["sm_count"]]
         whole = ctx.total(known)
@@ -52,12 +53,17 @@ def few_blocks(ctx: Context) -> Iterator[Hit]:
         if whole and ctx.total(small) / whole >= FEW_BLOCKS_SHARE:
             share = ctx.total(small) / whole
             yield Hit(
-                f"{percent(share)} of the kernel time ({ms(ctx.total(small))}) runs with fewer blocks than "
-                f"the {device['sm_count']} {'CUs' if device['vendor'] == 'amd' else 'SMs'}",
-                {"share": share, "share_of": "time of kernels with a grid, but collectives",
-                 "kernels": len(small), "sm_count": device["sm_count"]},
-                slices=ctx.worst(small), severity=ctx.weight(ctx.total(small)),
-            )  # fmt: skip
+                f"{percent_text(share)} of the kernel time ({time_text(ctx.total(small))}) runs with fewer "
+                f"blocks than the {device['sm_count']} {'CUs' if device['vendor'] == 'amd' else 'SMs'}",
+                {
+                    "share": share,
+                    "share_of": "time of kernels with a grid, but collectives",
+                    "kernels": len(small),
+                    "sm_count": device["sm_count"],
+                },
+                slices=ctx.worst(small),
+                severity=ctx.weight(ctx.total(small)),
+            )
 
 
 @rule(
@@ -65,12 +71,10 @@ def few_blocks(ctx: Context) -> Iterator[Hit]:
     "Few threads resident on the GPU",
     severity="info",
     meaning="Kernels that are not matrix kernels hide memory latency by having many warps resident; these "
-    "have few. "
-    "Matrix kernels are left out: they trade occupancy for registers by design.",
+    "have few. Matrix kernels are left out: they trade occupancy for registers by design.",
     threshold="Kernels other than GEMM, convolution, attention and MoE with an estimated occupancy under 25 "
-    "% take at "
-    "least 25 % of the kernel time.",
-    advice="Larger grids; fewer registers or less shared memory a block; see the `ncu` counters of these "
+    "% take at least 25 % of the kernel time.",
+    advice="Larger grids; fewer registers or less shared memory per block; see the `ncu` counters of these "
     "kernels.",
     relies_on=("devices.est_achieved_occupancy",),
 )
@@ -82,16 +86,16 @@ def low_occupancy(ctx: Context) -> Iterator[Hit]:
         mine = ids[source.device_of(ids) == device["device"]]
         if not len(mine):
             continue
-        value, _ = occupancies(ctx.trace, source, mine, device)
+        value, _ = occupancies(ctx.trace, mine, device)
         low = mine[value < LOW_OCCUPANCY]
         if ctx.kernel_ns and ctx.total(low) / ctx.kernel_ns >= OCCUPANCY_SHARE:
             share = ctx.total(low) / ctx.kernel_ns
             yield Hit(
-                f"{percent(share)} of the kernel time is in non-matrix kernels under "
-                f"{percent(LOW_OCCUPANCY)} occupancy",
+                f"{percent_text(share)} of the kernel time is in non-matrix kernels under "
+                f"{percent_text(LOW_OCCUPANCY)} occupancy",
                 {"share": share, "share_of": "time of all kernels", "kernels": len(low)},
                 slices=ctx.worst(low),
-            )  # fmt: skip
+            )
 
 
 @rule(
@@ -99,12 +103,9 @@ def low_occupancy(ctx: Context) -> Iterator[Hit]:
     "The same kernel takes different times",
     severity="info",
     meaning="Equal launches (name, grid, block and op shapes) should take equal time; they do not, so "
-    "clocks, "
-    "throttling, memory "
-    "contention or a neighbour changed during the recording.",
+    "clocks, throttling, memory contention or a neighbour changed during the recording.",
     threshold="A kernel with at least 10 equal launches and at least 5 % of the kernel time whose standard "
-    "deviation is "
-    "over 15 % of its mean.",
+    "deviation is over 15 % of its mean.",
     advice="Lock clocks, look at temperature and throttle reasons in provenance, compare medians over "
     "several runs.",
     relies_on=("kernels",),
@@ -112,86 +113,108 @@ def low_occupancy(ctx: Context) -> Iterator[Hit]:
 def kernel_variance(ctx: Context) -> Iterator[Hit]:
     """Coefficient of variation over equal launches."""
     reasons = throttle_reasons(ctx.provenance)
-    for name, calls, mean, deviation, total, slow, fast in _equal_launches(ctx):
-        row = next(row for row in ctx.kernels if row.name == name)
+    why = f"; throttled: {', '.join(reasons)}" if reasons else ""
+    for one in _uneven_launches(ctx):
+        row = next(row for row in ctx.kernels if row.name == one.name)
         if row.category == "collective":
             continue
-        why = f"; throttled: {', '.join(reasons)}" if reasons else ""
+        variation = one.stdev_ns / one.mean_ns
         yield Hit(
-            f"{row.short}: {calls} equal launches take {ms(mean)} +- {percent(deviation / mean)}{why}",
-            {"calls": calls, "mean_ns": mean, "stdev_ns": deviation, "variation": deviation / mean,
-             "share": total / ctx.kernel_ns, "share_of": "time of all kernels"},
-            slices=[int(slow), int(fast)], names=[name],
-        )  # fmt: skip
+            f"{row.short}: {one.calls} equal launches take {time_text(one.mean_ns)} "
+            f"+- {percent_text(variation)}{why}",
+            {
+                "calls": one.calls,
+                "mean_ns": one.mean_ns,
+                "stdev_ns": one.stdev_ns,
+                "variation": variation,
+                "share": one.total_ns / ctx.kernel_ns,
+                "share_of": "time of all kernels",
+            },
+            slices=[one.slowest, one.fastest],
+            names=[one.name],
+        )
 
 
-def _equal_launches(ctx: Context) -> list[tuple[Any, ...]]:
-    """Spread of launches equal in name, stream, grid, block and the input shapes of their op.
+class _EqualLaunches(NamedTuple):
+    """Launches equal in name, stream, grid, block and the input shapes of their op; slices of two of them."""
 
-    Only those with ``VARIATION_SHARE`` of the kernel time. A GEMM's grid does not tell its inner dimension,
-    so matrix kernels without recorded shapes are left out.
-    Rows: name, launches, mean ns, standard deviation of the sample, total ns, slowest, fastest.
+    name: str
+    calls: int
+    mean_ns: float
+    stdev_ns: float
+    total_ns: int
+    slowest: int
+    fastest: int
+
+
+def _uneven_launches(ctx: Context) -> list[_EqualLaunches]:
+    """Equal launches with ``VARIATION_SHARE`` of the kernel time that vary by over ``VARIATION``, most time
+    first.
+
+    A GEMM's grid does not tell its inner dimension, so matrix kernels without recorded shapes are left out.
     """
     source = ctx.frame
     ids, form = _launch_forms(ctx)
-    shape, _ = op_shapes(ctx.trace, source).of(len(source), np.maximum(enclosing_op(source, ids), 0))
-    shape[enclosing_op(source, ids) < 0] = -1
+    op = source.launching_op(ids)
+    shape = np.where(op >= 0, op_shapes(ctx.trace).of(len(source), np.maximum(op, 0))[0], -1)
     matrix = [number for number, kernel in ctx.names.items() if kernel.category in MATRIX_CATEGORIES]
-    keep = (shape >= 0) | ~name_table(source, matrix)[source.name[ids]]
+    keep = (shape >= 0) | ~source.has_name(ids, matrix)
     ids, form, shape = ids[keep], form[keep], shape[keep]
     if not len(ids):
         return []
-    first, group = dense(source.name[ids], source.track[ids], form, shape)
+    first, group = groups(source.name[ids], source.track[ids], form, shape)
     dur = source.durs(ids).astype(np.float64)
     calls = np.bincount(group)
     total = np.bincount(group, weights=dur)
     mean = total / calls
     deviation = np.sqrt(np.bincount(group, weights=(dur - mean[group]) ** 2) / np.maximum(calls - 1, 1))
     found = []
-    wide = (calls >= VARIATION_CALLS) & (deviation > VARIATION * mean)
-    for number in np.flatnonzero(wide & (total >= VARIATION_SHARE * ctx.kernel_ns)):
+    uneven = (calls >= VARIATION_CALLS) & (deviation > VARIATION * mean)
+    for number in np.flatnonzero(uneven & (total >= VARIATION_SHARE * ctx.kernel_ns)):
         mine = ids[group == number]
-        spread = source.durs(mine)
+        durs = source.durs(mine)
         found.append(
-            (source.text(int(ids[first[number]])), int(calls[number]), float(mean[number]),
-             float(deviation[number]), int(total[number]), int(mine[spread.argmax()]),
-             int(mine[spread.argmin()]))
-        )  # fmt: skip
-    return sorted(found, key=lambda row: (-row[4], row[0]))
+            _EqualLaunches(
+                name=source.text(int(ids[first[number]])),
+                calls=int(calls[number]),
+                mean_ns=float(mean[number]),
+                stdev_ns=float(deviation[number]),
+                total_ns=int(total[number]),
+                slowest=int(mine[durs.argmax()]),
+                fastest=int(mine[durs.argmin()]),
+            )
+        )
+    return sorted(found, key=lambda one: (-one.total_ns, one.name))
 
 
-def _launch_forms(ctx: Context) -> tuple[Index, Any]:
-    """Kernel slices with a grid, and a number for each distinct grid and block."""
+_SIZES = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+
+
+def _launch_forms(ctx: Context) -> tuple[Index, Codes]:
+    """Kernel slices with a grid, in id order, and a number for each distinct grid and block."""
+    sizes = ", ".join(_SIZES)
+    known = ", ".join(f"coalesce({name}, -1) AS {name}" for name in _SIZES)
     got = ctx.trace.tables.execute(
-        "WITH launch AS (SELECT slice, grid_x, coalesce(grid_y, -1) AS grid_y, "
-        "coalesce(grid_z, -1) AS grid_z, coalesce(block_x, -1) AS block_x, "
-        "coalesce(block_y, -1) AS block_y, coalesce(block_z, -1) AS block_z "
-        "FROM kernels WHERE grid_x IS NOT NULL), forms AS (SELECT *, row_number() OVER () AS form FROM ("
-        "SELECT DISTINCT grid_x, grid_y, grid_z, block_x, block_y, block_z FROM launch)) "
+        f"WITH launch AS (SELECT slice, {known} FROM kernels WHERE grid_x IS NOT NULL), "
+        f"forms AS (SELECT *, row_number() OVER () AS form FROM (SELECT DISTINCT {sizes} FROM launch)) "
         "SELECT slice::INTEGER AS slice, form::INTEGER AS form "
-        "FROM launch JOIN forms USING (grid_x, grid_y, grid_z, block_x, block_y, block_z)"
+        f"FROM launch JOIN forms USING ({sizes}) ORDER BY slice"
     ).fetchnumpy()
-    ids = np.asarray(got["slice"], dtype=np.int32)
-    order = np.argsort(ids, kind="stable")
-    return ids[order], np.asarray(got["form"], dtype=np.int32)[order]
+    return np.asarray(got["slice"], dtype=np.int32), np.asarray(got["form"], dtype=np.int32)
 
 
 _HARMLESS = frozenset({"gpu_idle", "applications_clocks_setting", "display_clock_setting", "sync_boost"})
 
 
-def throttle_reasons(provenance: Mapping[str, Any]) -> list[str]:
+def throttle_reasons(provenance: Mapping[str, object]) -> list[str]:
     """Active throttle reasons in provenance.json (``gpus.before`` and ``gpus.after``, ``throttled_by``).
 
     Idling and chosen clocks are none. AMD's tools state them in words of their own, which are not read.
     """
     gpus = provenance.get("gpus")
-    if not isinstance(gpus, Mapping):
-        return []
-    found: set[str] = set()
-    for moment in ("before", "after"):
-        for gpu in gpus.get(moment) or []:
-            found |= {str(item) for item in gpu.get("throttled_by") or [] if item not in _HARMLESS}
-    return sorted(found)
+    moments = [gpus.get("before"), gpus.get("after")] if isinstance(gpus, Mapping) else []
+    found = {str(item) for rows in moments for gpu in rows or () for item in gpu.get("throttled_by") or ()}
+    return sorted(found - _HARMLESS)
 
 
 @rule(

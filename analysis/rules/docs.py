@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from profrun.analysis.rules import Rule, all_rules
+from profrun.analysis.rules.catalogue import all_rules
+from profrun.analysis.rules.rule import Rule
 
 _HEAD = "<!-- made by `python -m profrun.analysis.rules.docs docs`; edit the rule, not this page -->\n"
 
@@ -20,10 +21,9 @@ def rule_page(rule: Rule) -> str:
     text += f"## What to do\n\n{rule.advice}\n"
     if relies:
         text += (
-            f"\n## What it rests on\n\n{relies}. When a doubt about the recording withholds one of them, "
-            "the rule is "
-            "not asked; when a doubt only marks one, the finding carries the doubt's code "
-            "([numbers](../numbers.md#doubts)).\n"
+            f"\n## What it rests on\n\n{relies}. The rule does not run when one of them is withheld for the "
+            "quality of the recording. When one is only marked, the finding carries the code of the quality "
+            "finding ([numbers](../numbers.md#data-quality)).\n"
         )
     return text
 
@@ -34,11 +34,9 @@ def index_page() -> str:
     text = f"{_HEAD}# What `profrun diagnose` looks for\n\n"
     text += (
         f"{len(rules)} rules. Each is a small function with a threshold that is stated here, evidence "
-        "(numbers with their "
-        "denominators, slices to open) and advice; each has a test on a trace that has it and on one that "
-        "has not "
-        "(`tests/analysis/test_rules.py`). A threshold is a place to start looking, not a law.\n\n"
-        "| rule | severity | what | fires when |\n|---|---|---|---|\n"
+        "(numbers with their denominators, slices to open) and advice. Each has a test on a trace that has "
+        "the problem and on one that has not (`tests/analysis/rules/test_catalogue.py`). A threshold says "
+        "where to start looking.\n\n| rule | severity | what | fires when |\n|---|---|---|---|\n"
     )
     for rule in rules:
         text += f"| [{rule.id}](rules/{rule.id}.md) | {rule.severity} | {rule.title} | {rule.threshold} |\n"

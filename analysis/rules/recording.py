@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from profrun.analysis.rules import Context, Hit, ms, percent, rule
-from profrun.analysis.trace import launches
+from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.trace.intervals import covered, union
-from profrun.analysis.trace.launches import BLOCKING_SHARE, is_graph_launch, is_launch
+from profrun.analysis.trace.runtime_calls import BLOCKING_SHARE, is_graph_launch, is_launch
+from profrun.contract.units import percent_text, time_text
 
 OVERHEAD_SHARE = 0.05
 BUFFER_NS = 100_000
@@ -21,8 +22,7 @@ LAUNCH_GAP_NS = 200_000
     "profiler-overhead",
     "The profiler takes a visible part of the time",
     meaning="The profiler records work of its own (buffer flushes, instrumentation) inside the steps; host "
-    "times are "
-    "too long by about that much.",
+    "times are too long by about that much.",
     threshold="Overhead records cover over 5 % of the host time of the steps.",
     advice="Record less (no stacks, no shapes, no memory), longer warm-up, and trust the unprofiled trials "
     "for times.",
@@ -39,7 +39,8 @@ def profiler_overhead(ctx: Context) -> Iterator[Hit]:
     share = float(inside.sum()) / ctx.step_ns if ctx.step_ns else 0.0
     if share > OVERHEAD_SHARE:
         yield Hit(
-            f"the profiler's own work covers {percent(share)} of the steps ({ms(float(inside.sum()))})",
+            f"the profiler's own work covers {percent_text(share)} of the steps "
+            f"({time_text(float(inside.sum()))})",
             {"overhead_ns": int(inside.sum()), "overhead_share": share, "overhead_of": "host time of steps"},
             slices=ctx.worst(ids),
         )
@@ -50,8 +51,7 @@ def profiler_overhead(ctx: Context) -> Iterator[Hit]:
     "A launch waited for the profiler",
     severity="info",
     meaning="A long launch call or gap comes from the profiler asking for a buffer ('Activity Buffer "
-    "Request') or from "
-    "a module being loaded lazily at its first launch, not from the program.",
+    "Request') or from a module being loaded lazily at its first launch, not from the program.",
     threshold="An overhead record named 'Buffer Request', 'Buffer Flush' or 'Lazy Function Loading' of over "
     "100 us in a "
     "step; or, without such records, a launch call of over 200 us that is over 10 times the median launch.",
@@ -65,30 +65,26 @@ def buffer_request(ctx: Context) -> Iterator[Hit]:
     if len(ids):
         names = sorted({ctx.frame.text(int(one)) for one in ids})
         yield Hit(
-            f"{len(ids)} times {' and '.join(names)} inside the steps, {ms(ctx.total(ids))} in all",
-            {"count": len(ids), "total_ns": ctx.total(ids)}, slices=ctx.worst(ids), names=names,
-        )  # fmt: skip
+            f"{len(ids)} times {' and '.join(names)} inside the steps, {time_text(ctx.total(ids))} in all",
+            {"count": len(ids), "total_ns": ctx.total(ids)},
+            slices=ctx.worst(ids),
+            names=names,
+        )
         return
-    share = blocking_share(ctx)
     calls = ctx.in_steps(ctx.named("api", lambda name: is_launch(name) and not is_graph_launch(name)))
-    if len(calls) < 10 or (share is not None and share > BLOCKING_SHARE):
+    if len(calls) < 10 or ctx.blocking:
         return
     dur = ctx.frame.durs(calls)
     limit = max(LAUNCH_GAP_NS, LAUNCH_FACTOR * float(np.median(dur)))
     long = calls[dur > limit]
     if len(long):
         yield Hit(
-            f"{len(long)} launch calls take over {ms(limit)} (median {ms(float(np.median(dur)))}): a buffer "
-            "request of "
-            "the profiler, a lazily loaded module, or a full queue",
+            f"{len(long)} launch calls take over {time_text(limit)} (median "
+            f"{time_text(float(np.median(dur)))}): a buffer request of the profiler, a lazily loaded module, "
+            "or a full queue",
             {"count": len(long), "total_ns": ctx.total(long), "median_ns": float(np.median(dur))},
             slices=ctx.worst(long),
         )
-
-
-def blocking_share(ctx: Context) -> float | None:
-    """Share of placed launches that returned only after their kernel had ended; None without launches."""
-    return launches.blocking_share(ctx.frame)
 
 
 @rule(
@@ -105,12 +101,14 @@ def blocking_share(ctx: Context) -> float | None:
 )
 def launch_blocking(ctx: Context) -> Iterator[Hit]:
     """The setting where it is known, else the timing."""
-    share = blocking_share(ctx)
+    share = ctx.blocking_share
     stated = ctx.trace.meta.get("launch_blocking")
     if stated or (stated is None and share is not None and share >= BLOCKING_SHARE):
         how = "the recording says so" if stated else "no setting is recorded"
         seen = (
-            f"{percent(share)} of the launches return after their kernel ended; " if share is not None else ""
+            f"{percent_text(share)} of the launches return after their kernel ended; "
+            if share is not None
+            else ""
         )
         yield Hit(
             f"launches were blocking: {seen}{how}",
@@ -135,5 +133,8 @@ def graph_kernels_hidden(ctx: Context) -> Iterator[Hit]:
         return
     made = np.isin(calls, ctx.frame.launch[ctx.frame.launched])
     if not made.any():
-        yield Hit(f"{len(calls)} graph launches, not one kernel of theirs", {"calls": len(calls)},
-                  slices=ctx.worst(calls))  # fmt: skip
+        yield Hit(
+            f"{len(calls)} graph launches, not one kernel of theirs",
+            {"calls": len(calls)},
+            slices=ctx.worst(calls),
+        )

@@ -7,18 +7,29 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from profrun.analysis.rules import Context, Hit, ms, percent, rule
+from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.intervals import union
 from profrun.analysis.trace.queue import queues
+from profrun.contract.units import percent_text, time_text
 
 QUEUE_SHARE = 0.05
 SYNC_SHARE = 0.01
 CULPRITS = (
-    "aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero", "aten::cpu", "aten::to",
-    "aten::copy_", "aten::equal", "aten::masked_select", "aten::unique2", "aten::repeat_interleave",
-)  # fmt: skip
+    "aten::item",
+    "aten::_local_scalar_dense",
+    "aten::is_nonzero",
+    "aten::nonzero",
+    "aten::cpu",
+    "aten::to",
+    "aten::copy_",
+    "aten::equal",
+    "aten::masked_select",
+    "aten::unique2",
+    "aten::repeat_interleave",
+)
 """Ops that people call without knowing that they wait, outermost first when nested."""
 
 
@@ -54,30 +65,31 @@ def _hit(ctx: Context, ids: Index, what: str) -> Hit:
     )  # calls of several threads, or a driver call inside a runtime call, wait once
     where = f", at {lines[0]}" if lines else ""
     return Hit(
-        f"{len(ids) / ctx.step_count:.{1 if ctx.steps else 0}f} times {ctx.each} {what} waits for the GPU in "
-        f"{', '.join(sorted(calls))}{where}: {ms(time / ctx.step_count)} {ctx.each}, "
-        f"{percent(time / whole)} of the time of {ctx.span_name}",
+        f"{len(ids) / ctx.step_count:.{1 if ctx.steps else 0}f} times {ctx.per_step} {what} waits for the "
+        f"GPU in {', '.join(sorted(calls))}{where}: {time_text(time / ctx.step_count)} {ctx.per_step}, "
+        f"{percent_text(time / whole)} of the time of {ctx.span_name}",
         {
-            "calls": len(ids), "total_ns": time, "share": time / whole,
-            "share_of": f"host time of {ctx.span_name}", "python_lines": lines,
+            "calls": len(ids),
+            "total_ns": time,
+            "share": time / whole,
+            "share_of": f"host time of {ctx.span_name}",
+            "python_lines": lines,
         },
-        slices=ctx.worst(ids), names=[what, *sorted(calls)],
+        slices=ctx.worst(ids),
+        names=[what, *sorted(calls)],
         severity="warning" if time / whole >= SYNC_SHARE and ctx.steps else "info",
-    )  # fmt: skip
+    )
 
 
 @rule(
     "implicit-sync",
     "An op makes the host wait for the GPU",
     meaning="Reading a value on the host (.item(), .cpu(), printing a tensor, nonzero(), a copy from "
-    "pageable memory) "
-    "waits until everything queued before it has run; the queue runs dry.",
+    "pageable memory) waits until everything queued before it has run; the queue runs dry.",
     threshold="A blocking runtime call (Synchronize, or a copy that is not Async) under an op, inside a "
-    "step. A warning "
-    "from 1 % of the host time of the steps, else for information.",
+    "step. A warning from 1 % of the host time of the steps, else for information.",
     advice="Log losses every N steps or keep them on the GPU (detach, accumulate), use non_blocking=True "
-    "with pinned "
-    "memory, replace data-dependent shapes.",
+    "with pinned memory, replace data-dependent shapes.",
     relies_on=("steps.dur_ns",),
 )
 def implicit_sync(ctx: Context) -> Iterator[Hit]:
@@ -95,8 +107,7 @@ def implicit_sync(ctx: Context) -> Iterator[Hit]:
     "explicit-sync",
     "The program makes the host wait for the GPU",
     meaning="torch.cuda.synchronize(), a stream or an event synchronise in the step's own code empties the "
-    "queue each "
-    "time.",
+    "queue each time.",
     threshold="A blocking Synchronize call inside a step that no op made, or whose op is not known because "
     "the tool records none. A warning from 1 % of the host time of the steps, else for information.",
     advice="Remove it, or move it outside the loop; time with events instead of the host's clock.",
@@ -118,8 +129,7 @@ def explicit_sync(ctx: Context) -> Iterator[Hit]:
     "Launches block on a full queue",
     severity="info",
     meaning="The host is so far ahead that a stream's queue is full and launches wait: the GPU is the "
-    "bottleneck, and "
-    "long launch calls are no overhead.",
+    "bottleneck, and long launch calls are no overhead.",
     threshold="At least 1024 GPU slices queued on one stream for over 5 % of its time.",
     advice="Nothing to do on the host; look at the kernels.",
     relies_on=("queues",),
@@ -130,7 +140,11 @@ def full_queue(ctx: Context) -> Iterator[Hit]:
         if row.span_ns and row.blocked_ns / row.span_ns > QUEUE_SHARE:
             yield Hit(
                 f"stream {row.stream} had {row.limit} or more slices queued for "
-                f"{percent(row.blocked_ns / row.span_ns)}",
-                {"blocked_ns": row.blocked_ns, "blocked_of": row.blocked_of, "span_ns": row.span_ns,
-                 "max_length": row.max_length},
-            )  # fmt: skip
+                f"{percent_text(row.blocked_ns / row.span_ns)}",
+                {
+                    "blocked_ns": row.blocked_ns,
+                    "blocked_of": row.blocked_of,
+                    "span_ns": row.span_ns,
+                    "max_length": row.max_length,
+                },
+            )

@@ -1,7 +1,7 @@
 """Collectives: what each moves, how long it takes, and at which bandwidth.
 
-A rank that comes early waits inside the collective for the last one, so a rank's own duration is transfer
-and waiting. From the last rank's start on nobody waits: that is the shortest duration of all ranks, which
+A rank that comes early waits inside the collective for the last one, so a rank's own duration is transfer and
+waiting. From the last rank's start on no rank waits. That part is the shortest duration of all ranks: it
 needs no common clock, but all ranks of the group in the trace.
 """
 
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profrun.analysis.trace.frame import Frame, Index, Ints, frame
-from profrun.analysis.trace.op_shapes import dense
+from profrun.analysis.trace.columns import Ints, groups
+from profrun.analysis.trace.frame import Frame, Index, frame
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -61,7 +62,13 @@ class CollectiveRow:
 
 
 class Form(NamedTuple):
-    """What a collective moves; ``op`` 'unknown' where neither the trace nor the kernel's name tells."""
+    """What a collective moves.
+
+    Attributes:
+        op: allreduce, allgather, ...; 'unknown' where neither the trace nor the kernel's name tells.
+        dtype, group, group_size: element type, process group and its ranks, as in the trace.
+        bytes: the larger of input and output of one rank.
+    """
 
     op: str
     dtype: str | None
@@ -75,9 +82,9 @@ class Calls:
     """Every collective of a trace, by process and start.
 
     Attributes:
-        ids: their slices; kernels where there are any, else host slices.
-        form: index into ``forms`` of each.
-        process: process of each.
+        ids: their slices, shape (calls,); kernels where there are any, else host slices.
+        form: int64, index into ``forms`` of each.
+        process: int64, process of each.
         forms: the distinct forms.
     """
 
@@ -100,12 +107,12 @@ def bus_factor(op: str, group_size: int | None) -> float | None:
     return 1.0
 
 
-def rates(op: str, group_size: int | None, size: int | None, ns: float | None) -> tuple[Any, Any]:
-    """(algorithm, bus) bandwidth, 1e9 bytes a second; None where they cannot be known."""
-    if not size or not ns:
+def rates(form: Form, ns: float | None) -> tuple[float | None, float | None]:
+    """(algorithm, bus) bandwidth in 1e9 bytes per second; None where they cannot be known."""
+    if not form.bytes or not ns:
         return None, None
-    factor = bus_factor(op, group_size)
-    return size / ns, None if factor is None else size / ns * factor
+    factor = bus_factor(form.op, form.group_size)
+    return form.bytes / ns, None if factor is None else form.bytes / ns * factor
 
 
 _NCCL_NAME = re.compile(
@@ -120,16 +127,7 @@ def collective_op(name: str) -> str:
     return hit[1].lower() if hit and hit[1] != "Generic" else "unknown"
 
 
-def collective_calls(trace: Trace) -> Calls:
-    """The collectives of a trace; kept with its frame."""
-    source = frame(trace)
-    found: Calls | None = source.cache.get("collective_calls")
-    if found is None:
-        found = source.cache["collective_calls"] = _calls(trace, source)
-    return found
-
-
-_TOLD = """
+_LISTED = """
 WITH forms AS MATERIALIZED (
   SELECT row_number() OVER () - 1 AS form, * FROM (
     SELECT DISTINCT op, dtype, "group", group_size, bytes FROM collectives)
@@ -140,11 +138,11 @@ SELECT c.slice, f.form FROM collectives c JOIN forms f ON c.op = f.op AND c.dtyp
 """
 
 
-def _told(trace: Trace) -> tuple[Index, Ints, list[Form]]:
+def _listed(trace: Trace) -> tuple[Index, Ints, list[Form]]:
     """Slices of the collectives table, the form of each, and the forms."""
     if not trace.sql("SELECT count(*) FROM collectives").scalar():
         return np.zeros(0, np.intp), np.zeros(0, np.int64), []
-    got = trace.tables.execute(_TOLD).fetchnumpy()
+    got = trace.tables.execute(_LISTED).fetchnumpy()
     slices, form = np.asarray(got["slice"], dtype=np.intp), np.asarray(got["form"], dtype=np.int64)
     _, first = np.unique(form, return_index=True)
     rows = trace.sql(
@@ -155,19 +153,22 @@ def _told(trace: Trace) -> tuple[Index, Ints, list[Form]]:
     return slices, form, [by_slice[int(one)] for one in slices[first]]
 
 
-def _calls(trace: Trace, source: Frame) -> Calls:
-    listed, told, forms = _told(trace)
+@memoised
+def collective_calls(trace: Trace) -> Calls:
+    """The collectives of a trace: those of its table, and kernels whose names are those of NCCL or RCCL."""
+    source = frame(trace)
+    listed, listed_form, forms = _listed(trace)
     kernels = source.of("kernel")
     named = kernels[source.named(kernels, lambda name: bool(_NCCL.search(name)))]
     ids = np.union1d(named, listed[source.is_kind(listed, "kernel")]).astype(np.intp)
     if not len(ids):
         ids = np.sort(listed)
-    process = source.track_process[source.track[ids]].astype(np.int64)
+    process = source.process_of(ids).astype(np.int64)
     order = np.lexsort((ids, source.ts[ids], process))
     ids, process = ids[order], process[order]
     row = np.full(len(source), -1, dtype=np.int32)
-    row[listed] = told
-    first, group = dense(row[ids], source.name[ids])
+    row[listed] = listed_form
+    first, group = groups(row[ids], source.name[ids])
     known: dict[Form, int] = {}
     number = []
     for slice_id in ids[first]:
@@ -195,8 +196,8 @@ def _transfers(source: Frame, calls: Calls) -> Ints:
     """For each call the shortest duration of any rank, -1 where the trace lacks a rank of the group."""
     found = np.full(len(calls.ids), -1, dtype=np.int64)
     for (op, _), ranks in in_order(calls).items():
-        members = {calls.forms[int(number)].group_size for places in ranks.values()
-                   for number in np.unique(calls.form[places])}  # fmt: skip
+        used = np.unique(np.concatenate([calls.form[places] for places in ranks.values()]))
+        members = {calls.forms[int(number)].group_size for number in used}
         if len(ranks) < 2 or members != {len(ranks)} or op.lower().lstrip("_").startswith(("send", "recv")):
             continue
         length = min(len(places) for places in ranks.values())
@@ -210,7 +211,7 @@ def collectives(trace: Trace) -> list[CollectiveRow]:
     source = frame(trace)
     calls = collective_calls(trace)
     dur, transfer = source.durs(calls.ids), _transfers(source, calls)
-    _, group = dense(calls.form, calls.process)
+    _, group = groups(calls.form, calls.process)
     order = np.argsort(group, kind="stable")
     rows = []
     for places in np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(order) else ():
@@ -218,13 +219,24 @@ def collectives(trace: Trace) -> list[CollectiveRow]:
         mine, moved = dur[places], transfer[places]
         moved = moved[moved >= 0]
         shortest = float(moved.mean()) if len(moved) else None
-        alg, bus = rates(form.op, form.group_size, form.bytes, float(mine.mean()))
-        free_alg, free_bus = rates(form.op, form.group_size, form.bytes, shortest)
+        alg, bus = rates(form, float(mine.mean()))
+        transfer_alg, transfer_bus = rates(form, shortest)
         rows.append(
             CollectiveRow(
-                *form, process, int(source.processes[process]["rank"]), len(mine), int(mine.sum()),
-                float(mine.mean()), int(mine.min()), int(mine.max()), alg, bus,
-                len(moved), shortest, free_alg, free_bus,
+                *form,
+                process=process,
+                rank=source.processes[process]["rank"],
+                calls=len(mine),
+                total_ns=int(mine.sum()),
+                mean_ns=float(mine.mean()),
+                min_ns=int(mine.min()),
+                max_ns=int(mine.max()),
+                alg_gb_s=alg,
+                bus_gb_s=bus,
+                matched=len(moved),
+                transfer_ns=shortest,
+                transfer_alg_gb_s=transfer_alg,
+                transfer_bus_gb_s=transfer_bus,
             )
-        )  # fmt: skip
+        )
     return sorted(rows, key=lambda row: (-row.total_ns, row.op, row.rank, str(row.group)))

@@ -3,16 +3,14 @@
 Found backwards from the end, always stepping to what the current activity waited for last:
 
 * a GPU slice waits for its launching call, for the slice before it on its stream, and, when it starts later
-than
-  both allow, for work of another stream of the device (an event, inferred from the end that came last);
+  than both allow, for work of another stream of the device (an event, inferred from the end that came last);
 * a host thread that returns from a blocking call (synchronise, a copy that waits) waits for the GPU slice
-that
-  ended last inside that call;
+  that ended last inside that call;
 * a host thread that does nothing of its own while another thread of the process works (backward) waits for
-it.
+  it.
 
 The segments do not overlap and cover the window from its first to its last moment, so they add up to it. What
-no record explains is 'unexplained', never someone's fault.
+no record explains is 'unexplained'.
 """
 
 from __future__ import annotations
@@ -21,8 +19,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from profrun.analysis.trace.frame import KIND, Frame, Index, frame
+from profrun.analysis.trace.frame import KIND, UNUSED, Frame, Index, frame
 from profrun.analysis.trace.roles import COMM, MEMCPY, MEMSET, roles
 from profrun.analysis.trace.steps import step_index
 
@@ -39,8 +38,13 @@ COPY_WORDS = ("cudaMemcpy", "hipMemcpy", "cuMemcpy", "hipMemcpyWithStream")
 
 @dataclass(frozen=True)
 class Segment:
-    """One piece of the path: [start_ns, end_ns), what it is, the slice that it lies in (-1: none), its
-    name."""
+    """One piece of the path.
+
+    Attributes:
+        start_ns, end_ns: [start, end).
+        kind: one of ``KINDS``.
+        slice, name: the slice that it lies in, and its name; -1 and '-' for none.
+    """
 
     start_ns: int
     end_ns: int
@@ -54,9 +58,11 @@ class CriticalPath:
     """The path through one window of one process.
 
     Attributes:
-        process, start_ns, end_ns: the window; total_ns = end_ns - start_ns = sum of ``by_kind``.
+        process, start_ns, end_ns: the window.
+        total_ns: end_ns - start_ns, which is the sum of ``by_kind``.
         segments: in time order.
-        by_kind: ns by kind. by_name: (kind, name, ns), most first.
+        by_kind: ns by kind.
+        by_name: (kind, name, ns), most first.
     """
 
     process: int
@@ -88,7 +94,7 @@ def critical_path(
     if window is None:
         return None
     number, start, end, last = window
-    walk = _Walk(source, roles(trace, source), number, start)
+    walk = _Walk(source, roles(trace), number, start)
     walk.run(last, end)
     segments = walk.segments[::-1]
     by_kind = dict.fromkeys(KINDS, 0)
@@ -123,12 +129,12 @@ def _window(source: Frame, process: int | None, step: int | None) -> tuple[int, 
         return None
     else:
         number = process if process is not None else 0
-        ids = np.flatnonzero((source.kind != 255) & (source.track >= 0))
-        ids = ids[source.track_process[source.track[ids]] == number]
+        ids = np.flatnonzero((source.kind != UNUSED) & (source.track >= 0))
+        ids = ids[source.process_of(ids) == number]
         if not len(ids):
             return None
         start, end = int(source.ts[ids].min()), int(source.end[ids].max())
-        gpu = source.gpu[source.track_process[source.track[source.gpu]] == number]
+        gpu = source.gpu[source.process_of(source.gpu) == number]
     last = int(gpu[np.argmax(source.end[gpu])]) if len(gpu) else -1
     if last >= 0 and source.end[last] >= end:
         return number, start, int(source.end[last]), last
@@ -136,21 +142,21 @@ def _window(source: Frame, process: int | None, step: int | None) -> tuple[int, 
 
 
 class _Walk:
-    """Backward walk; every step is a few binary searches."""
+    """The walk from the end of the window back to its start; each move is a few binary searches."""
 
-    def __init__(self, source: Frame, role: np.ndarray, process: int, start: int) -> None:
+    def __init__(self, source: Frame, role: NDArray[np.int8], process: int, start: int) -> None:
         self.source, self.role, self.start = source, role, start
         self.segments: list[Segment] = []
-        gpu = source.gpu[source.track_process[source.track[source.gpu]] == process]
+        gpu = source.gpu[source.process_of(source.gpu) == process]
         self.by_end = gpu[np.argsort(source.end[gpu], kind="stable")]
         self.gpu_ends = source.end[self.by_end]
         self.streams: dict[int, tuple[Index, dict[int, int]]] = {}
         for track in np.unique(source.track[gpu]):
-            lane = gpu[source.track[gpu] == track]
-            lane = lane[np.lexsort((lane, source.ts[lane]))]
-            self.streams[int(track)] = (lane, dict(zip(lane.tolist(), range(len(lane)), strict=True)))
+            stream = gpu[source.track[gpu] == track]
+            stream = stream[np.lexsort((stream, source.ts[stream]))]
+            self.streams[int(track)] = (stream, {slice_id: at for at, slice_id in enumerate(stream.tolist())})
         host = source.host_order
-        host = host[source.track_process[source.track[host]] == process]
+        host = host[source.process_of(host) == process]
         self.threads: dict[int, Index] = {
             int(track): host[source.track[host] == track] for track in np.unique(source.track[host])
         }
@@ -192,9 +198,9 @@ class _Walk:
         begin = self.add(int(source.ts[gpu]), at, kind, gpu)
         if begin <= self.start:
             return begin, -1, thread
-        lane, places = self.streams[int(source.track[gpu])]
+        stream, places = self.streams[int(source.track[gpu])]
         place = places[gpu]
-        before = int(lane[place - 1]) if place else -1
+        before = int(stream[place - 1]) if place else -1
         ready = int(source.end[before]) if before >= 0 else self.start - 1
         call = int(source.launch[gpu])
         called = int(source.ts[call]) if call >= 0 else self.start - 1
@@ -251,11 +257,8 @@ class _Walk:
         place = int(np.searchsorted(self.leaf_ends, at, side="right")) - 1
         if place >= 0 and int(self.leaf_ends[place]) > edge:
             one = int(self.leaves[place])
-            return (
-                self.add(int(self.leaf_ends[place]), at, "unexplained", -1),
-                -1,
-                int(self.source.track[one]),
-            )
+            turn = self.add(int(self.leaf_ends[place]), at, "unexplained", -1)
+            return turn, -1, int(self.source.track[one])
         if thread != self.main and edge <= self.start:
             return at if self.switch(at) else self.add(edge, at, "unexplained", -1), -1, self.main
         return self.add(edge, at, "unexplained", -1), -1, thread
@@ -276,7 +279,7 @@ class _Walk:
         return int(self.by_end[place])
 
     def helper(self, thread: int, edge: int, at: int) -> int:
-        """The leaf of another thread that ended last in (edge, at) while this thread had nothing of its
+        """The leaf of another thread that ended last in (edge, at), where this thread had no work of its
         own."""
         source = self.source
         place = int(np.searchsorted(self.leaf_ends, at, side="left")) - 1

@@ -1,7 +1,7 @@
 """Floating point operations of framework ops, from their recorded input shapes, counted as torch does.
 
 ``torch/csrc/profiler/util.cpp``, ``computeFlops``: matrix multiplies and convolutions by multiply-adds x 2,
-``add`` and ``mul`` by elements of the first input; nothing else. ``work.work_of`` also counts attention.
+``add`` and ``mul`` by elements of the first input; nothing else. ``op_cost.cost_of`` also counts attention.
 """
 
 from __future__ import annotations
@@ -9,27 +9,29 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from profrun.analysis.trace.columns import groups
 from profrun.analysis.trace.frame import frame
-from profrun.analysis.trace.op_shapes import dense, op_shapes
+from profrun.analysis.trace.op_shapes import op_shapes
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
-Shapes = Sequence[Any]
+Shapes = Sequence[object]
+"""Input shapes of one call as recorded: a list of ints per tensor, anything else for what is no tensor."""
 
 
-def dimensions(shape: Any) -> list[int] | None:
+def dimensions(shape: object) -> list[int] | None:
     """A tensor's dimensions, None for anything that is not a recorded tensor shape."""
     if isinstance(shape, list) and shape and all(isinstance(size, int) for size in shape):
         return shape
     return None
 
 
-def _pair(left: Any, right: Any) -> tuple[list[int], list[int]] | None:
+def _pair(left: object, right: object) -> tuple[list[int], list[int]] | None:
     a, b = dimensions(left), dimensions(right)
     return (a, b) if a and b else None
 
@@ -44,7 +46,7 @@ def _matmul(shapes: Shapes, at: int) -> int | None:
     return 2 * prod(a[:-1]) * a[-1] * b[-1]
 
 
-def flops_of(name: str, shapes: Shapes, concrete: Sequence[Any] | None = None) -> int | None:
+def flops_of(name: str, shapes: Shapes, concrete: Sequence[object] | None = None) -> int | None:
     """FLOPs of one call as torch counts them, None for ops it does not count or shapes that do not say.
 
     Args:
@@ -64,7 +66,7 @@ def flops_of(name: str, shapes: Shapes, concrete: Sequence[Any] | None = None) -
     return None
 
 
-def _ints(value: Any, count: int) -> list[int] | None:
+def _ints(value: object, count: int) -> list[int] | None:
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -77,7 +79,7 @@ def _ints(value: Any, count: int) -> list[int] | None:
     return None
 
 
-def _conv2d(shapes: Shapes, concrete: Sequence[Any] | None) -> int | None:
+def _conv2d(shapes: Shapes, concrete: Sequence[object] | None) -> int | None:
     pair = _pair(*shapes[:2]) if len(shapes) >= 2 else None
     if pair is None or len(pair[0]) != 4 or len(pair[1]) != 4 or not concrete or len(concrete) < 7:
         return None
@@ -91,7 +93,7 @@ def _conv2d(shapes: Shapes, concrete: Sequence[Any] | None) -> int | None:
     return 2 * batch * rows * columns * out * (channels // groups[0]) * kernel_h * kernel_w
 
 
-def parse_list(text: str | None) -> list[Any]:
+def parse_list(text: str | None) -> list[object]:
     """A JSON list column of the ops table; [] when it is NULL or no list."""
     if not text:
         return []
@@ -102,17 +104,17 @@ def parse_list(text: str | None) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-COUNTED = frozenset(
-    {
-        "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::add", "aten::mul",
-        "aten::_scaled_mm", "aten::_addmm_activation", "aten::conv2d",
-    }
-)  # fmt: skip
+_COUNTED = """
+aten::mm aten::bmm aten::addmm aten::baddbmm aten::add aten::mul aten::_scaled_mm aten::_addmm_activation
+aten::conv2d
+"""
+COUNTED = frozenset(_COUNTED.split())
 """Ops whose FLOPs torch counts from shapes."""
 
 
 def flops_by_op(trace: Trace) -> dict[str, int]:
-    """Total FLOPs by op name: as the trace states them, else from shapes. One parse a distinct shape."""
+    """Total FLOPs by op name: as the trace states them, else from shapes; each distinct shape is parsed
+    once."""
     total: dict[str, int] = {}
     stated = np.zeros(0, dtype=np.int64)
     if trace.sql("SELECT count(flops) FROM ops").scalar():
@@ -121,16 +123,16 @@ def flops_by_op(trace: Trace) -> dict[str, int]:
             "WHERE o.flops IS NOT NULL GROUP BY s.name"
         ).rows
         total = {str(name): int(count) for name, count in rows}
-        numbers = trace.tables.execute("SELECT slice AS v FROM ops WHERE flops IS NOT NULL").fetchnumpy()
-        stated = np.asarray(numbers["v"], dtype=np.int64)
+        numbers = trace.tables.execute("SELECT slice FROM ops WHERE flops IS NOT NULL").fetchnumpy()
+        stated = np.asarray(numbers["slice"], dtype=np.int64)
     source = frame(trace)
-    shapes = op_shapes(trace, source)
+    shapes = op_shapes(trace)
     keep = (shapes.shape >= 0) & source.named(shapes.slices, COUNTED.__contains__)
     keep &= source.is_kind(shapes.slices, "op")
     if len(stated):
         keep &= ~np.isin(shapes.slices, stated)
     name, shape = source.name[shapes.slices[keep]], shapes.shape[keep]
-    first, group = dense(name, shape)
+    first, group = groups(name, shape)
     for place, calls in zip(first, np.bincount(group), strict=True):
         op = source.names[int(name[place])]
         each = flops_of(op, parse_list(shapes.shapes[int(shape[place])]))

@@ -1,7 +1,7 @@
 """A trace as columns in memory: what the sweeps over time need, read once and kept as long as the trace.
 
-SQL says aggregates best; nesting, unions and critical paths are said best on arrays. A frame holds about
-40 bytes a slice. Names stay in a dictionary; no row ever becomes a Python object.
+SQL is the best tool for aggregates; arrays are the best tool for nesting, unions and critical paths. A frame
+holds about 40 bytes per slice. Names stay in a list; no row ever becomes a Python object.
 """
 
 from __future__ import annotations
@@ -11,44 +11,55 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from profrun.traces.schema import SLICE_KINDS
+from profrun.analysis.trace.columns import Ints, int_column, text_codes
+from profrun.traces.memo import Memo, memoised
+from profrun.traces.schema import SLICE_KINDS, DeviceRow, ProcessRow
 
 if TYPE_CHECKING:
+    import duckdb
+
     from profrun.traces.trace import Trace
 
 KIND = {kind: code for code, kind in enumerate(SLICE_KINDS)}
 """Codes of ``Frame.kind``."""
+UNUSED = 255
+"""Code of an id that no slice has."""
 
-STEP_NAMES = (  # in order of preference: one family a process makes its steps
+STEP_NAMES = (  # in order of preference: all steps of a process have names of one family
     re.compile(r"^profrun\.step#(\d+)$"),
     re.compile(r"^ProfilerStep#(\d+)$"),
     re.compile(r"^[Ss]tep[ #]?(\d+)$"),
 )
 
-Ints = NDArray[np.int64]
-Index = NDArray[np.signedinteger[Any]]
+Index = NDArray[np.signedinteger]
+"""Slice ids; any signed integer type indexes."""
 Mask = NDArray[np.bool_]
 
 
 @dataclass
 class Frame:
-    """Columns by slice id (dense from 0), and tables of tracks.
+    """Columns by slice id, and tables of tracks, processes and devices.
+
+    Ids are dense from 0, so a column is an array of shape (slices,) and an id is an index into it.
 
     Attributes:
-        kind: code of the kind (``KIND``), 255 where an id is unused.
-        ts, end: ns.
-        track, parent, launch, name: ids, -1 for NULL.
-        file_order: slice ids in the order of the file.
-        in_order: is that by track, start, longest first?
-        names: text of each name id.
-        track_kind, track_process, track_device: by track id; device -1 for none.
-        processes, devices: rows of those tables as dicts.
+        kind: uint8, code of the kind (``KIND``), ``UNUSED`` for an id that no slice has.
+        ts, end: int64, start and end in ns.
+        track, parent, launch, name: int32, ids; -1 for NULL.
+        file_order: int32, slice ids in the order of the file.
+        in_order: whether that is by track, start, and longest first.
+        names: the text of each name id.
+        track_kind: kind of each track, by track id.
+        track_process, track_device: int32, shape (tracks,), by track id; device -1 for none.
+        track_native: the tool's own id of each track (thread, stream, queue), by track id; None where it has
+            none.
+        processes, devices: rows of those tables, by their ids.
+        memo: results of memoised functions of this frame.
     """
 
     kind: NDArray[np.uint8]
@@ -64,32 +75,31 @@ class Frame:
     track_kind: list[str]
     track_process: NDArray[np.int32]
     track_device: NDArray[np.int32]
-    processes: list[dict[str, Any]]
-    devices: list[dict[str, Any]]
-    cache: dict[Any, Any] = field(default_factory=dict)
+    track_native: list[int | None]
+    processes: list[ProcessRow]
+    devices: list[DeviceRow]
+    memo: Memo = field(default_factory=Memo, repr=False)
 
     def __len__(self) -> int:
         return len(self.kind)
 
     @property
     def dur(self) -> Ints:
-        """ns of each slice; a new array at every call, so ask ``durs`` for a few."""
+        """ns of each slice; a new array at every call, so use ``durs`` for a few."""
         return self.end - self.ts
 
-    def durs(self, ids: Any) -> Any:
+    def durs(self, ids: Index | slice) -> Ints:
         """ns of these slices."""
         return self.end[ids] - self.ts[ids]
 
-    def of(self, *kinds: str) -> Index:
+    @memoised
+    def of(self, *kinds: str) -> NDArray[np.intp]:
         """Ids of all slices of these kinds, in id order."""
-        found = self.cache.get(kinds)
-        if found is None:
-            found = self.cache[kinds] = np.flatnonzero(self.kinds(*kinds)[self.kind])
-        return np.asarray(found)
+        return np.flatnonzero(self.kinds(*kinds)[self.kind])
 
     @staticmethod
     def kinds(*kinds: str) -> Mask:
-        """True at the codes of these kinds: ``kinds('op')[frame.kind]``."""
+        """True at the codes of these kinds, shape (256,): ``kinds('op')[frame.kind]`` is a mask of slices."""
         mask = np.zeros(256, dtype=bool)
         mask[[KIND[kind] for kind in kinds]] = True
         return mask
@@ -98,23 +108,31 @@ class Frame:
         """Which of the ids have one of these kinds."""
         return np.asarray(self.kinds(*kinds)[self.kind[ids]])
 
+    def process_of(self, ids: Index) -> NDArray[np.int32]:
+        """Process id of each slice."""
+        return np.asarray(self.track_process[self.track[ids]])
+
+    def device_of(self, ids: Index) -> NDArray[np.int32]:
+        """Device id of each slice, -1 for slices that lie on no GPU track."""
+        return np.asarray(self.track_device[self.track[ids]])
+
     @cached_property
     def on_gpu(self) -> Mask:
         """True for tracks (by id) that belong to a device."""
         return self.track_device >= 0
 
     @cached_property
-    def gpu(self) -> Index:
+    def gpu(self) -> NDArray[np.intp]:
         """Kernels, memcpys and memsets, in id order."""
         return self.of("kernel", "memcpy", "memset")
 
     @cached_property
-    def gpu_by_time(self) -> Index:
+    def gpu_by_time(self) -> NDArray[np.intp]:
         """``gpu`` by start, so that unions need not sort again."""
         return self.gpu[np.argsort(self.ts[self.gpu], kind="stable")]
 
     @cached_property
-    def host_order(self) -> Index:
+    def host_order(self) -> NDArray[np.intp]:
         """Host slices (op, range, step, api, python, sync) in pre-order: by track, start, longest first."""
         wanted = self.kinds("op", "range", "step", "api", "python", "sync")[self.kind]
         wanted &= ~self.on_gpu[self.track]
@@ -126,21 +144,19 @@ class Frame:
     @cached_property
     def extent(self) -> tuple[int, int]:
         """First start and last end of all slices, ns; (0, 0) when there is none."""
-        used = self.kind != 255
+        used = self.kind != UNUSED
         if not used.any():
             return 0, 0
         return int(self.ts[used].min()), int(self.end[used].max())
 
+    @memoised
     def nearest(self, *kinds: str) -> NDArray[np.int32]:
         """For every slice the innermost enclosing slice (not itself) of these kinds on its track, or -1."""
-        key = ("nearest", kinds)
-        found = self.cache.get(key)
-        if found is None:
-            found = self.cache[key] = self.chase(self.kinds(*kinds)[self.kind])
-        return np.asarray(found)
+        return self.chase(self.kinds(*kinds)[self.kind])
 
     def chase(self, wanted: Mask) -> NDArray[np.int32]:
-        """For every slice its nearest ancestor with ``wanted``, or -1. Work: one gather a level of depth."""
+        """For every slice its nearest ancestor with ``wanted``, or -1. Work: one gather per level of
+        depth."""
         padded = np.append(wanted, True)  # -1 indexes the pad: a missing parent ends the chase
         up = np.append(self.parent, np.int32(-1))
         current = self.parent.copy()
@@ -150,150 +166,166 @@ class Frame:
             open_ = open_[~padded[current[open_]]]
         return current
 
-    def device_of(self, ids: Index) -> NDArray[np.int32]:
-        """Device id of slices on GPU tracks, -1 for others."""
-        return np.asarray(self.track_device[self.track[ids]])
-
     @cached_property
-    def launched(self) -> Index:
+    def launched(self) -> NDArray[np.intp]:
         """GPU slices whose launching host slice is known."""
-        ids = self.gpu
-        return np.asarray(ids[self.launch[ids] >= 0])
+        return self.gpu[self.launch[self.gpu] >= 0]
 
     def text(self, slice_id: int) -> str:
         """Name of one slice."""
-        return str(self.names[int(self.name[slice_id])])
+        return self.names[int(self.name[slice_id])]
 
     def op_of(self, calls: Index) -> Index:
         """The innermost op of each enqueueing host slice, -1 for none.
 
         A launch is a runtime call or, where the recording has none, the op itself that the tool named.
         """
-        is_op = self.is_kind(calls, "op")
-        return np.where(is_op, calls, self.nearest("op")[calls])
+        return np.where(self.is_kind(calls, "op"), calls, self.nearest("op")[calls])
+
+    def launching_op(self, ids: Index) -> Index:
+        """The innermost op round the launch of each GPU slice, -1 where there is none."""
+        calls = self.launch[ids]
+        return np.where(calls >= 0, self.op_of(calls), -1)
+
+    def innermost_at(
+        self, ids: Index, parent: NDArray[np.int32], times: Ints, *, end_inside: bool = False
+    ) -> NDArray[np.intp]:
+        """The innermost slice that is open at each time, -1 for none.
+
+        Args:
+            ids: slices that nest, by start.
+            parent: for every slice id of the frame its parent among ``ids``, as ``nearest`` gives it.
+            times: int64 ns, shape (times,).
+            end_inside: a slice is open at its last moment too.
+        """
+        if not len(ids):
+            return np.full(len(times), -1, dtype=np.intp)
+        place = np.searchsorted(self.ts[ids], times, side="right") - 1
+        found = np.where(place >= 0, ids[np.maximum(place, 0)], -1).astype(np.intp)
+        limit = times if end_inside else times + 1
+        late = np.flatnonzero((found >= 0) & (self.end[found] < limit))
+        while len(late):
+            found[late] = parent[found[late]]
+            late = late[(found[late] >= 0) & (self.end[found[late]] < limit[late])]
+        return found
+
+    def name_ids(self, matches: Callable[[str], bool]) -> NDArray[np.intp]:
+        """Name ids whose text satisfies the predicate."""
+        return np.array([number for number, text in enumerate(self.names) if matches(text)], dtype=np.intp)
 
     def named(self, ids: Index, matches: Callable[[str], bool]) -> Mask:
         """Which of the ids have a name that satisfies the predicate."""
-        table = np.zeros(len(self.names) + 1, dtype=bool)
-        table[[number for number, text in enumerate(self.names) if matches(text)]] = True
+        return self.has_name(ids, self.name_ids(matches))
+
+    def has_name(self, ids: Index, names: Index | list[int]) -> Mask:
+        """Which of the ids have one of these name ids."""
+        table = np.zeros(len(self.names) + 1, dtype=bool)  # one more, for the name -1 of an unused id
+        table[names] = True
         return np.asarray(table[self.name[ids]])
 
-    def name_ids(self, matches: Any) -> NDArray[np.int32]:
-        """Name ids whose text satisfies the predicate."""
-        return np.array([number for number, text in enumerate(self.names) if matches(text)], dtype=np.int32)
 
-
-_FRAMES: WeakKeyDictionary[Trace, Frame] = WeakKeyDictionary()
-
-# a CASE is asked once a distinct kind of a block, a cast to ENUM once a row
-_CASES = " ".join(f"WHEN '{kind}' THEN {code}" for kind, code in KIND.items())
-
-# one column a query: a result holds every row of all its columns at once, and so would the memory
-_COLUMNS = {
-    "ts": "s.ts_ns",
-    "end": "s.dur_ns",  # added to ts afterwards: reading ts again costs more
-    "track": "s.track::INTEGER",
-    "parent": "coalesce(s.parent, -1)::INTEGER",
-    "launch": "coalesce(s.launch, -1)::INTEGER",
-    "kind": f"(CASE s.kind {_CASES} ELSE 255 END)::UTINYINT",
-    "name": "enum_code(s.name::frame_name)::INTEGER",
-}
-
-
-def distinct(values: Any) -> list[int]:
-    """The different values of an array of small integers (tracks, devices), without sorting it."""
-    if not len(values):
-        return []
-    low = int(values.min())
-    return [low + int(one) for one in np.flatnonzero(np.bincount(values - low))]
-
-
+@memoised
 def frame(trace: Trace) -> Frame:
-    """The frame of a trace; made at the first call, kept while the trace lives."""
-    found = _FRAMES.get(trace)
-    if found is None:
-        found = _FRAMES[trace] = _read(trace)
-    return found
-
-
-_LONG = 100_000
-"""Rows from which a thread costs less than it saves."""
-_FILL = {"kind": 255, "ts": 0, "end": 0}
-"""Value of an unused id; -1 where none is named."""
-_EMPTY: dict[str, Any] = dict.fromkeys(_COLUMNS, np.int32) | {
-    "kind": np.uint8, "ts": np.int64, "end": np.int64,
-}  # fmt: skip
-
-
-def _column(con: Any, expression: str) -> Any:
-    """One expression over all slices, in the order of the file."""
-    return np.asarray(con.execute(f"SELECT {expression} AS v FROM slices s").fetchnumpy()["v"])
-
-
-def _many(con: Any, expressions: list[str], size: int) -> list[Any]:
-    """``_column`` of each; two at a time when they are long: the engine takes one core for one."""
-    if size < _LONG:
-        return [_column(con, expression) for expression in expressions]
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda expression: _column(con.cursor(), expression), expressions))
-
-
-def _in_order(track: Any, ts: Any, dur: Any) -> bool:
-    """Are rows sorted by track, start, and longest first?"""
-    later = track[1:] > track[:-1]
-    same = track[1:] == track[:-1]
-    good = (ts[1:] > ts[:-1]) | ((ts[1:] == ts[:-1]) & (dur[1:] <= dur[:-1]))
-    return bool((later | (same & good)).all())
-
-
-def _columns(con: Any, ids: Any) -> tuple[dict[str, Any], bool]:
-    """Every column by slice id, and whether the order of the file is ``_in_order``; ``ids`` is that order.
-
-    Writers number slices in the order of the file, mostly; then a column is what was read.
-    """
-    size = int(ids.max()) + 1
-    straight = len(ids) == size and bool((ids == np.arange(size, dtype=np.int32)).all())
-    place = None if straight else ids.astype(np.intp)  # converted once, not at every column
-    read = dict(zip(_COLUMNS, _many(con, list(_COLUMNS.values()), size), strict=True))
-    in_order = _in_order(read["track"], read["ts"], read["end"])
-    read["end"] = read["end"] + read["ts"]
-    found: dict[str, Any] = {}
-    for name in _COLUMNS:
-        values = read.pop(name)
-        if place is not None:
-            target = np.full(size, _FILL.get(name, -1), dtype=values.dtype)
-            target[place] = values
-            values = target
-        found[name] = values
-    return found, in_order
-
-
-def _read(trace: Trace) -> Frame:
+    """The frame of a trace; read at the first call."""
     con = trace.tables
-    ids = np.asarray(_column(con, "s.slice::INTEGER"), dtype=np.int32)
-    names: list[str] = []
-    if len(ids):  # an enumeration is a dictionary of names that keeps the order of the rows
-        con.execute("DROP TYPE IF EXISTS frame_name")
-        con.execute("CREATE TYPE frame_name AS ENUM (SELECT DISTINCT name FROM slices)")
-        names = list(con.execute("SELECT enum_range(NULL::frame_name)").fetchall()[0][0])
-        columns, in_order = _columns(con, ids)
-    else:
-        columns = {name: np.zeros(0, dtype) for name, dtype in _EMPTY.items()}
-        in_order = True
-    tracks = trace.sql("SELECT track, kind, process, coalesce(device, -1) FROM tracks ORDER BY track").rows
+    ids = int_column(con, "slices", "slice::INTEGER", np.int32)
+    columns, in_order, names = _columns(con, ids)
+    tracks = trace.sql(
+        "SELECT track, kind, process, coalesce(device, -1), native_id FROM tracks ORDER BY track"
+    ).rows
     count = max((row[0] for row in tracks), default=-1) + 1
     track_kind = ["thread"] * count
+    native: list[int | None] = [None] * count
     process, device = np.zeros(count, dtype=np.int32), np.full(count, -1, dtype=np.int32)
-    for number, kind, owner, gpu in tracks:
+    for number, kind, owner, gpu, native_id in tracks:
         track_kind[number], process[number], device[number] = kind, owner, gpu
+        native[number] = native_id
     return Frame(
-        **columns,
+        kind=columns["kind"].astype(np.uint8, copy=False),
+        ts=columns["ts"].astype(np.int64, copy=False),
+        end=columns["end"].astype(np.int64, copy=False),
+        track=columns["track"].astype(np.int32, copy=False),
+        parent=columns["parent"].astype(np.int32, copy=False),
+        launch=columns["launch"].astype(np.int32, copy=False),
+        name=columns["name"].astype(np.int32, copy=False),
         file_order=ids,
         in_order=in_order,
         names=names,
         track_kind=track_kind,
         track_process=process,
         track_device=device,
-        processes=trace.sql("SELECT * FROM processes ORDER BY process").dicts(),
-        devices=trace.sql("SELECT * FROM devices ORDER BY device").dicts(),
+        track_native=native,
+        processes=cast("list[ProcessRow]", trace.sql("SELECT * FROM processes ORDER BY process").dicts()),
+        devices=cast("list[DeviceRow]", trace.sql("SELECT * FROM devices ORDER BY device").dicts()),
     )
+
+
+_CASES = " ".join(f"WHEN '{kind}' THEN {code}" for kind, code in KIND.items())
+
+_COLUMNS: dict[str, tuple[str, type[np.integer]]] = {
+    "ts": ("ts_ns", np.int64),
+    "end": ("dur_ns", np.int64),  # added to ts afterwards: reading ts again costs more
+    "track": ("track::INTEGER", np.int32),
+    "parent": ("coalesce(parent, -1)::INTEGER", np.int32),
+    "launch": ("coalesce(launch, -1)::INTEGER", np.int32),
+    # a CASE runs once for each distinct kind of a block, a cast to ENUM once for each row
+    "kind": (f"(CASE kind {_CASES} ELSE {UNUSED} END)::UTINYINT", np.uint8),
+}
+"""SQL and type of each column but the names. One query each: a result holds all its columns in memory."""
+
+_LONG = 100_000
+"""Rows from which a second thread saves more than it costs."""
+_FILL = {"kind": UNUSED, "ts": 0, "end": 0}
+"""Value of an unused id; -1 in columns that are not named here."""
+
+
+def _columns(
+    con: duckdb.DuckDBPyConnection, ids: NDArray[np.int32]
+) -> tuple[dict[str, NDArray[np.integer]], bool, list[str]]:
+    """Every column by slice id, whether the order of the file is ``_in_order``, and the texts of the names.
+
+    Args:
+        con: the tables of the trace.
+        ids: slice ids in the order of the file. Writers number slices in that order, mostly; then a column is
+            what was read.
+    """
+    if not len(ids):
+        empty = {name: np.zeros(0, dtype) for name, (_, dtype) in _COLUMNS.items()}
+        return empty | {"name": np.zeros(0, np.int32)}, True, []
+    read, names = _read(con, len(ids))
+    in_order = _in_order(read["track"], read["ts"], read["end"])
+    read["end"] = read["end"] + read["ts"]
+    size = int(ids.max()) + 1
+    if len(ids) == size and bool((ids == np.arange(size, dtype=np.int32)).all()):
+        return read, in_order, names
+    place = ids.astype(np.intp)  # converted once, not for every column
+    for name in list(read):
+        target = np.full(size, _FILL.get(name, -1), dtype=read[name].dtype)
+        target[place] = read.pop(name)
+        read[name] = target
+    return read, in_order, names
+
+
+def _read(con: duckdb.DuckDBPyConnection, rows: int) -> tuple[dict[str, NDArray[np.integer]], list[str]]:
+    """Every column in the order of the file; with a second thread where there are many rows."""
+
+    def column(name: str) -> NDArray[np.integer]:
+        sql, dtype = _COLUMNS[name]
+        return int_column(con if rows < _LONG else con.cursor(), "slices", sql, dtype)
+
+    if rows < _LONG:
+        found = {name: column(name) for name in _COLUMNS}
+        found["name"], names = text_codes(con, "slices", "name")
+        return found, names
+    with ThreadPoolExecutor(1) as pool:  # the engine takes one core per query
+        others = pool.map(column, _COLUMNS)
+        name, names = text_codes(con, "slices", "name")
+        return dict(zip(_COLUMNS, others, strict=True)) | {"name": name}, names
+
+
+def _in_order(track: NDArray[np.integer], ts: NDArray[np.integer], dur: NDArray[np.integer]) -> bool:
+    """Are rows sorted by track, start, and longest first?"""
+    later = track[1:] > track[:-1]
+    same = track[1:] == track[:-1]
+    good = (ts[1:] > ts[:-1]) | ((ts[1:] == ts[:-1]) & (dur[1:] <= dur[:-1]))
+    return bool((later | (same & good)).all())

@@ -9,15 +9,17 @@ the code is what is followed. Busy time by set algebra follows TraceLens (``gpu_
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from profrun.analysis.trace.frame import Frame, Index, Ints, distinct, frame
+from profrun.analysis.trace.columns import distinct
+from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.intervals import clip, intersect, merge, subtract, sweep, union
-from profrun.analysis.trace.occupancy import estimate_occupancy
+from profrun.analysis.trace.kernel_columns import kernel_values, occupancies
 from profrun.analysis.trace.roles import COMM, COMPUTE, MEMCPY, MEMSET, kernel_names, on_device, roles
 from profrun.analysis.trace.steps import step_spans
+from profrun.traces.schema import DeviceRow
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -82,39 +84,6 @@ class DeviceMetrics:
     matrix_core_share_of: str = field(default="total_kernel_ns", init=False)
 
 
-_KERNEL_COLUMNS = {
-    "blocks": "grid_x * grid_y * grid_z",
-    "threads": "block_x * block_y * block_z",
-    "registers": "registers",
-    "smem": "coalesce(smem_static, 0) + coalesce(smem_dynamic, 0)",
-    "occupancy": "est_occupancy",
-}
-
-
-def kernel_values(trace: Trace, source: Frame, name: str, ids: Index) -> Any:
-    """One column of the kernels table for kernel slices, as float64, NaN for NULL.
-
-    Args:
-        name: blocks (of the grid), threads (a block), registers, smem (bytes a block), occupancy (0 to 1).
-        ids: slices; those that are no kernels have NaN.
-    """
-    key = ("kernel", name)
-    if "kernel ids" not in source.cache:
-        place = trace.tables.execute("SELECT slice::INTEGER AS v FROM kernels").fetchnumpy()["v"]
-        order = np.argsort(place, kind="stable")
-        source.cache["kernel ids"] = (np.asarray(place)[order], order)
-    known, order = source.cache["kernel ids"]
-    if key not in source.cache:
-        values = trace.tables.execute(
-            f"SELECT {_KERNEL_COLUMNS[name]}::DOUBLE AS v FROM kernels"
-        ).fetchnumpy()["v"]
-        source.cache[key] = np.append(np.ma.filled(np.ma.asarray(values), np.nan)[order], np.nan)
-    place = np.searchsorted(known, ids)
-    miss = place >= len(known)
-    miss[~miss] = known[place[~miss]] != ids[~miss]
-    return source.cache[key][np.where(miss, len(known), place)]
-
-
 def window(source: Frame, process: int) -> tuple[int, int]:
     """Start and end of all steps of a process, extended by their GPU work; (0, 0) when there is nothing."""
     starts, ends, _ = step_spans(source, process)
@@ -125,36 +94,56 @@ def devices(trace: Trace) -> list[DeviceMetrics]:
     """Metrics of every GPU that ran something."""
     source = frame(trace)
     used = set(distinct(source.device_of(source.gpu)))
-    return [_device(trace, source, row) for row in source.devices if row["device"] in used]
+    return [_device(trace, row) for row in source.devices if row["device"] in used]
 
 
-def _device(trace: Trace, source: Frame, row: dict[str, Any]) -> DeviceMetrics:
-    number, process = int(row["device"]), int(row["process"])
-    gpu = on_device(source, source.gpu_by_time, number)
+def _device(trace: Trace, row: DeviceRow) -> DeviceMetrics:
+    source, process = frame(trace), row["process"]
+    gpu = on_device(source, source.gpu_by_time, row["device"])
     kernels = gpu[source.is_kind(gpu, "kernel")]
     start, end = window(source, process)
     running = union(source.ts[kernels], source.end[kernels])
     busy = union(source.ts[gpu], source.end[gpu])
     span = int(source.end[gpu].max() - source.ts[gpu].min())
-    core = _matrix_core(source, kernels)
+    core_ns, known_ns = _matrix_core(source, kernels)
+    kernel_ns = int(source.durs(kernels).sum())
     size = end - start
     known = size > 0 and len(kernels) > 0
     return DeviceMetrics(
-        device=number, name=str(row["name"]), vendor=str(row["vendor"]), ordinal=int(row["ordinal"]),
-        process=process, rank=int(source.processes[process]["rank"]), window_ns=size,
+        device=row["device"],
+        name=row["name"],
+        vendor=row["vendor"],
+        ordinal=row["ordinal"],
+        process=process,
+        rank=source.processes[process]["rank"],
+        window_ns=size,
         utilization=clip(running, start, end).total / size if known else None,
-        est_sm_efficiency=_sm_efficiency(trace, source, kernels, row, start, end) if known else None,
-        span_ns=span, busy_ns=busy.total, idle_ns=span - busy.total,
-        total_kernel_ns=int(source.durs(kernels).sum()),
-        matrix_core_ns=core[0], matrix_core_known_ns=core[1],
-        matrix_core_share=_core_share(*core, int(source.durs(kernels).sum())),
+        est_sm_efficiency=_sm_efficiency(trace, kernels, row, start, end) if known else None,
+        span_ns=span,
+        busy_ns=busy.total,
+        idle_ns=span - busy.total,
+        total_kernel_ns=kernel_ns,
+        matrix_core_ns=core_ns,
+        matrix_core_known_ns=known_ns,
+        matrix_core_share=core_ns / kernel_ns if known_ns and 2 * known_ns >= kernel_ns else None,
         streams=len(distinct(source.track[gpu])),
-        **_sets(trace, source, gpu), **_occupancy(trace, source, kernels, row, start, end),
-    )  # fmt: skip
+        **_sets(trace, gpu),
+        **_occupancy(trace, kernels, row, start, end),
+    )
 
 
-def _sets(trace: Trace, source: Frame, gpu: Index) -> _Sets:
-    role = roles(trace, source)[gpu]
+class _Sets(TypedDict):
+    compute_ns: int
+    comm_ns: int
+    memcpy_ns: int
+    exposed_comm_ns: int
+    exposed_memcpy_ns: int
+    overlap_comm_ns: int
+
+
+def _sets(trace: Trace, gpu: Index) -> _Sets:
+    """Set algebra over what the GPU slices of a device do."""
+    source, role = frame(trace), roles(trace)[gpu]
     compute, comm, copy = (
         union(source.ts[gpu[mask]], source.end[gpu[mask]])
         for mask in ((role == COMPUTE) | (role == MEMSET), role == COMM, role == MEMCPY)
@@ -169,44 +158,16 @@ def _sets(trace: Trace, source: Frame, gpu: Index) -> _Sets:
     }
 
 
-def _clipped(source: Frame, ids: Index, start: int, end: int) -> Ints:
-    """ns of each slice inside the window."""
-    inside = np.minimum(source.end[ids], end) - np.maximum(source.ts[ids], start)
-    return np.asarray(np.maximum(inside, 0))
-
-
-def _core_share(core_ns: int, known_ns: int, kernel_ns: int) -> float | None:
-    """Matrix-core time of all kernel time; None when the names of less than half of that time tell."""
-    return core_ns / kernel_ns if known_ns and 2 * known_ns >= kernel_ns else None
-
-
-def _sm_efficiency(
-    trace: Trace, source: Frame, kernels: Index, row: dict[str, Any], start: int, end: int
-) -> float | None:
-    sm_count = row["sm_count"]
-    blocks = kernel_values(trace, source, "blocks", kernels)
+def _sm_efficiency(trace: Trace, kernels: Index, row: DeviceRow, start: int, end: int) -> float | None:
+    """``est_sm_efficiency`` of the window [start, end); None without a grid or the number of SMs."""
+    source, sm_count = frame(trace), row["sm_count"]
+    blocks = kernel_values(trace, "blocks", kernels)
     good = blocks > 0
     if not sm_count or not good.any():
         return None
     ids = kernels[good]
     value = sweep(source.ts[ids], source.end[ids], blocks[good] / sm_count, start=start, end=end, cap=1.0)
     return value / (end - start)
-
-
-def occupancies(trace: Trace, source: Frame, kernels: Index, row: dict[str, Any]) -> tuple[Any, Any]:
-    """(occupancy 0 to 1 or NaN, whether it is our estimate) of kernels of one device.
-
-    The tool's own figure where it gave one, else estimated from registers, shared memory and block size.
-    """
-    told = kernel_values(trace, source, "occupancy", kernels)
-    missing = np.isnan(told)
-    if missing.any():
-        ids = kernels[missing]
-        blocks, threads, registers, smem = (
-            kernel_values(trace, source, name, ids) for name in ("blocks", "threads", "registers", "smem")
-        )
-        told[missing] = estimate_occupancy(row, blocks, threads, registers, smem)
-    return told, missing
 
 
 class _Occupancy(TypedDict):
@@ -216,20 +177,11 @@ class _Occupancy(TypedDict):
     kernel_ns: int
 
 
-class _Sets(TypedDict):
-    compute_ns: int
-    comm_ns: int
-    memcpy_ns: int
-    exposed_comm_ns: int
-    exposed_memcpy_ns: int
-    overlap_comm_ns: int
-
-
-def _occupancy(
-    trace: Trace, source: Frame, kernels: Index, row: dict[str, Any], start: int, end: int
-) -> _Occupancy:
-    inside = _clipped(source, kernels, start, end)
-    value, estimated = occupancies(trace, source, kernels, row)
+def _occupancy(trace: Trace, kernels: Index, row: DeviceRow, start: int, end: int) -> _Occupancy:
+    """Occupancy of the kernels of a device, weighted by their time in the window [start, end)."""
+    source = frame(trace)
+    inside = np.maximum(np.minimum(source.end[kernels], end) - np.maximum(source.ts[kernels], start), 0)
+    value, estimated = occupancies(trace, kernels, row)
     good = ~np.isnan(value) & (inside > 0)
     weight = int(inside[good].sum())
     origin = None
@@ -245,7 +197,7 @@ def _occupancy(
 
 
 def _matrix_core(source: Frame, kernels: Index) -> tuple[int, int]:
-    """(ns on matrix cores, ns whose name tells whether)."""
+    """(ns on matrix cores, ns of kernels whose name tells whether)."""
     by_name = np.full(len(source.names) + 1, -1, dtype=np.int8)
     for number, kernel in kernel_names(source).items():
         if kernel.matrix_core is not None:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.trace.frame import Frame, Index, Ints, distinct, frame
+from profrun.analysis.trace.columns import Ints, distinct
+from profrun.analysis.trace.frame import Frame, Index, frame
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -28,11 +29,11 @@ CLASSES = ("host_wait", "kernel_wait", "other", "unknown")
 
 @dataclass(frozen=True)
 class IdleRow:
-    """Idle time of one lane; ns.
+    """Idle time of one stream, or of a whole device; ns.
 
     Attributes:
-        device, track, stream: the lane; track and stream None for the row of the whole device, whose gaps
-            are those in which none of its streams ran.
+        device, track, stream: which stream. Track and stream are None in the row of the whole device, whose
+            gaps are those in which none of its streams ran.
         span_ns: first start to last end. busy_ns + idle_ns = span_ns.
         host_wait_ns, kernel_wait_ns, other_ns, unknown_ns: parts of idle_ns.
         gaps: number of gaps by class.
@@ -54,7 +55,13 @@ class IdleRow:
 
 @dataclass(frozen=True)
 class Gaps:
-    """The gaps of one lane, in time order: start, ns, class (index into CLASSES), the slice that ends it."""
+    """The gaps of one stream or device, in time order; every array has the shape (gaps,).
+
+    Attributes:
+        start, dur: int64 ns.
+        kind: int64, class (index into ``CLASSES``).
+        ended_by: the slice that ends the gap.
+    """
 
     start: Ints
     dur: Ints
@@ -63,7 +70,7 @@ class Gaps:
 
 
 def gaps(source: Frame, ids: Index, delay_ns: int = CONSECUTIVE_KERNEL_DELAY_NS) -> Gaps:
-    """Classified gaps between GPU slices taken as one lane."""
+    """Classified gaps between GPU slices, as if all of them lay on one stream."""
     if (np.diff(source.ts[ids]) < 0).any():
         ids = ids[np.argsort(source.ts[ids], kind="stable")]
     if not len(ids):
@@ -81,28 +88,35 @@ def gaps(source: Frame, ids: Index, delay_ns: int = CONSECUTIVE_KERNEL_DELAY_NS)
     return Gaps(before, size, kind.astype(np.int64), after)
 
 
-def _row(
-    source: Frame, ids: Index, device: int, track: int | None, stream: int | None, delay_ns: int
-) -> IdleRow:
+def _row(source: Frame, ids: Index, device: int, track: int | None, delay_ns: int) -> IdleRow:
     found = gaps(source, ids, delay_ns)
     span = int(source.end[ids].max() - source.ts[ids].min())
-    idle = int(found.dur.sum())
-    parts = [int(found.dur[found.kind == number].sum()) for number in range(4)]
-    count = {name: int((found.kind == number).sum()) for number, name in enumerate(CLASSES)}
+    idle_ns = int(found.dur.sum())
+    host_wait, kernel_wait, other, unknown = (
+        int(found.dur[found.kind == number].sum()) for number in range(len(CLASSES))
+    )
     return IdleRow(
-        device, track, stream, span, span - idle, idle, parts[0], parts[1], parts[2], parts[3], count
+        device=device,
+        track=track,
+        stream=None if track is None else source.track_native[track],
+        span_ns=span,
+        busy_ns=span - idle_ns,
+        idle_ns=idle_ns,
+        host_wait_ns=host_wait,
+        kernel_wait_ns=kernel_wait,
+        other_ns=other,
+        unknown_ns=unknown,
+        gaps={name: int((found.kind == number).sum()) for number, name in enumerate(CLASSES)},
     )
 
 
 def idle(trace: Trace, *, delay_ns: int = CONSECUTIVE_KERNEL_DELAY_NS) -> list[IdleRow]:
     """Idle time by class: a row for each device, then one for each of its streams."""
     source = frame(trace)
-    native = dict(trace.sql("SELECT track, native_id FROM tracks").rows)
     rows = []
     for device in distinct(source.device_of(source.gpu)):
         mine = source.gpu_by_time[source.device_of(source.gpu_by_time) == device]
-        rows.append(_row(source, mine, int(device), None, None, delay_ns))
+        rows.append(_row(source, mine, device, None, delay_ns))
         for track in distinct(source.track[mine]):
-            lane = mine[source.track[mine] == track]
-            rows.append(_row(source, lane, int(device), int(track), native.get(int(track)), delay_ns))
+            rows.append(_row(source, mine[source.track[mine] == track], device, track, delay_ns))
     return rows

@@ -7,12 +7,12 @@ disjoint and not touching. Empty and negative intervals carry no time and are dr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Ints = NDArray[np.int64]
+from profrun.analysis.trace.columns import Ints
+
 _NONE = np.zeros(0, dtype=np.int64)
 
 
@@ -21,8 +21,8 @@ class Intervals:
     """A set of disjoint intervals, sorted.
 
     Attributes:
-        starts: ns, increasing.
-        ends: ns, each > its start and < the next start.
+        starts: int64 ns, shape (intervals,), increasing.
+        ends: int64 ns, the same shape; each > its start and < the next start.
     """
 
     starts: Ints
@@ -100,14 +100,23 @@ def subtract(left: Intervals, right: Intervals) -> Intervals:
     return intersect(left, complement(right, low, high))
 
 
-def _positive(starts: Any, ends: Any) -> Intervals:
+def _positive(starts: ArrayLike, ends: ArrayLike) -> Intervals:
+    """The intervals (sorted and disjoint already) that have a length."""
     left, right = np.asarray(starts, dtype=np.int64), np.asarray(ends, dtype=np.int64)
     keep = right > left
     return Intervals(left[keep], right[keep])
 
 
 def covered(source: Intervals, starts: ArrayLike, ends: ArrayLike) -> Ints:
-    """Covered ns inside each query [start, end): one binary search each, so queries may overlap."""
+    """Covered ns inside each query [start, end).
+
+    Args:
+        source: the intervals that cover.
+        starts, ends: the queries, ns, shape (queries,); they may overlap.
+
+    Returns:
+        int64 ns, shape (queries,). Work: two binary searches per query.
+    """
     left, right = np.asarray(starts, dtype=np.int64), np.asarray(ends, dtype=np.int64)
     if not len(source):
         return np.zeros(len(left), dtype=np.int64)
@@ -125,10 +134,19 @@ def covered(source: Intervals, starts: ArrayLike, ends: ArrayLike) -> Ints:
 def sweep(
     starts: ArrayLike, ends: ArrayLike, values: ArrayLike, *, start: int, end: int, cap: float | None = None
 ) -> float:
-    """Integral over [start, end) of the sum of the values of all intervals running at once, capped.
+    """Integral over [start, end) of the sum of the values of all intervals that run at once, capped.
 
-    Returns value x ns. This is the sweep of kineto's TensorBoard plugin (``merge_ranges_with_value``): values
-    of concurrent intervals add up and the sum is capped at each instant.
+    This is the sweep of kineto's TensorBoard plugin (``merge_ranges_with_value``): values of concurrent
+    intervals add up, and the sum is capped at each instant.
+
+    Args:
+        starts, ends: intervals, ns, shape (intervals,), in any order.
+        values: value of each interval, float64, the same shape.
+        start, end: the window, ns.
+        cap: the most that the sum can be; None for no limit.
+
+    Returns:
+        value x ns.
     """
     left, right = np.asarray(starts, dtype=np.int64), np.asarray(ends, dtype=np.int64)
     weight = np.asarray(values, dtype=np.float64)
@@ -149,7 +167,11 @@ def sweep(
 
 
 def concurrency(starts: ArrayLike, ends: ArrayLike) -> tuple[Ints, Ints]:
-    """How many intervals run after each event: (times, level), times increasing, one entry an event."""
+    """How many intervals run after each event.
+
+    Returns:
+        (times, level), int64, shape (2 x intervals,): times in ns, increasing, one entry per start or end.
+    """
     left, right = np.asarray(starts, dtype=np.int64), np.asarray(ends, dtype=np.int64)
     times = np.concatenate((right, left))  # at equal times an end comes before a start
     change = np.concatenate((-np.ones(len(right), dtype=np.int64), np.ones(len(left), dtype=np.int64)))

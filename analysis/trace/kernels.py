@@ -17,7 +17,7 @@ class KernelRow:
 
     Attributes:
         name, short, family, category: the name and its reading.
-        layout, dtype, tile, arch, matrix_core, fused_ops: as ``names.KernelName``.
+        layout, dtype, tile, arch, matrix_core, fused_ops: as in ``kernel_names.KernelName``.
         calls, total_ns, mean_ns, p50_ns, p99_ns, min_ns, max_ns, stdev_ns: the distribution; percentiles
             interpolate linearly, the standard deviation is the sample's (None for one call).
         share: total_ns / time of all kernels (concurrent ones counted each).
@@ -70,25 +70,25 @@ def kernels(trace: Trace) -> list[KernelRow]:
         kernel = read_kernel(name)
         found.append(
             KernelRow(
-                name,
-                kernel.short,
-                kernel.family,
-                kernel.category,
-                kernel.layout,
-                kernel.dtype,
-                kernel.tile,
-                kernel.arch,
-                kernel.matrix_core,
-                kernel.fused_ops,
-                calls,
-                total,
-                mean,
-                p50,
-                p99,
-                low,
-                high,
-                stdev,
-                total / everything if everything else 0.0,
+                name=name,
+                short=kernel.short,
+                family=kernel.family,
+                category=kernel.category,
+                layout=kernel.layout,
+                dtype=kernel.dtype,
+                tile=kernel.tile,
+                arch=kernel.arch,
+                matrix_core=kernel.matrix_core,
+                fused_ops=kernel.fused_ops,
+                calls=calls,
+                total_ns=total,
+                mean_ns=mean,
+                p50_ns=p50,
+                p99_ns=p99,
+                min_ns=low,
+                max_ns=high,
+                stdev_ns=stdev,
+                share=total / everything if everything else 0.0,
             )
         )
     return found

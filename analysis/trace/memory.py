@@ -8,11 +8,14 @@ driver.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from profrun.analysis.trace.frame import Frame, Index, Ints, Mask, frame
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.frame import Frame, Index, Mask, frame
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -24,8 +27,9 @@ class MemorySeries:
 
     Attributes:
         device: device id, None for host memory.
+        process: process id.
         name: the counter's name.
-        times, values: ns and bytes, in time order.
+        times, values: int64, shape (records,): ns and bytes, in time order.
     """
 
     device: int | None
@@ -45,7 +49,7 @@ class MemoryPeak:
         reserved_bytes: highest total that the caching allocator held, None when not recorded.
         first_bytes, last_bytes: totals at the first and last record.
         records: allocations and frees recorded.
-        ops: innermost ops running at the peak's moment, one a thread.
+        ops: innermost ops running at the peak's moment, one per thread.
         capacity_bytes: memory of the device, None when not known.
         share: peak_bytes / capacity_bytes.
     """
@@ -74,19 +78,12 @@ class OpMemory:
     freed_bytes: int
 
 
+@memoised
 def series(trace: Trace) -> list[MemorySeries]:
-    """Every allocator counter of the trace; kept."""
-    cache = frame(trace).cache
-    if "memory" not in cache:
-        cache["memory"] = _series(trace)
-    return list(cache["memory"])
-
-
-def _series(trace: Trace) -> list[MemorySeries]:
-    got: Any = trace.tables.execute(
+    """Every allocator counter of the trace."""
+    got = trace.tables.execute(
         "SELECT c.track, c.name, c.ts_ns, c.value::BIGINT AS value, coalesce(t.device, -1) AS device, "
-        "t.process "
-        "FROM counters c JOIN tracks t USING (track) WHERE c.unit IN ('byte', 'bytes') "
+        "t.process FROM counters c JOIN tracks t USING (track) WHERE c.unit IN ('byte', 'bytes') "
         "AND regexp_matches(c.name, '(?i)allocated|reserved|memory change') ORDER BY c.track, c.name, c.ts_ns"
     ).fetchnumpy()
     names = np.asarray(got["name"], dtype=object)
@@ -119,11 +116,23 @@ def allocated(trace: Trace) -> list[MemorySeries]:
     return [one for one in series(trace) if "alloc" in one.name.lower()]
 
 
-def op_memory(trace: Trace, ids: Index, row: Any, rows: int, calls: Mask) -> tuple[Ints, Ints] | None:
-    """Net bytes (host, device) allocated inside op calls, by row; None without memory records.
+def op_memory(
+    trace: Trace, ids: Index, row: NDArray[np.intp], rows: int, calls: Mask
+) -> tuple[Ints, Ints] | None:
+    """Net bytes allocated inside op calls, by row of a table; None without memory records.
 
     torch's rule (``MemRecordsAcc.in_interval``): every record of the process between a call's start and its
     end, both included, whichever thread made it.
+
+    Args:
+        trace: the trace.
+        ids: slices of the calls.
+        row: the row of each of them.
+        rows: number of rows.
+        calls: which of them count.
+
+    Returns:
+        (host bytes, device bytes), int64, shape (rows,).
     """
     single = changes(trace)
     found = single or allocated(trace)
@@ -140,17 +149,16 @@ def op_memory(trace: Trace, ids: Index, row: Any, rows: int, calls: Mask) -> tup
         delta = np.where(after >= 0, one.values[after], first) - np.where(
             before >= 0, one.values[before], first
         )
-        mine = calls & (source.track_process[source.track[ids]] == one.process)
+        mine = calls & (source.process_of(ids) == one.process)
         sums = np.bincount(row, weights=np.where(mine, delta, 0), minlength=rows).astype(np.int64)
         total[0 if one.device is None else 1] += sums
     return total[0], total[1]
 
 
 def _running(source: Frame, process: int, at: int) -> tuple[str, ...]:
+    """Names of the innermost ops that run at a time, one per thread."""
     ids = source.of("op")
-    ids = ids[
-        (source.track_process[source.track[ids]] == process) & (source.ts[ids] <= at) & (source.end[ids] > at)
-    ]
+    ids = ids[(source.process_of(ids) == process) & (source.ts[ids] <= at) & (source.end[ids] > at)]
     inner: dict[int, int] = {}
     for slice_id in ids:
         track = int(source.track[slice_id])
@@ -164,7 +172,7 @@ def memory(trace: Trace) -> list[MemoryPeak]:
     source = frame(trace)
     every = series(trace)
     reserved = {(one.device, one.process): one for one in every if "reserved" in one.name.lower()}
-    capacity = {int(row["device"]): row["memory_bytes"] for row in source.devices}
+    capacity = {row["device"]: row["memory_bytes"] for row in source.devices}
     rows = []
     for one in allocated(trace):
         place = int(np.argmax(one.values))
@@ -173,23 +181,23 @@ def memory(trace: Trace) -> list[MemoryPeak]:
         size = capacity.get(one.device) if one.device is not None else None
         rows.append(
             MemoryPeak(
-                one.device,
-                peak,
-                int(one.times[place]),
-                int(held.values.max()) if held is not None else None,
-                int(one.values[0]),
-                int(one.values[-1]),
-                len(one.times),
-                _running(source, one.process, int(one.times[place])),
-                size,
-                peak / size if size else None,
+                device=one.device,
+                peak_bytes=peak,
+                at_ns=int(one.times[place]),
+                reserved_bytes=int(held.values.max()) if held is not None else None,
+                first_bytes=int(one.values[0]),
+                last_bytes=int(one.values[-1]),
+                records=len(one.times),
+                ops=_running(source, one.process, int(one.times[place])),
+                capacity_bytes=size,
+                share=peak / size if size else None,
             )
         )
     return rows
 
 
 def allocating_ops(trace: Trace) -> list[OpMemory]:
-    """Net growth and shrinkage of each allocator record, booked on the innermost op running then.
+    """Net growth and shrinkage of each allocator record, attributed to the innermost op that runs then.
 
     The thread is not recorded: with several host threads the op that started last before the record counts.
     """
@@ -198,10 +206,10 @@ def allocating_ops(trace: Trace) -> list[OpMemory]:
     ops = source.of("op")
     parent = source.nearest("op")
     for one in allocated(trace):
-        mine = ops[source.track_process[source.track[ops]] == one.process]
+        mine = ops[source.process_of(ops) == one.process]
         mine = mine[np.argsort(source.ts[mine], kind="stable")]
         times, change = one.times[1:], np.diff(one.values)
-        owner = innermost_at(source, mine, parent, times)
+        owner = source.innermost_at(mine, parent, times, end_inside=True)
         for key in np.unique(owner):
             name = source.text(int(key)) if key >= 0 else "(no op)"
             picked = change[owner == key]
@@ -211,16 +219,3 @@ def allocating_ops(trace: Trace) -> list[OpMemory]:
             row[2] += int(-picked[picked < 0].sum())
     rows = [OpMemory(name, device, *values) for (name, device), values in totals.items()]
     return sorted(rows, key=lambda row: (-row.allocated_bytes, row.name))
-
-
-def innermost_at(source: Frame, ids: Index, parent: Any, times: Ints) -> Index:
-    """Innermost of nested slices (``ids`` by start) open at each time, -1 for none."""
-    if not len(ids):
-        return np.full(len(times), -1, dtype=np.intp)
-    place = np.searchsorted(source.ts[ids], times, side="right") - 1
-    found = np.where(place >= 0, ids[np.maximum(place, 0)], -1).astype(np.intp)
-    late = np.flatnonzero((found >= 0) & (source.end[found] < times))
-    while len(late):
-        found[late] = parent[found[late]]
-        late = late[(found[late] >= 0) & (source.end[found[late]] < times[late])]
-    return found

@@ -10,19 +10,28 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from profrun.traces.schema import DeviceRow
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class SmLimits:
-    """Per-SM limits of a compute capability that no tool reports (CUDA C programming guide, table of
-    technical
-    specifications per compute capability; cuda_occupancy.h)."""
+    """Limits per SM of a compute capability, which no tool reports.
+
+    Sources: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability";
+    ``cuda_occupancy.h``.
+
+    Attributes:
+        blocks: resident blocks.
+        register_unit: registers that are given out at once to a warp.
+        smem_unit: bytes of shared memory that are given out at once.
+        smem_reserved: bytes of shared memory per block that the system keeps.
+    """
 
     blocks: int
     register_unit: int
@@ -30,46 +39,47 @@ class SmLimits:
     smem_reserved: int
 
 
+_BLOCKS = {16: (75, 86, 87), 24: (89, 120), 32: (50, 52, 53, 60, 61, 62, 70, 72, 80, 90, 100, 103)}
+"""Resident blocks per SM -> compute capabilities."""
+
+
 def _nvidia_limits(arch: str | None) -> SmLimits | None:
+    """Limits of sm_80, sm_90, ...; None for an architecture that is not known."""
     hit = re.match(r"sm_(\d+)", arch or "")
-    if not hit:
-        return None
-    version = int(hit[1])
-    blocks = {
-        50: 32, 52: 32, 53: 32, 60: 32, 61: 32, 62: 32, 70: 32, 72: 32, 75: 16, 80: 32, 86: 16, 87: 16, 89:
-            24,
-        90: 32, 100: 32, 103: 32, 120: 24,
-    }.get(version)  # fmt: skip
+    version = int(hit[1]) if hit else -1
+    blocks = next((count for count, versions in _BLOCKS.items() if version in versions), None)
     if blocks is None:
         return None
     return SmLimits(blocks, 256, 128 if version >= 80 else 256, 1024 if version >= 80 else 0)
 
 
 def estimate_occupancy(
-    device: dict[str, Any], blocks: Any, threads: Any, registers: Any, smem: Any
+    device: DeviceRow, blocks: Floats, threads: Floats, registers: Floats, smem: Floats
 ) -> Floats:
-    """Occupancy 0 to 1 of kernels on a device, NaN where it cannot be known.
+    """Estimated achieved occupancy of kernels on a device.
 
     Args:
         device: a row of the devices table.
-        blocks, threads, registers, smem: arrays: blocks of the grid, threads a block, registers a thread
-            (VGPRs on AMD), bytes of shared memory a block; NaN for NULL.
+        blocks: blocks of the grid, float64, shape (kernels,); NaN for NULL, as in the other columns.
+        threads: threads per block.
+        registers: registers per thread (VGPRs on AMD).
+        smem: bytes of shared memory per block.
+
+    Returns:
+        float64, shape (kernels,), from 0 to 1; NaN where it cannot be known.
     """
-    arrays = [np.asarray(column, dtype=np.float64) for column in (blocks, threads, registers, smem)]
     if device["vendor"] == "nvidia":
-        return _nvidia(device, *arrays)
+        return _nvidia(device, blocks, threads, registers, smem)
     if device["vendor"] == "amd":
-        return _amd(device, *arrays)
-    return np.full(len(arrays[0]), np.nan)
+        return _amd(device, blocks, threads, registers, smem)
+    return np.full(len(blocks), np.nan)
 
 
 def _ceil_to(values: Floats, unit: int) -> Floats:
     return np.asarray(np.ceil(values / unit) * unit)
 
 
-def _nvidia(
-    device: dict[str, Any], blocks: Floats, threads: Floats, registers: Floats, smem: Floats
-) -> Floats:
+def _nvidia(device: DeviceRow, blocks: Floats, threads: Floats, registers: Floats, smem: Floats) -> Floats:
     limits = _nvidia_limits(device.get("arch"))
     sm_count, max_threads = device.get("sm_count"), device.get("max_threads_per_sm")
     regs, shared = device.get("regs_per_sm"), device.get("smem_per_sm")
@@ -78,7 +88,7 @@ def _nvidia(
     with np.errstate(invalid="ignore", divide="ignore"):
         warps = np.ceil(threads / 32)
         by_warps = np.floor(max_threads // 32 / warps)
-        # registers are given out a warp at a time, in units, from four equal partitions
+        # registers are given out per warp, in units, from four equal partitions
         each = _ceil_to(registers * 32, limits.register_unit)
         by_registers = np.where(registers > 0, np.floor(np.floor(regs / 4 / each) * 4 / warps), np.inf)
         block_smem = _ceil_to(smem + limits.smem_reserved, limits.smem_unit)
@@ -91,15 +101,15 @@ def _nvidia(
     return np.asarray(np.minimum(found, 1.0))
 
 
-def _amd(device: dict[str, Any], blocks: Floats, threads: Floats, registers: Floats, smem: Floats) -> Floats:
+def _amd(device: DeviceRow, blocks: Floats, threads: Floats, registers: Floats, smem: Floats) -> Floats:
     arch, units = device.get("arch") or "", device.get("sm_count")
     if not units or arch not in ("gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"):
         return np.full(len(blocks), np.nan)
-    slots, lds = 8, 163840 if arch == "gfx950" else 65536  # waves a SIMD; bytes a CU
+    slots, lds = 8, 163840 if arch == "gfx950" else 65536  # waves per SIMD; bytes per CU
     with np.errstate(invalid="ignore", divide="ignore"):
         waves = np.ceil(threads / 64)
-        by_registers = np.minimum(np.floor(512 / _ceil_to(registers, 8)), slots)  # 512 unified VGPRs a lane
-        resident = np.floor(by_registers * 4 / waves)  # four SIMDs a CU
+        by_registers = np.minimum(np.floor(512 / _ceil_to(registers, 8)), slots)  # 512 unified VGPRs per lane
+        resident = np.floor(by_registers * 4 / waves)  # four SIMDs per CU
         resident = np.minimum(resident, np.where(smem > 0, np.floor(lds / _ceil_to(smem, 512)), np.inf))
         found = np.minimum(resident, blocks / units) * waves / (slots * 4)
     found[np.isnan(registers) | (registers <= 0) | (threads <= 0)] = np.nan

@@ -3,39 +3,38 @@
 torch's rules (``torch/autograd/profiler.py``, ``profiler_util.py``), followed here so that the numbers agree:
 
 * ``ProfilerStep#N`` are one row, ``ProfilerStep*``; utility names (``aten::is_leaf``, ...) are no rows and
-their
-  children belong to the op above;
+  their children belong to the op above;
 * a slice that is the only child of a slice of the same name is the same call (``_remove_dup_nodes``);
 * a runtime call is a child of the op or annotation round it and lowers its self time;
 * GPU time belongs to the innermost op round the launch; an op's total adds its children's. GPU work that no
-op
-  launched (a Triton kernel called straight from Python) is in no row here: see ``ranges``;
+  op launched (a Triton kernel called straight from Python) is in no row here: see ``ranges``;
 * copies of annotations on the GPU are ranges, not work: an annotation is one row, counted once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.flops import flops_by_op
-from profrun.analysis.trace.frame import KIND, Frame, Index, Ints, Mask, frame
+from profrun.analysis.trace.frame import KIND, Frame, Index, Mask, frame
 from profrun.analysis.trace.memory import op_memory
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 Floats = NDArray[np.float64]
-UTILITY = frozenset(
-    {
-        "[memory]", "[OutOfMemory]", "profiler::_record_function_enter",
-        "profiler::_record_function_enter_new",
-        "profiler::_record_function_exit", "aten::is_leaf", "aten::output_nr", "aten::_version",
-    }
-)  # fmt: skip
+_UTILITY = """
+[memory] [OutOfMemory] profiler::_record_function_enter profiler::_record_function_enter_new
+profiler::_record_function_exit aten::is_leaf aten::output_nr aten::_version
+"""
+UTILITY = frozenset(_UTILITY.split())
+"""Names that torch leaves out of its table."""
 
 
 @dataclass(frozen=True)
@@ -67,33 +66,27 @@ class OpRow:
 
 @dataclass(frozen=True)
 class OpTree:
-    """torch's tree over host slices, as arrays by slice id.
+    """torch's tree over host slices, as arrays by slice id, shape (slices,).
 
     Attributes:
         counted: slices that are rows.
         repeat: slices that are the same call as their parent (not a call of their own).
-        parent: parent in torch's tree, -1 for none.
-        self_cpu: ns, whole numbers in float64.
+        parent: int32, parent in torch's tree, -1 for none.
+        self_cpu: ns, whole numbers in float64: they are exact, for they stay under 2**53.
         self_device, device: ns of GPU work, likewise.
     """
 
     counted: Mask
     repeat: Mask
-    parent: Any
+    parent: NDArray[np.int32]
     self_cpu: Floats
     self_device: Floats
     device: Floats
 
 
+@memoised
 def op_tree(source: Frame) -> OpTree:
-    """torch's tree of a frame; kept."""
-    found: OpTree | None = source.cache.get("op_tree")
-    if found is None:
-        found = source.cache["op_tree"] = _tree(source)
-    return found
-
-
-def _tree(source: Frame) -> OpTree:
+    """torch's tree of a frame."""
     size = len(source)
     nodes = np.zeros(size, dtype=bool)
     ids = source.host_order
@@ -109,7 +102,6 @@ def _tree(source: Frame) -> OpTree:
     alike = same[source.name[children]] == same[source.name[above]]
     if alike.any():
         repeat[children] = alike & (np.bincount(above, minlength=size)[above] == 1)
-    # sums of ns as float64 are exact: they stay under 2**53
     self_cpu = np.bincount(above, weights=source.durs(children), minlength=size)
     del children, above, alike
     np.subtract(source.dur, self_cpu, out=self_cpu)
@@ -122,7 +114,7 @@ def _tree(source: Frame) -> OpTree:
 def device_by_op(source: Frame) -> Floats:
     """ns of GPU work by slice id: each GPU slice adds its duration to the innermost op round its launch."""
     launched = source.launched
-    owner = source.op_of(source.launch[launched])
+    owner = source.launching_op(launched)
     keep = owner >= 0
     total = np.bincount(owner[keep], weights=source.durs(launched[keep]), minlength=len(source))
     return np.asarray(total, dtype=np.float64)
@@ -167,14 +159,14 @@ def operators(trace: Trace) -> list[OpRow]:
     ids = np.flatnonzero(tree.counted)
     row = same[source.name[ids]] * 16 + source.kind[ids]
     used = np.flatnonzero(np.bincount(row, minlength=1))
-    dense = np.zeros(int(used[-1]) + 1 if len(used) else 1, dtype=np.intp)
-    dense[used] = np.arange(len(used))
-    place, keys = dense[row], used
-    del row, dense
+    place_of = np.zeros(int(used[-1]) + 1 if len(used) else 1, dtype=np.intp)
+    place_of[used] = np.arange(len(used))
+    place, keys = place_of[row], used
+    del row, place_of
     calls = ~tree.repeat[ids]
     once = slice(None) if calls.all() else np.flatnonzero(calls)
 
-    def total(values: Any, rows: Any = slice(None)) -> Ints:
+    def total(values: NDArray[np.number], rows: Index | slice = slice(None)) -> Ints:
         return np.bincount(place[rows], weights=values[rows], minlength=len(keys)).astype(np.int64)
 
     columns = {
@@ -202,9 +194,3 @@ def operators(trace: Trace) -> list[OpRow]:
         )
     rows.sort(key=lambda item: (-item.self_device_ns, -item.self_cpu_ns, item.name))
     return rows
-
-
-def enclosing_op(source: Frame, ids: Index) -> Index:
-    """Innermost op round the launch of each GPU slice, -1 where there is none."""
-    calls = source.launch[ids]
-    return np.where(calls >= 0, source.op_of(calls), -1)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from profrun.analysis.trace.peak_table import TABLE, Peaks
+from profrun.analysis.trace.peaks import DTYPES, Peaks, table
 
 _MADE = "made by `python -m profrun.analysis.trace.peak_page docs`"
-_HEAD = f"<!-- {_MADE}; edit analysis/trace/peak_table.py, not this page -->\n"
-_DTYPES = ("fp64", "fp64_matrix", "fp32", "fp32_matrix", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
+_HEAD = f"<!-- {_MADE}; edit analysis/trace/peaks.csv, not this page -->\n"
 _TEXT = """# Peak rates of GPUs
 
 The roofline and each share of a peak rest on this table. TFLOP/s (int8: TOP/s), dense, that is without
@@ -25,13 +24,13 @@ of tensor or matrix cores, fp64 and fp32 those of the vector units. A dash: no s
 
 def page() -> str:
     """The whole page, Markdown."""
-    text = f"{_HEAD}{_TEXT}| GPU | GB/s | {' | '.join(_DTYPES)} | source | confirmed |\n"
-    text += "|---" * (len(_DTYPES) + 4) + "|\n"
-    return text + "".join(_line(peaks) for _, peaks in TABLE)
+    text = f"{_HEAD}{_TEXT}| GPU | GB/s | {' | '.join(DTYPES)} | source | confirmed |\n"
+    text += "|---" * (len(DTYPES) + 4) + "|\n"
+    return text + "".join(_line(peaks) for peaks in table().values())
 
 
 def _line(peaks: Peaks) -> str:
-    rates = " | ".join(f"{peaks.tflops[name]:g}" if name in peaks.tflops else "-" for name in _DTYPES)
+    rates = " | ".join(f"{peaks.tflops[name]:g}" if name in peaks.tflops else "-" for name in DTYPES)
     return f"| {peaks.name} | {peaks.memory_gb_s:g} | {rates} | {peaks.source} | {peaks.confirmed} |\n"
 
 

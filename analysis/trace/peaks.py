@@ -1,20 +1,78 @@
-"""Peaks of a device by its name, with overrides; the table is ``peak_table``."""
+"""Peak rates of GPUs: dense TFLOP/s by dtype and memory bandwidth, each with the document it is from.
+
+The table is ``peaks.csv``, one row per GPU. Dense means without structured sparsity: vendors print twice
+these numbers for NVIDIA's sparse modes. fp16, bf16, tf32, fp8, fp4 and int8 are rates of tensor or matrix
+cores; fp32 and fp64 are those of the vector units (CUDA cores), and the matrix rates of these types are
+``fp32_matrix`` and ``fp64_matrix``. MI200 figures are those of one GCD, which HIP shows as one device. The
+user can override each number (``peaks_for(..., overrides=...)``).
+
+No vendor document was at hand: ``confirmed`` says which text that quotes one agrees, or that none was found.
+"""
 
 from __future__ import annotations
 
+import csv
+import functools
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from profrun.analysis.trace.peak_table import TABLE, Peaks
 from profrun.errors import UsageError
 
-__all__ = ["Peaks", "known_gpus", "peaks_for"]
+NOT_CONFIRMED = "not confirmed"
+DTYPES = ("fp64", "fp64_matrix", "fp32", "fp32_matrix", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
+"""Columns of rates in the table."""
 
 
-def known_gpus() -> list[Peaks]:
-    """Every entry of the table."""
-    return [peaks for _, peaks in TABLE]
+@dataclass(frozen=True)
+class Peaks:
+    """Peak rates of one GPU.
+
+    Attributes:
+        name: product.
+        tflops: TFLOP/s (int8: TOP/s) by dtype, dense.
+        memory_gb_s: bandwidth of device memory, 1e9 bytes per second.
+        source: the document that the numbers are from.
+        confirmed: where a text that quotes it was found to agree, ``NOT_CONFIRMED`` where none was.
+        overridden: keys that the user set.
+    """
+
+    name: str
+    tflops: Mapping[str, float]
+    memory_gb_s: float
+    source: str
+    confirmed: str
+    overridden: tuple[str, ...] = ()
+
+    def for_dtype(self, dtype: str | None, *, matrix: bool = True) -> float | None:
+        """TFLOP/s for a dtype; fp32 and fp64 on matrix units where the GPU has such a rate."""
+        if dtype is None:
+            return None
+        if matrix and f"{dtype}_matrix" in self.tflops:
+            return self.tflops[f"{dtype}_matrix"]
+        return self.tflops.get(dtype)
+
+    @property
+    def ridge(self) -> dict[str, float]:
+        """FLOP per byte at which a dtype turns from memory-bound to compute-bound."""
+        return {dtype: rate * 1e3 / self.memory_gb_s for dtype, rate in self.tflops.items()}
+
+
+@functools.cache
+def table() -> dict[str, Peaks]:
+    """Pattern on a device's name -> peaks. The first match wins: special models come before general ones."""
+    with Path(__file__).with_name("peaks.csv").open(encoding="utf-8", newline="") as file:
+        return {
+            row["pattern"]: Peaks(
+                name=row["name"],
+                tflops={dtype: float(row[dtype]) for dtype in DTYPES if row[dtype]},
+                memory_gb_s=float(row["memory_gb_s"]),
+                source=row["source"],
+                confirmed=row["confirmed"],
+            )
+            for row in csv.DictReader(file)
+        }
 
 
 def peaks_for(
@@ -34,10 +92,10 @@ def peaks_for(
     Raises:
         UsageError: an override is not a positive number, or a key is not known.
     """
-    found = next((peaks for pattern, peaks in TABLE if re.search(pattern, name)), None)
+    found = next((peaks for pattern, peaks in table().items() if re.search(pattern, name)), None)
     if found is None and arch == "gfx942" and sm_count in (304, 228):
         model = "MI300X" if sm_count == 304 else "MI300A"  # MI325X has 304 CUs too: stated in the source
-        base = next(peaks for pattern, peaks in TABLE if pattern == model)
+        base = table()[model]
         told = f"told from gfx942 with {sm_count} CUs, bandwidth may be more"
         found = replace(base, source=f"{base.source}; {told}")
     if not overrides:
@@ -47,15 +105,13 @@ def peaks_for(
             raise UsageError(f"peak {key}={value!r} is not a positive number", fix="give TFLOP/s or GB/s")
     if found is None:
         found = Peaks(name, {}, 0.0, "given by the user", "given by the user")
-    tflops = dict(found.tflops) | {
-        key: float(value) for key, value in overrides.items() if key != "memory_gb_s"
-    }
+    rates = {key: float(value) for key, value in overrides.items() if key != "memory_gb_s"}
     memory = float(overrides.get("memory_gb_s", found.memory_gb_s))
     if memory <= 0:
         raise UsageError(f"no memory bandwidth is known for {name}", fix="give memory_gb_s as well")
     return replace(
         found,
-        tflops=tflops,
+        tflops={**found.tflops, **rates},
         memory_gb_s=memory,
         source=f"{found.source}; overridden: {', '.join(sorted(overrides))}",
         overridden=tuple(sorted(overrides)),

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.trace.frame import Frame, Index, Ints, distinct, frame
+from profrun.analysis.trace.columns import Ints, distinct
+from profrun.analysis.trace.frame import Frame, Index, frame
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -81,7 +82,7 @@ def distribution(values: Ints) -> Distribution | None:
 
 
 def called(source: Frame) -> Index:
-    """GPU slices whose enqueueing runtime call is known (an op instead of a call says too little of when)."""
+    """GPU slices whose enqueueing runtime call is known (an op instead of a call does not tell when)."""
     ids = source.launched
     return ids[source.is_kind(source.launch[ids], "api")]
 
@@ -107,7 +108,11 @@ def launch_stats(trace: Trace) -> LaunchStats:
 
 
 def queue_series(source: Frame, ids: Index) -> tuple[Ints, Ints]:
-    """Queue length over time for GPU slices of one stream: (times, length from that time on)."""
+    """Queue length over time for GPU slices of one stream.
+
+    Returns:
+        (times in ns, length from that time on), int64, shape (2 x slices,).
+    """
     calls = source.launch[ids]
     times = np.concatenate((source.ts[calls], source.ts[ids]))
     change = np.concatenate((np.ones(len(ids), np.int64), -np.ones(len(ids), np.int64)))
@@ -118,7 +123,6 @@ def queue_series(source: Frame, ids: Index) -> tuple[Ints, Ints]:
 def queues(trace: Trace, *, limit: int = MAX_QUEUE_LENGTH) -> list[QueueRow]:
     """Queue length of every stream that has placed work."""
     source = frame(trace)
-    native = dict(trace.sql("SELECT track, native_id FROM tracks").rows)
     ids = called(source)
     rows = []
     for track in distinct(source.track[ids]):
@@ -127,14 +131,14 @@ def queues(trace: Trace, *, limit: int = MAX_QUEUE_LENGTH) -> list[QueueRow]:
         span = int(times[-1] - times[0])
         rows.append(
             QueueRow(
-                int(source.track_device[track]),
-                int(track),
-                native.get(int(track)),
-                int(length.max()),
-                float((length[:-1] * lasts).sum() / span) if span else 0.0,
-                int(lasts[length[:-1] >= limit].sum()),
-                span,
-                limit,
+                device=int(source.track_device[track]),
+                track=track,
+                stream=source.track_native[track],
+                max_length=int(length.max()),
+                mean_length=float((length[:-1] * lasts).sum() / span) if span else 0.0,
+                blocked_ns=int(lasts[length[:-1] >= limit].sum()),
+                span_ns=span,
+                limit=limit,
             )
         )
     return rows

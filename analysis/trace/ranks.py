@@ -1,4 +1,4 @@
-"""Several ranks: who waits for whom, skew at the start of collectives, imbalance of computation.
+"""Several ranks: which waits for which, skew at the start of collectives, imbalance of computation.
 
 A collective ends at about the same time everywhere, and a rank that comes early waits inside it. So the rank
 with the shortest collective came last, and every other rank waited (its duration - the shortest). This needs
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrun.analysis.trace.collectives import Calls, collective_calls, in_order, rates
-from profrun.analysis.trace.frame import Frame, Index, Ints, frame
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.gpu import devices
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ class RankRow:
         rank, trace: which rank, and the index of its trace.
         compute_ns, comm_ns, exposed_comm_ns, span_ns: sums over its GPUs (unions on each).
         collectives: matched collectives.
-        waited_ns: time it waited in them for later ranks. waited_for_ns: time all others together waited for
-            it.
+        waited_ns: time that it waited in them for later ranks.
+        waited_for_ns: time that all others together waited for it.
         waited_for_share: waited_for_ns / summed span of the other ranks.
         last: in how many matched collectives it came last.
     """
@@ -84,7 +85,8 @@ class RankReport:
     Attributes:
         ranks: by rank.
         collectives: by time.
-        matched: collectives found on all their ranks; unmatched: those that some rank lacks.
+        matched: collectives found on all their ranks.
+        unmatched: those that some rank lacks.
         clocks_comparable: whether start skews are given.
         imbalance: most compute_ns of a rank / mean of the ranks - 1.
     """
@@ -97,53 +99,57 @@ class RankReport:
     imbalance: float | None
 
 
+_Key = tuple[str, str | None]
+"""Collective and process group."""
+
+
 @dataclass
-class _Unit:
+class _Rank:
+    """One rank's collectives, and what the comparison adds up for it.
+
+    Attributes:
+        places: for each collective and group the places in ``calls``, in the order of their starts.
+    """
+
     rank: int
     trace: int
     host: str | None
-    offset: int | None
+    epoch_ns: int | None
     source: Frame
     calls: Calls
-    places: dict[tuple[str, str | None], Ints]
-    """(op, group) -> places in ``calls``, in the order of their starts"""
+    places: dict[_Key, Ints] = field(default_factory=dict)
+    matched: int = 0
+    waited_ns: int = 0
+    waited_for_ns: int = 0
+    last: int = 0
 
-    def ids(self, key: tuple[str, str | None], length: int) -> Index:
+    def ids(self, key: _Key, length: int) -> Index:
         """Slices of the first ``length`` calls of a kind."""
         return np.asarray(self.calls.ids[self.places[key][:length]])
 
 
-def _units(traces: Sequence[Trace]) -> list[_Unit]:
-    units: list[_Unit] = []
+def _ranks(traces: Sequence[Trace]) -> list[_Rank]:
+    """Every rank that has collectives on its GPU, sorted by rank and trace."""
+    found: dict[tuple[int, int], _Rank] = {}
     for number, trace in enumerate(traces):
         source, calls = frame(trace), collective_calls(trace)
-        mine: dict[int, _Unit] = {}
-        if len(calls.ids) and source.is_kind(calls.ids[:1], "kernel")[0]:
-            for key, ranks in in_order(calls).items():
-                for process, places in ranks.items():
-                    row = source.processes[process]
-                    unit = mine.setdefault(
-                        process,
-                        _Unit(
-                            int(row["rank"]),
-                            number,
-                            row["host"],
-                            trace.meta.get("epoch_ns"),
-                            source,
-                            calls,
-                            {},
-                        ),
-                    )
-                    unit.places[key] = places
-        units += [mine[process] for process in sorted(mine)]
-    return units
+        if not len(calls.ids) or not source.is_kind(calls.ids[:1], "kernel")[0]:
+            continue
+        epoch = trace.meta.get("epoch_ns")
+        for key, ranks in in_order(calls).items():
+            for process, places in ranks.items():
+                row = source.processes[process]
+                one = _Rank(row["rank"], number, row["host"], epoch, source, calls)
+                found.setdefault((number, process), one).places[key] = places
+    return [found[key] for key in sorted(found, key=lambda key: (found[key].rank, key))]
 
 
-def _comparable(units: Sequence[_Unit]) -> bool:
-    if len({unit.trace for unit in units}) == 1:
+def _comparable(ranks: Sequence[_Rank]) -> bool:
+    """Can start times of different ranks be compared? In one trace, or on one host with known epochs."""
+    if len({one.trace for one in ranks}) == 1:
         return True
-    hosts = {unit.host for unit in units}
-    return all(unit.offset is not None for unit in units) and len(hosts) == 1 and None not in hosts
+    hosts = {one.host for one in ranks}
+    return all(one.epoch_ns is not None for one in ranks) and len(hosts) == 1 and None not in hosts
 
 
 def compare_ranks(traces: Sequence[Trace]) -> RankReport | None:
@@ -153,47 +159,54 @@ def compare_ranks(traces: Sequence[Trace]) -> RankReport | None:
     """
     if sum(len(frame(trace).processes) for trace in traces) < 2:
         return None
-    units = sorted(_units(traces), key=lambda unit: (unit.rank, unit.trace))
-    if len(units) < 2:
+    ranks = _ranks(traces)
+    if len(ranks) < 2:
         return None
-    comparable = _comparable(units)
-    one_trace = len({unit.trace for unit in units}) == 1
-    offsets = np.array([0 if one_trace or not comparable else unit.offset or 0 for unit in units], np.int64)
-    waited, waited_for = np.zeros(len(units), np.int64), np.zeros(len(units), np.int64)
-    count, last = np.zeros(len(units), np.int64), np.zeros(len(units), np.int64)
+    comparable = _comparable(ranks)
     skews: list[CollectiveSkew] = []
     matched = unmatched = 0
-    for key in sorted({key for unit in units for key in unit.places}, key=str):
-        have = [place for place, unit in enumerate(units) if key in unit.places]
-        counts = [len(units[place].places[key]) for place in have]
+    for key in sorted({key for one in ranks for key in one.places}, key=str):
+        members = [one for one in ranks if key in one.places]
+        counts = [len(one.places[key]) for one in members]
         length = min(counts)
-        if len(have) < 2:
+        if len(members) < 2:
             unmatched += counts[0]
             continue
-        unmatched += sum(counts) - length * len(have)
+        unmatched += sum(counts) - length * len(members)
         matched += length
-        starts = np.array([units[place].source.ts[units[place].ids(key, length)] for place in have])
-        durs = np.array([units[place].source.durs(units[place].ids(key, length)) for place in have])
-        shortest = durs.min(axis=0)
-        waits = durs - shortest
-        late = durs.argmin(axis=0)
-        for row, place in enumerate(have):
-            waited[place] += waits[row].sum()
-            waited_for[place] += waits[:, late == row].sum()
-            count[place] += length
-            last[place] += int((late == row).sum())
-        skews += _skews(key, units[have[0]], length, starts + offsets[have][:, None], durs, comparable)
+        skews += _match(key, members, length, comparable)
+    rows = _rows(traces, ranks)
+    mean = sum(row.compute_ns for row in rows) / len(rows)
     return RankReport(
-        _rows(traces, units, waited, waited_for, count, last),
-        sorted(skews, key=lambda row: -row.latency_ns * row.count),
-        matched, unmatched, comparable, _imbalance(traces, units),
-    )  # fmt: skip
+        ranks=rows,
+        collectives=sorted(skews, key=lambda row: -row.latency_ns * row.count),
+        matched=matched,
+        unmatched=unmatched,
+        clocks_comparable=comparable,
+        imbalance=max(row.compute_ns for row in rows) / mean - 1 if mean else None,
+    )
 
 
-def _skews(
-    key: tuple[str, str | None], unit: _Unit, length: int, starts: Ints, durs: Ints, comparable: bool
-) -> list[CollectiveSkew]:
-    forms = [unit.calls.forms[int(number)] for number in unit.calls.form[unit.places[key][:length]]]
+def _match(key: _Key, members: Sequence[_Rank], length: int, comparable: bool) -> list[CollectiveSkew]:
+    """Match the first ``length`` collectives of a group over its ranks; adds the waits to ``members``.
+
+    Returns:
+        One row per size of the collective.
+    """
+    durs = np.array([one.source.durs(one.ids(key, length)) for one in members])
+    waits = durs - durs.min(axis=0)
+    late = durs.argmin(axis=0)
+    for number, one in enumerate(members):
+        one.matched += length
+        one.waited_ns += int(waits[number].sum())
+        one.waited_for_ns += int(waits[:, late == number].sum())
+        one.last += int((late == number).sum())
+    one_trace = len({one.trace for one in members}) == 1
+    starts = np.array(
+        [one.source.ts[one.ids(key, length)] + (0 if one_trace else one.epoch_ns or 0) for one in members]
+    )
+    first = members[0]
+    forms = [first.calls.forms[int(number)] for number in first.calls.form[first.places[key][:length]]]
     sizes = np.array([-1 if form.bytes is None else form.bytes for form in forms], np.int64)
     found = []
     for size in np.unique(sizes):
@@ -201,50 +214,43 @@ def _skews(
         form = forms[int(np.flatnonzero(mask)[0])]
         latency = float(durs[:, mask].min(axis=0).mean())
         spread = starts[:, mask].max(axis=0) - starts[:, mask].min(axis=0)
-        alg, bus = rates(form.op, form.group_size, form.bytes, latency)
+        alg, bus = rates(form, latency)
         found.append(
             CollectiveSkew(
-                *key, form.bytes, form.group_size, len(durs), int(mask.sum()), latency,
-                float((durs[:, mask].max(axis=0) - durs[:, mask].min(axis=0)).mean()),
-                float(np.median(spread)) if comparable else None,
-                int(spread.max()) if comparable else None, alg, bus,
+                op=form.op,
+                group=form.group,
+                bytes=form.bytes,
+                group_size=form.group_size,
+                ranks=len(members),
+                count=int(mask.sum()),
+                latency_ns=latency,
+                wait_ns=float(waits[:, mask].max(axis=0).mean()),
+                skew_p50_ns=float(np.median(spread)) if comparable else None,
+                skew_max_ns=int(spread.max()) if comparable else None,
+                alg_gb_s=alg,
+                bus_gb_s=bus,
             )
-        )  # fmt: skip
+        )
     return found
 
 
-def _device_sums(traces: Sequence[Trace], unit: _Unit) -> tuple[int, int, int, int]:
-    rows = [row for row in devices(traces[unit.trace]) if row.rank == unit.rank]
-    return (
-        sum(row.compute_ns for row in rows), sum(row.comm_ns for row in rows),
-        sum(row.exposed_comm_ns for row in rows), sum(row.span_ns for row in rows),
-    )  # fmt: skip
-
-
-def _imbalance(traces: Sequence[Trace], units: Sequence[_Unit]) -> float | None:
-    work = [_device_sums(traces, unit)[0] for unit in units]
-    mean = sum(work) / len(work)
-    return max(work) / mean - 1 if mean else None
-
-
-def _rows(
-    traces: Sequence[Trace], units: Sequence[_Unit], waited: Ints, waited_for: Ints, count: Ints, last: Ints
-) -> list[RankRow]:
-    sums = [_device_sums(traces, unit) for unit in units]
-    spans = sum(values[3] for values in sums)
-    rows = []
-    for place, unit in enumerate(units):
-        others = spans - sums[place][3]
-        rows.append(
-            RankRow(
-                unit.rank,
-                unit.trace,
-                *sums[place],
-                int(count[place]),
-                int(waited[place]),
-                int(waited_for[place]),
-                float(waited_for[place] / others) if others else None,
-                int(last[place]),
-            )
+def _rows(traces: Sequence[Trace], ranks: Sequence[_Rank]) -> list[RankRow]:
+    metrics = [devices(trace) for trace in traces]
+    mine = [[row for row in metrics[one.trace] if row.rank == one.rank] for one in ranks]
+    spans = [sum(row.span_ns for row in rows) for rows in mine]
+    return [
+        RankRow(
+            rank=one.rank,
+            trace=one.trace,
+            compute_ns=sum(row.compute_ns for row in rows),
+            comm_ns=sum(row.comm_ns for row in rows),
+            exposed_comm_ns=sum(row.exposed_comm_ns for row in rows),
+            span_ns=span,
+            collectives=one.matched,
+            waited_ns=one.waited_ns,
+            waited_for_ns=one.waited_for_ns,
+            waited_for_share=one.waited_for_ns / (sum(spans) - span) if sum(spans) > span else None,
+            last=one.last,
         )
-    return rows
+        for one, rows, span in zip(ranks, mine, spans, strict=True)
+    ]

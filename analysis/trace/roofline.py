@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
 
+from profrun.analysis.trace.columns import groups
 from profrun.analysis.trace.flops import parse_list
 from profrun.analysis.trace.frame import Frame, frame
-from profrun.analysis.trace.op_shapes import dense, op_shapes
-from profrun.analysis.trace.ops import enclosing_op
+from profrun.analysis.trace.op_cost import OpCost, cost_of
+from profrun.analysis.trace.op_shapes import op_shapes
 from profrun.analysis.trace.peaks import Peaks, peaks_for
 from profrun.analysis.trace.roles import kernel_names
-from profrun.analysis.trace.work import Work, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,9 +92,7 @@ class Roofline:
 def device_peaks(source: Frame, overrides: Mapping[str, float] | None = None) -> dict[int, Peaks | None]:
     """Peaks of every device of the trace."""
     return {
-        int(row["device"]): peaks_for(
-            str(row["name"]), arch=row["arch"], sm_count=row["sm_count"], overrides=overrides
-        )
+        row["device"]: peaks_for(row["name"], arch=row["arch"], sm_count=row["sm_count"], overrides=overrides)
         for row in source.devices
     }
 
@@ -108,87 +106,122 @@ def roofline(trace: Trace, *, peaks: Mapping[str, float] | None = None) -> Roofl
     source = frame(trace)
     table = device_peaks(source, peaks)
     total = int(source.durs(source.gpu).sum())
-    groups = _groups(trace, source)
-    rows = [_row(key, group, source, table) for key, group in groups.items()]
+    rows = [_row(key, kernels, source, table) for key, kernels in _by_op(trace).items()]
     rows.sort(key=lambda row: (-row.gpu_ns, row.op, row.shapes))
     known = sum(row.gpu_ns for row in rows if row.flops is not None or row.bytes is not None)
     return Roofline(rows, table, known, total)
 
 
 _Key = tuple[str, str, str | None, int]
+"""Op, shapes and dtypes as recorded, device."""
 
 
-def _groups(trace: Trace, source: Frame) -> dict[_Key, dict[int, list[int]]]:
-    """(op, shapes, dtypes, device) -> kernel name id -> [ops, slices, ns]."""
-    owner = enclosing_op(source, source.launched)
+class _Kernels(NamedTuple):
+    """Kernels of one name that the calls of one op launched: how many calls, how many slices, and their
+    ns."""
+
+    calls: int
+    slices: int
+    ns: int
+
+
+def _by_op(trace: Trace) -> dict[_Key, dict[int, _Kernels]]:
+    """GPU work of ops with recorded shapes, by kernel name id."""
+    source = frame(trace)
+    owner = source.launching_op(source.launched)
     ids, owner = source.launched[owner >= 0], owner[owner >= 0]
-    recorded = op_shapes(trace, source)
+    recorded = op_shapes(trace)
     shape, dtype = recorded.of(len(source), owner)
     keep = shape >= 0
     ids, owner, shape, dtype = ids[keep], owner[keep], shape[keep], dtype[keep]
     op, kernel, device = source.name[owner], source.name[ids], source.device_of(ids)
-    first, group = dense(op, shape, dtype, device, kernel)
+    first, group = groups(op, shape, dtype, device, kernel)
     slices = np.bincount(group)
     time = np.bincount(group, weights=source.durs(ids))  # exact: sums of ns stay under 2**53
-    pair, _ = dense(group, owner)
+    pair, _ = groups(group, owner)
     calls = np.bincount(group[pair]) if len(pair) else slices
-    groups: dict[_Key, dict[int, list[int]]] = defaultdict(dict)
+    found: dict[_Key, dict[int, _Kernels]] = defaultdict(dict)
     for number, place in enumerate(first):
         text = None if dtype[place] < 0 else recorded.dtypes[int(dtype[place])]
         key = (source.names[int(op[place])], recorded.shapes[int(shape[place])], text, int(device[place]))
-        groups[key][int(kernel[place])] = [int(calls[number]), int(slices[number]), int(time[number])]
-    return groups
+        found[key][int(kernel[place])] = _Kernels(int(calls[number]), int(slices[number]), int(time[number]))
+    return found
 
 
 def _row(
-    key: _Key, group: dict[int, list[int]], source: Frame, table: dict[int, Peaks | None]
+    key: _Key, kernels: dict[int, _Kernels], source: Frame, table: dict[int, Peaks | None]
 ) -> RooflineRow:
     name, shapes, dtypes, device = key
-    main = max(group, key=lambda kernel: group[kernel][2])
-    calls = max(values[0] for values in group.values())
-    time = sum(values[2] for values in group.values())
-    work = work_of(name, parse_list(shapes), parse_list(dtypes))
+    main = max(kernels, key=lambda kernel: kernels[kernel].ns)
+    calls = max(one.calls for one in kernels.values())
+    time = sum(one.ns for one in kernels.values())
+    cost = cost_of(name, parse_list(shapes), parse_list(dtypes))
     reading = kernel_names(source).get(main)
-    dtype = reading.dtype if reading is not None and reading.dtype else work.dtype
-    peak = table.get(device)
+    dtype = reading.dtype if reading is not None and reading.dtype else cost.dtype
+    matrix = reading is None or reading.matrix_core is not False
     return RooflineRow(
-        op=name, shapes=shapes, dtypes=dtypes, dtype=dtype, kernel=source.names[main],
-        kernels=sum(values[1] for values in group.values()), device=device, calls=calls, gpu_ns=time,
-        flops=work.flops, bytes=work.bytes, **_rates(work, calls, time, dtype, peak, _matrix(reading)),
-    )  # fmt: skip
+        op=name,
+        shapes=shapes,
+        dtypes=dtypes,
+        dtype=dtype,
+        kernel=source.names[main],
+        kernels=sum(one.slices for one in kernels.values()),
+        device=device,
+        calls=calls,
+        gpu_ns=time,
+        flops=cost.flops,
+        bytes=cost.bytes,
+        **_rates(cost, calls, time, table.get(device), dtype, matrix),
+    )
 
 
-def _matrix(reading: Any) -> bool:
-    """Against which unit's peak: matrix units unless the kernel's name says that it does not use them."""
-    return not (reading is not None and reading.matrix_core is False)
+class _Rates(TypedDict):
+    tflops: float | None
+    tb_s: float | None
+    intensity: float | None
+    peak_tflops: float | None
+    peak_tb_s: float | None
+    compute_share: float | None
+    memory_share: float | None
+    bound: str | None
+    limit_share: float | None
+    cached: bool
 
 
 def _rates(
-    work: Work, calls: int, time: int, dtype: str | None, peak: Peaks | None, matrix: bool
-) -> dict[str, Any]:
-    tflops = work.flops * calls / time / 1e3 if work.flops is not None and time else None
-    tb_s = work.bytes * calls / time / 1e3 if work.bytes is not None and time else None
-    intensity = work.flops / work.bytes if work.flops is not None and work.bytes else None
-    top = peak.for_dtype(dtype, matrix=matrix) if peak else None
-    wide = peak.memory_gb_s / 1e3 if peak else None
-    cached = tb_s is not None and wide is not None and tb_s > wide
+    cost: OpCost, calls: int, time: int, peaks: Peaks | None, dtype: str | None, matrix: bool
+) -> _Rates:
+    """Achieved rates against the peaks.
+
+    Args:
+        cost: of one call.
+        calls, time: number of calls and their GPU time in ns.
+        peaks: of the device, None when they are not known.
+        dtype, matrix: which peak of arithmetic counts: the type, and whether matrix units could be used.
+    """
+    tflops = cost.flops * calls / time / 1e3 if cost.flops is not None and time else None
+    tb_s = cost.bytes * calls / time / 1e3 if cost.bytes is not None and time else None
+    intensity = cost.flops / cost.bytes if cost.flops is not None and cost.bytes else None
+    top = peaks.for_dtype(dtype, matrix=matrix) if peaks else None
+    memory = peaks.memory_gb_s / 1e3 if peaks else None
+    cached = tb_s is not None and memory is not None and tb_s > memory
     bound = limit = None
     if cached:
         pass
-    elif intensity is not None and top is not None and wide and tflops is not None:
-        roof = min(top, intensity * wide)
-        bound = "compute" if intensity * wide >= top else "memory"
+    elif intensity is not None and top is not None and memory and tflops is not None:
+        roof = min(top, intensity * memory)
+        bound = "compute" if intensity * memory >= top else "memory"
         limit = tflops / roof if roof else None
-    elif work.flops is None and tb_s is not None and wide:
-        bound, limit = "memory", tb_s / wide
+    elif cost.flops is None and tb_s is not None and memory:
+        bound, limit = "memory", tb_s / memory
     return {
         "tflops": tflops,
         "tb_s": tb_s,
         "intensity": intensity,
         "peak_tflops": top,
-        "peak_tb_s": wide,
+        "peak_tb_s": memory,
         "compute_share": tflops / top if tflops is not None and top else None,
-        "memory_share": tb_s / wide if tb_s is not None and wide and not cached else None,
+        "memory_share": tb_s / memory if tb_s is not None and memory and not cached else None,
         "bound": bound,
         "limit_share": limit,
         "cached": cached,

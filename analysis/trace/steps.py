@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from profrun.analysis.trace.frame import STEP_NAMES, Frame, Index, Ints, frame
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.frame import STEP_NAMES, Frame, Index, frame
 from profrun.analysis.trace.intervals import EMPTY, Intervals, covered, merge, union
 from profrun.analysis.trace.roles import COMM, COMPUTE, MEMCPY, MEMSET, roles
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 WALL_ROLES = ("kernel", "memcpy", "memset", "comm", "runtime", "dataloader", "cpu_op", "other")
 """Wall-clock roles in falling priority: each instant counts for the first that is active (kineto's
-TensorBoard
-plugin, ``overall_parser.py``)."""
+TensorBoard plugin, ``overall_parser.py``)."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,11 @@ class StepIndex:
     """The chosen step ranges of all processes, sorted by process and start.
 
     Attributes:
-        slices: their slice ids.
-        numbers: their step numbers.
-        process: their processes.
-        of_gpu: for every slice id of the trace the index of the step that launched it, -1 for none.
+        slices: their slice ids, shape (steps,).
+        numbers: int64, their step numbers, shape (steps,).
+        process: int64, their processes, shape (steps,).
+        of_gpu: int32, shape (slices,): for every slice id the index of the step that launched it, -1 for
+            none.
     """
 
     slices: Index
@@ -83,22 +85,10 @@ class StepIndex:
     of_gpu: NDArray[np.int32]
 
 
-def step_index(source: Frame) -> StepIndex:
-    """Choose the step ranges of each process and attribute GPU slices to them.
-
-    One family of names a process (``profrun.step#``, else ``ProfilerStep#``, else ``step N``), on the thread
-    that has most of them, and no step inside a step.
-    """
-    found: StepIndex | None = source.cache.get("steps")
-    if found is None:
-        found = source.cache["steps"] = _index(source)
-    return found
-
-
 def step_of_host(source: Frame, index: StepIndex, ids: Index) -> Ints:
     """Index of the step (of ``index``) in whose host range each host slice starts, -1 for none."""
     found = np.full(len(ids), -1, dtype=np.int64)
-    owner = source.track_process[source.track[ids]]
+    owner = source.process_of(ids)
     for process in np.unique(index.process):
         mine = np.flatnonzero(index.process == process)
         starts, ends = source.ts[index.slices[mine]], source.end[index.slices[mine]]
@@ -109,20 +99,26 @@ def step_of_host(source: Frame, index: StepIndex, ids: Index) -> Ints:
     return found
 
 
-def _index(source: Frame) -> StepIndex:
+@memoised
+def step_index(source: Frame) -> StepIndex:
+    """Choose the step ranges of each process and attribute GPU slices to them.
+
+    The steps of a process have one family of names (``profrun.step#``, else ``ProfilerStep#``, else
+    ``step N``), lie on the thread that has most of them, and no step lies inside a step.
+    """
     ids = source.of("step")
     ids = ids[~source.on_gpu[source.track[ids]]]
     chosen, numbers = [], []
     for process in range(len(source.processes)):
-        picked = _of_process(source, ids[source.track_process[source.track[ids]] == process])
+        picked = _of_process(source, ids[source.process_of(ids) == process])
         chosen += [slice_id for slice_id, _ in picked]
         numbers += [number for _, number in picked]
     slices = np.array(chosen, dtype=np.intp)
-    process_of = source.track_process[source.track[slices]].astype(np.int64)
+    process_of = source.process_of(slices).astype(np.int64)
     of_gpu = np.full(len(source), -1, dtype=np.int32)
     launched = source.launched
     calls = source.launch[launched]
-    at, owner = source.ts[calls], source.track_process[source.track[calls]]
+    at, owner = source.ts[calls], source.process_of(calls)
     for process in np.unique(process_of):
         mine = np.flatnonzero(process_of == process)
         place = np.searchsorted(source.ts[slices[mine]], at, side="right") - 1
@@ -133,6 +129,7 @@ def _index(source: Frame) -> StepIndex:
 
 
 def _of_process(source: Frame, ids: Index) -> list[tuple[int, int]]:
+    """(slice, step number) of the steps of one process, by start; ``ids`` are all its slices of kind step."""
     families: dict[int, list[tuple[int, int | None]]] = {}
     for slice_id in ids:
         text = source.text(slice_id)
@@ -170,27 +167,22 @@ def host_bounds(source: Frame, process: int) -> tuple[int, int] | None:
     return None
 
 
+@memoised
 def step_spans(source: Frame, process: int) -> tuple[Ints, Ints, Index]:
-    """(starts, ends, step indices) of the extended steps of a process.
+    """The extended steps of a process.
 
     The rule of the TensorBoard plugin (``event_parser.py``, ``_update_steps_duration``): a step ends at the
     later of its host end and the end of the last GPU slice launched inside it; it starts no earlier than the
     step before ended (for the first: than GPU work from before the steps ended). Tail steps that launched
     nothing, or a last one with under 80 % of the GPU slices of the one before, are cut off: the profiler may
     have missed their kernels. Without step ranges the whole host work of the process is one step (index -1).
+
+    Returns:
+        (starts in ns, ends in ns, indices into ``step_index``), each of shape (steps kept,).
     """
-    key = ("spans", process)
-    found = source.cache.get(key)
-    if found is None:
-        found = source.cache[key] = _spans(source, process)
-    starts, ends, numbers = found
-    return starts, ends, numbers
-
-
-def _spans(source: Frame, process: int) -> tuple[Ints, Ints, Index]:
     steps = step_index(source)
     mine = np.flatnonzero(steps.process == process)
-    gpu = source.gpu[source.track_process[source.track[source.gpu]] == process]
+    gpu = source.gpu[source.process_of(source.gpu) == process]
     if len(mine):
         starts, ends = source.ts[steps.slices[mine]].copy(), source.end[steps.slices[mine]].copy()
         step_of = steps.of_gpu[gpu].astype(np.int64) - mine[0]
@@ -216,6 +208,8 @@ def _spans(source: Frame, process: int) -> tuple[Ints, Ints, Index]:
 
 
 def _device_bounds(source: Frame, gpu: Index, step_of: Ints, steps: int) -> tuple[Ints, Ints, Ints]:
+    """(first start, last end, count) of the GPU slices of each step; ``step_of`` is -1 where there is
+    none."""
     first = np.full(steps, np.iinfo(np.int64).max)
     last = np.full(steps, np.iinfo(np.int64).min)
     keep = step_of >= 0
@@ -227,6 +221,8 @@ def _device_bounds(source: Frame, gpu: Index, step_of: Ints, steps: int) -> tupl
 def _extend(
     source: Frame, gpu: Index, step_of: Ints, starts: Ints, ends: Ints, first: Ints, last: Ints, count: Ints
 ) -> None:
+    """Extend ``starts`` and ``ends`` in place; ``first``, ``last``, ``count`` are those of
+    ``_device_bounds``."""
     before = int(starts[0])
     if count[0]:
         stray = source.end[gpu[step_of < 0]]
@@ -250,15 +246,16 @@ def _tail(count: Ints) -> int:
 
 def steps(trace: Trace) -> list[Step]:
     """Every step of every process, in time order, with its work (see ``Step``)."""
-    source = frame(trace)
-    index = step_index(source)
+    index = step_index(frame(trace))
     rows: list[Step] = []
     for process in sorted({int(number) for number in index.process}):
-        rows += _rows(trace, source, index, process)
+        rows += _rows(trace, process)
     return rows
 
 
-def _rows(trace: Trace, source: Frame, index: StepIndex, process: int) -> list[Step]:
+def _rows(trace: Trace, process: int) -> list[Step]:
+    source = frame(trace)
+    index = step_index(source)
     mine = np.flatnonzero(index.process == process)
     slices = index.slices[mine]
     starts, ends, kept = step_spans(source, process)
@@ -271,26 +268,33 @@ def _rows(trace: Trace, source: Frame, index: StepIndex, process: int) -> list[S
     ]
     left = np.array([bound[0] for bound in bounds], np.int64)
     right = np.array([bound[1] for bound in bounds], np.int64)
-    wall = wall_breakdown(trace, source, process, left, right)
-    gpu = source.gpu_by_time[source.track_process[source.track[source.gpu_by_time]] == process]
+    wall = wall_breakdown(trace, process, left, right)
+    gpu = source.gpu_by_time[source.process_of(source.gpu_by_time) == process]
     busy = union(source.ts[gpu], source.end[gpu])
-    idle = source.durs(slices) - covered(busy, source.ts[slices], source.end[slices])
-    work = _work(trace, source, index, mine)
-    rank = int(source.processes[process]["rank"])
+    dur = source.durs(slices)
+    idle = dur - covered(busy, source.ts[slices], source.end[slices])
+    work = _work(trace, mine)
     return [
         Step(
-            step=int(index.numbers[number]), process=process, rank=rank, slice=int(slices[place]),
-            ts_ns=int(source.ts[slices[place]]), dur_ns=int(source.durs(slices[place])),
-            span_ns=int(right[place] - left[place]), idle_ns=int(idle[place]),
+            step=int(index.numbers[number]),
+            process=process,
+            rank=source.processes[process]["rank"],
+            slice=int(slices[place]),
+            ts_ns=int(source.ts[slices[place]]),
+            dur_ns=int(dur[place]),
+            span_ns=int(right[place] - left[place]),
+            idle_ns=int(idle[place]),
             wall_ns={role: int(values[place]) for role, values in wall.items()},
             **{key: int(values[place]) for key, values in work.items()},
         )
         for place, number in enumerate(mine)
-    ]  # fmt: skip
+    ]
 
 
-def _work(trace: Trace, source: Frame, index: StepIndex, mine: Index) -> dict[str, Ints]:
-    role = roles(trace, source)
+def _work(trace: Trace, mine: Index) -> dict[str, Ints]:
+    """Columns of ``Step`` for the steps ``mine``, which are those of one process."""
+    source, role = frame(trace), roles(trace)
+    index = step_index(source)
     owner = index.of_gpu[source.gpu]  # the steps of a process have consecutive indices
     gpu = source.gpu[(owner >= mine[0]) & (owner <= mine[-1])]
     step_of = index.of_gpu[gpu].astype(np.int64) - mine[0]
@@ -321,20 +325,17 @@ def _work(trace: Trace, source: Frame, index: StepIndex, mine: Index) -> dict[st
 
 
 def is_dataloader(text: str) -> bool:
-    """The names that torch gives to fetching a batch."""
-    return (text.startswith("enumerate(DataLoader)#") and text.endswith("__next__")) or text.startswith(
-        "enumerate(DataPipe)#"
-    )
+    """Is this the name that torch gives to fetching a batch?"""
+    if text.startswith("enumerate(DataPipe)#"):
+        return True
+    return text.startswith("enumerate(DataLoader)#") and text.endswith("__next__")
 
 
-def wall_sets(trace: Trace, source: Frame, process: int) -> list[tuple[str, Intervals]]:
+@memoised
+def wall_sets(trace: Trace, process: int) -> list[tuple[str, Intervals]]:
     """Interval sets of a process by wall role, in priority order, without 'other'."""
-    key = ("wall", process)
-    found: list[tuple[str, Intervals]] | None = source.cache.get(key)
-    if found is not None:
-        return found
-    role = roles(trace, source)
-    gpu = source.gpu_by_time[source.track_process[source.track[source.gpu_by_time]] == process]
+    source, role = frame(trace), roles(trace)
+    gpu = source.gpu_by_time[source.process_of(source.gpu_by_time) == process]
     found = []
     for name, wanted in (("kernel", COMPUTE), ("memcpy", MEMCPY), ("memset", MEMSET), ("comm", COMM)):
         ids = gpu[role[gpu] == wanted]
@@ -352,15 +353,14 @@ def wall_sets(trace: Trace, source: Frame, process: int) -> list[tuple[str, Inte
         found[3] = ("comm", merge(found[3][1], union(source.ts[host[gloo]], source.end[host[gloo]])))
     for name, mask in (("runtime", runtime), ("dataloader", loader), ("cpu_op", cpu)):
         found.append((name, union(source.ts[host[mask]], source.end[host[mask]]) if mask.any() else EMPTY))
-    source.cache[key] = found
     return found
 
 
-def wall_breakdown(trace: Trace, source: Frame, process: int, starts: Ints, ends: Ints) -> dict[str, Ints]:
+def wall_breakdown(trace: Trace, process: int, starts: Ints, ends: Ints) -> dict[str, Ints]:
     """Exclusive wall-clock ns by role inside each window; the roles add up to the window."""
     found: dict[str, Ints] = {}
     together, before = EMPTY, np.zeros(len(starts), np.int64)
-    for name, intervals in wall_sets(trace, source, process):
+    for name, intervals in wall_sets(trace, process):
         together = merge(together, intervals)
         now = covered(together, starts, ends)
         found[name] = now - before

@@ -1,16 +1,17 @@
-"""The summary of a trace: doubts first, then where the time went."""
+"""The summary of a trace: the quality of the recording first, then where the time went."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from profrun.analysis.json import to_json
 from profrun.analysis.trace.collectives import CollectiveRow, collectives
-from profrun.analysis.trace.data_quality import Doubt, doubts, withheld
+from profrun.analysis.trace.copies import CopyRow, copies
+from profrun.analysis.trace.data_quality import data_quality, withheld
 from profrun.analysis.trace.frame import KIND, Frame, frame
 from profrun.analysis.trace.gpu import DeviceMetrics, devices
 from profrun.analysis.trace.idle import IdleRow, idle
@@ -18,23 +19,25 @@ from profrun.analysis.trace.kernels import CategoryRow, KernelRow, categories, k
 from profrun.analysis.trace.memory import MemoryPeak, memory
 from profrun.analysis.trace.ops import OpRow, operators
 from profrun.analysis.trace.peaks import Peaks
+from profrun.analysis.trace.quality import QualityFinding
 from profrun.analysis.trace.queue import LaunchStats, QueueRow, launch_stats, queues
+from profrun.analysis.trace.ranges import RangeRow, ranges
 from profrun.analysis.trace.ranks import RankReport, compare_ranks
 from profrun.analysis.trace.roofline import Roofline, device_peaks, roofline
+from profrun.analysis.trace.runtime_calls import ApiRow, apis
 from profrun.analysis.trace.steps import Step, steps
-from profrun.analysis.trace.tables import (
-    ApiRow,
-    CopyRow,
-    RangeRow,
-    apis,
-    copies,
-    ranges,
-)
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
-Row = TypeVar("Row")
+
+class Dataclass(Protocol):
+    """Any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Row = TypeVar("Row", bound=Dataclass)
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,11 @@ class Summary:
     Attributes:
         source, collector, vendor, tool_version: of the recording.
         span_ns: first start to last end of everything recorded.
-        doubts: what is doubtful, gravest first; ``withheld`` names the numbers that are None or empty for it.
+        quality: findings about the quality of the recording, gravest first.
+        withheld: names of the numbers that are None or empty for them.
         devices, steps, categories, kernels, ops, ranges, apis, copies, collectives, idle, queues, launches,
-        memory:
-            see their modules. Tables are sorted by time; ``omitted`` says how many rows ``top`` cut from
-            each.
+            memory: see their modules. Tables are sorted by time.
+        omitted: how many rows ``top`` cut from each table.
         ranks: what several ranks in this trace show together; None for a single one.
         counts: slices by kind.
         peaks: by device id, None for a GPU that is not in the table.
@@ -61,7 +64,7 @@ class Summary:
     tool_version: str | None
     span_ns: int
     launch_blocking: bool | None
-    doubts: list[Doubt]
+    quality: list[QualityFinding]
     withheld: tuple[str, ...]
     devices: list[DeviceMetrics]
     steps: list[Step]
@@ -99,9 +102,9 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
     Raises:
         UsageError: an override that is no positive number.
     """
-    source = frame(trace)
-    doubtful = doubts(trace)
-    hidden = withheld(doubtful)
+    source, meta = frame(trace), trace.meta
+    quality = data_quality(trace)
+    hidden = withheld(quality)
     low, high = source.extent
     omitted: dict[str, int] = {}
 
@@ -114,33 +117,40 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         return rows
 
     def roofs() -> Roofline | None:
-        if trace.meta.get("replayed") or "ops.self_device_ns" in hidden:
+        if meta.get("replayed") or "ops.self_device_ns" in hidden:
             return None
         found = roofline(trace, peaks=peaks)
         return replace(found, rows=cut("roofline", found.rows))
 
     table = kernels(trace)
-    meta = trace.meta
     return Summary(
-        source=str(meta["source"]), collector=str(meta["collector"]), vendor=str(meta["vendor"]),
-        tool_version=meta.get("tool_version"), span_ns=high - low,
-        launch_blocking=meta.get("launch_blocking"), doubts=doubtful, withheld=tuple(sorted(hidden)),
-        devices=[_hide(row, "devices", hidden) for row in devices(trace)],
-        steps=[_hide(row, "steps", hidden) for row in steps(trace)],
+        source=meta["source"],
+        collector=meta["collector"],
+        vendor=meta["vendor"],
+        tool_version=meta.get("tool_version"),
+        span_ns=high - low,
+        launch_blocking=meta.get("launch_blocking"),
+        quality=quality,
+        withheld=tuple(sorted(hidden)),
+        devices=_hide(devices(trace), "devices", hidden),
+        steps=_hide(steps(trace), "steps", hidden),
         categories=[] if "categories" in hidden else categories(table),
         kernels=cut("kernels", table),
-
-        ops=cut("ops", [_hide(row, "ops", hidden) for row in operators(trace)]),
-        ranges=cut("ranges", [_hide(row, "ranges", hidden) for row in ranges(trace)]),
-        apis=cut("apis", apis(trace)), copies=cut("copies", copies(trace)),
-        collectives=cut("collectives", collectives(trace)), idle=cut("idle", idle(trace)),
-        queues=cut("queues", queues(trace)), launches=None if "launches" in hidden else launch_stats(trace),
+        ops=cut("ops", _hide(operators(trace), "ops", hidden)),
+        ranges=cut("ranges", _hide(ranges(trace), "ranges", hidden)),
+        apis=cut("apis", apis(trace)),
+        copies=cut("copies", copies(trace)),
+        collectives=cut("collectives", collectives(trace)),
+        idle=cut("idle", idle(trace)),
+        queues=cut("queues", queues(trace)),
+        launches=None if "launches" in hidden else launch_stats(trace),
         memory=memory(trace),
         ranks=compare_ranks([trace]) if len(source.processes) > 1 and "collectives" not in hidden else None,
-        peaks=device_peaks(source, peaks), roofline=roofs(),
+        peaks=device_peaks(source, peaks),
+        roofline=roofs(),
         counts=_counts(source),
         omitted=omitted,
-    )  # fmt: skip
+    )
 
 
 def _counts(source: Frame) -> dict[str, int]:
@@ -149,8 +159,8 @@ def _counts(source: Frame) -> dict[str, int]:
     return {kind: int(count[code]) for kind, code in sorted(KIND.items()) if count[code]}
 
 
-def _hide(row: Any, table: str, hidden: frozenset[str]) -> Any:
-    """The row with its unreliable numbers None, whatever their declared type: withheld beats wrong."""
+def _hide(rows: list[Row], table: str, hidden: frozenset[str]) -> list[Row]:
+    """The rows with their withheld numbers None, whatever the declared type: no number beats a wrong one."""
     names = {name.split(".", 1)[1] for name in hidden if name.startswith(f"{table}.")}
-    present = {name: None for name in names if hasattr(row, name)}
-    return replace(row, **present) if present else row
+    present = {name: None for name in names if rows and hasattr(rows[0], name)}
+    return [replace(row, **present) for row in rows] if present else rows

@@ -1,7 +1,8 @@
 """The docker backend: a trial is a container on this machine, with the least privilege its collector needs.
 
 ``host`` reads what decides a request, ``privileges`` and ``gpus`` are the tables, ``request`` makes the
-container as a value, ``line`` and ``body`` say it to a shell and to the SDK, ``backend`` carries it out.
+container as a value, ``cli_args`` and ``sdk_args`` say it to a shell and to the SDK, ``backend`` carries it
+out, ``survey`` says what the engine can do.
 """
 
 from __future__ import annotations

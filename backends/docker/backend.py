@@ -18,7 +18,7 @@ from profrun.backends.base import PreparedPlan, Request
 from profrun.backends.docker.cli_args import docker_run
 from profrun.backends.docker.leftovers import clear_dead, remove
 from profrun.backends.docker.request import Container, container, container_name
-from profrun.backends.docker.sdk_args import body, create
+from profrun.backends.docker.sdk_args import create_container, sdk_arguments
 from profrun.backends.docker.watch import Watch
 from profrun.backends.environ import secret_env
 from profrun.backends.host import HostFacts, probe_host
@@ -131,7 +131,7 @@ class DockerBackend:
     def render(self, prepared: DockerPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         """One `docker run` line for each trial, and the same as arguments of the SDK."""
         made = [_container(prepared, trial, run) for trial in trials]
-        return [Request(text=docker_run(what), body=body(what)) for what in made]
+        return [Request(text=docker_run(what), body=sdk_arguments(what)) for what in made]
 
     def submit(self, prepared: DockerPlan, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
         """Start these trials now.
@@ -150,7 +150,7 @@ class DockerBackend:
         hidden = secret_env(prepared.plan.job, prepared.cwd)
         remove(client, what.name)  # of an earlier attempt whose driver was killed
         with docker_errors(f"{trial.id} cannot be started in {prepared.image.reference}"):
-            made = create(client, body(what), hidden)
+            made = create_container(client, sdk_arguments(what), hidden)
             try:
                 watch = Watch(client, made)
                 client.api.start(made)
@@ -176,7 +176,7 @@ class DockerBackend:
             return status_of(ended)
         if alive:
             return Status("finalising" if finalising(trial) else "running")
-        return Status("lost", watch.last_words() if watch else _GONE)
+        return Status("lost", watch.why_lost() if watch else _GONE)
 
     def _alive(self, run: Run, trial_id: str) -> bool:
         """Does the container exist? One of a profrun that was killed is watched from now on, or removed."""

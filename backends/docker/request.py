@@ -118,11 +118,11 @@ def container(plan: Plan, trial: Trial, run: Run, cwd: Path, facts: HostFacts, i
         UsageError: a path that cannot be mounted, or several nodes.
     """
     job = plan.job
-    _possible(job, facts)
+    _check_possible(job, facts)
     folder = run.trial(trial.id).folder
     given = capabilities(needs_of(trial, facts.vendor), facts)
     devices = gpus(count(job.resources, facts), facts)
-    user, wrapper = who(given, devices, facts)
+    user, wrapper = user_and_prefix(given, devices, facts)
     argv = (*wrapper, "python3", str(run.wrapper), str(folder))
     return Container(
         name=container_name(run, trial.id),
@@ -163,7 +163,7 @@ def container_name(run: Run, trial_id: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]", "-", f"profrun-{run.name}-{trial_id}-{place}")
 
 
-def _possible(job: Job, facts: HostFacts) -> None:
+def _check_possible(job: Job, facts: HostFacts) -> None:
     if facts.remote:
         raise UnavailableError(
             f"the engine at {facts.remote} is on another machine",
@@ -177,7 +177,7 @@ def _possible(job: Job, facts: HostFacts) -> None:
         )
 
 
-def who(given: Sequence[str], devices: Gpus, facts: HostFacts) -> tuple[str, tuple[str, ...]]:
+def user_and_prefix(given: Sequence[str], devices: Gpus, facts: HostFacts) -> tuple[str, tuple[str, ...]]:
     """Who runs inside, as ``uid:gid``, and the words before the command.
 
     Args:

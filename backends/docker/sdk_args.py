@@ -1,4 +1,5 @@
-"""The same container as arguments of the docker SDK. Pure; the values of secrets come last."""
+"""A container as arguments of the docker SDK (``sdk_arguments``, pure), and its creation with the values of
+secrets."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ if TYPE_CHECKING:
     import docker
 
 
-def body(what: Container) -> dict[str, Any]:
+def sdk_arguments(what: Container) -> dict[str, Any]:
     """JSON-safe arguments: ``create`` for ``APIClient.create_container``, ``host_config`` for its host part.
 
-    ``secrets`` and ``env_file`` stand there by name: ``create`` fills their values in when it starts.
+    ``secrets`` and ``env_file`` stand there by name: ``create_container`` fills in their values.
     """
     return {
         "create": {
@@ -65,11 +66,11 @@ def _host_config(what: Container) -> dict[str, Any]:
     return {name: value for name, value in config.items() if value not in ([], None)}
 
 
-def create(client: docker.DockerClient, asked: Mapping[str, Any], hidden: Mapping[str, str]) -> str:
+def create_container(client: docker.DockerClient, asked: Mapping[str, Any], hidden: Mapping[str, str]) -> str:
     """Create the container and return its id; nothing runs yet.
 
     Args:
-        asked: from ``body``.
+        asked: from ``sdk_arguments``.
         hidden: values of ``secrets`` and ``env_file``.
     """
     given = dict(asked["create"])

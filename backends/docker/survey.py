@@ -8,23 +8,25 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from profrun.backends.docker.gpus import count, gpus
 from profrun.backends.docker.leftovers import Leftover, ours, remove
-from profrun.backends.docker.request import LABEL_ROLE, Container, who
-from profrun.backends.docker.sdk_args import body, create
+from profrun.backends.docker.request import LABEL_ROLE, Container, user_and_prefix
+from profrun.backends.docker.sdk_args import create_container, sdk_arguments
 from profrun.backends.host import HostFacts
 from profrun.backends.mounts import Mount
 from profrun.backends.privileges import DROP_ROOT, capabilities, needs_with
+from profrun.contract.codec import from_json
+from profrun.contract.preflight import Preflight
 from profrun.contract.profilers import COUNTERS, become
 from profrun.errors import ProfrunError, UnavailableError
 from profrun.images.catalogue import KINDS
 from profrun.images.engine import connect, docker_errors, one_line
-from profrun.images.inspect import inspect
+from profrun.images.inspect import Contents, inspect
 from profrun.images.resolve import Image, resolve
 from profrun.jobs.model import Resources
 
@@ -58,14 +60,14 @@ class ImageAnswer:
 
     Attributes:
         preflight: what the wrapper's own preflight says inside (``run.py --preflight --json``).
-        contents: versions found inside (``images.inspect``).
-        problem: why it could not be run or must not be used, or None.
+        contents: versions found inside.
+        problem: why it could not be run or must not be used; then there are neither.
     """
 
     reference: str
     digest: str = ""
-    preflight: Mapping[str, Any] = field(default_factory=dict)
-    contents: Mapping[str, Any] = field(default_factory=dict)
+    preflight: Preflight | None = None
+    contents: Contents | None = None
     problem: ProfrunError | None = None
 
 
@@ -140,14 +142,14 @@ def _look_inside(client: docker.DockerClient, host: HostFacts, name: str) -> Ima
     shown = f"profrun/{name}:latest" if name in KINDS else name
     try:
         image = resolve(client, name, host.vendor, allow_pull=False)
-        contents = inspect(client, image).document()
+        contents = inspect(client, image)
         said = preflight_inside(client, host, image)
     except ProfrunError as error:
         return ImageAnswer(shown, problem=error)
     return ImageAnswer(image.reference, image.digest, said, contents)
 
 
-def preflight_inside(client: docker.DockerClient, host: HostFacts, image: Image) -> dict[str, Any]:
+def preflight_inside(client: docker.DockerClient, host: HostFacts, image: Image) -> Preflight:
     """Run the wrapper's preflight in an image as a trial would run: same user, devices and capabilities.
 
     Raises:
@@ -160,10 +162,9 @@ def preflight_inside(client: docker.DockerClient, host: HostFacts, image: Image)
         write_bundle(bundle)
         Path(folder).chmod(0o755)
         out = _run(client, _preflight_container(host, image, bundle), image)
-    last = (out.strip().splitlines() or [""])[-1]
-    for text in (out, last):
+    for text in (out, out[out.find("{") :]):  # the image may have printed something first
         with contextlib.suppress(ValueError):
-            return dict(json.loads(text))
+            return from_json(Preflight, json.loads(text))
     raise UnavailableError(
         f"the preflight in {image.reference} said nothing that can be read", why=one_line(out)
     )
@@ -175,7 +176,7 @@ def _preflight_container(host: HostFacts, image: Image, bundle: Path) -> Contain
     most = become(COUNTERS, host.vendor)
     needs = needs_with(most, most.counters_defaults, host.vendor) if most else ()
     given = capabilities(needs, host)
-    user, wrapper = who(given, devices, host)
+    user, wrapper = user_and_prefix(given, devices, host)
     return Container(
         name=f"profrun-doctor-{os.getpid()}-{os.urandom(3).hex()}",
         image=image.id,
@@ -198,10 +199,10 @@ def _run(client: docker.DockerClient, what: Container, image: Image) -> str:
     Raises:
         UnavailableError: it cannot run, or ended with another code than 0.
     """
-    asked = body(what)
+    asked = sdk_arguments(what)
     asked["host_config"]["auto_remove"] = False  # its output is read after its end
     with docker_errors(f"the preflight cannot run in {image.reference}"):
-        made = create(client, asked, {})
+        made = create_container(client, asked, {})
         try:
             client.api.start(made)
             code = client.api.wait(made, timeout=_PREFLIGHT_S)["StatusCode"]

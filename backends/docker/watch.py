@@ -31,7 +31,7 @@ class Watch:
         self._gone = threading.Event()
         self._blind = False
         self._stream: Any = ()
-        with contextlib.suppress(Exception):  # it is just ending: then there are no last words
+        with contextlib.suppress(Exception):  # it is just ending: then its output is not kept
             self._stream = client.api.attach(container, stream=True)
         self._threads = [
             threading.Thread(target=target, name=f"{target.__name__} {container[:12]}", daemon=True)
@@ -48,18 +48,18 @@ class Watch:
         """Come back when the container is removed, or after ``seconds``."""
         self._gone.wait(seconds)
 
-    def last_words(self) -> str:
+    def why_lost(self) -> str:
         """Why a container that left no ``exit.json`` may have ended, in one sentence."""
         for thread in self._threads:
             thread.join(_END_S)
         lines = self._end.decode(errors="replace").strip().splitlines()
-        words = lines[-1][:200] if lines else ""
-        if words.startswith("[FATAL tini"):  # the engine's init found no program to start
-            return str(explain(RuntimeError(words), "it never began"))
+        line = lines[-1][:200] if lines else ""
+        if line.startswith("[FATAL tini"):  # the engine's init found no program to start
+            return str(explain(RuntimeError(line), "it never began"))
         text = "its container ended without saying how"
         if self._code is not None:
             text += f" (exit code {self._code}{_meaning(self._code)})"
-        return text + (f"; its last words: {words}" if words else "")
+        return text + (f"; the last line of its output: {line}" if line else "")
 
     def _wait(self) -> None:
         import docker.errors

@@ -11,11 +11,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from profrun.backends.kubernetes.objects import ApiObject, Manifest
 from profrun.backends.kubernetes.refusals import Gone, http_status, refused, unreachable
 from profrun.errors import ProfrunError, UnavailableError
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse
 
 CONNECT_S = 10.0
 READ_S = 60.0
@@ -55,7 +59,7 @@ class Api:
         self.context = context
         self._pause = pause
 
-    def create(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    def create(self, manifest: ApiObject) -> Manifest:
         """Create an object; one that this very manifest's name and run label already made is taken as it is.
 
         A create may have worked although its answer was lost, so a repeated one may meet its own result.
@@ -74,22 +78,20 @@ class Api:
                 raise
             return there
 
-    def get(self, kind: str, name: str) -> dict[str, Any]:
+    def get(self, kind: str, name: str) -> Manifest:
         """One object, of a kind that profrun makes."""
         return self._json("GET", f"{self._path(kind)}/{name}")
 
-    def claim(self, name: str) -> dict[str, Any]:
+    def claim(self, name: str) -> Manifest:
         """A persistent volume claim."""
         return self._json("GET", f"/api/v1/namespaces/{self.namespace}/persistentvolumeclaims/{name}")
 
-    def jobs(self, selector: str) -> list[dict[str, Any]]:
+    def jobs(self, selector: str) -> list[Manifest]:
         """Jobs with these labels, in one question."""
-        found: list[dict[str, Any]] = self._json("GET", self._path("Job"), {"labelSelector": selector})[
-            "items"
-        ]
+        found: list[Manifest] = self._json("GET", self._path("Job"), {"labelSelector": selector})["items"]
         return found
 
-    def pods(self, selector: str) -> tuple[list[dict[str, Any]], str]:
+    def pods(self, selector: str) -> tuple[list[Manifest], str]:
         """Pods with these labels, in one question, and the version to watch from."""
         told = self._json("GET", self._pods(), {"labelSelector": selector})
         return told["items"], str(told["metadata"].get("resourceVersion") or "")
@@ -119,14 +121,14 @@ class Api:
         Args:
             since: from this time stamp's second on.
         """
-        query: dict[str, Any] = {"container": "trial", "timestamps": "true"}
+        query: dict[str, object] = {"container": "trial", "timestamps": "true"}
         query |= {"follow": "true"} if follow else {}
         query |= {"tailLines": tail} if tail is not None else {}
         query |= {"sinceTime": since} if since else {}
         answer = self._send("GET", f"{self._pods()}/{pod}/log", query, read_s=None if follow else READ_S)
         yield from _lines(answer)
 
-    def watch_pods(self, selector: str, version: str, seconds: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    def watch_pods(self, selector: str, version: str, seconds: int) -> Iterator[tuple[str, Manifest]]:
         """Changes of these pods since ``version``: (ADDED | MODIFIED | DELETED | BOOKMARK, pod).
 
         Ends when the server says so, at the latest after ``seconds``.
@@ -159,7 +161,7 @@ class Api:
     def _pods(self) -> str:
         return f"/api/v1/namespaces/{self.namespace}/pods"
 
-    def _gone(self, method: str, path: str, body: Mapping[str, Any]) -> None:
+    def _gone(self, method: str, path: str, body: ApiObject) -> None:
         try:
             self._json(method, path, body=body)
         except ProfrunError as error:
@@ -170,9 +172,9 @@ class Api:
         self,
         method: str,
         path: str,
-        query: Mapping[str, Any] | None = None,
-        body: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+        query: Mapping[str, object] | None = None,
+        body: ApiObject | None = None,
+    ) -> Manifest:
         answer = self._send(method, path, query, body)
         try:
             value = json.loads(answer.read())
@@ -188,11 +190,11 @@ class Api:
         self,
         method: str,
         path: str,
-        query: Mapping[str, Any] | None = None,
-        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, object] | None = None,
+        body: ApiObject | None = None,
         *,
         read_s: float | None = READ_S,
-    ) -> Any:
+    ) -> BaseHTTPResponse:
         """One request, repeated with growing pauses while the server is busy or cannot be reached.
 
         Raises:
@@ -220,10 +222,10 @@ class Api:
         self,
         method: str,
         path: str,
-        query: Mapping[str, Any] | None,
-        body: Mapping[str, Any] | None,
+        query: Mapping[str, object] | None,
+        body: ApiObject | None,
         read_s: float | None,
-    ) -> Any:
+    ) -> BaseHTTPResponse:
         import urllib3
 
         config = self._client.configuration
@@ -233,7 +235,7 @@ class Api:
                 headers[setting["key"]] = setting["value"]
         if body is not None:
             headers["Content-Type"] = "application/json"
-        return self._client.rest_client.pool_manager.request(
+        answer: BaseHTTPResponse = self._client.rest_client.pool_manager.request(
             method,
             config.host.rstrip("/") + path + (f"?{urlencode(query)}" if query else ""),
             body=None if body is None else json.dumps(body),
@@ -242,6 +244,7 @@ class Api:
             retries=False,
             timeout=urllib3.Timeout(connect=CONNECT_S, read=read_s),
         )
+        return answer
 
 
 def _connect(context: str | None) -> tuple[Any, str]:
@@ -292,7 +295,7 @@ def _broken() -> tuple[type[BaseException], ...]:
     return (HTTPError, OSError, HTTPException, ValueError)
 
 
-def _lines(answer: Any) -> Iterator[str]:
+def _lines(answer: BaseHTTPResponse) -> Iterator[str]:
     """Whole lines of an answer as they come; an unfinished last one too, when the server ended it well.
 
     Raises:
@@ -312,7 +315,7 @@ def _lines(answer: Any) -> Iterator[str]:
         answer.close()
 
 
-def _told(answer: Any) -> dict[str, Any]:
+def _told(answer: BaseHTTPResponse) -> Manifest:
     """The Status object that the server sends with a refusal, or its text as one."""
     data = b""
     try:
@@ -325,12 +328,12 @@ def _told(answer: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"message": data.decode(errors="replace")[:300]}
 
 
-def _when(event: Mapping[str, Any]) -> str:
+def _when(event: ApiObject) -> str:
     """When an event was last seen; which field says so depends on who wrote it."""
     return str(event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
-def _retry_after(answer: Any) -> float:
+def _retry_after(answer: BaseHTTPResponse) -> float:
     """Seconds that the server asks to wait, at most 30."""
     told = str(answer.headers.get("Retry-After") or "")
     return min(float(told), 30.0) if told.isdigit() else 0.0

@@ -8,31 +8,32 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from profrun.backends.base import PreparedPlan, Request
-from profrun.backends.cluster import by_site, settle, site_settings
+from profrun.backends.cluster import by_site, settle
 from profrun.backends.environ import secret_env
-from profrun.backends.kubernetes import pod_paths as place
 from profrun.backends.kubernetes.api import Api
 from profrun.backends.kubernetes.ending import end
-from profrun.backends.kubernetes.job_polling import Looks, indexes, nothing_follows
+from profrun.backends.kubernetes.job_polling import JobPolling, all_ended
 from profrun.backends.kubernetes.logs import pod_lines
 from profrun.backends.kubernetes.manifest import (
     RUN_LABEL,
-    Bundle,
+    JobObjects,
     image_of,
-    manifests,
+    job_objects,
     run_label,
     to_yaml,
 )
 from profrun.backends.kubernetes.network import not_allowed
+from profrun.backends.kubernetes.objects import ApiObject, Manifest, PodHandle, name_of, status_part
+from profrun.backends.kubernetes.pod_paths import claim, mounts_of, workdir
 from profrun.backends.kubernetes.refusals import http_status
-from profrun.backends.kubernetes.resource_groups import NOBODY, shapes, vendor
-from profrun.backends.kubernetes.states import newest
+from profrun.backends.kubernetes.resource_groups import NOBODY, resource_groups, vendor
+from profrun.backends.kubernetes.states import newest_pods
 from profrun.backends.mounts import need_sources
 from profrun.backends.profilers import margin_s
 from profrun.backends.tail import follow as follow_logs
+from profrun.contract.codec import from_json, to_json
 from profrun.contract.command import Command, ImageUsed
 from profrun.contract.states import TERMINAL, Status
 from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
@@ -51,7 +52,7 @@ class KubernetesBackend:
     Args:
         connect: makes the connection to (context, namespace).
         fastest, slowest: bounds of the time between two questions, seconds; it doubles while nothing changes.
-        lag_s, stuck_s: as ``Looks`` has them.
+        lag_s, stuck_s: as ``JobPolling`` has them.
     """
 
     name = "kubernetes"
@@ -71,7 +72,7 @@ class KubernetesBackend:
         self.poll_s = fastest
         self._fastest, self._slowest = fastest, slowest
         self._last: object = None
-        self._looks = Looks(lag_s=lag_s, stuck_s=stuck_s)
+        self._polling = JobPolling(lag_s=lag_s, stuck_s=stuck_s)
 
     def prepare(
         self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True
@@ -85,28 +86,28 @@ class KubernetesBackend:
                 the client is not installed, or the cluster cannot be used.
         """
         plan = settle(plan)
-        for shape in shapes(plan, trials):
-            manifests(plan, shape, run.path, cwd)
-            place.workdir(str(cwd / (plan.job.workdir or "")), plan.job, shape.settings, run.path)
-        need_sources(place.mounts_of(plan.job, cwd))
+        for group in resource_groups(plan, trials):
+            job_objects(plan, group, run.path, cwd)
+            workdir(str(cwd / (plan.job.workdir or "")), plan.job, group.settings, run.path)
+        need_sources(mounts_of(plan.job, cwd))
         if ask:
             for site in by_site(trials):
-                settings = site_settings(plan.job, site)
-                self._check_claim(self._api(settings), place.claim(settings))
+                settings = plan.job.cluster.of_site(site)
+                _check_claim(self._api(settings.context, settings.namespace), claim(settings))
         if plan.job.image != "none" and not plan.job.cluster.sites:
-            whose = vendor(plan, site_settings(plan.job, None))
+            whose = vendor(plan, plan.job.cluster.of_site(None))
             plan = replace(plan, job=replace(plan.job, image=image_of(plan.job, whose)))
         return PreparedPlan(plan, cwd)
 
     def adapt(self, prepared: PreparedPlan, trial: Trial, run: Run, command: Command) -> Command:
         """Paths as the pod sees them, and whose GPUs it gets."""
         plan = prepared.plan
-        settings = site_settings(plan.job, trial.site)
+        settings = plan.job.cluster.of_site(trial.site)
         whose = vendor(plan, settings)
         return replace(
             command,
             vendor=whose,
-            cwd=place.workdir(command.cwd, plan.job, settings, run.path),
+            cwd=workdir(command.cwd, plan.job, settings, run.path),
             image=ImageUsed(image_of(plan.job, whose)),
         )
 
@@ -114,8 +115,8 @@ class KubernetesBackend:
         """One request for each Job; without the values of secrets."""
         plan = prepared.plan
         return [
-            _request(plan, manifests(plan, shape, run.path, prepared.cwd, number=number))
-            for number, shape in enumerate(shapes(plan, trials))
+            _request(plan, job_objects(plan, group, run.path, prepared.cwd, number=number))
+            for number, group in enumerate(resource_groups(plan, trials))
         ]
 
     def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
@@ -127,21 +128,33 @@ class KubernetesBackend:
         """
         plan = prepared.plan
         secret = secret_env(plan.job, prepared.cwd)
-        make_dir(run.path / "kubernetes")
-        taken = len(list((run.path / "kubernetes").glob("job*.json")))
-        bundles = [
-            (shape, manifests(plan, shape, run.path, prepared.cwd, number=taken + number))
-            for number, shape in enumerate(shapes(plan, trials))
+        make_dir(_folder(run))
+        taken = len(list(_folder(run).glob("job*.json")))
+        groups = list(enumerate(resource_groups(plan, trials), start=taken))
+        wanted = [
+            (number, group, job_objects(plan, group, run.path, prepared.cwd, number=number))
+            for number, group in groups
         ]
-        for _, bundle in bundles:
-            _give_away(run, bundle.trials)
+        _give_away(run, trials)
         handles: dict[str, Handle] = {}
         made: list[tuple[Api, str]] = []
         try:
-            for number, (shape, bundle) in enumerate(bundles, start=taken):
-                api = self._api(shape.settings)
-                made.append((api, bundle.name))
-                handles |= self._make(api, plan, bundle, run, number, secret, shape.settings)
+            for number, group, objects in wanted:
+                api = self._api(group.settings.context, group.settings.namespace)
+                made.append((api, objects.name))
+                known = PodHandle(
+                    job=objects.name,
+                    index=0,
+                    nodes=plan.job.resources.nodes,
+                    context=group.settings.context,
+                    namespace=api.namespace,
+                    room_s=margin_s(plan, group.trials) - plan.job.resources.grace,
+                )
+                # Written before the Job is made: if profrun is killed after that, the Job can be found.
+                _keep(run, number, known, objects, to_yaml(objects, plan.job.secrets))
+                _make(api, objects, secret)
+                for index, trial in enumerate(group.trials):
+                    handles[trial.id] = replace(known, index=index).handle
         except ProfrunError:
             for api, name in made:
                 with contextlib.suppress(ProfrunError):
@@ -149,62 +162,6 @@ class KubernetesBackend:
             raise
         self.poll_s = self._fastest
         return handles
-
-    def _make(
-        self,
-        api: Api,
-        plan: Plan,
-        bundle: Bundle,
-        run: Run,
-        number: int,
-        secret: Mapping[str, str],
-        settings: Mapping[str, Any],
-    ) -> dict[str, Handle]:
-        """The Job, then what it owns: whatever happens in between, deleting the Job deletes all of it."""
-        folder = run.path / "kubernetes"
-        data = {
-            "job": bundle.name,
-            "context": settings.get("context"),
-            "namespace": api.namespace,
-            "nodes": plan.job.resources.nodes,
-            "room_s": margin_s(plan, bundle.trials) - plan.job.resources.grace,
-        }
-        # Known before the Job is made: should we be killed after it, it can be found.
-        write_json(folder / f"job{number}.json", {"trials": [t.id for t in bundle.trials], **data})
-        write_text(folder / f"job{number}.yaml", to_yaml(bundle, plan.job.secrets))
-        job = api.create(bundle.job)
-        owner = {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "name": bundle.name,
-            "uid": job["metadata"]["uid"],
-        }
-        for manifest in (bundle.policy, bundle.service, _secret(bundle, secret)):
-            if manifest is None:
-                continue
-            try:
-                api.create({**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [owner]}})
-            except ProfrunError as error:
-                if manifest is bundle.policy:
-                    raise not_allowed(error) from None
-                raise
-        return {
-            trial.id: Handle(self.name, {**data, "index": index}) for index, trial in enumerate(bundle.trials)
-        }
-
-    def _check_claim(self, api: Api, name: str) -> None:
-        """A claim that is not there would leave the pods waiting without end."""
-        try:
-            api.claim(name)
-        except ProfrunError as error:
-            if http_status(error) == 403:  # not everybody may look at claims
-                return
-            if http_status(error) == 404:
-                raise UsageError(
-                    f"namespace {api.namespace} has no persistent volume claim {name!r}",
-                    fix="check cluster.pvc and cluster.namespace",
-                ) from None
-            raise
 
     def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
         """State of all, with one list of Jobs and one of pods for each namespace.
@@ -214,30 +171,30 @@ class KubernetesBackend:
         """
         found: dict[str, Status] = {}
         stopped: dict[str, Status] = {}  # by what took the pod away: it may be started again
-        known = {trial: self._handle(trial, handle, run) for trial, handle in handles.items()}
-        rest = {}
-        for trial, handle in known.items():
+        rest: dict[str, PodHandle] = {}
+        for trial, handle in handles.items():
+            known = _pod_handle(trial, handle, run)
             ended = read_exit(run.trial(trial))
             if ended is not None:
                 found[trial] = status_of(ended)
-                if handle is not None and interrupted(ended):
-                    stopped[trial], rest[trial] = found.pop(trial), handle
-            elif handle is None:
+                if known is not None and interrupted(ended):
+                    stopped[trial], rest[trial] = found.pop(trial), known
+            elif known is None:
                 found[trial] = Status("lost", "it was never queued")
             else:
-                rest[trial] = handle
+                rest[trial] = known
         versions = []
         for api, members in self._by_api(rest):
-            jobs = {job["metadata"]["name"]: job for job in api.jobs(_selector(run))}
+            jobs = {name_of(job): job for job in api.jobs(_selector(run))}
             pods, _ = api.pods(_selector(run))
             versions += [pod["metadata"].get("resourceVersion") for pod in pods]
             over = {
                 trial: stopped[trial]
-                for trial, handle in members.items()
-                if trial in stopped and nothing_follows(handle, jobs, pods)
+                for trial, known in members.items()
+                if trial in stopped and all_ended(known, jobs, pods)
             }
-            going = {trial: handle for trial, handle in members.items() if trial not in over}
-            found |= over | self._looks.look(api, going, jobs, pods, run)
+            going = {trial: known for trial, known in members.items() if trial not in over}
+            found |= over | self._polling.states(api, going, jobs, pods, run)
             _note_images(members, pods, run)
         self._back_off(versions)
         return {trial: found[trial] for trial in handles}
@@ -248,22 +205,9 @@ class KubernetesBackend:
         self.poll_s = min(self.poll_s * 2, self._slowest) if now == self._last else self._fastest
         self._last = now
 
-    def _handle(self, trial: str, handle: Handle, run: Run) -> Handle | None:
-        """The handle, found again when the driver was killed before it wrote it down."""
-        if handle.data.get("job"):
-            return handle
-        for file in sorted((run.path / "kubernetes").glob("job*.json"), key=_number, reverse=True):
-            with contextlib.suppress(InputError):
-                data = read_json(file) or {}
-                if trial in data.get("trials", ()):
-                    index = data["trials"].index(trial)
-                    del data["trials"]
-                    return Handle(self.name, {**data, "index": index})
-        return None
-
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of the wrapper's logs in the run folder; before there are any, the pod's own."""
-        known = self._handle(trial_id, handle, run)
+        known = _pod_handle(trial_id, handle, run)
         paths = run.trial(trial_id)
 
         def ended() -> bool:
@@ -272,59 +216,118 @@ class KubernetesBackend:
             return False
 
         if known is not None and not any(paths.folder.glob("std*.log")):
-            yield from pod_lines(self._api(known.data), _selector(run), known, follow=follow, ended=ended)
+            api = self._api(known.context, known.namespace)
+            yield from pod_lines(api, _selector(run), known, follow=follow, ended=ended)
             return
         yield from follow_logs(paths, follow=follow, ended=ended, pause_s=0.5)
 
     def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         """Tell the wrappers by a file and SIGTERM; SIGKILL only after the grace and the time for reports."""
         self.poll_s = self._fastest
-        found = {trial: self._handle(trial, handle, run) for trial, handle in handles.items()}
-        for trial in found:
-            request_cancel(run.trial(trial), grace)
-        known = {trial: handle for trial, handle in found.items() if handle is not None}
-        for api, members in self._by_api(known):
-            end(api, _selector(run), members, _whole(members, run), grace=grace)
-
-    def _by_api(self, handles: Mapping[str, Handle]) -> list[tuple[Api, dict[str, Handle]]]:
-        grouped: dict[tuple[object, object], dict[str, Handle]] = {}
+        known: dict[str, PodHandle] = {}
         for trial, handle in handles.items():
-            key = (handle.data.get("context"), handle.data.get("namespace"))
-            grouped.setdefault(key, {})[trial] = handle
-        return [(self._api(next(iter(members.values())).data), members) for members in grouped.values()]
+            request_cancel(run.trial(trial), grace)
+            found = _pod_handle(trial, handle, run)
+            if found is not None:
+                known[trial] = found
+        for api, members in self._by_api(known):
+            end(api, _selector(run), list(members.values()), _no_other_trial(members, run), grace=grace)
 
-    def _api(self, settings: Mapping[str, Any]) -> Api:
-        key = (settings.get("context"), settings.get("namespace"))
+    def _by_api(self, handles: Mapping[str, PodHandle]) -> list[tuple[Api, dict[str, PodHandle]]]:
+        grouped: dict[tuple[str | None, str | None], dict[str, PodHandle]] = {}
+        for trial, known in handles.items():
+            grouped.setdefault((known.context, known.namespace), {})[trial] = known
+        return [(self._api(*key), members) for key, members in grouped.items()]
+
+    def _api(self, context: str | None, namespace: str | None) -> Api:
+        key = (context, namespace)
         if key not in self._apis:
-            self._apis[key] = self._connect(*key)
+            self._apis[key] = self._connect(context, namespace)
         return self._apis[key]
 
 
-def _whole(members: Mapping[str, Handle], run: Run) -> set[str]:
-    """Jobs of which no other trial is still to come: those may be deleted."""
-    wanted = {str(handle.data["job"]) for handle in members.values()}
-    found = set(wanted)
-    for file in (run.path / "kubernetes").glob("job*.json"):
-        with contextlib.suppress(InputError):
-            data = read_json(file) or {}
-            others = [trial for trial in data.get("trials", ()) if trial not in members]
-            if any(read_exit(run.trial(trial)) is None for trial in others):
-                found.discard(str(data.get("job")))
-    return found
+def _check_claim(api: Api, name: str) -> None:
+    """A claim that is not there would leave the pods waiting without end."""
+    try:
+        api.claim(name)
+    except ProfrunError as error:
+        if http_status(error) == 403:  # not everybody may look at claims
+            return
+        if http_status(error) == 404:
+            raise UsageError(
+                f"namespace {api.namespace} has no persistent volume claim {name!r}",
+                fix="check cluster.pvc and cluster.namespace",
+            ) from None
+        raise
 
 
-def _secret(bundle: Bundle, values: Mapping[str, str]) -> dict[str, Any] | None:
+def _make(api: Api, objects: JobObjects, secret: Mapping[str, str]) -> None:
+    """The Job, then what it owns: whatever happens in between, deleting the Job deletes all of it."""
+    uid = api.create(objects.job)["metadata"]["uid"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": objects.name, "uid": uid}
+    for manifest in (objects.policy, objects.service, _secret(objects, secret)):
+        if manifest is None:
+            continue
+        try:
+            api.create({**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [owner]}})
+        except ProfrunError as error:
+            if manifest is objects.policy:
+                raise not_allowed(error) from None
+            raise
+
+
+def _secret(objects: JobObjects, values: Mapping[str, str]) -> Manifest | None:
     """The only place where values of secrets are put into an object."""
-    if bundle.secret is None:
+    if objects.secret is None:
         return None
-    marks = {key: value for key, value in bundle.job["metadata"].items() if key != "name"}
+    metadata = {key: value for key, value in objects.job["metadata"].items() if key != "name"}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": bundle.secret, **marks},
+        "metadata": {"name": objects.secret, **metadata},
         "type": "Opaque",
         "data": {name: base64.b64encode(value.encode()).decode() for name, value in values.items()},
     }
+
+
+def _folder(run: Run) -> Path:
+    return run.path / "kubernetes"
+
+
+def _keep(run: Run, number: int, handle: PodHandle, objects: JobObjects, text: str) -> None:
+    """Which trials a Job has, and its manifest."""
+    trials = [trial.id for trial in objects.trials]
+    write_json(_folder(run) / f"job{number}.json", {"trials": trials, **to_json(handle)})
+    write_text(_folder(run) / f"job{number}.yaml", text)
+
+
+def _kept(run: Run) -> Iterator[tuple[list[str], PodHandle]]:
+    """Trials and handle of every Job of the run, the newest first."""
+    files = _folder(run).glob("job*.json")
+    for file in sorted(files, key=lambda file: int(file.stem.removeprefix("job") or 0), reverse=True):
+        with contextlib.suppress(InputError, ValueError):
+            data = read_json(file) or {}
+            yield list(data.get("trials", ())), from_json(PodHandle, {"index": 0, **data})
+
+
+def _pod_handle(trial: str, handle: Handle, run: Run) -> PodHandle | None:
+    """The handle, found again when the driver was killed before it wrote it down."""
+    known = PodHandle.of(handle)
+    if known is not None:
+        return known
+    return next(
+        (replace(found, index=trials.index(trial)) for trials, found in _kept(run) if trial in trials), None
+    )
+
+
+def _no_other_trial(members: Mapping[str, PodHandle], run: Run) -> set[str]:
+    """Jobs of which no other trial is still to come: those may be deleted."""
+    wanted = {handle.job for handle in members.values()}
+    for trials, handle in _kept(run):
+        others = [trial for trial in trials if trial not in members]
+        if any(read_exit(run.trial(trial)) is None for trial in others):
+            wanted.discard(handle.job)
+    return wanted
 
 
 def _give_away(run: Run, trials: Sequence[Trial]) -> None:
@@ -342,19 +345,19 @@ def _give_away(run: Run, trials: Sequence[Trial]) -> None:
                 os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
 
 
-def _note_images(members: Mapping[str, Handle], pods: Sequence[Mapping[str, Any]], run: Run) -> None:
+def _note_images(members: Mapping[str, PodHandle], pods: Sequence[ApiObject], run: Run) -> None:
     """What image each trial really ran, by digest, as its node says: ``kubernetes/images.json``."""
     told = {}
-    last = newest(pods)
+    last = newest_pods(pods)
     for trial, handle in members.items():
-        pod = last.get((str(handle.data["job"]), indexes(handle)[0])) or {}
-        for container in (pod.get("status") or {}).get("containerStatuses") or ():
+        pod = last.get((handle.job, handle.indexes[0]))
+        for container in (status_part(pod) if pod else {}).get("containerStatuses") or ():
             if container.get("imageID"):
                 told[trial] = str(container["imageID"])
     if not told:
         return
-    file = run.path / "kubernetes" / "images.json"
-    kept: dict[str, Any] = {}
+    file = _folder(run) / "images.json"
+    kept: dict[str, object] = {}
     with contextlib.suppress(InputError):
         kept = read_json(file) or {}
     if {**kept, **told} != kept:
@@ -365,14 +368,10 @@ def _selector(run: Run) -> str:
     return f"{RUN_LABEL}={run_label(run.path)}"
 
 
-def _number(file: Path) -> int:
-    return int(file.stem.removeprefix("job") or 0)
-
-
-def _request(plan: Plan, bundle: Bundle) -> Request:
+def _request(plan: Plan, objects: JobObjects) -> Request:
     body = {
-        "objects": bundle.objects,
-        "secret": bundle.secret,
-        "trials": [trial.id for trial in bundle.trials],
+        "objects": objects.objects,
+        "secret": objects.secret,
+        "trials": [trial.id for trial in objects.trials],
     }
-    return Request(to_yaml(bundle, plan.job.secrets), body)
+    return Request(to_yaml(objects, plan.job.secrets), body)

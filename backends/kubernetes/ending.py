@@ -3,47 +3,42 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from profrun.backends.kubernetes.api import Api
+from profrun.backends.kubernetes.objects import ApiObject, PodHandle, name_of, status_part
 from profrun.backends.kubernetes.refusals import Gone, http_status
 from profrun.backends.kubernetes.states import index_of, job_of
 from profrun.errors import UnavailableError
-from profrun.store.events import Handle
 
 _SPARE_S = 20.0
 _AGAIN_S = 0.2
 _KILL_WAIT_S = 15.0
 
-Pods = Mapping[str, Mapping[str, Any]]
+Pods = Mapping[str, ApiObject]
 
 
-def end(api: Api, selector: str, members: Mapping[str, Handle], whole: set[str], *, grace: float) -> None:
+def end(api: Api, selector: str, members: Sequence[PodHandle], whole: set[str], *, grace: float) -> None:
     """End the pods of these trials: SIGTERM, time to write, and SIGKILL when that is over.
 
     Args:
-        members: trials with their handles, all of this API's namespace.
+        members: the trials' handles, all of this API's namespace.
         whole: Jobs of which nothing else is to be kept: they are deleted, so that no pod follows.
         grace: seconds; 0 kills at once.
     """
-    ours = {
-        (str(handle.data["job"]), int(handle.data["index"]))
-        for handle in members.values()
-        if int(handle.data["nodes"]) == 1 and handle.data["job"] not in whole
-    }
+    ours = {(handle.job, handle.index) for handle in members if handle.nodes == 1 and handle.job not in whole}
 
-    def wanted(pod: Mapping[str, Any]) -> bool:
+    def wanted(pod: ApiObject) -> bool:
         return job_of(pod) in whole or (job_of(pod), index_of(pod)) in ours
 
-    room = max(float(handle.data.get("room_s") or 60.0) for handle in members.values())
+    room = max(handle.room_s for handle in members)
     patience = grace + room if grace > 0 else 0.0
     for name in whole:
         api.delete_job(name)
     pods, _ = api.pods(selector)
     for pod in pods:
         if wanted(pod) and lives(pod):
-            api.delete_pod(str(pod["metadata"]["name"]), int(patience))
+            api.delete_pod(name_of(pod), int(patience))
     if grace <= 0:
         return
 
@@ -53,13 +48,13 @@ def end(api: Api, selector: str, members: Mapping[str, Handle], whole: set[str],
     if not until(api, selector, over, patience + _SPARE_S):
         for pod in api.pods(selector)[0]:
             if wanted(pod):
-                api.delete_pod(str(pod["metadata"]["name"]), 0)
+                api.delete_pod(name_of(pod), 0)
         until(api, selector, over, _KILL_WAIT_S)
 
 
-def lives(pod: Mapping[str, Any]) -> bool:
+def lives(pod: ApiObject) -> bool:
     """May something still run in it?"""
-    return (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+    return status_part(pod).get("phase") not in ("Succeeded", "Failed")
 
 
 def until(api: Api, selector: str, done: Callable[[Pods], bool], seconds: float) -> bool:
@@ -72,7 +67,7 @@ def until(api: Api, selector: str, done: Callable[[Pods], bool], seconds: float)
     while time.monotonic() < deadline:
         try:
             items, version = api.pods(selector)
-            present: dict[str, Mapping[str, Any]] = {str(pod["metadata"]["name"]): pod for pod in items}
+            present: dict[str, ApiObject] = {name_of(pod): pod for pod in items}
             if done(present):
                 return True
             if _follow(api, selector, version, present, done, deadline):
@@ -89,7 +84,7 @@ def _follow(
     api: Api,
     selector: str,
     version: str,
-    present: dict[str, Mapping[str, Any]],
+    present: dict[str, ApiObject],
     done: Callable[[Pods], bool],
     deadline: float,
 ) -> bool:
@@ -98,7 +93,7 @@ def _follow(
         try:
             for kind, pod in api.watch_pods(selector, version, max(1, int(left))):
                 version = str(pod["metadata"].get("resourceVersion") or version)
-                name = str(pod["metadata"].get("name") or "")
+                name = name_of(pod)
                 if kind == "DELETED":
                     present.pop(name, None)
                 elif kind != "BOOKMARK":

@@ -1,25 +1,32 @@
-"""What one look at the cluster means for each trial, once waiting is taken into account."""
+"""From what one question to the cluster found to the state of each trial: ``JobPolling`` counts how long a
+trial has waited for its ``exit.json``, its image or its Secret."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from profrun.backends.cluster import phase_of
 from profrun.backends.kubernetes.api import Api
-from profrun.backends.kubernetes.logs import last_words
+from profrun.backends.kubernetes.logs import last_line_of_log
+from profrun.backends.kubernetes.objects import ApiObject, PodHandle, name_of, status_part
 from profrun.backends.kubernetes.refusals import forbidden_pod, http_status
-from profrun.backends.kubernetes.states import Seen, again, job_seen, newest, pod_seen, together
+from profrun.backends.kubernetes.states import (
+    Observed,
+    combined,
+    from_job,
+    from_pod,
+    is_restarted,
+    newest_pods,
+)
 from profrun.contract.states import Status
 from profrun.errors import ProfrunError
-from profrun.store.events import Handle
 from profrun.store.runs import Run
 
 
-class Looks:
-    """Remembers since when a trial has waited for its ``exit.json``, its image or its Secret.
+class JobPolling:
+    """Remembers since when a trial has waited, and which Jobs were given up.
 
     Args:
         lag_s: how long ``exit.json`` may take to appear through a network filesystem after the pod has ended.
@@ -31,12 +38,12 @@ class Looks:
         self._since: dict[tuple[str, str], float] = {}  # (trial, what) -> monotonic time since when
         self._given_up: dict[str, Status] = {}  # Job -> why none of its pods will ever start
 
-    def look(
+    def states(
         self,
         api: Api,
-        members: Mapping[str, Handle],
-        jobs: Mapping[str, Mapping[str, Any]],
-        pods: Sequence[Mapping[str, Any]],
+        members: Mapping[str, PodHandle],
+        jobs: Mapping[str, ApiObject],
+        pods: Sequence[ApiObject],
         run: Run,
     ) -> dict[str, Status]:
         """State of these trials, all of one API's namespace, none of which has an ``exit.json``.
@@ -44,82 +51,70 @@ class Looks:
         Args:
             jobs: by name.
         """
-        last = newest(pods)
-        seen, without = {}, []
-        for trial, handle in members.items():
-            name, mine = str(handle.data["job"]), indexes(handle)
-            seen[trial] = together([_seen(last.get((name, i)), jobs.get(name), i, handle) for i in mine])
-            if seen[trial].status == Status("queued") and not any((name, i) in last for i in mine):
-                without.append(trial)
-        self._look_at_refusals(api, {trial: members[trial] for trial in without}, jobs, seen)
+        last = newest_pods(pods)
+        observed = {trial: _of_trial(handle, jobs, last) for trial, handle in members.items()}
+        waiting = {
+            trial: handle
+            for trial, handle in members.items()
+            if observed[trial].status == Status("queued")
+            and not any((handle.job, index) in last for index in handle.indexes)
+        }
+        observed |= self._refused(api, waiting, jobs)
         found = {}
         for trial, handle in members.items():
-            podded = last.get((str(handle.data["job"]), indexes(handle)[0]))
-            found[trial] = self._settled(api, trial, handle, seen[trial], podded, run)
+            pod = last.get((handle.job, handle.indexes[0]))
+            found[trial] = self._settled(api, trial, handle.job, observed[trial], pod, run)
         return found
 
-    def _look_at_refusals(
-        self,
-        api: Api,
-        waiting: Mapping[str, Handle],
-        jobs: Mapping[str, Mapping[str, Any]],
-        seen: dict[str, Seen],
-    ) -> None:
-        """Pod Security and quotas refuse pods, not Jobs: only the Job's events say so."""
-        idle = {
-            str(handle.data["job"])
-            for handle in waiting.values()
-            if not (jobs[str(handle.data["job"])].get("status") or {}).get("active")
-        }
+    def _refused(
+        self, api: Api, waiting: Mapping[str, PodHandle], jobs: Mapping[str, ApiObject]
+    ) -> dict[str, Observed]:
+        """Trials whose pods were refused. Pod Security and quotas refuse pods and not Jobs: only the Job's
+        events say so."""
+        idle = {handle.job for handle in waiting.values() if not status_part(jobs[handle.job]).get("active")}
         if not idle:
-            return
+            return {}
         try:
             told = api.refusals()
         except ProfrunError as error:
             if http_status(error) != 403:
                 raise
-            return
+            return {}
+        found = {}
         for trial, handle in waiting.items():
-            message = told.get(str(handle.data["job"])) if handle.data["job"] in idle else None
+            message = told.get(handle.job) if handle.job in idle else None
             if message:
                 never = forbidden_pod(message)
                 reason = never or f"the pod cannot be made yet: {' '.join(message.split())}"
-                seen[trial] = Seen(Status("queued", reason), hopeless=never is not None)
+                found[trial] = Observed(Status("queued", reason), hopeless=never is not None)
+        return found
 
     def _settled(
-        self,
-        api: Api,
-        trial: str,
-        handle: Handle,
-        seen: Seen,
-        pod: Mapping[str, Any] | None,
-        run: Run,
+        self, api: Api, trial: str, job: str, observed: Observed, pod: ApiObject | None, run: Run
     ) -> Status:
-        """What a look means once waiting for files, images and Secrets is taken into account."""
-        job, paths = str(handle.data["job"]), run.trial(trial)
-        if job in self._given_up and not seen.ended and seen.status.state == "queued":
+        """The state once waiting for files, images and Secrets is taken into account."""
+        paths = run.trial(trial)
+        if job in self._given_up and (observed.ended or observed.status.state == "queued"):
             return self._given_up[job]
-        if not seen.ended:
+        if not observed.ended:
             self._since.pop((trial, "ended"), None)
-            if seen.hopeless or (seen.stuck and self._waited(trial, "stuck") >= self._stuck_s):
-                self._given_up[job] = Status("failed", seen.status.reason)
+            if observed.hopeless or (observed.stuck and self._waited(trial, "stuck") >= self._stuck_s):
+                self._given_up[job] = Status("failed", observed.status.reason)
                 api.delete_job(job)
                 return self._given_up[job]
-            return phase_of(seen.status, paths)
-        if job in self._given_up:
-            return self._given_up[job]
-        cancelled = paths.cancel.exists() and seen.status.state == "lost"
+            return phase_of(observed.status, paths)
+        cancelled = paths.cancel.exists() and observed.status.state == "lost"
         if cancelled and not any(paths.folder.glob("pod*")):
             return Status("cancelled", "ended before it was started")
         if self._waited(trial, "ended") < self._lag_s:
             return Status("finalising", "the pod has ended; waiting for exit.json")
         if cancelled:
-            return Status("cancelled", "ended before the wrapper wrote how", seen.status.exit_code)
-        if pod is None or seen.status.state == "finished":
-            return seen.status
-        words = last_words(api, str(pod["metadata"]["name"]))
-        reason = f"{seen.status.reason}; the last words: {words}" if words else seen.status.reason
-        return replace(seen.status, reason=reason)
+            return Status("cancelled", "ended before the wrapper wrote how", observed.status.exit_code)
+        if pod is None or observed.status.state == "finished":
+            return observed.status
+        line = last_line_of_log(api, name_of(pod))
+        reason = f"{observed.status.reason}; the last line of its log: {line}" if line else None
+        return replace(observed.status, reason=reason or observed.status.reason)
 
     def _waited(self, trial: str, what: str) -> float:
         """Seconds since this was first asked."""
@@ -127,25 +122,25 @@ class Looks:
         return now - self._since.setdefault((trial, what), now)
 
 
-def _seen(pod: Mapping[str, Any] | None, job: Mapping[str, Any] | None, index: int, handle: Handle) -> Seen:
-    """One index: its pod's word, else its Job's."""
-    if pod is None:
-        return job_seen(job, [index])
-    seen = pod_seen(pod)
-    if seen.ended and again(pod, job, one_node=int(handle.data["nodes"]) == 1):
-        return Seen(Status("queued", f"{seen.status.reason}; Kubernetes starts it again"))
-    return seen
-
-
-def nothing_follows(
-    handle: Handle, jobs: Mapping[str, Mapping[str, Any]], pods: Sequence[Mapping[str, Any]]
-) -> bool:
+def all_ended(handle: PodHandle, jobs: Mapping[str, ApiObject], pods: Sequence[ApiObject]) -> bool:
     """Have all pods of this trial ended, and will Kubernetes make no other?"""
-    name, last = str(handle.data["job"]), newest(pods)
-    return together([_seen(last.get((name, i)), jobs.get(name), i, handle) for i in indexes(handle)]).ended
+    return _of_trial(handle, jobs, newest_pods(pods)).ended
 
 
-def indexes(handle: Handle) -> list[int]:
-    """Indexes of a trial's pods in its Job: its nodes, or its place among the Job's trials."""
-    nodes = int(handle.data["nodes"])
-    return list(range(nodes)) if nodes > 1 else [int(handle.data["index"])]
+def _of_trial(
+    handle: PodHandle, jobs: Mapping[str, ApiObject], last: Mapping[tuple[str, int], ApiObject]
+) -> Observed:
+    """What the cluster says of a trial: each index by its newest pod, else by its Job."""
+    job = jobs.get(handle.job)
+    return combined(
+        [_of_index(last.get((handle.job, index)), job, index, handle) for index in handle.indexes]
+    )
+
+
+def _of_index(pod: ApiObject | None, job: ApiObject | None, index: int, handle: PodHandle) -> Observed:
+    if pod is None:
+        return from_job(job, [index])
+    observed = from_pod(pod)
+    if observed.ended and is_restarted(pod, job, one_node=handle.nodes == 1):
+        return Observed(Status("queued", f"{observed.status.reason}; Kubernetes starts it again"))
+    return observed

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from profrun.backends.kubernetes.api import Api
-from profrun.backends.kubernetes.states import newest
+from profrun.backends.kubernetes.objects import ApiObject, PodHandle, name_of, status_part
+from profrun.backends.kubernetes.states import newest_pods
 from profrun.errors import ProfrunError
-from profrun.store.events import Handle
 
 _PAUSE_S = 0.5
 
 
 def pod_lines(
-    api: Api, selector: str, handle: Handle, *, follow: bool, ended: Callable[[], bool]
+    api: Api, selector: str, handle: PodHandle, *, follow: bool, ended: Callable[[], bool]
 ) -> Iterator[str]:
     """Lines of the trial's first pod; with ``follow`` from its start to the trial's end.
 
     A stream that breaks off goes on behind the last line that was seen: time stamps say which that was.
     """
-    key = (str(handle.data["job"]), 0 if int(handle.data["nodes"]) > 1 else int(handle.data["index"]))
+    key = (handle.job, handle.indexes[0])
     seen = ""
     while True:
         over = not follow or ended()
-        pod = newest(api.pods(selector)[0]).get(key)
+        pod = newest_pods(api.pods(selector)[0]).get(key)
         if pod is not None and _has_log(pod):
             try:
-                for line in api.log(str(pod["metadata"]["name"]), follow=follow and not over, since=seen):
+                for line in api.log(name_of(pod), follow=follow and not over, since=seen):
                     stamp, _, text = line.partition(" ")
                     if stamp > seen:
                         seen = stamp
@@ -41,17 +40,17 @@ def pod_lines(
         time.sleep(_PAUSE_S)
 
 
-def last_words(api: Api, pod: str) -> str | None:
+def last_line_of_log(api: Api, pod: str) -> str | None:
     """The last line of a pod's log; None when there is none to be had."""
     try:
         lines = [line.partition(" ")[2].strip() for line in api.log(pod, tail=5)]
     except ProfrunError:
         return None
-    spoken = [line for line in lines if line]
-    return spoken[-1][:200] if spoken else None
+    written = [line for line in lines if line]
+    return written[-1][:200] if written else None
 
 
-def _has_log(pod: dict[str, Any] | Any) -> bool:
+def _has_log(pod: ApiObject) -> bool:
     """Has its container started?"""
-    states = (pod.get("status") or {}).get("containerStatuses") or ()
+    states = status_part(pod).get("containerStatuses") or ()
     return any("waiting" not in (state.get("state") or {"waiting": {}}) for state in states)

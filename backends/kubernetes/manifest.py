@@ -10,23 +10,25 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from profrun.backends.cluster import is_launcher
 from profrun.backends.kubernetes.launch import NOT_THERE, script_of_many, script_of_nodes
 from profrun.backends.kubernetes.network import policy
+from profrun.backends.kubernetes.objects import ApiObject, Manifest
 from profrun.backends.kubernetes.pod_paths import CLAIM_PATH, run_in_pod, volume_mounts
-from profrun.backends.kubernetes.resource_groups import Caller, Shape, gpu_resource, security
+from profrun.backends.kubernetes.resource_groups import Caller, ResourceGroup, gpu_resource, security
 from profrun.backends.profilers import margin_s
+from profrun.contract.codec import given_json
 from profrun.errors import UsageError
+from profrun.jobs.cluster import ClusterSettings, Toleration
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
 
 PORT = 29500
-"""Of the rendezvous: a pod has a network of its own, so nothing else is there."""
+"""Port where ranks meet; a pod has a network of its own, so nothing else uses it."""
 PULL_S = 1800
 """A pod's deadline counts from before its image is pulled; the vendors' images have tens of GB."""
 TTL_S = 3600
@@ -35,7 +37,7 @@ PATH_NOTE = "profrun/path"
 
 
 @dataclass(frozen=True)
-class Bundle:
+class JobObjects:
     """A Job and what belongs to it.
 
     Attributes:
@@ -43,27 +45,27 @@ class Bundle:
         secret: name of the Secret that holds the job's secrets, or None; its values are never in a manifest.
     """
 
-    job: dict[str, Any]
-    policy: dict[str, Any] | None
-    service: dict[str, Any] | None
+    job: Manifest
+    policy: Manifest | None
+    service: Manifest | None
     secret: str | None
     trials: tuple[Trial, ...]
 
     @property
     def name(self) -> str:
-        """Of the Job."""
+        """Name of the Job."""
         return str(self.job["metadata"]["name"])
 
     @property
-    def objects(self) -> list[dict[str, Any]]:
+    def objects(self) -> list[Manifest]:
         """Everything but the Secret."""
         return [value for value in (self.job, self.policy, self.service) if value is not None]
 
 
-def manifests(
-    plan: Plan, shape: Shape, run: Path, cwd: Path, *, number: int = 0, caller: Caller | None = None
-) -> Bundle:
-    """The Job of a shape, its NetworkPolicy unless the job wants a network, and a headless Service when a
+def job_objects(
+    plan: Plan, group: ResourceGroup, run: Path, cwd: Path, *, number: int = 0, caller: Caller | None = None
+) -> JobObjects:
+    """The Job of a group, its NetworkPolicy unless the job wants a network, and a headless Service when a
     trial has several nodes.
 
     Args:
@@ -73,34 +75,34 @@ def manifests(
     Raises:
         UsageError: image, volume, GPUs and cluster block do not fit together.
     """
-    name = job_name(run, number)
+    name, settings = job_name(run, number), group.settings
     nodes = plan.job.resources.nodes
     secret = name if plan.job.secrets or plan.job.env_file else None
-    marks = _marks(shape.settings, run)
+    metadata = _metadata(settings, run)
     template = {
-        "metadata": {"labels": {**marks["labels"]}, "annotations": {**marks["annotations"]}},
-        "spec": _pod(plan, shape, run, cwd, name, secret, caller or Caller.here()),
+        "metadata": {"labels": {**metadata["labels"]}, "annotations": {**metadata["annotations"]}},
+        "spec": _pod(plan, group, run, cwd, name, secret, caller or Caller.here()),
     }
     template["metadata"]["labels"].pop("kueue.x-k8s.io/queue-name", None)
     spec = {
         "completionMode": "Indexed",
-        "completions": nodes if nodes > 1 else len(shape.trials),
-        "parallelism": nodes if nodes > 1 else min(int(shape.settings.get("parallel", 1)), len(shape.trials)),
+        "completions": nodes if nodes > 1 else len(group.trials),
+        "parallelism": nodes if nodes > 1 else min(settings.parallel or 1, len(group.trials)),
         **(_gang_policy() if nodes > 1 else _index_policy()),
-        "ttlSecondsAfterFinished": int(shape.settings.get("ttl", TTL_S)),
-        **({"suspend": True} if shape.settings.get("queue") else {}),
+        "ttlSecondsAfterFinished": TTL_S if settings.ttl is None else int(settings.ttl),
+        **({"suspend": True} if settings.queue else {}),
         "template": template,
     }
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, **marks}, "spec": spec}
-    closed = None if plan.job.network else policy(name, marks, nodes=nodes)
-    return Bundle(job, closed, _service(name, marks) if nodes > 1 else None, secret, shape.trials)
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, **metadata}, "spec": spec}
+    closed = None if plan.job.network else policy(name, metadata, nodes=nodes)
+    return JobObjects(job, closed, _service(name, metadata) if nodes > 1 else None, secret, group.trials)
 
 
 def job_name(run: Path, number: int) -> str:
     """A DNS label with room for the index in pods' host names; runs are unique in their folder only."""
-    place = hashlib.sha256(os.fsencode(run.absolute())).hexdigest()[:6]
+    digits = hashlib.sha256(os.fsencode(run.absolute())).hexdigest()[:6]
     words = re.sub(r"[^a-z0-9]+", "-", run.name.lower()).strip("-")[:34].strip("-")
-    return f"profrun-{words}-{place}{f'-{number}' if number else ''}"
+    return f"profrun-{words}-{digits}{f'-{number}' if number else ''}"
 
 
 def run_label(run: Path) -> str:
@@ -108,22 +110,22 @@ def run_label(run: Path) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]", "-", run.name)[-63:].strip("-_.")
 
 
-def _marks(settings: Mapping[str, Any], run: Path) -> dict[str, Any]:
+def _metadata(settings: ClusterSettings, run: Path) -> Manifest:
     """Namespace, labels and annotations of every object."""
     labels = {
-        **settings.get("labels", {}),
+        **(settings.labels or {}),
         "app.kubernetes.io/managed-by": "profrun",
         RUN_LABEL: run_label(run),
-        **({"kueue.x-k8s.io/queue-name": settings["queue"]} if settings.get("queue") else {}),
+        **({"kueue.x-k8s.io/queue-name": settings.queue} if settings.queue else {}),
     }
     return {
-        **({"namespace": settings["namespace"]} if settings.get("namespace") else {}),
+        **({"namespace": settings.namespace} if settings.namespace else {}),
         "labels": labels,
-        "annotations": {**settings.get("annotations", {}), PATH_NOTE: str(run.absolute())},
+        "annotations": {**(settings.annotations or {}), PATH_NOTE: str(run.absolute())},
     }
 
 
-def _index_policy() -> dict[str, Any]:
+def _index_policy() -> Manifest:
     """One trial's failure is its own; a pod that was evicted is made again; a wrong volume ends them all.
 
     The first rule that fits counts. The script that starts again finds what the first attempt left.
@@ -142,7 +144,7 @@ def _index_policy() -> dict[str, Any]:
     }
 
 
-def _gang_policy() -> dict[str, Any]:
+def _gang_policy() -> Manifest:
     """Nodes of one trial end together: the others are asked to end, and write what they have."""
     failed = {"containerName": "trial", "operator": "NotIn", "values": [0]}
     return {
@@ -151,12 +153,12 @@ def _gang_policy() -> dict[str, Any]:
     }
 
 
-def _service(name: str, marks: Mapping[str, Any]) -> dict[str, Any]:
+def _service(name: str, metadata: ApiObject) -> Manifest:
     """Gives the pods of a trial names that the others can resolve, before they are ready."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": name, **marks},
+        "metadata": {"name": name, **metadata},
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
@@ -167,25 +169,25 @@ def _service(name: str, marks: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pod(
-    plan: Plan, shape: Shape, run: Path, cwd: Path, name: str, secret: str | None, caller: Caller
-) -> dict[str, Any]:
-    settings, nodes = shape.settings, plan.job.resources.nodes
-    context, before = security(shape.capabilities, caller)
-    ranks = plan.job.resources.ranks_per_node if is_launcher(shape.trials[0]) else None
+    plan: Plan, group: ResourceGroup, run: Path, cwd: Path, name: str, secret: str | None, caller: Caller
+) -> Manifest:
+    settings, nodes = group.settings, plan.job.resources.nodes
+    context, before = security(group.capabilities, caller)
+    ranks = plan.job.resources.ranks_per_node if is_launcher(group.trials[0]) else None
     if nodes > 1:
         address = f"{name}-0.{name}"
         script = script_of_nodes(nodes=nodes, address=address, port=PORT, ranks=ranks)
     else:
         script = script_of_many(ranks=ranks)
-    margin = margin_s(plan, shape.trials)
-    pod = pod_spec(plan.job, shape, context, image_of(plan.job, shape.vendor))
+    margin = margin_s(plan, group.trials)
+    pod = pod_spec(plan.job, group, context, image_of(plan.job, group.vendor))
     pod["terminationGracePeriodSeconds"] = margin
     pod["activeDeadlineSeconds"] = _limit(plan.job, settings, margin)
     if nodes > 1:
         pod["subdomain"] = name
     container = pod["containers"][0]
     container["command"] = [*before, "/bin/sh", "-c", script, "profrun"]
-    container["args"] = [trial.id for trial in shape.trials]
+    container["args"] = [trial.id for trial in group.trials]
     container["env"].append({"name": "PROFRUN_RUN", "value": run_in_pod(settings, run)})
     container["volumeMounts"] += volume_mounts(plan.job, settings, run, cwd)
     if secret:
@@ -193,25 +195,24 @@ def _pod(
     return pod
 
 
-def _limit(job: Job, settings: Mapping[str, Any], margin: int) -> int:
+def _limit(job: Job, settings: ClusterSettings, margin: int) -> int:
     """Seconds that a pod may be there. The trial's own limit is the wrapper's; this one is a last resort.
 
     Raises:
         UsageError: ``cluster.time`` leaves none for the work.
     """
-    stated = settings.get("time")
-    if stated and float(stated) <= margin:
+    if settings.time and settings.time <= margin:
         raise UsageError(
-            f"cluster.time is {float(stated):.0f} s, and {margin} s of it are for writing reports",
+            f"cluster.time is {settings.time:.0f} s, and {margin} s of it are for writing reports",
             fix="raise it, or lower resources.grace",
         )
-    return math.ceil(float(stated or job.resources.timeout + margin + PULL_S))
+    return math.ceil(float(settings.time or job.resources.timeout + margin + PULL_S))
 
 
-def pod_spec(job: Job, shape: Shape, context: Mapping[str, Any], image: str) -> dict[str, Any]:
+def pod_spec(job: Job, group: ResourceGroup, context: ApiObject, image: str) -> Manifest:
     """A pod with one container ``trial`` that still lacks its command."""
-    settings = shape.settings
-    shm: dict[str, Any] = {"medium": "Memory"}
+    settings = group.settings
+    shm: Manifest = {"medium": "Memory"}
     if job.resources.shm:
         shm["sizeLimit"] = str(job.resources.shm)
     env = [
@@ -219,18 +220,18 @@ def pod_spec(job: Job, shape: Shape, context: Mapping[str, Any], image: str) -> 
         {"name": "PROFRUN_POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
     ]
     if (
-        not shape.gpus
+        not group.gpus
     ):  # NVIDIA's images ask for every GPU, which a node may grant to a pod that asked for none
         env.append({"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"})
     container = {
         "name": "trial",
         "image": image,
-        "imagePullPolicy": settings.get("image_pull_policy", "IfNotPresent"),
+        "imagePullPolicy": settings.image_pull_policy or "IfNotPresent",
         "env": env,
-        "resources": _resources(job, shape),
+        "resources": _resources(job, group),
         "securityContext": dict(context),
         "volumeMounts": [
-            {"name": "runs", "mountPath": str(settings.get("pvc_path") or CLAIM_PATH)},
+            {"name": "runs", "mountPath": settings.pvc_path or CLAIM_PATH},
             {"name": "shm", "mountPath": "/dev/shm"},
         ],
     }
@@ -241,41 +242,39 @@ def pod_spec(job: Job, shape: Shape, context: Mapping[str, Any], image: str) -> 
         **_placement(settings),
         "containers": [container],
         "volumes": [
-            {"name": "runs", "persistentVolumeClaim": {"claimName": settings.get("pvc")}},
+            {"name": "runs", "persistentVolumeClaim": {"claimName": settings.pvc}},
             {"name": "shm", "emptyDir": shm},
         ],
     }
 
 
-def _placement(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _placement(settings: ClusterSettings) -> dict[str, object]:
     """Where and as whom: only what the cluster block says."""
-    found: dict[str, Any] = {}
-    for key, field in (
-        ("service_account", "serviceAccountName"),
-        ("priority_class", "priorityClassName"),
-        ("node_selector", "nodeSelector"),
-    ):
-        if settings.get(key):
-            found[field] = settings[key]
-    if settings.get("image_pull_secrets"):
-        found["imagePullSecrets"] = [{"name": name} for name in settings["image_pull_secrets"]]
-    if settings.get("tolerations"):
-        found["tolerations"] = [
-            {("tolerationSeconds" if key == "seconds" else key): value for key, value in toleration.items()}
-            for toleration in settings["tolerations"]
-        ]
-    return found
+    found: dict[str, object] = {
+        "serviceAccountName": settings.service_account,
+        "priorityClassName": settings.priority_class,
+        "nodeSelector": dict(settings.node_selector or {}),
+        "imagePullSecrets": [{"name": name} for name in settings.image_pull_secrets or ()],
+        "tolerations": [_toleration(toleration) for toleration in settings.tolerations or ()],
+    }
+    return {name: value for name, value in found.items() if value}
 
 
-def _resources(job: Job, shape: Shape) -> dict[str, Any]:
+def _toleration(toleration: Toleration) -> dict[str, object]:
+    """In the words of Kubernetes."""
+    given = given_json(toleration)
+    return {("tolerationSeconds" if name == "seconds" else name): value for name, value in given.items()}
+
+
+def _resources(job: Job, group: ResourceGroup) -> Manifest:
     """Requests equal limits: a trial that is throttled by its neighbours measures them."""
     asked: dict[str, str] = {}
     if job.resources.cpus is not None:
         asked["cpu"] = str(job.resources.cpus)
     if job.resources.memory is not None:
         asked["memory"] = str(job.resources.memory)
-    if shape.gpus:
-        asked[gpu_resource(shape)] = str(shape.gpus)
+    if group.gpus:
+        asked[gpu_resource(group)] = str(group.gpus)
     return {"requests": dict(asked), "limits": asked} if asked else {}
 
 
@@ -299,7 +298,7 @@ def image_of(job: Job, vendor: str) -> str:
     return default_base("rocm" if wanted == "rocm" else "cuda").reference
 
 
-def to_yaml(bundle: Bundle, secret_names: Sequence[str] = ()) -> str:
+def to_yaml(objects: JobObjects, secret_names: Sequence[str] = ()) -> str:
     """The objects as `kubectl create -f -` takes them, scripts as blocks."""
     import yaml
 
@@ -311,9 +310,9 @@ def to_yaml(bundle: Bundle, secret_names: Sequence[str] = ()) -> str:
 
     Dumper.add_representer(str, text)
     Dumper.ignore_aliases = lambda *_: True  # type: ignore[method-assign]
-    parts = [yaml.dump(value, Dumper=Dumper, sort_keys=False, width=120) for value in bundle.objects]
+    parts = [yaml.dump(value, Dumper=Dumper, sort_keys=False, width=120) for value in objects.objects]
     note = ""
-    if bundle.secret:
+    if objects.secret:
         listed = f": {', '.join(secret_names)}" if secret_names else ""
-        note = f"# Secret {bundle.secret}, made at submit and deleted with the Job{listed}\n"
+        note = f"# Secret {objects.secret}, made at submit and deleted with the Job{listed}\n"
     return note + "---\n".join(parts)

@@ -7,9 +7,7 @@ it; where none does, it has no effect. Volumes are mounted by the node and are n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from profrun.backends.kubernetes.objects import ApiObject, Manifest
 from profrun.backends.kubernetes.refusals import http_status
 from profrun.errors import ProfrunError, UnavailableError
 
@@ -17,14 +15,14 @@ _DNS = (53, 5353)
 """Ports of the cluster's name service as a pod's packets reach it; 5353 is OpenShift's."""
 
 
-def policy(name: str, marks: Mapping[str, Any], *, nodes: int) -> dict[str, Any]:
+def policy(name: str, metadata: ApiObject, *, nodes: int) -> Manifest:
     """Nothing in and nothing out for the pods of the Job ``name``.
 
     Pods of one trial of several nodes reach each other, on any port, and a name service, by which they find
     each other; whose pods that is differs between clusters, so the ports alone are named.
     """
     mine = {"matchLabels": {"batch.kubernetes.io/job-name": name}}
-    spec: dict[str, Any] = {"podSelector": mine, "policyTypes": ["Ingress", "Egress"]}
+    spec: Manifest = {"podSelector": mine, "policyTypes": ["Ingress", "Egress"]}
     if nodes > 1:
         dns = [{"protocol": protocol, "port": port} for port in _DNS for protocol in ("UDP", "TCP")]
         spec["ingress"] = [{"from": [{"podSelector": mine}]}]
@@ -32,7 +30,7 @@ def policy(name: str, marks: Mapping[str, Any], *, nodes: int) -> dict[str, Any]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": {"name": name, **marks},
+        "metadata": {"name": name, **metadata},
         "spec": spec,
     }
 

@@ -9,54 +9,32 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
 
-from profrun.backends.cluster import site_settings
 from profrun.backends.kubernetes.api import Api
 from profrun.backends.kubernetes.ending import lives, until
 from profrun.backends.kubernetes.launch import PROBE
-from profrun.backends.kubernetes.logs import last_words
+from profrun.backends.kubernetes.logs import last_line_of_log
 from profrun.backends.kubernetes.manifest import RUN_LABEL, image_of, job_name, pod_spec, run_label
+from profrun.backends.kubernetes.objects import ApiObject, Manifest, name_of
 from profrun.backends.kubernetes.pod_paths import run_in_pod
 from profrun.backends.kubernetes.refusals import forbidden_pod
-from profrun.backends.kubernetes.resource_groups import Caller, Shape, pod_gpus, security, vendor
-from profrun.backends.kubernetes.states import pod_seen
+from profrun.backends.kubernetes.resource_groups import Caller, ResourceGroup, pod_gpus, security, vendor
+from profrun.backends.kubernetes.states import from_pod
+from profrun.backends.node_probe import PATIENCE_S, NodeAnswer, read_answer
 from profrun.errors import UnavailableError
-from profrun.jobs.cluster import ClusterSettings
-from profrun.jobs.model import Job, Resources
+from profrun.jobs.model import Job
 from profrun.plans.model import Plan
-from profrun.store.files import make_dir, read_json
+from profrun.store.files import make_dir
 
-PATIENCE_S = 600.0
 _ROUND_S = 2.0
+_SHM = 64 << 20
+"""Bytes of /dev/shm; the preflight needs none."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a node's preflight said.
-
-    Attributes:
-        node: host name of the pod.
-        preflight: the wrapper's document (vendor, gpus, collectors with findings).
-        waited_s: seconds from the request to the answer.
-    """
-
-    node: str
-    preflight: Mapping[str, Any]
-    waited_s: float
-
-
-def probe_job(cluster: ClusterSettings, image: str = "auto", gpus: int | None = None) -> Job:
-    """A job that only carries what a probe needs."""
-    resources = Resources(gpus="auto" if gpus is None else gpus, shm=64 << 20)
-    return Job(name="probe", command="true", image=image, cluster=cluster, resources=resources)
-
-
-def probe_manifest(job: Job, folder: Path, caller: Caller | None = None) -> dict[str, Any]:
+def probe_manifest(job: Job, folder: Path, caller: Caller | None = None) -> Manifest:
     """The probe's Job. Pure.
 
     Args:
@@ -66,26 +44,27 @@ def probe_manifest(job: Job, folder: Path, caller: Caller | None = None) -> dict
     Raises:
         UsageError: image, volume and GPUs do not fit together.
     """
-    settings, plan = site_settings(job, None), Plan(job, (), "auto")
+    job = replace(job, resources=replace(job.resources, shm=_SHM))
+    settings, plan = job.cluster.of_site(None), Plan(job, (), "auto")
     whose = vendor(plan, settings)
-    shape = Shape((), settings, whose, pod_gpus(plan, settings))
+    group = ResourceGroup((), settings, whose, pod_gpus(plan, settings))
     context, _ = security((), caller or Caller.here())
-    pod = pod_spec(job, shape, context, image_of(job, whose))
+    pod = pod_spec(job, group, context, image_of(job, whose))
     pod["activeDeadlineSeconds"] = int(PATIENCE_S)
     container = pod["containers"][0]
     container["command"] = ["/bin/sh", "-c", PROBE]
     container["env"].append({"name": "PROFRUN_RUN", "value": run_in_pod(settings, folder)})
-    labels = {**settings.get("labels", {}), "app.kubernetes.io/managed-by": "profrun"}
+    labels = {**(settings.labels or {}), "app.kubernetes.io/managed-by": "profrun"}
     labels[RUN_LABEL] = run_label(folder)
-    queue = {"kueue.x-k8s.io/queue-name": settings["queue"]} if settings.get("queue") else {}
+    queue = {"kueue.x-k8s.io/queue-name": settings.queue} if settings.queue else {}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
             "name": job_name(folder, 0),
-            **({"namespace": settings["namespace"]} if settings.get("namespace") else {}),
+            **({"namespace": settings.namespace} if settings.namespace else {}),
             "labels": {**labels, **queue},
-            "annotations": dict(settings.get("annotations", {})),
+            "annotations": dict(settings.annotations or {}),
         },
         "spec": {
             "completionMode": "Indexed",
@@ -99,7 +78,7 @@ def probe_manifest(job: Job, folder: Path, caller: Caller | None = None) -> dict
     }
 
 
-def probe(job: Job, root: Path, *, patience_s: float = PATIENCE_S, api: Api | None = None) -> Answer:
+def probe(job: Job, root: Path, *, patience_s: float = PATIENCE_S, api: Api | None = None) -> NodeAnswer:
     """Start the probe and wait for its answer; nothing of it is left behind.
 
     Args:
@@ -111,12 +90,12 @@ def probe(job: Job, root: Path, *, patience_s: float = PATIENCE_S, api: Api | No
     """
     from profrun.plans.bundle import write_bundle
 
-    settings = site_settings(job, None)
+    settings = job.cluster.of_site(None)
     make_dir(root)
     folder = Path(mkdtemp(prefix=".probe-", dir=root.resolve()))
     try:
         manifest = probe_manifest(job, folder)
-        engine = api or Api(settings.get("context"), settings.get("namespace"))
+        engine = api or Api(settings.context, settings.namespace)
         write_bundle(folder / "bundle")
         folder.chmod(0o755)
         if not os.getuid():  # root's pods do not run as root
@@ -125,18 +104,18 @@ def probe(job: Job, root: Path, *, patience_s: float = PATIENCE_S, api: Api | No
         engine.create(manifest)
         try:
             _wait(engine, manifest, folder, started + patience_s)
-            document = read_json(folder / "answer.json")
-            if document is None:
+            preflight = read_answer(folder)
+            if preflight is None:
                 raise UnavailableError("the probe ended without an answer", why=_why(engine, manifest))
         finally:
             engine.delete_job(manifest["metadata"]["name"])
         node = (folder / "node").read_text(errors="replace").strip()
-        return Answer(node, document, time.monotonic() - started)
+        return NodeAnswer(node, preflight, time.monotonic() - started)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait(engine: Api, manifest: Mapping[str, Any], folder: Path, deadline: float) -> None:
+def _wait(engine: Api, manifest: ApiObject, folder: Path, deadline: float) -> None:
     """Until the answer is there or the pod has ended.
 
     Raises:
@@ -148,13 +127,13 @@ def _wait(engine: Api, manifest: Mapping[str, Any], folder: Path, deadline: floa
         left = min(_ROUND_S, deadline - time.monotonic())
         ended = until(engine, selector, lambda pods: any(not lives(pod) for pod in pods.values()), left)
         if ended or (folder / "answer.json").exists():
-            _seen_here(folder)
+            _wait_for_file(folder)
             return
         pods, _ = engine.pods(selector)
         if pods:
-            seen = pod_seen(pods[0])
-            reason = seen.status.reason or seen.status.state
-            never: str | None = reason if seen.hopeless else None
+            observed = from_pod(pods[0])
+            reason = observed.status.reason or observed.status.state
+            never: str | None = reason if observed.hopeless else None
         else:
             refusal = engine.refusals().get(name)
             reason = refusal or reason
@@ -164,19 +143,19 @@ def _wait(engine: Api, manifest: Mapping[str, Any], folder: Path, deadline: floa
     raise UnavailableError("the probe did not get to run", why=reason, fix="try again later")
 
 
-def _seen_here(folder: Path, patience_s: float = 2.0) -> None:
+def _wait_for_file(folder: Path, patience_s: float = 2.0) -> None:
     """Its last file may take a moment to be seen here."""
     deadline = time.monotonic() + patience_s
     while not (folder / "answer.json").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
 
 
-def _why(engine: Api, manifest: Mapping[str, Any]) -> str:
+def _why(engine: Api, manifest: ApiObject) -> str:
     for pod in engine.pods(_selector(manifest))[0]:
-        words = last_words(engine, str(pod["metadata"]["name"]))
-        return "; ".join(part for part in (pod_seen(pod).status.reason, words) if part)
+        line = last_line_of_log(engine, name_of(pod))
+        return "; ".join(part for part in (from_pod(pod).status.reason, line) if part)
     return "its pod is gone"
 
 
-def _selector(manifest: Mapping[str, Any]) -> str:
+def _selector(manifest: ApiObject) -> str:
     return f"{RUN_LABEL}={manifest['metadata']['labels'][RUN_LABEL]}"

@@ -7,9 +7,8 @@ Codes: kubernetes.io/docs/reference/kubernetes-api/common-definitions/status. Ea
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
+from profrun.backends.kubernetes.objects import ApiObject
 from profrun.backends.privileges import who_needs
 from profrun.errors import ProfrunError, UnavailableError, UsageError
 
@@ -51,7 +50,7 @@ def unreachable(why: str) -> UnavailableError:
     )
 
 
-def refused(status: int, told: Mapping[str, Any], doing: str) -> ProfrunError:
+def refused(status: int, told: ApiObject, doing: str) -> ProfrunError:
     """The error behind an HTTP status.
 
     Args:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from profrun.backends.cluster import gpus_per_node, is_launcher, site_settings, vendor_of
+from profrun.backends.cluster import gpus_per_node, is_launcher, vendor_of
+from profrun.backends.kubernetes.objects import Manifest
 from profrun.backends.privileges import DROP_ROOT, PERFMON, become_caller, needs_of
 from profrun.contract.command import Vendor
 from profrun.errors import UsageError
+from profrun.jobs.cluster import ClusterSettings
 from profrun.plans.model import Plan, Trial
 
 MAX_INDEXES = 1000
@@ -35,7 +36,7 @@ class Caller:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ResourceGroup:
     """Trials whose pods are alike.
 
     Attributes:
@@ -46,13 +47,13 @@ class Shape:
     """
 
     trials: tuple[Trial, ...]
-    settings: Mapping[str, Any]
+    settings: ClusterSettings
     vendor: Vendor
     gpus: int
     capabilities: tuple[str, ...] = ()
 
 
-def shapes(plan: Plan, trials: Sequence[Trial]) -> list[Shape]:
+def resource_groups(plan: Plan, trials: Sequence[Trial]) -> list[ResourceGroup]:
     """Groups in the order of their first trial; a trial of several nodes is a group of its own.
 
     Raises:
@@ -67,12 +68,12 @@ def shapes(plan: Plan, trials: Sequence[Trial]) -> list[Shape]:
     found = []
     for members in grouped.values():
         for start in range(0, len(members), MAX_INDEXES):
-            found.append(_shape(plan, members[start : start + MAX_INDEXES]))
+            found.append(_resource_group(plan, members[start : start + MAX_INDEXES]))
     return found
 
 
-def _shape(plan: Plan, members: Sequence[Trial]) -> Shape:
-    settings = site_settings(plan.job, members[0].site)
+def _resource_group(plan: Plan, members: Sequence[Trial]) -> ResourceGroup:
+    settings = plan.job.cluster.of_site(members[0].site)
     gpus = pod_gpus(plan, settings)
     if plan.job.resources.ranks_per_node > 1 and not is_launcher(members[0]):
         raise UsageError(
@@ -80,29 +81,30 @@ def _shape(plan: Plan, members: Sequence[Trial]) -> Shape:
             f"{plan.job.resources.ranks_per_node} ranks a node",
             fix="let the command start its ranks: torchrun, which finds its nodes and ranks set",
         )
-    return Shape(tuple(members), settings, vendor(plan, settings), gpus, _capabilities(plan, members[0]))
+    return ResourceGroup(
+        tuple(members), settings, vendor(plan, settings), gpus, _capabilities(plan, members[0])
+    )
 
 
-def vendor(plan: Plan, settings: Mapping[str, Any]) -> Vendor:
+def vendor(plan: Plan, settings: ClusterSettings) -> Vendor:
     """As stated, else by the resource's name, by the GPU type's name, else the plan's."""
-    resource = str(settings.get("gpu_resource") or "")
-    if not settings.get("vendor"):
+    if not settings.vendor and settings.gpu_resource:
         for name, known in GPU_RESOURCE.items():
-            if resource.partition("/")[0] == known.partition("/")[0]:
+            if settings.gpu_resource.partition("/")[0] == known.partition("/")[0]:
                 return name
     return vendor_of(settings, plan)
 
 
-def pod_gpus(plan: Plan, settings: Mapping[str, Any]) -> int:
+def pod_gpus(plan: Plan, settings: ClusterSettings) -> int:
     """GPUs of a pod; ``auto``: one a rank where the cluster block says whose they are.
 
     Raises:
         UsageError: some are wanted and nothing says whose.
     """
     count = gpus_per_node(plan.job, settings)
-    if plan.job.resources.gpus == "auto" and settings.get("vendor") in GPU_RESOURCE:
+    if plan.job.resources.gpus == "auto" and settings.vendor in GPU_RESOURCE:
         count = plan.job.resources.ranks_per_node
-    if count and not settings.get("gpu_resource") and vendor(plan, settings) not in GPU_RESOURCE:
+    if count and not settings.gpu_resource and vendor(plan, settings) not in GPU_RESOURCE:
         raise UsageError(
             f"the job asks for {count} GPU{'s' if count > 1 else ''} a pod, and nothing says whose",
             why="this machine cannot see what GPUs the cluster has",
@@ -111,25 +113,25 @@ def pod_gpus(plan: Plan, settings: Mapping[str, Any]) -> int:
     return count
 
 
-def gpu_resource(shape: Shape) -> str:
+def gpu_resource(group: ResourceGroup) -> str:
     """The extended resource to ask for."""
-    return str(shape.settings.get("gpu_resource") or GPU_RESOURCE[shape.vendor])
+    return group.settings.gpu_resource or GPU_RESOURCE[group.vendor]
 
 
 def _capabilities(plan: Plan, trial: Trial) -> tuple[str, ...]:
     """What a trial's profilers need. What the nodes allow to everybody is not known here, so all of it."""
-    whose = vendor(plan, site_settings(plan.job, trial.site))
+    whose = vendor(plan, plan.job.cluster.of_site(trial.site))
     return (PERFMON,) if needs_of(trial, whose) else ()
 
 
-def security(capabilities: Sequence[str], caller: Caller) -> tuple[dict[str, Any], tuple[str, ...]]:
+def security(capabilities: Sequence[str], caller: Caller) -> tuple[Manifest, tuple[str, ...]]:
     """The container's security context, and the words before its command.
 
     Without capabilities it is what the Pod Security level ``restricted`` asks for. Kubernetes gives added
     capabilities to root only, so a container that needs one starts as root with it, and ``setpriv`` becomes
     the caller before anything else runs, keeping just that one (as an ambient capability).
     """
-    context: dict[str, Any] = {
+    context: Manifest = {
         "allowPrivilegeEscalation": False,
         "runAsNonRoot": True,
         "runAsUser": caller.uid,

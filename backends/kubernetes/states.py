@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from profrun.backends.kubernetes.launch import CANCELLED, INTERRUPTED, NOT_THERE
+from profrun.backends.kubernetes.objects import ApiObject, status_part
 from profrun.contract.states import Status, TrialState
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -44,8 +44,8 @@ EXITS: Mapping[int, tuple[TrialState, str]] = {
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A pod or Job's word on a trial.
+class Observed:
+    """What a pod or a Job says of a trial.
 
     Attributes:
         status: what it means.
@@ -60,66 +60,66 @@ class Seen:
     stuck: bool = False
 
 
-def job_of(pod: Mapping[str, Any]) -> str:
+def job_of(pod: ApiObject) -> str:
     """Name of the Job that a pod belongs to."""
     return str((pod["metadata"].get("labels") or {}).get(JOB, ""))
 
 
-def index_of(pod: Mapping[str, Any]) -> int:
+def index_of(pod: ApiObject) -> int:
     """Its completion index; -1 when it has none. The annotation is older than the label."""
     marks = {**(pod["metadata"].get("labels") or {}), **(pod["metadata"].get("annotations") or {})}
     return int(marks.get(INDEX, -1))
 
 
-def newest(pods: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], Mapping[str, Any]]:
+def newest_pods(pods: Iterable[ApiObject]) -> dict[tuple[str, int], ApiObject]:
     """(Job, index) -> the pod that was made last: an evicted one has a successor."""
-    found: dict[tuple[str, int], Mapping[str, Any]] = {}
+    found: dict[tuple[str, int], ApiObject] = {}
     for pod in sorted(pods, key=lambda pod: str(pod["metadata"].get("creationTimestamp") or "")):
         found[job_of(pod), index_of(pod)] = pod
     return found
 
 
-def pod_seen(pod: Mapping[str, Any]) -> Seen:
+def from_pod(pod: ApiObject) -> Observed:
     """What a pod says."""
-    status = pod.get("status") or {}
+    status = status_part(pod)
     phase = status.get("phase")
     state = _container_state(status)
     if phase in ("Succeeded", "Failed"):
-        return Seen(_ended(status, state), ended=True)
+        return Observed(_ended(status, state), ended=True)
     if pod["metadata"].get("deletionTimestamp"):
-        return Seen(Status("finalising", "Kubernetes ends the pod"))
+        return Observed(Status("finalising", "Kubernetes ends the pod"))
     if phase == "Unknown":
-        return Seen(Status("running", "its node does not answer"))
+        return Observed(Status("running", "its node does not answer"))
     if "running" in state:
-        return Seen(Status("running"))
+        return Observed(Status("running"))
     if "terminated" in state:
-        return Seen(Status("finalising"))
+        return Observed(Status("finalising"))
     return _waiting(status, state)
 
 
-def _waiting(status: Mapping[str, Any], state: Mapping[str, Any]) -> Seen:
+def _waiting(status: ApiObject, state: ApiObject) -> Observed:
     waiting = state.get("waiting") or {}
-    reason, message = waiting.get("reason"), _words(waiting.get("message"))
+    reason, message = waiting.get("reason"), _one_line(waiting.get("message"))
     if reason in NEVER or reason in STUCK:
         said = Status("queued", f"{reason}: {message}" if message else str(reason))
-        return Seen(said, hopeless=reason in NEVER, stuck=reason in STUCK)
+        return Observed(said, hopeless=reason in NEVER, stuck=reason in STUCK)
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return Seen(Status("queued", f"no node yet: {_words(condition.get('message'))}"))
-    return Seen(Status("queued", str(reason) if reason else None))
+            return Observed(Status("queued", f"no node yet: {_one_line(condition.get('message'))}"))
+    return Observed(Status("queued", str(reason) if reason else None))
 
 
-def _container_state(status: Mapping[str, Any]) -> Mapping[str, Any]:
+def _container_state(status: ApiObject) -> ApiObject:
     for container in status.get("containerStatuses") or ():
         if container.get("name") == "trial":
-            found: Mapping[str, Any] = container.get("state") or {}
+            found: ApiObject = container.get("state") or {}
             return found
     return {}
 
 
-def _ended(status: Mapping[str, Any], state: Mapping[str, Any]) -> Status:
+def _ended(status: ApiObject, state: ApiObject) -> Status:
     """How a pod's end is read while there is no ``exit.json``: success only if the wrapper's code is 0."""
-    reason, message = status.get("reason"), _words(status.get("message"))
+    reason, message = status.get("reason"), _one_line(status.get("message"))
     over = state.get("terminated") or {}
     code = over.get("exitCode")
     why = disrupted(status)
@@ -134,7 +134,7 @@ def _ended(status: Mapping[str, Any], state: Mapping[str, Any]) -> Status:
             "failed", "out of memory: it used more than resources.memory, in which /dev/shm counts", code
         )
     if over.get("reason") in ("StartError", "ContainerCannotRun"):
-        return Status("failed", f"the container could not be started: {_words(over.get('message'))}", code)
+        return Status("failed", f"the container could not be started: {_one_line(over.get('message'))}", code)
     if code is None:
         return Status("lost", "the pod ended and does not say how")
     if code in EXITS:
@@ -144,56 +144,56 @@ def _ended(status: Mapping[str, Any], state: Mapping[str, Any]) -> Status:
     )
 
 
-def disrupted(status: Mapping[str, Any]) -> str | None:
+def disrupted(status: ApiObject) -> str | None:
     """Why Kubernetes took the pod away (preemption, eviction, a lost node), if it did."""
     for condition in status.get("conditions") or ():
         if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
-            return f"{condition.get('reason')}: {_words(condition.get('message'))}"
+            return f"{condition.get('reason')}: {_one_line(condition.get('message'))}"
     return None
 
 
-def job_seen(job: Mapping[str, Any] | None, indexes: Sequence[int]) -> Seen:
+def from_job(job: ApiObject | None, indexes: Sequence[int]) -> Observed:
     """What a Job says about indexes that have no pod (any more).
 
     Args:
         job: None when it is not there.
     """
     if job is None:
-        return Seen(
+        return Observed(
             Status("lost", "the Job is not there any more and the wrapper left no exit.json"), ended=True
         )
-    status, spec = job.get("status") or {}, job.get("spec") or {}
+    status, spec = status_part(job), job.get("spec") or {}
     if any(index in ranges(status.get("failedIndexes")) for index in indexes):
-        return Seen(Status("failed", "Kubernetes counts it as failed, and its pod is gone"), ended=True)
+        return Observed(Status("failed", "Kubernetes counts it as failed, and its pod is gone"), ended=True)
     if any(index in ranges(status.get("completedIndexes")) for index in indexes):
-        return Seen(
+        return Observed(
             Status("lost", "its pod ended and is gone, and the wrapper left no exit.json"), ended=True
         )
     for condition in status.get("conditions") or ():
         if condition.get("type") in ("Failed", "FailureTarget") and condition.get("status") == "True":
-            said = f"{condition.get('reason')}: {_words(condition.get('message'))}"
-            return Seen(Status("lost", f"the Job was given up ({said})"), ended=True)
+            said = f"{condition.get('reason')}: {_one_line(condition.get('message'))}"
+            return Observed(Status("lost", f"the Job was given up ({said})"), ended=True)
     if job["metadata"].get("deletionTimestamp"):
-        return Seen(Status("lost", "the Job is being deleted"), ended=True)
+        return Observed(Status("lost", "the Job is being deleted"), ended=True)
     if spec.get("suspend"):
         queue = (job["metadata"].get("labels") or {}).get("kueue.x-k8s.io/queue-name")
-        return Seen(Status("queued", f"waits in queue {queue}" if queue else "the Job is suspended"))
-    return Seen(Status("queued"))
+        return Observed(Status("queued", f"waits in queue {queue}" if queue else "the Job is suspended"))
+    return Observed(Status("queued"))
 
 
-def over(job: Mapping[str, Any]) -> bool:
+def job_ended(job: ApiObject) -> bool:
     """Has the Job ended, so that it makes no more pods?"""
     return any(
         condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True"
-        for condition in (job.get("status") or {}).get("conditions") or ()
+        for condition in status_part(job).get("conditions") or ()
     )
 
 
-def again(pod: Mapping[str, Any], job: Mapping[str, Any] | None, *, one_node: bool) -> bool:
+def is_restarted(pod: ApiObject, job: ApiObject | None, *, one_node: bool) -> bool:
     """Will Kubernetes make another pod for this one's index, because it was taken away?"""
-    if job is None or over(job) or not one_node or job["metadata"].get("deletionTimestamp"):
+    if job is None or job_ended(job) or not one_node or job["metadata"].get("deletionTimestamp"):
         return False
-    return disrupted(pod.get("status") or {}) is not None
+    return disrupted(status_part(pod)) is not None
 
 
 def ranges(text: str | None) -> set[int]:
@@ -206,19 +206,19 @@ def ranges(text: str | None) -> set[int]:
     return found
 
 
-def together(seen: Sequence[Seen]) -> Seen:
+def combined(observed: Sequence[Observed]) -> Observed:
     """Of a trial's nodes: what still acts counts before what has ended, and then the worst."""
     order = ("running", "finalising", "queued", "lost", "failed", "timeout", "cancelled", "finished")
-    ended = all(each.ended for each in seen)
-    chosen = [each for each in seen if each.ended == ended]
+    ended = all(each.ended for each in observed)
+    chosen = [each for each in observed if each.ended == ended]
     first = min(chosen, key=lambda each: order.index(each.status.state))
-    return Seen(
+    return Observed(
         first.status,
         ended=ended,
-        hopeless=any(each.hopeless for each in seen),
-        stuck=any(each.stuck for each in seen),
+        hopeless=any(each.hopeless for each in observed),
+        stuck=any(each.stuck for each in observed),
     )
 
 
-def _words(text: object) -> str:
+def _one_line(text: object) -> str:
     return " ".join(str(text or "").split())[:300]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from profrun.backends.base import PreparedPlan, Request
-from profrun.backends.cluster import by_site, phase_of, settle, site_settings, vendor_of
+from profrun.backends.cluster import by_site, phase_of, settle, vendor_of
 from profrun.backends.environ import secret_env
 from profrun.backends.mounts import need_sources
 from profrun.backends.slurm.commands import Slurm, SlurmError
@@ -23,6 +23,7 @@ from profrun.backends.slurm.states import (
     parse_squeue,
 )
 from profrun.backends.tail import follow as follow_logs
+from profrun.backends.tail import last_line
 from profrun.contract.command import Command, ImageUsed
 from profrun.contract.states import TERMINAL, Status
 from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
@@ -80,8 +81,8 @@ class SlurmBackend:
         _check_shared(plan, run)
         for chunk in _chunks(trials):
             render_script(plan, chunk, run.path, cwd)
-            settings = site_settings(plan.job, chunk[0].site)
-            if settings.get("runtime", "none") != "none":
+            settings = plan.job.cluster.of_site(chunk[0].site)
+            if (settings.runtime or "none") != "none":
                 need_sources(shared_mounts(plan.job, settings, cwd))
         if ask:
             self.slurm.run(["sinfo", "--noheader", "--format=%R"])
@@ -90,9 +91,9 @@ class SlurmBackend:
     def adapt(self, prepared: PreparedPlan, trial: Trial, run: Run, command: Command) -> Command:
         """The nodes see the same paths; whose GPUs they have, the site says."""
         plan = prepared.plan
-        settings = site_settings(plan.job, trial.site)
+        settings = plan.job.cluster.of_site(trial.site)
         told = replace(command, vendor=vendor_of(settings, plan))
-        if settings.get("runtime", "none") != "none":
+        if (settings.runtime or "none") != "none":
             told = replace(told, image=ImageUsed(plan.job.image))
         return told
 
@@ -201,7 +202,8 @@ class SlurmBackend:
         if row is not None:
             if waited < _LAG_S and row.state != "CANCELLED":
                 return Status("finalising", f"Slurm says {row.state}; waiting for exit.json")
-            return ended_status(row, _last_words(run, handle))
+            log = None if handle is None else last_line(run.path / "slurm" / f"{_task(handle)}.log")
+            return ended_status(row, log)
         if handle is None:
             return Status("lost", "it was never queued")
         if paths.cancel.exists() and not paths.phase.exists():
@@ -287,18 +289,6 @@ def _chunks(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
             yield group[start : start + MAX_ARRAY]
 
 
-def _last_words(run: Run, handle: Handle | None) -> str | None:
-    """The last line of the task's own log: what srun or the batch script said."""
-    if handle is None:
-        return None
-    try:
-        log = run.path / "slurm" / f"{handle.data['job']}_{handle.data['index']}.log"
-        lines = log.read_text(errors="replace").strip().splitlines()
-    except OSError:
-        return None
-    return lines[-1][:200] if lines else None
-
-
 def _request(prepared: PreparedPlan, chunk: Sequence[Trial], run: Run) -> Request:
     text = render_script(prepared.plan, chunk, run.path, prepared.cwd)
     return Request(
@@ -308,8 +298,8 @@ def _request(prepared: PreparedPlan, chunk: Sequence[Trial], run: Run) -> Reques
 
 def _check_shared(plan: Plan, run: Run) -> None:
     for site in by_site(plan.trials):
-        shared = site_settings(plan.job, site).get("shared")
-        if shared and not run.path.resolve().is_relative_to(Path(str(shared)).expanduser().resolve()):
+        shared = plan.job.cluster.of_site(site).shared
+        if shared and not run.path.resolve().is_relative_to(Path(shared).expanduser().resolve()):
             raise UsageError(
                 f"the run folder {run.path} is not in {shared}, which the nodes see (cluster.shared)",
                 fix=f"submit with --runs {shared}/...",

@@ -92,7 +92,7 @@ class Slurm:
 
 
 def explained(tool: str, stderr: str) -> ProfrunError:
-    """The error behind a command's last words."""
+    """The error that a command's last lines mean."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     said = " ".join(re.sub(r"^\w+: (error: )?", "", line) for line in lines[-2:]) or "it said nothing"
     if _UNREACHABLE.search(stderr):

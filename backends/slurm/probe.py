@@ -8,37 +8,20 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
 
-from profrun.backends.cluster import gpus_per_node, site_settings, vendor_of
+from profrun.backends.cluster import gpus_per_node, vendor_of
+from profrun.backends.node_probe import PATIENCE_S, NodeAnswer, read_answer
 from profrun.backends.slurm.commands import Slurm
 from profrun.backends.slurm.runtimes import runtime
-from profrun.backends.slurm.script import gpu_options
+from profrun.backends.slurm.script import gpu_options, node_options
 from profrun.backends.slurm.states import living_status, parse_squeue
+from profrun.backends.tail import last_line
 from profrun.errors import UnavailableError
-from profrun.jobs.cluster import ClusterSettings
-from profrun.jobs.model import Job, Resources
+from profrun.jobs.model import Job
 from profrun.plans.model import Plan
-from profrun.store.files import make_dir, read_json
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a node's preflight said.
-
-    Attributes:
-        node: host name of the node.
-        preflight: the wrapper's document (vendor, gpus, collectors with findings).
-        waited_s: seconds from sbatch to the answer.
-    """
-
-    node: str
-    preflight: Mapping[str, Any]
-    waited_s: float
+from profrun.store.files import make_dir
 
 
 def probe_script(job: Job, folder: Path, cwd: Path) -> str:
@@ -48,7 +31,7 @@ def probe_script(job: Job, folder: Path, cwd: Path) -> str:
         job: a job with the cluster block and image to be probed; its command is not run.
         folder: where the bundle lies and the answer goes; the nodes see it.
     """
-    settings = site_settings(job, None)
+    settings = job.cluster.of_site(None)
     plan = Plan(job, (), "auto")
     how = runtime(job, settings, folder, cwd, vendor_of(settings, plan))
     options = [
@@ -58,15 +41,11 @@ def probe_script(job: Job, folder: Path, cwd: Path) -> str:
         "--nodes=1",
         "--ntasks=1",
         *gpu_options(gpus_per_node(job, settings), settings),
-        *(
-            f"--{key}={settings[key]}"
-            for key in ("partition", "account", "qos", "constraint", "reservation", "nodelist")
-            if settings.get(key)
-        ),
-        *(str(line) for line in settings.get("extra", ())),
+        *node_options(settings),
+        *(settings.extra or ()),
     ]
-    modules = "".join(f"module load {name}\n" for name in settings.get("modules", ()))
-    setup = "".join(f"{line}\n" for line in (*settings.get("setup", ()), *how.before))
+    modules = "".join(f"module load {name}\n" for name in settings.modules or ())
+    setup = "".join(f"{line}\n" for line in (*(settings.setup or ()), *how.before))
     words = " ".join(["srun", *how.srun, *how.prefix, f"python3 {folder}/bundle/run.py --preflight --json"])
     return (
         "#!/bin/bash\n"
@@ -76,13 +55,7 @@ def probe_script(job: Job, folder: Path, cwd: Path) -> str:
     )
 
 
-def probe_job(cluster: ClusterSettings, image: str = "none", gpus: int | None = None) -> Job:
-    """A job that only carries what a probe needs."""
-    resources = Resources(gpus="auto" if gpus is None else gpus)
-    return Job(name="probe", command="true", image=image, cluster=cluster, resources=resources)
-
-
-def probe(job: Job, root: Path, *, patience_s: float = 600.0, slurm: Slurm | None = None) -> Answer:
+def probe(job: Job, root: Path, *, patience_s: float = PATIENCE_S, slurm: Slurm | None = None) -> NodeAnswer:
     """Submit the probe and wait for its answer.
 
     Args:
@@ -104,10 +77,14 @@ def probe(job: Job, root: Path, *, patience_s: float = 600.0, slurm: Slurm | Non
         started = time.monotonic()
         number = engine.run(["sbatch", "--parsable", str(script)]).strip().split(";")[0]
         _wait(engine, number, folder, started + patience_s)
-        document = read_json(folder / "answer.json")
-        if document is None:
-            raise UnavailableError("the probe ended without an answer", why=_words(folder / "log"))
-        return Answer(_words(folder / "node"), document, time.monotonic() - started)
+        preflight = read_answer(folder)
+        if preflight is None:
+            raise UnavailableError(
+                "the probe ended without an answer", why=last_line(folder / "log") or "it said nothing"
+            )
+        return NodeAnswer(
+            last_line(folder / "node") or "a node without a name", preflight, time.monotonic() - started
+        )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -136,11 +113,3 @@ def _wait(engine: Slurm, number: str, folder: Path, deadline: float) -> None:
             )
         time.sleep(pause)
         pause = min(pause * 1.5, 10.0)
-
-
-def _words(path: Path) -> str:
-    try:
-        lines = path.read_text(errors="replace").strip().splitlines()
-    except OSError:
-        return "it said nothing"
-    return lines[-1] if lines else "it said nothing"

@@ -7,13 +7,13 @@ translation. No runtime here can add a capability: a collector that needs one sa
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from profrun.backends.mounts import Mount, parse_mount
 from profrun.errors import UsageError
+from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
 
 _PASSED = (
@@ -45,7 +45,7 @@ class Runtime:
     signal: str = "URG"
 
 
-def runtime(job: Job, settings: Mapping[str, Any], run: Path, cwd: Path, vendor: str) -> Runtime:
+def runtime(job: Job, settings: ClusterSettings, run: Path, cwd: Path, vendor: str) -> Runtime:
     """The runtime that the cluster block names.
 
     Args:
@@ -54,7 +54,7 @@ def runtime(job: Job, settings: Mapping[str, Any], run: Path, cwd: Path, vendor:
     Raises:
         UsageError: image and runtime do not fit together.
     """
-    name = str(settings.get("runtime") or "none")
+    name = settings.runtime or "none"
     if name == "none":
         if job.image not in ("auto", "none"):
             raise UsageError(
@@ -72,9 +72,9 @@ def runtime(job: Job, settings: Mapping[str, Any], run: Path, cwd: Path, vendor:
     return _docker(job, _image(job, settings, vendor), mounts, cwd, vendor)
 
 
-def _image(job: Job, settings: Mapping[str, Any], vendor: str) -> str:
-    if settings.get("rootfs"):
-        return str(settings["rootfs"])
+def _image(job: Job, settings: ClusterSettings, vendor: str) -> str:
+    if settings.rootfs:
+        return settings.rootfs
     if job.image in ("auto", "cuda", "rocm", "none"):
         from profrun.images.catalogue import default_base
 
@@ -89,9 +89,9 @@ def _image(job: Job, settings: Mapping[str, Any], vendor: str) -> str:
     return job.image
 
 
-def _rootfs(job: Job, settings: Mapping[str, Any]) -> str:
-    if settings.get("rootfs"):
-        return str(settings["rootfs"])
+def _rootfs(job: Job, settings: ClusterSettings) -> str:
+    if settings.rootfs:
+        return settings.rootfs
     if job.image.startswith("/"):
         return job.image
     raise UsageError(
@@ -109,13 +109,12 @@ def _mounts(job: Job, run: Path, cwd: Path) -> list[tuple[str, str, bool]]:
     return found
 
 
-def shared_mounts(job: Job, settings: Mapping[str, Any], cwd: Path) -> list[Mount]:
+def shared_mounts(job: Job, settings: ClusterSettings, cwd: Path) -> list[Mount]:
     """Mounts whose source this machine sees as the nodes do: below the submit folder or ``cluster.shared``.
 
     Others may lie on the nodes' own disks.
     """
-    shared = settings.get("shared")
-    roots = [cwd.absolute(), *([Path(str(shared)).expanduser()] if shared else ())]
+    roots = [cwd.absolute(), *([Path(settings.shared).expanduser()] if settings.shared else ())]
     mounts = [parse_mount(text, cwd) for text in job.mounts]
     return [mount for mount in mounts if any(Path(mount.source).is_relative_to(root) for root in roots)]
 

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from profrun.backends.cluster import (
     gpus_per_node,
     is_launcher,
-    site_settings,
     vendor_of,
 )
 from profrun.backends.profilers import margin_s
 from profrun.backends.slurm.runtimes import Runtime, runtime
 from profrun.errors import UsageError
+from profrun.jobs.cluster import ClusterSettings
 from profrun.plans.model import Plan, Trial
 
 EARLY_S = 60
@@ -67,7 +66,7 @@ def render_script(
     Raises:
         UsageError: image, runtime and resources do not fit together.
     """
-    settings = site_settings(plan.job, trials[0].site)
+    settings = plan.job.cluster.of_site(trials[0].site)
     how = runtime(plan.job, settings, run, cwd, vendor_of(settings, plan))
     lines = ["#!/bin/bash"]
     lines += [f"#SBATCH {option}" for option in options(plan, trials, run, settings, how, name)]
@@ -85,14 +84,14 @@ def options(
     plan: Plan,
     trials: Sequence[Trial],
     run: Path,
-    settings: Mapping[str, Any],
+    settings: ClusterSettings,
     how: Runtime,
     name: str | None = None,
 ) -> list[str]:
     """The ``#SBATCH`` options, in a fixed order."""
     job = plan.job
     margin = margin_s(plan, trials)
-    limit = float(settings.get("time") or job.resources.timeout + margin + EARLY_S)
+    limit = float(settings.time or job.resources.timeout + margin + EARLY_S)
     if limit <= margin + EARLY_S:
         raise UsageError(
             f"cluster.time is {limit:.0f} s, and {margin + EARLY_S} s of it are for writing reports",
@@ -100,7 +99,7 @@ def options(
         )
     found = [
         f"--job-name={name or f'profrun:{run.name}'}",
-        f"--array=0-{len(trials) - 1}%{settings.get('parallel', 1)}",
+        f"--array=0-{len(trials) - 1}%{settings.parallel or 1}",
         f"--output={run}/slurm/%A_%a.log",
         "--open-mode=append",
         "--requeue",
@@ -114,20 +113,33 @@ def options(
     if job.resources.memory is not None:
         found.append(f"--mem={math.ceil(job.resources.memory / (1 << 20))}M")
     found += gpu_options(gpus_per_node(job, settings), settings)
-    for key in ("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude"):
-        if settings.get(key):
-            found.append(f"--{key}={settings[key]}")
-    if settings.get("exclusive"):
+    found += node_options(settings)
+    if settings.exclude:
+        found.append(f"--exclude={settings.exclude}")
+    if settings.exclusive:
         found.append("--exclusive")
-    return found + [str(line) for line in settings.get("extra", ())]
+    return [*found, *(settings.extra or ())]
 
 
-def gpu_options(count: int, settings: Mapping[str, Any]) -> list[str]:
+def node_options(settings: ClusterSettings) -> list[str]:
+    """On which nodes, and at whose expense."""
+    stated = {
+        "partition": settings.partition,
+        "account": settings.account,
+        "qos": settings.qos,
+        "constraint": settings.constraint,
+        "reservation": settings.reservation,
+        "nodelist": settings.nodelist,
+    }
+    return [f"--{name}={value}" for name, value in stated.items() if value]
+
+
+def gpu_options(count: int, settings: ClusterSettings) -> list[str]:
     """How this cluster wants GPUs asked for."""
-    directive = settings.get("gpu_directive") or "gpus-per-node"
+    directive = settings.gpu_directive or "gpus-per-node"
     if not count or directive == "none":
         return []
-    kind = f"{settings['gpu_type']}:" if settings.get("gpu_type") else ""
+    kind = f"{settings.gpu_type}:" if settings.gpu_type else ""
     return [f"--gres=gpu:{kind}{count}" if directive == "gres" else f"--gpus-per-node={kind}{count}"]
 
 
@@ -139,10 +151,10 @@ def _clock(seconds: float) -> str:
     return (f"{days}-" if days else "") + f"{hours:02d}:{minutes:02d}:00"
 
 
-def _setup(settings: Mapping[str, Any], how: Runtime) -> list[str]:
-    modules = [shlex.quote(str(module)) for module in settings.get("modules", ())]
+def _setup(settings: ClusterSettings, how: Runtime) -> list[str]:
+    modules = [shlex.quote(module) for module in settings.modules or ()]
     lines = [f"module load {' '.join(modules)}"] if modules else []
-    return [*lines, *(str(line) for line in settings.get("setup", ())), *how.before]
+    return [*lines, *(settings.setup or ()), *how.before]
 
 
 def _launcher(plan: Plan, trial: Trial) -> str:

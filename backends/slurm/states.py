@@ -110,13 +110,17 @@ def living_status(row: Row) -> Status | None:
     return Status(state, f"{row.reason}: {words}" if words else row.reason)
 
 
-def ended_status(row: Row, last_words: str | None) -> Status:
-    """What an ended task without ``exit.json`` means: never success."""
+def ended_status(row: Row, last_line: str | None) -> Status:
+    """What an ended task without ``exit.json`` means: never success.
+
+    Args:
+        last_line: of the task's own log, where srun and the batch script write.
+    """
     state = ENDED.get(row.state, "lost")
     reason = f"Slurm says {row.state}"
     if row.exit_code and row.exit_code != "0:0":
         reason += f" (exit code {row.exit_code})"
     reason += " and the wrapper left no exit.json"
-    if last_words:
-        reason += f"; the last words: {last_words}"
+    if last_line:
+        reason += f"; the last line of its log: {last_line}"
     return Status(state, reason)

@@ -49,5 +49,6 @@ PROFILER = Profiler(
     counters_on=("nvidia",),
     serial=True,
     exclusive=True,
+    alternatives=(("set", "sections"),),
     privileges=(Privilege("GPU counters", "nvidia_counters", vendor="nvidia"),),
 )

@@ -63,7 +63,7 @@ class NcuReader:
         )
 
 
-READER = NcuReader()
+READERS = (NcuReader(),)
 
 
 def _choose(sources: Sequence[Source], writer: TraceWriter) -> list[Source]:

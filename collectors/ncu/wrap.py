@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
 
+from ...contract.codec import from_json
 from ...contract.wrapping import Wrapped, WrapRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-TOOL: str | None = "ncu"
-
-OPTIONS: dict[str, str] = {
-    "set": "section set: basic (default), detailed, full, roofline, ...; see ncu --list-sets",
-    "sections": "list of sections, instead of a set",
-    "metrics": "list of metrics, beside the set (alone when neither set nor sections is given)",
-    "kernels": "regular expression on the kernel's name without its arguments",
-    "ranges": "list of NVTX ranges (push/pop): only kernels launched inside them",
-    "launch_skip": "kernel launches to skip after the filters",
-    "launch_count": "kernel launches to profile; default all of the window, 100 where there is no window",
-    "clock_control": "none (default: clocks as the GPU runs them), base",
-    "cache_control": "all (default: flushed before each replay), none",
-    "replay_mode": "kernel (default), application, range, app-range",
-    "graph_profiling": "node (default) or graph",
-    "args": "further arguments for ncu, as written",
-}
+from .profiler import Options
 
 DEFAULT_LAUNCHES = 100
 """Launches profiled when no window bounds them: replay costs up to seconds a kernel."""
@@ -36,10 +17,10 @@ _NVTX_SPECIAL = re.compile(r"([\\@,\[\]/*+])")
 
 def wrap(request: WrapRequest) -> Wrapped:
     """``ncu ... --export report COMMAND``; its durations are those of serialised, replayed kernels."""
-    options = request.options
+    options = from_json(Options, request.options)
     notes = ["ncu replays kernels one by one: its durations are never compared with a timeline's"]
     windowed = request.vendor == "nvidia" and request.steps_found
-    clock = str(options.get("clock_control", "none"))
+    clock = options.clock_control or "none"
     notes.append(f"clock control: {clock}")
     argv = [
         request.tool,
@@ -48,16 +29,20 @@ def wrap(request: WrapRequest) -> Wrapped:
         "--clock-control",
         clock,
         *_what(options),
-        *_which(request, windowed, notes),
+        *_which(request, options, windowed, notes),
     ]
-    for option, flag in _PLAIN.items():
-        if option in options:
-            argv += [flag, str(options[option])]
+    for value, flag in (
+        (options.cache_control, "--cache-control"),
+        (options.replay_mode, "--replay-mode"),
+        (options.graph_profiling, "--graph-profiling"),
+    ):
+        if value is not None:
+            argv += [flag, value]
     argv += [
         "--force-overwrite",
         "--export",
         request.out.rstrip("/") + "/" + _name(request),
-        *[str(value) for value in options.get("args", ())],
+        *(options.args or ()),
     ]
     return Wrapped(
         argv=(*argv, *request.argv),
@@ -69,13 +54,6 @@ def wrap(request: WrapRequest) -> Wrapped:
         expected=("*.ncu-rep",),
         notes=notes,
     )
-
-
-_PLAIN = {
-    "cache_control": "--cache-control",
-    "replay_mode": "--replay-mode",
-    "graph_profiling": "--graph-profiling",
-}
 
 
 def export_command(tool: str, version: tuple[int, ...] | None) -> tuple[str, ...]:
@@ -146,39 +124,36 @@ _LOG_REASONS = (
 )
 
 
-def _what(options: Mapping[str, Any]) -> list[str]:
+def _what(options: Options) -> list[str]:
     """Sets, sections and metrics: 'basic' unless something else was asked for."""
     flags: list[str] = []
-    for section in options.get("sections", ()):
-        flags += ["--section", str(section)]
-    metrics = [str(name) for name in options.get("metrics", ())]
-    if "set" in options or not (flags or metrics):
-        flags += ["--set", str(options.get("set", "basic"))]
-    if metrics:
-        flags += ["--metrics", ",".join(metrics)]
+    for section in options.sections or ():
+        flags += ["--section", section]
+    if options.set is not None or not (flags or options.metrics):
+        flags += ["--set", options.set or "basic"]
+    if options.metrics:
+        flags += ["--metrics", ",".join(options.metrics)]
     return flags
 
 
-def _which(request: WrapRequest, windowed: bool, notes: list[str]) -> list[str]:
+def _which(request: WrapRequest, options: Options, windowed: bool, notes: list[str]) -> list[str]:
     """Which launches: the window, NVTX ranges, names, skip and count."""
-    options = request.options
     flags: list[str] = []
     if windowed:
         flags += ["--profile-from-start", "off"]
-    ranges = [str(name) for name in options.get("ranges", ())]
-    if ranges:
+    if options.ranges:
         flags.append("--nvtx")
-        for name in ranges:
+        for name in options.ranges:
             flags += ["--nvtx-include", _nvtx_filter(name)]
-    pattern = options.get("kernels")
+    pattern = options.kernels
     if pattern is None and request.ranks > 1:
         pattern = f"^(?!{_COLLECTIVES})"
         notes.append("NCCL kernels are left out: replaying one would wait for the other ranks for ever")
     if pattern is not None:
         flags += ["--kernel-name", f"regex:{pattern}"]
-    if options.get("launch_skip"):
-        flags += ["--launch-skip", str(options["launch_skip"])]
-    count = options.get("launch_count")
+    if options.launch_skip:
+        flags += ["--launch-skip", str(options.launch_skip)]
+    count = options.launch_count
     if count is None and not windowed:
         count = DEFAULT_LAUNCHES
         notes.append(f"no window can be driven: the first {count} kernel launches are profiled")

@@ -152,4 +152,4 @@ def _meta(writer: TraceWriter, ranks: Sequence[StepsFile], epoch: int) -> None:
     )
 
 
-READER = StepsReader()
+READERS = (StepsReader(),)

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from ...contract.wrapping import Wrapped, WrapRequest
 
-TOOL: str | None = None
-
-OPTIONS: dict[str, str] = {}
-
 
 def wrap(request: WrapRequest) -> Wrapped:
     """The user's command as it is. No range is emitted: nobody would record it."""

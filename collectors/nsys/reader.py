@@ -67,7 +67,7 @@ class NsysReader:
                 ) from error
 
 
-READER = NsysReader()
+READERS = (NsysReader(),)
 
 
 def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> None:

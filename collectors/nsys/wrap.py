@@ -6,32 +6,9 @@ flag is used, for older and newer ones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from ...contract.codec import from_json
 from ...contract.wrapping import Wrapped, WrapRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-TOOL: str | None = "nsys"
-KEEPS_ENVIRONMENT = True
-"""A report holds the environment of the traced program, in clear."""
-
-OPTIONS: dict[str, str] = {
-    "trace": "list of APIs to trace; default cuda, nvtx, cublas, cudnn on NVIDIA, nvtx elsewhere",
-    "capture": "auto (the hook's window where CUDA is there, else all), window, all",
-    "cuda_graph_trace": "node (default: each kernel of a graph) or graph (one bar a launch, cheaper)",
-    "sample": "none (default), process-tree, system-wide: CPU samples",
-    "cpuctxsw": "none (default), process-tree, system-wide: thread scheduling",
-    "trace_fork": "true (default): trace children between fork and exec, where DataLoader workers live",
-    "gpu_metrics": "device selector for GPU metrics sampling (all, 0, ...); needs counter permission",
-    "gpu_metrics_frequency": "Hz, default the tool's 10000",
-    "cuda_memory_usage": "true: track allocations",
-    "delay": "seconds before collection starts; all-of-run captures only",
-    "duration": "seconds of collection; the application is left running when it ends",
-    "tmpdir": "TMPDIR of the application; default /tmp (nsys itself works in the trial's folder)",
-    "args": "further arguments for nsys profile, as written",
-}
+from .profiler import Options
 
 FLAGS: dict[str, tuple[int, ...]] = {
     "--cuda-graph-trace": (2021, 5),
@@ -62,26 +39,26 @@ def wrap(request: WrapRequest) -> Wrapped:
     The recorded part is the hook's window (cudaProfilerStart/Stop) where there is a CUDA GPU, else the whole
     run: without CUDA nobody calls cudaProfilerStart, and nsys would write no report at all.
     """
-    options = request.options
+    options = from_json(Options, request.options)
     notes: list[str] = []
     gpu = request.vendor == "nvidia"
-    windowed = _windowed(request, gpu, notes)
+    windowed = _windowed(request, options, gpu, notes)
     argv = [request.tool, "profile", "--trace=" + ",".join(_trace(options, gpu))]
-    argv += _window_flags(request, windowed)
+    argv += _window_flags(request, options, windowed)
     argv += [
-        "--sample=" + str(options.get("sample", "none")),
-        "--cpuctxsw=" + str(options.get("cpuctxsw", "none")),
+        "--sample=" + (options.sample or "none"),
+        "--cpuctxsw=" + (options.cpuctxsw or "none"),
     ]
     if gpu and _has(request, "--cuda-graph-trace"):
-        argv.append("--cuda-graph-trace=" + str(options.get("cuda_graph_trace", "node")))
-    if options.get("trace_fork", True):
+        argv.append("--cuda-graph-trace=" + (options.cuda_graph_trace or "node"))
+    if options.trace_fork is not False:
         argv.append("--trace-fork-before-exec=true")
-    argv += _metrics_flags(request, gpu, notes)
+    argv += _metrics_flags(request, options, gpu, notes)
     argv += [
-        "--env-var=TMPDIR=" + str(options.get("tmpdir", "/tmp")),
+        "--env-var=TMPDIR=" + (options.tmpdir or "/tmp"),
         "--force-overwrite=true",
         "--output=" + request.out.rstrip("/") + "/" + _name(request),
-        *[str(value) for value in options.get("args", ())],
+        *(options.args or ()),
     ]
     return Wrapped(
         argv=(*argv, *request.argv),
@@ -164,9 +141,8 @@ _LOG_REASONS = (
 )
 
 
-def _windowed(request: WrapRequest, gpu: bool, notes: list[str]) -> bool:
-    capture = str(request.options.get("capture", "auto"))
-    if capture == "all":
+def _windowed(request: WrapRequest, options: Options, gpu: bool, notes: list[str]) -> bool:
+    if options.capture == "all":
         notes.append("nsys records the whole run (capture: all)")
         return False
     if not gpu:
@@ -178,39 +154,35 @@ def _windowed(request: WrapRequest, gpu: bool, notes: list[str]) -> bool:
     return True
 
 
-def _window_flags(request: WrapRequest, windowed: bool) -> list[str]:
+def _window_flags(request: WrapRequest, options: Options, windowed: bool) -> list[str]:
     if windowed:
         cycles = request.schedule.repeat
         end = "stop" if cycles == 1 else f"repeat:{cycles}"
         return ["--capture-range=cudaProfilerApi", f"--capture-range-end={end}"]
     flags = []
-    if request.options.get("delay"):
-        flags.append(f"--delay={request.options['delay']}")
-    if request.options.get("duration"):
+    if options.delay:
+        flags.append(f"--delay={options.delay:g}")
+    if options.duration:
         # Without --kill none nsys ends the application when the duration is over.
-        flags += [f"--duration={request.options['duration']}", "--kill=none"]
+        flags += [f"--duration={options.duration:g}", "--kill=none"]
     return flags
 
 
-def _trace(options: Mapping[str, Any], gpu: bool) -> tuple[str, ...]:
-    asked = options.get("trace")
-    if asked:
-        return tuple(str(name) for name in asked)
-    return _GPU_TRACE if gpu else _HOST_TRACE
+def _trace(options: Options, gpu: bool) -> tuple[str, ...]:
+    return options.trace or (_GPU_TRACE if gpu else _HOST_TRACE)
 
 
-def _metrics_flags(request: WrapRequest, gpu: bool, notes: list[str]) -> list[str]:
-    options = request.options
+def _metrics_flags(request: WrapRequest, options: Options, gpu: bool, notes: list[str]) -> list[str]:
     flags = []
-    selector = options.get("gpu_metrics")
+    selector = options.gpu_metrics
     if selector is not None and not gpu:
         notes.append("gpu_metrics is left out: there is no NVIDIA GPU")
     elif selector is not None:
         plural = _has(request, "--gpu-metrics-devices")
         flags.append(f"--gpu-metrics-device{'s' if plural else ''}={selector}")
-        if options.get("gpu_metrics_frequency"):
-            flags.append(f"--gpu-metrics-frequency={options['gpu_metrics_frequency']}")
-    if gpu and options.get("cuda_memory_usage"):
+        if options.gpu_metrics_frequency:
+            flags.append(f"--gpu-metrics-frequency={options.gpu_metrics_frequency}")
+    if gpu and options.cuda_memory_usage:
         flags.append("--cuda-memory-usage=true")
     return flags
 

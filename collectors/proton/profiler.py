@@ -32,4 +32,11 @@ class Options:
     )
 
 
-PROFILER = Profiler(name="proton", title="Proton", options=Options, vendors=("nvidia", "amd"), exclusive=True)
+PROFILER = Profiler(
+    name="proton",
+    title="Proton",
+    options=Options,
+    vendors=("nvidia", "amd"),
+    exclusive=True,
+    requires="triton",
+)

@@ -15,26 +15,9 @@ What rocprofv3 needs to be told:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from ...contract.codec import from_json
 from ...contract.wrapping import Wrapped, WrapRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-TOOL: str | None = "rocprofv3"
-TOOLS = ("rocprofv3", "rocprof")
-"""Looked for in this order: rocprofv3 is there from ROCm 6.2 on."""
-KEEPS_ENVIRONMENT = True
-"""A rocpd database holds the environment of the traced program, in clear."""
-
-OPTIONS: dict[str, str] = {
-    "trace": "list of what to trace; default kernel, hip, marker, memory-copy",
-    "pmc": "groups of hardware counters; each group is a run of the whole command of its own",
-    "kernels": "regular expression: only kernels of this name have counters (counters only)",
-    "output_format": "auto (rocpd from ROCm 7.0 on, csv before), rocpd, csv, json",
-    "args": "further arguments for the profiler, as written",
-}
+from .profiler import Options
 
 SINCE: dict[str, tuple[int, int]] = {
     "rocpd": (7, 0),
@@ -76,25 +59,28 @@ def rocm(version: tuple[int, ...] | None) -> tuple[int, int] | None:
 
 
 def wrap(request: WrapRequest) -> Wrapped:
-    """``rocprofv3 ... -- COMMAND``, one command a group of counters; or ``rocprof ... COMMAND``."""
+    """``rocprofv3 ... -- COMMAND``, one command per group of counters; or ``rocprof ... COMMAND``."""
+    options = from_json(Options, request.options)
     if request.tool.rpartition("/")[2] == "rocprof":
-        return _v1(request)
+        return _v1(request, options)
     notes: list[str] = []
     release = rocm(request.version)
     if release is None:
         notes.append("rocprofv3 did not state its version: the flags of ROCm 7 are used")
         release = (7, 2)
-    groups = _groups(request.options, release, notes)
+    groups = _groups(options, release, notes)
     windowed = _windowed(request, release, notes)
-    chosen = _format(request.options, release, notes)
+    chosen = _format(options, release, notes)
     window = ["--selected-regions"] if windowed and release >= SINCE["--selected-regions"] else []
+    if groups:
+        notes.append("counters serialise kernels: their times are not compared with those of a timeline")
     commands = []
     for number, group in enumerate(groups or [()], 1):
         folder = _folder(request, f"pass{number}" if len(groups) > 1 else "")
         argv = [request.tool, "--output-format", chosen, "-d", folder]
-        argv += _counter_flags(request.options, release, group, windowed, notes) if group else []
-        argv += [] if group else _trace_flags(request.options, release, windowed, notes)
-        argv += [*window, *(str(value) for value in request.options.get("args", ())), "--", *request.argv]
+        argv += _counter_flags(options, group, windowed) if group else []
+        argv += [] if group else _trace_flags(options, release, windowed, notes)
+        argv += [*window, *(options.args or ()), "--", *request.argv]
         commands.append(tuple(argv))
     _clash(request, notes)
     kernels = "**/*_counter_collection.csv" if groups else "**/*_trace.csv"
@@ -171,8 +157,8 @@ def _windowed(request: WrapRequest, release: tuple[int, int], notes: list[str]) 
     return True
 
 
-def _format(options: Mapping[str, Any], release: tuple[int, int], notes: list[str]) -> str:
-    asked = str(options.get("output_format", "auto"))
+def _format(options: Options, release: tuple[int, int], notes: list[str]) -> str:
+    asked = options.output_format or "auto"
     known = release >= SINCE["rocpd"]
     if asked == "rocpd" and not known:
         notes.append(f"rocprofv3 of ROCm {release[0]}.{release[1]} does not write rocpd: csv instead")
@@ -181,12 +167,10 @@ def _format(options: Mapping[str, Any], release: tuple[int, int], notes: list[st
     return "rocpd" if known else "csv"
 
 
-def _trace_flags(
-    options: Mapping[str, Any], release: tuple[int, int], windowed: bool, notes: list[str]
-) -> list[str]:
-    """Flags of what to trace; kinds that this release does not know are left out and said."""
+def _trace_flags(options: Options, release: tuple[int, int], windowed: bool, notes: list[str]) -> list[str]:
+    """Flags of what to trace; kinds that this release does not know are left out, with a note."""
     flags = []
-    kinds = [str(kind) for kind in options.get("trace") or _DEFAULT]
+    kinds = list(options.trace or _DEFAULT)
     if windowed and "marker" not in kinds:
         kinds.append("marker")
     for kind in kinds:
@@ -195,31 +179,23 @@ def _trace_flags(
             notes.append(f"{kind} is left out: rocprofv3 has {flag} from ROCm {_dotted(SINCE[flag])} on")
         else:
             flags.append(flag)
-    if options.get("kernels"):
+    if options.kernels:
         notes.append("kernels is left out: rocprofv3 filters counters by kernel name, not traces")
     return flags
 
 
-def _counter_flags(
-    options: Mapping[str, Any],
-    release: tuple[int, int],
-    group: tuple[str, ...],
-    windowed: bool,
-    notes: list[str],
-) -> list[str]:
+def _counter_flags(options: Options, group: tuple[str, ...], windowed: bool) -> list[str]:
     flags = ["--pmc", *group]
     if windowed:
         flags.append("--marker-trace")
-    if options.get("kernels"):
-        flags += ["--kernel-include-regex", str(options["kernels"])]
-    if "counters serialise" not in " ".join(notes):
-        notes.append("counters serialise kernels: their times are not compared with those of a timeline")
+    if options.kernels:
+        flags += ["--kernel-include-regex", options.kernels]
     return flags
 
 
-def _groups(options: Mapping[str, Any], release: tuple[int, int], notes: list[str]) -> list[tuple[str, ...]]:
+def _groups(options: Options, release: tuple[int, int], notes: list[str]) -> list[tuple[str, ...]]:
     """Groups of counters; none where this release takes them from a file only."""
-    groups = [tuple(str(name) for name in group) for group in options.get("pmc") or () if group]
+    groups = [group for group in options.pmc or () if group]
     if groups and release < SINCE["--pmc"]:
         notes.append(
             "pmc is left out: before ROCm 6.3 rocprofv3 takes counters from a file only (args: [-i, FILE])"
@@ -231,8 +207,7 @@ def _groups(options: Mapping[str, Any], release: tuple[int, int], notes: list[st
 
 
 def _folder(request: WrapRequest, part: str) -> str:
-    """Output folder; with several ranks one folder a rank, by the RANK of each process (%rank% is not "
-    "torchrun's)."""
+    """Output folder; with several ranks one per rank, named by RANK (%rank% is not torchrun's)."""
     parts = [request.out.rstrip("/"), part, "rank%env{RANK}%" if request.ranks > 1 else ""]
     return "/".join(item for item in parts if item)
 
@@ -249,28 +224,26 @@ def _dotted(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def _v1(request: WrapRequest) -> Wrapped:
-    """``rocprof --hip-trace --roctx-trace --timestamp on -o FILE COMMAND``: it has no window and no "
-    "``--``."""
+def _v1(request: WrapRequest, options: Options) -> Wrapped:
+    """``rocprof --hip-trace --roctx-trace --timestamp on -o FILE COMMAND``: no ``--``, and no window."""
     notes = ["rocprof (v1) records the whole run: it has no window that a program can open"]
-    kinds = tuple(str(kind) for kind in request.options.get("trace") or _DEFAULT)
     argv = [request.tool]
-    for kind in kinds:
+    for kind in options.trace or _DEFAULT:
         flag = _V1_FLAG.get(kind)
         if flag is None:
             notes.append(f"{kind} is left out: rocprof (v1) does not trace it")
         elif flag not in argv:
             argv.append(flag)
-    if request.options.get("pmc"):
+    if options.pmc:
         notes.append(
             "pmc is left out: rocprof (v1) takes counters from an input file only (args: [-i, FILE])"
         )
     if request.ranks > 1:
         notes.append(
-            "rocprof (v1) writes one file a command: start one rank a command (srun, mpirun), not torchrun"
+            "rocprof (v1) writes one file per command: start one rank with each (srun, mpirun), not torchrun"
         )
     argv += ["--timestamp", "on", "-o", request.out.rstrip("/") + "/results.csv"]
-    argv += [str(value) for value in request.options.get("args", ())]
+    argv += options.args or ()
     return Wrapped(
         argv=(*argv, *request.argv),
         hook="none",

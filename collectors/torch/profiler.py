@@ -26,4 +26,4 @@ class Options:
     with_modules: bool | None = option(Flag(), "Record the module hierarchy (TorchScript only).", "false")
 
 
-PROFILER = Profiler(name="torch", title="torch.profiler", options=Options, exclusive=True)
+PROFILER = Profiler(name="torch", title="torch.profiler", options=Options, exclusive=True, requires="torch")

@@ -307,4 +307,4 @@ def _tool_version(keys: Mapping[str, Any]) -> str | None:
     return None
 
 
-READER = KinetoReader()
+READERS = (KinetoReader(),)

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from ...contract.wrapping import Wrapped, WrapRequest
 
-TOOL: str | None = None
-
-OPTIONS: dict[str, str] = {
-    "record_shapes": "true: shapes and dtypes of each op's inputs",
-    "profile_memory": "true: allocations and their sizes",
-    "with_stack": "true: Python stacks; large and slow",
-    "with_flops": "true: torch's own FLOP counts of matrix products and convolutions",
-    "with_modules": "true: module hierarchy (TorchScript only, says torch)",
-    "activities": "list of cpu, cuda (also for AMD), xpu; default all that the torch build supports",
-}
-
 
 def wrap(request: WrapRequest) -> Wrapped:
     """The user's command as it is; one trace a recorded cycle and rank, written between steps.

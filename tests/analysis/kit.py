@@ -21,7 +21,7 @@ from profrun.traces.schema import TABLES
 from profrun.traces.trace import Trace
 from profrun.traces.views import create_views
 
-Row = tuple[Any, ...]  # (kind, name, ts_ns, dur_ns, lane[, {column: value}])
+Row = tuple[Any, ...]  # (kind, name, ts_ns, dur_ns, track[, {column: value}])
 
 H200 = {
     "vendor": "nvidia", "name": "NVIDIA H200", "arch": "sm_90", "sm_count": 132, "warp_size": 32,
@@ -76,9 +76,8 @@ def memory_trace(
 ) -> Trace:
     """A trace that lives in memory only: ids are places in the list, parents follow from nesting.
 
-    Lanes: 'main', 'autograd', ... are host threads, 'stream N' a GPU stream; 'r1:main' belongs to rank 1,
-        whose
-    device is 1. ``columns`` as in ``tests.tracekit.make_trace``.
+    Tracks: 'main', 'autograd', ... are host threads, 'stream N' a GPU stream; 'r1:main' belongs to rank 1,
+    whose device is 1. ``columns`` as in ``tests.tracekit.make_trace``.
     """
     trace = Trace.__new__(Trace)
     trace.path = Path("memory")
@@ -95,18 +94,18 @@ def memory_trace(
         tables["processes"].append({"process": rank, "pid": 100 + rank, "rank": rank, "host": "h"})
         gpu = {"device": rank, "process": rank, "ordinal": rank} | H200 | dict(device or {})
         tables["devices"].append(gpu)
-    lanes: dict[str, int] = {}
+    tracks: dict[str, int] = {}
     for row in rows:
-        lanes.setdefault(row[4], len(lanes))
-    for lane, track in lanes.items():
-        prefix, _, name = lane.rpartition(":")
+        tracks.setdefault(row[4], len(tracks))
+    for track_name, track in tracks.items():
+        prefix, _, name = track_name.rpartition(":")
         rank = int(prefix[1:]) if prefix else 0
         stream = name.startswith("stream ")
         tables["tracks"].append(
             {"track": track, "kind": "stream" if stream else "thread", "process": rank, "name": name,
              "device": rank if stream else None, "native_id": int(name.split()[1]) if stream else track}
         )  # fmt: skip
-    _slices(tables, rows, lanes)
+    _slices(tables, rows, tracks)
     for table, extra in (side or {}).items():
         tables[table] += [dict(one) for one in extra]
     for name, made in TABLES.items():
@@ -117,9 +116,10 @@ def memory_trace(
     return trace
 
 
-def _slices(tables: dict[str, list[dict[str, Any]]], rows: Sequence[Row], lanes: Mapping[str, int]) -> None:
-    for number, (kind, name, ts, dur, lane, *rest) in enumerate(rows):
-        row = {"slice": number, "kind": kind, "name": name, "ts_ns": ts, "dur_ns": dur, "track": lanes[lane]}
+def _slices(tables: dict[str, list[dict[str, Any]]], rows: Sequence[Row], tracks: Mapping[str, int]) -> None:
+    for number, (kind, name, ts, dur, track, *rest) in enumerate(rows):
+        row = {"slice": number, "kind": kind, "name": name, "ts_ns": ts, "dur_ns": dur}
+        row["track"] = tracks[track]
         side: dict[str, dict[str, Any]] = {}
         if kind == "kernel":
             side["kernels"] = {"slice": number}
@@ -129,7 +129,7 @@ def _slices(tables: dict[str, list[dict[str, Any]]], rows: Sequence[Row], lanes:
                 side.setdefault(table, {"slice": number})[column] = value
             else:
                 row[key] = value
-        if "stream" not in lane:
+        if "stream" not in track:
             row.setdefault("parent", _parent(rows, number))
         tables["slices"].append(row)
         for table, values in side.items():
@@ -137,11 +137,11 @@ def _slices(tables: dict[str, list[dict[str, Any]]], rows: Sequence[Row], lanes:
 
 
 def _parent(rows: Sequence[Row], number: int) -> int | None:
-    """The shortest slice of the same lane that encloses this one (of equal ones the last before it)."""
-    _, _, ts, dur, lane = rows[number][:5]
+    """The shortest slice of the same track that encloses this one (of equal ones the last before it)."""
+    _, _, ts, dur, track = rows[number][:5]
     found = None
     for place, other in enumerate(rows):
-        if place == number or other[4] != lane or other[2] > ts or other[2] + other[3] < ts + dur:
+        if place == number or other[4] != track or other[2] > ts or other[2] + other[3] < ts + dur:
             continue
         if (other[2], other[3]) == (ts, dur) and place > number:
             continue
@@ -150,6 +150,6 @@ def _parent(rows: Sequence[Row], number: int) -> int | None:
     return found
 
 
-def step(number: int, ts: int, dur: int, lane: str = "main") -> Row:
+def step(number: int, ts: int, dur: int, track: str = "main") -> Row:
     """A step range."""
-    return ("step", f"profrun.step#{number}", ts, dur, lane)
+    return ("step", f"profrun.step#{number}", ts, dur, track)

@@ -31,14 +31,14 @@ def rows(draw: st.DrawFn) -> list[Row]:
     if draw(st.booleans()):
         found += [step(0, 0, 60), step(1, 60, 70)]
 
-    def nest(lane: str, start: int, end: int, depth: int) -> None:
+    def nest(track: str, start: int, end: int, depth: int) -> None:
         at = start
         while depth and end - at > 4 and draw(st.booleans()):
             size = draw(st.integers(2, end - at - 1))
             name = draw(st.sampled_from(NAMES))
-            found.append(("range" if name == "block" else "op", name, at, size, lane))
+            found.append(("range" if name == "block" else "op", name, at, size, track))
             if draw(st.booleans()):
-                found.append(("api", "cudaLaunchKernel", at, 1, lane))
+                found.append(("api", "cudaLaunchKernel", at, 1, track))
                 kernel = (
                     draw(st.integers(at, 180)),
                     draw(st.integers(0, 30)),
@@ -46,7 +46,7 @@ def rows(draw: st.DrawFn) -> list[Row]:
                 )
                 stream = f"stream {draw(st.integers(7, 8))}"
                 found.append(("kernel", kernel[2], kernel[0], kernel[1], stream, {"launch": len(found) - 1}))
-            nest(lane, at + 1, at + size, depth - 1)
+            nest(track, at + 1, at + size, depth - 1)
             at += size
 
     nest("main", 0, 60, 3)
@@ -96,14 +96,17 @@ def test_busy_idle_and_steps_ns_by_ns(made: list[Row]) -> None:
         assert row.busy_ns + row.idle_ns == row.span_ns
         assert row.compute_ns + row.comm_ns - row.overlap_comm_ns == row.busy_ns
         assert row.exposed_comm_ns == row.comm_ns - row.overlap_comm_ns
-    for lane in idle(trace):
-        parts = lane.host_wait_ns + lane.kernel_wait_ns + lane.other_ns + lane.unknown_ns
-        assert parts == lane.idle_ns == lane.span_ns - lane.busy_ns
+    for waits in idle(trace):
+        parts = waits.host_wait_ns + waits.kernel_wait_ns + waits.other_ns + waits.unknown_ns
+        assert parts == waits.idle_ns == waits.span_ns - waits.busy_ns
     for one in steps(trace):
         window = range(one.ts_ns, one.ts_ns + one.dur_ns)
         assert one.idle_ns == sum(at not in busy for at in window)
         mine = [row for row in kernels if every[row["launch"]]["ts_ns"] in window]
-        assert (one.kernels, one.kernel_ns + one.comm_ns) == (len(mine), sum(row["dur_ns"] for row in mine))
+        assert (one.kernels, one.kernel_ns + one.comm_ns) == (
+            len(mine),
+            sum(waits["dur_ns"] for waits in mine),
+        )
         assert sum(one.wall_ns.values()) == one.span_ns
 
 

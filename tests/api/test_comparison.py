@@ -30,7 +30,7 @@ def test_repeats_of_two_sides(sides: dict[str, list[Path]], capsys: Capture) -> 
     found = profrun.compare(sides["baseline"], sides["optimised"], allow=["work"], by="category")
     words = [*sides["baseline"], "vs", *sides["optimised"]]
     printed = call(capsys, "compare", *words, "--allow", "work", "--by", "category", "--json").json
-    assert plain(found.to_json()) | {"gate": None} == printed
+    assert plain({**found.to_json(), "gate": None}) == printed
     assert found.sides[0].labels == ("baseline-torch-r1", "baseline-torch-r2")
     assert found.ratio is not None
     assert len(found.table("rows")) == len(found.rows) > 3
@@ -58,7 +58,7 @@ def test_points_of_a_run(run: profrun.Run, monkeypatch: pytest.MonkeyPatch, caps
     found = profrun.compare(run.traces("baseline-none"), run.traces("optimised-none"))
     words = ["last/baseline-none", "vs", "last/optimised-none"]
     printed = call(capsys, "compare", *words, "--runs", run.path.parent, "--json").json
-    assert plain(found.to_json()) | {"gate": None} == printed
+    assert plain({**found.to_json(), "gate": None}) == printed
     assert [side.labels for side in found.sides] == [
         ("000-baseline-none-r1", "002-baseline-none-r2"),
         ("001-optimised-none-r1", "003-optimised-none-r2"),

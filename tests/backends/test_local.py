@@ -161,7 +161,7 @@ def test_a_wrapper_that_dies_without_a_word_is_lost_with_its_last_words(
     status = _state(engine, handle, run)
     assert status.state == "lost"
     assert status.reason == (
-        "the wrapper ended without saying how (exit code 7); its last words: no space for me"
+        "the wrapper ended without saying how (exit code 7); the last line of its log: no space for me"
     )
 
 

@@ -1,4 +1,4 @@
-"""The doctor's words about a cluster's node."""
+"""What the doctor says of a cluster's node."""
 
 from __future__ import annotations
 
@@ -8,41 +8,39 @@ from typing import Any
 import pytest
 import typer
 
+from profrun.backends.node_probe import NodeAnswer
 from profrun.cli import doctor
+from profrun.contract.finding import Finding
+from profrun.contract.preflight import Preflight, Readiness
 from profrun.doctor import cluster
-from profrun.doctor.cluster import Node, missing, words
+from profrun.doctor.cluster import lines, missing
 from profrun.errors import UsageError
 
-FINDING = {
-    "severity": "critical",
-    "what": "counters are closed",
-    "why": "the driver",
-    "fix": "ask the administrator",
+CLOSED = Finding("closed", "critical", "counters are closed", "the driver", "ask the administrator")
+ROWS = {
+    "torch": Readiness(True, version="2.9.0"),
+    "nsys": Readiness(True, version="2025.1.1"),
+    "ncu": Readiness(False, version="2025.1.0", findings=(CLOSED,)),
+    "rocprof": Readiness(False, reason="NVIDIA GPUs here"),
 }
-ROWS: dict[str, Any] = {
-    "torch": {"usable": True, "version": "2.9.0", "findings": []},
-    "nsys": {"usable": True, "version": "2025.1.1", "findings": []},
-    "ncu": {"usable": False, "version": "2025.1.0", "findings": [FINDING]},
-    "rocprof": {"usable": False, "findings": [], "reason": "NVIDIA GPUs here"},
-}
-NODE = Node("slurm", "n1", 4.2, {"vendor": "nvidia", "gpus": [], "collectors": ROWS})
+NODE = NodeAnswer("n1", Preflight("nvidia", "here", collectors=ROWS), 4.2)
 
 
 def test_neutral_collectors_follow_the_vendor() -> None:
     assert missing(NODE, ["timeline", "counters", "torch"]) == ["counters"]
-    amd = Node("slurm", "n2", 1.0, {"vendor": "amd", "collectors": {**ROWS, "rocprof": {"usable": True}}})
+    amd = NodeAnswer("n2", Preflight("amd", "here", collectors={**ROWS, "rocprof": Readiness(True)}), 1.0)
     assert missing(amd, ["timeline", "counters"]) == []
     with pytest.raises(UsageError, match="no collector 'gprof'"):
         missing(NODE, ["gprof"])
 
 
 def test_each_finding_is_said() -> None:
-    assert words(NODE) == [
+    assert lines(NODE) == [
         "node n1, GPUs nvidia, after 4 s",
         "torch 2.9.0: yes",
         "nsys 2025.1.1: yes",
         "ncu 2025.1.0: no",
-        "  critical: counters are closed; the driver; ask the administrator",
+        "  critical: counters are closed: the driver; ask the administrator",
         "rocprof: no: NVIDIA GPUs here",
     ]
 
@@ -50,7 +48,7 @@ def test_each_finding_is_said() -> None:
 def test_69_only_for_what_must_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[tuple[str, dict[str, Any]]] = []
 
-    def ask(backend: str, root: Path, **more: Any) -> Node:
+    def ask(backend: str, root: Path, **more: Any) -> NodeAnswer:
         asked.append((backend, more))
         return NODE
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from profrun.contract.profilers import names
 from profrun.doctor import look, report
-from profrun.doctor.model import COLLECTORS
 
 
 def test_this_machine_without_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_this_machine_without_an_engine(tmp_path: Path, monkeypatch: pytest.Monk
     assert [disk[:2] for disk in machine.disks] == [("runs", str(tmp_path))]
     document = report(machine)
     assert json.loads(json.dumps(document)) == document
-    assert list(document["collectors"]) == list(COLLECTORS)
+    assert list(document["collectors"]) == list(names())
     assert document["collectors"]["none"]["local"] is True
-    assert {line["state"] for line in document["lines"]} <= {"ok", "warn", "fail"}
+    assert {row["severity"] for row in document["checks"]} <= {None, "warning", "critical"}
     assert not (tmp_path / "runs").exists()

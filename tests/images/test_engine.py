@@ -134,7 +134,7 @@ def test_a_step_that_fails_is_named_with_its_last_words() -> None:
         )
     said = str(caught.value)
     assert "failed at Step 2/3 : RUN apt-get install -y nosuch" in said
-    assert "its last words: E: Unable to locate package nosuch" in said
+    assert "its last line: E: Unable to locate package nosuch" in said
 
 
 @pytest.mark.parametrize(

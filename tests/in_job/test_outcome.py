@@ -39,22 +39,10 @@ def test_verdicts() -> None:
 @pytest.mark.parametrize(
     ("warnings", "steps", "code", "reason"),
     [
-        ([Finding("schedule-too-long", "warning", "W", fix="F")], 5, "schedule-too-long", "W; F"),
-        ([Finding("window-not-opened", "warning", "W")], 5, "window-not-opened", "nothing was recorded: W"),
-        (
-            [Finding("hook-failed", "warning", "W")],
-            5,
-            "no-data",
-            "the collector left no raw/rank0/*.nsys-rep: W",
-        ),
-        ([], 5, "no-data", "the collector left no raw/rank0/*.nsys-rep; see stderr.log"),
-        (
-            [Finding("window-not-opened", "warning", "W")],
-            0,
-            "no-steps",
-            "nothing was recorded: no step was seen",
-        ),
-        ([], 0, "no-steps", "nothing was recorded: no step was seen"),
+        ([Finding("schedule-too-long", "critical", "W", fix="F")], 5, "schedule-too-long", "W; F"),
+        ([Finding("ranges-lost", "warning", "A"), Finding("other", "critical", "W")], 5, "other", "W"),
+        ([Finding("hook-failed", "critical", "W")], 0, "hook-failed", "W"),
+        ([Finding("ranges-lost", "warning", "A")], 0, "no-steps", "no step was seen: no optimizer"),
     ],
 )
 def test_why_nothing_was_recorded_goes_by_codes(
@@ -62,7 +50,9 @@ def test_why_nothing_was_recorded_goes_by_codes(
 ) -> None:
     found = judge(Outcome(status=0), artefacts=MISSING, steps=steps, windowed=True, warnings=warnings)
     assert (found.state, found.code, found.wrapper_code) == ("failed", code, 1)
-    assert str(found.reason).startswith(reason)
+    assert str(found.reason).startswith(f"nothing was recorded: {reason}")
+    silent = judge(Outcome(status=0), artefacts=MISSING)
+    assert silent.reason == "the collector left no raw/rank0/*.nsys-rep; see stderr.log"
 
 
 def test_what_did_not_decide_is_told_and_nothing_that_was_given_is_changed() -> None:

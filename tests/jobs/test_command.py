@@ -70,7 +70,7 @@ def test_what_needs_a_shell_is_refused(command: str) -> None:
 def test_offsets_point_at_the_place() -> None:
     with pytest.raises(CommandError) as caught:
         split("python a.py | tee x")
-    assert caught.value.finding.offset == 12
+    assert caught.value.mistake.offset == 12
 
 
 def test_pieces_keep_their_offsets() -> None:

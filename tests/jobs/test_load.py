@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from profrun.contract.command import Ranges
+from profrun.contract.profilers import profiler
 from profrun.contract.schedule import Schedule
 from profrun.errors import UsageError
 from profrun.jobs import units
@@ -24,8 +25,12 @@ def load(more: str = "", command: str = "run", *overrides: str) -> Job:
     return load_text(f"name: x\ncommand: {command}\n{more}", "job.yaml", overrides)
 
 
+DEFAULT = {name: profiler(name).options() for name in ("none", "torch")}
+"""Options of a job that gives none: those of the collectors that it has by default."""
+
+
 def test_name_and_command_are_enough_and_defaults_are_those_of_the_model() -> None:
-    assert load() == Job(name="x", command="run", variants={"default": {}}, options={"none": {}, "torch": {}})
+    assert load() == Job(name="x", command="run", variants={"default": {}}, options=DEFAULT)
 
 
 def test_every_block_of_the_design_is_read() -> None:
@@ -55,8 +60,9 @@ rocprof: {trace: [kernel, hip, marker, memory-copy]}
     assert job.ranges == Ranges(2, "auto")
     assert job.resources == Resources(gpus=1, shm=16 << 30, timeout=1800.0)
     assert job.expect[0].checks == {"kernels_per_step": (18, 18), "absent": ("cudaMemcpyAsync",)}
-    assert job.options["nsys"] == {"trace": ("cuda", "nvtx", "cublas", "cudnn"), "cuda_graph_trace": "node"}
-    assert list(job.options) == ["none", "torch", "nsys", "rocprof", "timeline"]
+    nsys = profiler("nsys").options(trace=("cuda", "nvtx", "cublas", "cudnn"), cuda_graph_trace="node")
+    assert job.options["nsys"] == nsys
+    assert list(job.options) == ["none", "torch", "nsys", "rocprof"]
     assert job.warnings == ()
 
 
@@ -97,11 +103,18 @@ rocprof: {trace: [kernel, hip, marker, memory-copy]}
             "cluster",
             ClusterSettings(time=129600, gpu_directive="gres"),
         ),
-        ("nsys: {version: 2024.20}", "options", {"none": {}, "torch": {}, "nsys": {"version": "2024.20"}}),
+        (
+            "nsys: {version: 2024.20}",
+            "options",
+            {**DEFAULT, "nsys": profiler("nsys").options(version="2024.20")},
+        ),
         (
             "rocprof: {pmc: [[SQ_WAVES, 'TCC_HIT[0]'], [GRBM_COUNT]]}",
             "options",
-            {"none": {}, "torch": {}, "rocprof": {"pmc": (("SQ_WAVES", "TCC_HIT[0]"), ("GRBM_COUNT",))}},
+            {
+                **DEFAULT,
+                "rocprof": profiler("rocprof").options(pmc=(("SQ_WAVES", "TCC_HIT[0]"), ("GRBM_COUNT",))),
+            },
         ),
     ],
 )
@@ -216,7 +229,7 @@ def test_overrides_are_laid_over_in_order() -> None:
     )
     assert job.variants == {"v1.5": {"n": 8}}
     assert (job.repeats, job.collectors, job.env, job.resources.shm) == (3, ("none",), {"A": "{n}"}, None)
-    assert job.options["torch"] == {"with_stack": True}
+    assert job.options["torch"] == profiler("torch").options(with_stack=True)
     assert job.expect[0].checks == {"step_ms": 5.0}
     assert job.cluster == ClusterSettings(labels={"example.org/team": "a"})
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
 import json
 import subprocess
 import sys
@@ -16,17 +15,13 @@ import jsonschema
 import pytest
 import yaml
 
-from profrun.contract.command import Ranges
-from profrun.contract.profilers import all_names
-from profrun.contract.schedule import Schedule
+from profrun.contract.profilers import all_names, built_in, profiler
 from profrun.errors import UsageError
 from profrun.jobs import docs
 from profrun.jobs.dump import dump_job
 from profrun.jobs.load import load_job, load_text
-from profrun.jobs.model import Resources
-from profrun.jobs.options import BLOCKS
-from profrun.jobs.schema import JOB, RANGES, RESOURCES, SCHEDULE, job_schema
-from profrun.jobs.tables import Table
+from profrun.jobs.model import Job
+from profrun.jobs.schema import JOB, job_schema
 from profrun.plans import make as plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,22 +100,17 @@ def test_both_accept(more: dict[str, Any]) -> None:
     load_text(yaml.safe_dump(data))
 
 
-@pytest.mark.parametrize(("table", "model"), [(SCHEDULE, Schedule), (RANGES, Ranges), (RESOURCES, Resources)])
-def test_the_page_shows_the_defaults_that_the_model_has(table: Table, model: type[Any]) -> None:
-    assert {name: field.default for name, field in table.fields.items()} == dataclasses.asdict(model())
+def test_every_collector_has_a_block_and_a_job_has_a_field_for_every_other_key() -> None:
+    blocks = set(all_names())
+    assert blocks < set(JOB.fields)
+    fields = {field.name for field in dataclasses.fields(Job)}
+    assert set(JOB.fields) - blocks - {"matrix"} <= fields
 
 
-def test_every_collector_has_a_block_and_a_job_has_a_field_for_every_key() -> None:
-    assert tuple(BLOCKS) == all_names()
-    fields = {field.name for field in dataclasses.fields(load_text("name: x\ncommand: run"))}
-    assert set(JOB.fields) - set(BLOCKS) - {"matrix"} <= fields
-
-
-@pytest.mark.parametrize("tool", ["torch", "nsys", "ncu", "rocprof"])
-def test_the_schema_has_the_options_that_the_collector_takes(tool: str) -> None:
-    """``path`` and ``version`` belong to the wrapper, not to ``wrap``."""
-    options = set(importlib.import_module(f"profrun.collectors.{tool}.wrap").OPTIONS)
-    assert set(BLOCKS[tool].fields) - {"path", "version"} == options - {"path", "version"}
+@pytest.mark.parametrize("name", [found.name for found in built_in()])
+def test_a_block_is_read_as_the_options_of_the_profiler(name: str) -> None:
+    options = load_text(f"name: x\ncommand: run\ncollectors: [{name}]\n").options
+    assert options == {name: profiler(name).options()}
 
 
 def test_the_reference_page_is_fresh() -> None:

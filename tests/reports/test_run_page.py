@@ -81,7 +81,7 @@ def test_the_page_of_a_run(made: tuple[Run, Plan]) -> None:
     for row in kept["comparisons"]:
         assert row["text"] in document.text
     assert "failed" in [row[0] for row in rows_of(document, "expectations")]
-    first = document.every("ul", class_="doubts")[0].text
+    first = document.every("ul", class_="quality")[0].text
     assert "expectation failed: " in first
     assert "never" in first
     row = kept["comparisons"][0]

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.analysis.rules import ms
-from profrun.analysis.rules.diagnose import Finding, diagnose
+from profrun.analysis.rules.diagnose import RuleFinding, diagnose
 from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
 from profrun.reports.evidence import evidence_lines
@@ -32,18 +31,30 @@ ROWS = [
 ]  # fmt: skip
 
 FINDINGS = [
-    Finding(
-        rule="overhead-bound", title="The host cannot keep the GPU busy", severity="critical",
-        message="a step takes 20.82 ms on the host for 3.55 ms of GPU work",
-        meaning="The GPU waits for work most of the time because launches take longer than kernels.",
-        threshold="GPU work covers under 50 % of the steps", advice="Do more work a launch.",
-        evidence={"gpu_busy_share": 0.1703, "gpu_busy_of": "time of steps", "step_ns": 20818933.6,
-                  "gpu_ns_per_step": 3546013.3, "launches_per_step": 362.0, "bytes": 98304, "names": [],
-                  "slices": [1, 2, 3, 4, 5], "same": True, "kernels": {"gemm": 51, "norm": 24}},
-        doubts=("window_edge",),
+    RuleFinding(
+        code="overhead-bound",
+        severity="critical",
+        what="a step takes 20.82 ms on the host for 3.55 ms of GPU work",
+        why="The GPU waits for work most of the time because launches take longer than kernels.",
+        fix="Do more work per launch.",
+        title="The host cannot keep the GPU busy",
+        threshold="GPU work covers under 50 % of the steps",
+        evidence={
+            "gpu_busy_share": 0.1703,
+            "gpu_busy_of": "time of steps",
+            "step_ns": 20818933.6,
+            "gpu_ns_per_step": 3546013.3,
+            "launches_per_step": 362.0,
+            "bytes": 98304,
+            "names": [],
+            "slices": [1, 2, 3, 4, 5],
+            "same": True,
+            "kernels": {"gemm": 51, "norm": 24},
+        },
+        quality=("window_edge",),
     ),
-    Finding("fine", "All is well", "info", "nothing to see", "Nothing.", "never", "None.", {}, ()),
-]  # fmt: skip
+    RuleFinding("fine", "info", "nothing to see", "Nothing.", "None.", "All is well", "never"),
+]
 
 
 def test_the_summary_word_by_word(tmp_path: Path) -> None:
@@ -73,11 +84,10 @@ def test_prose_stays_on_one_line_where_asked_and_colour_is_off_by_default() -> N
     text = diagnose_text(FINDINGS, Style(80, wrap=False))
     assert "\x1b" not in text
     for finding in FINDINGS:
-        assert any(finding.message in line for line in text.splitlines())
+        assert any(finding.what in line for line in text.splitlines())
     assert "\x1b[" in diagnose_text(FINDINGS, Style(80, colour=True))
 
 
 def test_evidence_has_its_unit() -> None:
     assert evidence_lines({"gb_s": 23.966, "total_ns": 9_391_000, "share": 0.5, "share_of": "all"}) == [
         ("rate", "24 GB/s"), ("total", "9.391 ms"), ("share", "50.0 % of all")]  # fmt: skip
-    assert (ms(15_122_020_000), ms(3_393_190_000), ms(900)) == ("15.12 s", "3393.19 ms", "0.9 us")

@@ -56,12 +56,12 @@ def test_each_trace_is_opened_once(state: RunState, monkeypatch: pytest.MonkeyPa
         really(self, path, **more)
 
     monkeypatch.setattr(trace_module.Trace, "__init__", counted)
-    write_findings(state, [Expectation(None, None, {"kernels_per_step": (1, 1)})])
+    write_findings(state, [Expectation(kernels_per_step=(1, 1))])
     assert opened == [record.trace for record in state.trials[:3]]
 
 
 def test_what_was_found_is_kept_and_read_back(state: RunState) -> None:
-    found = write_findings(state, [Expectation(None, None, {"kernels_per_step": (1, 1)})])
+    found = write_findings(state, [Expectation(kernels_per_step=(1, 1))])
     assert read_findings(state.run) == (found, None)
     assert [(pair.kind, pair.a, pair.b) for pair in found.comparisons] == [("overhead", "a-none", "a-torch")]
     (row,) = found.expectations

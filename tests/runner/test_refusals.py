@@ -10,7 +10,7 @@ import pytest
 
 from profrun.backends.docker import DockerBackend
 from profrun.backends.host import HostFacts
-from profrun.backends.local_checks import refuse
+from profrun.backends.local_checks import check_machine
 from profrun.errors import UnavailableError
 from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
@@ -144,7 +144,7 @@ def test_a_local_gpu_is_refused_only_where_it_is_sure(
         (tmp_path / name).touch()
     plan, *_ = _one(tmp_path, asked)
     with pytest.raises(UnavailableError) if refused else contextlib.nullcontext():
-        refuse(plan.job, tmp_path)
+        check_machine(plan.job, tmp_path)
 
 
 def test_a_gpu_is_there_or_is_refused_by_number(tmp_path: Path) -> None:

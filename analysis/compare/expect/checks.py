@@ -14,7 +14,7 @@ from profrun.analysis.compare.expect import kernels, names, times
 from profrun.analysis.compare.expect.evidence import Evidence
 from profrun.analysis.compare.expect.model import Answer, Check
 from profrun.analysis.compare.reading import read_trial
-from profrun.analysis.trace.data_quality import doubts, withheld
+from profrun.analysis.trace.data_quality import data_quality, withheld
 from profrun.contract.profilers import NEUTRAL, become
 from profrun.jobs.model import Expectation
 
@@ -29,7 +29,7 @@ class Guess:
     Attributes:
         answer: does the value of the guess hold on a trace?
         words: the guess in words, from its value.
-        relies_on: number that it rests on, by the name that doubts use: a withheld number proves nothing.
+        relies_on: number that it rests on, as quality findings name it; a withheld one proves nothing.
         on_gpu: it is about GPU work. A trace without a GPU cannot tell, unless the expectation is about runs
             without one.
     """
@@ -102,7 +102,7 @@ def check_trace(
     if not mine:
         return []
     evidence = Evidence(trace, trial or read_trial(trace))
-    hidden = withheld(doubts(trace))
+    hidden = withheld(data_quality(trace))
     found = []
     for number, one in mine:
         for key, value in one.checks.items():

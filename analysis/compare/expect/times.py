@@ -38,9 +38,9 @@ def step_ms(evidence: Evidence, limit: float) -> Answer:
 
 def bound(evidence: Evidence, wanted: str) -> Answer:
     """Does the diagnosis find that overhead, compute or memory bounds the step?"""
-    found = {finding.rule: finding for finding in diagnose(evidence.trace)}
+    found = {finding.code: finding for finding in diagnose(evidence.trace)}
     told = {word: found[rule] for rule, word in _BOUNDS.items() if rule in found}
     if not told:
         return False, "nothing bounds it clearly: neither overhead, compute nor memory"
     shown = told.get(wanted) or next(iter(told.values()))
-    return wanted in told, f"{' and '.join(told)}: {shown.message}"
+    return wanted in told, f"{' and '.join(told)}: {shown.what}"

@@ -45,8 +45,8 @@ def gpu(
     for number in range(count):
         at = number * length
         rows.append(step(number, at, length))
-        for kind, name, ts, dur, lane, *rest in host:
-            rows.append((kind, name, at + ts, dur, lane, *rest))
+        for kind, name, ts, dur, track, *rest in host:
+            rows.append((kind, name, at + ts, dur, track, *rest))
         for name, ts, dur in work:
             rows.append(("api", LAUNCH, at + ts - 5 * US, call, "main"))
             extra = {"launch": len(rows) - 1} | dict(columns or {})
@@ -96,19 +96,19 @@ def comm(first: int, second: int) -> list[Row]:
     """Two ranks with one all-reduce each of the given durations, ending together, and a GEMM before."""
     rows: list[Row] = []
     for rank, dur in ((0, first), (1, second)):
-        lane = f"r{rank}:"
+        track = f"r{rank}:"
         rows += [
-            ("step", "profrun.step#0", 0, 200 * US, f"{lane}main"),
-            ("api", LAUNCH, 1 * US, 1 * US, f"{lane}main"),
+            ("step", "profrun.step#0", 0, 200 * US, f"{track}main"),
+            ("api", LAUNCH, 1 * US, 1 * US, f"{track}main"),
         ]
-        rows.append(("kernel", NVJET, 5 * US, 150 * US - dur, f"{lane}stream 7", {"launch": len(rows) - 1}))
+        rows.append(("kernel", NVJET, 5 * US, 150 * US - dur, f"{track}stream 7", {"launch": len(rows) - 1}))
         rows.append(
             (
                 "kernel",
                 NCCL,
                 160 * US - dur,
                 dur,
-                f"{lane}stream 9",
+                f"{track}stream 9",
                 {
                     "collectives.op": "allreduce",
                     "collectives.group": "0",

@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
-from profrun.analysis.rules.diagnose import Finding, diagnose
+from profrun.analysis.rules.diagnose import RuleFinding, diagnose
+from profrun.contract.finding import SEVERITIES
 from profrun.traces.trace import Trace
-from tests.analysis.kit import Row, memory_trace
-from tests.analysis.rules.cases import ADD, BLOCKED, NCCL, NVJET, SOFTMAX, US, gpu, grid
+from tests.analysis.kit import Row, memory_trace, step
+from tests.analysis.rules.cases import ADD, BLOCKED, CASES, NCCL, NVJET, SOFTMAX, US, gpu, grid
+from tests.conftest import ROOT
+
+# What the H200 recordings must show.
+MUST = {
+    "matmul_add_64": ({"overhead-bound"}, {"compute-bound"}),
+    "matmul_add_4096": ({"compute-bound"}, {"overhead-bound", "low-utilization"}),
+    "transformer": (
+        {"tf32-gemm", "unfused-attention", "overhead-bound", "low-utilization"},
+        {"compute-bound"},
+    ),
+    "transformer_optim": (set(), {"tf32-gemm", "unfused-attention", "overhead-bound", "low-utilization"}),
+    "mlp": ({"kernel-mix", "pointwise-chains"}, {"inductor-fusion", "launch-blocking"}),
+    "mlp_compile": ({"inductor-fusion"}, {"pointwise-chains"}),
+    "train": ({"implicit-sync", "overhead-bound"}, {"launch-blocking"}),
+    "mlp_blocking": ({"launch-blocking"}, {"overhead-bound"}),
+    "matmul_add_64_blocking": ({"launch-blocking"}, {"overhead-bound"}),
+    "transformer_blocking": ({"launch-blocking"}, {"overhead-bound"}),
+    "train_blocking": ({"launch-blocking"}, {"overhead-bound"}),
+}
+
+
+def messages(name: str, rule: str, real: Callable[..., Trace]) -> str:
+    findings = diagnose(real(f"h200/torch/{name}.json.gz"))
+    return " | ".join(finding.what for finding in findings if finding.code == rule)
+
 
 # Before the first step: a copy longer than all steps, and a chain of point-wise kernels.
 SETUP: list[Row] = [
@@ -19,8 +46,8 @@ SETUP: list[Row] = [
 ]
 
 
-def ask(rows: Sequence[Row], rule: str, name: str = "") -> list[Finding]:
-    return [one for one in diagnose(memory_trace(rows)) if one.rule == rule and name in one.message]
+def ask(rows: Sequence[Row], rule: str, name: str = "") -> list[RuleFinding]:
+    return [one for one in diagnose(memory_trace(rows)) if one.code == rule and name in one.what]
 
 
 @pytest.mark.parametrize("rule", ["copies-not-overlapped", "pointwise-chains", "memory-bound"])
@@ -36,7 +63,7 @@ def test_what_bounds_the_steps_is_told_from_their_own_work() -> None:
 def test_a_recording_without_steps_has_no_rate_a_step() -> None:
     rows = [("kernel", ADD, at * 10 * US, 9 * US, "stream 7") for at in range(4)]
     (found,) = ask(rows, "pointwise-chains")
-    assert "(1 in all, the longest of 4)" in found.message
+    assert "(1 in all, the longest of 4)" in found.what
 
 
 @pytest.mark.parametrize("rule", ["few-blocks", "dominant-kernel"])
@@ -59,19 +86,19 @@ def test_utilization_under_blocking_launches_is_not_the_programs() -> None:
 def test_without_op_records_nobody_is_blamed_by_name() -> None:
     rows = gpu([(NVJET, 10 * US, 20 * US), (SOFTMAX, 40 * US, 5 * US)])
     (found,) = ask(rows, "unfused-attention")
-    assert "beside GEMMs (no ops are recorded)" in found.message
+    assert "beside GEMMs (no ops are recorded)" in found.what
     assert found.evidence["bmm_calls"] is None
     waits: list[Row] = [*rows, ("api", "cudaStreamSynchronize", 50 * US, 20 * US, "main")]
     (sync,) = ask(waits, "explicit-sync")
-    assert "the program or an op of it (none is recorded)" in sync.message
+    assert "the program or an op of it (none is recorded)" in sync.what
 
 
 def test_a_recording_without_steps_is_not_judged_as_hard() -> None:
     idle = [("range", *row[1:]) if row[0] == "step" else row for row in gpu([(ADD, 10 * US, 4 * US)])]
-    found = {one.rule: one for one in diagnose(memory_trace(idle))}
+    found = {one.code: one for one in diagnose(memory_trace(idle))}
     assert found["overhead-bound"].severity == found["low-utilization"].severity == "info"
-    assert "of the recording" in found["overhead-bound"].message
-    assert "set-up counts too" in found["overhead-bound"].message
+    assert "of the recording" in found["overhead-bound"].what
+    assert "set-up counts too" in found["overhead-bound"].what
     assert not {"launches_per_step", "step_ns"} & set(found["overhead-bound"].evidence)
 
 
@@ -107,7 +134,7 @@ def test_grids_of_few_kernels_say_nothing_of_all() -> None:
 def test_threads_that_wait_together_wait_once() -> None:
     """Two threads wait 60 us each for the same 60 us: 60 % of the step, not 120 %."""
     rows = gpu([(NVJET, 10 * US, 60 * US)], count=1)
-    rows += [("api", "cudaDeviceSynchronize", 20 * US, 60 * US, lane) for lane in ("main", "loader")]
+    rows += [("api", "cudaDeviceSynchronize", 20 * US, 60 * US, track) for track in ("main", "loader")]
     (found,) = ask(rows, "explicit-sync")
     assert found.evidence["total_ns"] == 60 * US
     assert found.evidence["share"] == 0.6
@@ -121,17 +148,92 @@ def test_the_line_to_blame_is_the_programs_not_torchs() -> None:
         ("api", "cudaDeviceSynchronize", 20 * US, 60 * US, "main"),
     ]
     (found,) = ask(rows, "explicit-sync")
-    assert "at train.py(12): step" in found.message
+    assert "at train.py(12): step" in found.what
 
 
 def test_steps_that_differ_show_the_fullest() -> None:
     rows = [*gpu([(NVJET, 10 * US, 60 * US)], count=2), ("step", "profrun.step#2", 200 * US, 9 * US, "main")]
     (found,) = ask(rows, "kernel-mix")
-    assert found.message == "1 kernels in the fullest of 3 steps, 0 in the emptiest: 1 gemm"
+    assert found.what == "1 kernels in the fullest of 3 steps, 0 in the emptiest: 1 gemm"
 
 
 def test_the_h200_recordings_by_nsys(real: Callable[..., Trace]) -> None:
     """Their set-up (weights copied, five warm-up steps) lies outside the step ranges."""
-    found = {one.rule: one.message for one in diagnose(real("h200/nsys/mlp.sqlite"))}
+    found = {one.code: one.what for one in diagnose(real("h200/nsys/mlp.sqlite"))}
     assert "copies-not-overlapped" not in found
-    assert "10 chains of point-wise kernels (1 a step, the longest of 2)" in found["pointwise-chains"]
+    assert "10 chains of point-wise kernels (1 per step, the longest of 2)" in found["pointwise-chains"]
+
+
+@pytest.mark.parametrize(
+    "rows", [[], [step(0, 0, 0)], [("kernel", "k", 5, 0, "stream 1")], [("op", "a", 0, 0, "main")]]
+)
+def test_odd_traces_are_no_error(rows: list[tuple[object, ...]]) -> None:
+    diagnose(memory_trace(rows))
+
+
+def test_no_finding_rests_on_a_withheld_number() -> None:
+    rows = [
+        step(0, 0, 1000), ("api", "cudaGraphLaunch", 10, 5, "main"),
+        ("api", "cudaLaunchKernel", 20, 5, "main"),
+        ("kernel", "k", 100, 10, "stream 7", {"launch": 2}),
+    ]  # fmt: skip
+    found = {finding.code for finding in diagnose(memory_trace(rows))}
+    assert "graph-kernels-hidden" in found
+    assert not found & {"overhead-bound", "low-utilization", "tiny-kernels"}
+
+
+def test_a_doubtful_number_marks_its_finding() -> None:
+    rows = [
+        step(0, 0, 1000), ("api", "cudaLaunchKernel", 20, 5, "main"),
+        ("kernel", "k", 100, 10, "stream 7", {"launch": 1}), ("kernel", "old", 5, 2, "stream 7"),
+    ]  # fmt: skip
+    (finding,) = [one for one in diagnose(memory_trace(rows)) if one.code == "low-utilization"]
+    assert finding.quality == ("window_edge",)
+    document = finding.to_json()
+    assert {"code", "severity", "what", "why", "fix", "title", "threshold", "evidence", "quality"} <= set(
+        document
+    )
+    assert document["evidence"]["utilization"] == pytest.approx(
+        10 / 993
+    )  # the window starts after stray work
+
+
+def test_gravest_first() -> None:
+    order = [
+        SEVERITIES.index(finding.severity)
+        for finding in diagnose(memory_trace(CASES["overhead-bound"][0].rows))
+    ]
+    assert order == sorted(order)
+    assert len(set(order)) > 1
+
+
+@pytest.mark.parametrize("name", MUST)
+def test_the_h200_recordings(name: str, real: Callable[..., Trace]) -> None:
+    findings = diagnose(real(f"h200/torch/{name}.json.gz"))
+    found = {finding.code for finding in findings}
+    must, must_not = MUST[name]
+    assert must <= found
+    assert not must_not & found
+
+
+def test_the_recipe_of_a_step_and_what_the_compiler_made_of_it(real: Callable[..., Trace]) -> None:
+    assert "5 kernels in every step: 3 gemm + 2 elementwise" in messages("mlp", "kernel-mix", real)
+    assert "4 kernels in every step: 3 gemm + 1 elementwise" in messages("mlp_compile", "kernel-mix", real)
+    assert "triton_poi_fused_gelu_mul_0 fuses gelu + mul" in messages("mlp_compile", "inductor-fusion", real)
+    gemms = [
+        {row[0] for row in real(f"h200/torch/{name}.json.gz").sql(
+            "SELECT DISTINCT name FROM slices WHERE kind = 'kernel' AND name LIKE 'nvjet%'").rows}
+        for name in ("mlp", "mlp_compile")
+    ]  # fmt: skip
+    assert gemms[0] == gemms[1]
+
+
+def test_the_item_that_waits(real: Callable[..., Trace]) -> None:
+    assert "aten::item waits for the GPU in cudaStreamSynchronize" in messages("train", "implicit-sync", real)
+
+
+def test_the_straggler_of_two_ranks(real: Callable[..., Trace]) -> None:
+    findings = diagnose(real("h200/ddp/ddp_rank0.json.gz", "h200/ddp/ddp_rank1.json.gz"))
+    (finding,) = [one for one in findings if one.code == "straggler"]
+    assert "wait 89.55 ms for rank 1" in finding.what
+    assert (Path(ROOT) / "docs" / "rules" / "straggler.md").exists()

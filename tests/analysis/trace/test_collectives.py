@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.trace.collectives import collectives
+from profrun.analysis.trace.collectives import bus_factor, collectives
 from profrun.traces.trace import Trace
-from tests.analysis.kit import memory_trace
+from tests.analysis.kit import Row, memory_trace
 
 KERNEL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
@@ -48,3 +48,33 @@ def test_the_row_says_what_its_bandwidth_is_of() -> None:
     row = collectives(two_ranks())[0]
     assert row.alg_gb_s_of == "mean_ns, waiting for the slowest rank included"
     assert row.transfer_alg_gb_s_of == "transfer_ns, from the last rank's start"
+
+
+@pytest.mark.parametrize(
+    ("op", "size", "factor"),
+    [
+        ("allreduce", 8, 1.75), ("_allgather_base", 4, 0.75), ("reduce_scatter", 2, 0.5),
+        ("all_to_all", 8, 0.875),
+        ("broadcast", 8, 1.0), ("allreduce", None, None), ("send", None, 1.0),
+    ],
+)  # fmt: skip
+def test_bus_factors_are_those_of_nccl_tests(op: str, size: int | None, factor: float | None) -> None:
+    assert bus_factor(op, size) == factor
+
+
+def test_collectives_with_their_bandwidths() -> None:
+    columns = {"collectives.op": "allreduce", "collectives.bytes": 1000, "collectives.group_size": 4,
+               "collectives.dtype": "float", "collectives.group": "0"}  # fmt: skip
+    name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+    rows: list[Row] = [("kernel", name, 100 * at, dur, "stream 9", columns)
+            for at, dur in enumerate((10, 30))]  # fmt: skip
+    rows.append(("kernel", "ncclDevKernel_AllGather_RING_LL", 500, 5, "stream 9"))
+    first, second = collectives(memory_trace(rows))
+    assert (first.op, first.calls, first.mean_ns, first.alg_gb_s, first.bus_gb_s) == (
+        "allreduce",
+        2,
+        20.0,
+        50.0,
+        75.0,
+    )
+    assert (second.op, second.bytes, second.alg_gb_s) == ("allgather", None, None)

@@ -12,8 +12,13 @@ from typing import Any
 import pytest
 
 from profrun.analysis.trace.ops import OpRow, operators
+from profrun.analysis.trace.queue import launch_stats
 from profrun.traces.trace import Trace
+from tests.analysis.kit import memory_trace
 from tests.conftest import first, shared_data
+
+LAUNCH = "cudaLaunchKernel"
+
 
 RECORDINGS = (
     "train", "transformer", "mlp_compile", "mlp_blocking", "matmul_add_64",
@@ -127,3 +132,41 @@ def test_a_profile_recorded_here_on_the_cpu(tmp_path: Path) -> None:
     memory = {row["name"]: row["cpu_memory"] for row in table}
     assert {row.name: row.cpu_memory_bytes for row in rows} == memory
     assert any(memory.values())
+
+
+def test_torchs_rules_of_the_op_table() -> None:
+    trace = memory_trace(
+        [
+            ("step", "ProfilerStep#1", 0, 100, "main"), ("step", "ProfilerStep#2", 100, 100, "main"),
+            # the only child, same name: one call
+            ("op", "aten::to", 10, 50, "main"), ("op", "aten::to", 12, 40, "main"),
+            ("op", "aten::is_leaf", 70, 4, "main"),  # no row; its time stays with the step
+            ("op", "aten::add", 110, 20, "main"), ("api", LAUNCH, 115, 5, "main"),
+            ("kernel", "k", 150, 8, "stream 7", {"launch": 6}),
+            ("api", "cudaStreamIsCapturing", 180, 2, "main"),
+        ]
+    )  # fmt: skip
+    rows = {row.name: (row.kind, row.calls, row.self_cpu_ns, row.cpu_ns, row.self_device_ns, row.device_ns)
+            for row in operators(trace)}  # fmt: skip
+    assert rows == {
+        "ProfilerStep*": ("step", 2, 100 - 50 + 100 - 20 - 2, 200, 0, 8),
+        "aten::to": ("op", 1, 50, 50, 0, 0),
+        "aten::add": ("op", 1, 15, 20, 8, 8),
+        LAUNCH: ("api", 1, 5, 5, 0, 0),
+        "cudaStreamIsCapturing": ("api", 1, 2, 2, 0, 0),
+    }
+
+
+def test_an_op_named_as_the_launch_owns_its_kernel() -> None:
+    """Recordings without runtime calls: the tool names the op, and nobody knows when inside it."""
+    rows = [
+        ("op", "aten::linear", 0, 50, "main"), ("op", "aten::mm", 10, 20, "main"),
+        ("kernel", "gemm", 100, 40, "stream 7", {"launch": 1}),
+    ]  # fmt: skip
+    trace = memory_trace(rows)
+    found = {row.name: (row.self_device_ns, row.device_ns) for row in operators(trace)}
+    assert found == {"aten::linear": (0, 40), "aten::mm": (40, 40)}
+    query = "SELECT name, self_device_ns, device_ns FROM op_summary"
+    assert {name: (own, total) for name, own, total in trace.sql(query).rows} == found
+    stats = launch_stats(trace)
+    assert (stats.latency, stats.unplaced) == (None, 1)

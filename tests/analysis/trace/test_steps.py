@@ -117,7 +117,7 @@ def test_backward_launches_of_another_thread_are_the_steps_too() -> None:
         ]
     )  # fmt: skip
     assert steps(trace)[0].kernels == 1
-    from profrun.analysis.trace.tables import ranges
+    from profrun.analysis.trace.ranges import ranges
 
     (row,) = [row for row in ranges(trace) if row.name == "backward"]
     assert (row.gpu_ns, row.adopted_ns, row.adopted_slices) == (0, 10, 1)

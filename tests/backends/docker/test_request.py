@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from profrun.backends.docker.cli_args import docker_run
 from profrun.backends.docker.request import Container, container, container_name
-from profrun.backends.docker.sdk_args import body
+from profrun.backends.docker.sdk_args import sdk_arguments
 from profrun.backends.host import HostFacts, RenderNode, probe_host
 from profrun.backends.mounts import parse_mount
 from profrun.backends.privileges import needs_with
@@ -113,7 +113,7 @@ def test_the_whole_line_of_a_cpu_trial() -> None:
 
 def test_the_whole_body_of_a_cpu_trial() -> None:
     trial = f"{RUN.path}/trials/000-a-none-r1"
-    assert body(asked()) == {
+    assert sdk_arguments(asked()) == {
         "create": {
             "name": "profrun-t-0a1b-000-a-none-r1-65edd1",
             "image": "img:1",
@@ -212,8 +212,8 @@ def test_what_a_host_changes(host: str) -> None:
 
 
 def test_nvidia_requests_of_the_sdk() -> None:
-    plain = body(asked("nvidia", resources=Resources(gpus=1)))["host_config"]["device_requests"]
-    cdi = body(asked("nvidia-cdi", resources=Resources(gpus=1)))["host_config"]["device_requests"]
+    plain = sdk_arguments(asked("nvidia", resources=Resources(gpus=1)))["host_config"]["device_requests"]
+    cdi = sdk_arguments(asked("nvidia-cdi", resources=Resources(gpus=1)))["host_config"]["device_requests"]
     assert plain == [{"device_ids": ["0"], "capabilities": [["gpu", "compute", "utility"]]}]
     assert cdi == [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=0"]}]
 
@@ -275,7 +275,7 @@ def test_never_privileged() -> None:
     for host in HOSTS:
         for collector in OPTIONS:
             what = asked(host, collector)
-            said = docker_run(what) + json.dumps(body(what))
+            said = docker_run(what) + json.dumps(sdk_arguments(what))
             for word in (
                 "--privileged",
                 '"privileged"',
@@ -326,7 +326,7 @@ def test_resources_network_and_shm() -> None:
     line = options_of(docker_run(asked(resources=few, network=True)))
     assert {"--cpus 4", "--memory 8589934592 --memory-swap 8589934592", "--network bridge"} <= set(line)
     assert not any(option.startswith("--shm-size") for option in line)
-    config = body(asked(resources=few, network=True))["host_config"]
+    config = sdk_arguments(asked(resources=few, network=True))["host_config"]
     assert (config["nano_cpus"], config["mem_limit"], config["memswap_limit"]) == (
         4 * 10**9,
         8 << 30,
@@ -338,7 +338,7 @@ def test_resources_network_and_shm() -> None:
 def test_secrets_are_names_never_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_very_secret")
     what = asked(secrets=("HF_TOKEN",), env_file="private.env")
-    said = docker_run(what) + json.dumps(body(what))
+    said = docker_run(what) + json.dumps(sdk_arguments(what))
     assert "hf_very_secret" not in said
     assert "--env HF_TOKEN" in options_of(docker_run(what))
     assert "--env-file /home/ada/work/private.env" in options_of(docker_run(what))
@@ -414,7 +414,7 @@ def test_line_and_body_say_the_same_whatever_the_paths(name: str) -> None:
                     "ReadOnly": "readonly" in pairs,
                 }
             )
-    asked_for = body(what)
+    asked_for = sdk_arguments(what)
     assert mounts == asked_for["host_config"]["mounts"]
     assert words[words.index("i") + 1 :] == asked_for["create"]["command"]
     assert words[words.index("--workdir") + 1] == asked_for["create"]["working_dir"]

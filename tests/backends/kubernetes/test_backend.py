@@ -184,7 +184,7 @@ def test_exit_json_counts_whatever_the_cluster_says(
     assert states[second].state == "finished"
     assert "not to be seen from here" in (states[second].reason or "")
     assert (states[third].state, states[third].exit_code) == ("failed", 3)
-    assert (states[third].reason or "").endswith("the last words: Segmentation fault")
+    assert (states[third].reason or "").endswith("the last line of its log: Segmentation fault")
     assert {status.state for trial, status in list(states.items())[3:]} == {"queued"}
 
 

@@ -11,9 +11,10 @@ import kubernetes_validate
 import pytest
 
 from profrun.backends.kubernetes.backend import KubernetesBackend
-from profrun.backends.kubernetes.manifest import Bundle, job_name, manifests, to_yaml
-from profrun.backends.kubernetes.probe import probe_job, probe_manifest
-from profrun.backends.kubernetes.resource_groups import Caller, shapes
+from profrun.backends.kubernetes.manifest import JobObjects, job_name, job_objects, to_yaml
+from profrun.backends.kubernetes.probe import probe_manifest
+from profrun.backends.kubernetes.resource_groups import Caller, resource_groups
+from profrun.backends.node_probe import probe_job
 from profrun.contract.command import Command, ImageUsed
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
@@ -49,15 +50,15 @@ CASES: dict[str, dict[str, str]] = {
 }
 
 
-def bundles(made: Plan) -> list[Bundle]:
+def bundles(made: Plan) -> list[JobObjects]:
     """What a plan asks of the API."""
     return [
-        manifests(made, shape, RUN, CWD, number=number, caller=ME)
-        for number, shape in enumerate(shapes(made, made.trials))
+        job_objects(made, group, RUN, CWD, number=number, caller=ME)
+        for number, group in enumerate(resource_groups(made, made.trials))
     ]
 
 
-def pod(bundle: Bundle) -> dict[str, Any]:
+def pod(bundle: JobObjects) -> dict[str, Any]:
     """The pods' spec."""
     spec: dict[str, Any] = bundle.job["spec"]["template"]["spec"]
     return spec
@@ -77,7 +78,7 @@ def test_manifests_are_valid(version: str) -> None:
     for name in CASES:
         for value in bundles(plan(**CASES[name]))[0].objects:
             kubernetes_validate.validate(value, version, strict=True)
-    probe = probe_manifest(probe_job(ClusterSettings(pvc="runs", vendor="nvidia")), RUN, ME)
+    probe = probe_manifest(probe_job(ClusterSettings(pvc="runs", vendor="nvidia"), "auto"), RUN, ME)
     kubernetes_validate.validate(probe, version, strict=True)
 
 

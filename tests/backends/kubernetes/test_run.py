@@ -19,7 +19,8 @@ import pytest
 
 from profrun.backends.kubernetes.api import Api
 from profrun.backends.kubernetes.backend import KubernetesBackend
-from profrun.backends.kubernetes.probe import probe, probe_job
+from profrun.backends.kubernetes.probe import probe
+from profrun.backends.node_probe import probe_job
 from profrun.cli import doctor
 from profrun.errors import UnavailableError
 from profrun.jobs.cluster import ClusterSettings

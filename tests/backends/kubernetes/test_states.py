@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.backends.kubernetes.states import (
-    Seen,
-    again,
-    job_seen,
-    newest,
-    pod_seen,
+    Observed,
+    combined,
+    from_job,
+    from_pod,
+    is_restarted,
+    newest_pods,
     ranges,
-    together,
 )
 from profrun.contract.states import TERMINAL, Status
 
@@ -60,7 +60,7 @@ def ended(code: int | None, reason: str = "Error") -> dict[str, Any]:
 def test_pods(
     phase: str, state: dict[str, Any], more: dict[str, Any], wanted: str, words: str | None
 ) -> None:
-    seen = pod_seen(pod(phase, state, **more))
+    seen = from_pod(pod(phase, state, **more))
     assert seen.status.state == wanted
     assert words is None if seen.status.reason is None else words is not None and words in seen.status.reason
     assert seen.ended == (wanted in TERMINAL)
@@ -72,13 +72,13 @@ def test_a_pod_that_finds_no_node_says_why() -> None:
         "status": "False",
         "message": "0/3 nodes: 3 Insufficient nvidia.com/gpu",
     }
-    seen = pod_seen(pod("Pending", conditions=[condition]))
+    seen = from_pod(pod("Pending", conditions=[condition]))
     assert seen.status == Status("queued", "no node yet: 0/3 nodes: 3 Insufficient nvidia.com/gpu")
 
 
 def test_an_image_that_cannot_be_had() -> None:
-    never = pod_seen(pod("Pending", {"waiting": {"reason": "InvalidImageName", "message": "a b"}}))
-    wait = pod_seen(pod("Pending", {"waiting": {"reason": "ImagePullBackOff", "message": "denied"}}))
+    never = from_pod(pod("Pending", {"waiting": {"reason": "InvalidImageName", "message": "a b"}}))
+    wait = from_pod(pod("Pending", {"waiting": {"reason": "ImagePullBackOff", "message": "denied"}}))
     assert (never.hopeless, never.stuck) == (True, False)
     assert (wait.hopeless, wait.stuck, wait.status.reason) == (False, True, "ImagePullBackOff: denied")
 
@@ -86,7 +86,7 @@ def test_an_image_that_cannot_be_had() -> None:
 def test_a_pod_that_is_being_ended_is_finalising() -> None:
     dying = pod("Running", {"running": {}})
     dying["metadata"]["deletionTimestamp"] = "now"
-    assert pod_seen(dying).status.state == "finalising"
+    assert from_pod(dying).status.state == "finalising"
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_a_pod_that_is_being_ended_is_finalising() -> None:
     ],
 )
 def test_jobs(status: dict[str, Any], spec: dict[str, Any], index: int, wanted: str, over: bool) -> None:
-    seen = job_seen({"metadata": {}, "spec": spec, "status": status}, [index])
+    seen = from_job({"metadata": {}, "spec": spec, "status": status}, [index])
     assert (seen.status.state, seen.ended) == (wanted, over)
 
 
 def test_a_job_that_is_gone_is_no_success() -> None:
-    assert job_seen(None, [0]).status.state == "lost"
+    assert from_job(None, [0]).status.state == "lost"
 
 
 def test_a_queue_is_named() -> None:
@@ -114,17 +114,17 @@ def test_a_queue_is_named() -> None:
         "metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}},
         "spec": {"suspend": True},
     }
-    assert job_seen(job, [0]).status.reason == "waits in queue gpu"
+    assert from_job(job, [0]).status.reason == "waits in queue gpu"
 
 
 def test_a_pod_taken_away_is_followed_by_another_while_the_job_lives() -> None:
     taken = pod("Failed", ended(137), conditions=[TAKEN])
     job: dict[str, Any] = {"metadata": {}}
     over = {"metadata": {}, "status": {"conditions": [{"type": "Failed", "status": "True"}]}}
-    assert again(taken, job, one_node=True)
-    assert not again(taken, job, one_node=False)
-    assert not again(taken, over, one_node=True)
-    assert not again(pod("Failed", ended(1)), job, one_node=True)
+    assert is_restarted(taken, job, one_node=True)
+    assert not is_restarted(taken, job, one_node=False)
+    assert not is_restarted(taken, over, one_node=True)
+    assert not is_restarted(pod("Failed", ended(1)), job, one_node=True)
 
 
 def test_the_newest_pod_of_an_index_counts() -> None:
@@ -133,14 +133,16 @@ def test_the_newest_pod_of_an_index_counts() -> None:
         marks = {"batch.kubernetes.io/job-completion-index": index}
         return {"metadata": {"name": name, "creationTimestamp": when, "labels": labels, "annotations": marks}}
 
-    found = newest([made("b", "2026-01-02", "0"), made("a", "2026-01-01", "0"), made("c", "2026-01-01", "1")])
+    found = newest_pods(
+        [made("b", "2026-01-02", "0"), made("a", "2026-01-01", "0"), made("c", "2026-01-01", "1")]
+    )
     assert {key: pod["metadata"]["name"] for key, pod in found.items()} == {("j", 0): "b", ("j", 1): "c"}
 
 
 def test_nodes_of_a_trial_together() -> None:
     def of(*states: str) -> str:
-        seen = [Seen(Status(state), ended=state in TERMINAL) for state in states]  # type: ignore[arg-type]
-        return together(seen).status.state
+        seen = [Observed(Status(state), ended=state in TERMINAL) for state in states]  # type: ignore[arg-type]
+        return combined(seen).status.state
 
     assert of("running", "finished") == "running"
     assert of("queued", "running") == "running"

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from profrun.collectors.ncu.wrap import OPTIONS, reason, wrap
+from profrun.collectors.ncu.wrap import reason, wrap
 from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import WrapRequest
-from profrun.jobs.options import BLOCKS
 
 
 def request(**changed: Any) -> WrapRequest:
@@ -86,11 +85,6 @@ def test_without_a_window_launches_are_bounded_and_it_is_said() -> None:
     wrapped = wrap(request(steps_found=False))
     assert "--profile-from-start" not in wrapped.argv
     assert "no window can be driven: the first 100 kernel launches are profiled" in wrapped.notes
-
-
-def test_every_option_of_the_job_spec_is_known_here() -> None:
-    handled_by_the_wrapper = {"path", "version"}
-    assert set(BLOCKS["ncu"].fields) - handled_by_the_wrapper == set(OPTIONS)
 
 
 @pytest.mark.parametrize(

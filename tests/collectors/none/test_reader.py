@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from profrun.collectors.none.reader import READER
+from profrun.collectors.none.reader import READERS
 from profrun.collectors.normalize import normalize
 from profrun.errors import InputError
 from profrun.traces.trace import Trace
@@ -86,10 +86,10 @@ def test_a_cut_file_is_bad_input_and_others_are_not_ours(tmp_path: Path) -> None
     from profrun.collectors.sniff import make_source
 
     path = steps_file(tmp_path / "s.json", 0, [(0, 1)])
-    assert READER.accepts(make_source(path))
+    assert READERS[0].accepts(make_source(path))
     path.write_text(path.read_text()[:-10])
     with pytest.raises(InputError, match=r"no whole steps\.json"):
         normalize([path], tmp_path / "trace")
     other = tmp_path / "other.json"
     other.write_text('{"traceEvents": []}')
-    assert not READER.accepts(make_source(other))
+    assert not READERS[0].accepts(make_source(other))

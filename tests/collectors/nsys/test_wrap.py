@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from profrun.collectors.nsys.wrap import OPTIONS, nvtx_recordable, reason, wrap
+from profrun.collectors.nsys.wrap import nvtx_recordable, reason, wrap
 from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import WrapRequest
-from profrun.jobs.options import BLOCKS
 from tests.conftest import ROOT, need_tool
 
 
@@ -106,11 +105,6 @@ def test_options_and_versions(changed: dict[str, Any], there: list[str], not_the
     argv = wrap(request(**changed)).argv
     assert set(there) <= set(argv)
     assert not set(not_there) & set(argv)
-
-
-def test_every_option_of_the_job_spec_is_known_here() -> None:
-    handled_by_the_wrapper = {"path", "version"}
-    assert set(BLOCKS["nsys"].fields) - handled_by_the_wrapper == set(OPTIONS)
 
 
 @pytest.mark.parametrize(

@@ -293,7 +293,7 @@ def test_a_damaged_file_becomes_a_checked_trace_or_one_line(tmp_path: Path, name
 
 def test_no_rule_speaks_of_what_followed_what_in_a_tree(tmp_path: Path) -> None:
     def found(name: str) -> list[str]:
-        return [finding.rule for finding in diagnose(read(tmp_path, name))]
+        return [finding.code for finding in diagnose(read(tmp_path, name))]
 
     assert "pointwise-chains" in found("both_trace.chrome_trace")
     assert "pointwise-chains" not in found("both_tree.hatchet")

@@ -209,7 +209,7 @@ def test_submit_from_job_to_summary(tmp_path: Path, roctx: Path) -> None:
         assert (
             totals(trace)["kernel"] == con.execute("SELECT count(*), sum(duration) FROM kernels").fetchone()
         )
-        assert (trace.meta["job"] or {})["collector"] == "timeline"
+        assert ((trace.meta["job"] or {})["collector"], trace.meta["collector"]) == ("timeline", "rocprof")
     con.close()
     (command,) = _commands(tmp_path)
     assert "--selected-regions" in command

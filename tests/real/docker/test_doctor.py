@@ -16,8 +16,8 @@ def test_what_an_image_can_collect(cli: Cli, engine: Any, cuda: str) -> None:
     done = cli.run("doctor", "nsys", "torch", "--backend", "docker", "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    inside = {line["check"]: line for line in document["lines"] if line["where"] == cuda}
-    assert inside["nsys"]["state"] == inside["torch"]["state"] == "ok"
+    inside = {row["code"]: row for row in document["checks"] if row["where"] == cuda}
+    assert inside["nsys"]["severity"] is inside["torch"]["severity"] is None
     assert document["collectors"]["nsys"]["images"][cuda] is True
     assert document["collectors"]["rocprof"]["docker"] is False
 
@@ -31,6 +31,6 @@ def test_what_cannot_work_is_69(cli: Cli, engine: Any, cuda: str) -> None:
 def test_an_image_that_is_not_there(cli: Cli, engine: Any, cuda: str) -> None:
     done = cli.run("doctor", "--image", "profrun/never-built:1", "--json")
     assert done.returncode == 0, done.stderr
-    (line,) = [line for line in json.loads(done.stdout)["lines"] if line["where"] == "profrun/never-built:1"]
-    assert line["state"] == "fail"
-    assert "docker pull" in line["fix"]
+    (row,) = [row for row in json.loads(done.stdout)["checks"] if row["where"] == "profrun/never-built:1"]
+    assert row["severity"] == "critical"
+    assert "docker pull" in row["fix"]

@@ -89,10 +89,10 @@ def test_labels_say_what_was_measured(engine: Any, cuda: str) -> None:
     image = find(engine, cuda)
     assert image is not None
     contents = inspect(engine, image)
-    assert contents.tools["nsys"]["version"] == image.labels["profrun.nsys.version"]
+    assert contents.tools["nsys"].version == image.labels["profrun.nsys.version"]
     assert contents.nvtx == image.labels["profrun.nvtx.version"] == "0.2.11"
     assert contents.torch is not None
-    assert contents.torch["version"] == image.labels["profrun.torch.version"]
+    assert contents.torch.version == image.labels["profrun.torch.version"]
     assert image.user == "1000:1000"
     assert image.labels["org.opencontainers.image.base.digest"].startswith("sha256:")
 
@@ -123,7 +123,7 @@ def test_a_step_that_fails(cli: Cli, engine: Any, base: Any) -> None:
     with pytest.raises(FailedError) as caught:
         make(engine, broken)
     assert "failed at Step 4" in str(caught.value)
-    assert "its last words: why" in str(caught.value)
+    assert "its last line: why" in str(caught.value)
     assert not engine.containers.list(all=True, filters={"status": "exited", "ancestor": BASE})
 
 

@@ -16,7 +16,7 @@ import pytest
 from profrun.backends.docker import DockerBackend
 from profrun.backends.docker.leftovers import remove
 from profrun.backends.docker.request import Container, container
-from profrun.backends.docker.sdk_args import body, create
+from profrun.backends.docker.sdk_args import create_container, sdk_arguments
 from profrun.backends.host import probe_host
 from profrun.backends.privileges import PERFMON_API
 from profrun.jobs.load import load_job
@@ -183,9 +183,9 @@ def engine_api(engine: Any) -> tuple[int, ...]:
 
 def run_container(engine: Any, what: Container) -> str:
     """Run a container to its end; what it printed."""
-    asked = body(what)
+    asked = sdk_arguments(what)
     asked["host_config"]["auto_remove"] = False
-    made = create(engine, asked, {})
+    made = create_container(engine, asked, {})
     try:
         engine.api.start(made)
         engine.api.wait(made)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from profrun.analysis.compare.expect import Check, applies, check_trace, expected_text
-from profrun.jobs.model import Expectation
-from profrun.jobs.schema import CHECKS
+from profrun.jobs.model import CHECKS, Expectation
 from profrun.traces.trace import Trace
 from tests.analysis.conftest import Open
 from tests.analysis.kit import memory_trace, step
@@ -38,7 +37,7 @@ TWO = [*_step(1, 0, 0), *_step(2, 20 * MS, 7)]
 
 
 def _ask(trace: Trace, checks: dict[str, Any], **selects: Any) -> list[Check]:
-    return check_trace(trace, [Expectation(None, None, checks, **selects)])
+    return check_trace(trace, [Expectation(**checks, **selects)])
 
 
 @pytest.mark.parametrize(
@@ -155,7 +154,7 @@ def test_an_unprofiled_trial_proves_only_its_time(key: str) -> None:
     ],
 )
 def test_whom_a_guess_is_about(selects: dict[str, Any], *, about: bool) -> None:
-    guess = Expectation(selects.get("variant"), selects.get("vendor"), {}, selects.get("collector"))
+    guess = Expectation(**selects)
     assert applies(guess, variant="a", vendor="nvidia", collector="nsys", tool="nsys") is about
 
 
@@ -166,11 +165,11 @@ def test_a_guess_selects_trials_by_the_collector_as_the_job_names_it(
     wanted: str | None, *, about: bool
 ) -> None:
     """On AMD timeline and counters become one tool; a guess about one is not checked on the other."""
-    guess = Expectation(None, None, {}, wanted)
+    guess = Expectation(collector=wanted)
     assert applies(guess, variant="a", vendor="amd", collector="timeline", tool="rocprof") is about
     rows = _step(1, 0, 0)
     meta = {"collector": "rocprof", "vendor": "amd", "job": {"collector": "timeline"}}
-    checks = check_trace(memory_trace(rows, meta=meta), [Expectation(None, None, {"step_ms": 20.0}, wanted)])
+    checks = check_trace(memory_trace(rows, meta=meta), [Expectation(collector=wanted, step_ms=20.0)])
     assert bool(checks) is about
 
 
@@ -220,6 +219,6 @@ ONE_KERNEL: list[tuple[Any, ...]] = [
     ],
 )
 def test_a_failed_guess_names_what_was_found(key: str, value: Any, found: str) -> None:
-    (check,) = check_trace(memory_trace(ONE_KERNEL), [Expectation(None, None, {key: value})])
+    (check,) = check_trace(memory_trace(ONE_KERNEL), [Expectation(**{key: value})])
     assert check.passed is False
     assert check.found == found
