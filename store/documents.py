@@ -133,6 +133,16 @@ def read_provenance(trial: TrialPaths) -> Provenance | None:
     return _read(Provenance, trial.provenance)
 
 
+def provenance_beside(trace: Path) -> Provenance | None:
+    """``provenance.json`` of the trial whose trace this is; None for a trace that is no trial's.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    path = trace.absolute()
+    return read_provenance(TrialPaths(path.parent)) if path.name == "trace" else None
+
+
 def status_of(found: Exit) -> Status:
     """The state of a trial that ended like this."""
     return Status(found.state, found.reason, found.exit_code, found.code)

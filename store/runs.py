@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -98,6 +99,11 @@ class Run:
     def log(self) -> EventLog:
         """Appends events; only for the holder of the lock."""
         return EventLog(self.events)
+
+
+def runs_root(folder: Path | str | None = None) -> Path:
+    """The folder of the runs: the one given, else $PROFRUN_RUNS, else ./runs."""
+    return Path(folder if folder is not None else os.environ.get("PROFRUN_RUNS") or "runs")
 
 
 def run_name(job: str, now: datetime.datetime, token: str) -> str:
