@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profrun.contract.codec import DocumentError, from_json
+from profrun.contract.paths import TrialPaths
 from profrun.contract.provenance import Provenance
 from profrun.errors import InputError, UsageError
 from profrun.runner.references import labelled
+from profrun.store.documents import read_provenance
 from profrun.store.files import read_json
 
 if TYPE_CHECKING:
@@ -84,14 +85,7 @@ def provenance_of(path: Path) -> Provenance | None:
     Raises:
         InputError: the file is damaged.
     """
-    file = path.parent / "provenance.json"
-    document = read_json(file) if path.name == "trace" else None
-    if document is None:
-        return None
-    try:  # comparisons do not need the preflight, and format 1 spells it in another way
-        return from_json(Provenance, {**document, "preflight": ()})
-    except DocumentError as error:
-        raise InputError(f"{file} is damaged", why=str(error)) from error
+    return read_provenance(TrialPaths(path.parent)) if path.name == "trace" else None
 
 
 def read_baseline(path: Path) -> list[ComparedTrial]:
