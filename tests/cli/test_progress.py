@@ -59,3 +59,12 @@ def test_progress_on_a_terminal_fits_its_width(
         cut = progress.live_text([plan.trials[0].id], 20)
     assert whole == "[1/2] a, none, repeat 1 (+1 more): running, 0 s"
     assert cut == "[1/2] a, none, re..."
+
+
+def test_a_refusal_of_many_is_not_told_for_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, plan = new_run(tmp_path)
+    with Progress(run, plan, live=False) as progress:
+        for trial in plan.trials:
+            data = {"state": "lost", "code": "never-started", "reason": "sbatch refused"}
+            progress.event({"event": "finished", "trial": trial.id, **data})
+    assert capsys.readouterr().err == ""

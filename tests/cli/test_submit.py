@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -236,3 +237,101 @@ def test_set_overrides_one_value(here: Path, capsys: Capture) -> None:
     job = write_job(here, STEPS, "{n}", variants={"a": {"n": 1}})
     found = call(capsys, "submit", job, "--dry-run", "--json", "--set", "variants.a.n=5").json
     assert found["trials"][0]["command"]["argv"] == ["python", "work.py", "5"]
+
+
+CLUSTER = {"pvc": "runs", "vendor": "nvidia", "shared": "HERE"}
+
+
+REFUSED = [
+    ("local", {"resources": {"gpus": 512}}, 69, "the job asks for 512 GPUs, and "),
+    ("local", {"resources": {"nodes": 2}}, 64, "the job asks for 2 nodes"),
+    ("local", {"workdir": "/no/such"}, 69, "workdir /no/such is not a folder here"),
+    ("docker", {"mounts": ["/no/such/folder:/data"]}, 69, "/no/such/folder is to be mounted at /data"),
+    ("docker", {"mounts": ["~no/such:/data:ro"]}, 69, "/~no/such is to be mounted at /data"),
+    ("docker", {"resources": {"gpus": 512}}, 69, "the job asks for 512 GPUs, and "),
+    ("docker", {"resources": {"nodes": 2}}, 64, "the job asks for 2 nodes"),
+    ("docker", {"mounts": [".:/usr"]}, 64, "cannot be mounted at '/usr'"),
+    ("slurm", {"image": "img:1"}, 64, "needs a container runtime"),
+    ("slurm", {"cluster": {"shared": "/no/such"}, "image": "none"}, 64, "is not in /no/such"),
+    (
+        "slurm",
+        {"mounts": ["data:/data"], "image": "i:1", "cluster": {"runtime": "pyxis"}},
+        69,
+        "/data is to be mounted at /data",
+    ),
+    ("kubernetes", {"image": "i:1"}, 64, "needs a persistent volume claim"),
+    ("kubernetes", {"image": "i:1", "cluster": CLUSTER, "mounts": ["/etc:/x"]}, 64, "/etc cannot be mounted"),
+    (
+        "kubernetes",
+        {"image": "i:1", "cluster": CLUSTER, "mounts": ["data:/data"]},
+        69,
+        "/data is to be mounted at /data",
+    ),
+    (
+        "kubernetes",
+        {"image": "i:1", "cluster": {**CLUSTER, "shared": "/no/such"}},
+        64,
+        "is not in /no/such, which the claim",
+    ),
+]
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["submit", "dry run"])
+@pytest.mark.parametrize(("backend", "more", "code", "said"), REFUSED)
+def test_it_is_refused_and_nothing_is_made(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    backend: str,
+    more: dict[str, object],
+    code: int,
+    said: str,
+    dry: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("PROFRUN_RUNS", "KUBECONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")  # no engine, no scheduler, no cluster
+    monkeypatch.setenv("PATH", str(tmp_path))
+    spec = {"name": "t", "command": "python -c pass", "collectors": ["none"], **more}
+    (tmp_path / "job.yaml").write_text(json.dumps(spec).replace("HERE", str(tmp_path)))
+    done = call(capsys, "submit", "job.yaml", "--backend", backend, *dry)
+    (line,) = done.err.strip().splitlines()
+    assert (done.code, said in line) == (code, True), line
+    assert not (tmp_path / "runs").exists()
+
+
+def test_without_slurm_no_run_folder_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.yaml").write_text("name: t\ncommand: python -c pass\nimage: none\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = call(capsys, "submit", "job.yaml", "--backend", "slurm")
+    assert (done.code, "there is no sinfo here" in done.err) == (69, True)
+    (tmp_path / "sinfo").write_text(
+        "#!/bin/sh\necho 'slurm_load_partitions: Unable to contact' >&2\nexit 1\n"
+    )
+    (tmp_path / "sinfo").chmod(0o755)
+    done = call(capsys, "submit", "job.yaml", "--backend", "slurm")
+    assert (done.code, "Unable to contact" in done.err) == (69, True)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_what_the_local_backend_leaves_out_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec: dict[str, object] = {"name": "t", "command": "python -c pass", "collectors": ["none"]}
+    more = {"image": "img:1", "mounts": ["/no/such:/x"], "resources": {"ranks_per_node": 2}}
+    (tmp_path / "job.yaml").write_text(json.dumps(spec | more))
+    said = call(capsys, "submit", "job.yaml", "--dry-run", "--json").json["left_out"]
+    assert [text.split(":")[0] for text in said] == [
+        "image img",
+        "mounts are not used",
+        "the local backend starts the command once",
+    ]
+    shown = call(capsys, "submit", "job.yaml", "--dry-run").out.splitlines()
+    assert [line for line in shown if "# note" in line] == [f"# note: {text}" for text in said]
+    (tmp_path / "job.yaml").write_text(json.dumps(spec))
+    assert call(capsys, "submit", "job.yaml", "--dry-run", "--json").json["left_out"] == []
