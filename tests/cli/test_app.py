@@ -145,7 +145,7 @@ def test_a_full_disk_under_stdout_is_one_line_and_no_bug(args: str) -> None:
         check=False,
     )
     assert done.returncode == 69
-    said = "what is printed cannot be written: No space left on device; free space, or name another place"
+    said = "what is printed cannot be written: No space left on device; free some space, or write to another place"
     assert done.stderr == f"profrun: {said}\n"
 
 
