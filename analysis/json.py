@@ -1,4 +1,4 @@
-"""From result dataclasses to plain JSON values; the only place that knows how results are spelled."""
+"""From result dataclasses to plain JSON values: what every ``--json`` prints."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ RunsOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run's name, the beginning of it, its path, or `last`.")
+    str, typer.Argument(metavar="RUN", help="A run's name, the beginning of its name, its path, or `last`.")
 ]
 TraceArgument = Annotated[
     str,

@@ -1,5 +1,5 @@
-"""One room a profiler: how its command wraps ours (``wrap.py``), what it leaves, how that is read.
+"""One folder per profiler: its declaration, how it wraps a command, and how its files are read.
 
-``wrap.py`` modules and ``wrapping.py`` are stdlib-only, for Python 3.9: they are shipped into the job's
-image and run there too (docs/architecture.md).
+docs/collectors.md lists the modules of such a folder. ``normalize`` reads the files of any profiler into a
+trace; ``reading`` is what a reader is; ``sniff``, ``sqlite`` and ``json_stream`` help readers.
 """

@@ -1,4 +1,4 @@
-"""SQLite into DuckDB in bulk: Arrow batches from ADBC's SQLite driver, no Python object a row.
+"""SQLite into DuckDB in bulk: Arrow batches from ADBC's SQLite driver, no Python object per row.
 
 Measured on two cores: 2.0 million rows of 7 integers a second into a DuckDB table, 0.8 million with
 ``fetchmany`` and numpy. Small reads (catalogue, metadata) go through the standard library.

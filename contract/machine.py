@@ -104,6 +104,11 @@ def version_in(text: str) -> tuple[int, ...] | None:
     return None if found is None else tuple(int(part) for part in found.groups() if part is not None)
 
 
+def dotted(version: tuple[int, ...] | None) -> str | None:
+    """A version as text, like 2024.2.3."""
+    return None if version is None else ".".join(map(str, version))
+
+
 def rocm_version(*homes: Path) -> tuple[int, ...] | None:
     """ROCm's version from ``.info/version`` in the first of its installation folders that has the file."""
     for home in homes:

@@ -95,12 +95,13 @@ def range(name: str) -> Range:
     In a profrun trial it reaches NVTX, ROCTX or torch.profiler, whichever records; elsewhere it does
     nothing (docs/in-job.md has the cost, below 200 ns). It needs neither torch nor a GPU.
     """
-    found = _cache.get(name)
-    if found is None:
+    try:
+        return _cache[name]
+    except KeyError:
         if len(_cache) >= _CACHED:
             _cache.clear()
         found = _cache[name] = Range(str(name))
-    return found
+        return found
 
 
 def step() -> None:

@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..contract.finding import Finding
+from ..contract.machine import dotted
 from ..contract.profilers import profiler
 from .nvtx_injection import connect
 
@@ -87,7 +88,7 @@ def _lost(config: HookConfig) -> list[Finding]:
     version = _package_version("nvtx")
     if recordable is None or not config.tool_version or recordable(version, config.tool_version) is not False:
         return []
-    why = f"{used.title} {_dotted(config.tool_version)} records none from Python's nvtx {_dotted(version)}"
+    why = f"{used.title} {dotted(config.tool_version)} records none from Python's nvtx {dotted(version)}"
     fix = "install nvtx==0.2.11 in the image, or a newer version of the profiler"
     return [Finding("ranges-lost", "warning", "ranges will be lost", why, fix)]
 
@@ -115,7 +116,3 @@ def _package_version(name: str) -> tuple[int, ...]:
         return tuple(int(part) for part in version(name).split(".") if part.isdigit())
     except PackageNotFoundError:
         return ()
-
-
-def _dotted(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))

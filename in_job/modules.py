@@ -68,7 +68,7 @@ class ModuleRanges:
     def __init__(self, torch: Torch, depth: int, sink: Sink) -> None:
         self.depth = depth
         self.sink = sink
-        self._always = torch_version(torch) >= (2, 1)
+        self._torch = torch
         self._backward = BackwardRanges(torch, sink)
         self._undo: list[Callable[[], None]] = []
         self._done: set[int] = set()
@@ -91,10 +91,6 @@ class ModuleRanges:
     def _install(self, label: str, module: Module) -> None:
         if sys.modules.get("torch.jit") is not None and "Script" in type(module).__mro__[-2].__name__:
             return
-        wrapped = getattr(module, "_compiled_call_impl", None)
-        if wrapped is not None:
-            self._wrap_compiled(label, module, wrapped)
-            return
         sink, backward = self.sink, self._backward
 
         def before(_module: Module, args: Values) -> None:
@@ -107,28 +103,47 @@ class ModuleRanges:
                 backward.leave(label, output)
                 sink.pop(label)
 
-        extra = {"always_call": True} if self._always else {}
-        self._undo.append(module.register_forward_pre_hook(before).remove)
-        self._undo.append(module.register_forward_hook(after, **extra).remove)
+        self._undo.append(around_calls(self._torch, module, before, after))
 
-    def _wrap_compiled(self, label: str, module: Module, wrapped: Callable[..., Values]) -> None:
-        def call(*args: Values, **kwargs: Values) -> Values:
-            self.sink.push(label)
-            self._backward.enter(label, args)
-            output = None
-            try:
-                output = wrapped(*args, **kwargs)
-            finally:
-                self._backward.leave(label, output)
-                self.sink.pop(label)
-            return output
 
-        def give_back() -> None:
-            if module._compiled_call_impl is call:  # nobody has replaced ours meanwhile
-                module._compiled_call_impl = wrapped
+def around_calls(
+    torch: Torch,
+    module: Module,
+    before: Callable[[Module, Values], None],
+    after: Callable[[Module, Values, Values], None],
+) -> Callable[[], None]:
+    """Call back before and after each forward of one module; returns what takes this back.
 
-        module._compiled_call_impl = call
-        self._undo.append(give_back)
+    Args:
+        before: given the module and its positional arguments.
+        after: given the output too; after an exception it is None (before torch 2.1 nothing is called then).
+    """
+    compiled_call = getattr(module, "_compiled_call_impl", None)
+    if compiled_call is None:
+        extra = {"always_call": True} if torch_version(torch) >= (2, 1) else {}
+        handles = module.register_forward_pre_hook(before), module.register_forward_hook(after, **extra)
+
+        def remove() -> None:
+            for handle in handles:
+                handle.remove()
+
+        return remove
+
+    def call(*args: Values, **kwargs: Values) -> Values:
+        before(module, args)
+        output = None
+        try:
+            output = compiled_call(*args, **kwargs)
+        finally:
+            after(module, args, output)
+        return output
+
+    def give_back() -> None:
+        if module._compiled_call_impl is call:  # nobody has replaced ours meanwhile
+            module._compiled_call_impl = compiled_call
+
+    module._compiled_call_impl = call  # module.compile(): hooks would become part of the compiled code
+    return give_back
 
 
 def torch_version(torch: Torch) -> tuple[int, int]:

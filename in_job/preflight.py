@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..contract import profilers
 from ..contract.finding import Finding, gravest_first
-from ..contract.machine import Machine
+from ..contract.machine import Machine, dotted
 from ..contract.preflight import Preflight, Readiness
 from . import vendor
 from .tools import Tool, find_tool
@@ -91,7 +91,7 @@ def _readiness(name: str, here: Machine, folder: Path, where: str) -> Readiness:
     tool = find_tool(profiler, where=where)
     found = check(profiler, {}, here, tool, folder)
     usable = not any(finding.severity == "critical" for finding in found)
-    return Readiness(usable, profiler.name, tool.path, tool.dotted, findings=tuple(found))
+    return Readiness(usable, profiler.name, tool.path, dotted(tool.version), findings=tuple(found))
 
 
 def _disk(folder: Path) -> list[Finding]:

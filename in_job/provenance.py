@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..contract.machine import ROCM, rocm_version, version_in
+from ..contract.machine import ROCM, dotted, rocm_version, version_in
 from ..contract.provenance import ClockAnchors, GitState, GpuStates, Provenance
 from . import redact, vendor
 from .timing import anchor
@@ -45,7 +45,7 @@ def before(command: Command, env: Mapping[str, str], gpus: str, how: str) -> Pro
         vendor_by=how,
         gpus=GpuStates(before=tuple(vendor.state(gpus))),
         cuda=_cuda_version() if gpus == "nvidia" else None,
-        rocm=_dotted(rocm_version(ROCM)) if gpus == "amd" else None,
+        rocm=dotted(rocm_version(ROCM)) if gpus == "amd" else None,
         image=command.image,
         git=git(command.cwd or "."),
         environment=redact.environment(env, command.secrets),
@@ -115,10 +115,6 @@ def _cuda_version() -> str | None:
     if named:
         return named
     try:
-        return _dotted(version_in(Path("/usr/local/cuda/version.json").read_text(encoding="utf-8")))
+        return dotted(version_in(Path("/usr/local/cuda/version.json").read_text(encoding="utf-8")))
     except OSError:
         return None
-
-
-def _dotted(version: tuple[int, ...] | None) -> str | None:
-    return None if version is None else ".".join(map(str, version))

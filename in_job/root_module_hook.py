@@ -15,7 +15,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable
 
 from . import dynamo
-from .modules import torch_version
+from .modules import around_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ class RootModuleHook:
         self.searching = False
         self._patch(False)
         for module in self.roots() if keep else ():
-            self._hook(module)
+            self._undo.append(around_calls(self.torch, module, self._pre_hook, self._post_hook))
 
     def stop(self) -> None:
         """Take everything back."""
@@ -141,29 +141,6 @@ class RootModuleHook:
             loaded = sys.modules.get(name)
             if getattr(loaded, "unpatched_nn_module_call", None) is self._replacement:
                 loaded.unpatched_nn_module_call = self._original  # type: ignore[union-attr]
-
-    def _hook(self, module: Module) -> None:
-        compiled = getattr(module, "_compiled_call_impl", None)
-        if compiled is not None:  # module.compile(): hooks would become part of the compiled code
-            self._wrap_compiled(module, compiled)
-            return
-        extra = {"always_call": True} if torch_version(self.torch) >= (2, 1) else {}
-        before = module.register_forward_pre_hook(self._pre_hook)
-        after = module.register_forward_hook(self._post_hook, **extra)
-        self._undo += [before.remove, after.remove]
-
-    def _wrap_compiled(self, module: Module, compiled: Callable[..., Values]) -> None:
-        def call(*args: Values, **kwargs: Values) -> Values:
-            self._pre_hook(module, args)
-            output = None
-            try:
-                output = compiled(*args, **kwargs)
-            finally:
-                self._post_hook(module, args, output)
-            return output
-
-        module._compiled_call_impl = call
-        self._undo.append(lambda: setattr(module, "_compiled_call_impl", compiled))
 
     def _pre_hook(self, module: Module, args: tuple[Values, ...]) -> None:
         if dynamo.compiling() or threading.get_ident() != self._thread:

@@ -34,11 +34,6 @@ class Tool:
     version: tuple[int, ...] | None = None
     problem: Finding | None = None
 
-    @property
-    def dotted(self) -> str | None:
-        """The version as text, like 2024.2.3."""
-        return None if self.version is None else ".".join(map(str, self.version))
-
 
 def find_tool(profiler: Profiler, given: str | None = None, *, where: str = "in this image") -> Tool:
     """Look for a profiler's executable, or take the path that the job gives, and ask for its version.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..contract.codec import DocumentError, from_json, to_json
 from ..contract.exit import Exit, Seconds, StepsSeen
 from ..contract.finding import Finding
+from ..contract.machine import dotted
 from ..contract.paths import TrialPaths
 from ..contract.provenance import ToolUsed
 from ..contract.steps import StepsFile
@@ -239,7 +240,7 @@ class Trial:
             collector=self.command.collector,
             profiler=prepared.profiler.name if prepared.profiler is not None else None,
             tool=prepared.tool.name,
-            tool_version=prepared.tool.dotted,
+            tool_version=dotted(prepared.tool.version),
             vendor=result.provenance.vendor,
             argv=tuple(redact.arguments(prepared.wrapped.argv if prepared.wrapped else self.command.argv)),
             steps=StepsSeen() if steps is None else StepsSeen(steps.how, len(steps.steps)),
@@ -275,7 +276,7 @@ def _refused(prepared: Prepared) -> Verdict:
 
 
 def _tool_used(prepared: Prepared) -> ToolUsed:
-    return ToolUsed(prepared.tool.name, prepared.tool.path, prepared.tool.dotted)
+    return ToolUsed(prepared.tool.name, prepared.tool.path, dotted(prepared.tool.version))
 
 
 def _tool_says(prepared: Prepared, wrapped: Wrapped, log: str, left: Iterable[Artefact]) -> str | None:

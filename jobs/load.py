@@ -28,7 +28,7 @@ def load_job(path: str | Path, overrides: Iterable[str] = ()) -> Job:
         overrides: ``path=value`` as of ``--set``, applied in order.
 
     Raises:
-        UsageError: the file cannot be read, or (``SpecError``) the spec is wrong: one line a mistake,
+        UsageError: the file cannot be read, or (``SpecError``) the spec is wrong: one line per mistake,
             ``file:line:column: what; what to do``, all that were found.
     """
     name = str(path)

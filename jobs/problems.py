@@ -38,7 +38,7 @@ class Problem:
 
 
 class SpecError(UsageError):
-    """A job spec is wrong: one line a mistake, in the order of the file.
+    """A job spec is wrong: one line per mistake, in the order of the file.
 
     Attributes:
         file: name of the spec.

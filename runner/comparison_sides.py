@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profrun.contract.codec import DocumentError, from_json
-from profrun.contract.provenance import Provenance
 from profrun.errors import InputError, UsageError
 from profrun.runner.references import labelled
 from profrun.store.documents import provenance_beside
@@ -85,23 +83,8 @@ def read_trials(
             continue
         found = (opened or {}).get(path.resolve())
         with contextlib.nullcontext(found) if found else Trace(path) as trace:
-            trials.append(read_trial(trace, label=label, provenance=provenance_of(path)))
+            trials.append(read_trial(trace, label=label, provenance=provenance_beside(path)))
     return trials
-
-
-def provenance_of(path: Path) -> Provenance | None:
-    """The trial's ``provenance.json``, of a trace that is a trial's.
-
-    Raises:
-        InputError: the file is damaged.
-    """
-    document = provenance_beside(path)
-    if document is None:
-        return None
-    try:  # comparisons do not need the preflight, and format 1 spells it in another way
-        return from_json(Provenance, {**document, "preflight": ()})
-    except DocumentError as error:
-        raise InputError(f"{path.parent / 'provenance.json'} is damaged", why=str(error)) from error
 
 
 def read_baseline(path: Path) -> list[ComparedTrial]:

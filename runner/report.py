@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profrun.contract.codec import DocumentError, from_json
 from profrun.contract.provenance import Provenance
 from profrun.errors import ProfrunError
 from profrun.runner.default_comparisons import point_name
 from profrun.runner.problems import problems_of
 from profrun.runner.references import opened, shown_name
-from profrun.store.documents import provenance_beside
-from profrun.store.files import read_json, write_text
+from profrun.store.documents import provenance_beside, read_provenance
+from profrun.store.files import write_text
 from profrun.store.run_result import read_findings
 from profrun.store.state import RunState, TrialRecord
 
@@ -135,10 +134,10 @@ def _machines(state: RunState, missing: list[str]) -> dict[str, Provenance]:
     found: dict[str, Provenance] = {}
     without = []
     for record in state.trials:
-        with contextlib.suppress(ProfrunError, DocumentError):
-            document = read_json(record.paths.provenance)
-            if document is not None:
-                found[record.id] = from_json(Provenance, document)
+        with contextlib.suppress(ProfrunError):
+            known = read_provenance(record.paths)
+            if known is not None:
+                found[record.id] = known
                 continue
         if record.attempt:
             without.append(record.id)

@@ -54,7 +54,7 @@ class Run:
 
     @property
     def lock(self) -> Path:
-        """Held by the process that drives the run."""
+        """The process that drives the run holds it."""
         return self.path / "lock"
 
     @property
@@ -74,7 +74,7 @@ class Run:
 
     @property
     def comparison(self) -> Path:
-        """What the points of the run say about each other."""
+        """The comparisons and expectations of the run."""
         return self.path / "comparison.json"
 
     @property
@@ -155,7 +155,7 @@ def _new_folder(root: Path, job: str) -> Run:
 
 
 def is_run(path: Path) -> bool:
-    """Is this a run's folder?"""
+    """Whether this is a run's folder."""
     return (path / "events.jsonl").is_file()
 
 

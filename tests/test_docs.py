@@ -81,6 +81,17 @@ def test_the_readmes_picture_is_small() -> None:
     assert (ROOT / "docs/images/report.png").stat().st_size < 200_000
 
 
+def test_every_code_of_the_job_is_listed() -> None:
+    """docs/in-job.md names the code of each finding that the wrapper, the hook or a preflight makes."""
+    made = [*(ROOT / "in_job").glob("*.py"), ROOT / "contract/machine.py"]
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in made)
+    codes = set(re.findall(r'(?:Finding|_refused)\(\s*"([a-z-]+)"', sources))
+    codes |= set(re.findall(r'Verdict\(\s*"[a-z]+", [^"]*"([a-z-]+)"', sources))
+    listed = set(re.findall(r"`([a-z-]+)`", (ROOT / "docs/in-job.md").read_text(encoding="utf-8")))
+    assert len(codes) > 30
+    assert codes - listed == set()
+
+
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
 ROOM_FILE = re.compile(rf"(?<![\w/.-])(?:{'|'.join(ROOMS)}|tests)/[\w/*-]+\.(?:py|c|md|yaml)\b")
 DOTTED = re.compile(rf"`(?:profrun\.)?((?:{'|'.join(ROOMS)})\.[\w.]+)(?:\(\))?`")

@@ -128,7 +128,7 @@ class Slices:
         ]
 
     def kinds(self) -> dict[str, int]:
-        """How many slices of each kind that the format knows."""
+        """Number of slices by kind."""
         counts = np.bincount(self._at["kind"], minlength=len(SLICE_KINDS) + 1)[1:]
         return {kind: int(count) for kind, count in zip(SLICE_KINDS, counts, strict=True) if count}
 

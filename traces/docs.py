@@ -26,12 +26,12 @@ tool that reads Parquet can open it; `profrun query TRACE "SQL"` and `profrun.op
 tables and the views below.
 
 - All times are **int64 nanoseconds** on one axis per trace; `meta.epoch_ns` is the unix time of 0, or null
-  when the tool did not say it.
+  when the tool did not state it.
 - Missing is **NULL**, never 0, -1 or an empty string.
 - Grids are in **blocks**, whatever the tool counted.
 - Ids are dense integers from 0, unique in the trace.
-- Nothing that a tool reported is dropped in silence: what was repaired, clipped, guessed or left out is a row
-  of `issues`.
+- Nothing that a tool reported is dropped without a note: what was repaired, clipped, guessed or left out is a
+  row of `issues`.
 - A GPU slice is tied to the host by `launch`: the API call that enqueued it or, when that is not in the
   recording, the op that the tool named. One launch may own many kernels (graphs).
 - Host slices of one thread nest: `parent` is the innermost slice that holds this one whole, half open (a
@@ -53,7 +53,7 @@ def page() -> str:
         lines += [f"### {table.name}", "", f"A row is one {table.row}.", "", "| column | type | meaning |"]
         lines += ["|---|---|---|", *(_column(column) for column in table.columns), ""]
     lines += ["Columns in bold are never NULL.", "", "## Views", ""]
-    lines += ["Views are computed when they are asked and cost nothing else.", "", *_views()]
+    lines += ["A view is computed at each query that uses it; it costs nothing otherwise.", "", *_views()]
     return "\n".join(lines).rstrip() + "\n"
 
 

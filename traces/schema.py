@@ -89,7 +89,7 @@ _TABLES = (
             _req("process", "INTEGER", "process that saw it", refers="processes.process"),
             _req("vendor", "VARCHAR", "who made it", VENDORS),
             _req("ordinal", "INTEGER", "ordinal in that process (CUDA / HIP device index)"),
-            _req("name", "VARCHAR", "product name, 'unknown' when no tool said it"),
+            _req("name", "VARCHAR", "product name, 'unknown' when no tool stated it"),
             _opt("arch", "VARCHAR", "sm_90, gfx942, ..."),
             _opt("sm_count", "INTEGER", "streaming multiprocessors (NVIDIA) or compute units (AMD)"),
             _opt("warp_size", "INTEGER", "threads per warp / wavefront"),
@@ -158,7 +158,9 @@ _TABLES = (
             _opt("bytes", "BIGINT", "bytes moved or set"),
             _opt("src_kind", "VARCHAR", "kind of source memory", MEMORY_KINDS),
             _opt("dst_kind", "VARCHAR", "kind of destination memory", MEMORY_KINDS),
-            _opt("managed", "BOOLEAN", "true for a unified-memory migration nobody asked for"),
+            _opt(
+                "managed", "BOOLEAN", "true for a unified-memory migration that the program did not request"
+            ),
         ),
         ("slice",),
     ),

@@ -54,8 +54,8 @@ class Trace:
 
     Args:
         path: the folder.
-        views: offer the named views beside the tables. They are made when they are first asked for: making
-            them costs more than opening a small trace.
+        views: offer the named views beside the tables. They are made at the first query that may use one:
+            making them costs more than opening a small trace.
 
     Attributes:
         path: the folder, absolute.

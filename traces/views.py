@@ -1,7 +1,7 @@
-"""Named SQL views that the cli, the reports and users all ask. Each has a doc line (docs/trace-format.md).
+"""Named SQL views that the command line, the reports and users query. docs/trace-format.md lists them.
 
-They say in SQL what ``analysis`` computes on arrays, so that a question can go on from there; tests hold the
-two against each other. Times are int64 ns. A view costs nothing until it is asked.
+They express in SQL what ``analysis`` computes on arrays, so that a query can go on from there; tests compare
+the two. Times are int64 ns. A view costs nothing until a query uses it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ VIEWS: tuple[View, ...] = (
         "WHERE s.kind IN ('kernel', 'memcpy', 'memset')",
     ),
     View("gpu_busy", "stretch of time in which a device was never idle, and how many slices it holds", _BUSY),
-    View("steps", "step of a process: its number and host range (one family of names a process)", _STEPS),
+    View("steps", "step of a process: its number and host range (one family of names per process)", _STEPS),
     View(
         "launches",
         "GPU slice with the call that enqueued it; latency from the call's start, delay from its end",
@@ -169,7 +169,7 @@ VIEWS: tuple[View, ...] = (
     ),
     View(
         "copy_summary",
-        "direction and memory kinds of copies: calls, bytes, time, 1e9 bytes a second",
+        "direction and memory kinds of copies: calls, bytes, time, 1e9 bytes per second",
         "SELECT c.direction, c.src_kind, c.dst_kind, count(*) AS calls, sum(c.bytes)::BIGINT AS bytes, "
         "sum(s.dur_ns)::BIGINT AS total_ns, "
         "sum(c.bytes) / nullif(sum(s.dur_ns) FILTER (c.bytes IS NOT NULL), 0) AS gb_s "

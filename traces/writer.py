@@ -27,7 +27,7 @@ _FEW_NAMES = 1 << 14
 """Names that may travel as an enumeration: Parquet repeats all of it in each group of 122,880 rows."""
 
 _MOST_RUNS = 64
-"""Runs of tracks that ``by_track`` asks one by one."""
+"""Most runs of tracks that ``by_track`` reads one by one."""
 
 _ORDER = {
     "slices": "ORDER BY track, ts_ns, dur_ns DESC, slice",
@@ -224,8 +224,8 @@ class TraceWriter:
         """Write Parquet and meta.json, then move the folder into place; returns its path.
 
         Args:
-            check: hold the written files against the format's invariants before they appear: all of those
-                of ``Trace.check()``, by the same code.
+            check: check the written files against all invariants of the format before they appear, with the
+                code of ``Trace.check()``.
 
         Raises:
             UnavailableError: no space left (raised by the context manager).
@@ -256,7 +256,7 @@ class TraceWriter:
         return "'" + str(self.partial / f"{table}.parquet").replace("'", "''") + "'"
 
     def _write(self, table: str) -> int:
-        """Write one table; returns the rows that its file says it has."""
+        """Write one table; returns the number of rows in its file."""
         if table in self._begun:
             self._begun[table][0].result()
         else:
@@ -269,8 +269,8 @@ class TraceWriter:
         con.execute(f"COPY ({query}) TO {self._file(table)} (FORMAT parquet, COMPRESSION zstd)")
 
     def _read_back(self) -> None:
-        """Put the files in the place of the staging tables, as ``Trace`` shows them: what is asked from now
-        on is answered by what was written, and the memory of the staging tables is free."""
+        """Put the files in the place of the staging tables, as ``Trace`` shows them: queries from now on
+        read what was written, and the memory of the staging tables is free."""
         held = self.con.execute(
             "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE NOT internal"
         ).fetchall()

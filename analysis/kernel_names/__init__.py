@@ -27,7 +27,7 @@ class KernelName:
 
     Attributes:
         name: the name as the tool wrote it.
-        family: the library or compiler it comes from, 'unknown' when the name does not say.
+        family: the library or compiler it comes from, 'unknown' when the name does not tell.
         category: a key of ``CATEGORIES``.
         layout: BLAS operations of A and B: 'nn', 'nt', 'tn', 'tt', or None.
         dtype: input type: fp16, bf16, tf32, fp32, fp64, fp8, int8, complex64, or None.
@@ -36,8 +36,8 @@ class KernelName:
         fused_ops: the framework ops Inductor fused into it, in name order.
         normalised: the name in one spelling for all tools and runs (see ``normalise``).
         short: what a person calls it.
-        matrix_core: True / False when the name proves it, None when it does not say.
-        epilogue: 'bias', 'relu', ... fused behind a GEMM, as the name says.
+        matrix_core: True / False when the name proves it, None when it does not tell.
+        epilogue: 'bias', 'relu', ... fused behind a GEMM, by its name.
     """
 
     name: str

@@ -19,7 +19,7 @@ class MatrixDetails:
         dtype: type of the inputs: fp16, bf16, tf32, fp32, fp64, fp8, fp4, int8, complex64.
         tile: (m, n) or (m, n, k) of one block's output tile.
         arch: sm_90, gfx942, ...
-        matrix_core: runs on tensor / matrix cores; False when the name says that it does not.
+        matrix_core: runs on tensor / matrix cores; False when the name tells that it does not.
     """
 
     layout: str | None = None
@@ -219,7 +219,7 @@ def _igemm(name: str) -> MatrixDetails | None:
 
 
 def _words(name: str, family: str) -> MatrixDetails:
-    """Fallback: single words; nothing is claimed that no word says."""
+    """Fallback: single words. Where no word tells a detail, it is None."""
     dtype = next((dtype for dtype, words in _BY_WORD if re.search(words, name)), None)
     sm = _SM.search(name)
     gfx = re.search(r"gfx[0-9a-f]{3,4}", name)

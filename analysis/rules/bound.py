@@ -269,8 +269,8 @@ def _launched_alone(ctx: Context) -> Index:
     severity="info",
     meaning="The recipe of a step: kernels by category. A change of code that should not change it is a "
     "surprise.",
-    threshold="Always, when steps and kernels are recorded and every step has the same recipe; else it says "
-    "that they differ.",
+    threshold="Always, when steps and kernels are recorded and every step has the same recipe; else the "
+    "finding is that they differ.",
     advice="Compare it with what you expect (job key `expect`) and with another variant.",
     relies_on=("steps.kernels",),
 )

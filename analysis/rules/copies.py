@@ -136,7 +136,7 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
     "A matrix multiply copies on the device first",
     meaning="The op that multiplies also launches a device-to-device copy: the bias is expanded into the "
     "output before an addmm without a fused epilogue, or an operand is made contiguous.",
-    threshold="A DtoD memcpy launched by addmm, mm, bmm or a kin of theirs.",
+    threshold="A DtoD memcpy launched by addmm, mm, bmm or another op that multiplies matrices.",
     advice="Use a bias of the GEMM's output type and a layout that the library takes as it is; or "
     "torch.compile.",
 )

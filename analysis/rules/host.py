@@ -1,4 +1,4 @@
-"""What the host does that it need not: cold starts, look-ups, allocation, loading, heuristics."""
+"""Avoidable work of the host: cold starts, look-ups, allocation, loading, heuristics."""
 
 from __future__ import annotations
 
@@ -199,13 +199,13 @@ def allocator_churn(ctx: Context) -> Iterator[Hit]:
 
 @rule(
     "occupancy-queries",
-    "Libraries ask for occupancy before launching",
+    "Libraries query occupancy before launching",
     severity="info",
     meaning="A heuristic chooses kernels at every call (cuBLAS for GEMMs, Triton's or PyTorch's launchers); "
     "each query is host time in front of a launch.",
-    threshold="At least one occupancy query (cudaOccupancyMaxActiveBlocksPerMultiprocessor and its kin) a "
+    threshold="At least one occupancy query (cudaOccupancyMaxActiveBlocksPerMultiprocessor or similar) per "
     "step.",
-    advice="Harmless when the GPU is busy; when overhead-bound, CUDA graphs replay without asking.",
+    advice="Harmless when the GPU is busy; when overhead-bound, CUDA graphs replay without queries.",
 )
 def occupancy_queries(ctx: Context) -> Iterator[Hit]:
     """Occupancy queries inside steps, with the ops that made them."""

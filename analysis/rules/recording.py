@@ -94,7 +94,7 @@ def buffer_request(ctx: Context) -> Iterator[Hit]:
     meaning="Every launch waited for its kernel (CUDA_LAUNCH_BLOCKING=1, HIP_LAUNCH_BLOCKING=1 or "
     "AMD_SERIALIZE_KERNEL): "
     "host and GPU never overlap, so times of ops are true latencies and utilization is not the program's.",
-    threshold="meta.launch_blocking says so, or at least 90 % of the launch calls return after their kernel "
+    threshold="meta.launch_blocking is true, or at least 90 % of the launch calls return after their kernel "
     "has ended.",
     advice="Use this recording to see which op a kernel's time belongs to; read step times from the other "
     "one.",

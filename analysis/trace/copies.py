@@ -16,7 +16,7 @@ class CopyRow:
     Attributes:
         direction, src_kind, dst_kind, managed: as in the trace.
         calls, total_ns, bytes: bytes None when no row has them.
-        gb_s: bytes / ns of the rows that have bytes (1e9 bytes a second).
+        gb_s: bytes / ns of the rows that have bytes (1e9 bytes per second).
         timed_bytes, timed_ns: numerator and denominator of gb_s.
     """
 

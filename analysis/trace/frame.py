@@ -187,26 +187,22 @@ class Frame:
         calls = self.launch[ids]
         return np.where(calls >= 0, self.op_of(calls), -1)
 
-    def innermost_at(
-        self, ids: Index, parent: NDArray[np.int32], times: Ints, *, end_inside: bool = False
-    ) -> NDArray[np.intp]:
+    def innermost_at(self, ids: Index, parent: NDArray[np.int32], times: Ints) -> NDArray[np.intp]:
         """The innermost slice that is open at each time, -1 for none.
 
         Args:
             ids: slices that nest, by start.
             parent: for every slice id of the frame its parent among ``ids``, as ``nearest`` gives it.
-            times: int64 ns, shape (times,).
-            end_inside: a slice is open at its last moment too.
+            times: int64 ns, shape (times,); a slice that ends at a time is not open then.
         """
         if not len(ids):
             return np.full(len(times), -1, dtype=np.intp)
         place = np.searchsorted(self.ts[ids], times, side="right") - 1
         found = np.where(place >= 0, ids[np.maximum(place, 0)], -1).astype(np.intp)
-        limit = times if end_inside else times + 1
-        late = np.flatnonzero((found >= 0) & (self.end[found] < limit))
+        late = np.flatnonzero((found >= 0) & (self.end[found] <= times))
         while len(late):
             found[late] = parent[found[late]]
-            late = late[(found[late] >= 0) & (self.end[found[late]] < limit[late])]
+            late = late[(found[late] >= 0) & (self.end[found[late]] <= times[late])]
         return found
 
     def name_ids(self, matches: Callable[[str], bool]) -> NDArray[np.intp]:

@@ -1,6 +1,6 @@
-"""Memory over time from allocator records: peaks, and who allocated.
+"""Memory over time from allocator records: peaks, and what was allocated inside ops.
 
-Source: counters with unit 'byte' whose name says 'allocated' or 'reserved' (torch's ``profile_memory``
+Source: counters with unit 'byte' whose name holds 'allocated' or 'reserved' (torch's ``profile_memory``
 instants: totals after each allocation or free). Numbers are those of torch's caching allocators, not of the
 driver.
 """
@@ -65,17 +65,6 @@ class MemoryPeak:
     capacity_bytes: int | None
     share: float | None
     share_of: str = field(default="capacity_bytes", init=False)
-
-
-@dataclass(frozen=True)
-class OpMemory:
-    """Memory that one op's own calls (without children) allocated net, bytes, most first."""
-
-    name: str
-    device: int | None
-    records: int
-    allocated_bytes: int
-    freed_bytes: int
 
 
 @memoised
@@ -194,28 +183,3 @@ def memory(trace: Trace) -> list[MemoryPeak]:
             )
         )
     return rows
-
-
-def allocating_ops(trace: Trace) -> list[OpMemory]:
-    """Net growth and shrinkage of each allocator record, attributed to the innermost op that runs then.
-
-    The thread is not recorded: with several host threads the op that started last before the record counts.
-    """
-    source = frame(trace)
-    totals: dict[tuple[str, int | None], list[int]] = {}
-    ops = source.of("op")
-    parent = source.nearest("op")
-    for one in allocated(trace):
-        mine = ops[source.process_of(ops) == one.process]
-        mine = mine[np.argsort(source.ts[mine], kind="stable")]
-        times, change = one.times[1:], np.diff(one.values)
-        owner = source.innermost_at(mine, parent, times, end_inside=True)
-        for key in np.unique(owner):
-            name = source.text(int(key)) if key >= 0 else "(no op)"
-            picked = change[owner == key]
-            row = totals.setdefault((name, one.device), [0, 0, 0])
-            row[0] += len(picked)
-            row[1] += int(picked[picked > 0].sum())
-            row[2] += int(-picked[picked < 0].sum())
-    rows = [OpMemory(name, device, *values) for (name, device), values in totals.items()]
-    return sorted(rows, key=lambda row: (-row.allocated_bytes, row.name))

@@ -12,8 +12,8 @@ _HEAD = f"<!-- {_MADE}; edit analysis/trace/peaks.csv, not this page -->\n"
 _TEXT = """# Peak rates of GPUs
 
 The roofline and each share of a peak rest on this table. TFLOP/s (int8: TOP/s), dense, that is without
-structured sparsity; GB/s of device memory, 1e9 bytes a second. fp16, bf16, tf32, fp8, fp4 and int8 are rates
-of tensor or matrix cores, fp64 and fp32 those of the vector units. A dash: no such rate. Python:
+structured sparsity; GB/s of device memory, 1e9 bytes per second. fp16, bf16, tf32, fp8, fp4 and int8 are
+rates of tensor or matrix cores, fp64 and fp32 those of the vector units. A dash: no such rate. Python:
 `summarize(trace, peaks={"bf16": 800, "memory_gb_s": 4000})` puts other numbers in their place.
 
 *Source* is the vendor's document that the numbers are of. The documents themselves were not at hand:

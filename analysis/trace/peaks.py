@@ -6,7 +6,8 @@ cores; fp32 and fp64 are those of the vector units (CUDA cores), and the matrix 
 ``fp32_matrix`` and ``fp64_matrix``. MI200 figures are those of one GCD, which HIP shows as one device. The
 user can override each number (``peaks_for(..., overrides=...)``).
 
-No vendor document was at hand: ``confirmed`` says which text that quotes one agrees, or that none was found.
+No vendor document was at hand: ``confirmed`` names a published text that quotes it and agrees, or
+``NOT_CONFIRMED``.
 """
 
 from __future__ import annotations

@@ -20,14 +20,14 @@ OP_WORK = ("ops.self_device_ns", "ops.device_ns", "ranges.gpu_ns", "modules.gpu_
 class QualityFinding(Finding):
     """One reason to doubt numbers of a recording.
 
-    ``severity`` says what happens to the numbers that it affects: 'critical' numbers are withheld, 'warning'
-    numbers are shown and marked, 'info' changes nothing.
+    ``severity`` decides what happens to the numbers that it affects: 'critical' numbers are withheld,
+    'warning' numbers are shown and marked, 'info' changes nothing.
 
     Attributes:
         affects: names of the numbers or tables, as in the summary's JSON.
         count: how many slices, calls or rows.
-        share: part of what ``share_of`` says, None where there is no share.
-        share_of: what the share is of, None where there is none.
+        share: part of ``share_of``, None where there is no share.
+        share_of: what the share is of, in words; None where there is no share.
     """
 
     affects: tuple[str, ...] = ()

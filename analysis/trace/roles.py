@@ -1,6 +1,6 @@
 """What each GPU slice is: compute, communication, copy or fill.
 
-It is told from the slice's kind, the kernel's name and the collectives table.
+The slice's kind, the kernel's name and the collectives table decide it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def kernel_names(source: Frame) -> dict[int, KernelName]:
 def roles(trace: Trace) -> NDArray[np.int8]:
     """Role of every slice by slice id, shape (slices,), -1 for what is no GPU work.
 
-    A kernel communicates when its name or the collectives table says so. AMD's runtime copies and fills with
+    A kernel communicates when its name or the collectives table tells it. AMD's runtime copies and fills with
     kernels of its own (``__amd_rocclr_*``); they are memcpy and memset here, as they are on NVIDIA.
     """
     source = frame(trace)

@@ -1,5 +1,5 @@
-"""CSV pages of ncu: raw (a column a metric) and details (a row a metric), alone or inside the app's "
-"output."""
+"""CSV pages of ncu: raw (a column per metric) and details (a row per metric), alone or inside the output of
+the program."""
 
 from __future__ import annotations
 
@@ -149,8 +149,7 @@ def _raw(
 def _details(
     header: list[str], first: list[str] | None, rows: Iterator[list[str]], writer: TraceWriter
 ) -> list[Launch]:
-    """Page details: a row a metric (shorter than the header) or a rule; launches are told apart by ID "
-    "and pid."""
+    """Page details: one row per metric (shorter than the header) or rule; ID and pid tell launches apart."""
     launches: dict[tuple[str, str], Launch] = {}
     rules, cut, example = 0, 0, None
     if "Metric Value" not in header or "ID" not in header:

@@ -79,9 +79,9 @@ def sound(shape: tuple[int, int, int]) -> tuple[int, int, int] | None:
 
 
 def write(launches: Iterable[Launch], writer: TraceWriter) -> None:
-    """Fill the trace: one kernel slice a launch, end to end in launch order, with its metrics.
+    """Fill the trace: one kernel slice per launch, end to end in launch order, with its metrics.
 
-    ncu has no timeline. Its kernels are put one after the other on the lane of their stream, so that order
+    ncu has no timeline. Its kernels are put one after the other on the track of their stream, so that order
     and duration are kept; ``meta.replayed`` says that neither is a timeline's.
     """
     launches = list(launches)
@@ -92,7 +92,7 @@ def write(launches: Iterable[Launch], writer: TraceWriter) -> None:
     clock = 0
     for number, item in enumerate(launches):
         duration = max(item.duration_ns or 0, 0)
-        slices.append((number, "kernel", item.name, clock, duration, tracks[_lane(item)]))
+        slices.append((number, "kernel", item.name, clock, duration, tracks[_track_key(item)]))
         clock += duration
         small = [_whole(item.value(*names)) for names in _KERNEL_METRICS.values()]
         kernels.append((number, *(item.grid or (None,) * 3), *(item.block or (None,) * 3), *small))
@@ -104,7 +104,7 @@ def write(launches: Iterable[Launch], writer: TraceWriter) -> None:
 
 
 def _metrics(launches: list[Launch], writer: TraceWriter) -> None:
-    """All metrics at once, as arrays: hundreds a launch."""
+    """All metrics at once, as arrays: hundreds per launch."""
     rows = [(n, name, *pair) for n, item in enumerate(launches) for name, pair in item.metrics.items()]
     if not rows:
         return
@@ -157,7 +157,7 @@ def _devices(
     return found
 
 
-def _lane(item: Launch) -> tuple[int, int | None, int, int | None, int | None]:
+def _track_key(item: Launch) -> tuple[int, int | None, int, int | None, int | None]:
     return (item.rank, item.pid, item.device, item.context, item.stream)
 
 
@@ -170,13 +170,13 @@ def _tracks(
     found: dict[tuple[int, int | None, int, int | None, int | None], int] = {}
     rows = []
     for item in launches:
-        lane = _lane(item)
-        if lane in found:
+        key = _track_key(item)
+        if key in found:
             continue
-        found[lane] = len(found)
+        found[key] = len(found)
         process = processes[(item.rank, item.pid)]
         name = None if item.stream is None else f"stream {item.stream}"
-        rows.append((found[lane], "stream", process, devices[(process, item.device)], item.stream, name))
+        rows.append((found[key], "stream", process, devices[(process, item.device)], item.stream, name))
     writer.insert("tracks", ("track", "kind", "process", "device", "native_id", "name"), rows)
     return found
 

@@ -1,5 +1,5 @@
-"""Reports of ncu (.ncu-rep) through NVIDIA's own reader, the ncu-report package: no ncu needs to be "
-"installed."""
+"""Reports of ncu (.ncu-rep) through NVIDIA's own reader, the ncu-report package: no ncu needs to be
+installed."""
 
 from __future__ import annotations
 

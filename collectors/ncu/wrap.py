@@ -9,7 +9,7 @@ from ...contract.wrapping import Wrapped, WrapRequest
 from .profiler import Options
 
 DEFAULT_LAUNCHES = 100
-"""Launches profiled when no window bounds them: replay costs up to seconds a kernel."""
+"""Launches profiled when no window bounds them: replay costs up to seconds per kernel."""
 
 _COLLECTIVES = "ncclDevKernel|ncclKernel"
 _NVTX_SPECIAL = re.compile(r"([\\@,\[\]/*+])")

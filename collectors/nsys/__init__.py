@@ -1,1 +1,1 @@
-"""Nsight Systems: how it wraps a command, and the reader of what it leaves."""
+"""Nsight Systems: its declaration, how it wraps a command, and the reader of its exports and reports."""

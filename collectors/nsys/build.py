@@ -18,7 +18,7 @@ from profrun.collectors.nsys.names import (
     case,
     case_text,
 )
-from profrun.collectors.nsys.record_index import GPU_TABLES, LANE, gpu_name
+from profrun.collectors.nsys.record_index import GPU_TABLES, OWNER, gpu_name
 from profrun.traces.schema import SLICE_KINDS
 from profrun.traces.writer import TraceWriter
 
@@ -33,7 +33,7 @@ class Builder:
 
     Attributes:
         next: the first free slice id.
-        unplaced: records that found no lane or had no start.
+        unplaced: records that found no track or had no start.
         base: first slice id of each staging table.
         calls: labels of calls; those of the ranges in n_range follow.
         repeated: GPU records whose correlation id stands on several calls.
@@ -94,7 +94,7 @@ class Builder:
             self.con.execute(f"CREATE OR REPLACE TABLE n_rest AS {self._rest(f'QUALIFY {latest}')}")
 
     def names(self) -> None:
-        """n_gpu_key: lane and label of GPU records; n_over_name: label of the profiler's own work."""
+        """n_gpu_key: track and label of GPU records; n_over_name: label of the profiler's own work."""
         con = self.con
         strings = " ".join(
             f"LEFT JOIN n_string {at} ON g.stage = 'n_kernel' AND {at}.src = g.src AND {at}.id = g.k{number}"
@@ -102,12 +102,12 @@ class Builder:
         )
         con.execute(
             f"CREATE TABLE n_gpu_named AS SELECT g.*, t.track, t.proc, t.shift, {gpu_name()} AS name "
-            "FROM n_gpu_seen g JOIN n_gpu_track t ON t.src = g.src AND t.p = g.p AND t.device = g.ordinal "
-            f"AND t.what = g.what AND t.context = g.lane_context AND t.stream = g.lane_stream {strings}"
+            "FROM n_gpu_index g JOIN n_gpu_track t ON t.src = g.src AND t.p = g.p AND t.device = g.ordinal "
+            f"AND t.what = g.what AND t.context = g.track_context AND t.stream = g.track_stream {strings}"
         )
         con.execute(
             "CREATE TABLE n_over_named AS SELECT c.src, c.name_id, coalesce(s.value, 'Profiler overhead') AS "
-            "name FROM (SELECT DISTINCT src, name_id FROM n_called WHERE what = 'overhead') c "
+            "name FROM (SELECT DISTINCT src, name_id FROM n_call_index WHERE what = 'overhead') c "
             "LEFT JOIN n_string s ON s.src = c.src AND s.id = c.name_id"
         )
         first = self.count("SELECT count(*) FROM n_label")
@@ -135,7 +135,7 @@ class Builder:
         kind, keys = GPU_TABLES[table]
         same = " AND ".join(
             f"k.{there} IS NOT DISTINCT FROM r.{here}"
-            for here, there in (*zip(LANE, LANE, strict=True), *zip(keys, ("k1", "k2", "k3"), strict=False))
+            for here, there in (*zip(OWNER, OWNER, strict=True), *zip(keys, ("k1", "k2", "k3"), strict=False))
         )
         return (
             f"SELECT {self.base[table]} + r.rowid AS slice, '{kind}'::n_kind AS kind, k.label, "
@@ -144,24 +144,24 @@ class Builder:
         )
 
     def _overheads(self) -> str:
-        """The profiler's own work, on a lane of its own."""
+        """The profiler's own work, on a track of its own."""
         return (
             f"SELECT {self.base['n_over']} + r.rowid, 'overhead'::n_kind, n.label, r.start + o.shift, "
             f"{_DUR}, l.track::INTEGER, NULL, NULL FROM n_over r JOIN n_origin o ON o.src = r.src "
             "JOIN n_proc m ON m.src = r.src AND m.p = r.gtid >> 24 "
-            "JOIN n_lane l ON l.process = m.process AND l.what = 'overhead' "
+            "JOIN n_track l ON l.process = m.process AND l.what = 'overhead' "
             "JOIN n_over_name n ON n.src = r.src AND n.name_id IS NOT DISTINCT FROM r.name_id"
         )
 
     def _start_end(self) -> str:
-        """Start/end ranges, on one lane a domain."""
+        """Start/end ranges, on one track per domain."""
         return (
             f"SELECT {self.base['n_start_end']} + r.rowid, "
             "CASE WHEN r.step THEN 'step' ELSE 'range' END::n_kind, "
             f"{self.calls} + r.place, r.start + o.shift, greatest(r.stop - r.start, 0), l.track::INTEGER, "
             "NULL, NULL FROM n_start_end r JOIN n_origin o ON o.src = r.src "
             "JOIN n_proc m ON m.src = r.src AND m.p = r.gtid >> 24 "
-            "JOIN n_lane l ON l.process = m.process AND l.what = 'nvtx' AND l.a = r.domain"
+            "JOIN n_track l ON l.process = m.process AND l.what = 'nvtx' AND l.a = r.domain"
         )
 
     def side_tables(self) -> None:
@@ -203,12 +203,12 @@ class Builder:
         )
         self.writer.issue(
             "bad-grid",
-            self.count("SELECT sum(bad_grid) FROM n_gpu_seen"),
+            self.count("SELECT sum(bad_grid) FROM n_gpu_index"),
             "kernels whose grid or block has a size below 1: that size is unknown here",
         )
         self.writer.issue(
             "graph-opaque",
-            self.count("SELECT sum(records) FROM n_gpu_seen WHERE stage = 'n_graph'"),
+            self.count("SELECT sum(records) FROM n_gpu_index WHERE stage = 'n_graph'"),
             "CUDA graph launches were recorded as a whole: their kernels are not in this report; record with "
             "--cuda-graph-trace=node",
         )

@@ -14,7 +14,7 @@ from profrun.traces.nest import KIND_ORDER, nest_sorted
 
 
 def host(build: Builder) -> None:
-    """n_host: calls and ranges, sorted. Needs n_range (``nvtx.stage``), n_called and n_thread_track."""
+    """n_host: calls and ranges, sorted. Needs n_range (``nvtx.stage``), n_call_index and n_thread_track."""
     _names(build)
     _sorted(build)
     build.take("n_host")
@@ -28,7 +28,7 @@ def host(build: Builder) -> None:
 
 def _failed(build: Builder) -> tuple[int, str | None]:
     """How many calls returned an error, and the first of them."""
-    count = build.count("SELECT sum(failed) FROM n_called")
+    count = build.count("SELECT sum(failed) FROM n_call_index")
     if not count:
         return 0, None
     row = build.con.execute(
@@ -46,7 +46,7 @@ def _names(build: Builder) -> None:
         "CREATE TABLE n_call_name AS SELECT row_number() OVER (ORDER BY u.what, u.src, u.name_id) - 1 AS "
         "label, u.*, CASE what WHEN 'lib' THEN coalesce(s.value, 'library call') ELSE "
         f"coalesce(regexp_replace(s.value, '{API_VERSION_PATTERN}', '\\1'), 'unknown API call') END AS name "
-        "FROM (SELECT DISTINCT what, src, name_id FROM n_called WHERE what <> 'overhead') u "
+        "FROM (SELECT DISTINCT what, src, name_id FROM n_call_index WHERE what <> 'overhead') u "
         "LEFT JOIN n_string s ON s.src = u.src AND s.id = u.name_id"
     )
     build.calls = build.count("SELECT count(*) FROM n_call_name")

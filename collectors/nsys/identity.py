@@ -1,4 +1,4 @@
-"""Who and where: processes with their ranks, devices, lanes and clocks of all exports of one trace.
+"""Who and where: processes with their ranks, devices, tracks and clocks of all exports of one trace.
 
 nsys numbers are taken apart as its own scripts do: ``globalTid = (vm << 48) | (pid << 24) | tid``; a process
 is known here by ``globalTid >> 24``, a device by its ordinal in that process.
@@ -154,17 +154,17 @@ def align(origins: list[Origin], writer: TraceWriter) -> None:
 
 
 def processes(writer: TraceWriter, origins: list[Origin]) -> None:
-    """Fill ``processes`` and the map n_proc(src, p, process, pid, number); one row a process that has a
+    """Fill ``processes`` and the map n_proc(src, p, process, pid, number); one row per process that has a
     record. ``number`` stands for (src, p)."""
     con = writer.con
     con.execute(
-        "CREATE TABLE n_seen AS SELECT src, p, max(gpu) AS gpu, min(device) AS device FROM ("
-        "SELECT src, gtid >> 24 AS p, 0 AS gpu, NULL AS device FROM n_called UNION ALL "
-        "SELECT src, gtid >> 24, 0, NULL FROM n_nvtx_seen UNION ALL "
+        "CREATE TABLE n_process_key AS SELECT src, p, max(gpu) AS gpu, min(device) AS device FROM ("
+        "SELECT src, gtid >> 24 AS p, 0 AS gpu, NULL AS device FROM n_call_index UNION ALL "
+        "SELECT src, gtid >> 24, 0, NULL FROM n_nvtx_index UNION ALL "
         "SELECT src, p, 1, device FROM n_gpu_work) WHERE p IS NOT NULL GROUP BY src, p"
     )
     rows = con.execute(
-        "SELECT s.src, s.p, s.gpu, s.device, any_value(q.name) FROM n_seen s "
+        "SELECT s.src, s.p, s.gpu, s.device, any_value(q.name) FROM n_process_key s "
         "LEFT JOIN n_process q ON q.src = s.src AND q.gpid >> 24 = s.p "
         "GROUP BY ALL ORDER BY s.src, s.gpu DESC, s.device, s.p"
     ).fetchall()

@@ -13,7 +13,7 @@ _MOST_DIAGNOSTICS = 20
 
 
 def counters(build: Builder) -> None:
-    """GPU_METRICS samples: one counter lane a GPU (its number in the low byte of typeId), values as sampled.
+    """GPU_METRICS samples: a counter track per GPU (its number in the low byte of typeId), values as sampled.
 
     Names that end in '[Throughput %]' or hold '%' are percentages, all others pure numbers.
     """
@@ -21,7 +21,7 @@ def counters(build: Builder) -> None:
     if not build.count("SELECT count(*) FROM n_metric"):
         return
     con.execute(
-        "CREATE TABLE n_metric_lane AS SELECT src, gpu, row_number() OVER (ORDER BY src, gpu) - 1 + "
+        "CREATE TABLE n_metric_track AS SELECT src, gpu, row_number() OVER (ORDER BY src, gpu) - 1 + "
         "(SELECT count(*) FROM tracks) AS track FROM (SELECT DISTINCT src, type_id & 255 AS gpu FROM "
         "n_metric)"
     )
@@ -33,13 +33,13 @@ def counters(build: Builder) -> None:
         "WHERE m.src = l.src), 0) AS process, (SELECT min(d.device) FROM n_dev d JOIN n_dev_gpu g USING "
         "(device) "
         "WHERE d.src = l.src AND g.gpu = l.gpu) AS device, 'GPU ' || l.gpu || ' metrics' AS name FROM "
-        "n_metric_lane l"
+        "n_metric_track l"
     )
     con.execute(
         "INSERT INTO counters BY NAME SELECT l.track, r.ts + o.shift AS ts_ns, "
         "coalesce(i.name, 'metric ' || r.metric_id) AS name, r.value::DOUBLE AS value, "
         "CASE WHEN contains(i.name, '%') THEN '%' ELSE '1' END AS unit FROM n_metric r "
-        "JOIN n_origin o ON o.src = r.src JOIN n_metric_lane l ON l.src = r.src AND l.gpu = r.type_id & 255 "
+        "JOIN n_origin o ON o.src = r.src JOIN n_metric_track l ON l.src = r.src AND l.gpu = r.type_id & 255 "
         "LEFT JOIN (SELECT src, type_id, metric_id, any_value(name) AS name FROM n_metric_info GROUP BY "
         "ALL) i "
         "ON i.src = r.src AND i.type_id = r.type_id AND i.metric_id = r.metric_id "
@@ -47,7 +47,7 @@ def counters(build: Builder) -> None:
     )
 
 
-def noticed(build: Builder, exports: list[Export], origins: list[Origin]) -> None:
+def record_issues(build: Builder, exports: list[Export], origins: list[Origin]) -> None:
     """Issues of all kinds, and the parts of meta that follow from the records."""
     _launches(build)
     _times(build)
@@ -56,7 +56,7 @@ def noticed(build: Builder, exports: list[Export], origins: list[Origin]) -> Non
     gpu = build.count("SELECT count(*) FROM n_gpu_work")
     build.writer.meta["vendor"] = "nvidia" if gpu else "none"
     if not gpu:
-        api = build.count("SELECT count(*) FROM n_called WHERE what = 'api'")
+        api = build.count("SELECT count(*) FROM n_call_index WHERE what = 'api'")
         why = (
             "CUDA calls were traced but no work on the GPU: another profiler holds CUPTI, or the window "
             "was empty"
@@ -93,8 +93,8 @@ def _launches(build: Builder) -> None:
 
 def _times(build: Builder) -> None:
     negative, open_ended = build.row(
-        "SELECT sum(negative), sum(open_ended) FROM (SELECT negative, open_ended FROM n_called UNION ALL "
-        "SELECT negative, open_ended FROM n_gpu_seen)"
+        "SELECT sum(negative), sum(open_ended) FROM (SELECT negative, open_ended FROM n_call_index UNION ALL "
+        "SELECT negative, open_ended FROM n_gpu_index)"
     )
     negative += build.count(f"SELECT count(*) FROM n_range WHERE stop < start AND event <> {NVTX_MARK}")
     build.writer.issue("negative-duration", negative, "records that end before they start were given 0 ns")
@@ -128,7 +128,7 @@ def _left_out(build: Builder, exports: list[Export]) -> None:
     known = f"({NVTX_MARK}, {NVTX_PUSH_POP}, {NVTX_START_END}, 33, 39, 75, 76)"
     build.writer.issue(
         "nvtx-other",
-        build.count(f"SELECT sum(records) FROM n_nvtx_seen WHERE event NOT IN {known}"),
+        build.count(f"SELECT sum(records) FROM n_nvtx_index WHERE event NOT IN {known}"),
         "NVTX records of other kinds (names of resources, nvtxt) were left out",
     )
 
@@ -138,7 +138,7 @@ def _doubled(build: Builder, export: Export, src: int) -> int:
     table = "CUPTI_ACTIVITY_KIND_RUNTIME"
     if "eventClass" not in export.columns.get(table, ()):
         return 0
-    read = build.count(f"SELECT sum(records) FROM n_called WHERE what = 'api' AND src = {src}")
+    read = build.count(f"SELECT sum(records) FROM n_call_index WHERE what = 'api' AND src = {src}")
     if export.most_rows(table) == read:
         return 0
     return int(export.rows(f'SELECT count(*) FROM "{table}" WHERE "eventClass" = {EVENT_BACKTRACE}')[0][0])

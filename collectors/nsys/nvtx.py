@@ -1,4 +1,4 @@
-"""NVTX: names, domains, steps; push/pop on the thread, start/end on lanes of their own.
+"""NVTX: names, domains, steps; push/pop on the thread, start/end on tracks of their own.
 
 nsys stores no nesting: a push/pop range is only (thread, start, end). ``traces.nest`` rebuilds it together
 with the API calls of the thread. Names are ``text`` or the string of ``textId``, both in one table.
@@ -21,9 +21,9 @@ def stage(build: Builder, origins: list[Origin]) -> None:
     con = build.con
     con.execute(
         "CREATE TABLE n_last AS SELECT src, max(stop) AS stop FROM ("
-        "SELECT src, stop FROM n_called WHERE what = 'api' UNION ALL "
-        "SELECT src, stop FROM n_gpu_seen WHERE stage = 'n_kernel' UNION ALL "
-        "SELECT src, stop FROM n_nvtx_seen) GROUP BY src"
+        "SELECT src, stop FROM n_call_index WHERE what = 'api' UNION ALL "
+        "SELECT src, stop FROM n_gpu_index WHERE stage = 'n_kernel' UNION ALL "
+        "SELECT src, stop FROM n_nvtx_index) GROUP BY src"
     )
     con.execute(
         "CREATE TABLE n_range AS SELECT r.src, r.gtid, r.event, r.start, r.stop IS NULL AND r.event <> "
@@ -58,7 +58,7 @@ def _unended_steps(build: Builder, origins: list[Origin]) -> None:
     build.con.execute(f"UPDATE n_range SET step = false WHERE {unended}")
 
 
-def noticed(build: Builder, origins: list[Origin]) -> None:
+def record_issues(build: Builder, origins: list[Origin]) -> None:
     """What was open at the end, without a thread, or lost."""
     con, writer = build.con, build.writer
     example = con.execute("SELECT name FROM n_range WHERE unfinished ORDER BY start LIMIT 1").fetchone()
@@ -71,7 +71,7 @@ def noticed(build: Builder, origins: list[Origin]) -> None:
     )
     writer.issue(
         "nvtx-without-thread",
-        build.count("SELECT sum(records) FROM n_nvtx_seen WHERE gtid IS NULL AND event IN (34, 59, 60)"),
+        build.count("SELECT sum(records) FROM n_nvtx_index WHERE gtid IS NULL AND event IN (34, 59, 60)"),
         "NVTX records that name no thread were left out",
     )
     _lost(build, origins)

@@ -1,5 +1,6 @@
-"""Reader of Nsight Systems: SQLite exports of every schema, parquetdir, and reports through an "
-"installed nsys."""
+"""The reader of Nsight Systems: SQLite exports of every schema, parquetdir, and reports through an installed
+nsys. ``tables`` lists the tables that its parts hand to each other.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +12,12 @@ from pathlib import Path
 
 import duckdb
 
-from profrun.collectors.nsys import export, host, identity, nvtx
-from profrun.collectors.nsys import issues as notes
-from profrun.collectors.nsys import record_index as seen
-from profrun.collectors.nsys import tracks as lanes
+from profrun.collectors.nsys import export, host, identity, issues, nvtx
 from profrun.collectors.nsys.build import KEPT, Builder
+from profrun.collectors.nsys.record_index import index_records
 from profrun.collectors.nsys.source import Export, open_export, without_start
 from profrun.collectors.nsys.tables import MARKERS, STAGES, Stage
+from profrun.collectors.nsys.tracks import fill_tracks
 from profrun.collectors.reading import Progress, Source
 from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
@@ -78,10 +78,10 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
     con.execute("CREATE TABLE n_origin (src INTEGER, shift BIGINT)")
     con.executemany("INSERT INTO n_origin VALUES (?, ?)", [(item.src, item.shift_ns) for item in origins])
     dropped = _load(exports, writer, progress)
-    seen.seen(writer)
+    index_records(writer)
     identity.processes(writer, origins)
     identity.devices(writer)
-    lanes.lanes(writer)
+    fill_tracks(writer)
     build = Builder(writer)
     build.unplaced = dropped
     nvtx.stage(build, origins)
@@ -93,9 +93,9 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
         host.crossed(build, *nesting.result())
     build.slices()
     build.issues()
-    nvtx.noticed(build, origins)
-    notes.counters(build)
-    notes.noticed(build, exports, origins)
+    nvtx.record_issues(build, origins)
+    issues.counters(build)
+    issues.record_issues(build, exports, origins)
     _drop_staging(writer)
     writer.meta.update({"source": "nsys", "collector": "nsys", "tool_version": origins[0].product})
 

@@ -1,6 +1,6 @@
 """What the large staging tables hold, in one pass over each: few rows that answer every later question.
 
-Lanes, processes, names, counts of odd records and the end of the recording are asked of these tables, so
+Tracks, processes, names, counts of odd records and the end of the recording are asked of these tables, so
 that calls and kernels themselves are read again only to become slices.
 """
 
@@ -26,8 +26,8 @@ GPU_TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Staging tables of the GPU in the order of their slice ids: kind of slice, columns that make its name."""
 
-LANE = ("src", "gpid", "device", "context", "stream")
-"""Columns of a GPU record that say its lane."""
+OWNER = ("src", "gpid", "device", "context", "stream")
+"""Columns of a GPU record that say its track."""
 
 _UVM = ", ".join(str(kind) for kind in UVM_COPY_KINDS)
 _ODD = (
@@ -36,18 +36,18 @@ _ODD = (
 )
 
 
-def seen(writer: TraceWriter) -> None:
-    """Create n_called, n_nvtx_seen, n_gpu_seen and n_gpu_work.
+def index_records(writer: TraceWriter) -> None:
+    """Create n_call_index, n_nvtx_index, n_gpu_index and n_gpu_work.
 
-    * n_called: calls of API and libraries and the profiler's own work, by file, thread and name;
-    * n_nvtx_seen: NVTX records by file, thread, kind and domain;
-    * n_gpu_seen: GPU records by file, lane and what names them (``k1`` to ``k3``, see ``GPU_TABLES``), with
+    * n_call_index: calls of API and libraries and the profiler's own work, by file, thread and name;
+    * n_nvtx_index: NVTX records by file, thread, kind and domain;
+    * n_gpu_index: GPU records by file, track and what names them (``k1`` to ``k3``, see ``GPU_TABLES``), with
       the process ``p`` and device they are counted to;
     * n_gpu_work: the distinct (src, p, device, context, stream, what) of all GPU records.
     """
     con = writer.con
     con.execute(
-        "CREATE TABLE n_called AS "
+        "CREATE TABLE n_call_index AS "
         f"SELECT 'api' AS what, src, gtid, name_id, {_ODD}, max(stop) AS stop, "
         f"count(*) FILTER (ret NOT IN {NO_ERROR}) AS failed "
         "FROM n_api GROUP BY ALL UNION ALL "
@@ -55,17 +55,17 @@ def seen(writer: TraceWriter) -> None:
         f"SELECT 'overhead', src, gtid, name_id, {_ODD}, NULL, 0 FROM n_overhead GROUP BY ALL"
     )
     con.execute(
-        "CREATE TABLE n_nvtx_seen AS SELECT src, gtid, event, coalesce(domain, 0) AS domain, "
+        "CREATE TABLE n_nvtx_index AS SELECT src, gtid, event, coalesce(domain, 0) AS domain, "
         "count(*) AS records, max(greatest(start, coalesce(stop, start))) AS stop FROM n_nvtx GROUP BY ALL"
     )
-    con.execute(f"CREATE TABLE n_gpu_seen AS {_gpu_seen()}")
+    con.execute(f"CREATE TABLE n_gpu_index AS {_gpu_index()}")
     con.execute(
-        "CREATE TABLE n_gpu_work AS SELECT DISTINCT src, p, ordinal AS device, lane_context AS context, "
-        "lane_stream AS stream, what FROM n_gpu_seen"
+        "CREATE TABLE n_gpu_work AS SELECT DISTINCT src, p, ordinal AS device, track_context AS context, "
+        "track_stream AS stream, what FROM n_gpu_index"
     )
 
 
-def _gpu_seen() -> str:
+def _gpu_index() -> str:
     """Records without globalPid (minimal exports) belong to the only process of their file that called CUDA;
     those without a device to device 0."""
     parts = []
@@ -74,24 +74,24 @@ def _gpu_seen() -> str:
         uvm = f"kind IN ({_UVM})" if table == "n_memcpy" else "false"
         bad = "count(*) FILTER (least(grid_x, grid_y, grid_z, block_x, block_y, block_z) < 1)"
         parts.append(
-            f"SELECT '{table}' AS stage, {', '.join(LANE)}, "
+            f"SELECT '{table}' AS stage, {', '.join(OWNER)}, "
             + ", ".join(f"{key}::BIGINT AS k{number}" for number, key in enumerate(three, 1))
             + f", coalesce({uvm}, false) AS uvm, {_ODD}, max(stop) AS stop, "
             f"{bad if table == 'n_kernel' else '0'} AS bad_grid FROM {table} GROUP BY ALL"
         )
-    lane = "CASE WHEN uvm OR stage = 'n_sync' THEN -1 ELSE coalesce({}, -1) END AS lane_{}"
+    track = "CASE WHEN uvm OR stage = 'n_sync' THEN -1 ELSE coalesce({}, -1) END AS track_{}"
     return (
-        "WITH only_one AS (SELECT src, min(gtid >> 24) AS p FROM n_called WHERE what = 'api' GROUP BY src "
-        "HAVING count(DISTINCT gtid >> 24) = 1) "
+        "WITH only_one AS (SELECT src, min(gtid >> 24) AS p FROM n_call_index WHERE what = 'api' "
+        "GROUP BY src HAVING count(DISTINCT gtid >> 24) = 1) "
         "SELECT g.*, coalesce(g.gpid >> 24, o.p, 0) AS p, coalesce(g.device, 0) AS ordinal, "
         "CASE WHEN uvm THEN 'uvm' WHEN stage = 'n_sync' THEN 'sync' ELSE 'stream' END AS what, "
-        f"{lane.format('context', 'context')}, {lane.format('stream', 'stream')} "
+        f"{track.format('context', 'context')}, {track.format('stream', 'stream')} "
         f"FROM ({' UNION ALL '.join(parts)}) g LEFT JOIN only_one o ON o.src = g.src"
     )
 
 
 def gpu_name() -> str:
-    """SQL over n_gpu_seen and its strings d, s, m (by k1, k2, k3): what a record's slice is called."""
+    """SQL over n_gpu_index and its strings d, s, m (by k1, k2, k3): what a record's slice is called."""
     direction = case("k1", COPY_DIRECTIONS, "'unknown'")
     kind = {key: case(key, MEMORY_KINDS, "NULL") for key in ("k1", "k2", "k3")}
     shown = {key: f"coalesce(upper({kind[key]}[1]) || {kind[key]}[2:], 'Unknown')" for key in kind}

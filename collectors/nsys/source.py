@@ -84,7 +84,7 @@ class SqliteExport:
 
 
 class ParquetExport:
-    """``nsys export --type=parquetdir``: one Parquet file a table."""
+    """``nsys export --type=parquetdir``: one Parquet file per table."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

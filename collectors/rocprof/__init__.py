@@ -1,1 +1,1 @@
-"""AMD's profilers: how they wrap a command, and the readers of what they leave."""
+"""AMD's profilers: their declaration, how they wrap a command, and the readers of what they leave."""

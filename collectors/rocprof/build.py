@@ -20,8 +20,8 @@ from profrun.collectors.rocprof.staging import Staging
 from profrun.collectors.rocprof.tracks import (
     AGENT_KEY,
     settle_agents,
-    settle_lanes,
     settle_processes,
+    settle_tracks,
 )
 from profrun.traces.meta import TraceMeta
 
@@ -64,7 +64,7 @@ def build(staging: Staging, source: str, *, clock: str = "boottime", **meta: Any
     settle_processes(staging)
     _drop_bad(staging)
     settle_agents(staging)
-    settle_lanes(staging)
+    settle_tracks(staging)
     slices.label_names(staging)
     _slices(staging)
     _side_tables(staging)
@@ -91,8 +91,8 @@ def _slices(staging: Staging) -> None:
 
 
 def _drop_bad(staging: Staging) -> None:
-    """Drop and count records that have no place on a time axis; row numbers become slice ids, without "
-    "gaps."""
+    """Drop and count records that have no place on a time axis; row numbers become slice ids, without
+    gaps."""
     con, issue = staging.con, staging.writer.issue
     rules = (
         ("no_time", "start IS NULL OR stop IS NULL", "without a time"),
@@ -254,8 +254,8 @@ def _running_memory(staging: Staging) -> None:
 def _counters(staging: Staging) -> None:
     staging.con.execute(
         "INSERT INTO counters SELECT t.track, c.ts, c.name, c.value, coalesce(c.unit, '1') FROM amd_counter "
-        f"c JOIN amd_track t ON t.part = 3 AND t.proc = c.proc AND t.lane_agent = {AGENT_KEY} "
-        "AND t.lane_name = c.name WHERE c.ts IS NOT NULL AND c.value IS NOT NULL"
+        f"c JOIN amd_track t ON t.part = 3 AND t.proc = c.proc AND t.agent_key = {AGENT_KEY} "
+        "AND t.track_name = c.name WHERE c.ts IS NOT NULL AND c.value IS NOT NULL"
     )
 
 

@@ -1,8 +1,9 @@
-"""One row a dispatch, counters as further columns: rocprof v1 and v2 CSV, and rocprof-compute's pmc_perf.csv.
+"""One row per dispatch, counters as further columns: CSV of rocprof v1 and v2, pmc_perf.csv of
+rocprof-compute.
 
 * rocprof v1, ``results.csv``: KernelName, gpu-id, grd, wgr, BeginNs, EndNs, then counters;
 * rocprof v2, file plugin: Kernel_Name, GPU_ID, Queue_ID, PID, Grid_Size, Start_Timestamp, then counters;
-* rocprof-compute, ``pmc_perf.csv``: over v1 and v2 wide, without or with times; over rocprofv3 one row a
+* rocprof-compute, ``pmc_perf.csv``: over v1 and v2 wide, without or with times; over rocprofv3 one row per
   counter, with times. Of several passes of one dispatch the earliest one's times are taken.
 
 Grids and workgroups are products of three dimensions, so ``kernels`` has no grid; the products are kept as

@@ -1,5 +1,5 @@
-"""A CSV file of an AMD tool as a DuckDB table of texts: header by content, quoted or not, bad rows "
-"counted."""
+"""A CSV file of an AMD tool as a DuckDB table of texts: header by content, quoted or not, bad rows
+counted."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def _kernel(staging: Staging, c: Header, default: int, name: str) -> None:
 
 
 def _counter(staging: Staging, c: Header, default: int, name: str) -> None:
-    """One row a dispatch and counter: metrics, and the kernels themselves where no kernel trace has them."""
+    """One row per dispatch and counter: metrics, and the kernels where no kernel trace has them."""
     con = staging.con
     unreadable(staging, [c.int("dispatch_id"), f"try_cast({c.text('counter_value')} AS DOUBLE)"], name)
     proc = f"coalesce((SELECT p.proc FROM csv_pid p WHERE p.pid = {c.int('process_id')}), {default})"

@@ -1,4 +1,4 @@
-"""``*_results.json`` of rocprofv3: streamed, one list element a process.
+"""``*_results.json`` of rocprofv3: streamed, one list element per process.
 
 Numbers of kinds and operations change between releases, so names come from the file's own ``strings``; agents
 are opaque handles that the file's ``agents`` explain; kernels are ids into ``kernel_symbols``. A file that

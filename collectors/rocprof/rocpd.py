@@ -177,8 +177,7 @@ def _agents(staging: Staging, database: Database, part: facts.Part, processes: S
 
 
 def properties(agent: Any, uuid: Any = None) -> dict[str, Any]:
-    """Columns of ``devices`` from an agent record of rocprofiler-sdk (its JSON, in rocpd and "
-    "results.json)."""
+    """Columns of ``devices`` from an agent record of rocprofiler-sdk (JSON of rocpd and results.json)."""
     if not isinstance(agent, dict):
         return {}
     waves, simds = agent.get("max_waves_per_simd"), agent.get("simd_per_cu")

@@ -237,12 +237,12 @@ class _JsonRun:
             arrow[at : at + 2] = [_int(event.get("ts")), _int(event.get("tid" if at == 0 else "pid"))]
             return
         args = event.get("args") or {}
-        lane = int(event.get("pid", -1))
+        group = int(event.get("pid", -1))
         if event["ph"] == "M":
             if event.get("name") == "process_name":
-                self.labels[lane] = str(args.get("name", ""))
+                self.labels[group] = str(args.get("name", ""))
             return
-        label = self.labels.get(lane, "")
+        label = self.labels.get(group, "")
         kind = "gpu"
         if label.startswith("Markers"):
             kind = "range"

@@ -45,9 +45,9 @@ def host(staging: Staging) -> tuple[int, int]:
         "CREATE TABLE amd_call AS SELECT h.kind, coalesce(l.label, 0) AS label, h.start AS ts, "
         "h.stop - h.start AS dur, t.track, nullif(h.corr, 0) AS corr, h.proc, h.prio::UTINYINT AS prio, "
         "h.rowid::INTEGER AS place FROM amd_host h JOIN amd_track t ON t.part = 0 AND t.proc = h.proc "
-        f"AND t.lane = {HOST_KIND} AND t.lane_key = {HOST_KEY} "
+        f"AND t.track_kind = {HOST_KIND} AND t.native_key = {HOST_KEY} "
         "LEFT JOIN amd_label l ON l.host AND l.id = h.name "
-        "ORDER BY t.lane <> 'thread', t.track, ts, dur DESC, h.kind, place"
+        "ORDER BY t.track_kind <> 'thread', t.track, ts, dur DESC, h.kind, place"
     )
     found = con.execute(
         "SELECT count(*) FILTER (track IN (SELECT track FROM tracks WHERE kind = 'thread')), count(*) "
@@ -99,8 +99,8 @@ def _rest(staging: Staging, threads: int, first: int, calls: str, which: str) ->
     return (
         f"SELECT {first} + g.rowid AS slice, g.what::amd_kind AS kind, coalesce(l.label, 0) AS label, "
         "g.start AS ts, g.stop - g.start AS dur, t.track, nullif(g.corr, 0) AS corr, h.rowid AS launch "
-        f"FROM amd_gpu g JOIN amd_track t ON t.part = 2 AND t.proc = g.proc AND t.lane_agent = {AGENT_KEY} "
-        f"AND t.lane = {gpu_kind(staging)} AND t.lane_key = {gpu_key(staging)} "
+        f"FROM amd_gpu g JOIN amd_track t ON t.part = 2 AND t.proc = g.proc AND t.agent_key = {AGENT_KEY} "
+        f"AND t.track_kind = {gpu_kind(staging)} AND t.native_key = {gpu_key(staging)} "
         "LEFT JOIN amd_label l ON NOT l.host AND l.id = g.name "
         f"LEFT JOIN {calls} ON h.proc = g.proc AND h.corr = g.corr AND {which} UNION ALL "
         f"SELECT {first} + (SELECT count(*) FROM amd_gpu) + o.rowid, 'overhead'::amd_kind, "

@@ -1,7 +1,7 @@
 """What every AMD reader fills before a trace is built: one neutral shape for five tools' records.
 
 A reader only says what the file holds (times in ns, ids as the tool wrote them, grids in the tool's unit);
-``build.build`` turns that into the trace's tables, so that every rule about grids, devices, lanes, nesting
+``build.build`` turns that into the trace's tables, so that every rule about grids, devices, tracks, nesting
 and launches stands in one place. The tables are the writer's, which drops what is left of them: beyond its
 memory limit they spill to disk.
 """
@@ -61,7 +61,7 @@ class Staging:
     Attributes:
         writer: the trace being written.
         con: its DuckDB connection.
-        by_queue: GPU lanes are queues, not streams.
+        by_queue: the tracks of GPU work are queues, not streams.
     """
 
     def __init__(self, writer: TraceWriter) -> None:

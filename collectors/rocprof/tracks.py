@@ -1,9 +1,9 @@
-"""Which process, GPU and lane a record belongs to.
+"""Which process, GPU and track a record belongs to.
 
 * Agents are HSA node numbers that count CPU agents first; a device's ordinal is the number among GPUs, from
   the tool's agent table where it has one. Without one the GPUs of the run are counted in the order of their
   node numbers and the issue ``device_ordinal_guessed`` says so.
-* A GPU lane is the stream a record was enqueued on, or the HSA queue where no stream is known or where one
+* A GPU track is the stream a record was enqueued on, or the HSA queue where no stream is known or where one
   GPU has more than ``MAX_STREAMS`` streams (PyTorch runs have hundreds with one dispatch each).
 """
 
@@ -145,28 +145,28 @@ def settle_agents(staging: Staging) -> None:
 
 
 NONE = -(2**63)
-"""Stands for NULL in the keys of lanes, so that joins need no NULL-safe comparison."""
+"""Stands for NULL in the keys of tracks, so that joins need no NULL-safe comparison."""
 _FREE = "kind IN ('range', 'step') AND coalesce(tid, 0) = 0"
 HOST_KIND = f"CASE WHEN {_FREE} THEN 'range' ELSE 'thread' END"
-"""SQL over amd_host: kind of a row's lane. Start/stop ranges have no thread and a lane of their own."""
+"""SQL over amd_host: kind of a row's track. Start/stop ranges have no thread and a track of their own."""
 HOST_KEY = f"CASE WHEN {_FREE} THEN {NONE} ELSE coalesce(tid, {NONE}) END"
 AGENT_KEY = f"coalesce(agent, {NONE})"
 
 
 def gpu_kind(staging: Staging) -> str:
-    """SQL over amd_gpu: kind of a row's lane."""
+    """SQL over amd_gpu: kind of a row's track."""
     on_stream = "false" if staging.by_queue else "stream IS NOT NULL AND agent IS NOT NULL"
     return f"CASE WHEN {on_stream} THEN 'stream' WHEN what <> 'kernel' THEN 'copy' ELSE 'queue' END"
 
 
 def gpu_key(staging: Staging) -> str:
-    """SQL over amd_gpu: native id of a row's lane."""
+    """SQL over amd_gpu: native id of a row's track."""
     kind = gpu_kind(staging)
     return f"coalesce(CASE {kind} WHEN 'stream' THEN stream WHEN 'queue' THEN queue END, {NONE})"
 
 
-def settle_lanes(staging: Staging) -> None:
-    """Fill ``tracks``, and amd_track, which says a record's lane by process, agent, kind and key."""
+def settle_tracks(staging: Staging) -> None:
+    """Fill ``tracks``, and amd_track, which says a record's track by process, agent, kind and key."""
     con = staging.con
     most = con.execute(
         "SELECT count(DISTINCT stream) AS n FROM amd_gpu WHERE stream IS NOT NULL GROUP BY proc, agent "
@@ -177,23 +177,23 @@ def settle_lanes(staging: Staging) -> None:
         staging.writer.issue(
             "streams_as_queues",
             most[0],
-            f"one GPU has more than {MAX_STREAMS} streams: GPU lanes are HSA queues instead",
+            f"one GPU has more than {MAX_STREAMS} streams: the tracks of its work are HSA queues instead",
         )
     con.execute(
-        "CREATE TEMP TABLE amd_track AS SELECT (row_number() OVER (ORDER BY proc, part, lane_agent, lane, "
-        "lane_key, lane_name) - 1)::INTEGER AS track, * FROM ("
-        f"SELECT DISTINCT 0 AS part, proc, {NONE} AS lane_agent, {HOST_KIND} AS lane, "
-        f"{HOST_KEY} AS lane_key, NULL::VARCHAR AS lane_name FROM amd_host UNION ALL "
+        "CREATE TEMP TABLE amd_track AS SELECT (row_number() OVER (ORDER BY proc, part, agent_key, "
+        "track_kind, native_key, track_name) - 1)::INTEGER AS track, * FROM ("
+        f"SELECT DISTINCT 0 AS part, proc, {NONE} AS agent_key, {HOST_KIND} AS track_kind, "
+        f"{HOST_KEY} AS native_key, NULL::VARCHAR AS track_name FROM amd_host UNION ALL "
         f"SELECT DISTINCT 1, proc, {NONE}, 'range', {NONE}, 'runtime' FROM amd_overhead UNION ALL "
         f"SELECT DISTINCT 2, proc, {AGENT_KEY}, {gpu_kind(staging)}, {gpu_key(staging)}, NULL FROM amd_gpu "
         f"UNION ALL SELECT DISTINCT 3, proc, {AGENT_KEY}, 'counter', {NONE}, name FROM amd_counter)"
     )
     con.execute(
-        f"INSERT INTO tracks SELECT track, lane, process, device, nullif(lane_key, {NONE}), "
-        "coalesce(lane_name, CASE lane WHEN 'range' THEN 'ranges without a thread' WHEN 'copy' THEN 'copies' "
-        f"ELSE lane || coalesce(' ' || nullif(lane_key, {NONE}), '') END) "
+        f"INSERT INTO tracks SELECT track, track_kind, process, device, nullif(native_key, {NONE}), "
+        "coalesce(track_name, CASE track_kind WHEN 'range' THEN 'ranges without a thread' "
+        f"WHEN 'copy' THEN 'copies' ELSE track_kind || coalesce(' ' || nullif(native_key, {NONE}), '') END) "
         "FROM amd_track t JOIN amd_proc USING (proc) "
-        "LEFT JOIN amd_device d ON d.proc = t.proc AND d.agent = t.lane_agent ORDER BY track"
+        "LEFT JOIN amd_device d ON d.proc = t.proc AND d.agent = t.agent_key ORDER BY track"
     )
 
 

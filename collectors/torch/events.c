@@ -12,7 +12,7 @@
 #define MAX_COLUMNS 96
 #define MAX_KEY 64  /* longer keys are never asked for */
 #define MAX_ALIKE 8 /* fields of one key length */
-#define MAX_LANE 8
+#define MAX_OWNER 8
 
 enum kind { TEXT, INTEGER, MICROSECONDS, REAL, TRIPLE };
 enum level { TOP, ARGS, LEVELS };
@@ -27,8 +27,8 @@ typedef struct {
     int field_count, column_count;
     uint8_t alike[LEVELS][MAX_KEY][MAX_ALIKE], alike_count[LEVELS][MAX_KEY];
     bool is_text[MAX_COLUMNS];
-    int lane[MAX_LANE], lane_count, phase, category;
-    table texts, lanes;
+    int owner[MAX_OWNER], owner_count, phase, category;
+    table texts, owners;
     /* the event that is being read */
     cursor in;
     bool has_args;
@@ -114,14 +114,14 @@ static bool is_arrow(const parser *p) { /* a flow between launch and kernel: the
 }
 
 static bool keep(parser *p, int64_t *columns, int64_t room, int64_t place) {
-    int64_t lane[MAX_LANE];
+    int64_t owner[MAX_OWNER];
     for (int c = 0; c < p->column_count; c++)
         if (p->is_text[c] && p->row[c] != MISSING) {
             p->row[c] = number_of(&p->texts, p->text[c].at, p->text[c].length);
             if (p->row[c] < 0) return false;
         }
-    for (int i = 0; i < p->lane_count; i++) lane[i] = p->row[p->lane[i]];
-    int64_t number = number_of(&p->lanes, (const char *)lane, p->lane_count * (int64_t)sizeof *lane);
+    for (int i = 0; i < p->owner_count; i++) owner[i] = p->row[p->owner[i]];
+    int64_t number = number_of(&p->owners, (const char *)owner, p->owner_count * (int64_t)sizeof *owner);
     if (number < 0) return false;
     for (int c = 0; c < p->column_count; c++) columns[c * room + place] = p->row[c];
     columns[p->column_count * room + place] = number;
@@ -136,7 +136,7 @@ parser *events_new(void) {
 
 void events_free(parser *p) {
     forget(&p->texts);
-    forget(&p->lanes);
+    forget(&p->owners);
     free(p);
 }
 
@@ -158,15 +158,15 @@ int events_field(parser *p, int level, const char *key, int kind, int column) {
     return 1;
 }
 
-/* Which columns hold phase and category, and which ones together name an event's lane. */
-void events_lane(parser *p, int phase, int category, const int *lane, int count) {
+/* Which columns hold phase and category, and which ones together name an event's owner. */
+void events_owner(parser *p, int phase, int category, const int *owner, int count) {
     p->phase = phase;
     p->category = category;
-    p->lane_count = count < MAX_LANE ? count : MAX_LANE;
-    memcpy(p->lane, lane, (size_t)p->lane_count * sizeof *lane);
+    p->owner_count = count < MAX_OWNER ? count : MAX_OWNER;
+    memcpy(p->owner, owner, (size_t)p->owner_count * sizeof *owner);
 }
 
-/* Read events, with commas between them, into ``columns``: those of the fields, then the lane, ``room`` each.
+/* Read events, with commas between them, into ``columns``: those of the fields, then the owner, ``room`` each.
  *
  * ``length`` becomes what was read: less than the text when there was no more room. Returns the events kept,
  * or -1 for a refusal at that place. */
@@ -189,9 +189,9 @@ int64_t events_read(parser *p, const char *bytes, int64_t *length, int64_t *colu
     return good ? rows : -1;
 }
 
-/* Texts (JSON as it stood in the file) and lanes (the columns that name one, as int64) in order of number. */
-int64_t events_table(const parser *p, int lanes, const char **bytes, const int64_t **start) {
-    const table *t = lanes ? &p->lanes : &p->texts;
+/* Texts (JSON as it stood in the file) and owners (the columns that name one, as int64) in order of number. */
+int64_t events_table(const parser *p, int owners, const char **bytes, const int64_t **start) {
+    const table *t = owners ? &p->owners : &p->texts;
     *bytes = t->bytes;
     *start = t->start;
     return t->count;

@@ -56,10 +56,12 @@ def _load() -> ctypes.CDLL | None:
     except OSError:  # not built here, or built for another machine
         return None
     pointer, number = ctypes.c_void_p, ctypes.c_int
+    if not hasattr(library, "events_owner"):  # built from the source of another version
+        return None
     library.events_new.restype = pointer
     library.events_free.argtypes = [pointer]
     library.events_field.argtypes = [pointer, number, ctypes.c_char_p, number, number]
-    library.events_lane.argtypes = [pointer, number, number, ctypes.POINTER(number), number]
+    library.events_owner.argtypes = [pointer, number, number, ctypes.POINTER(number), number]
     library.events_read.argtypes = [pointer, pointer, ctypes.POINTER(ctypes.c_int64), pointer, ctypes.c_int64]
     library.events_read.restype = ctypes.c_int64
     library.events_table.argtypes = [pointer, number, pointer, pointer]
@@ -76,13 +78,14 @@ class Parser:
     """Reads the texts of one file's pieces, one after the other, in one thread.
 
     Attributes:
-        columns: name -> place in ``values``; ``lane`` is the last.
-        values: int64, a row a column, ``room`` events wide; overwritten by each ``read``. Texts and lanes are
-            numbers (``texts``, ``lanes``), reals are the bits of a double, what is not there is ``MISSING``.
+        columns: name -> place in ``values``; ``owner`` is the last.
+        values: int64, one row per column, ``room`` events wide; overwritten by each ``read``. Texts and
+            owners are numbers (``texts``, ``owners``), reals are the bits of a double, what is not there is
+            ``MISSING``.
     """
 
-    def __init__(self, fields: Sequence[Field], lane: Sequence[str], room: int = 1 << 15) -> None:
-        """``lane`` names the columns that together say whose event it is; needs columns ph and cat."""
+    def __init__(self, fields: Sequence[Field], owner: Sequence[str], room: int = 1 << 15) -> None:
+        """``owner`` names the columns that together say whose event it is; needs columns ph and cat."""
         found = library()
         if found is None:
             raise RuntimeError("no compiled parser here")
@@ -101,10 +104,10 @@ class Parser:
                 self.columns |= {name: width + place for place, name in enumerate(names)}
                 width += len(names)
             self._ask(field, self.columns[names[0]])
-        self.columns["lane"] = width
-        self._lane_width = len(lane)
-        places = (ctypes.c_int * len(lane))(*(self.columns[name] for name in lane))
-        found.events_lane(self._parser, self.columns["ph"], self.columns["cat"], places, len(lane))
+        self.columns["owner"] = width
+        self._owner_width = len(owner)
+        places = (ctypes.c_int * len(owner))(*(self.columns[name] for name in owner))
+        found.events_owner(self._parser, self.columns["ph"], self.columns["cat"], places, len(owner))
         self.values: NDArray[np.int64] = np.empty((width + 1, room), dtype=np.int64)
 
     def _ask(self, field: Field, place: int) -> None:
@@ -145,10 +148,10 @@ class Parser:
         data, start = self._table(0, first)
         return [data[begin:end] for begin, end in pairwise(start)]
 
-    def lanes(self, first: int) -> list[tuple[int, ...]]:
-        """Values of the lane's columns for lanes number ``first`` and on."""
+    def owners(self, first: int) -> list[tuple[int, ...]]:
+        """Values of the owner's columns for owners number ``first`` and on."""
         data, start = self._table(1, first)
-        rows = np.frombuffer(data, dtype=np.int64).reshape(len(start) - 1, self._lane_width)
+        rows = np.frombuffer(data, dtype=np.int64).reshape(len(start) - 1, self._owner_width)
         return [tuple(row) for row in rows.tolist()]
 
     def _table(self, which: int, first: int) -> tuple[bytes, list[int]]:

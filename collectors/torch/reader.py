@@ -11,7 +11,7 @@ from profrun.collectors.reading import Progress, Source
 from profrun.collectors.torch import reader_issues, reader_metrics, reader_stage, reader_tables
 from profrun.collectors.torch.events import library
 from profrun.collectors.torch.reader_cut import EventFile
-from profrun.collectors.torch.reader_tracks import GPU_KINDS, HOST_KINDS, Group, Lanes, number, vendor_of
+from profrun.collectors.torch.reader_tracks import GPU_KINDS, HOST_KINDS, Group, Tracks, number, vendor_of
 from profrun.traces.writer import TraceWriter
 
 _CATS = "|".join(sorted(HOST_KINDS | GPU_KINDS))
@@ -56,7 +56,7 @@ class KinetoReader:
         recording = _Recording(writer, [file.keys for file in files])
         recording.place()
         reader_issues.events(writer)
-        crossing = reader_tables.slices(con, recording.lanes.host_tracks)
+        crossing = reader_tables.slices(con, recording.tracks.host_tracks)
         held = con.execute("SELECT count(*) FROM k_slice").fetchone()
         writer.deliver("slices", reader_tables.rows(con), begin=bool(held and held[0] <= _BESIDE))
         reader_tables.kernels(con)
@@ -65,7 +65,7 @@ class KinetoReader:
         reader_tables.collectives(con)
         reader_tables.counters(writer)
         reader_metrics.metrics(writer, sources)
-        reader_issues.record(writer, files, recording.lanes, crossing)
+        reader_issues.record(writer, files, recording.tracks, crossing)
         progress(total, total)
 
 
@@ -103,30 +103,30 @@ def _stage(writer: TraceWriter, sources: Sequence[Source], progress: Progress, t
 
 @dataclass
 class _Recording:
-    """The labels of all files and what they decide: vendors, ranks, clocks, lanes."""
+    """The owners of events in all files and what they decide: vendors, ranks, clocks, tracks."""
 
     writer: TraceWriter
     keys: list[dict[str, Any]]
-    lanes: Lanes = field(default_factory=Lanes)
+    tracks: Tracks = field(default_factory=Tracks)
 
     def place(self) -> None:
-        """Fill processes, devices, tracks, ``k_lane``, ``k_vendor``, ``k_counter`` and the meta."""
+        """Fill processes, devices, tracks, ``k_track``, ``k_vendor``, ``k_counter`` and the meta."""
         con = self.writer.con
         groups = [
             Group(*row)
             for row in con.execute(
-                "SELECT label, src, cat, pid, tid, dev, stream, events FROM k_label "
+                "SELECT owner, src, cat, pid, tid, dev, stream, events FROM k_owner "
                 "ORDER BY src, first, cat, pid, tid, dev, stream"
             ).fetchall()
         ]
         self.vendors = [self._vendor(src, groups) for src in range(len(self.keys))]
         shifts = self._clocks()
-        self._lanes(groups, self._ranks())
+        self._tracks(groups, self._ranks())
         con.execute(
-            "CREATE TABLE k_lane (label BIGINT, src INTEGER, pid VARCHAR, tid VARCHAR, kind VARCHAR, "
+            "CREATE TABLE k_track (owner BIGINT, src INTEGER, pid VARCHAR, tid VARCHAR, kind VARCHAR, "
             "track INTEGER, host BOOLEAN, shift BIGINT)"
         )
-        _many(con, "k_lane", [(*row, shifts[row[1]]) for row in self.lanes.mapping])
+        _many(con, "k_track", [(*row, shifts[row[1]]) for row in self.tracks.mapping])
         con.execute("CREATE TABLE k_vendor (src INTEGER, vendor VARCHAR)")
         _many(con, "k_vendor", list(enumerate(self.vendors)))
         self._counters(shifts)
@@ -136,7 +136,7 @@ class _Recording:
     def _vendor(self, src: int, groups: Sequence[Group]) -> str:
         gpu = sum(g.count for g in groups if g.src == src and (g.cat or "").lower() in GPU_KINDS)
         apis = self.writer.con.execute(
-            "SELECT text FROM k_text WHERE number IN (SELECT name FROM k_core JOIN k_label USING (label) "
+            "SELECT text FROM k_text WHERE number IN (SELECT name FROM k_core JOIN k_owner USING (owner) "
             "WHERE src = ? AND cat IN ('cuda_runtime', 'cuda_driver', 'Runtime')) LIMIT 200",
             [src],
         ).fetchall()
@@ -161,7 +161,7 @@ class _Recording:
         for src, keys in enumerate(self.keys):
             row = self.writer.con.execute(
                 f"SELECT count(*), count(*) FILTER (ts >= {_ANCHORED_FROM_NS}) FROM k_core "
-                f"JOIN k_label USING (label) WHERE src = ? AND abs(ts) < {reader_tables.TIME_LIMIT_NS}",
+                f"JOIN k_owner USING (owner) WHERE src = ? AND abs(ts) < {reader_tables.TIME_LIMIT_NS}",
                 [src],
             ).fetchone()
             base = keys.get("baseTimeNanoseconds")
@@ -184,18 +184,18 @@ class _Recording:
         meta["epoch_ns"], meta["clock"] = min(known), "epoch"
         return [anchor - min(known) for anchor in known]
 
-    def _lanes(self, groups: Sequence[Group], ranks: Sequence[int]) -> None:
-        lanes = self.lanes
+    def _tracks(self, groups: Sequence[Group], ranks: Sequence[int]) -> None:
+        tracks = self.tracks
         own = {src: [group for group in groups if group.src == src] for src in range(len(self.keys))}
         named = {src: self._names(src) for src in own}
         for src, mine in own.items():
-            lanes.add_processes(src, mine, ranks[src], named[src])
+            tracks.add_processes(src, mine, ranks[src], named[src])
         for src, mine in own.items():
-            lanes.add_devices(src, mine, self.keys[src], self.vendors[src], self._allocator(src))
+            tracks.add_devices(src, mine, self.keys[src], self.vendors[src], self._allocator(src))
         for src, mine in own.items():
-            lanes.add_host_tracks(src, mine, named[src])
+            tracks.add_host_tracks(src, mine, named[src])
         for src, mine in own.items():
-            lanes.add_gpu_tracks(src, mine)
+            tracks.add_gpu_tracks(src, mine)
 
     def _names(self, src: int) -> dict[tuple[str, int | None, int | None], str]:
         """Names of processes and threads; of several for one thread that which is not just the process's."""
@@ -235,7 +235,7 @@ class _Recording:
                     src,
                     kind,
                     device,
-                    self.lanes.counter_track(src, None if kind in (0, None) or device is None else device),
+                    self.tracks.counter_track(src, None if kind in (0, None) or device is None else device),
                     shifts[src],
                 )
                 for src, kind, device in rows
@@ -243,11 +243,11 @@ class _Recording:
         )
 
     def _write(self) -> None:
-        writer, lanes = self.writer, self.lanes
-        writer.insert("processes", ("process", "pid", "rank", "name"), lanes.processes)
-        for device in lanes.devices:
+        writer, tracks = self.writer, self.tracks
+        writer.insert("processes", ("process", "pid", "rank", "name"), tracks.processes)
+        for device in tracks.devices:
             writer.insert("devices", tuple(device), [tuple(device.values())])
-        writer.insert("tracks", ("track", "kind", "process", "device", "native_id", "name"), lanes.tracks)
+        writer.insert("tracks", ("track", "kind", "process", "device", "native_id", "name"), tracks.tracks)
 
     def _meta(self) -> None:
         keys = self.keys[0] if self.keys else {}

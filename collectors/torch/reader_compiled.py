@@ -18,7 +18,7 @@ import numpy as np
 from profrun.collectors.reading import Progress
 from profrun.collectors.torch.events import MISSING, Refused
 from profrun.collectors.torch.reader_cut import EventFile
-from profrun.collectors.torch.reader_stage import COLLECTIVE, FILE_BITS, GPU, LANE, MEMORY, OTHER
+from profrun.collectors.torch.reader_stage import COLLECTIVE, FILE_BITS, GPU, MEMORY, OTHER, OWNER
 from profrun.collectors.torch.reader_workers import TABLES, TEXTS, TRIPLES, Columns, Numbers, parsed
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ HEAP = 1 << 17
 def create(con: duckdb.DuckDBPyConnection) -> None:
     """Make the empty staging tables c_core, c_gpu, c_op and c_other."""
     for table, names in TABLES.items():
-        beside = ", lane INTEGER, tie BIGINT, linked BOOLEAN" if table == "core" else ""
+        beside = ", owner INTEGER, tie BIGINT, linked BOOLEAN" if table == "core" else ""
         columns = ", ".join(f"{name} {_type(name)}" for name in names)
         con.execute(f'CREATE TABLE c_{table} ("row" BIGINT, {columns}{beside})')
 
@@ -43,14 +43,14 @@ def drop(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def gather(con: duckdb.DuckDBPyConnection, numbers: Numbers) -> None:
-    """Offer the staged events under the names that ``reader_stage.gather`` documents."""
+    """Offer the staged events as the tables that ``reader_handover`` lists."""
     texts = list(numbers.texts)
     con.execute("CREATE TABLE k_text (number INTEGER, text VARCHAR)")
     con.register("c_part", {"number": np.arange(len(texts)), "text": np.array(texts, dtype=object)})
     con.execute("INSERT INTO k_text SELECT number, text FROM c_part")
     con.unregister("c_part")
     con.execute(
-        'CREATE VIEW k_core AS SELECT "row", lane AS label, name, ts, dur, tie, '
+        'CREATE VIEW k_core AS SELECT "row", owner, name, ts, dur, tie, '
         "CASE WHEN linked AND tie <> 0 THEN tie END AS corr FROM c_core"
     )
     con.execute("CREATE VIEW k_op AS FROM c_op")
@@ -59,17 +59,17 @@ def gather(con: duckdb.DuckDBPyConnection, numbers: Numbers) -> None:
     src = f'"row" >> {FILE_BITS} AS src'
     con.execute(f"CREATE VIEW k_memory AS SELECT {_chosen(MEMORY)}, {src} FROM c_memory c")
     con.execute(f"CREATE TABLE k_other AS SELECT {_chosen(OTHER)}, {src} FROM c_other c {_texts(OTHER)}")
-    types = (f"{name} {'VARCHAR' if name in TEXTS else 'BIGINT'}" for name in LANE)
-    con.execute(f"CREATE TABLE c_lane (label INTEGER, src INTEGER, {', '.join(types)})")
-    for (number, *lane), label in numbers.lanes.items():
+    types = (f"{name} {'VARCHAR' if name in TEXTS else 'BIGINT'}" for name in OWNER)
+    con.execute(f"CREATE TABLE c_owner (owner INTEGER, src INTEGER, {', '.join(types)})")
+    for (number, *labels), owner in numbers.owners.items():
         values = [
             (None if value < 0 else texts[value]) if name in TEXTS else (None if value == MISSING else value)
-            for name, value in zip(LANE, lane, strict=True)
+            for name, value in zip(OWNER, labels, strict=True)
         ]
-        con.execute("INSERT INTO c_lane VALUES (?, ?, ?, ?, ?, ?, ?)", [label, number, *values])
+        con.execute("INSERT INTO c_owner VALUES (?, ?, ?, ?, ?, ?, ?)", [owner, number, *values])
     con.execute(
-        f"CREATE TABLE k_label AS SELECT label, src, {', '.join(LANE)}, events, first FROM c_lane "
-        "JOIN (SELECT label, count(*) AS events, min(ts) AS first FROM k_core GROUP BY label) USING (label)"
+        f"CREATE TABLE k_owner AS SELECT owner, src, {', '.join(OWNER)}, events, first FROM c_owner "
+        "JOIN (SELECT owner, count(*) AS events, min(ts) AS first FROM k_core GROUP BY owner) USING (owner)"
     )
 
 
@@ -107,7 +107,7 @@ def stage(
 
     Args:
         con: connection with the tables of ``create``.
-        numbers: texts and lanes of the recording so far.
+        numbers: texts and owners of the recording so far.
         src: the file's number.
         path: the file.
         compressed: whether it is gzip.
@@ -160,7 +160,7 @@ class _Heap:
         joined: dict[str, Any] = {
             name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]
         }
-        whole = {name for name in joined if name in ("row", "lane", "linked", "occupancy") or name in TEXTS}
+        whole = {name for name in joined if name in ("row", "owner", "linked", "occupancy") or name in TEXTS}
         if "occupancy" in joined:
             bits = joined["occupancy"]
             joined["occupancy"] = np.ma.masked_array(bits.view(np.float64), mask=bits == MISSING)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from profrun.collectors.torch.reader_cut import EventFile
 from profrun.collectors.torch.reader_tables import TIME_LIMIT_NS
-from profrun.collectors.torch.reader_tracks import Lanes
+from profrun.collectors.torch.reader_tracks import Tracks
 from profrun.traces.writer import TraceWriter
 
 FILE_MESSAGES = {
@@ -67,7 +67,7 @@ def events(writer: TraceWriter) -> None:
 
 
 def record(
-    writer: TraceWriter, files: Sequence[EventFile], lanes: Lanes, crossing: tuple[int, str | None]
+    writer: TraceWriter, files: Sequence[EventFile], tracks: Tracks, crossing: tuple[int, str | None]
 ) -> None:
     """Write all issues of one recording."""
     for code, message in FILE_MESSAGES.items():
@@ -82,22 +82,22 @@ def record(
     )
     empty = writer.con.execute("SELECT count(*) = 0 FROM k_slice").fetchone()
     writer.issue("no_events", int(bool(empty and empty[0])), "the recording holds no event with a duration")
-    _lanes(writer, lanes)
+    _tracks(writer, tracks)
     _launches(writer)
     _overlaps(writer)
 
 
-def _lanes(writer: TraceWriter, lanes: Lanes) -> None:
-    if lanes.unknown:
+def _tracks(writer: TraceWriter, tracks: Tracks) -> None:
+    if tracks.unknown:
         writer.issue(
             "unknown_category",
-            sum(lanes.unknown.values()),
+            sum(tracks.unknown.values()),
             "events of a category that is not known: kept as ranges of their thread",
-            ", ".join(sorted(lanes.unknown)),
+            ", ".join(sorted(tracks.unknown)),
         )
-    writer.issue("device_numbers_guessed", len(lanes.guessed), "; ".join(lanes.guessed))
+    writer.issue("device_numbers_guessed", len(tracks.guessed), "; ".join(tracks.guessed))
     writer.issue(
-        "no_host_process", len(lanes.without_pid), "file without any host event: its process id is set to 0"
+        "no_host_process", len(tracks.without_pid), "file without any host event: its process id is set to 0"
     )
 
 

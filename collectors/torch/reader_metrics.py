@@ -16,10 +16,10 @@ CATEGORY = "cuda_profiler_range"
 def metrics(writer: TraceWriter, sources: Sequence[Source]) -> None:
     """Fill ``metrics`` after ``slices``; reads a file once more, and only one that holds such events.
 
-    The values were measured over a range, so the slices are ranges on the GPU's lane. CUPTI's names state no
+    The values were measured over a range, so the slices are ranges on the GPU's track. CUPTI's names state no
     unit; they are counts here (unit 1).
     """
-    found = writer.con.execute("SELECT DISTINCT src FROM k_label WHERE cat = ? ORDER BY 1", [CATEGORY])
+    found = writer.con.execute("SELECT DISTINCT src FROM k_owner WHERE cat = ? ORDER BY 1", [CATEGORY])
     rows = [(src, *row) for (src,) in found.fetchall() for row in _values(sources[src])]
     if not rows:
         return
@@ -32,7 +32,7 @@ def metrics(writer: TraceWriter, sources: Sequence[Source]) -> None:
     writer.con.execute(
         """
         INSERT INTO metrics SELECT s.slice, m.name, any_value(m.value), '1'
-        FROM k_metric m JOIN (SELECT DISTINCT src, shift FROM k_lane) l USING (src)
+        FROM k_metric m JOIN (SELECT DISTINCT src, shift FROM k_track) l USING (src)
         JOIN k_slice s ON s.src = m.src AND s.ts_ns = CAST(m.ts * 1000 AS BIGINT) + l.shift
           AND s.name = m.range AND s.kind = 'range'
         GROUP BY s.slice, m.name ORDER BY s.slice, m.name

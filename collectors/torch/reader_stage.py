@@ -116,7 +116,7 @@ class Staged:
 
 FILE_BITS = 52
 """From this bit on ``row`` is the file's number; below are 20 bits for the piece and 32 for the event."""
-LANE = ("cat", "pid", "tid", "dev", "stream")
+OWNER = ("cat", "pid", "tid", "dev", "stream")
 GPU_CATS = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset", "concurrent_kernel")
 NAMED_CATS = ("cpu_op", "Operator", "user_annotation")
 KEPT = tuple(entry for entry in ARGS if entry[0] != "pyid")
@@ -124,7 +124,7 @@ KEPT = tuple(entry for entry in ARGS if entry[0] != "pyid")
 
 
 _FIXED = (
-    *(("src", "INTEGER"), ("part", "BIGINT"), ("lane", "BIGINT"), ("ph", "VARCHAR"), ("cat", "VARCHAR")),
+    *(("src", "INTEGER"), ("part", "BIGINT"), ("owner", "BIGINT"), ("ph", "VARCHAR"), ("cat", "VARCHAR")),
     *(("name", "VARCHAR"), ("pid", "VARCHAR"), ("tid", "VARCHAR"), ("ts", "BIGINT"), ("dur", "BIGINT")),
     *(("flow", "VARCHAR"), ("tie", "BIGINT"), ("file_row_number", "BIGINT")),
 )
@@ -135,7 +135,7 @@ _SAMPLE = "coalesce(name, '') = '[memory]' AND coalesce(allocated, reserved, mem
 # view: columns beside ``row``, and which events it holds
 _VIEWS = {
     "k_core": (
-        ("lane AS label", "n_name.number AS name", "ts", "dur", "nullif(corr, 0) AS corr", "tie"),
+        ("owner", "n_name.number AS name", "ts", "dur", "nullif(corr, 0) AS corr", "tie"),
         "ph = 'X'",
     ),
     "k_gpu": (GPU, f"ph = 'X' AND (cat IN {GPU_CATS} OR grid IS NOT NULL OR smem IS NOT NULL)"),
@@ -153,15 +153,7 @@ _VIEWS = {
 
 
 def gather(con: duckdb.DuckDBPyConnection, parts: Sequence[Path]) -> None:
-    """Offer the staged events of all files as SQL names; every row carries ``row``, its event's number.
-
-    * ``k_core``, for each complete event: the label of its lane, its name, times in ns, correlation, and what
-      decides between events of the same time;
-    * ``k_label``: the lanes, with their events and the time of the first;
-    * ``k_gpu``: arguments of GPU work; ``k_op``: arguments of ops, with dims and types;
-      ``k_coll``: arguments of collectives, for what has any;
-    * ``k_memory``: samples of the allocator; ``k_other``: every other event;
-    * ``k_text``: the texts of those columns that hold numbers of it: name in k_core, dims and types in k_op.
+    """Offer the staged events of all files as the tables that ``reader_handover`` lists.
 
     Args:
         con: connection for them.
@@ -192,12 +184,12 @@ def gather(con: duckdb.DuckDBPyConnection, parts: Sequence[Path]) -> None:
             f"FROM k_stage {texts} WHERE {where}"
         )
     con.execute(
-        f"CREATE TABLE k_label AS SELECT lane AS label, src, {', '.join(LANE)}, count(*) AS events, "
+        f"CREATE TABLE k_owner AS SELECT owner, src, {', '.join(OWNER)}, count(*) AS events, "
         "min(ts) AS first FROM k_stage WHERE ph = 'X' GROUP BY ALL"
     )
-    same = con.execute("SELECT label FROM k_label GROUP BY label HAVING count(*) > 1").fetchall()
+    same = con.execute("SELECT owner FROM k_owner GROUP BY owner HAVING count(*) > 1").fetchall()
     if same:
-        raise RuntimeError(f"two lanes have one label: {same}")
+        raise RuntimeError(f"two owners have one number: {same}")
 
 
 def stage(
@@ -315,7 +307,7 @@ def _try(
     try:
         con.execute(
             f"COPY (SELECT {staged.number} AS src, {number}::BIGINT AS part, "
-            f"(hash({staged.number}, {', '.join(LANE)}) >> 1)::BIGINT AS lane, * "
+            f"(hash({staged.number}, {', '.join(OWNER)}) >> 1)::BIGINT AS owner, * "
             f"FROM (SELECT {wanted} FROM read_json({_listed(files)}, "
             f"format = 'array', maximum_object_size = {OBJECT_LIMIT}, columns = {{{columns}}}) "
             "WHERE ph IS NULL OR ph NOT IN ('s', 't', 'f') OR cat = 'fwdbwd')) "

@@ -35,7 +35,7 @@ _FEW_NAMES = 1 << 14
 
 
 def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str | None]:
-    """Make ``k_slice`` of ``k_core`` and ``k_lane``: sorted, with ids; ``k_beside`` and ``k_launch``.
+    """Make ``k_slice`` of ``k_core`` and ``k_track``: sorted, with ids; ``k_beside`` and ``k_launch``.
 
     The narrower its rows the less of a large file is sorted on disk: the slice is the place of a row, and the
     file is in the number of its event. ``k_core`` is gone afterwards.
@@ -57,7 +57,7 @@ def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str |
           e.ts + l.shift AS ts_ns,
           CASE WHEN e.dur BETWEEN 0 AND {TIME_LIMIT_NS} THEN e.dur ELSE 0 END AS dur_ns,
           l.track, e.corr
-        FROM k_core e JOIN k_lane l USING (label) LEFT JOIN k_name n ON n.name = e.name
+        FROM k_core e JOIN k_track l USING (owner) LEFT JOIN k_name n ON n.name = e.name
         WHERE abs(e.ts) < {TIME_LIMIT_NS}
         ORDER BY l.track, ts_ns, dur_ns DESC, CASE kind {rank} ELSE 99 END, e.tie
         """
@@ -227,7 +227,7 @@ def ops(con: duckdb.DuckDBPyConnection) -> None:
 _BACKWARD = """
 CREATE TABLE k_backward AS
 WITH arrow AS (SELECT e.src, e.flow, e.ph, l.track, e.ts + l.shift AS ts FROM k_other e
-               JOIN (SELECT DISTINCT src, pid, tid, track, shift FROM k_lane WHERE host AND kind = 'op') l
+               JOIN (SELECT DISTINCT src, pid, tid, track, shift FROM k_track WHERE host AND kind = 'op') l
                  ON e.src = l.src AND e.pid = l.pid AND e.tid = l.tid
                WHERE e.cat = 'fwdbwd'),
      found AS (SELECT a.src, a.flow, a.ph, arg_min(s.slice, (o.seq IS NULL, s.slice)) AS slice

@@ -1,4 +1,6 @@
-"""Whose lane is it: kinds, processes, GPUs and tracks of kineto events, decided on their distinct labels.
+"""Kinds, processes, GPUs and tracks of kineto events, decided on their distinct owners.
+
+An owner is all that an event says of whose it is: category, process, thread, device and stream.
 
 Facts about the files that decide here (seen in recordings of 2021 to 2026):
 
@@ -57,9 +59,9 @@ _AMD_NAMES = (("MI100", "gfx908"), ("MI210", "gfx90a"), ("MI250", "gfx90a"), ("M
 
 @dataclass(frozen=True)
 class Group:
-    """Events that share every label of a lane."""
+    """Events of one owner."""
 
-    label: int
+    owner: int
     src: int
     cat: str | None
     pid: str | None
@@ -113,14 +115,14 @@ def properties(keys: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
 
 
-class Lanes:
-    """Collects the rows of processes, devices and tracks, and the map from labels to tracks.
+class Tracks:
+    """Collects the rows of processes, devices and tracks, and the map from owners to tracks.
 
     Attributes:
         processes: (process, pid, rank, name).
         devices: rows of the devices table as dicts.
         tracks: (track, kind, process, device, native_id, name); host tracks come first.
-        mapping: (label, src, pid, tid, kind, track, on a host thread) for every label that has a lane.
+        mapping: (owner, src, pid, tid, kind, track, on a host thread) for every owner that has a track.
         host_tracks: how many tracks are threads.
         unknown: categories that are not known -> events.
         guessed: sentences about device numbers that could not be mapped for sure.
@@ -259,7 +261,7 @@ class Lanes:
         return self._device[src, ordinal]
 
     def _map(self, group: Group, kind: str, track: int, *, host: bool) -> None:
-        self.mapping.append((group.label, group.src, group.pid, group.tid, kind, track, host))
+        self.mapping.append((group.owner, group.src, group.pid, group.tid, kind, track, host))
 
 
 def _is_ordinal(value: Any) -> bool:

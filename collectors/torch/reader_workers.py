@@ -19,10 +19,10 @@ from profrun.collectors.torch.reader_stage import (
     COLLECTIVE,
     GPU,
     GPU_CATS,
-    LANE,
     MEMORY,
     NAMED_CATS,
     OTHER,
+    OWNER,
 )
 
 if TYPE_CHECKING:
@@ -62,23 +62,26 @@ TABLES = {
     "memory": MEMORY,
     "other": OTHER,
 }
-"""Columns of the staging tables, beside ``row``; texts as numbers. core also has ``lane``, ``tie`` (the first
-id of an event: it decides between events of the same time) and ``linked`` (it is the correlation)."""
+"""Columns of the staging tables, beside ``row``; texts as numbers.
+
+core also has ``owner``, ``tie`` (the first id of an event: it decides between events of the same time) and
+``linked`` (that id is the correlation).
+"""
 
 Columns = dict[str, "NDArray[Any]"]
 
 
 class Numbers:
-    """Texts and lanes of all files of a recording, numbered from 0 in the order they are met.
+    """Texts and owners of all files of a recording, numbered from 0 in the order they are met.
 
     Attributes:
         texts: text -> number.
-        lanes: (file, cat, pid, tid, device, stream) -> number; texts as numbers, -1 for none.
+        owners: (file, cat, pid, tid, device, stream) -> number; texts as numbers, -1 for none.
     """
 
     def __init__(self) -> None:
         self.texts: dict[str, int] = {"X": 0, "[memory]": 1}
-        self.lanes: dict[tuple[int, ...], int] = {}
+        self.owners: dict[tuple[int, ...], int] = {}
         self._lock = threading.Lock()
         for name in (*GPU_CATS, *NAMED_CATS):
             self.text(name)
@@ -90,10 +93,10 @@ class Numbers:
         with self._lock:
             return self.texts.setdefault(text, len(self.texts))
 
-    def lane(self, lane: tuple[int, ...]) -> int:
-        """Number of a lane."""
+    def owner(self, owner: tuple[int, ...]) -> int:
+        """Number of an owner."""
         with self._lock:
-            return self.lanes.setdefault(lane, len(self.lanes))
+            return self.owners.setdefault(owner, len(self.owners))
 
 
 @dataclass
@@ -104,15 +107,15 @@ class _Worker:
         src: number of the file.
         buffer: text of a piece, used again for the next.
         texts: parser's text -> recording's; the last entry is -1, for no text.
-        lanes: parser's lane -> recording's.
+        owners: parser's owner -> recording's.
     """
 
     src: int
     numbers: Numbers
-    parser: Parser = field(default_factory=lambda: Parser(FIELDS, LANE))
+    parser: Parser = field(default_factory=lambda: Parser(FIELDS, OWNER))
     buffer: bytearray = field(default_factory=lambda: bytearray(BLOCK + (1 << 20)))
     texts: NDArray[np.int64] = field(default_factory=lambda: np.full(1, -1, dtype=np.int64))
-    lanes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    owners: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def read(self, file: EventFile, piece: Piece, base: int) -> Iterator[dict[str, Columns]]:
         """Rows of each table in a piece whose events are numbered from ``base``, some at a time."""
@@ -133,14 +136,14 @@ class _Worker:
         texts = [self.numbers.text(plain(raw)) for raw in self.parser.texts(len(self.texts) - 1)]
         if texts:
             self.texts = np.concatenate([self.texts[:-1], np.array([*texts, -1], dtype=np.int64)])
-        lanes = [self._lane(lane) for lane in self.parser.lanes(len(self.lanes))]
-        if lanes:
-            self.lanes = np.concatenate([self.lanes, np.array(lanes, dtype=np.int64)])
+        owners = [self._owner(owner) for owner in self.parser.owners(len(self.owners))]
+        if owners:
+            self.owners = np.concatenate([self.owners, np.array(owners, dtype=np.int64)])
 
-    def _lane(self, lane: Sequence[int]) -> int:
-        named = zip(LANE, lane, strict=True)
+    def _owner(self, owner: Sequence[int]) -> int:
+        named = zip(OWNER, owner, strict=True)
         values = (int(self.texts[max(value, -1)]) if name in TEXTS else value for name, value in named)
-        return self.numbers.lane((self.src, *values))
+        return self.numbers.owner((self.src, *values))
 
     def _column(self, name: str, rows: NDArray[np.int64] | slice) -> NDArray[np.int64]:
         raw: NDArray[np.int64] = self.parser.values[self.parser.columns[name]][rows]
@@ -167,7 +170,7 @@ class _Worker:
             if rows.size:
                 found[table] = {"row": rows + base} | {n: self._column(n, rows) for n in TABLES[table]}
             if rows.size and table == "core":
-                found[table]["lane"] = self.lanes[self._column("lane", rows)]
+                found[table]["owner"] = self.owners[self._column("owner", rows)]
                 found[table]["tie"], found[table]["linked"] = self._tie(rows)
         return found
 

@@ -6,7 +6,7 @@ from ...contract.wrapping import Wrapped, WrapRequest
 
 
 def wrap(request: WrapRequest) -> Wrapped:
-    """The user's command as it is; one trace a recorded cycle and rank, written between steps.
+    """The user's command as it is; one trace per recorded cycle and rank, written between steps.
 
     ``finalise_s`` is generous: with stacks or long windows the export takes minutes.
     """

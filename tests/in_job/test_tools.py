@@ -51,8 +51,8 @@ def test_what_is_not_there_says_where_it_was_looked_for(monkeypatch: pytest.Monk
 def test_rocprof_is_known_by_the_version_of_rocm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     stated = program(tmp_path / "a/bin/rocprofv3", "version: 0.6.0 rocm_version: 6.4.1")
-    assert tools.find_tool(profiler("rocprof"), stated).dotted == "6.4.1"
+    assert tools.find_tool(profiler("rocprof"), stated).version == (6, 4, 1)
     beside = program(tmp_path / "b/bin/rocprofv3", "no version")
     (tmp_path / "b/.info").mkdir()
     (tmp_path / "b/.info/version").write_text("6.2.0-66\n")
-    assert tools.find_tool(profiler("rocprof"), beside).dotted == "6.2.0"
+    assert tools.find_tool(profiler("rocprof"), beside).version == (6, 2, 0)

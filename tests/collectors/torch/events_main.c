@@ -7,14 +7,14 @@
 enum { ROOM = 64, PH = 0, CAT, NAME, TS, XID, LOAD, GRID, DIMS = GRID + 3, COLUMNS };
 
 static parser *asked(void) {
-    static const int lane[] = {CAT, XID};
+    static const int owner[] = {CAT, XID};
     parser *p = events_new();
     int good = events_field(p, TOP, "ph", TEXT, PH) && events_field(p, TOP, "cat", TEXT, CAT) &&
                events_field(p, TOP, "name", TEXT, NAME) && events_field(p, TOP, "ts", MICROSECONDS, TS) &&
                events_field(p, ARGS, "External id", INTEGER, XID) && events_field(p, ARGS, "grid", TRIPLE, GRID) &&
                events_field(p, ARGS, "est. achieved occupancy %", REAL, LOAD) &&
                events_field(p, ARGS, "Input Dims", TEXT, DIMS);
-    events_lane(p, PH, CAT, lane, 2);
+    events_owner(p, PH, CAT, owner, 2);
     return good ? p : NULL;
 }
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from profrun.collectors.normalize import normalize
 from profrun.collectors.torch import reader_cut, reader_workers
 from profrun.collectors.torch.events import MISSING, Field, Parser, Refused, library
-from profrun.collectors.torch.reader_stage import LANE
+from profrun.collectors.torch.reader_stage import OWNER
 from tests.collectors.torch.test_exact import FILES, MORE
 from tests.collectors.torch.test_fuzz import MUTATIONS, original
 from tests.conftest import ROOT, examples, first, missing, need_tool, shared_data
@@ -257,7 +257,7 @@ def test_damaged_text_is_refused_or_is_still_json(seed: int) -> None:
     text = events_of_a_real_file()
     for _ in range(rng.choice((1, 1, 2, 3))):
         text = rng.choice(MUTATIONS)(text, rng)
-    parser = Parser(reader_workers.FIELDS, LANE)
+    parser = Parser(reader_workers.FIELDS, OWNER)
     try:
         rows = at = 0
         while at < len(text):
