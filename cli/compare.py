@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from profrun.analysis.compare.model import By
     from profrun.analysis.compare.stats import Statistic
 
-STATISTICS = ("median", "mean", "p99")
-
 
 def command(
     sides: Annotated[
@@ -76,8 +74,6 @@ def command(
     from profrun.reports.compare_text import comparison_text, gate_text
     from profrun.runner.comparison_sides import read_trials
 
-    if statistic not in STATISTICS:
-        raise UsageError(f"no statistic {statistic!r}", fix=f"use one of {', '.join(STATISTICS)}")
     found = sides_of(sides, runs_root(runs))
     result = compare(
         read_trials(found.a),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say, terminal_style
 from profrun.runner.references import opened
@@ -13,11 +11,11 @@ def command(trace: TraceArgument, runs: RunsOption = None, json_: JsonOption = F
     """Say what slows the recorded program down, with the evidence."""
     from profrun.analysis.rules.diagnose import diagnose
     from profrun.reports.terminal import diagnose_text
-    from profrun.store.files import read_json
+    from profrun.store.documents import provenance_beside
 
     with opened(trace, runs_root(runs)) as found:
         # A trial's provenance.json, beside its trace, has clocks and throttle reasons.
-        findings = diagnose(found, provenance=read_json(Path(found.path).parent / "provenance.json"))
+        findings = diagnose(found, provenance=provenance_beside(found.path))
     if json_:
         emit({"findings": [finding.to_json() for finding in findings]})
         return

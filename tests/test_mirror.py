@@ -29,14 +29,6 @@ WHOLE = {
     "images/test_lint.py": "the Dockerfiles and the scripts that they run are no Python modules",
 }
 """Test files of a whole room: no one module is what they test. Each has its reason."""
-MIXED = {
-    "cli/test_commands.py",
-    "jobs/test_properties.py",
-    "runner/test_queue_ends.py",
-    "runner/test_refusals.py",
-    "traces/test_mutations.py",
-}
-"""Test files of several modules, to be divided among files named after those."""
 FILES = sorted(
     path.relative_to(TESTS).as_posix() for room in ROOMS for path in (TESTS / room).rglob("test_*.py")
 )
@@ -54,12 +46,11 @@ def has_module(file: str) -> bool:
     return module.with_suffix(".py").is_file() or module.is_dir()
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if file not in WHOLE.keys() | MIXED])
+@pytest.mark.parametrize("file", [file for file in FILES if file not in WHOLE])
 def test_a_test_file_is_named_after_its_module(file: str) -> None:
     assert has_module(file), f"there is no {module_of(file)}.py"
 
 
 def test_an_exception_is_there_and_is_one() -> None:
-    named = WHOLE.keys() | MIXED
-    assert named <= set(FILES)
-    assert [file for file in named if has_module(file)] == []
+    assert WHOLE.keys() <= set(FILES)
+    assert [file for file in WHOLE if has_module(file)] == []

@@ -60,7 +60,7 @@ class Api:
         self._pause = pause
 
     def create(self, manifest: ApiObject) -> Manifest:
-        """Create an object; one that this very manifest's name and run label already made is taken as it is.
+        """Create an object, or return the one that an earlier attempt of the same run has made.
 
         A create may have worked although its answer was lost, so a repeated one may meet its own result.
         """
@@ -77,10 +77,6 @@ class Api:
             ).get("profrun/path"):
                 raise
             return there
-
-    def get(self, kind: str, name: str) -> Manifest:
-        """One object, of a kind that profrun makes."""
-        return self._json("GET", f"{self._path(kind)}/{name}")
 
     def claim(self, name: str) -> Manifest:
         """A persistent volume claim."""
@@ -169,11 +165,7 @@ class Api:
                 raise
 
     def _json(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, object] | None = None,
-        body: ApiObject | None = None,
+        self, method: str, path: str, query: Mapping[str, object] | None = None, body: ApiObject | None = None
     ) -> Manifest:
         answer = self._send(method, path, query, body)
         try:

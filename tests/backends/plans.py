@@ -7,7 +7,8 @@ from pathlib import Path
 from profrun.backends.base import PreparedPlan
 from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
-from profrun.plans.model import Plan
+from profrun.plans.model import Plan, Trial
+from profrun.store.runs import Run
 
 SPEC = """
 name: transformer
@@ -36,3 +37,9 @@ def plan(
 def prepared(found: Plan, cwd: Path = Path("/shared/me/project")) -> PreparedPlan:
     """A plan whose settings need no profile, as a cluster's backend prepares it."""
     return PreparedPlan(found, cwd)
+
+
+def one_trial(folder: Path, gpus: int) -> tuple[Plan, tuple[Trial, ...], Run, Path]:
+    """What ``prepare`` is given for a job of one trial that asks for this many GPUs."""
+    plan = make_plan(load_text(f"name: t\ncommand: python x.py\nresources: {{gpus: {gpus}}}\n"))
+    return plan, plan.trials, Run(folder / "runs/t"), folder

@@ -15,6 +15,8 @@ import pytest
 
 from profrun.cli import run
 
+Capture = pytest.CaptureFixture[str]
+
 
 @dataclass(frozen=True)
 class Done:
@@ -30,7 +32,7 @@ class Done:
         return json.loads(self.out)
 
 
-def call(capsys: pytest.CaptureFixture[str], *args: object) -> Done:
+def call(capsys: Capture, *args: object) -> Done:
     """In this process."""
     capsys.readouterr()
     code = run([str(arg) for arg in args])

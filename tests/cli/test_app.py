@@ -20,7 +20,8 @@ from profrun.errors import (
     UnavailableError,
     UsageError,
 )
-from tests.cli.running import call
+from profrun.store.runs import Run
+from tests.cli.running import Capture, call
 from tests.conftest import ROOT
 
 NAMES = [name for section in COMMANDS.values() for name in section]
@@ -145,8 +146,10 @@ def test_a_full_disk_under_stdout_is_one_line_and_no_bug(args: str) -> None:
         check=False,
     )
     assert done.returncode == 69
-    said = "No space left on device; free some space, or write to another place"
-    assert done.stderr == f"profrun: what is printed cannot be written: {said}\n"
+    assert done.stderr == (
+        "profrun: what is printed cannot be written: No space left on device; free some space, or write to "
+        "another place\n"
+    )
 
 
 def test_a_closed_pipe_is_no_error() -> None:
@@ -189,3 +192,16 @@ def test_it_answers_fast(args: list[str], limit_s: float) -> None:
     while len(found) < 20 and min(found, default=limit_s) >= limit_s:
         found.append(_cpu_seconds(*args))
     assert min(found) < limit_s, found
+
+
+def test_ctrl_c_is_one_word_and_not_a_success(
+    run: Run, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it comes: here while a command reads the runs."""
+
+    def pressed(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("profrun.store.runs.all_runs", pressed)
+    done = call(capsys, "runs")
+    assert (done.code, done.out.strip(), done.err.split()) == (1, "", ["profrun:", "interrupted"])

@@ -3,69 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from profrun.cli import run
 from profrun.cli.compare import fraction
-from tests.cli.running import call
+from tests.cli.running import Capture, call
+from tests.cli.sides import TRIALS, words_of, write_trial
 from tests.runner.scripted import new_run
-from tests.tracekit import make_trace
-
-TRIALS = 4
-Capture = pytest.CaptureFixture[str]
-
-
-def _trial(out: Path, step_ns: int, kernel_ns: int, trial: int, *, blocking: bool = False) -> None:
-    """Ten steps that each launch one kernel; the trial and the step move the times a little."""
-    slices: list[Any] = []
-    for number in range(10):
-        at, first = number * 10_000_000, len(slices)
-        wobble = 300 * trial + 40 * (number % 3)
-        slices.append(("step", f"profrun.step#{number}", at, step_ns + wobble, "main"))
-        inside = {"parent": first, "depth": 1}
-        call_ns = 1000 + kernel_ns + wobble if blocking else 50
-        slices.append(("api", "cudaLaunchKernel", at + 100, call_ns, "main", inside))
-        slices.append(("kernel", "gemm", at + 1000, kernel_ns + wobble, "stream 7", {"launch": first + 1}))
-    work = {"run": out.name, "variant": "v", "work": {"batch": 8}, "blocking": blocking}
-    make_trace(out, slices, meta={"job": work}).close()
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four trials a side: b's kernel takes twice as long, its step follows; c is a with blocking launches."""
-    root = tmp_path_factory.mktemp("sides")
-    for trial in range(TRIALS):
-        _trial(root / f"a{trial}", 1_000_000, 500_000, trial)
-        _trial(root / f"b{trial}", 1_500_000, 1_000_000, trial)
-        _trial(root / f"c{trial}", 1_200_000, 500_000, trial, blocking=True)
-    return root
-
-
-@pytest.fixture
-def sides(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of both sides, current."""
-    monkeypatch.chdir(made)
-    return made
-
-
-def _words(side: str) -> list[str]:
-    return [f"{side}{trial}" for trial in range(TRIALS)]
-
-
-@pytest.fixture(scope="module")
-def kept(made: Path) -> Path:
-    """Baselines a and b, each of its side's trials: they compare as the traces do, and are read at once."""
-    folder = made / "kept"
-    for side in "ab":
-        traces = [str(made / word) for word in _words(side)]
-        assert run(["baseline", "save", side, *traces, "--dir", str(folder)]) == 0
-    return folder
 
 
 def test_slower_faster_and_their_exit_codes(sides: Path, kept: Path, capsys: Capture) -> None:
-    slower = call(capsys, "compare", *_words("a"), "vs", *_words("b"), "--json")
+    slower = call(capsys, "compare", *words_of("a"), "vs", *words_of("b"), "--json")
     assert slower.code == 1, slower.err + slower.out
     found = slower.json
     assert (found["verdict"], found["trials"]) == ("slower", [TRIALS, TRIALS])
@@ -111,8 +59,8 @@ def test_a_gate_decides_the_exit_code(
 def test_a_gate_holds_the_guesses_of_side_b(tmp_path: Path, capsys: Capture) -> None:
     guess = "expect: [{step_ms: 0.5}]\ncollectors: [none]\n"
     made, _ = new_run(tmp_path / "runs", f"name: t\ncommand: python x.py\n{guess}")
-    _trial(tmp_path / "a0", 1_000_000, 500_000, 0)
-    _trial(made.trial("000-default-none-r1").folder / "trace", 1_000_000, 500_000, 1)
+    write_trial(tmp_path / "a0", 1_000_000, 500_000, 0)
+    write_trial(made.trial("000-default-none-r1").folder / "trace", 1_000_000, 500_000, 1)
     reference = made.trial("000-default-none-r1").folder
     done = call(capsys, "compare", tmp_path / "a0", "vs", reference, "--fail-on", "expectations", "--json")
     assert done.code == 1
@@ -144,53 +92,6 @@ def test_wrong_options_are_said(kept: Path, capsys: Capture, more: list[str], sa
     done = call(capsys, "compare", kept / "a.json", "vs", kept / "b.json", *more)
     assert (done.code, done.out) == (64, "")
     assert said in done.err
-
-
-def test_blocking_twins_by_hand(sides: Path, capsys: Capture) -> None:
-    done = call(capsys, "blocking", *_words("a"), "vs", *_words("c"), "--json")
-    assert done.code == 0, done.err
-    found = done.json
-    assert found["points"] == [{key: value for key, value in found.items() if key != "points"}]
-    assert found["ratio"] == pytest.approx(1.2, rel=0.01)
-    assert (found["kernel_multiset_equal"], found["took_effect"]) == (True, True)
-    text = call(capsys, "blocking", *_words("a"), "vs", *_words("c")).out
-    assert "the same kernels in both runs" in text
-    assert text.startswith("A step takes 1.200 times as long when launches block")
-
-
-def test_blocking_of_a_run_needs_twins(tmp_path: Path, capsys: Capture) -> None:
-    made, _ = new_run(tmp_path)
-    done = call(capsys, "blocking", made.path)
-    assert done.code == 65
-    assert "has no launch-blocking twins" in done.err
-    assert "--set launch_blocking=both" in done.err
-
-
-def test_a_baseline_stands_for_the_trials_it_was_made_of(
-    sides: Path, kept: Path, tmp_path: Path, capsys: Capture
-) -> None:
-    other, kept = kept / "b.json", tmp_path / "kept"
-    saved = call(capsys, "baseline", "save", "main", *_words("a"), "--dir", kept, "--json").json
-    assert (saved["path"], saved["trials"]) == (str(kept / "main.json"), TRIALS)
-    then = call(capsys, "compare", kept / "main.json", "vs", other, "--json").json
-    now = call(capsys, "compare", *_words("a"), "vs", *_words("b"), "--json").json
-    assert then == now
-    (listed,) = call(capsys, "baseline", "list", "--dir", kept, "--json").json["baselines"]
-    assert (listed["name"], listed["trials"]) == ("main", TRIALS)
-    assert 1_000_000 <= listed["median_step_ns"] <= 1_002_000
-    assert "main" in call(capsys, "baseline", "list", "--dir", kept).out
-    again = call(capsys, "baseline", "save", "main", "a0", "--dir", kept)
-    assert (again.code, "exists already" in again.err) == (64, True)
-    assert call(capsys, "baseline", "save", "main", "a0", "--dir", kept, "--force").code == 0
-    assert "no baselines in" in call(capsys, "baseline", "list", "--dir", tmp_path / "none").out
-
-
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"profrun_baseline": 1, "trials": [{"format": 1}]}'])
-def test_what_is_no_baseline_is_said(sides: Path, tmp_path: Path, capsys: Capture, content: str) -> None:
-    (tmp_path / "x.json").write_text(content)
-    done = call(capsys, "compare", tmp_path / "x.json", "vs", "a0")
-    assert done.code == 65
-    assert "profrun baseline save" in done.err
 
 
 @pytest.mark.parametrize(("text", "value"), [("1%", 0.01), ("0.02", 0.02), ("2.5%", 0.025)])

@@ -1,4 +1,4 @@
-"""`profrun query`: its file format, what JSON can say, and what is not there."""
+"""``profrun query``: text, CSV, JSON and Parquet, and queries that are refused."""
 
 from __future__ import annotations
 
@@ -7,40 +7,39 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.cli.running import call
+from tests.cli.running import Capture, call
 from tests.tracekit import make_trace
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def trace(tmp_path: Path) -> Path:
+def kernels(tmp_path: Path) -> Path:
+    """Three kernels, one after another."""
     rows = [("kernel", "k", 10 * number, 5, "stream 7") for number in range(3)]
     make_trace(tmp_path / "t", rows)
     return tmp_path / "t"
 
 
-def test_parquet_keeps_types_and_rows(trace: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_parquet_keeps_types_and_rows(kernels: Path, tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "it's here.parquet"
     sql = "SELECT name, ts_ns, NULL::BIGINT AS x FROM slices ORDER BY ts_ns"
-    done = call(capsys, "query", trace, sql, "--parquet", out)
+    done = call(capsys, "query", kernels, sql, "--parquet", out)
     assert (done.code, done.out) == (0, "")
     assert "3 rows in" in done.err
     found = duckdb.sql("SELECT * FROM read_parquet($f)", params={"f": str(out)})
     assert found is not None
     assert found.fetchall() == [("k", 0, None), ("k", 10, None), ("k", 20, None)]
     assert [str(kind) for kind in found.types] == ["VARCHAR", "BIGINT", "BIGINT"]
-    assert call(capsys, "query", trace, sql, "--parquet", out, "--json").json["rows"] == 3
+    assert call(capsys, "query", kernels, sql, "--parquet", out, "--json").json["rows"] == 3
 
 
 @pytest.mark.parametrize("sql", ["SELECT nothing FROM nowhere", "CREATE TABLE x (i INT)"])
-def test_what_gives_no_rows_is_no_file(sql: str, trace: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert call(capsys, "query", trace, sql, "--parquet", tmp_path / "x").code == 65
+def test_what_gives_no_rows_is_no_file(sql: str, kernels: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert call(capsys, "query", kernels, sql, "--parquet", tmp_path / "x").code == 65
     assert not (tmp_path / "x").exists()
 
 
-def test_a_file_that_cannot_be_written_is_said(trace: Path, tmp_path: Path, capsys: Capture) -> None:
-    done = call(capsys, "query", trace, "SELECT 1", "--parquet", tmp_path / "no" / "x.parquet")
+def test_a_file_that_cannot_be_written_is_said(kernels: Path, tmp_path: Path, capsys: Capture) -> None:
+    done = call(capsys, "query", kernels, "SELECT 1", "--parquet", tmp_path / "no" / "x.parquet")
     assert done.code == 65
     assert "No such file" in done.err
 
@@ -55,3 +54,34 @@ def test_a_path_that_is_not_there_is_called_a_path(what: str, capsys: Capture) -
     done = call(capsys, "query", what, "SELECT 1")
     assert done.code == 64
     assert f"{what} is not there" in done.err
+
+
+def test_query_as_text_csv_and_json(trace: Path, capsys: Capture) -> None:
+    sql = "SELECT kind, count(*) AS n, max(dur_ns) AS longest, NULL AS x FROM slices GROUP BY 1 ORDER BY 1"
+    assert call(capsys, "query", trace, sql).out.splitlines() == [
+        "kind    n  longest  x",
+        "api     1        5  -",
+        "kernel  2      300  -",
+        "step    1     1000  -",
+    ]
+    assert call(capsys, "query", trace, sql, "--csv").out == (
+        "kind,n,longest,x\napi,1,5,\nkernel,2,300,\nstep,1,1000,\n"
+    )
+    assert call(capsys, "query", trace, sql, "--json").json == {
+        "columns": ["kind", "n", "longest", "x"],
+        "rows": [["api", 1, 5, None], ["kernel", 2, 300, None], ["step", 1, 1000, None]],
+    }
+    assert call(capsys, "query", trace, "SELECT 'nan'::DOUBLE AS x", "--json").json["rows"] == [[None]]
+
+
+def test_a_wrong_query_is_65_and_the_engines_words(trace: Path, capsys: Capture) -> None:
+    done = call(capsys, "query", trace, "SELECT nothing FROM nowhere")
+    assert done.code == 65
+    assert "nowhere" in done.err
+
+
+@pytest.mark.parametrize("query", ["", " ;\n", "/* nothing */"])
+@pytest.mark.parametrize("more", [(), ("--parquet", "x.parquet")])
+def test_no_query_is_64(trace: Path, capsys: Capture, query: str, more: tuple[str, ...]) -> None:
+    done = call(capsys, "query", trace, query, *more)
+    assert (done.code, "there is no query" in done.err) == (64, True)

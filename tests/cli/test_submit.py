@@ -2,90 +2,32 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from profrun.store import events as events_module
-from profrun.store import files
-from profrun.store.events import read_events
-from profrun.store.runs import Run, all_runs
 from profrun.store.state import read_state
-from tests.cli.running import call, program, start
+from tests.cli.programs import STEPS, WAITS, has_event, last_run, wait_until, write_job
+from tests.cli.running import Capture, call, start
 from tests.conftest import first
 
-STEPS = """
-import sys, time
-import profrun
-for _ in range(int(sys.argv[1])):
-    time.sleep(0.005)
-    profrun.step()
-print("done", flush=True)
-"""
-"""A program that makes a number of steps."""
 
-WAITS = """
-import pathlib, sys, time
-import profrun
-for _ in range(8):
-    profrun.step()
-with open("ran", "a") as file:
-    print(sys.argv[1], file=file)
-while not pathlib.Path("go." + sys.argv[1]).exists():
-    time.sleep(0.02)
-"""
-"""A program that leaves its argument in a file and waits until go.<argument> is there."""
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, current, with this Python first on the PATH."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PROFRUN_RUNS", raising=False)
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    return tmp_path
-
-
-def _job(here: Path, source: str, argument: str = "8", **more: object) -> Path:
-    (here / "work.py").write_text(source)
-    spec = {"name": "t", "command": f"python work.py {argument}", "collectors": ["none"], **more}
-    (here / "job.yaml").write_text(json.dumps(spec))  # JSON is YAML
-    return here / "job.yaml"
-
-
-def _last(here: Path) -> Run:
-    return all_runs(here / "runs")[-1]
-
-
-def _until(condition: Callable[[], object], seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
-
-
-def _has(here: Path, event: str, times: int = 1) -> bool:
-    runs = all_runs(here / "runs") if (here / "runs").exists() else []
-    found = read_events(runs[-1].events).items if runs else []
-    return len([item for item in found if item["event"] == event]) >= times
-
-
-def test_a_run_lists_what_each_trial_measured(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    job = _job(here, STEPS, "{n}", variants={"a": {"n": 8}, "b": {"n": 9}}, launch_blocking="both")
+def test_a_run_lists_what_each_trial_measured(here: Path, capsys: Capture) -> None:
+    job = write_job(here, STEPS, "{n}", variants={"a": {"n": 8}, "b": {"n": 9}}, launch_blocking="both")
     done = call(capsys, "submit", job, "--json")
     assert done.code == 0, done.err
     found = done.json
     assert [(t["variant"], t["blocking"], t["repeat"], t["steps"]) for t in found["trials"]] == [
-        ("a", False, 1, 8), ("b", False, 1, 9), ("a", True, 1, 8), ("b", True, 1, 9),
-    ]  # fmt: skip
+        ("a", False, 1, 8),
+        ("b", False, 1, 9),
+        ("a", True, 1, 8),
+        ("b", True, 1, 9),
+    ]
     for trial in found["trials"]:
         assert trial["state"] == "finished"
         assert trial["collector"] == "none"
@@ -125,9 +67,9 @@ def test_a_run_lists_what_each_trial_measured(here: Path, capsys: pytest.Capture
     ],
 )
 def test_a_broken_program_is_a_failed_trial_with_its_own_code(
-    here: Path, capsys: pytest.CaptureFixture[str], source: str, argument: str, code: int | None, said: str
+    here: Path, capsys: Capture, source: str, argument: str, code: int | None, said: str
 ) -> None:
-    done = call(capsys, "submit", _job(here, source, argument), "--json")
+    done = call(capsys, "submit", write_job(here, source, argument), "--json")
     (trial,) = done.json["trials"]
     assert (done.code, trial["state"], trial["exit_code"]) == (1, "failed", code)
     logged = call(capsys, "logs", "last").out
@@ -135,10 +77,8 @@ def test_a_broken_program_is_a_failed_trial_with_its_own_code(
     assert "Traceback" not in done.err
 
 
-def test_a_missing_script_is_said_before_anything_starts(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    job = _job(here, "")
+def test_a_missing_script_is_said_before_anything_starts(here: Path, capsys: Capture) -> None:
+    job = write_job(here, "")
     (here / "work.py").unlink()
     done = call(capsys, "submit", job)
     assert done.code == 69
@@ -151,25 +91,23 @@ def test_a_missing_script_is_said_before_anything_starts(
     assert str(here / "work.py") in said
 
 
-def test_a_program_without_steps_finishes_and_says_so(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = call(capsys, "submit", _job(here, "print('hello')"))
+def test_a_program_without_steps_finishes_and_says_so(here: Path, capsys: Capture) -> None:
+    done = call(capsys, "submit", write_job(here, "print('hello')"))
     assert done.code == 0
     assert "no step was" in done.out
     assert "hello" in call(capsys, "logs", "last").out
 
 
-def test_a_schedule_longer_than_the_program_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = call(capsys, "submit", _job(here, STEPS, "2"))
+def test_a_schedule_longer_than_the_program_is_said(here: Path, capsys: Capture) -> None:
+    done = call(capsys, "submit", write_job(here, STEPS, "2"))
     assert done.code == 0
     assert "schedule" in done.out
-    assert _last(here).path.exists()
+    assert last_run(here).path.exists()
 
 
-def test_no_torch_in_the_interpreter_is_one_clear_line(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_torch_in_the_interpreter_is_one_clear_line(here: Path, capsys: Capture) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "bare"], check=True)
-    _job(here, STEPS, "8", collectors=["torch"], command="bare/bin/python work.py 8")
+    write_job(here, STEPS, "8", collectors=["torch"], command="bare/bin/python work.py 8")
     done = call(capsys, "submit", here / "job.yaml", "--json")
     assert done.code == 1
     assert "bare/bin/python has no torch; name an interpreter" in done.json["trials"][0]["reason"]
@@ -177,9 +115,7 @@ def test_no_torch_in_the_interpreter_is_one_clear_line(
 
 
 @pytest.mark.parametrize("collector", first(1, ["none", "torch"]))
-def test_users_own_modules_stay_theirs(
-    here: Path, capsys: pytest.CaptureFixture[str], collector: str
-) -> None:
+def test_users_own_modules_stay_theirs(here: Path, capsys: Capture, collector: str) -> None:
     """runner.py, jobs/ and images.py beside the script import as theirs, under the wrapper and its hook."""
     names = ("runner", "images", "collectors", "traces", "reports", "analysis", "jobs")
     for name in names[:-1]:
@@ -196,20 +132,20 @@ if {collector!r} == "torch":
         torch.ones(2) + 1
         profrun.step()
 """
-    done = call(capsys, "submit", _job(here, source, collectors=[collector]))
+    done = call(capsys, "submit", write_job(here, source, collectors=[collector]))
     assert done.code == 0, done.out + done.err
     assert call(capsys, "logs", "last").out.splitlines()[: len(names)] == [f"my {name}" for name in names]
 
 
 def test_one_ctrl_c_ends_well_and_keeps_what_was_collected(here: Path) -> None:
-    job = _job(here, WAITS, "x", repeats=3)
+    job = write_job(here, WAITS, "x", repeats=3)
     with start("submit", job, cwd=here) as child:
-        _until((here / "ran").exists)
+        wait_until((here / "ran").exists)
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=240)
     assert child.returncode == 1, err
     assert "ending after SIGINT" in err
-    state = read_state(_last(here))
+    state = read_state(last_run(here))
     assert [t.state for t in state.trials] == ["cancelled", "planned", "planned"]
     assert state.phase == "cancelled"
     assert state.trials[0].steps.count == 8
@@ -219,152 +155,35 @@ def test_one_ctrl_c_ends_well_and_keeps_what_was_collected(here: Path) -> None:
 
 def test_two_ctrl_c_end_now(here: Path) -> None:
     stubborn = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WAITS
-    with start("submit", _job(here, stubborn, "x"), cwd=here) as child:
-        _until((here / "ran").exists)
+    with start("submit", write_job(here, stubborn, "x"), cwd=here) as child:
+        wait_until((here / "ran").exists)
         child.send_signal(signal.SIGINT)
-        _until(lambda: _has(here, "cancelled"))
+        wait_until(lambda: has_event(here, "cancelled"))
         began = time.monotonic()
         child.send_signal(signal.SIGINT)
         _, err = child.communicate(timeout=240)
     assert time.monotonic() - began < 45  # the grace is a minute
     assert child.returncode == 1
     assert "killing after SIGINT" in err
-    assert read_state(_last(here)).trials[0].state == "cancelled"
+    assert read_state(last_run(here)).trials[0].state == "cancelled"
     assert "Traceback" not in err
 
 
-def test_kill_9_and_resume_repeat_nothing_that_finished(here: Path) -> None:
-    job = _job(here, WAITS, "{n}", variants={name: {"n": name} for name in "abc"})
-    (here / "go.a").touch()
-    with start("submit", job, cwd=here) as child:
-        _until(lambda: (here / "ran").exists() and "b" in (here / "ran").read_text())
-        child.kill()
-        child.communicate()
-    before = read_state(_last(here))
-    assert before.phase == "interrupted"
-    assert [t.state for t in before.trials] == ["finished", "running", "planned"]
-    (here / "go.b").touch()
-    (here / "go.c").touch()
-    done = program("resume", "last", "--json", cwd=here)
-    assert done.code == 0, done.err
-    assert [t["attempt"] for t in done.json["trials"]] == [1, 1, 1]
-    assert [t["state"] for t in done.json["trials"]] == ["finished"] * 3
-    assert (here / "ran").read_text().split() == ["a", "b", "c"]  # each ran once
-    assert all(t["trace"] for t in done.json["trials"])
-
-
-def test_a_killed_trial_is_repeated_and_its_first_attempt_kept(here: Path) -> None:
-    job = _job(here, WAITS, "x")
-    with start("submit", job, cwd=here) as child:
-        _until((here / "ran").exists)
-        child.kill()
-        child.communicate()
-    run = _last(here)
-    (record,) = read_state(run).trials
-    assert record.handle is not None
-    os.killpg(record.handle.data["pid"], signal.SIGKILL)
-    (here / "go.x").touch()
-    done = program("resume", cwd=here)
-    assert done.code == 0, done.err
-    assert (run.trial(record.id).folder / "attempts/1/command.json").exists()
-    (record,) = read_state(run).trials
-    assert (record.state, record.attempt) == ("finished", 2)
-
-
-def test_the_orphan_of_a_killed_driver_is_cancelled_well(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with start("submit", _job(here, WAITS, "x"), cwd=here) as child:
-        _until((here / "ran").exists)
-        child.kill()
-        child.communicate()
-    before = call(capsys, "status", "last", "--json").json
-    assert (before["state"], before["trials"][0]["state"]) == ("interrupted", "running")
-    done = call(capsys, "cancel", "last", "--json")
-    assert done.code == 0, done.err
-    (trial,) = done.json["trials"]
-    assert (done.json["state"], trial["state"], trial["steps"]) == ("cancelled", "cancelled", 8)
-
-
-def test_detach_status_and_cancel_from_outside(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = call(capsys, "submit", _job(here, WAITS, "x", repeats=2), "--detach", "--json")
-    assert done.code == 0
-    assert done.json["state"] == "running"
-    assert call(capsys, "status", "last", "--json").json["state"] == "running"
-    _until((here / "ran").exists)
-    status = call(capsys, "status", "last", "--json").json
-    assert (status["state"], [t["state"] for t in status["trials"]]) == ("running", ["running", "planned"])
-    assert call(capsys, "resume", "last").code == 64  # somebody drives it
-    done = call(capsys, "cancel", "last", "--json")
-    assert done.code == 0
-    assert [t["state"] for t in done.json["trials"]] == ["cancelled", "planned"]
-    assert call(capsys, "cancel", "last").code == 64  # nothing runs any more
-    done = call(capsys, "resume", "last", "--detach", "--json")
-    assert (done.code, done.json["run"], done.json["state"]) == (0, status["run"], "running"), done.err
-    second = call(capsys, "resume", "last", "--detach")
-    assert (second.code, "is being driven already" in second.err) == (64, True)
-    (here / "go.x").touch()
-    _until(lambda: not read_state(_last(here)).driven)
-    state = read_state(_last(here))
-    assert (state.phase, [t.state for t in state.trials]) == ("finished", ["finished", "finished"])
-
-
-def test_a_detached_resume_repeats_what_failed_and_says_when_it_cannot_start(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert call(capsys, "submit", _job(here, "import sys; sys.exit(3)")).code == 1
-    assert _last(here).comparison.exists()
-    (here / "work.py").write_text(STEPS)
-    with monkeypatch.context() as broken:
-        (here / "broken").mkdir()
-        (here / "broken/profrun.py").write_text("raise SystemExit('no profrun here')")
-        broken.setenv("PYTHONPATH", str(here / "broken"))
-        done = call(capsys, "resume", "--detach", "--failed")
-        assert (done.code, "no profrun here" in done.err) == (1, True)
-    assert call(capsys, "resume", "--detach", "--failed").code == 0
-    _until(lambda: read_state(_last(here)).phase == "finished")
-    _until(lambda: not read_state(_last(here)).driven)
-
-
 def test_a_detached_driver_that_cannot_start_is_said(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (here / "broken").mkdir()
     (here / "broken/profrun.py").write_text("raise SystemExit('no profrun here')")
     monkeypatch.setenv("PYTHONPATH", str(here / "broken"))
-    done = call(capsys, "submit", _job(here, STEPS), "--detach")
+    done = call(capsys, "submit", write_job(here, STEPS), "--detach")
     assert done.code == 1
     assert "ended with 1: no profrun here; try `profrun resume" in done.err
 
 
-def test_a_disk_that_fills_up_is_one_line_and_resume_goes_on(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = files.write_all
-    left = [6]
-
-    def filling(fd: int, data: bytes, *, durable: bool = True) -> None:
-        left[0] -= 1
-        if left[0] < 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        real(fd, data, durable=durable)
-
-    monkeypatch.setattr(events_module, "write_all", filling)
-    done = call(capsys, "submit", _job(here, STEPS, repeats=2))
-    assert done.code == 69
-    (said,) = [line for line in done.err.splitlines() if "the disk is full" in line]
-    assert said.startswith("profrun: the disk is full: ")
-    monkeypatch.undo()
-    os.chdir(here)
-    done = program("resume", "last", "--json", cwd=here)
-    assert done.code == 0, done.err
-    assert [t["state"] for t in done.json["trials"]] == ["finished"] * 2
-
-
-def test_a_failed_guess_is_said_and_fails_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_guess_is_said_and_fails_the_run(here: Path, capsys: Capture) -> None:
     guesses = [{"step_ms": 5000}, {"step_ms": 0.001, "variant": "b"}, {"absent": ["aten::mm"]}]
     variants = {"a": {"n": 8}, "b": {"n": 8}}
-    done = call(capsys, "submit", _job(here, STEPS, "{n}", variants=variants, expect=guesses), "--json")
+    done = call(capsys, "submit", write_job(here, STEPS, "{n}", variants=variants, expect=guesses), "--json")
     assert done.code == 1
     assert done.json["state"] == "finished"
     assert [(g["number"], g["variant"], g["state"]) for g in done.json["expectations"]] == [
@@ -378,31 +197,29 @@ def test_a_failed_guess_is_said_and_fails_the_run(here: Path, capsys: pytest.Cap
 
 
 def test_a_bug_in_an_analysis_does_not_hide_the_run(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def bug(*_: object) -> None:
         raise KeyError("surprise")
 
     monkeypatch.setenv("XDG_STATE_HOME", str(here))
     monkeypatch.setattr("profrun.runner.finish.write_findings", bug)
-    done = call(capsys, "submit", _job(here, STEPS), "--json")
+    done = call(capsys, "submit", write_job(here, STEPS), "--json")
     assert done.code == 70
     assert "bug in profrun (KeyError: 'surprise')" in done.err
     assert done.json["trials"][0]["state"] == "finished"
 
 
-def test_an_unwritable_runs_folder_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unwritable_runs_folder_is_one_line(here: Path, capsys: Capture) -> None:
     (here / "file").touch()
-    done = call(capsys, "submit", _job(here, STEPS), "--runs", here / "file" / "runs")
+    done = call(capsys, "submit", write_job(here, STEPS), "--runs", here / "file" / "runs")
     assert done.code == 69
     assert done.err.count("\n") == 1
     assert "--runs DIR" in done.err
 
 
-def test_dry_run_starts_and_writes_nothing_and_says_the_same_twice(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    job = _job(here, STEPS, env={"MODE": "a b"}, launch_blocking="both")
+def test_dry_run_starts_and_writes_nothing_and_says_the_same_twice(here: Path, capsys: Capture) -> None:
+    job = write_job(here, STEPS, env={"MODE": "a b"}, launch_blocking="both")
     first = call(capsys, "submit", job, "--dry-run")
     assert first.code == 0
     assert first.out == call(capsys, "submit", job, "--dry-run").out
@@ -416,7 +233,105 @@ def test_dry_run_starts_and_writes_nothing_and_says_the_same_twice(
     ]
 
 
-def test_set_overrides_one_value(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    job = _job(here, STEPS, "{n}", variants={"a": {"n": 1}})
+def test_set_overrides_one_value(here: Path, capsys: Capture) -> None:
+    job = write_job(here, STEPS, "{n}", variants={"a": {"n": 1}})
     found = call(capsys, "submit", job, "--dry-run", "--json", "--set", "variants.a.n=5").json
     assert found["trials"][0]["command"]["argv"] == ["python", "work.py", "5"]
+
+
+CLUSTER = {"pvc": "runs", "vendor": "nvidia", "shared": "HERE"}
+
+
+REFUSED = [
+    ("local", {"resources": {"gpus": 512}}, 69, "the job asks for 512 GPUs, and "),
+    ("local", {"resources": {"nodes": 2}}, 64, "the job asks for 2 nodes"),
+    ("local", {"workdir": "/no/such"}, 69, "workdir /no/such is not a folder here"),
+    ("docker", {"mounts": ["/no/such/folder:/data"]}, 69, "/no/such/folder is to be mounted at /data"),
+    ("docker", {"mounts": ["~no/such:/data:ro"]}, 69, "/~no/such is to be mounted at /data"),
+    ("docker", {"resources": {"gpus": 512}}, 69, "the job asks for 512 GPUs, and "),
+    ("docker", {"resources": {"nodes": 2}}, 64, "the job asks for 2 nodes"),
+    ("docker", {"mounts": [".:/usr"]}, 64, "cannot be mounted at '/usr'"),
+    ("slurm", {"image": "img:1"}, 64, "needs a container runtime"),
+    ("slurm", {"cluster": {"shared": "/no/such"}, "image": "none"}, 64, "is not in /no/such"),
+    (
+        "slurm",
+        {"mounts": ["data:/data"], "image": "i:1", "cluster": {"runtime": "pyxis"}},
+        69,
+        "/data is to be mounted at /data",
+    ),
+    ("kubernetes", {"image": "i:1"}, 64, "needs a persistent volume claim"),
+    ("kubernetes", {"image": "i:1", "cluster": CLUSTER, "mounts": ["/etc:/x"]}, 64, "/etc cannot be mounted"),
+    (
+        "kubernetes",
+        {"image": "i:1", "cluster": CLUSTER, "mounts": ["data:/data"]},
+        69,
+        "/data is to be mounted at /data",
+    ),
+    (
+        "kubernetes",
+        {"image": "i:1", "cluster": {**CLUSTER, "shared": "/no/such"}},
+        64,
+        "is not in /no/such, which the claim",
+    ),
+]
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["submit", "dry run"])
+@pytest.mark.parametrize(("backend", "more", "code", "said"), REFUSED)
+def test_it_is_refused_and_nothing_is_made(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    backend: str,
+    more: dict[str, object],
+    code: int,
+    said: str,
+    dry: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("PROFRUN_RUNS", "KUBECONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")  # no engine, no scheduler, no cluster
+    monkeypatch.setenv("PATH", str(tmp_path))
+    spec = {"name": "t", "command": "python -c pass", "collectors": ["none"], **more}
+    (tmp_path / "job.yaml").write_text(json.dumps(spec).replace("HERE", str(tmp_path)))
+    done = call(capsys, "submit", "job.yaml", "--backend", backend, *dry)
+    (line,) = done.err.strip().splitlines()
+    assert (done.code, said in line) == (code, True), line
+    assert not (tmp_path / "runs").exists()
+
+
+def test_without_slurm_no_run_folder_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.yaml").write_text("name: t\ncommand: python -c pass\nimage: none\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = call(capsys, "submit", "job.yaml", "--backend", "slurm")
+    assert (done.code, "there is no sinfo here" in done.err) == (69, True)
+    (tmp_path / "sinfo").write_text(
+        "#!/bin/sh\necho 'slurm_load_partitions: Unable to contact' >&2\nexit 1\n"
+    )
+    (tmp_path / "sinfo").chmod(0o755)
+    done = call(capsys, "submit", "job.yaml", "--backend", "slurm")
+    assert (done.code, "Unable to contact" in done.err) == (69, True)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_what_the_local_backend_leaves_out_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec: dict[str, object] = {"name": "t", "command": "python -c pass", "collectors": ["none"]}
+    more = {"image": "img:1", "mounts": ["/no/such:/x"], "resources": {"ranks_per_node": 2}}
+    (tmp_path / "job.yaml").write_text(json.dumps(spec | more))
+    said = call(capsys, "submit", "job.yaml", "--dry-run", "--json").json["left_out"]
+    assert [text.split(":")[0] for text in said] == [
+        "image img",
+        "mounts are not used",
+        "the local backend starts the command once",
+    ]
+    shown = call(capsys, "submit", "job.yaml", "--dry-run").out.splitlines()
+    assert [line for line in shown if "# note" in line] == [f"# note: {text}" for text in said]
+    (tmp_path / "job.yaml").write_text(json.dumps(spec))
+    assert call(capsys, "submit", "job.yaml", "--dry-run", "--json").json["left_out"] == []

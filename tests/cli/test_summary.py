@@ -1,4 +1,4 @@
-"""`summary --json` is for programs: nothing is cut unless it is asked for."""
+"""``profrun summary``: what the trace holds, and a text that fits the terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from profrun.reports.evidence import evidence_text
-from tests.cli.running import call
+from tests.cli.conftest import SLICES
+from tests.cli.running import Capture, call
 from tests.tracekit import make_trace
 
 
@@ -29,3 +30,25 @@ def test_json_has_every_row_and_the_text_says_what_it_leaves_out(
 )
 def test_a_count_is_no_time(name: str, value: int, text: str) -> None:
     assert evidence_text(name, value) == text
+
+
+def test_summary_says_what_the_trace_holds(trace: Path, capsys: Capture) -> None:
+    found = call(capsys, "summary", trace, "--json").json
+    assert found["devices"][0]["busy_ns"] == 500
+    assert [(row["name"], row["total_ns"]) for row in found["kernels"]] == [("gemm", 300), ("relu", 200)]
+    text = call(capsys, "summary", trace, "--top", 1).out
+    assert "utilization 50.0 % of 1 us (steps)" in text
+    assert "gemm" in text
+    assert "... and 1 more (--top 0 shows all)" in text
+    assert "relu" in call(capsys, "summary", trace, "--top", 0).out
+
+
+def test_a_summary_fits_80_columns(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    long = "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl(...)>"
+    make_trace(
+        tmp_path / "t", [*SLICES[:2], ("kernel", long, 100, 12_345_678, "stream 7", {"launch": 1})]
+    ).close()
+    out = call(capsys, "summary", tmp_path / "t").out
+    assert max(len(line) for line in out.splitlines() if line.startswith("  ")) <= 80  # tables
+    assert "vectorized_e" in out

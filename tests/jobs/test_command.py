@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.jobs.command import CommandError, fill_command, pieces, split
+from profrun.jobs.command import CommandError, fill_command, pieces, split, text_of
+from profrun.jobs.load import load_text
+from profrun.plans.make import make_plan
+from tests.conftest import examples
+from tests.jobs.specs import jobs, spec_of
 
 
 @pytest.mark.parametrize(
@@ -96,3 +102,15 @@ def test_quoted_words_come_back(words: list[str]) -> None:
     """shlex.join quotes for a POSIX shell; what it made must split into the same words."""
     line = shlex.join(["run", *words])
     assert list(split(line)) == ["run", *words]
+
+
+@given(jobs())
+@examples(25, 1000)
+def test_every_value_reaches_the_command_as_one_argument(data: dict[str, Any]) -> None:
+    job = load_text(spec_of(data))
+    for trial in make_plan(job).trials:
+        assert trial.argv == ("run", *map(text_of, (trial.values[key] for key in _order(job.command))))
+
+
+def _order(command: str) -> list[str]:
+    return re.findall(r"{(\w+)}", command)

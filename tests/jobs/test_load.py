@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from profrun.contract.command import Ranges
 from profrun.contract.profilers import profiler
@@ -17,8 +21,8 @@ from profrun.jobs.kinds import QUOTE
 from profrun.jobs.load import load_job, load_text
 from profrun.jobs.model import Job, Resources
 from profrun.jobs.problems import SpecError
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.conftest import ROOT, examples
+from tests.jobs.specs import JOBS, SCALAR, TEXT
 
 
 def load(more: str = "", command: str = "run", *overrides: str) -> Job:
@@ -282,3 +286,94 @@ def test_the_jobs_of_this_repository_are_valid(path: Path) -> None:
     assert job.source == str(path)
     script = job.command.split()[1]
     assert (ROOT / script).is_file()
+
+
+LINE = re.compile(r"job\.yaml:\d+:\d+: .+; .+|job\.yaml: and \d+ more; mend these first")
+
+
+BASE = "\n".join(path.read_text(encoding="utf-8") for path in JOBS[-1:])
+
+
+BITS = st.sampled_from(
+    [
+        *("{", "}", "[", "]", ":", ": ", ",", "-", "- ", "'", '"', "#", "|", ">", "%", "@", "$", "&a ", "*a"),
+        *("\n", "\t", "  ", "\n\n---\n", "<<: ", "!!int ", "yes", "1e3", "null", "0", "{x}", "{{"),
+        *("\x00", "\ud800", "\ufeff", "é", "é" * 99),
+    ]
+)
+
+
+def said(text: str, *overrides: str) -> list[str]:
+    """The lines of the error, none for a job."""
+    try:
+        load_text(text, "job.yaml", overrides)
+    except UsageError as error:
+        return str(error).split("\n")
+    return []
+
+
+def check(text: str) -> None:
+    """A job, or an error whose every line has a place and something to do."""
+    for line in said(text):
+        assert LINE.fullmatch(line), line
+
+
+@given(st.lists(st.tuples(st.integers(0, len(BASE)), st.integers(0, 12), BITS), min_size=1, max_size=4))
+@examples(200, 20_000)
+def test_a_mutated_spec_loads_or_says_why(cuts: list[tuple[int, int, str]]) -> None:
+    text = BASE
+    for position, length, bit in cuts:
+        text = text[:position] + bit + text[position + length :]
+    check(text)
+
+
+@given(st.text(max_size=60))
+@examples(80, 5000)
+def test_any_text_loads_or_says_why(text: str) -> None:
+    check(text)
+    check("name: x\ncommand: run\nenv: " + text)
+    check("name: x\ncommand: run\nvariants: {a: {n: " + text + "}}")
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+@examples(40, 2000)
+def test_any_override_applies_or_says_why(path: str, value: str) -> None:
+    for override in (f"{path}={value}", path, f"repeats={value}", f"variants.every-step.{path}={value}"):
+        for line in said(BASE, override):
+            assert line.startswith(("--set ", "job.yaml:")), line
+
+
+JSON = st.recursive(
+    SCALAR | st.none(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3)
+)
+
+
+TOP = [
+    "image",
+    "variants",
+    "matrix",
+    "collectors",
+    "repeats",
+    "schedule",
+    "ranges",
+    "resources",
+    "expect",
+    "env",
+    "secrets",
+    "env_file",
+    "workdir",
+    "mounts",
+    "network",
+    "torch",
+    "nsys",
+    "ncu",
+    "rocprof",
+    "timeline",
+    "cluster",
+]
+
+
+@given(st.dictionaries(st.sampled_from(TOP), JSON, max_size=3))
+@examples(80, 5000)
+def test_any_shape_of_data_loads_or_says_why(data: dict[str, Any]) -> None:
+    check(yaml.safe_dump({"name": "x", "command": "run", **data}, allow_unicode=True))

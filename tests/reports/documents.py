@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
+from profrun.reports.page import report_html
+from profrun.runner.report import trace_content
+from profrun.traces.trace import Trace
+
 VOID = {"meta", "link", "br", "input"}
 
 
@@ -63,3 +67,14 @@ def parse(text: str) -> Node:
     reader.close()
     assert len(reader.open) == 1, f"never closed: {reader.open[-1].tag}"
     return reader.root
+
+
+def rows_of(document: Node, name: str) -> list[list[str]]:
+    """The texts of a table of the page."""
+    (found,) = document.every("table", data_table=name)
+    return [[cell.text for cell in row.every("td")] for row in found.every("tbody")[0].every("tr")]
+
+
+def page(trace: Trace, name: str = "t") -> Node:
+    """The report of one trace."""
+    return parse(report_html(name, [trace_content(trace, name=name)], made_by="a test"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
+from profrun.contract.paths import TrialPaths
+from profrun.contract.states import Status
 from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.plans.model import Plan
 from profrun.runner.drive import drive
@@ -249,33 +250,43 @@ def test_a_readers_bug_costs_one_trace_and_no_trial(tmp_path: Path, monkeypatch:
     assert "surprise" in (run.trial(A).folder / "normalise-crash.log").read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signals_are_wishes_and_handlers_come_back(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
-    with Interrupts() as interrupts:
-        os.kill(os.getpid(), number)
-        interrupts.wait(5.0)
-        assert (interrupts.count, interrupts.reason) == (1, number.name)
-    assert signal.getsignal(number) is before
+def test_a_run_carried_on_is_refused_too_and_loses_no_trial(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    engine = Scripted(refuses="the folder is gone")
+    with pytest.raises(UnavailableError, match="the folder is gone"):
+        drive(run, plan, engine, cwd=tmp_path, observer=Watcher(), interrupts=Interrupts())
+    assert engine.started == []
+    assert [trial.state for trial in read_state(run).trials] == ["planned", "planned"]
 
 
-def test_an_ignored_signal_stays_ignored() -> None:
-    """`nohup profrun submit ...` outlives its terminal."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with Interrupts() as interrupts:
-            signal.raise_signal(signal.SIGHUP)
-        assert interrupts.count == 0
-        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
+def test_a_run_with_nothing_left_to_start_asks_nothing(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    for engine in (Scripted(), Scripted(refuses="the folder is gone")):
+        drive(run, plan, engine, cwd=tmp_path, observer=Watcher(), interrupts=Interrupts())
+    assert read_state(run).phase == "finished"
 
 
-def test_a_second_signal_breaks_off_what_can_be_redone() -> None:
-    with Interrupts() as interrupts:
-        interrupts.press("SIGINT")
-        with pytest.raises(KeyboardInterrupt), interrupts.abortable():
-            signal.raise_signal(signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)  # outside nothing is raised
-        interrupts.wait(5.0)
-    assert interrupts.count == 3
+@dataclass
+class Requeues(Scripted):
+    """At the first look trial A has been ended by a signal and is about to start again."""
+
+    def _one(self, trial_id: str, trial: TrialPaths) -> Status:
+        seen = self._seen[trial_id] = self._seen.get(trial_id, 0) + 1
+        if trial_id == A and seen == 1:
+            leave(trial, "timeout")
+            return Status("running")
+        leave(trial)
+        return Status("finished")
+
+
+def test_an_end_from_outside_counts_when_the_queue_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """exit.json of the attempt that was requeued is there before the next look at the queue."""
+    monkeypatch.setattr("profrun.runner.drive._LOOK_S", 0.01)
+    monkeypatch.setattr("profrun.runner.trial_files.sources", lambda record: [])  # no reader is asked
+    run, plan = new_run(tmp_path)
+    engine = Requeues(concurrent=True, poll_s=0.5)
+    state = drive(run, plan, engine, cwd=tmp_path, observer=Watcher(), interrupts=Interrupts())
+    assert [trial.state for trial in state.trials] == ["finished", "finished"]
+    assert read_state(run).phase == "finished"

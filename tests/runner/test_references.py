@@ -6,34 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from profrun.cli.compare_args import sides_of
 from profrun.errors import InputError, UsageError
 from profrun.runner.references import opened, trace_paths
+from profrun.store.runs import Run
+from tests.cli.running import call
 from tests.runner.scripted import begin, leave, new_run
+from tests.tracekit import make_trace
 
-SPEC = """
-name: t
-command: python x.py
-variants: {a: {}, b: {}}
-collectors: [none]
-launch_blocking: both
-repeats: 2
-"""
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A run whose trials of a finished with a trace; b's second failed, b's blocking ones never ran."""
-    run, plan = new_run(tmp_path, SPEC)
-    for trial in plan.trials:
-        if trial.variant == "b" and trial.blocking:
-            continue
-        paths = begin(run.trial(trial.id))
-        paths.trace.mkdir()
-        (paths.trace / "meta.json").write_text("{}")
-        run.log().append("started", trial.id, attempt=1)
-        leave(paths, "failed" if trial.variant == "b" and trial.repeat == 2 else "finished")
-    return tmp_path
+Capture = pytest.CaptureFixture[str]
+KERNELS = [("kernel", "gemm", 100, 300, "stream 7"), ("kernel", "relu", 500, 200, "stream 7")]
 
 
 @pytest.mark.parametrize(
@@ -65,30 +46,6 @@ def test_a_point_without_traces_says_why(root: Path) -> None:
         trace_paths("last/c-none", root)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([], "it is there 0 times"),
-        (["last/a-none", "last/b-none"], "it is there 0 times"),
-        (["x", "vs", "y", "vs", "z"], "it is there 2 times"),
-        (["vs", "last/a-none"], "nothing before 'vs'"),
-        (["last/a-none", "vs"], "nothing after 'vs'"),
-        (["last/a-none", "vs", "last/0"], "is on both sides"),
-        (["last/a-none", "last/0", "vs", "last/b-none"], "is named twice on one side"),
-    ],
-)
-def test_wrong_sides_are_said(root: Path, words: list[str], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        sides_of(words, root)
-
-
-def test_sides_are_points_trials_and_folders(root: Path) -> None:
-    folder = str(trace_paths("last/6", root)[0])
-    sides = sides_of(["last/a-none", "vs", "last/b-none", folder], root)
-    assert [label for label, _ in sides.a] == ["000-a-none-r1", "004-a-none-r2"]
-    assert [label for label, _ in sides.b] == ["001-b-none-r1", "006-a-none-blocking-r2"]
-
-
 @pytest.mark.parametrize("several", ["last", "last/a-none", "last/a-none-blocking"])
 def test_the_one_trace_that_is_proposed_instead_of_several_is_there(root: Path, several: str) -> None:
     with pytest.raises(UsageError) as error, opened(several, root):
@@ -96,3 +53,50 @@ def test_the_one_trace_that_is_proposed_instead_of_several_is_there(root: Path, 
     proposed = str(error.value).rpartition("e.g. ")[2]
     (path,) = trace_paths(proposed, root)
     assert path in trace_paths(several, root)
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "said"),
+    [
+        ("folder", 65, "is neither a trace nor a trial nor a run"),
+        ("nowhere", 64, "no run 'nowhere'"),
+        ("note.txt", 65, "is no profile that profrun can read"),
+    ],
+)
+def test_what_is_no_trace_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, what: str, code: int, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "note.txt").write_text("hello\n")
+    for command in (["summary", what], ["query", what, "SELECT 1"], ["diagnose", what]):
+        done = call(capsys, *command)
+        assert (done.code, done.out) == (code, "")
+        assert said in done.err
+
+
+def test_a_trials_and_a_runs_only_trace_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("PROFRUN_RUNS", str(tmp_path / "runs"))
+    run, _ = new_run(tmp_path / "runs")
+    leave(begin(run.trial("000-a-none-r1")))
+    assert call(capsys, "query", "last", "SELECT 1").code == 65  # no traces yet
+    make_trace(run.trial("000-a-none-r1").folder / "trace", KERNELS).close()
+    sql = "SELECT count(*) AS n FROM kernels"
+    for what in ("last", run.name[:4], run.path, run.trial("000-a-none-r1").folder):
+        assert call(capsys, "query", what, sql, "--json").json["rows"] == [[2]]
+    make_trace(run.trial("001-b-none-r1").folder / "trace", KERNELS).close()
+    done = call(capsys, "query", "last", "SELECT 1")
+    assert done.code == 64
+    assert "has 2 traces: of trials 000-a-none-r1, 001-b-none-r1; name one, e.g. last/000" in done.err
+    for what in ("last/000", "last/0", f"{run.name}/000-a-none-r1"):
+        assert call(capsys, "query", what, sql, "--json").json["rows"] == [[2]]
+    assert "001-b-none-r1 has no trace: it is planned" in _without_trace(run, capsys)
+
+
+def _without_trace(run: Run, capsys: Capture) -> str:
+    (run.trial("001-b-none-r1").folder / "trace").rename(run.path / "away")
+    done = call(capsys, "query", "last/1", "SELECT 1")
+    assert done.code == 65
+    return done.err

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import duckdb
 import pytest
 
 from profrun.errors import InputError, UnavailableError
+from profrun.traces import checks
 from profrun.traces.checks import problems
+from profrun.traces.meta import TraceMeta
+from profrun.traces.schema import TABLES
 from profrun.traces.trace import Trace
 from profrun.traces.writer import TraceWriter
 from tests.tracekit import make_trace
+from tests.traces import oracle
+from tests.traces.sound import SIDE, SLICES
 
 SOUND: list[tuple[Any, ...]] = [
     ("op", "add", 0, 100, "main", {"depth": 0, "ops.sequence": 1}),
@@ -129,3 +137,80 @@ def test_a_damaged_table_or_a_wrong_query_is_one_clear_line(tmp_path: Path) -> N
     (tmp_path / "t" / "meta.json").write_text('{"format_version": "2.0"}')
     with pytest.raises(InputError, match=r"has trace format 2\.0, this profrun reads"):
         Trace(tmp_path / "t")
+
+
+NUMBERS = ("NULL", "-1", "0", "1", "2", "3", "7", "8", "99", "2147483647", "9223372036854775807")
+
+
+TEXTS = ("NULL", "''", "'kernel'", "'op'", "'api'", "'memset'", "'HtoD'", "'thread'", "'stream'", "'x'")
+
+
+DOUBLES = ("NULL", "0.5", "-1", "2", "'nan'::DOUBLE", "'inf'::DOUBLE")
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[duckdb.DuckDBPyConnection, Any]]:
+    """The sound trace as tables that can be changed, and its meta."""
+    folder = tmp_path_factory.mktemp("sound") / "t"
+    con = duckdb.connect(":memory:")
+    with make_trace(folder, SLICES, side=SIDE) as trace:
+        for name in TABLES:
+            con.execute(f"CREATE TABLE \"{name}\" AS FROM '{folder}/{name}.parquet'")
+        yield con, trace.meta
+    con.close()
+
+
+def changes() -> list[tuple[str, str]]:
+    """Every (table, change of one cell, of one row, or of one row's existence) that is tried."""
+    found = []
+    for table in TABLES.values():
+        rows = range({"slices": len(SLICES), "tracks": 4}.get(table.name, 2))
+        for column in table.columns:
+            values = {"VARCHAR": TEXTS, "DOUBLE": DOUBLES, "BOOLEAN": ("NULL", "true")}.get(
+                column.type, NUMBERS
+            )
+            for value in values:
+                for row in rows:
+                    found.append(
+                        (
+                            table.name,
+                            f'UPDATE "{table.name}" SET "{column.name}" = {value} WHERE rowid = {row}',
+                        )
+                    )
+        found += [(table.name, f'DELETE FROM "{table.name}" WHERE rowid = {row}') for row in rows]
+        found.append((table.name, f'INSERT INTO "{table.name}" FROM "{table.name}" LIMIT 1'))
+    return found
+
+
+def same(engine: tuple[duckdb.DuckDBPyConnection, Any], change: str) -> bool:
+    """Make one change, hold the check against the oracle, take the change back; was it refused?"""
+    con, meta = engine
+    con.execute("BEGIN")
+    try:
+        try:
+            con.execute(change)
+        except duckdb.ConversionException:  # the value does not fit into the column
+            return False
+        counts = {
+            "rows": {name: con.execute(f'SELECT count(*) FROM "{name}"').fetchall()[0][0] for name in TABLES},
+            "slices": dict(con.execute("SELECT kind, count(*) FROM slices GROUP BY kind").fetchall()),
+        }
+        said = checks.problems(con, cast("TraceMeta", {**meta, "counts": counts}))
+        expected = oracle.broken(con)
+        assert bool(said) == bool(expected), (change, said, expected)
+        return bool(said)
+    finally:
+        con.execute("ROLLBACK")
+
+
+def test_changes_are_refused_as_by_naive_sql(engine: tuple[duckdb.DuckDBPyConnection, Any]) -> None:
+    assert not same(engine, "SELECT 1")
+    chosen = random.Random(20).sample(changes(), 40)
+    refused = [same(engine, change) for _, change in chosen]
+    assert 8 < sum(refused) < 32, sum(refused)  # the changes are neither all fatal nor all harmless
+
+
+@pytest.mark.thorough
+def test_many_changes_are_refused_as_by_naive_sql(engine: tuple[duckdb.DuckDBPyConnection, Any]) -> None:
+    for _, change in random.Random(4).sample(changes(), 700):
+        same(engine, change)

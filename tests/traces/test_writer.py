@@ -1,8 +1,16 @@
-"""A synthetic trace survives the way to disk and back."""
+"""The writer refuses what the check of the folder refuses, and keeps orders and names."""
+
+from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from profrun.errors import InputError
+from profrun.traces.trace import Trace
+from profrun.traces.writer import TraceWriter
 from tests.tracekit import make_trace
+from tests.traces.sound import SIDE, SLICES
 
 
 def test_a_trace_is_written_opened_and_checked(tmp_path: Path) -> None:
@@ -12,3 +20,98 @@ def test_a_trace_is_written_opened_and_checked(tmp_path: Path) -> None:
     )
     trace.check()
     assert trace.sql("SELECT name, device, stream, dur_ns FROM gpu_slices").rows == [("gemm", 0, 7, 5)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE slices SET parent = 3 WHERE slice = 2",
+        "UPDATE slices SET launch = 1 WHERE slice = 2",
+        "UPDATE slices SET name = '' WHERE slice = 4",
+        "UPDATE slices SET slice = 9 WHERE slice = 4",
+        "DELETE FROM kernels WHERE slice = 6",
+        "UPDATE copies SET direction = 'DtoH' WHERE slice = 5",
+        "UPDATE slices SET depth = NULL WHERE slice = 1",
+        "UPDATE tracks SET device = NULL WHERE kind = 'stream'",
+        "ALTER TABLE slices ALTER track TYPE BIGINT",
+    ],
+)
+def test_the_writer_refuses_what_the_check_of_the_folder_refuses(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its own check the writer writes the folder and Trace.check() refuses it; with it, nothing."""
+    plain = TraceWriter.finish
+
+    def changed(self: TraceWriter, *, check: bool = False) -> Path:
+        self.con.execute(change)
+        return plain(self, check=bool(ask))
+
+    monkeypatch.setattr(TraceWriter, "finish", changed)
+    ask: list[bool] = []
+    with make_trace(tmp_path / "a", SLICES, side=SIDE) as trace, pytest.raises(InputError) as refused:
+        trace.check()
+    ask.append(True)
+    with pytest.raises(RuntimeError) as raised:
+        make_trace(tmp_path / "b", SLICES, side=SIDE)
+    assert str(raised.value).partition("format: ")[2] == str(refused.value).partition("format: ")[2]
+    assert not (tmp_path / "b").exists()
+
+
+def test_the_writer_asks_the_files_and_not_what_was_staged(tmp_path: Path) -> None:
+    """A delivered query may say anything: what counts is what stands in the file."""
+    with TraceWriter(tmp_path / "t") as writer:
+        writer.meta.update({"source": "synthetic", "collector": "torch"})
+        writer.insert("processes", ("process", "pid", "rank"), [(0, 1, 0)])
+        writer.deliver(
+            "processes", "SELECT * REPLACE (process + random()::INTEGER + 1 AS process) FROM processes"
+        )
+        with pytest.raises(RuntimeError, match="ids of processes run from"):
+            writer.finish(check=True)
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("begin", [False, True])
+def test_delivered_names_keep_the_order_and_any_number(tmp_path: Path, begin: bool) -> None:
+    for few, count in (("few", 40), ("many", 20_000)):
+        with TraceWriter(tmp_path / few) as writer:
+            writer.meta.update({"source": "synthetic", "collector": "torch"})
+            writer.insert("processes", ("process", "pid", "rank"), [(0, 1, 0)])
+            writer.insert("tracks", ("track", "kind", "process"), [(0, "thread", 0)])
+            writer.con.execute(
+                "CREATE TABLE texts AS SELECT i AS label, 'name ' || (i % 9999) AS name "
+                f"FROM range({count}) t(i)"
+            )
+            name = writer.names("texts", f"(i % {count})")
+            writer.deliver(
+                "slices",
+                f"SELECT i AS slice, 'range' AS kind, {name} AS name, i AS ts_ns, 0::BIGINT AS dur_ns, "
+                "0 AS track, NULL::BIGINT AS parent, 0 AS depth, NULL::BIGINT AS correlation, "
+                "NULL::BIGINT AS launch FROM range(400000) t(i)",
+                begin=begin,
+            )
+            writer.finish(check=True)
+        with Trace(tmp_path / few) as trace:
+            trace.check()
+            wrong = trace.sql(
+                f"SELECT count(*) FROM (SELECT *, row_number() OVER () - 1 AS row FROM slices) "
+                f"WHERE slice <> row OR name <> 'name ' || (slice % {count} % 9999)"
+            ).scalar()
+            assert wrong == 0
+
+
+@pytest.mark.parametrize("kinds", [("thread", "stream", "stream", "thread"), ("thread", "stream") * 40])
+def test_rows_of_threads_and_others_come_in_the_order_of_tracks(
+    tmp_path: Path, kinds: tuple[str, ...]
+) -> None:
+    with TraceWriter(tmp_path / "t") as writer:
+        for track, kind in enumerate(kinds):
+            writer.insert("tracks", ("track", "kind", "process"), [(track, kind, 0)])
+        for name, thread in (("calls", True), ("others", False)):
+            tracks = [track for track, kind in enumerate(kinds) if (kind == "thread") is thread]
+            writer.con.execute(
+                f"CREATE TABLE {name} AS SELECT track, ts FROM (SELECT unnest({tracks}) AS track), "
+                "range(1000) t(ts) ORDER BY track, ts"
+            )
+        query = writer.by_track("SELECT track, ts FROM calls", "SELECT track, ts FROM others", "track, ts")
+        found = writer.con.execute(query).fetchall()
+    assert found == [(track, ts) for track in range(len(kinds)) for ts in range(1000)]

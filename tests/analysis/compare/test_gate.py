@@ -1,24 +1,19 @@
-"""The gate's grammar and what each rule says of known comparisons; texts for people and machines."""
+"""The grammar of the gate, and the outcome of each rule for known comparisons."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.analysis.compare import Comparison, compare
+from profrun.analysis.compare import compare
 from profrun.analysis.compare.gate import Rule, gate, parse_rule
 from profrun.analysis.compare.model import Metric, Row
 from profrun.errors import UsageError
-from profrun.reports.compare_files import junit, markdown
-from profrun.reports.compare_text import comparison_text, gate_text
-from tests.analysis.compare.conftest import Recorded
-from tests.analysis.compare.trials import OTHER, trial
+from tests.analysis.compare.trials import OTHER, changed_comparison, trial
 
 
 @pytest.mark.parametrize(
@@ -68,15 +63,6 @@ def test_what_is_no_rule_is_refused_in_one_line(text: str) -> None:
     assert "write" in str(caught.value) or "one of" in str(caught.value)
 
 
-@lru_cache
-def _base() -> Comparison:
-    return compare([trial(), trial((99, 101, 100))], [trial(OTHER), trial((101, 99, 98))])
-
-
-def _comparison(**changes: Any) -> Comparison:
-    return replace(_base(), **changes)
-
-
 @pytest.mark.parametrize(
     ("rule", "ci95", "outcome"),
     [
@@ -92,7 +78,7 @@ def _comparison(**changes: Any) -> Comparison:
     ],
 )
 def test_step_time(rule: str, ci95: tuple[float, float] | None, outcome: str) -> None:
-    found = gate(_comparison(ratio=1.03, ci95=ci95), [parse_rule(rule)])
+    found = gate(changed_comparison(ratio=1.03, ci95=ci95), [parse_rule(rule)])
     assert found.outcome == outcome
     assert found.exit_code == {"passed": 0, "failed": 1, "inconclusive": 2}[outcome]
 
@@ -105,14 +91,14 @@ def test_an_incomparable_pair_fails_no_rule_and_passes_none() -> None:
 
 def test_failed_weighs_more_than_inconclusive() -> None:
     rules = [parse_rule(text) for text in ("slower > 3%", "memory peak > 5%", "slower > 50%")]
-    found = gate(_comparison(ratio=1.1, ci95=(1.05, 1.15)), rules)
+    found = gate(changed_comparison(ratio=1.1, ci95=(1.05, 1.15)), rules)
     assert [one.outcome for one in found.results] == ["failed", "inconclusive", "passed"]
     assert found.exit_code == 1
 
 
 def test_gpu_and_host_by_their_metrics() -> None:
     metrics = (Metric("GPU work", "ns", 100.0, 110.0, 1.1, (1.08, 1.12), 0.01, "slower"),)
-    comparison = _comparison(metrics=metrics)
+    comparison = changed_comparison(metrics=metrics)
     assert gate(comparison, [parse_rule("gpu slower > 5%")]).outcome == "failed"
     assert gate(comparison, [parse_rule("host slower > 5%")]).outcome == "inconclusive"
 
@@ -128,7 +114,7 @@ def test_gpu_and_host_by_their_metrics() -> None:
     ],
 )
 def test_memory(rule: str, peaks: tuple[int | None, int], outcome: str) -> None:
-    whole = _comparison()
+    whole = changed_comparison()
     a, b = (replace(side, memory_peak=peak) for side, peak in zip(whole.sides, peaks, strict=True))
     assert gate(replace(whole, sides=(a, b)), [parse_rule(rule)]).outcome == outcome
 
@@ -155,7 +141,10 @@ def _row(name: str, a: float, b: float, ci95: tuple[float, float] | None) -> Row
 )
 def test_kernels_and_categories(rule: str, row: Row, outcome: str) -> None:
     category = replace(row, name="gemm")
-    assert gate(_comparison(kernels=(row,), categories=(category,)), [parse_rule(rule)]).outcome == outcome
+    assert (
+        gate(changed_comparison(kernels=(row,), categories=(category,)), [parse_rule(rule)]).outcome
+        == outcome
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,63 +157,15 @@ def test_kernels_and_categories(rule: str, row: Row, outcome: str) -> None:
     ],
 )
 def test_expectations(guesses: list[tuple[str, bool | None]], outcome: str) -> None:
-    assert gate(_comparison(), [parse_rule("expectations")], expectations=guesses).outcome == outcome
+    assert gate(changed_comparison(), [parse_rule("expectations")], expectations=guesses).outcome == outcome
 
 
 @given(st.floats(0.5, 2.0), st.floats(0.0, 0.4), st.floats(0.01, 50.0))
 def test_a_wider_interval_never_decides_more(ratio: float, half: float, limit: float) -> None:
     rule = parse_rule(f"slower > {limit:.3f}%")
-    narrow = gate(_comparison(ratio=ratio, ci95=(ratio - half / 2, ratio + half / 2)), [rule]).outcome
-    wide = gate(_comparison(ratio=ratio, ci95=(ratio - half, ratio + half)), [rule]).outcome
+    narrow = gate(changed_comparison(ratio=ratio, ci95=(ratio - half / 2, ratio + half / 2)), [rule]).outcome
+    wide = gate(changed_comparison(ratio=ratio, ci95=(ratio - half, ratio + half)), [rule]).outcome
     if narrow == "inconclusive":
         assert wide == "inconclusive"
     else:
         assert wide in (narrow, "inconclusive")
-
-
-def test_text_of_a_comparison(recorded: Recorded) -> None:
-    a, b = recorded("h200/torch/mlp"), recorded("h200/torch/mlp_compile")
-    lines = comparison_text(compare([a], [b])).splitlines()
-    assert lines[0] == (
-        "inconclusive: 339.5 us against 333.2 us per step, ratio 1.019 (1 and 1 trials); "
-        "about 3 trials per side are needed"
-    )
-    assert lines[1] == "a: mlp (NVIDIA H200, torch, 1 trial, 3 steps)"
-    fused = next(line for line in lines if line.startswith("  replaced"))
-    assert fused.split()[-5:] == ["us", "0.799", "2", "->", "1"]
-    assert "  rows -13.41 us, unexplained by them +19.28 us, total +5.876 us" in lines
-    assert not any(len(line) > 130 for line in lines)
-
-
-def test_text_without_a_number(recorded: Recorded) -> None:
-    a, b = recorded("h200/torch/transformer"), recorded("h200/torch/transformer_optim")
-    text = comparison_text(compare([a], [b]))
-    assert text.startswith("incomparable: different work per step: 13.42 GFLOP")
-    assert "ratio" not in text
-    assert "by kernel" not in text
-
-
-def test_markdown_adds_up(recorded: Recorded) -> None:
-    found = compare([recorded("h200/torch/mlp")], [recorded("h200/torch/mlp_compile")])
-    result = gate(found, [parse_rule("slower > 3%")])
-    text = markdown(found, result, top=2)
-    assert text.startswith("### profrun compare: inconclusive\n")
-    table = [line for line in text.splitlines() if line.startswith("|")]
-    assert "| `slower > 3%` | inconclusive |" in table[2]
-    assert table[-3].startswith("| 2 more |")
-    assert table[-1] == "| **total** | | | | +5.876 us | |"
-    widths = {line.count("|") - line.count("\\|") for line in table[3:]}
-    assert widths == {7}
-
-
-def test_junit_can_be_parsed() -> None:
-    found = _comparison(ratio=1.1, ci95=(1.05, 1.15))
-    result = gate(found, [parse_rule(text) for text in ("slower > 3%", "memory peak > 5%", "slower > 50%")])
-    suite = ElementTree.fromstring(junit(found, result).split("\n", 1)[1])
-    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
-    assert [[child.tag for child in case] for case in suite.findall("testcase")] == [
-        ["failure"],
-        ["error"],
-        [],
-    ]
-    assert gate_text(result).splitlines()[0].startswith("failed: slower > 3%: step time: ratio 1.100")

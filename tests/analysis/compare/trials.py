@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from profrun.analysis.compare import ComparedTrial, Comparison, RecordingConditions
+from profrun.analysis.compare import ComparedTrial, Comparison, RecordingConditions, compare
 from profrun.analysis.compare.compared_trial import KernelFacts, KernelGroup, StepSample, StepWork
 
 CONDITIONS = RecordingConditions(
@@ -53,3 +54,13 @@ OTHER = (98, 100, 101, 99, 100)
 def stops(found: Comparison) -> list[str]:
     """Codes of the reasons that prevent the comparison."""
     return [one.code for one in found.reasons if one.stops]
+
+
+@lru_cache
+def _base() -> Comparison:
+    return compare([trial(), trial((99, 101, 100))], [trial(OTHER), trial((101, 99, 98))])
+
+
+def changed_comparison(**changes: Any) -> Comparison:
+    """The comparison of two small sides, with fields replaced."""
+    return replace(_base(), **changes)

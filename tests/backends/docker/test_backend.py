@@ -14,12 +14,14 @@ from profrun.backends.docker.backend import DockerBackend
 from profrun.backends.host import HostFacts, RenderNode
 from profrun.contract.codec import to_json
 from profrun.contract.command import Command, ImageUsed
+from profrun.errors import UnavailableError
 from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
 from profrun.runner.dry_run import dry_run
 from profrun.runner.pipeline import new_run
 from profrun.runner.trial_files import prepare
 from profrun.store.runs import Run
+from tests.backends.plans import one_trial
 
 NAME = "registry.example/torch:25.12"
 DIGEST = "registry.example/torch@sha256:" + "d" * 64
@@ -121,3 +123,11 @@ def test_a_dry_run_needs_no_engine(
     (request,) = backend.render(prepared, plan.trials, Run(tmp_path / "t"))
     assert f"\n  {name} \\\n" in request.text
     assert prepared.image == ImageUsed(name, None)
+
+
+def test_a_gpu_is_there_or_is_refused_by_number(tmp_path: Path) -> None:
+    two = HostFacts(nvidia_gpus=2, nvidia_driver=(570, 1))
+    for asked, there in ((2, two), (0, HostFacts())):
+        DockerBackend(there).prepare(*one_trial(tmp_path, asked), ask=False)
+    with pytest.raises(UnavailableError, match=r"asks for 3 GPUs, and this machine has 2;"):
+        DockerBackend(two).prepare(*one_trial(tmp_path, 3), ask=False)

@@ -47,3 +47,8 @@ def pauses() -> list[float]:
 def connect(server: Server, pauses: list[float]) -> Callable[[str | None, str | None], Api]:
     """Connects without waiting."""
     return lambda context, namespace: Api(context, namespace, pause=pauses.append)
+
+
+@pytest.fixture
+def api(connect: Callable[[str | None, str | None], Api]) -> Api:
+    return connect(None, None)

@@ -1,0 +1,75 @@
+"""How a container is given GPUs, for every kind of host."""
+
+from __future__ import annotations
+
+import pytest
+
+from profrun.backends.docker.cli_args import docker_run
+from profrun.backends.docker.sdk_args import sdk_arguments
+from profrun.errors import UnavailableError
+from profrun.jobs.model import Resources
+from tests.backends.docker.containers import HOSTS, asked, options_of
+
+# What each host changes of the CPU line above: (removed options, added options).
+GPU_CHANGES = {
+    "nvidia": (
+        {"--env NVIDIA_VISIBLE_DEVICES=void"},
+        {'--gpus "device=0,1","capabilities=compute,utility"'},
+    ),
+    "nvidia-cdi": (
+        {"--env NVIDIA_VISIBLE_DEVICES=void"},
+        {"--device nvidia.com/gpu=0", "--device nvidia.com/gpu=1"},
+    ),
+    "nvidia-old-engine": (
+        {"--env NVIDIA_VISIBLE_DEVICES=void"},
+        {'--gpus "device=0,1","capabilities=compute,utility"'},
+    ),
+    "amd": (
+        set(),
+        {
+            "--device /dev/kfd",
+            "--device /dev/dri/renderD128",
+            "--device /dev/dri/renderD129",
+            "--group-add 992",
+            "--group-add 993",
+        },
+    ),
+    "amd-cdi": (
+        set(),
+        {"--device amd.com/gpu=0", "--device amd.com/gpu=1", "--group-add 992", "--group-add 993"},
+    ),
+    "amd-runtime": (
+        set(),
+        {"--runtime amd", "--env AMD_VISIBLE_DEVICES=0,1", "--group-add 992", "--group-add 993"},
+    ),
+    "rootless": ({"--user 1001:1002", "--ulimit memlock=-1:-1"}, {"--user 0:0"}),
+    "podman": ({"--ulimit memlock=-1:-1"}, {"--userns keep-id"}),
+    "weak-engine": ({"--ulimit memlock=-1:-1"}, set()),
+    "selinux": (set(), {"--security-opt label=disable"}),
+}
+
+
+@pytest.mark.parametrize("host", GPU_CHANGES)
+def test_what_a_host_changes(host: str) -> None:
+    gpus = HOSTS[host].gpus
+    changed = set(options_of(docker_run(asked(host, resources=Resources(gpus=gpus)))))
+    plain = set(options_of(docker_run(asked())))
+    assert (plain - changed, changed - plain) == GPU_CHANGES[host]
+
+
+def test_nvidia_requests_of_the_sdk() -> None:
+    plain = sdk_arguments(asked("nvidia", resources=Resources(gpus=1)))["host_config"]["device_requests"]
+    cdi = sdk_arguments(asked("nvidia-cdi", resources=Resources(gpus=1)))["host_config"]["device_requests"]
+    assert plain == [{"device_ids": ["0"], "capabilities": [["gpu", "compute", "utility"]]}]
+    assert cdi == [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=0"]}]
+
+
+def test_auto_is_one_gpu_where_there_is_one() -> None:
+    assert asked("cpu").gpus.device_requests == ()
+    assert asked("nvidia-cdi").gpus.device_requests[0]["device_ids"] == ["nvidia.com/gpu=0"]
+    assert asked("amd").gpus.devices == ("/dev/kfd", "/dev/dri/renderD128")
+
+
+def test_more_gpus_than_there_are() -> None:
+    with pytest.raises(UnavailableError, match="asks for 3 GPUs, and this machine has 2"):
+        asked("nvidia", resources=Resources(gpus=3))

@@ -1,0 +1,61 @@
+"""``profrun report``: of runs and of traces, and where the page lands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Capture, call
+from tests.reports.documents import parse
+from tests.reports.runs import finished_run
+from tests.tracekit import make_trace
+
+
+@pytest.mark.parametrize(("works", "code"), [(True, 0), (False, 69)])
+def test_open_asks_for_a_browser(
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    works: bool,
+    code: int,
+) -> None:
+    run, _ = finished_run(tmp_path / "runs")
+    asked: list[str] = []
+
+    def browser(url: str) -> bool:
+        asked.append(url)
+        return works
+
+    monkeypatch.setattr("webbrowser.open", browser)
+    done = call(capsys, "report", "--open", "--runs", tmp_path / "runs")
+    assert (done.code, asked) == (code, [run.report.absolute().as_uri()])
+    assert run.report.exists()
+
+
+def test_report_of_a_run_lands_in_its_folder_or_where_asked(tmp_path: Path, capsys: Capture) -> None:
+    run, plan = finished_run(tmp_path / "runs")
+    runs = ("--runs", tmp_path / "runs")
+    assert call(capsys, "report", *runs).out == f"{run.report}\n"  # last
+    found = call(capsys, "report", run.name, *runs, "--out", tmp_path / "x.html", "--json").json
+    assert found["report"] == str(tmp_path / "x.html")
+    assert found["bytes"] == (tmp_path / "x.html").stat().st_size
+    single = next(trial for trial in plan.trials if trial.collector == "torch")
+    done = call(capsys, "report", f"{run.name}/{single.index}", *runs, "--out", tmp_path / "y.html")
+    assert (done.code, parse((tmp_path / "y.html").read_text()).every("h1")[0].text) == (0, single.id)
+
+
+def test_report_of_traces_makes_a_tab_each_and_replaces_nothing_unasked(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        make_trace(tmp_path / name, [("step", "profrun.step#1", 0, 10, "main")]).close()
+    assert call(capsys, "report", "one", "two").out == "one.html\n"
+    tabs = parse(Path("one.html").read_text()).every("button", role="tab")
+    assert [tab.text for tab in tabs] == ["one", "two"]
+    again = call(capsys, "report", "one")
+    assert again.code == 64
+    assert "exists already" in again.err
+    assert call(capsys, "report", "one", "--out", "one.html").code == 0
+    assert call(capsys, "report", "nowhere").code == 64

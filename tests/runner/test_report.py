@@ -1,0 +1,31 @@
+"""What a report of a run holds when parts of the run are broken or missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from profrun.runner.report import run_report
+from profrun.store.state import read_state
+from tests.reports.documents import parse, rows_of
+from tests.reports.runs import finished_run
+from tests.runner.scripted import new_run
+
+
+def test_a_broken_run_says_what_is_missing(tmp_path: Path) -> None:
+    run, plan = finished_run(tmp_path)
+    first = next(trial for trial in plan.trials if trial.collector == "torch")
+    (run.trial(first.id).folder / "trace/slices.parquet").write_bytes(b"torn")
+    (run.trial(plan.trials[0].id).folder / "provenance.json").write_text("{")
+    document = parse(run_report(read_state(run)))
+    missing = [item.text for item in document.every("li") if item.text.startswith("missing")]
+    assert any(f"{first.id} has no tab" in line for line in missing)
+    assert any("comparisons and expectations" in line for line in missing)
+    assert any(f"{plan.trials[0].id} left no provenance" in line for line in missing)
+    assert len(rows_of(document, "trials")) == len(plan.trials)
+
+
+def test_a_run_without_one_trial_started_has_a_report(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path / "runs")
+    document = parse(run_report(read_state(run)))
+    assert [row[5] for row in rows_of(document, "trials")] == ["planned"] * len(plan.trials)
+    assert "Not in this run: Comparisons, Step times" in document.text
