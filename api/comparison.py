@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
-import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from profrun.analysis.compare import ComparedTrial, read_trial
 from profrun.analysis.compare import Comparison as ComparisonValue
 from profrun.analysis.compare import compare as compare_trials
 from profrun.analysis.compare.model import By
+from profrun.analysis.compare.ratio import THRESHOLD
 from profrun.analysis.compare.stats import Statistic
+from profrun.api.results import STYLE, Result
+from profrun.reports.compare_text import comparison_text
+from profrun.runner.comparison_sides import find_sides, read_trials
+from profrun.store.runs import runs_root
 from profrun.traces.trace import Trace
 
 Given = str | Path | Trace
 
 
-class Comparison(ComparisonValue):
-    """A comparison that a notebook shows as the command line prints it."""
+class Comparison(Result, ComparisonValue):
+    """The difference between two sides; its tables are rows, kernels, categories, metrics, parts and more."""
 
     def __str__(self) -> str:
-        from profrun.reports.compare_text import comparison_text
-
-        return comparison_text(self)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return comparison_text(self, STYLE)
 
 
 def compare(
@@ -35,38 +32,46 @@ def compare(
     *,
     by: By = "kernel",
     statistic: Statistic = "median",
-    threshold: float = 0.01,
+    threshold: float = THRESHOLD,
     per: str | None = None,
     allow: Sequence[str] = (),
+    runs: str | Path | None = None,
 ) -> Comparison:
     """Compare two sides: what changed, by how much, how sure.
 
     Args:
-        a: the base: one trace or several repeats, as folders or open traces.
+        a: the base: one trace or several repeats. Each is a folder, an open trace, a file of
+            ``profrun baseline save``, or what ``profrun compare`` takes (``last/baseline-none``).
         b: the other side, likewise.
         by: rows of what changed: kernel, op, range, module, category or step.
         statistic: of step times: median, mean or p99.
         threshold: smaller changes count as none, as a fraction.
         per: divide times by work: token, gflop, a variant's value.
         allow: codes of differences in spite of which the sides are compared.
+        runs: folder of the runs; None for $PROFRUN_RUNS or ./runs.
 
     Raises:
         InputError: something is no trace.
-        UsageError: an option is wrong.
+        UsageError: an option is wrong, nothing is there, or a trace is named twice.
     """
+    left, right = _given(a), _given(b)
+    sides = find_sides(_references(left), _references(right), runs_root(runs))
+    opened = {one.path.resolve(): one for one in (*left, *right) if isinstance(one, Trace)}
     result = compare_trials(
-        _trials(a), _trials(b), by=by, statistic=statistic, threshold=threshold, per=per, allow=allow
+        read_trials(sides.a, opened),
+        read_trials(sides.b, opened),
+        by=by,
+        statistic=statistic,
+        threshold=threshold,
+        per=per,
+        allow=allow,
     )
-    fields = {item.name: getattr(result, item.name) for item in dataclasses.fields(result)}
-    return Comparison(**fields)
+    return Comparison(**vars(result))
 
 
-def _trials(side: Given | Sequence[Given]) -> list[ComparedTrial]:
-    found = []
-    for one in [side] if isinstance(side, (str, Path, Trace)) else side:
-        if isinstance(one, Trace):
-            found.append(read_trial(one))
-        else:
-            with Trace(one) as trace:
-                found.append(read_trial(trace))
-    return found
+def _given(side: Given | Sequence[Given]) -> Sequence[Given]:
+    return [side] if isinstance(side, (str, Path, Trace)) else side
+
+
+def _references(side: Sequence[Given]) -> list[str]:
+    return [str(one.path if isinstance(one, Trace) else one) for one in side]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from profrun.api.results import Result
+from profrun.api.table import Table, table_of_field
 from profrun.api.trace import Trace
+from profrun.errors import FailedError
 from profrun.plans.model import Plan
 from profrun.runner import pipeline
 from profrun.runner.drive import Observer
-from profrun.runner.references import trace_paths
+from profrun.runner.references import one_trace, trace_paths
 from profrun.runner.report import write_run_report
 from profrun.runner.watch import observed_state
 from profrun.store import runs as store
@@ -21,9 +23,6 @@ from profrun.store.state import RunPhase
 if TYPE_CHECKING:
     from profrun.store.events import Event
 
-RUNS = Path("runs")
-"""Folder of the runs when none is given."""
-
 
 class Silent:
     """An observer that shows nothing."""
@@ -32,13 +31,13 @@ class Silent:
         """Something was written to the run's log."""
 
     def tick(self, active: Sequence[str]) -> None:
-        """Time passes."""
+        """Time passes; these trials are on their way."""
 
     def note(self, text: str) -> None:
         """Something to tell the person."""
 
 
-class Run:
+class Run(Result):
     """A run, by its folder. Every property reads the folder anew, so a run that goes on can be watched."""
 
     def __init__(self, folder: store.Run) -> None:
@@ -51,7 +50,7 @@ class Run:
 
     @property
     def path(self) -> Path:
-        """The run's folder."""
+        """The run's folder, absolute."""
         return self._folder.path
 
     @property
@@ -83,15 +82,19 @@ class Run:
         """The trace of one trial, by its id, the beginning of it, or its number.
 
         Raises:
-            UsageError: there is no such trial.
+            UsageError: there is no such trial, or the name is that of several.
             InputError: it has no trace.
         """
-        return Trace(trace_paths(f"{self.path}/{trial}", self.path.parent)[0])
+        return Trace(one_trace(f"{self.path}/{trial}", self.path.parent))
 
     def traces(self, point: str | None = None) -> list[Path]:
-        """Folders of the finished traces: of all trials, or of a point (``baseline-torch``).
+        """Folders of the traces: of all trials, or of the finished trials of a point (``baseline-torch``).
 
         ``profrun.compare`` takes such lists.
+
+        Raises:
+            UsageError: there is no such point.
+            InputError: there is no trace.
         """
         return trace_paths(f"{self.path}/{point}" if point else str(self.path), self.path.parent)
 
@@ -99,74 +102,102 @@ class Run:
         """Write the run's HTML report; returns its path."""
         return write_run_report(observed_state(self._folder))
 
+    def table(self, name: str) -> Table:
+        """The trials, comparisons or expectations as a table; see ``RunResult``.
+
+        Raises:
+            UsageError: there is no such table.
+        """
+        return table_of_field(self.result, name)
+
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
 
-    def _repr_html_(self) -> str:
+    def __str__(self) -> str:
         result = self.result
         done = sum(trial.state == "finished" for trial in result.trials)
         lines = [f"{result.run}: {result.state}, {done} of {len(result.trials)} trials finished"]
         lines += [f"{pair.b} against {pair.a}: {pair.text}" for pair in result.comparisons]
         lines += [f"{row.expected}: {row.state}" for row in result.expectations]
-        return f"<pre>{html.escape(chr(10).join(lines))}</pre>"
+        return "\n".join(lines)
 
 
-def plan(job: str | Path, *, set: Sequence[str] = (), backend: str = "local") -> Plan:
+def plan(job: str | Path, *, set: str | Sequence[str] = (), backend: str = "local") -> Plan:
     """The trials of a job. Nothing is started.
 
     Args:
         job: the job spec, a YAML file.
-        set: ``path=value`` overrides, as of ``profrun submit --set``.
+        set: ``path=value`` overrides, one or several, as of ``profrun submit --set``.
         backend: local, docker, slurm or kubernetes.
 
     Raises:
         UsageError: the spec or an override is wrong.
     """
-    return pipeline.plan(Path(job), set, backend=backend)
+    return pipeline.plan(Path(job), [set] if isinstance(set, str) else set, backend=backend)
 
 
 def submit(
     job: str | Path,
     *,
     backend: str = "local",
-    set: Sequence[str] = (),
-    runs: str | Path = RUNS,
+    set: str | Sequence[str] = (),
+    runs: str | Path | None = None,
     observer: Observer | None = None,
 ) -> Run:
     """Run a job to its end: plan, trials, traces, comparisons, report.
 
+    Relative paths of the job's commands count from the current folder. Ctrl-C ends the run well: the trials
+    that ended are kept, and ``profrun resume`` goes on with it.
+
     Args:
         job: the job spec, a YAML file.
         backend: local, docker, slurm or kubernetes.
-        set: ``path=value`` overrides.
-        runs: folder of the runs.
-        observer: is told what happens; None shows nothing.
+        set: ``path=value`` overrides, one or several.
+        runs: folder of the runs; None for $PROFRUN_RUNS or ./runs.
+        observer: is told what happens, in this thread; None shows nothing.
 
     Returns:
         The run; whether its trials finished is in ``Run.state`` and ``Run.trials``.
 
     Raises:
         UsageError, UnavailableError: the job cannot be run here; nothing is left behind.
-        ProfrunError: the comparisons or the report could not be made; the run is kept.
+        FailedError: the trials ran, but the comparisons or the report could not be made.
     """
+    told = observer or Silent()
+    planned = plan(job, set=set, backend=backend)
     prepared = pipeline.prepare(
-        plan(job, set=set, backend=backend), Path(job), backend=backend, root=Path(runs), cwd=Path.cwd()
+        planned, Path(job), backend=backend, root=store.runs_root(runs), cwd=Path.cwd()
     )
-    state = pipeline.execute(prepared, observer or Silent())
-    for problem in pipeline.finish(state, prepared.plan):
-        raise problem
+    for text in (*planned.job.warnings, *prepared.left_out):
+        told.note(text)
+    state = pipeline.execute(prepared, told)
+    problems = pipeline.finish(state, prepared.plan)
+    if problems:
+        raise FailedError(
+            f"{prepared.run.name} ran, but its comparisons or its report could not be made",
+            why="; ".join(str(problem) for problem in problems),
+            fix=f"see profrun.find_run({str(prepared.run.path)!r})",
+        ) from problems[0]
     return Run(prepared.run)
 
 
-def find_run(reference: str = "last", *, runs: str | Path = RUNS) -> Run:
+def find_run(reference: str | Path = "last", *, runs: str | Path | None = None) -> Run:
     """A run by its name, the beginning of its name, its path, or ``last``.
+
+    Args:
+        reference: which run.
+        runs: folder of the runs; None for $PROFRUN_RUNS or ./runs.
 
     Raises:
         UsageError: there is none, or several match.
     """
-    return Run(store.find(Path(runs), reference))
+    return Run(store.find(store.runs_root(runs), str(reference)))
 
 
-def all_runs(*, runs: str | Path = RUNS) -> list[Run]:
-    """Every run in a folder, the oldest first."""
-    return [Run(folder) for folder in store.all_runs(Path(runs))]
+def all_runs(*, runs: str | Path | None = None) -> list[Run]:
+    """Every run in a folder, the oldest first.
+
+    Args:
+        runs: folder of the runs; None for $PROFRUN_RUNS or ./runs.
+    """
+    return [Run(folder) for folder in store.all_runs(store.runs_root(runs))]

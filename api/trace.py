@@ -2,67 +2,65 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
 from profrun.api.table import Table
-from profrun.errors import InputError
-from profrun.store.files import read_json
 from profrun.traces.trace import Trace as TraceFiles
+from profrun.traces.trace import query_error
 
 if TYPE_CHECKING:
-    from profrun.analysis.rules.diagnose import RuleFinding
-    from profrun.analysis.trace.critical_path import CriticalPath
-    from profrun.analysis.trace.summary import Summary
+    from profrun.api.results import CriticalPath, Diagnosis, Summary
     from profrun.traces.export import ExportResult
 
 
 class Trace(TraceFiles):
-    """A trace folder, opened for reading. Use it in ``with``, or ``close`` it.
+    """A trace folder, opened for reading. Use it in ``with``, or ``close`` it; only one thread may use it.
 
     Args:
         path: the folder.
+
+    Attributes:
+        path: the folder, absolute.
+        meta: the content of its meta.json (docs/trace-format.md).
 
     Raises:
         InputError: it is no trace, or of a format version that this profrun does not know.
     """
 
     def summary(self, *, top: int | None = None) -> Summary:
-        """Where the time went: doubtful things first, then devices, steps, kernels, operators and more.
+        """Where the time went: first what is doubtful, then devices, steps, kernels, operators and more.
 
         Args:
             top: most rows of each table; None for all.
         """
         from profrun.analysis.trace.summary import summarize
+        from profrun.api.results import Summary
 
-        return summarize(self, top=top)
+        return Summary(**vars(summarize(self, top=top)))
 
-    def diagnose(self) -> list[RuleFinding]:
-        """What slows the program down, the gravest first, each with its evidence."""
+    def diagnose(self) -> Diagnosis:
+        """What slows the program down, the gravest first, each finding with its evidence."""
         from profrun.analysis.rules.diagnose import diagnose
+        from profrun.api.results import Diagnosis
+        from profrun.store.documents import provenance_beside
 
-        return diagnose(self, provenance=self._provenance())
+        return Diagnosis(tuple(diagnose(self, provenance=provenance_beside(self.path))))
 
     def query(self, sql: str) -> Table:
         """The answer to a query over the tables and views of docs/trace-format.md; times are int64 ns.
 
         Raises:
             InputError: the query is wrong; the message holds the words of the engine.
+            UsageError: it is not one SELECT.
         """
         try:
-            relation = self.con.cursor().sql(sql)
+            return Table.of_query(self.database, sql)
         except duckdb.Error as error:
-            raise InputError(
-                f"query failed: {' '.join(str(error).split())}",
-                fix="see docs/trace-format.md for tables and views",
-            ) from error
-        if relation is None:
-            raise InputError("the query has no rows", fix="give a SELECT")
-        return Table(relation)
+            raise query_error(error) from error
 
     def critical_path(self, *, process: int | None = None, step: int | None = None) -> CriticalPath | None:
         """The chain of work that decides how long a step takes; None where nothing was recorded.
@@ -72,8 +70,10 @@ class Trace(TraceFiles):
             step: of which step; None for all steps, or for everything where there are none.
         """
         from profrun.analysis.trace.critical_path import critical_path
+        from profrun.api.results import CriticalPath
 
-        return critical_path(self, process=process, step=step)
+        found = critical_path(self, process=process, step=step)
+        return None if found is None else CriticalPath(**vars(found))
 
     def export(self, out: str | Path, to: Literal["perfetto", "chrome"] = "perfetto") -> ExportResult:
         """Write the trace for a viewer; gzip when the name ends in ``.gz``.
@@ -87,37 +87,33 @@ class Trace(TraceFiles):
         return export(self, Path(out), to)
 
     def report(self, out: str | Path) -> Path:
-        """Write one self-contained HTML file about the trace; returns its path.
+        """Write one self-contained HTML file about the trace, in place of one that is there.
+
+        Returns:
+            Its path.
 
         Raises:
             UnavailableError: the file cannot be written.
         """
+        from profrun.runner.references import trace_name
         from profrun.runner.report import report_page, trace_content
         from profrun.store.files import write_text
 
-        content = trace_content(self, name=self._name())
+        content = trace_content(self, name=trace_name(self.path))
         path = Path(out)
-        write_text(path, report_page(content.name, [content]))
+        write_text(path, report_page(content.name, [content]), fix="name another file")
         return path
 
-    def _name(self) -> str:
-        path = self.path.absolute()
-        return path.parent.name if path.name == "trace" else path.name
-
-    def _provenance(self) -> dict[str, Any] | None:
-        """The trial's provenance.json, where the trace is a trial's."""
-        return read_json(self.path.parent / "provenance.json") if self.path.name == "trace" else None
+    def __repr__(self) -> str:
+        return f"Trace({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """The summary as text, for notebooks."""
-        from profrun.reports.terminal import summary_text
-
-        text = summary_text(self.summary(top=10))
-        return f"<pre>{html.escape(text)}</pre>"
+        """The summary, for notebooks."""
+        return self.summary(top=10)._repr_html_()
 
 
 def open_trace(path: str | Path) -> Trace:
-    """Open a trace folder; a profiler's own file needs ``normalize`` first.
+    """Open a trace folder. The files that a profiler wrote need ``normalize`` first.
 
     Raises:
         InputError: it is no trace.

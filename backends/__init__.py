@@ -1,1 +1,1 @@
-"""What executes trials: local, docker, slurm, kubernetes; one module each, chosen by name in ``base``."""
+"""What executes trials: local, docker, slurm and kubernetes. ``base.load`` gives one by its name."""

@@ -1,4 +1,4 @@
-"""The seam between a run and what executes its trials.
+"""The interface between the runner and what executes trials: ``Backend``, ``PreparedPlan`` and ``Request``.
 
 A backend is asked in this order. ``prepare`` checks the plan, finds out what it needs to know (the image's
 digest, the values of cluster profiles) and returns all of it as one value, a ``PreparedPlan``. ``adapt`` and
@@ -6,10 +6,10 @@ digest, the values of cluster profiles) and returns all of it as one value, a ``
 ``--dry-run`` prints and golden tests compare. ``submit`` carries the requests out. Nothing is remembered
 between these calls.
 
-Every backend starts the same wrapper (``profrun.in_job``) and believes only the ``exit.json`` that the
-wrapper writes last; the word of its own engine counts only where that file is missing. Before ``submit`` the
-caller (``profrun.runner``) has written the run's ``bundle/`` and, for each trial, its folder with
-``command.json``.
+Every backend starts the same wrapper (``profrun.in_job``). How a trial ended is read from the ``exit.json``
+that the wrapper writes last; what the engine says counts only where that file is missing. Before
+``submit`` the caller (``profrun.runner``) has written the run's ``bundle/`` and, for each trial, its folder
+with ``command.json``.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Backend(Protocol[P]):
         """
 
     def adapt(self, prepared: P, trial: Trial, run: Run, command: Command) -> Command:
-        """``command.json`` as the job will see it. Pure; the same command where the job runs on this machine.
+        """``command.json`` as the job will see it. Pure. Where the job runs on this machine nothing changes.
 
         Args:
             command: with paths of this machine; ``cwd`` is the folder the command runs in.
@@ -107,7 +107,7 @@ class Backend(Protocol[P]):
         """The requests for these trials: one for each trial, or one for many (arrays). Pure."""
 
     def submit(self, prepared: P, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
-        """Start these trials (or queue them); returns trial id -> handle. Local kinds start one at a time."""
+        """Start or queue these trials; returns trial id -> handle."""
 
     def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
         """State of all of them, with as few questions to the engine as possible.
@@ -120,7 +120,7 @@ class Backend(Protocol[P]):
         """Lines of the trial's output."""
 
     def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
-        """End these trials well: tell the wrapper, wait for reports, kill only after ``grace`` seconds."""
+        """Ask the wrappers of these trials to end, so that profilers can write; kill after ``grace`` s."""
 
 
 def load(name: str) -> Backend[PreparedPlan]:

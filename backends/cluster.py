@@ -63,7 +63,7 @@ def load_profiles(path: Path) -> dict[str, ClusterSettings]:
 
 
 def settle(plan: Plan, file: Path | None = None) -> Plan:
-    """The plan with every ``profile`` replaced by what it says; the identity where none is named.
+    """The plan with every ``profile`` replaced by what it says; the same plan where none is named.
 
     Raises:
         UsageError: there is no such profile, or the file is wrong.
@@ -92,7 +92,7 @@ def _merged(block: ClusterSettings, profiles: Mapping[str, ClusterSettings], pat
 
 
 def by_site(trials: Sequence[Trial]) -> dict[str | None, list[Trial]]:
-    """Trials of each site, sites in plan order: a site is a resource shape of its own."""
+    """Trials of each site, in plan order. Trials of different sites are queued apart."""
     grouped: dict[str | None, list[Trial]] = {}
     for trial in trials:
         grouped.setdefault(trial.site, []).append(trial)
@@ -120,11 +120,11 @@ def gpus_per_node(job: Job, settings: ClusterSettings) -> int:
 
 
 def is_launcher(trial: Trial) -> bool:
-    """Does the command make its ranks itself (torchrun), so that a node gets one task?"""
+    """Whether the command starts its ranks itself (torchrun), so that each node gets one task."""
     words = [word.rsplit("/", 1)[-1] for word in trial.argv]
     return "torchrun" in words[:1] or "torch.distributed.run" in words or "torch.distributed.launch" in words
 
 
 def phase_of(status: Status, trial: TrialPaths) -> Status:
-    """A running trial that writes its report is finalising, says the wrapper's ``phase`` file."""
+    """The status, but ``finalising`` where the wrapper's ``phase`` file says that it writes its report."""
     return Status("finalising") if status.state == "running" and finalising(trial) else status

@@ -1,4 +1,4 @@
-"""What of this machine decides how a container must be asked for. Read from files; no engine is asked."""
+"""``HostFacts``: what of this machine decides how a container must be asked for, read from files."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class HostFacts:
 
     @property
     def vendor(self) -> Vendor:
-        """Of the GPUs found; NVIDIA's where there are both."""
+        """Vendor of the GPUs that were found; NVIDIA where there are both."""
         if self.nvidia_gpus:
             return "nvidia"
         return "amd" if self.amd_gpus and self.kfd_gid is not None else "none"
@@ -120,7 +120,7 @@ def probe_host(
 
 
 def _caller(environ: Mapping[str, str]) -> tuple[int, int, str]:
-    """Who the files are to belong to. Under sudo that is the user who called it."""
+    """User id, group id and name of whom files shall belong to: under sudo the user who called it."""
     uid, gid = os.getuid(), os.getgid()
     if uid == 0 and environ.get("SUDO_UID", "").isdigit() and environ.get("SUDO_GID", "").isdigit():
         uid, gid = int(environ["SUDO_UID"]), int(environ["SUDO_GID"])
@@ -131,7 +131,7 @@ def _caller(environ: Mapping[str, str]) -> tuple[int, int, str]:
 
 
 def _may_raise(root: Path) -> bool:
-    """Has the engine's process CAP_SYS_RESOURCE? True when it cannot be found: then it is asked to."""
+    """Whether the engine's process has CAP_SYS_RESOURCE; True when the process is not found."""
     pid = _number(root / "var/run/docker.pid")
     found = re.search(r"^CapEff:\s*([0-9a-f]+)", _text(root / f"proc/{pid}/status"), re.MULTILINE)
     return bool(int(found.group(1), 16) >> _CAP_SYS_RESOURCE & 1) if found else True
@@ -164,7 +164,7 @@ def _render_nodes(root: Path) -> tuple[RenderNode, ...]:
 
 
 def _has_cdi(root: Path, kind: str) -> bool:
-    """Is there a CDI specification of this kind in the folders that engines read?"""
+    """Whether there is a CDI specification of this kind in the folders that engines read."""
     files = [path for folder in ("etc/cdi", "var/run/cdi") for path in (root / folder).glob("*.*")]
     pattern = rf"[\"']?kind[\"']?\s*:\s*[\"']?{re.escape(kind)}\b"
     return any(re.search(pattern, _text(path)) for path in files if path.suffix in (".yaml", ".json"))

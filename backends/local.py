@@ -1,9 +1,9 @@
-"""The embedded backend: a trial is a process on this machine, in a session of its own.
+"""The local backend: a trial is a process on this machine, in a session of its own.
 
-Its life does not hang on ours. If profrun is killed, the trial goes on to its end and writes its files;
-``profrun resume`` finds it alive and waits for it, or finds it finished, and repeats nothing either way. What
-says that it lives is a lock (``live`` in the trial folder) taken before the process starts and inherited by
-it: the kernel drops it with the process, so a number in a file is never mistaken for a living process.
+If profrun is killed, the trial goes on to its end and writes its files; ``profrun resume`` waits for it, or
+finds it finished, and repeats nothing in either case. Whether it runs is told by a lock (``live`` in the
+trial folder), which is taken before the process starts and inherited by it. The kernel releases the lock
+with the process, so that no process number in a file is mistaken for a running process.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from pathlib import Path
 from profrun.backends.base import PreparedPlan, Request
 from profrun.backends.environ import secret_env
 from profrun.backends.local_checks import check_machine, left_out
-from profrun.backends.tail import follow as follow_logs
-from profrun.backends.tail import last_line
+from profrun.backends.tail import trial_lines
 from profrun.contract.command import Command
 from profrun.contract.paths import TrialPaths
-from profrun.contract.states import TERMINAL, Status
+from profrun.contract.states import Status
 from profrun.errors import UnavailableError
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import finalising, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
-from profrun.store.files import explained
+from profrun.store.files import explained, last_line
 from profrun.store.lock import is_held, patient_lock, sign
 from profrun.store.runs import Run
 
@@ -41,7 +40,7 @@ _LOOK_S = 0.05
 
 
 class LocalBackend:
-    """Trials as processes of this machine. One at a time, so that they do not disturb each other's times."""
+    """Trials as processes of this machine, one at a time, so that they do not change each other's times."""
 
     name = "local"
     concurrent = False
@@ -85,7 +84,7 @@ class LocalBackend:
         if live is None:
             raise UnavailableError(
                 f"{trial_id} is running already",
-                why="a process holds its sign of life",
+                why="a process holds its lock",
                 fix=f"end it with `profrun cancel {run.name}`",
             )
         try:
@@ -106,7 +105,7 @@ class LocalBackend:
         return Handle(self.name, {"pid": child.pid, "host": socket.gethostname()})
 
     def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
-        """State of each: ``exit.json`` if there is one, else the sign of life."""
+        """State of each trial: from ``exit.json`` if there is one, else from the lock."""
         return {trial_id: self._status(handle, run, trial_id) for trial_id, handle in handles.items()}
 
     def _status(self, handle: Handle, run: Run, trial_id: str) -> Status:
@@ -127,7 +126,7 @@ class LocalBackend:
         return is_held(trial.live)
 
     def _reap(self, handle: Handle) -> None:
-        """``exit.json`` is the wrapper's last deed: see it gone, so that the next trial has the machine."""
+        """Wait until the wrapper has ended, so that the next trial has the machine for itself."""
         child = self._children.get(int(handle.data.get("pid", -1)))
         if child is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -144,11 +143,7 @@ class LocalBackend:
 
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""
-
-        def ended() -> bool:
-            return self._status(handle, run, trial_id).state in TERMINAL
-
-        yield from follow_logs(run.trial(trial_id), follow=follow, ended=ended)
+        return trial_lines(self, handle, run, trial_id, follow=follow)
 
     def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         """Ask the wrapper to end the app and let the profiler write; after ``grace`` s TERM, then KILL."""
@@ -196,7 +191,7 @@ class LocalBackend:
 def machine_vendor(root: Path = Path("/")) -> str:
     """Whose GPUs this machine drives, by the kernel driver's device files: nvidia, amd, or auto.
 
-    ``auto`` when there are none or both: then the wrapper looks closer (WSL has neither file, for one).
+    ``auto`` when there are none or both: then the wrapper finds out (under WSL there is neither file).
     """
     nvidia, amd = (root / "dev/nvidiactl").exists(), (root / "dev/kfd").exists()
     if nvidia == amd:

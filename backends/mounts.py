@@ -1,5 +1,4 @@
-"""The job's ``mounts``: one reading of them for every backend, and whether their sources are there. Pure but
-for ``need_sources``, which looks."""
+"""The job's ``mounts`` as values, for every backend. Only ``need_sources`` looks at the disk."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ def parse_mount(text: str, cwd: Path) -> Mount:
 
 
 def need_sources(mounts: Iterable[Mount]) -> None:
-    """Say it before the engine does: engines differ in what they do with a folder that is not there.
+    """Refuse mounts whose source is not there. Engines differ in what they do with such a mount.
 
     Raises:
         UnavailableError: a source does not exist on this machine.

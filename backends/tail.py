@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Protocol
 
-from profrun.contract.paths import TrialPaths
+from profrun.contract.states import TERMINAL, Status
+from profrun.errors import UnavailableError
+from profrun.store.events import Handle
+from profrun.store.runs import Run
 
 
 class Tail:
@@ -34,27 +39,37 @@ class Tail:
             self._rest = b""
 
 
-def follow(
-    trial: TrialPaths, *, follow: bool, ended: Callable[[], bool], pause_s: float = 0.2
+class Answers(Protocol):
+    """What is needed of a backend here."""
+
+    def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
+        """As ``Backend.status``."""
+
+
+def has_ended(backend: Answers, handle: Handle, run: Run, trial_id: str) -> bool:
+    """Whether a trial has ended; False also while the engine cannot be asked."""
+    with contextlib.suppress(UnavailableError):
+        return backend.status({trial_id: handle}, run)[trial_id].state in TERMINAL
+    return False
+
+
+def trial_lines(
+    backend: Answers, handle: Handle, run: Run, trial_id: str, *, follow: bool, pause_s: float = 0.2
 ) -> Iterator[str]:
-    """Lines of a trial's stdout.log and stderr.log (every rank's); with ``follow`` until ``ended``."""
+    """Lines of a trial's stdout.log, then of its stderr.log, of every rank.
+
+    Args:
+        follow: also the lines that come until the trial has ended.
+    """
     tails: dict[Path, Tail] = {}
+    folder = run.trial(trial_id).folder
     while True:
-        over = not follow or ended()
+        over = not follow or has_ended(backend, handle, run, trial_id)
         for name in ("stdout", "stderr"):
-            for path in sorted(trial.folder.glob(f"{name}*.log")):
+            for path in sorted(folder.glob(f"{name}*.log")):
                 tails.setdefault(path, Tail(path))
         for tail in tails.values():
             yield from tail.lines(last=over)
         if over:
             return
         time.sleep(pause_s)
-
-
-def last_line(path: Path, limit: int = 200) -> str | None:
-    """The last line of a text file, cut to ``limit`` characters; None when there is none to be read."""
-    try:
-        lines = path.read_text(errors="replace").strip().splitlines()
-    except OSError:
-        return None
-    return lines[-1][:limit] if lines else None

@@ -1,4 +1,4 @@
-"""The command line: the only place that joins the rooms, and the only one that exits."""
+"""The command line: one module per command. ``main`` runs one and exits; no other room prints or exits."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def run(args: Sequence[str]) -> int:
 
 
 def _report_os(error: OSError) -> int:
-    """A full disk is nobody's bug: ``profrun summary last > file`` says so; returns the exit code."""
+    """Print one line about a system error, which is no bug if the disk is full; returns the exit code."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return report_bug(error)
-    _silence_stdout()  # what is still to be printed would fail again at exit
+    _silence_stdout()  # the rest would fail again at exit
     where = error.filename or "what is printed"
     print(
-        f"profrun: {where} cannot be written: {error.strerror}; free space, or name another place",
+        f"profrun: {where} cannot be written: {error.strerror}; free some space, or write to another place",
         file=sys.stderr,
     )
     return UNAVAILABLE
@@ -88,7 +88,9 @@ def _run(args: Sequence[str]) -> int:
     except typer.Abort:
         print("profrun: interrupted", file=sys.stderr)
         return 1
-    if code == 130:  # typer's word for Ctrl-C; ours has one code for what was asked for and did not come
+    if (
+        code == 130
+    ):  # typer's exit code for Ctrl-C; profrun's is 1, as for everything that did not come to its end
         print("profrun: interrupted", file=sys.stderr)
         return 1
     return int(code or 0)
@@ -114,5 +116,5 @@ def _keep_crash(error: Exception) -> str:
 
 
 def _silence_stdout() -> None:
-    """Nobody reads any more, or nothing more can be written: keep Python from complaining at exit."""
+    """Send the rest of stdout nowhere, so that Python does not fail again when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The top of the command line. A command's module is imported when the command is called, not before."""
+"""The ``profrun`` command: its subcommands, each imported only when it is called."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ COMMANDS: dict[str, dict[str, str]] = {
         "runs": "List the runs.",
         "status": "Show a run and its trials.",
         "logs": "Show what a trial printed.",
-        "cancel": "End a run well: profilers get to write their files.",
-        "resume": "Finish a run that was interrupted; repeat nothing that finished.",
+        "cancel": "End a run and let the profilers write their files.",
+        "resume": "Continue a run that was interrupted; nothing that finished is repeated.",
     },
     "Look at a trace": {
-        "normalize": "Turn any profiler's files into one trace.",
-        "summary": "GPU utilization, steps, kernels and operators of a trace.",
-        "diagnose": "What slows a trace down, with the evidence.",
-        "query": "Ask a trace in SQL.",
+        "normalize": "Turn the files of any profiler into one trace.",
+        "summary": "Show GPU utilization, steps, kernels and operators of a trace.",
+        "diagnose": "Say what slows the recorded program down, with the evidence.",
+        "query": "Answer an SQL query over a trace.",
         "export": "Write a trace for Perfetto or chrome://tracing.",
-        "open": "Write a trace for a viewer and say how to open it.",
-        "report": "One self-contained HTML file of a run or of traces.",
+        "open": "Write a trace for Perfetto and say how to open it.",
+        "report": "Write one self-contained HTML file about a run or about traces.",
     },
     "Compare": {
-        "compare": "Two sets of traces or runs: what changed, by how much, how sure.",
-        "blocking": "What asynchronous launches are worth: launch-blocking twins of a run.",
+        "compare": "Compare two sets of traces or runs: what changed, by how much, how sure.",
+        "blocking": "Compare a run's trials with and without launch blocking.",
         "baseline": "Keep a run's numbers to compare with later.",
     },
     "Set up": {
-        "doctor": "What this machine can collect, and why not.",
-        "images": "Base images, our images, and which profilers are inside.",
-        "job": "The job spec: its schema, and checking one.",
+        "doctor": "Say what this machine can collect, and why not.",
+        "images": "List, build and inspect container images.",
+        "job": "Print the schema of job specs, or check one.",
     },
 }
 """Command -> one line, by section. A test holds each line equal to the command's own help."""
@@ -98,7 +98,7 @@ def build() -> Any:
         invoke_without_command=True,
         context_settings={"help_option_names": ["-h", "--help"]},
         help="One YAML job, profiled on NVIDIA or AMD, into one trace format, with numbers you can trust.",
-        epilog="Exit codes: 0 fine, 1 worse or failed, 2 inconclusive, 64 usage, 65 bad input, "
+        epilog="Exit codes: 0 fine, 1 worse or failed, 2 inconclusive, 64 wrong usage, 65 bad input, "
         "69 something needed is not there, 70 a bug of profrun.",
     )
     app.callback()(_top)

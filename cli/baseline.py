@@ -19,7 +19,8 @@ app = typer.Typer(
     help="Keep a run's numbers to compare with later.",
 )
 FolderOption = Annotated[
-    Path, typer.Option("--dir", help="Folder of the baselines; keep it with your code, its files are small.")
+    Path,
+    typer.Option("--dir", help="Folder of the baselines; the files are small enough to keep with your code."),
 ]
 DEFAULT = Path("baselines")
 
@@ -29,19 +30,19 @@ def save(
     name: Annotated[str, typer.Argument(help="Name of the baseline.")],
     traces: Annotated[
         list[str],
-        typer.Argument(metavar="A...", help="Traces, RUN/NUMBER, RUN/POINT or runs: repeats of one thing."),
+        typer.Argument(metavar="A...", help="Traces, RUN/NUMBER, RUN/POINT or runs: repeats of one point."),
     ],
     folder: FolderOption = DEFAULT,
     force: Annotated[bool, typer.Option("--force", help="Replace a baseline of this name.")] = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Keep what comparing needs of these trials; then `profrun compare DIR/NAME.json vs B...`."""
+    """Keep what a comparison needs of these trials; then use `profrun compare DIR/NAME.json vs B...`."""
     from profrun.runner.comparison_sides import BASELINE_FORMAT, expand, read_trials
     from profrun.store.files import make_dir, write_json
 
     if not name or "/" in name or name.startswith("."):
-        raise UsageError(f"{name!r} is no name of a baseline", fix="use letters, digits, '-' and '_'")
+        raise UsageError(f"{name!r} cannot be the name of a baseline", fix="use letters, digits, '-' and '_'")
     target = folder / f"{name}.json"
     if target.exists() and not force:
         raise UsageError(f"{target} exists already", fix="choose another name or use --force")
@@ -105,16 +106,20 @@ def compare(
     name: Annotated[str, typer.Argument(help="Name of the baseline, or its file.")],
     traces: Annotated[
         list[str],
-        typer.Argument(metavar="B...", help="Traces, RUN/NUMBER, RUN/POINT or runs to hold against it."),
+        typer.Argument(metavar="B...", help="Traces, RUN/NUMBER, RUN/POINT or runs to compare with it."),
     ],
     folder: FolderOption = DEFAULT,
     by: Annotated[
-        str, typer.Option(help="What changed, by kernel, op, range, module, category or step.")
+        str, typer.Option(help="Show what changed by kernel, op, range, module, category or step.")
     ] = "kernel",
-    threshold: Annotated[str, typer.Option(help="Smaller changes are the same: 0.01 or 1%.")] = "1%",
+    threshold: Annotated[
+        str, typer.Option(help="Changes smaller than this count as the same: 0.01 or 1%.")
+    ] = "1%",
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULE", help="A gate, as `profrun compare` takes it.", show_default=False),
+        typer.Option(
+            metavar="RULE", help="Rule of a gate, as in `profrun compare`; repeatable.", show_default=False
+        ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
     runs: RunsOption = None,
@@ -132,6 +137,11 @@ def compare(
             fix="make one with `profrun baseline save NAME A...`",
         )
     compared.command(
-        [str(path), "vs", *traces], by=by, threshold=threshold, fail_on=fail_on, markdown=markdown, runs=runs,
+        [str(path), "vs", *traces],
+        by=by,
+        threshold=threshold,
+        fail_on=fail_on,
+        markdown=markdown,
+        runs=runs,
         json_=json_,
-    )  # fmt: skip
+    )

@@ -23,26 +23,28 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="RUN | A... vs B...",
-            help="A run with twins [default: last], or trials without blocking vs trials with.",
+            help="A run with launch-blocking twins [default: last], or trials without blocking vs with.",
             show_default=False,
         ),
     ] = None,
     variant: Annotated[
         str | None, typer.Option(help="Only this variant of the run.", show_default=False)
     ] = None,
-    threshold: Annotated[str, typer.Option(help="Smaller changes are the same: 0.01 or 1%.")] = "1%",
+    threshold: Annotated[
+        str, typer.Option(help="Changes smaller than this count as the same: 0.01 or 1%.")
+    ] = "1%",
     top: Annotated[int, typer.Option(help="Rows of each table; 0 for all.", min=0)] = 10,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """What asynchronous launches are worth: launch-blocking twins of a run."""
+    """Compare a run's trials with and without launch blocking."""
     from profrun.reports.blocking_text import blocking_text
 
     words = sides or ["last"]
     found = _twins(words, variant, runs_root(runs), fraction(threshold))
     if json_:
         documents = [item.to_json() for item in found]
-        # One point is the document itself; several stand in a list.
+        # With one variant, the document also has its fields at the top level.
         emit({**(documents[0] if len(documents) == 1 else {}), "points": documents})
     else:
         for number, item in enumerate(found):

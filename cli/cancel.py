@@ -12,12 +12,14 @@ from profrun.cli.output import emit, say
 
 def command(
     run: RunArgument,
-    now: Annotated[bool, typer.Option("--now", help="Kill at once; profilers lose what they hold.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Kill at once; what the profilers have not written is lost.")
+    ] = False,
     wait: Annotated[bool, typer.Option(help="Wait until everything has ended.")] = True,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """End a run well: profilers get to write their files."""
+    """End a run and let the profilers write their files."""
     from profrun.contract.codec import to_json
     from profrun.runner.watch import cancel_run
     from profrun.store.run_result import run_result
@@ -32,4 +34,4 @@ def command(
         f"{state.run.name}: {state.phase}; {ended} of {len(state.trials)} trials finished, all files are kept"
     )
     if state.phase == "cancelled":
-        say(f"finish it later with `profrun resume {state.run.name}`")
+        say(f"continue it later with `profrun resume {state.run.name}`")

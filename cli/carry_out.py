@@ -1,4 +1,4 @@
-"""What ``submit`` and ``resume`` share: carry a run out, show it, and turn its end into an exit code."""
+"""What ``submit`` and ``resume`` share: execute and finish a run, print its result, return the exit code."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def carry_out(prepared: PreparedRun, *, json_: bool, repeat_failed: bool = False
 def _next_commands(state: RunState, result: RunResult) -> None:
     if state.phase in ("cancelled", "interrupted"):
         say()
-        say(f"finish it with `profrun resume {state.run.name}`")
+        say(f"continue it with `profrun resume {state.run.name}`")
     elif state.count("failed", "timeout"):
         say()
         say(f"repeat what failed with `profrun resume {state.run.name} --failed`")
@@ -56,7 +56,7 @@ def _failed(state: RunState, result: RunResult) -> bool:
 
 
 def _tell(problem: Exception) -> int:
-    """Say what went wrong at the end of a run; returns its exit code."""
+    """Print what went wrong at the end of a run; returns the exit code for it."""
     if isinstance(problem, ProfrunError):
         note(f"profrun: {problem}")
         return problem.exit_code
@@ -64,7 +64,7 @@ def _tell(problem: Exception) -> int:
 
 
 def detach_run(run: Run, *, json_: bool, repeat_failed: bool = False) -> int:
-    """Let a process of its own drive the run, and say so; returns the exit code."""
+    """Let a new process drive the run in the background; returns the exit code."""
     from profrun.runner.detach import spawn_driver
 
     pid = spawn_driver(run, repeat_failed=repeat_failed)
@@ -72,5 +72,5 @@ def detach_run(run: Run, *, json_: bool, repeat_failed: bool = False) -> int:
         emit({"run": run.name, "path": str(run.path), "state": "running", "pid": pid})
     else:
         say(run.name)
-        note(f"it goes on by itself: `profrun status {run.name}`, `profrun logs {run.name} -f`")
+        note(f"it continues in the background: `profrun status {run.name}`, `profrun logs {run.name} -f`")
     return 0

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from profrun.analysis.compare.model import By
     from profrun.analysis.compare.stats import Statistic
 
-STATISTICS = ("median", "mean", "p99")
-
 
 def command(
     sides: Annotated[
@@ -30,26 +28,33 @@ def command(
         ),
     ],
     by: Annotated[
-        str, typer.Option(help="What changed, by kernel, op, range, module, category or step.")
+        str, typer.Option(help="Show what changed by kernel, op, range, module, category or step.")
     ] = "kernel",
-    statistic: Annotated[str, typer.Option(help="Of step times: median, mean or p99.")] = "median",
-    threshold: Annotated[str, typer.Option(help="Smaller changes are the same: 0.01 or 1%.")] = "1%",
+    statistic: Annotated[
+        str, typer.Option(help="Statistic of a trial's step times: median, mean or p99.")
+    ] = "median",
+    threshold: Annotated[
+        str, typer.Option(help="Changes smaller than this count as the same: 0.01 or 1%.")
+    ] = "1%",
     per: Annotated[
         str | None,
         typer.Option(
-            help="Divide by work: token, gflop, a variant's value, or two amounts.", show_default=False
+            help="Divide step times by work: token, gflop, a variant's value, or two amounts.",
+            show_default=False,
         ),
     ] = None,
     allow: Annotated[
         list[str] | None,
-        typer.Option(help="Compare in spite of this difference (its code); repeatable.", show_default=False),
+        typer.Option(
+            help="Code of a difference in spite of which to compare; repeatable.", show_default=False
+        ),
     ] = None,
     top: Annotated[int, typer.Option(help="Rows to show; 0 for all.", min=0)] = 15,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            help="A gate: 'slower > 3%', 'memory peak > 5%', ...; repeatable.",
+            help="Rule of a gate: 'slower > 3%', 'memory peak > 5%', ...; repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -61,7 +66,7 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Two sets of traces or runs: what changed, by how much, how sure."""
+    """Compare two sets of traces or runs: what changed, by how much, how sure."""
     from typing import cast
 
     from profrun.analysis.compare import compare
@@ -69,8 +74,6 @@ def command(
     from profrun.reports.compare_text import comparison_text, gate_text
     from profrun.runner.comparison_sides import read_trials
 
-    if statistic not in STATISTICS:
-        raise UsageError(f"no statistic {statistic!r}", fix=f"one of {', '.join(STATISTICS)}")
     found = sides_of(sides, runs_root(runs))
     result = compare(
         read_trials(found.a),
@@ -114,22 +117,22 @@ def fraction(text: str) -> float:
     try:
         return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
     except ValueError:
-        raise UsageError(f"{text!r} is no fraction", fix="write 0.01 or 1%") from None
+        raise UsageError(f"{text!r} is not a fraction", fix="write 0.01 or 1%") from None
 
 
 def _gate(result: Comparison, rules: list[str], side: Sequence[tuple[str, Path]]) -> Gate | None:
-    """Hold the comparison against ``--fail-on``; None without rules."""
+    """Apply the rules of ``--fail-on`` to the comparison; None without rules."""
     from profrun.analysis.compare.gate import gate, parse_rule
 
     if not rules:
         return None
     parsed = [parse_rule(rule) for rule in rules]
     asked = any(rule.what == "expectations" for rule in parsed)
-    return gate(result, parsed, expectations=_guesses(side) if asked else ())
+    return gate(result, parsed, expectations=_expectations(side) if asked else ())
 
 
-def _guesses(side: Sequence[tuple[str, Path]]) -> list[tuple[str, bool | None]]:
-    """(guess in words, did it hold) of the jobs whose runs the traces of a side belong to."""
+def _expectations(side: Sequence[tuple[str, Path]]) -> list[tuple[str, bool | None]]:
+    """(expectation in words, did it hold) for the jobs to whose runs the traces of a side belong."""
     from profrun.analysis.compare.expect import check_trace, summarise
     from profrun.jobs.load import load_job
     from profrun.store.runs import Run, is_run

@@ -1,4 +1,4 @@
-"""The words of ``A... vs B...`` on the command line."""
+"""The arguments ``A... vs B...`` of a command, divided at ``vs`` and resolved to the traces of both sides."""
 
 from __future__ import annotations
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say, terminal_style
 from profrun.runner.references import opened
 
 
 def command(trace: TraceArgument, runs: RunsOption = None, json_: JsonOption = False) -> None:
-    """What slows a trace down, with the evidence."""
+    """Say what slows the recorded program down, with the evidence."""
     from profrun.analysis.rules.diagnose import diagnose
     from profrun.reports.terminal import diagnose_text
-    from profrun.store.files import read_json
+    from profrun.store.documents import provenance_beside
 
     with opened(trace, runs_root(runs)) as found:
-        # Of a trial: clocks and throttle reasons stand beside the trace.
-        findings = diagnose(found, provenance=read_json(Path(found.path).parent / "provenance.json"))
+        # A trial's provenance.json, beside its trace, has clocks and throttle reasons.
+        findings = diagnose(found, provenance=provenance_beside(found.path))
     if json_:
         emit({"findings": [finding.to_json() for finding in findings]})
         return

@@ -21,7 +21,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[COLLECTOR]...",
-            help="Collectors that must work: exit 69 when one of them cannot.",
+            help="Collectors that must work; exit code 69 if one of them cannot.",
             show_default=False,
         ),
     ] = None,
@@ -33,7 +33,7 @@ def command(
         ),
     ] = None,
     partition: Annotated[
-        str | None, typer.Option(help="Slurm partition to send a probe to.", show_default=False)
+        str | None, typer.Option(help="Slurm partition to which a probe is sent.", show_default=False)
     ] = None,
     profile: Annotated[
         str | None, typer.Option(help="Profile of clusters.yaml for the probe.", show_default=False)
@@ -42,20 +42,23 @@ def command(
         int | None, typer.Option(help="GPUs that the probe asks for.", min=0, show_default=False)
     ] = None,
     image: Annotated[
-        list[str] | None, typer.Option("--image", help="Also look into this image.", show_default=False)
+        list[str] | None,
+        typer.Option("--image", help="Look into this image too; repeatable.", show_default=False),
     ] = None,
-    inside: Annotated[bool, typer.Option(help="Run our images to see what is in them.")] = True,
+    inside: Annotated[
+        bool, typer.Option(help="Run the images that were built here to see what is inside.")
+    ] = True,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """What this machine can collect, and why not."""
+    """Say what this machine can collect, and why not."""
     if backend in ("slurm", "kubernetes"):
         first = image[0] if image else None
         _cluster(backend, runs_root(runs), collectors or (), partition, profile, first, gpus, json_=json_)
         return
     if partition or profile or gpus is not None:
         raise UsageError(
-            "--partition, --profile and --gpus are about a cluster",
+            "--partition, --profile and --gpus are options for a cluster",
             fix="add --backend slurm or --backend kubernetes",
         )
     from profrun.doctor import cannot, look, report
@@ -81,7 +84,7 @@ def _cluster(
     *,
     json_: bool,
 ) -> None:
-    """A probe's answer; exit 69 when an asked-for collector cannot work there."""
+    """Show a probe's answer; exit 69 if a collector that was asked for cannot work there."""
     from profrun.doctor.cluster import ask, lines, missing, report
 
     node = ask(backend, root, partition=partition, profile=profile, image=image, gpus=gpus)
@@ -96,7 +99,7 @@ def _cluster(
 
 
 def _show(machine: Machine) -> None:
-    """Each check with what it found, then which collector works where."""
+    """Print each check with what it found, then where each collector works."""
     from profrun.doctor import check_machine, verdicts
     from profrun.doctor.model import HOST
 

@@ -13,14 +13,14 @@ from profrun.cli.output import columns, emit, note, say, tell
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
-    help="Base images, our images, and which profilers are inside.",
+    help="List, build and inspect container images.",
 )
 T = TypeVar("T")
 
 
 @app.command(name="list")
 def list_(json_: JsonOption = False) -> None:
-    """List known base images, and ours that are built here with what was measured inside."""
+    """List known base images, and the images built here with what was measured inside."""
     import msgspec
 
     from profrun.images.catalogue import load
@@ -31,7 +31,8 @@ def list_(json_: JsonOption = False) -> None:
     if json_:
         emit({"images": [msgspec.to_builtins(base) for base in bases], "built": ours})
         return
-    say("known bases, by their makers; `profrun images inspect` measures what is inside:")
+    say("known base images, and what their makers say is inside;")
+    say("`profrun images inspect IMAGE` measures it:")
     for base in bases:
         say(base.reference + (" (default)" if base.default else ""))
         say(f"  {_inside(base.kind, base.framework, base.toolkit, **base.profilers)}")
@@ -39,7 +40,7 @@ def list_(json_: JsonOption = False) -> None:
     if not ours:
         tell(f"built here: none ({problem or 'see `profrun images build --help`'})")
         return
-    say("built here, with what was measured inside:")
+    say("images built here and what was measured inside:")
     for about in ours:
         torch = about["torch"] and f"torch {about['torch']}"
         say(f"{about['image']}  {about['id'][7:19]}")
@@ -47,13 +48,13 @@ def list_(json_: JsonOption = False) -> None:
 
 
 def _inside(*words: str | None, **profilers: str | None) -> str:
-    """What is known, separated by commas: an image's name alone may take a whole line of a terminal."""
+    """What is known of an image, separated by commas."""
     known = [word for word in words if word]
     return ", ".join([*known, *(f"{tool} {version}" for tool, version in profilers.items() if version)])
 
 
 def _built() -> tuple[list[dict[str, Any]], str | None]:
-    """Our images on the engine, from their labels; and why they cannot be listed."""
+    """The images built here, from their labels on the engine; and why they cannot be listed, or None."""
     from profrun.errors import ProfrunError
     from profrun.images.engine import connect
     from profrun.images.inspect import tool_places
@@ -82,7 +83,7 @@ def build(
     base: Annotated[
         str | None, typer.Option(help="Base image [default: the catalogue's].", show_default=False)
     ] = None,
-    tag: Annotated[str | None, typer.Option(help="A further name for the image.", show_default=False)] = None,
+    tag: Annotated[str | None, typer.Option(help="One more name for the image.", show_default=False)] = None,
     arg: Annotated[
         list[str] | None,
         typer.Option("--arg", metavar="KEY=VALUE", help="A build argument.", show_default=False),
@@ -94,7 +95,7 @@ def build(
     force: Annotated[bool, typer.Option("--force", help="Build even when nothing has changed.")] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Build our image on a base, unless the same one is there already."""
+    """Build profrun's image on a base, unless the same image is there already."""
     from profrun.errors import UsageError
     from profrun.images import build as building
     from profrun.images.engine import connect
@@ -117,14 +118,19 @@ def build(
             }
         )
     else:
-        say(f"{built.image.reference} on {built.base.digest}" + (" (was up to date)" if built.cached else ""))
+        say(
+            f"{built.image.reference} on {built.base.digest}"
+            + (" (already up to date)" if built.cached else "")
+        )
 
 
 @app.command()
 def inspect(
-    image: Annotated[str, typer.Argument(help="auto, cuda, rocm or any reference.")] = "auto",
-    vendor: Annotated[str, typer.Option(help="What `auto` follows: nvidia, amd or none.")] = "nvidia",
-    pull: Annotated[bool, typer.Option("--pull", help="Pull it when it is not here.")] = False,
+    image: Annotated[str, typer.Argument(help="auto, cuda, rocm or any image reference.")] = "auto",
+    vendor: Annotated[
+        str, typer.Option(help="The vendor that `auto` means: nvidia, amd or none.")
+    ] = "nvidia",
+    pull: Annotated[bool, typer.Option("--pull", help="Pull the image if it is not here.")] = False,
     json_: JsonOption = False,
 ) -> None:
     """Run an image once, without network, and list the profilers and frameworks inside."""

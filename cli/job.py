@@ -13,13 +13,13 @@ from profrun.cli.output import emit, note, say
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
-    help="The job spec: its schema, and checking one.",
+    help="Print the schema of job specs, or check one.",
 )
 
 
 @app.command()
 def schema() -> None:
-    """Print the JSON Schema of a job spec (editors and linters read it)."""
+    """Print the JSON Schema of job specs, for editors and linters."""
     from profrun.jobs.schema import job_schema
 
     emit(job_schema())
@@ -30,12 +30,16 @@ def check(
     job: Annotated[Path, typer.Argument(metavar="JOB", help="The job spec (YAML).")],
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override one value first.", show_default=False),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Override one value first; repeatable.", show_default=False
+        ),
     ] = None,
-    show: Annotated[bool, typer.Option("--show", help="Print it with every default written out.")] = False,
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the spec with every default written out.")
+    ] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Check a spec: every mistake with its file, line and column, or how many trials it makes."""
+    """Check a spec: print every mistake with file, line and column, or the number of trials."""
     from profrun.contract.codec import to_json
     from profrun.jobs.dump import dump_job
     from profrun.plans.make import plan_file

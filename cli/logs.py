@@ -15,10 +15,10 @@ def command(
     trial: Annotated[
         str | None,
         typer.Argument(
-            help="A trial's id or number [default: the running one, else the last].", show_default=False
+            help="A trial's id or number [default: the running trial, else the last one].", show_default=False
         ),
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the trial ends.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue until the trial ends.")] = False,
     runs: RunsOption = None,
 ) -> None:
     """Show what a trial printed."""

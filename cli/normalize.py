@@ -11,20 +11,21 @@ from profrun.cli.options import JsonOption
 from profrun.cli.output import emit, note, say
 
 EXAMPLE = 120
-"""Characters of an issue's example on a line; the trace has it whole."""
+"""Most characters of an issue's example that are printed; the trace has the whole example."""
 
 
 def command(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Files of one recording, any profiler.")
+        list[Path], typer.Argument(metavar="FILE...", help="Files of one recording, of any profiler.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The trace folder to make.")],
     reader: Annotated[
-        str | None, typer.Option(help="Force a reader instead of detecting by content.", show_default=False)
+        str | None,
+        typer.Option(help="Use this reader instead of detecting the kind of file.", show_default=False),
     ] = None,
     json_: JsonOption = False,
 ) -> None:
-    """Turn any profiler's files into one trace."""
+    """Turn the files of any profiler into one trace."""
     from profrun.cli.bytes_line import BytesLine
     from profrun.collectors.normalize import normalize
     from profrun.errors import UsageError

@@ -13,7 +13,7 @@ HOW = "open https://ui.perfetto.dev and drop the file there: the browser reads i
 
 
 def command(trace: TraceArgument, runs: RunsOption = None, json_: JsonOption = False) -> None:
-    """Write a trace for a viewer and say how to open it."""
+    """Write a trace for Perfetto and say how to open it."""
     path = viewable(trace, runs_root(runs))
     if json_:
         emit({"path": str(path), "bytes": path.stat().st_size, "how": HOW})
@@ -32,7 +32,7 @@ def viewable(reference: str, root: Path) -> Path:
 
     source = Path(reference)
     with opened(reference, root) as found:
-        # A profiler's own file was read into a temporary trace: what is made of it belongs beside the file.
+        # A profiler's own file was read into a temporary trace: the Perfetto file is put beside that file.
         folder = source if source.is_file() else found.path
         target = folder.absolute().with_name(folder.name + ".pftrace")
         newest = (source if source.is_file() else found.path / "meta.json").stat().st_mtime_ns

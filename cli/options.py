@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from profrun.store import runs
 
 RunsOption = Annotated[
     Path | None,
@@ -14,7 +15,7 @@ RunsOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run's name, the beginning of it, its path, or `last`.")
+    str, typer.Argument(metavar="RUN", help="A run's name, the beginning of its name, its path, or `last`.")
 ]
 TraceArgument = Annotated[
     str,
@@ -24,9 +25,4 @@ TraceArgument = Annotated[
     ),
 ]
 
-
-def runs_root(option: Path | None) -> Path:
-    """The folder of the runs: --runs, else $PROFRUN_RUNS, else ./runs."""
-    if option is not None:
-        return option
-    return Path(os.environ.get("PROFRUN_RUNS") or "runs")
+runs_root = runs.runs_root

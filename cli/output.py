@@ -1,4 +1,4 @@
-"""Printing: one JSON document, sentences or tables on stdout, remarks on stderr."""
+"""Printing for all commands: a JSON document, sentences or tables on stdout, remarks on stderr."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ PIPED_WIDTH = 120
 
 
 def emit(document: object) -> None:
-    """Print one JSON document. NaN and infinity are not JSON: they are a bug here, not a value."""
+    """Print one JSON document. NaN and infinity are not JSON and raise ValueError."""
     sys.stdout.write(json.dumps(document, indent=1, allow_nan=False, default=str) + "\n")
 
 
 def say(text: str = "") -> None:
-    """Print a line for the person on stdout."""
+    """Print a line on stdout."""
     sys.stdout.write(text + "\n")
 
 
 def note(text: str) -> None:
-    """Print a remark beside the answer on stderr."""
+    """Print a remark on stderr."""
     sys.stderr.write(text + "\n")
 
 
@@ -36,7 +36,7 @@ def terminal_style() -> Style:
 
     Sentences stay on one line where no terminal shows them, so that `grep` finds them.
     """
-    from profrun.reports.terminal_layout import Style  # not for every command's start
+    from profrun.reports.terminal_layout import Style  # imported only by commands that print for people
 
     terminal = sys.stdout.isatty()
     shown = terminal or "COLUMNS" in os.environ

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 _PHASES = {
-    "preflight": "looking round",
+    "preflight": "checking the machine",
     "app": "running",
-    "finalise": "the profiler writes",
+    "finalise": "the profiler writes its files",
     "export": "exporting",
 }
-"""What the wrapper's phases are for a person."""
+"""Phase of the wrapper -> what the live line says."""
 
 
 def trial_label(trial: Trial) -> str:
-    """variant, collector, blocking and repeat of a trial, as shown everywhere."""
+    """Variant, collector, blocking and repeat of a trial, as every line shows them."""
     blocking = ", blocking" if trial.blocking else ""
     return f"{trial.variant}, {trial.collector}{blocking}, repeat {trial.repeat}"
 
@@ -74,13 +74,13 @@ class Progress:
             self._live = None
 
     def event(self, event: Event) -> None:
-        """Show what was written to the log."""
+        """Print the line of an event that was written to the log."""
         text = self._line(event)
         if text:
             self.note(text)
 
     def note(self, text: str) -> None:
-        """A whole line, above the live one."""
+        """Print a whole line, above the live line if there is one."""
         if self.quiet:
             return
         if self._live is not None:
@@ -117,12 +117,12 @@ class Progress:
             return "making the trace"
         try:
             phase = (read_json(trial.phase) or {}).get("phase")
-        except InputError:  # read in the middle of a write by an older wrapper
+        except InputError:  # an older wrapper was just writing the file
             phase = None
         return _PHASES.get(str(phase), "running")
 
     def _line(self, event: Event) -> str | None:
-        """An event as one line; None for those that say nothing new to a person."""
+        """An event as one line; None for an event that is not shown."""
         kind, trial_id = event["event"], event.get("trial")
         if trial_id is not None and kind in ("queued", "started"):
             self._started.setdefault(trial_id, time.monotonic())
@@ -130,7 +130,7 @@ class Progress:
                 return f"[{self._number(trial_id)}] {trial_label(self.trials[trial_id])}: started"
         if trial_id is not None and kind == "finished":
             if event.get("code") == NEVER_STARTED:
-                return None  # refused by the engine, maybe hundreds at once: the command ends with the reason
+                return None  # maybe hundreds at once; the command prints the reason at its end
             return self._finished(event, trial_id)
         if kind == "error":
             return f"  {trial_id}: no trace: {event.get('message')}"
@@ -140,7 +140,8 @@ class Progress:
             )
         if kind == "cancelled":
             if event.get("grace_s"):
-                return f"ending after {event.get('by')}: profilers get to write; once more ends it now"
+                by = event.get("by")
+                return f"ending after {by}: the profilers write their files; a second time kills at once"
             return f"killing after {event.get('by')}"
         return None
 

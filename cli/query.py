@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 def command(
     trace: TraceArgument,
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="A query; `-` reads it from stdin.")],
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="The query; `-` reads it from stdin.")],
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     parquet: Annotated[
-        Path | None, typer.Option("--parquet", metavar="FILE", help="Write a Parquet file instead.")
+        Path | None, typer.Option("--parquet", metavar="FILE", help="Write the answer to a Parquet file.")
     ] = None,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Ask a trace in SQL.
+    """Answer an SQL query over a trace.
 
     Tables and views are listed in docs/trace-format.md; times are int64 ns.
     """
@@ -61,20 +61,20 @@ def command(
 
 
 def _need_statement(trace: Trace, query: str) -> None:
-    """Blanks and comments are no query, and the engine gives no answer at all to them.
+    """Refuse a query of only blanks and comments, to which the engine gives no answer.
 
     Raises:
         UsageError: there is no statement.
     """
     import duckdb
 
-    with contextlib.suppress(duckdb.Error):  # what is wrong with a statement, the query itself says
+    with contextlib.suppress(duckdb.Error):  # a wrong statement is reported when the query runs
         if not trace.con.extract_statements(query):
             raise UsageError("there is no query", fix="e.g. profrun query last 'SELECT * FROM steps'")
 
 
 def _write(trace: Trace, query: str, file: Path) -> int:
-    """Write the answer as one Parquet file (zstd), without holding its rows here; how many they are."""
+    """Write the answer as one Parquet file (zstd), row by row; returns the number of rows."""
     import duckdb
 
     try:
@@ -93,7 +93,7 @@ def _write(trace: Trace, query: str, file: Path) -> int:
 
 
 def _plain(cell: object) -> object:
-    """A cell as JSON can say it: NaN and infinity have no word there and become null."""
+    """A cell as a JSON value; NaN and infinity, which JSON does not have, become null."""
     if isinstance(cell, Decimal):
         cell = float(cell)
     if isinstance(cell, float) and not (float("-inf") < cell < float("inf")):

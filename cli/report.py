@@ -25,14 +25,17 @@ def command(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The file [default: the run's report.html, or NAME.html here].", show_default=False
+            help="File to write [default: the run's report.html, or NAME.html in this folder].",
+            show_default=False,
         ),
     ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Show it in a browser of this machine.")] = False,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Show the file in a browser of this machine.")
+    ] = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """One self-contained HTML file of a run or of traces."""
+    """Write one self-contained HTML file about a run or about traces."""
     from profrun.runner.report import run_report, traces_report
     from profrun.store.files import write_text
     from profrun.store.state import read_state
@@ -57,7 +60,7 @@ def command(
 
 
 def _run(word: str, root: Path) -> Run | None:
-    """The run that a word names, None when it names something else."""
+    """The run that an argument names, None when it names something else."""
     from profrun.store.runs import find
 
     if Path(word).is_file() or (Path(word) / "meta.json").exists() or (Path(word) / "trace").exists():

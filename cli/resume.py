@@ -15,12 +15,12 @@ def command(
         bool, typer.Option("--failed", help="Also repeat trials that failed or ran out of time.")
     ] = False,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Return at once; the run goes on by itself.")
+        bool, typer.Option("--detach", help="Return at once; the run continues in the background.")
     ] = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Finish a run that was interrupted; repeat nothing that finished."""
+    """Continue a run that was interrupted; nothing that finished is repeated."""
     from profrun.cli.carry_out import carry_out, detach_run
     from profrun.runner.pipeline import reopen
     from profrun.store.runs import find

@@ -24,4 +24,4 @@ def command(run: RunArgument = "last", runs: RunsOption = None, json_: JsonOptio
     show_run(state)
     if state.phase == "interrupted":
         say()
-        say(f"nobody drives this run; finish it with `profrun resume {state.run.name}`")
+        say(f"no process drives this run; continue it with `profrun resume {state.run.name}`")

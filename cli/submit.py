@@ -14,14 +14,14 @@ from profrun.cli.output import emit, note, say
 def command(
     job: Annotated[Path, typer.Argument(metavar="JOB", help="The job spec (YAML).")],
     backend: Annotated[
-        str, typer.Option(help="What executes trials: local, docker, slurm or kubernetes.")
+        str, typer.Option(help="Where trials run: local, docker, slurm or kubernetes.")
     ] = "local",
     set_: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Override one value: variants.baseline.batch=8.",
+            help="Override one value of the job, e.g. variants.baseline.batch=8; repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -29,7 +29,7 @@ def command(
         bool, typer.Option("--dry-run", help="Print what every trial would do; start nothing.")
     ] = False,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Return at once; the run goes on by itself.")
+        bool, typer.Option("--detach", help="Return at once; the run continues in the background.")
     ] = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
@@ -47,7 +47,7 @@ def command(
         found = requests(planned, backend, root, cwd)
         emit(to_json(found)) if json_ else say(dry_text(found))
         return
-    from profrun.cli.carry_out import carry_out, detach_run  # after a dry run, which need not wait for it
+    from profrun.cli.carry_out import carry_out, detach_run  # not needed by a dry run, which should be fast
 
     for warning in planned.job.warnings:
         note(f"{job}: {warning}")

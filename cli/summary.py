@@ -20,7 +20,7 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """GPU utilization, steps, kernels and operators of a trace."""
+    """Show GPU utilization, steps, kernels and operators of a trace."""
     from profrun.analysis.trace.summary import summarize
     from profrun.reports.terminal import summary_text
 

@@ -2,11 +2,14 @@
 becomes.
 
 A profiler is one folder with ``profiler.py`` (the declaration, ``PROFILER``), ``wrap.py`` (how it wraps a
-command) and, for its files, ``reader.py``; docs/collectors.md lists the whole interface. Those of
-``BUILT_IN`` are folders of ``collectors/``. Others are found by the entry point group ``profrun.collectors``,
-whose entries
-name a package: they are loaded only when a name is asked for that is not built in, because reading entry
-points takes longer than the rest of the start. Inside a job all profilers that were shipped are folders too.
+command) and ``reader.py`` for its files. Optional are ``in_process.py`` and ``preflight.py``, which run
+inside the job, and ``doctor.py``: ``check_host() -> Finding | Passed`` and ``check_image(versions) ->
+Finding | None`` are what ``profrun doctor`` says of it besides.
+
+The folders of ``BUILT_IN`` are in ``collectors/``. Others are found by the entry point group
+``profrun.collectors``, whose entries name a package: they are loaded only when a name is asked for that
+is not built in, because reading entry points takes longer than the rest of the start. Inside a job all
+profilers that were shipped are folders too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Looking: everything the checks read, gathered from this machine, its engine and its images."""
+"""``look`` gathers everything that the checks read: from this machine, its engine and its images."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def look(runs: Path, images: Sequence[str] = (), *, inside: bool = True) -> Mach
 
     Args:
         runs: folder of the runs: its disk is looked at, and whose runs are driven.
-        images: further images to look into; ours that are built are looked into anyway.
+        images: further images to look into; those that profrun built are always looked into.
         inside: False does not run any image.
     """
     found = survey(probe_host(), images, inside=inside)

@@ -28,7 +28,7 @@ class CheckResult:
 
     @property
     def severity(self) -> Severity | None:
-        """Of the finding; None of a check that passed."""
+        """Severity of the finding; None when the check passed."""
         return self.result.severity if isinstance(self.result, Finding) else None
 
 

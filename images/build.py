@@ -1,4 +1,4 @@
-"""Building our images on a base, with a cache that knows when the base is another one."""
+"""Building profrun's images on a base; nothing is built when recipe and base are the same as before."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _follow(stream: Any, name: str) -> Generator[str, None, str]:
         image_id = str((event.get("aux") or {}).get("ID") or image_id)
         for coloured in str(event.get("stream") or event.get("status") or "").splitlines():
             line = _COLOUR.sub("", coloured).rstrip()
-            if line.upper().startswith("STEP "):  # Podman shouts
+            if line.upper().startswith("STEP "):  # Podman writes it in capitals
                 step = line
                 said.clear()
             elif line and not line.startswith((" ---", "Removing intermediate")):
@@ -185,7 +185,7 @@ def _follow(stream: Any, name: str) -> Generator[str, None, str]:
 
 
 def _step_error(name: str, step: str, said: Sequence[str], error: str) -> Exception:
-    """What failed, in which step, with what the step said last."""
+    """The error of a build: the step that failed, with its last line."""
     known = explain(RuntimeError(error), f"{name} cannot be built")
     if isinstance(known, UnavailableError):
         return known
@@ -201,7 +201,7 @@ def _step_error(name: str, step: str, said: Sequence[str], error: str) -> Except
 
 
 def _measure(client: docker.DockerClient, what: Recipe, image: Image) -> Contents:
-    """What is inside the new image. One that is not what it should be does not stay."""
+    """What is inside the new image. An image without its profiler is removed."""
     try:
         contents = inspect(client, image)
         _complete(what, contents)

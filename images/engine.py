@@ -1,4 +1,4 @@
-"""The container engine: finding it, and what its errors mean. The only place that maps them."""
+"""The container engine: ``connect`` finds it, ``explain`` says what its errors mean."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def connect(*, timeout: float = TIMEOUT_S) -> docker.DockerClient:
 
 
 def _try_socket(path: str) -> None:
-    """Knock before the SDK does: it leaves a socket open when nobody answers."""
-    with socket.socket(socket.AF_UNIX) as knock:
-        knock.settimeout(5.0)
+    """Connect once before the SDK does, which leaves a socket open when there is no engine."""
+    with socket.socket(socket.AF_UNIX) as trial:
+        trial.settimeout(5.0)
         try:
-            knock.connect(path)
+            trial.connect(path)
         except OSError as error:
             raise _no_engine(error, path) from error
 
@@ -70,7 +70,7 @@ def _context_host() -> str | None:
 
 @contextlib.contextmanager
 def docker_errors(what: str, *, where: str | None = None) -> Iterator[None]:
-    """Turns every error of the docker SDK inside into one of ours.
+    """Turns every error of the docker SDK inside into one of ``profrun.errors``.
 
     Args:
         what: what did not work, as the beginning of a sentence.
@@ -90,7 +90,7 @@ def docker_errors(what: str, *, where: str | None = None) -> Iterator[None]:
 
 
 def explain(error: BaseException, what: str, *, where: str | None = None) -> ProfrunError:
-    """The one line a person needs, from an exception of the docker SDK.
+    """What an exception of the docker SDK means, with its likely reason and what to do.
 
     Args:
         error: what the SDK raised.

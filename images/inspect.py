@@ -57,7 +57,9 @@ class Contents:
 
     def version_of(self, package: str) -> str | None:
         """Version of a Python package that a profiler requires."""
-        if package == "torch" and self.torch is not None:  # its own word: a vendor's build may be no package
+        if (
+            package == "torch" and self.torch is not None
+        ):  # by its version.py: a vendor's build may be no package
             return self.torch.version
         return self.packages.get(package)
 

@@ -59,7 +59,7 @@ def tool(name: str, places: Sequence[str]) -> dict[str, str | None] | None:
 
 
 def torch() -> dict[str, str | None] | None:
-    """Versions from torch/version.py, read without importing torch: that takes seconds and wants a GPU."""
+    """Versions from torch/version.py. Importing torch would take seconds and may need a GPU."""
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         return None

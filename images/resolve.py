@@ -95,7 +95,7 @@ def built(client: docker.DockerClient) -> list[Image]:
 
 
 def describe(name: str, image: docker.models.images.Image) -> Image:
-    """The SDK's image as ours."""
+    """The SDK's image as an ``Image``."""
     attrs: Mapping[str, Any] = image.attrs
     config: Mapping[str, Any] = attrs.get("Config") or {}
     tags = attrs.get("RepoTags") or []

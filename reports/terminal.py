@@ -1,4 +1,4 @@
-"""The summary and the diagnosis of a trace as text for a terminal: quality first, then numbers."""
+"""The summary, the diagnosis and the critical path of a trace as text, quality first."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from profrun.contract.units import bytes_text, percent_text, time_text
 from profrun.reports.evidence import evidence_lines
-from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, lay_out
+from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
 from profrun.reports.terminal_tables import tables
 
 if TYPE_CHECKING:
     from profrun.analysis.rules.diagnose import RuleFinding
+    from profrun.analysis.trace.critical_path import CriticalPath
     from profrun.analysis.trace.gpu import DeviceMetrics
     from profrun.analysis.trace.summary import Summary
 
@@ -88,3 +89,15 @@ def _finding(finding: RuleFinding) -> list[Part]:
         Prose(finding.fix, "advice", "  "),
         *([Prose(told, "evidence", "  ")] if told else []),
     ]
+
+
+def critical_path_text(path: CriticalPath, style: Style = PLAIN, *, top: int = 15) -> str:
+    """The critical path by kind of work, then by what the work was; ``top``: most rows of the latter."""
+    share = path.total_ns or 1
+    kinds = sorted(((ns, kind) for kind, ns in path.by_kind.items() if ns), reverse=True)
+    names = [(name, kind, time_text(ns), percent_text(ns / share)) for kind, name, ns in path.by_name[:top]]
+    head = f"critical path of process {path.process}: {time_text(path.total_ns)}"
+    kind_rows = [(kind, time_text(ns), percent_text(ns / share)) for ns, kind in kinds]
+    by_kind = titled("by kind", Table(("kind", "time", "share"), kind_rows, right=(1, 2)))
+    by_name = titled("by name", Table(("name", "kind", "time", "share"), names, right=(2, 3)))
+    return lay_out([head, *by_kind, *by_name], style)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profrun.contract.codec import DocumentError, from_json
-from profrun.contract.provenance import Provenance
 from profrun.errors import InputError, UsageError
 from profrun.runner.references import labelled
+from profrun.store.documents import provenance_beside
 from profrun.store.files import read_json
 
 if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial
+    from profrun.traces.trace import Trace
 
 BASELINE_FORMAT = 1
 """Format number of baseline files."""
@@ -63,8 +64,15 @@ def expand(references: Sequence[str], root: Path) -> list[tuple[str, Path]]:
     return list(found.values())
 
 
-def read_trials(side: Sequence[tuple[str, Path]]) -> list[ComparedTrial]:
-    """Each trace of a side as a comparison takes it, with the provenance beside it where there is one."""
+def read_trials(
+    side: Sequence[tuple[str, Path]], opened: Mapping[Path, Trace] | None = None
+) -> list[ComparedTrial]:
+    """Each trace of a side as a comparison takes it, with the provenance beside it where there is one.
+
+    Args:
+        side: (label, trace or baseline file) of each trial.
+        opened: traces that are open already, by resolved path; they stay open.
+    """
     from profrun.analysis.compare import read_trial
     from profrun.traces.trace import Trace
 
@@ -73,25 +81,10 @@ def read_trials(side: Sequence[tuple[str, Path]]) -> list[ComparedTrial]:
         if path.is_file():
             trials += read_baseline(path)
             continue
-        with Trace(path) as trace:
-            trials.append(read_trial(trace, label=label, provenance=provenance_of(path)))
+        found = (opened or {}).get(path.resolve())
+        with contextlib.nullcontext(found) if found else Trace(path) as trace:
+            trials.append(read_trial(trace, label=label, provenance=provenance_beside(path)))
     return trials
-
-
-def provenance_of(path: Path) -> Provenance | None:
-    """The trial's ``provenance.json``, of a trace that is a trial's.
-
-    Raises:
-        InputError: the file is damaged.
-    """
-    file = path.parent / "provenance.json"
-    document = read_json(file) if path.name == "trace" else None
-    if document is None:
-        return None
-    try:  # comparisons do not need the preflight, and format 1 spells it in another way
-        return from_json(Provenance, {**document, "preflight": ()})
-    except DocumentError as error:
-        raise InputError(f"{file} is damaged", why=str(error)) from error
 
 
 def read_baseline(path: Path) -> list[ComparedTrial]:

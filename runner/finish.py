@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from profrun.contract.codec import to_json
-from profrun.runner.comparison_sides import provenance_of
 from profrun.runner.default_comparisons import Point, compare_pairs, default_pairs, points_of
+from profrun.store.documents import provenance_beside
 from profrun.store.files import write_json
 from profrun.store.run_result import ExpectationResult, Findings
 from profrun.store.state import RunState
@@ -64,7 +64,7 @@ def _read(
         for record in point.trials:
             assert record.trace is not None  # points hold trials with a trace only
             with Trace(record.trace) as trace:
-                trial = read_trial(trace, label=record.id, provenance=provenance_of(record.trace))
+                trial = read_trial(trace, label=record.id, provenance=provenance_beside(record.trace))
                 trials[record.trace] = trial
                 if expectations:
                     checks += check_trace(trace, expectations, trial=trial)

@@ -113,6 +113,17 @@ def opened(reference: str, root: Path) -> Iterator[Trace]:
             with Trace(Path(folder) / "trace") as trace:
                 yield trace
         return
+    with Trace(one_trace(reference, root)) as trace:
+        yield trace
+
+
+def one_trace(reference: str, root: Path) -> Path:
+    """The one trace meant.
+
+    Raises:
+        UsageError: nothing is there, or a run or point with several traces was named.
+        InputError: it is no trace.
+    """
     found = trace_paths(reference, root)
     if len(found) > 1:
         examples = ", ".join(item.parent.name for item in found[:3])
@@ -121,8 +132,7 @@ def opened(reference: str, root: Path) -> Iterator[Trace]:
             why=f"of trials {examples}{', ...' if len(found) > 3 else ''}",
             fix=f"name one, e.g. {_one_trial(reference, found[0].parent.name)}",
         )
-    with Trace(found[0]) as trace:
-        yield trace
+    return found[0]
 
 
 def _one_trial(reference: str, trial: str) -> str:
@@ -134,14 +144,17 @@ def _one_trial(reference: str, trial: str) -> str:
 
 def labelled(reference: str, root: Path) -> list[tuple[str, Path]]:
     """(name to show, trace) for each trace meant; the name is the trial's where there is one."""
-    return [
-        (path.parent.name if path.name == "trace" else path.name, path)
-        for path in trace_paths(reference, root)
-    ]
+    return [(trace_name(path), path) for path in trace_paths(reference, root)]
+
+
+def trace_name(path: Path) -> str:
+    """A short name for a trace: the trial's where there is one, else the folder's."""
+    path = path.absolute()
+    return path.parent.name if path.name == "trace" else path.name
 
 
 def shown_name(reference: str, path: Path) -> str:
     """A short name for what was opened: the trial's, the trace folder's, or the profiler file's."""
     if Path(reference).is_file():
         return Path(reference).name.split(".")[0]
-    return path.absolute().parent.name if path.name == "trace" else path.absolute().name
+    return trace_name(path)

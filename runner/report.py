@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profrun.contract.codec import DocumentError, from_json
 from profrun.contract.provenance import Provenance
 from profrun.errors import ProfrunError
 from profrun.runner.default_comparisons import point_name
 from profrun.runner.problems import problems_of
 from profrun.runner.references import opened, shown_name
-from profrun.store.files import read_json, write_text
+from profrun.store.documents import provenance_beside, read_provenance
+from profrun.store.files import write_text
 from profrun.store.run_result import read_findings
 from profrun.store.state import RunState, TrialRecord
 
@@ -98,7 +98,7 @@ def _trial_content(record: TrialRecord) -> TraceContent:
 
 def _content(reference: str, root: Path) -> TraceContent:
     with opened(reference, root) as trace:
-        return trace_content(trace, name=shown_name(reference, Path(trace.path)))
+        return trace_content(trace, name=shown_name(reference, trace.path))
 
 
 def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceContent:
@@ -116,13 +116,11 @@ def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceConten
     from profrun.analysis.trace.timeline_slices import timeline_slices
     from profrun.reports.content import TraceContent
 
-    path = Path(trace.path)
-    provenance = read_json(path.parent / "provenance.json") if path.name == "trace" else None
     metrics, metric_count = hardware_metrics(trace, most=METRICS)
     return TraceContent(
         name=name,
         summary=summarize(trace),
-        findings=diagnose(trace, provenance=provenance),
+        findings=diagnose(trace, provenance=provenance_beside(trace.path)),
         memory=allocated(trace),
         timeline=None if trace.meta.get("replayed") else timeline_slices(trace, most=slices),
         issues=reader_issues(trace),
@@ -136,10 +134,10 @@ def _machines(state: RunState, missing: list[str]) -> dict[str, Provenance]:
     found: dict[str, Provenance] = {}
     without = []
     for record in state.trials:
-        with contextlib.suppress(ProfrunError, DocumentError):
-            document = read_json(record.paths.provenance)
-            if document is not None:
-                found[record.id] = from_json(Provenance, document)
+        with contextlib.suppress(ProfrunError):
+            known = read_provenance(record.paths)
+            if known is not None:
+                found[record.id] = known
                 continue
         if record.attempt:
             without.append(record.id)

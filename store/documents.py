@@ -133,13 +133,23 @@ def read_provenance(trial: TrialPaths) -> Provenance | None:
     return _read(Provenance, trial.provenance)
 
 
+def provenance_beside(trace: Path) -> Provenance | None:
+    """``provenance.json`` of the trial whose trace this is; None for a trace that is no trial's.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    path = trace.absolute()
+    return read_provenance(TrialPaths(path.parent)) if path.name == "trace" else None
+
+
 def status_of(found: Exit) -> Status:
     """The state of a trial that ended like this."""
     return Status(found.state, found.reason, found.exit_code, found.code)
 
 
 def finalising(trial: TrialPaths) -> bool:
-    """Does a living trial write its report now? By the phase that its wrapper wrote down last."""
+    """Whether a running trial writes its report now, by the phase that its wrapper wrote last."""
     try:
         phase = (read_json(trial.phase) or {}).get("phase")
     except InputError:
@@ -159,7 +169,7 @@ def request_cancel(trial: TrialPaths, grace_s: float, *, durable: bool = True) -
 
 
 def interrupted(found: Exit) -> bool:
-    """Was this trial ended by a signal that nobody of ours meant: preempted, evicted, its node drained?
+    """Whether a signal ended this trial that profrun did not send: it was preempted, or its node was drained.
 
     The wrapper calls it a timeout, because a scheduler's time limit looks the same from inside; whether the
     trial is started again, only the scheduler knows. Its own time limit is no such end.

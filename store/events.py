@@ -1,4 +1,4 @@
-"""``events.jsonl``: what happened in a run, append-only, one JSON object a line.
+"""``events.jsonl``: what happened in a run, append-only, one JSON object per line.
 
 A line is written with one ``write`` to a file opened for appending, then synced, so that a killed process
 leaves whole lines and at most one torn one at the end. Reading skips what is not a whole line and counts it.
@@ -87,7 +87,7 @@ class EventLog:
 
 
 def _torn(fd: int) -> bool:
-    """Does the file end in the middle of a line?"""
+    """Whether the file ends in the middle of a line."""
     size = os.fstat(fd).st_size
     return size > 0 and os.pread(fd, 1, size - 1) != b"\n"
 

@@ -60,7 +60,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def write_all(fd: int, data: bytes, *, durable: bool = True) -> None:
-    """Write every byte and (``durable``) see them on the disk. The single write point of the store."""
+    """Write every byte and, with ``durable``, sync them to the disk. All writing of the store ends here."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]

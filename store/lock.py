@@ -1,8 +1,8 @@
-"""Locks: one driver a run, and a sign of life a trial.
+"""Locks: a run has one driver, and a local trial that runs holds its own.
 
 ``flock`` on a file of the folder: the kernel drops it when its holders die, however they die, so a lock is
 never stale. It also holds between machines on NFS (Linux turns it into a byte-range lock there). The file's
-text says who holds it, for people only; whether it is held is asked of the kernel.
+text names the holder for people; whether the lock is held is asked of the kernel.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def try_lock(path: Path) -> int | None:
 
 
 def patient_lock(path: Path, tries: int = 5, pause_s: float = 0.02) -> int | None:
-    """``try_lock``, a few times: somebody's ``is_held`` may look at that very moment."""
+    """``try_lock``, a few times, because ``is_held`` of another process takes the lock for a moment."""
     for attempt in range(tries):
         if attempt:
             time.sleep(pause_s)
@@ -61,7 +61,7 @@ def patient_lock(path: Path, tries: int = 5, pause_s: float = 0.02) -> int | Non
 
 
 def is_held(path: Path) -> bool:
-    """Does somebody hold this lock now? False when the file is not there. Takes nothing, writes nothing."""
+    """Whether a process holds this lock now; False when the file is not there."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -76,7 +76,7 @@ def is_held(path: Path) -> bool:
 
 
 def holder(path: Path) -> dict[str, Any]:
-    """Who wrote their name into the lock last: {host, pid}; empty when nobody did."""
+    """What the last holder wrote into the lock: {host, pid}; empty when there was none."""
     try:
         value = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -93,7 +93,7 @@ def sign(fd: int, **more: Any) -> None:
 
 @contextlib.contextmanager
 def driving(path: Path, name: str) -> Iterator[None]:
-    """Hold the run's lock: nobody else drives it meanwhile.
+    """Hold the run's lock, so that no other process drives the run meanwhile.
 
     Raises:
         UsageError: another process drives this run; says which.

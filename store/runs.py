@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -53,7 +54,7 @@ class Run:
 
     @property
     def lock(self) -> Path:
-        """Held by the process that drives the run."""
+        """The process that drives the run holds it."""
         return self.path / "lock"
 
     @property
@@ -73,7 +74,7 @@ class Run:
 
     @property
     def comparison(self) -> Path:
-        """What the points of the run say about each other."""
+        """The comparisons and expectations of the run."""
         return self.path / "comparison.json"
 
     @property
@@ -98,6 +99,11 @@ class Run:
     def log(self) -> EventLog:
         """Appends events; only for the holder of the lock."""
         return EventLog(self.events)
+
+
+def runs_root(folder: Path | str | None = None) -> Path:
+    """The folder of the runs: the one given, else $PROFRUN_RUNS, else ./runs."""
+    return Path(folder if folder is not None else os.environ.get("PROFRUN_RUNS") or "runs")
 
 
 def run_name(job: str, now: datetime.datetime, token: str) -> str:
@@ -149,7 +155,7 @@ def _new_folder(root: Path, job: str) -> Run:
 
 
 def is_run(path: Path) -> bool:
-    """Is this a run's folder?"""
+    """Whether this is a run's folder."""
     return (path / "events.jsonl").is_file()
 
 

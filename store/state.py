@@ -38,7 +38,7 @@ class TrialRecord:
         trace: the normalised trace, None when there is none.
         steps: step times as the hook measured them.
         code: short name of the reason where a program decides by it, else None.
-        exit: how it ended by its own word (``exit.json``), None when there is none.
+        exit: its ``exit.json``, None when there is none.
         collector: as the job names it.
         profiler: what the collector became; None while that is not known.
         serial: kernels run one at a time under that profiler, so its times are no timeline's.
@@ -68,7 +68,7 @@ class TrialRecord:
 
     @property
     def ended(self) -> bool:
-        """Nothing more happens to it by itself."""
+        """Whether it has ended; only ``resume`` starts it again."""
         return self.state in TERMINAL
 
     @property

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import duckdb
 
-from profrun.errors import InputError
+from profrun.errors import InputError, UsageError
 from profrun.traces.memo import Memo
 from profrun.traces.meta import TraceMeta
 from profrun.traces.schema import FORMAT_VERSION, TABLES
@@ -42,6 +43,10 @@ _LISTS = re.compile(
     r"\b(?:show|describe|summarize|pragma\w*|information_schema|duckdb_\w+|pg_\w+|query\w*)\b"
 )
 """Words of queries that may ask for views without their names."""
+_NUMBERS = itertools.count()
+"""Every open trace has an in-memory database of its own name, so that others can connect to it."""
+
+Self = TypeVar("Self", bound="Trace")
 
 
 class Trace:
@@ -53,8 +58,8 @@ class Trace:
             making them costs more than opening a small trace.
 
     Attributes:
+        path: the folder, absolute.
         meta: the content of meta.json.
-        tables: the connection as it was opened, with the tables and perhaps without the named views.
         memo: results of memoised functions of this trace (see ``memo``).
 
     Raises:
@@ -62,22 +67,23 @@ class Trace:
     """
 
     def __init__(self, path: Path | str, *, views: bool = True) -> None:
-        self.path = Path(path)
-        self.meta = _read_meta(self.path)
+        self.meta = _read_meta(Path(path))
+        self.path = Path(path).absolute()
         self.memo = Memo()
-        self.tables = duckdb.connect(":memory:")
+        self._database = f":memory:trace{next(_NUMBERS)}"
+        self._connection: duckdb.DuckDBPyConnection | None = duckdb.connect(self._database)
         self._views_wanted = views
         for table in TABLES.values():
-            file = self.path / f"{table.name}.parquet"
+            file = Path(path) / f"{table.name}.parquet"
             if not file.exists():
                 self._must_be_empty(table.name, file)
                 self.tables.execute(table.ddl())
                 continue
-            quoted = str(file).replace("'", "''")
+            quoted = str(file.absolute()).replace("'", "''")
             try:
                 self.tables.execute(f"CREATE VIEW \"{table.name}\" AS SELECT * FROM read_parquet('{quoted}')")
             except duckdb.Error as error:
-                self.tables.close()
+                self.close()
                 why = str(error).splitlines()[0]
                 raise InputError(
                     f"{file} cannot be read", why=why, fix="normalize the source again"
@@ -87,12 +93,23 @@ class Trace:
         """A table without a file has no rows, or the trace is damaged: ``meta.counts`` tells."""
         rows = self.meta.get("counts", {}).get("rows", {})
         if rows.get(table):
-            self.tables.close()
+            self.close()
             raise InputError(
                 f"{file} is missing",
                 why=f"the trace had {rows[table]} rows in it",
                 fix="copy the whole folder, or normalize the source again",
             )
+
+    @property
+    def tables(self) -> duckdb.DuckDBPyConnection:
+        """The connection as it was opened, with the tables and perhaps without the named views.
+
+        Raises:
+            UsageError: the trace was closed.
+        """
+        if self._connection is None:
+            raise UsageError(f"the trace {self.path} is closed", fix="open it again")
+        return self._connection
 
     @property
     def con(self) -> duckdb.DuckDBPyConnection:
@@ -103,6 +120,18 @@ class Trace:
             self._views_wanted = False
             create_views(self.tables)
         return self.tables
+
+    @property
+    def database(self) -> str:
+        """What ``duckdb.connect`` opens the in-memory database by, with the tables and the named views.
+
+        The database exists as long as the trace or one of those connections is open.
+
+        Raises:
+            UsageError: the trace was closed.
+        """
+        _ = self.con
+        return self._database
 
     def _for(self, query: str) -> duckdb.DuckDBPyConnection:
         """The connection, with the named views when the query may ask for one."""
@@ -123,10 +152,7 @@ class Trace:
         try:
             cursor = self._for(query).execute(query, list(params))
         except duckdb.Error as error:
-            raise InputError(
-                f"query failed: {' '.join(str(error).split())}",
-                fix="see docs/trace-format.md for tables and views",
-            ) from error
+            raise query_error(error) from error
         columns = tuple(item[0] for item in cursor.description or ())
         return Result(columns, cursor.fetchall())
 
@@ -139,10 +165,13 @@ class Trace:
             raise InputError(f"{self.path} breaks the trace format: " + "; ".join(found))
 
     def close(self) -> None:
-        """Release the engine."""
-        self.tables.close()
+        """Release the engine and what was worked out."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        self.memo = Memo()
 
-    def __enter__(self) -> Trace:
+    def __enter__(self: Self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -163,6 +192,13 @@ def registered(
         yield connection
     finally:
         connection.unregister(name)
+
+
+def query_error(error: duckdb.Error) -> InputError:
+    """What a failed query means to a person, with the engine's own words in it."""
+    return InputError(
+        f"query failed: {' '.join(str(error).split())}", fix="see docs/trace-format.md for tables and views"
+    )
 
 
 def _read_meta(path: Path) -> TraceMeta:

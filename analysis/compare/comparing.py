@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import get_args
 
 from profrun.analysis.compare.breakdown import breakdown
 from profrun.analysis.compare.comparability import STOPS, reasons, stopped
@@ -48,9 +49,9 @@ def compare(
         seed: the same seed gives the same intervals.
 
     Raises:
-        UsageError: a side is empty, ``by`` or a code is unknown, or ``per`` cannot be known.
+        UsageError: a side is empty, ``by``, ``statistic`` or a code is unknown, or ``per`` cannot be known.
     """
-    _check(a, b, by, allow, threshold)
+    _check(a, b, by, statistic, allow, threshold)
     found = reasons(a, b, allow=allow, per=per is not None)
     amounts = (1.0, 1.0) if stopped(found) else divisors(per, a, b)
     sides = Side(a, amounts[0]), Side(b, amounts[1])
@@ -92,6 +93,7 @@ def _check(
     a: Sequence[ComparedTrial],
     b: Sequence[ComparedTrial],
     by: By,
+    statistic: Statistic,
     allow: Collection[str],
     threshold: float,
 ) -> None:
@@ -99,6 +101,8 @@ def _check(
         raise UsageError("a side has no trace", fix="give at least one trace on each side of `vs`")
     if by not in BREAKDOWNS:
         raise UsageError(f"no breakdown by {by!r}", fix=f"one of {', '.join(BREAKDOWNS)}")
+    if statistic not in get_args(Statistic):
+        raise UsageError(f"no statistic {statistic!r}", fix=f"one of {', '.join(get_args(Statistic))}")
     unknown = sorted(set(allow) - set(STOPS))
     if unknown:
         raise UsageError(f"nothing to allow is called {unknown[0]!r}", fix=f"one of {', '.join(STOPS)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from profrun.analysis.trace.steps import Step, StepIndex, step_index, step_of_ho
 from profrun.contract.finding import Severity
 
 if TYPE_CHECKING:
+    from profrun.contract.provenance import Provenance
     from profrun.traces.trace import Trace
 
 PYTHON_LINE = re.compile(r"\(\d+\): ")
@@ -39,12 +40,12 @@ class Context:
 
     Args:
         trace: the trace.
-        provenance: the trial's provenance.json as a dict, where there is one.
+        provenance: the trial's provenance, where there is one.
     """
 
-    def __init__(self, trace: Trace, provenance: Mapping[str, object] | None = None) -> None:
+    def __init__(self, trace: Trace, provenance: Provenance | None = None) -> None:
         self.trace = trace
-        self.provenance = provenance or {}
+        self.provenance = provenance
 
     @cached_property
     def frame(self) -> Frame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from profrun.analysis.trace.columns import groups
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.kernel_columns import kernel_values, occupancies
 from profrun.analysis.trace.op_shapes import Codes, op_shapes
+from profrun.contract.provenance import Provenance
 from profrun.contract.units import percent_text, time_text
 
 FEW_BLOCKS_SHARE = 0.25
@@ -206,14 +207,16 @@ def _launch_forms(ctx: Context) -> tuple[Index, Codes]:
 _HARMLESS = frozenset({"gpu_idle", "applications_clocks_setting", "display_clock_setting", "sync_boost"})
 
 
-def throttle_reasons(provenance: Mapping[str, object]) -> list[str]:
+def throttle_reasons(provenance: Provenance | None) -> list[str]:
     """Active throttle reasons in provenance.json (``gpus.before`` and ``gpus.after``, ``throttled_by``).
 
     Idling and chosen clocks are none. AMD's tools state them in words of their own, which are not read.
     """
-    gpus = provenance.get("gpus")
-    moments = [gpus.get("before"), gpus.get("after")] if isinstance(gpus, Mapping) else []
-    found = {str(item) for rows in moments for gpu in rows or () for item in gpu.get("throttled_by") or ()}
+    rows = (*provenance.gpus.before, *provenance.gpus.after) if provenance else ()
+    found: set[str] = set()
+    for row in rows:
+        stated = row.get("throttled_by")
+        found |= {str(reason) for reason in stated} if isinstance(stated, (list, tuple)) else set()
     return sorted(found - _HARMLESS)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from profrun.analysis.trace.quality import QualityFinding
 from profrun.contract.finding import Finding, gravest_first
 
 if TYPE_CHECKING:
+    from profrun.contract.provenance import Provenance
     from profrun.traces.trace import Trace
 
 
@@ -40,7 +41,7 @@ class RuleFinding(Finding):
         return found
 
 
-def diagnose(trace: Trace, *, provenance: Mapping[str, object] | None = None) -> list[RuleFinding]:
+def diagnose(trace: Trace, *, provenance: Provenance | None = None) -> list[RuleFinding]:
     """Run every rule on a trace.
 
     A rule does not run when it rests on numbers that are withheld for the quality of the recording. When it

@@ -1,4 +1,4 @@
-"""Carrying containers out: start, watch, end, and leave nothing behind.
+"""The docker backend: starts, watches and ends containers, and leaves none behind.
 
 The engine removes a container the moment it ends (``--rm``), whether or not profrun still lives. A thread a
 trial keeps what the engine says at the end; ``exit.json`` is believed before it.
@@ -23,9 +23,9 @@ from profrun.backends.docker.watch import Watch
 from profrun.backends.environ import secret_env
 from profrun.backends.host import HostFacts, probe_host
 from profrun.backends.mounts import need_sources
-from profrun.backends.tail import follow as follow_logs
+from profrun.backends.tail import trial_lines
 from profrun.contract.command import Command, ImageUsed
-from profrun.contract.states import TERMINAL, Status
+from profrun.contract.states import Status
 from profrun.errors import UnavailableError
 from profrun.images.engine import connect, docker_errors
 from profrun.images.resolve import find, reference, resolve
@@ -42,9 +42,9 @@ _LOOK_S = 0.2
 _LEAVE_WAIT_S = 5.0
 """After exit.json, seconds until the engine must have removed the container."""
 _AFTER_GRACE_S = 10.0
-"""After the grace the wrapper kills the profiler itself, and writes how it ended: time for that."""
+"""Seconds after the grace, in which the wrapper kills the profiler and writes how the trial ended."""
 _KILL_WAIT_S = 10.0
-"""After SIGKILL, seconds until the engine must have let go."""
+"""After SIGKILL, seconds until the engine must have removed the container."""
 _GONE = "its container is gone, and nothing says how it ended"
 
 
@@ -146,7 +146,7 @@ class DockerBackend:
     def _start(self, client: docker.DockerClient, prepared: DockerPlan, trial: Trial, run: Run) -> Handle:
         what = _container(prepared, trial, run)
         need_sources(what.mounts)
-        _hand_over(run.trial(trial.id).folder, prepared.host)
+        _change_owner(run.trial(trial.id).folder, prepared.host)
         hidden = secret_env(prepared.plan.job, prepared.cwd)
         remove(client, what.name)  # of an earlier attempt whose driver was killed
         with docker_errors(f"{trial.id} cannot be started in {prepared.image.reference}"):
@@ -166,7 +166,7 @@ class DockerBackend:
 
     def _status(self, run: Run, trial_id: str) -> Status:
         trial = run.trial(trial_id)
-        # asked before the file is looked for: a container that is gone has written all it will
+        # Asked before the file is read: a container that was removed has written everything by then.
         alive = self._alive(run, trial_id)
         ended = read_exit(trial)
         watch = self._watches.get(trial_id)
@@ -179,7 +179,7 @@ class DockerBackend:
         return Status("lost", watch.why_lost() if watch else _GONE)
 
     def _alive(self, run: Run, trial_id: str) -> bool:
-        """Does the container exist? One of a profrun that was killed is watched from now on, or removed."""
+        """Whether the container exists. One that a killed profrun left is watched from now on, or removed."""
         known = self._watches[trial_id].alive() if trial_id in self._watches else None
         if known is not None:
             return known
@@ -201,14 +201,10 @@ class DockerBackend:
 
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""
-
-        def ended() -> bool:
-            return self._status(run, trial_id).state in TERMINAL
-
-        yield from follow_logs(run.trial(trial_id), follow=follow, ended=ended)
+        return trial_lines(self, handle, run, trial_id, follow=follow)
 
     def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
-        """SIGURG to the wrapper, so that the profiler gets to write; SIGKILL some time after ``grace`` s."""
+        """SIGURG to the wrapper, so that the profiler can write; SIGKILL some time after ``grace`` s."""
         for trial_id in handles:
             request_cancel(run.trial(trial_id), grace)
             self._end(run, trial_id, grace)
@@ -232,8 +228,8 @@ def _container(prepared: DockerPlan, trial: Trial, run: Run) -> Container:
     return container(prepared.plan, trial, run, prepared.cwd, prepared.host, prepared.image_id)
 
 
-def _hand_over(trial: Path, host: HostFacts) -> None:
-    """Under sudo profrun is root and its trials are the user behind it, who must be able to write there."""
+def _change_owner(trial: Path, host: HostFacts) -> None:
+    """Give the trial's folder to the user behind sudo, as whom the trial runs."""
     if os.getuid() != 0 or host.uid == 0:
         return
     with explained(trial):

@@ -10,7 +10,7 @@ from profrun.errors import UnavailableError
 from profrun.jobs.model import Resources
 
 CDI_API = (1, 44)
-"""Docker 25: first to know CDI device requests."""
+"""Docker 25, the first version with CDI device requests."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Containers of ours that nobody drives any more: found by label, removed."""
+"""Containers of profrun that no process drives any more: finding them by their label, and removing them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _YOUNG_S = 60.0
 
 @dataclass(frozen=True)
 class Leftover:
-    """A container of ours as the engine lists it."""
+    """A container of profrun as the engine lists it."""
 
     id: str
     status: str
@@ -30,7 +30,7 @@ class Leftover:
     created: float
 
 
-def ours(client: docker.DockerClient) -> list[Leftover]:
+def our_containers(client: docker.DockerClient) -> list[Leftover]:
     """Every container that profrun started on this engine, running or not.
 
     Raises:
@@ -52,12 +52,12 @@ def ours(client: docker.DockerClient) -> list[Leftover]:
 
 
 def clear_dead(client: docker.DockerClient) -> list[Leftover]:
-    """Remove containers of ours that ended, or were created and never started; returns them.
+    """Remove containers of profrun that ended, or were created and never started; returns them.
 
-    Running ones are left alone: they belong to a run that lives or can be resumed or cancelled.
+    Running ones stay: their run is driven, or can be resumed or cancelled.
     """
     gone = []
-    for item in ours(client):
+    for item in our_containers(client):
         if item.status in ("exited", "dead") or (
             item.status == "created" and time.time() - item.created > _YOUNG_S
         ):

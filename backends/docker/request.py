@@ -24,18 +24,18 @@ LABEL_ROLE = "profrun.role"
 LABEL_RUN = "profrun.run"
 LABEL_TRIAL = "profrun.trial"
 LABEL_PATH = "profrun.path"
-"""Labels of every container of ours: its role (trial, probe), run, trial, and the trial's folder."""
+"""Labels of every container of profrun: its role (trial, probe), run, trial, and the trial's folder."""
 
 HOSTNAME = "profrun"
-"""Profilers name folders after the host: the same for every trial."""
+"""Host name in every container, because profilers name folders after the host."""
 LOG_DRIVER = "json-file"
 LOG_OPTIONS = {"max-size": "10m"}
-"""The engine's own copy of the output, removed with the container: bounded, and in no journal."""
+"""The engine's own copy of the output has a limit; it is removed with the container."""
 MEMLOCK = ("memlock", -1, -1)
 STACK = ("stack", 67108864, 67108864)
 """Limits: name, soft, hard. NCCL registers memory, deep graphs need stack; values are NVIDIA's own advice."""
 LEAVE_S = 15.0
-"""Room for the wrapper's own end beside the profiler's, seconds."""
+"""Seconds that the wrapper needs to end, after the profiler."""
 _PATH = re.compile(r"/[^\x00-\x1f]*")
 _SYSTEM = frozenset(
     [
@@ -58,7 +58,7 @@ _SYSTEM = frozenset(
         "/var",
     ]
 )
-"""Folders that must not be mounted over: the image's own are needed."""
+"""Folders that must not be mounted over, because the image's own are needed."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def container(plan: Plan, trial: Trial, run: Run, cwd: Path, facts: HostFacts, i
 
 
 def container_name(run: Run, trial_id: str) -> str:
-    """A name that the engine takes, the same for a trial whoever computes it.
+    """A name that the engine accepts; every process computes the same one for a trial.
 
     Run names are unique in their folder only, so a few digits of the folder's path are in it.
     """
@@ -191,7 +191,7 @@ def user_and_prefix(given: Sequence[str], devices: Gpus, facts: HostFacts) -> tu
 
 
 def _mounts(job: Job, run: Run, folder: Path, cwd: Path) -> tuple[Mount, ...]:
-    """Source, bundle and trial at their own paths, then the job's mounts. No folder twice."""
+    """Submit folder, bundle and trial at their own paths, then the job's mounts; each target once."""
     found = {
         str(cwd): Mount(str(cwd), str(cwd), True),
         str(run.bundle): Mount(str(run.bundle), str(run.bundle), True),

@@ -1,5 +1,5 @@
 """What this machine's container engine can do, for the doctor: the engine, the images on it, and containers
-of ours that nobody drives. Nothing is changed and nothing stays."""
+of profrun whose run nobody drives. Nothing is changed and nothing stays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profrun.backends.docker.gpus import count, gpus
-from profrun.backends.docker.leftovers import Leftover, ours, remove
+from profrun.backends.docker.leftovers import Leftover, our_containers, remove
 from profrun.backends.docker.request import LABEL_ROLE, Container, user_and_prefix
 from profrun.backends.docker.sdk_args import create_container, sdk_arguments
 from profrun.backends.host import HostFacts
@@ -78,7 +78,7 @@ class Survey:
     Attributes:
         host: this machine, with the version of the engine's API when one answers.
         engine: None when no engine answers; then ``problem`` says why.
-        leftovers: containers of ours whose run nobody drives.
+        leftovers: containers of profrun whose run nobody drives.
     """
 
     host: HostFacts
@@ -93,7 +93,7 @@ def survey(host: HostFacts, images: Sequence[str] = (), *, inside: bool = True) 
 
     Args:
         host: this machine.
-        images: images to run the preflight in; ours that are built are looked into anyway.
+        images: images to run the preflight in; those that profrun built are always looked into.
         inside: False does not run any image.
 
     Raises:
@@ -129,7 +129,7 @@ def _describe(client: docker.DockerClient) -> Engine:
 
 
 def _images(client: docker.DockerClient, host: HostFacts, wanted: Sequence[str]) -> Iterator[ImageAnswer]:
-    """Ours that are built, then the ones that were named."""
+    """The images that profrun built, then those that were named."""
     for kind in KINDS:
         with contextlib.suppress(UnavailableError):
             if client.images.list(f"profrun/{kind}"):
@@ -220,12 +220,12 @@ def _run(client: docker.DockerClient, what: Container, image: Image) -> str:
 
 
 def _undriven(client: docker.DockerClient) -> Iterable[Leftover]:
-    """Our containers whose run's lock nobody holds."""
+    """Containers of profrun whose run is driven by no process: nobody holds its lock."""
     from profrun.store.lock import is_held
     from profrun.store.runs import Run
 
     with contextlib.suppress(ProfrunError):
-        for item in ours(client):
+        for item in our_containers(client):
             run = Path(item.path).parent.parent if item.path else None
             driven = run is not None and run.is_dir() and is_held(Run(run).lock)
             if not driven and item.trial:

@@ -1,4 +1,4 @@
-"""Keeping what the engine says about a container: the end of its output, its exit code."""
+"""``Watch`` keeps what the engine says of a container at its end: the end of its output and its exit code."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     import docker
 
 _END_S = 5.0
-"""How long a container that is gone may take to be reported so."""
+"""How long the engine may take to report the end of a container, seconds."""
 _KEEP = 4096
-"""Bytes of its output's end that are kept in memory; the whole is in stdout.log and stderr.log."""
+"""Bytes of the end of its output that are kept in memory; all of it is in stdout.log and stderr.log."""
 
 
 class Watch:
-    """Two daemon threads beside one container. Nothing depends on them but the reason of a lost trial.
+    """Two daemon threads for one container. They only serve the reason that a lost trial gets.
 
     Made before the container starts, as `docker run` attaches: one that ends at once is not missed.
     """
@@ -41,11 +41,11 @@ class Watch:
             thread.start()
 
     def alive(self) -> bool | None:
-        """Does the container exist? The engine tells of its end, unasked. None when that is not known."""
+        """Whether the container exists; None when the engine cannot tell."""
         return None if self._blind else not self._gone.is_set()
 
     def until_gone(self, seconds: float) -> None:
-        """Come back when the container is removed, or after ``seconds``."""
+        """Return when the container is removed, or after ``seconds``."""
         self._gone.wait(seconds)
 
     def why_lost(self) -> str:

@@ -60,7 +60,7 @@ class Api:
         self._pause = pause
 
     def create(self, manifest: ApiObject) -> Manifest:
-        """Create an object; one that this very manifest's name and run label already made is taken as it is.
+        """Create an object, or return the one that an earlier attempt of the same run has made.
 
         A create may have worked although its answer was lost, so a repeated one may meet its own result.
         """

@@ -1,4 +1,5 @@
-"""The Kubernetes backend: Jobs made, two questions a round for all of them, ended so that reports survive."""
+"""The Kubernetes backend: makes Jobs, asks two questions per round for all of them, and ends them so that
+reports are kept."""
 
 from __future__ import annotations
 
@@ -32,11 +33,11 @@ from profrun.backends.kubernetes.resource_groups import NOBODY, resource_groups,
 from profrun.backends.kubernetes.states import newest_pods
 from profrun.backends.mounts import need_sources
 from profrun.backends.profilers import margin_s
-from profrun.backends.tail import follow as follow_logs
+from profrun.backends.tail import has_ended, trial_lines
 from profrun.contract.codec import from_json, to_json
 from profrun.contract.command import Command, ImageUsed
-from profrun.contract.states import TERMINAL, Status
-from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
+from profrun.contract.states import Status
+from profrun.errors import InputError, ProfrunError, UsageError
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import interrupted, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
@@ -135,7 +136,7 @@ class KubernetesBackend:
             (number, group, job_objects(plan, group, run.path, prepared.cwd, number=number))
             for number, group in groups
         ]
-        _give_away(run, trials)
+        _change_owner(run, trials)
         handles: dict[str, Handle] = {}
         made: list[tuple[Api, str]] = []
         try:
@@ -208,18 +209,14 @@ class KubernetesBackend:
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of the wrapper's logs in the run folder; before there are any, the pod's own."""
         known = _pod_handle(trial_id, handle, run)
-        paths = run.trial(trial_id)
+        if known is None or any(run.trial(trial_id).folder.glob("std*.log")):
+            return trial_lines(self, handle, run, trial_id, follow=follow, pause_s=0.5)
 
         def ended() -> bool:
-            with contextlib.suppress(UnavailableError):
-                return self.status({trial_id: handle}, run)[trial_id].state in TERMINAL
-            return False
+            return has_ended(self, handle, run, trial_id)
 
-        if known is not None and not any(paths.folder.glob("std*.log")):
-            api = self._api(known.context, known.namespace)
-            yield from pod_lines(api, _selector(run), known, follow=follow, ended=ended)
-            return
-        yield from follow_logs(paths, follow=follow, ended=ended, pause_s=0.5)
+        api = self._api(known.context, known.namespace)
+        return pod_lines(api, _selector(run), known, follow=follow, ended=ended)
 
     def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         """Tell the wrappers by a file and SIGTERM; SIGKILL only after the grace and the time for reports."""
@@ -231,7 +228,7 @@ class KubernetesBackend:
             if found is not None:
                 known[trial] = found
         for api, members in self._by_api(known):
-            end(api, _selector(run), list(members.values()), _no_other_trial(members, run), grace=grace)
+            end(api, _selector(run), list(members.values()), _deletable_jobs(members, run), grace=grace)
 
     def _by_api(self, handles: Mapping[str, PodHandle]) -> list[tuple[Api, dict[str, PodHandle]]]:
         grouped: dict[tuple[str | None, str | None], dict[str, PodHandle]] = {}
@@ -320,8 +317,8 @@ def _pod_handle(trial: str, handle: Handle, run: Run) -> PodHandle | None:
     )
 
 
-def _no_other_trial(members: Mapping[str, PodHandle], run: Run) -> set[str]:
-    """Jobs of which no other trial is still to come: those may be deleted."""
+def _deletable_jobs(members: Mapping[str, PodHandle], run: Run) -> set[str]:
+    """Jobs whose other trials have all ended: those may be deleted."""
     wanted = {handle.job for handle in members.values()}
     for trials, handle in _kept(run):
         others = [trial for trial in trials if trial not in members]
@@ -330,11 +327,11 @@ def _no_other_trial(members: Mapping[str, PodHandle], run: Run) -> set[str]:
     return wanted
 
 
-def _give_away(run: Run, trials: Sequence[Trial]) -> None:
+def _change_owner(run: Run, trials: Sequence[Trial]) -> None:
     """Root's pods do not run as root: the trial's folder becomes that user's.
 
     Raises:
-        UnavailableError: it cannot, e.g. where the volume maps root to nobody.
+        UnavailableError: the folder cannot be given away, e.g. where the volume maps root to nobody.
     """
     if os.getuid():
         return

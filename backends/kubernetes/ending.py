@@ -18,22 +18,24 @@ _KILL_WAIT_S = 15.0
 Pods = Mapping[str, ApiObject]
 
 
-def end(api: Api, selector: str, members: Sequence[PodHandle], whole: set[str], *, grace: float) -> None:
+def end(api: Api, selector: str, members: Sequence[PodHandle], deletable: set[str], *, grace: float) -> None:
     """End the pods of these trials: SIGTERM, time to write, and SIGKILL when that is over.
 
     Args:
         members: the trials' handles, all of this API's namespace.
-        whole: Jobs of which nothing else is to be kept: they are deleted, so that no pod follows.
+        deletable: Jobs without another trial: they are deleted, so that no pod follows.
         grace: seconds; 0 kills at once.
     """
-    ours = {(handle.job, handle.index) for handle in members if handle.nodes == 1 and handle.job not in whole}
+    ours = {
+        (handle.job, handle.index) for handle in members if handle.nodes == 1 and handle.job not in deletable
+    }
 
     def wanted(pod: ApiObject) -> bool:
-        return job_of(pod) in whole or (job_of(pod), index_of(pod)) in ours
+        return job_of(pod) in deletable or (job_of(pod), index_of(pod)) in ours
 
     room = max(handle.room_s for handle in members)
     patience = grace + room if grace > 0 else 0.0
-    for name in whole:
+    for name in deletable:
         api.delete_job(name)
     pods, _ = api.pods(selector)
     for pod in pods:

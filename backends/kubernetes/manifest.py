@@ -267,7 +267,7 @@ def _toleration(toleration: Toleration) -> dict[str, object]:
 
 
 def _resources(job: Job, group: ResourceGroup) -> Manifest:
-    """Requests equal limits: a trial that is throttled by its neighbours measures them."""
+    """Requests equal limits, so that no other pod's load is measured with the trial."""
     asked: dict[str, str] = {}
     if job.resources.cpus is not None:
         asked["cpu"] = str(job.resources.cpus)

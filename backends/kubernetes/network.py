@@ -19,7 +19,7 @@ def policy(name: str, metadata: ApiObject, *, nodes: int) -> Manifest:
     """Nothing in and nothing out for the pods of the Job ``name``.
 
     Pods of one trial of several nodes reach each other, on any port, and a name service, by which they find
-    each other; whose pods that is differs between clusters, so the ports alone are named.
+    each other. Which pods are the name service differs between clusters, so only its ports are named.
     """
     mine = {"matchLabels": {"batch.kubernetes.io/job-name": name}}
     spec: Manifest = {"podSelector": mine, "policyTypes": ["Ingress", "Egress"]}

@@ -1,4 +1,4 @@
-"""A short pod that says which collectors work on the cluster's nodes, before hours of queueing.
+"""A short pod that says which collectors work on the cluster's nodes.
 
 It runs the wrapper's own preflight (``run.py --preflight --json``) with the same image, GPUs and security
 context as a trial, and brings its answer back through the claim.

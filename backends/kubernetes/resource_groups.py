@@ -1,4 +1,4 @@
-"""Which trials share a Job, and what their pods must be given. Pure."""
+"""``ResourceGroup``: trials whose pods need the same and share a Job. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kubernetes' words about pods and Jobs, and what they mean for a trial. Pure.
+"""States of pods and Jobs, and what they mean for a trial. Pure.
 
 kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle and .../controllers/job. The exit codes are the
 wrapper's (docs/in-job.md) and those of the script before it (``launch``).
@@ -50,7 +50,7 @@ class Observed:
     Attributes:
         status: what it means.
         ended: nothing more comes from it but ``exit.json``, perhaps.
-        hopeless: it will never start; every pod of the Job is in the same way.
+        hopeless: it will never start, and no other pod of the Job will.
         stuck: it may never start.
     """
 

@@ -1,7 +1,7 @@
-"""Backend ``slurm``: one array job a resource shape, through Slurm's own commands.
+"""Backend ``slurm``: one array job for each site, through Slurm's own commands.
 
-profrun is no scheduler and trusts none: what a trial did is what its wrapper wrote into ``exit.json``.
-Slurm's word counts only where that file is missing, and never as success.
+How a trial ended is read from the ``exit.json`` that its wrapper wrote. What Slurm says of a job counts only
+where that file is missing, and never as ``finished``.
 """
 
 from profrun.backends.slurm.backend import SlurmBackend

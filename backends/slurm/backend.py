@@ -1,11 +1,12 @@
-"""The Slurm backend: submit arrays, ask once a round for all of them, end them so that reports survive."""
+"""The Slurm backend: submits arrays, asks once per round for all of them, and ends them so that reports are
+kept."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from profrun.backends.base import PreparedPlan, Request
@@ -22,27 +23,45 @@ from profrun.backends.slurm.states import (
     parse_sacct,
     parse_squeue,
 )
-from profrun.backends.tail import follow as follow_logs
-from profrun.backends.tail import last_line
+from profrun.backends.tail import trial_lines
+from profrun.contract.codec import from_json, to_json
 from profrun.contract.command import Command, ImageUsed
 from profrun.contract.states import TERMINAL, Status
 from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import interrupted, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
-from profrun.store.files import make_dir, read_json, write_json, write_text
+from profrun.store.files import last_line, make_dir, read_json, write_json, write_text
 from profrun.store.runs import Run
 
 MAX_ARRAY = 1000
-"""Tasks an array: Slurm's MaxArraySize is 1001 unless the site raised it."""
+"""Tasks per array. Slurm's MaxArraySize is 1001 unless the site raised it."""
 _LAG_S = 15.0
 """How long ``exit.json`` may take to appear through a network filesystem after Slurm says it ended."""
 _REQUEUE_S = 10.0
-"""How long a task that a requeue or a preemption has ended may look ended before it waits again: it was seen
-as FAILED in between (Slurm 22.05)."""
+"""How long a requeued or preempted task may be reported as ended before it is reported as waiting again.
+Slurm 22.05 reports FAILED in between."""
 _MISSING_S = 60.0
 """How long a task may be unknown to squeue and sacct (whose database lags) before it counts as lost."""
 _TERM_WAIT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """A trial as a task of an array job."""
+
+    job: str
+    index: int
+
+    @property
+    def id(self) -> str:
+        """As Slurm's commands name it."""
+        return f"{self.job}_{self.index}"
+
+    @property
+    def handle(self) -> Handle:
+        """As the log keeps it."""
+        return Handle("slurm", to_json(self))
 
 
 class SlurmBackend:
@@ -99,7 +118,7 @@ class SlurmBackend:
 
     def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         """One script for each array: at most ``MAX_ARRAY`` trials of one site."""
-        return [_request(prepared, chunk, run) for chunk in _chunks(trials)]
+        return [_request(_script(prepared, chunk, run), chunk) for chunk in _chunks(trials)]
 
     def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
         """Queue all of them.
@@ -110,30 +129,30 @@ class SlurmBackend:
         """
         secret = secret_env(prepared.plan.job, prepared.cwd)
         make_dir(run.path / "slurm")
-        handles: dict[str, Handle] = {}
+        tasks: dict[str, Task] = {}
         try:
-            for request in self.render(prepared, trials, run):
-                handles |= self._queue(request, run, secret)
+            for chunk in _chunks(trials):
+                tasks |= self._queue(chunk, _script(prepared, chunk, run), run, secret)
         except ProfrunError:
-            self._scancel([], [_task(handle) for handle in handles.values()])
+            self._scancel([], [task.id for task in tasks.values()])
             raise
         self.poll_s = self._fastest
-        return handles
+        return {trial: task.handle for trial, task in tasks.items()}
 
-    def _queue(self, request: Request, run: Run, secret: Mapping[str, str]) -> dict[str, Handle]:
+    def _queue(
+        self, chunk: Sequence[Trial], text: str, run: Run, secret: Mapping[str, str]
+    ) -> dict[str, Task]:
+        trials = [trial.id for trial in chunk]
         folder = run.path / "slurm"
         number = len(list(folder.glob("array*.sh")))
         script = folder / f"array{number}.sh"
-        write_text(script, request.text)
-        # Known before sbatch runs: should we be killed after it, the tasks can be found by the job's name.
-        write_json(folder / f"array{number}.json", {"trials": request.body["trials"], "job": None})
+        write_text(script, text)
+        # Written before sbatch runs: if profrun is killed after that, the tasks are found by the job's name.
+        write_json(folder / f"array{number}.json", {"trials": trials, "job": None})
         said = self.slurm.run(["sbatch", "--parsable", str(script)], env=secret)
         job = said.strip().splitlines()[-1].split(";")[0]
-        write_json(folder / f"array{number}.json", {"trials": request.body["trials"], "job": job})
-        return {
-            trial: Handle(self.name, {"job": job, "index": index})
-            for index, trial in enumerate(request.body["trials"])
-        }
+        write_json(folder / f"array{number}.json", {"trials": trials, "job": job})
+        return {trial: Task(job, index) for index, trial in enumerate(trials)}
 
     def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
         """State of all, with one squeue, and one sacct for those that squeue has forgotten.
@@ -143,18 +162,20 @@ class SlurmBackend:
         """
         if not handles:
             return {}
-        known = {trial: self._handle(trial, handle, run) for trial, handle in handles.items()}
-        rows = self._ask({_task(handle) for handle in known.values() if handle is not None})
-        self._back_off(rows)
-        return {trial: self._status(trial, handle, rows, run) for trial, handle in known.items()}
+        return self._states({trial: self._task(trial, handle, run) for trial, handle in handles.items()}, run)
 
-    def _ask(self, tasks: set[str]) -> dict[str, Row]:
-        jobs = sorted({task.split("_")[0] for task in tasks}, key=int)
+    def _states(self, tasks: Mapping[str, Task | None], run: Run) -> dict[str, Status]:
+        rows = self._ask([task for task in tasks.values() if task is not None])
+        self._back_off(rows)
+        return {trial: self._status(trial, task, rows, run) for trial, task in tasks.items()}
+
+    def _ask(self, tasks: Sequence[Task]) -> dict[str, Row]:
+        jobs = sorted({task.job for task in tasks}, key=int)
         if not jobs:
             return {}
         self.questions += 1
         rows = parse_squeue(self._squeue(jobs))
-        missing = sorted({task.split("_")[0] for task in tasks if task not in rows}, key=int)
+        missing = sorted({task.job for task in tasks if task.id not in rows}, key=int)
         if missing and self._accounting:
             try:
                 told = self.slurm.run(
@@ -182,10 +203,10 @@ class SlurmBackend:
         self.poll_s = min(self.poll_s * 2, self._slowest) if calm else self._fastest
         self._last = rows
 
-    def _status(self, trial: str, handle: Handle | None, rows: Mapping[str, Row], run: Run) -> Status:
+    def _status(self, trial: str, task: Task | None, rows: Mapping[str, Row], run: Run) -> Status:
         paths = run.trial(trial)
         ended = read_exit(paths)
-        row = rows.get(_task(handle)) if handle is not None else None
+        row = rows.get(task.id) if task is not None else None
         living = living_status(row) if row is not None else None
         if ended is not None and living is None:
             if interrupted(ended) and ended.stopped_by == "SIGTERM" and not self._ending:
@@ -195,16 +216,16 @@ class SlurmBackend:
             return status_of(ended)
         if living is not None:
             self._since.pop(trial, None)
-            if living.state == "failed" and handle is not None:  # it would wait for ever
-                self._scancel([], [_task(handle)])
+            if living.state == "failed" and task is not None:  # it would wait for ever
+                self._scancel([], [task.id])
             return phase_of(living, paths)
         waited = time.monotonic() - self._since.setdefault(trial, time.monotonic())
         if row is not None:
             if waited < _LAG_S and row.state != "CANCELLED":
                 return Status("finalising", f"Slurm says {row.state}; waiting for exit.json")
-            log = None if handle is None else last_line(run.path / "slurm" / f"{_task(handle)}.log")
+            log = None if task is None else last_line(run.path / "slurm" / f"{task.id}.log")
             return ended_status(row, log)
-        if handle is None:
+        if task is None:
             return Status("lost", "it was never queued")
         if paths.cancel.exists() and not paths.phase.exists():
             return Status("cancelled", "cancelled before it started")  # Slurm forgets such jobs at once
@@ -212,17 +233,17 @@ class SlurmBackend:
             return Status("finalising", "Slurm does not know the job any more; waiting for exit.json")
         return Status("lost", "Slurm does not know the job any more, and the wrapper left no exit.json")
 
-    def _handle(self, trial: str, handle: Handle, run: Run) -> Handle | None:
-        """The handle, found again when the driver was killed before it wrote it down."""
+    def _task(self, trial: str, handle: Handle, run: Run) -> Task | None:
+        """The task, found again when the driver was killed before it wrote the handle down."""
         if handle.data.get("job"):
-            return handle
+            return from_json(Task, handle.data)
         for file in sorted((run.path / "slurm").glob("array*.json"), reverse=True):
             with contextlib.suppress(InputError):
                 data = read_json(file) or {}
                 if trial in data.get("trials", ()):
                     job = data.get("job") or self._job_named(run)
                     if job:
-                        return Handle(self.name, {"job": job, "index": data["trials"].index(trial)})
+                        return Task(job, data["trials"].index(trial))
         return None
 
     def _job_named(self, run: Run) -> str | None:
@@ -232,13 +253,7 @@ class SlurmBackend:
 
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of the wrapper's stdout.log and stderr.log, every rank's."""
-
-        def ended() -> bool:
-            with contextlib.suppress(UnavailableError):
-                return self.status({trial_id: handle}, run)[trial_id].state in TERMINAL
-            return False
-
-        yield from follow_logs(run.trial(trial_id), follow=follow, ended=ended)
+        return trial_lines(self, handle, run, trial_id, follow=follow)
 
     def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         """SIGURG to the steps (only the wrapper hears it), after the grace TERM, then a plain scancel.
@@ -246,28 +261,27 @@ class SlurmBackend:
         A plain scancel at once would kill a profiler that needs longer than KillWait (30 s) to write.
         """
         self._ending, self.poll_s = True, self._fastest
-        found = {trial: self._handle(trial, handle, run) for trial, handle in handles.items()}
-        tasks = {trial: _task(handle) for trial, handle in found.items() if handle is not None}
+        found = {trial: self._task(trial, handle, run) for trial, handle in handles.items()}
+        tasks = {trial: task for trial, task in found.items() if task is not None}
+        ids = [task.id for task in tasks.values()]
         for trial in tasks:
             request_cancel(run.trial(trial), grace, durable=False)
         with contextlib.suppress(ProfrunError):  # those that wait have nothing to write
-            self._scancel(["--state=PENDING"], list(tasks.values()))
+            self._scancel(["--state=PENDING"], ids)
         if grace > 0:
             for signal in ("URG", "TERM"):
-                self._scancel([f"--signal={signal}"], list(tasks.values()))
+                self._scancel([f"--signal={signal}"], ids)
                 wait_s = grace + 2 * _TERM_WAIT_S if signal == "URG" else _TERM_WAIT_S
-                if self._wait(found, run, wait_s):
+                if self._wait(tasks, run, wait_s):
                     return
-        self._scancel([], list(tasks.values()))
+        self._scancel([], ids)
 
-    def _wait(self, found: Mapping[str, Handle | None], run: Run, seconds: float) -> bool:
+    def _wait(self, tasks: Mapping[str, Task], run: Run, seconds: float) -> bool:
         """Until all have ended; False when some have not after ``seconds``."""
         deadline = time.monotonic() + seconds
-        handles = {trial: handle for trial, handle in found.items() if handle is not None}
         while time.monotonic() < deadline:
             with contextlib.suppress(UnavailableError):
-                states = self.status(handles, run)
-                if all(status.state in TERMINAL for status in states.values()):
+                if all(status.state in TERMINAL for status in self._states(tasks, run).values()):
                     return True
             time.sleep(min(1.0, seconds / 10))
         return False
@@ -279,21 +293,19 @@ class SlurmBackend:
                 self.slurm.run(["scancel", "--quiet", *options, *tasks[start : start + 500]])
 
 
-def _task(handle: Handle) -> str:
-    return f"{handle.data['job']}_{handle.data['index']}"
-
-
 def _chunks(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
     for group in by_site(trials).values():
         for start in range(0, len(group), MAX_ARRAY):
             yield group[start : start + MAX_ARRAY]
 
 
-def _request(prepared: PreparedPlan, chunk: Sequence[Trial], run: Run) -> Request:
-    text = render_script(prepared.plan, chunk, run.path, prepared.cwd)
-    return Request(
-        text, {"argv": ["sbatch", "--parsable"], "script": text, "trials": [trial.id for trial in chunk]}
-    )
+def _script(prepared: PreparedPlan, chunk: Sequence[Trial], run: Run) -> str:
+    return render_script(prepared.plan, chunk, run.path, prepared.cwd)
+
+
+def _request(text: str, chunk: Sequence[Trial]) -> Request:
+    trials = [trial.id for trial in chunk]
+    return Request(text, {"argv": ["sbatch", "--parsable"], "script": text, "trials": trials})
 
 
 def _check_shared(plan: Plan, run: Run) -> None:

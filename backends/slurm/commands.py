@@ -1,4 +1,4 @@
-"""Slurm's commands, and their errors turned into ours: the only place that starts them."""
+"""The only module that starts Slurm's commands; it turns their errors into ``profrun.errors``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A one-minute job that says which collectors work on a partition's nodes, before hours of queueing.
+"""A job of one minute that says which collectors work on a partition's nodes.
 
 It runs the wrapper's own preflight (``run.py --preflight --json``) under the same runtime and with the same
 GPU request as a trial would, and brings its answer back through the shared folder.
@@ -17,11 +17,10 @@ from profrun.backends.slurm.commands import Slurm
 from profrun.backends.slurm.runtimes import runtime
 from profrun.backends.slurm.script import gpu_options, node_options
 from profrun.backends.slurm.states import living_status, parse_squeue
-from profrun.backends.tail import last_line
 from profrun.errors import UnavailableError
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan
-from profrun.store.files import make_dir
+from profrun.store.files import last_line, make_dir
 
 
 def probe_script(job: Job, folder: Path, cwd: Path) -> str:

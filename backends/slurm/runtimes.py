@@ -1,4 +1,4 @@
-"""What runs the image on a node: the words between ``srun`` and the wrapper. Pure.
+"""What runs the image on a node: the part of the command between ``srun`` and the wrapper. Pure.
 
 The run folder and the submit folder are the same paths inside and outside, so ``command.json`` needs no
 translation. No runtime here can add a capability: a collector that needs one says so in its preflight.
@@ -35,7 +35,7 @@ class Runtime:
         srun: options of srun (pyxis adds its own there), quoted for the shell.
         prefix: words before ``python3 .../run.py``, quoted for the shell.
         before: shell lines ahead of srun.
-        signal: what reaches the wrapper through this runtime. SIGURG is noticed by nobody else; the docker
+        signal: what reaches the wrapper through this runtime. Only the wrapper handles SIGURG; the docker
             client does not pass it on (Go uses it for itself), so there it is SIGTERM.
     """
 

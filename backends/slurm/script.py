@@ -122,7 +122,7 @@ def options(
 
 
 def node_options(settings: ClusterSettings) -> list[str]:
-    """On which nodes, and at whose expense."""
+    """The options that say on which nodes, and for which account."""
     stated = {
         "partition": settings.partition,
         "account": settings.account,
@@ -135,7 +135,7 @@ def node_options(settings: ClusterSettings) -> list[str]:
 
 
 def gpu_options(count: int, settings: ClusterSettings) -> list[str]:
-    """How this cluster wants GPUs asked for."""
+    """The options that ask for GPUs on this cluster."""
     directive = settings.gpu_directive or "gpus-per-node"
     if not count or directive == "none":
         return []

@@ -1,7 +1,7 @@
-"""Slurm's words about a job, and what they mean for a trial. Pure.
+"""States and reasons of Slurm, and what they mean for a trial. Pure.
 
 States are those of ``man squeue`` (JOB STATE CODES) and ``man sacct``. COMPLETED means only that the batch
-script ended with 0; without the wrapper's ``exit.json`` that is no success but ``lost``.
+script ended with 0; without the wrapper's ``exit.json`` that the trial is ``lost``.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def living_status(row: Row) -> Status | None:
 
 
 def ended_status(row: Row, last_line: str | None) -> Status:
-    """What an ended task without ``exit.json`` means: never success.
+    """The state of a trial whose task has ended without ``exit.json``. It is never ``finished``.
 
     Args:
         last_line: of the task's own log, where srun and the batch script write.

@@ -158,13 +158,13 @@ def processes(writer: TraceWriter, origins: list[Origin]) -> None:
     record. ``number`` stands for (src, p)."""
     con = writer.con
     con.execute(
-        "CREATE TABLE n_seen AS SELECT src, p, max(gpu) AS gpu, min(device) AS device FROM ("
+        "CREATE TABLE n_process_key AS SELECT src, p, max(gpu) AS gpu, min(device) AS device FROM ("
         "SELECT src, gtid >> 24 AS p, 0 AS gpu, NULL AS device FROM n_call_index UNION ALL "
         "SELECT src, gtid >> 24, 0, NULL FROM n_nvtx_index UNION ALL "
         "SELECT src, p, 1, device FROM n_gpu_work) WHERE p IS NOT NULL GROUP BY src, p"
     )
     rows = con.execute(
-        "SELECT s.src, s.p, s.gpu, s.device, any_value(q.name) FROM n_seen s "
+        "SELECT s.src, s.p, s.gpu, s.device, any_value(q.name) FROM n_process_key s "
         "LEFT JOIN n_process q ON q.src = s.src AND q.gpid >> 24 = s.p "
         "GROUP BY ALL ORDER BY s.src, s.gpu DESC, s.device, s.p"
     ).fetchall()

@@ -1,4 +1,5 @@
-"""What is read from an nsys export: one staging table for each kind of record, every column optional.
+"""The tables of the nsys reader: a staging table for each kind of record of an export (``STAGES``), and those
+that its parts make of them for each other (``DERIVED``).
 
 nsys creates tables and columns lazily and each schema (2021 without META_DATA, 2.9 ... 3.25) has others, so a
 column that is not there is NULL and a table that is not there is empty. Nothing is ever selected with ``*``.
@@ -176,3 +177,46 @@ LEFT_OUT = {
     "PYTHON_FUNCTIONS_TRACE": "Python calls",
 }
 """Tables that have no place in the trace yet: their rows are counted in ``issues``."""
+
+DERIVED = {
+    # --- columns of several tables. src: number of the export; gtid: nsys's global thread id; p: the process
+    # in it (gtid >> 24); proc: number of (src, p); shift: ns to add for the trace's axis; records: count ---
+    # when an export begins on the trace's axis (reader)
+    "n_origin": "src, shift",
+    # calls and the profiler's own work by thread and name; what: api, lib or overhead; stop: of the last;
+    # negative, open_ended: records that end before they start, or have no end (record_index)
+    "n_call_index": "what, src, gtid, name_id, records, negative, open_ended, stop, failed",
+    # NVTX records by thread, eventType and domain; stop: end of the last (record_index)
+    "n_nvtx_index": "src, gtid, event, domain, records, stop",
+    # GPU records by all that names and places them; stage: their staging table; k1 to k3: see GPU_TABLES;
+    # what: stream, uvm or sync, the kind of their track; ordinal, track_context, track_stream: as placed
+    # (record_index)
+    "n_gpu_index": "stage, src, gpid, device, context, stream, k1, k2, k3, uvm, records, negative, "
+    "open_ended, stop, bad_grid, p, ordinal, what, track_context, track_stream",
+    # the distinct places of GPU records (record_index)
+    "n_gpu_work": "src, p, device, context, stream, what",
+    # process of an export -> the trace's; number: (src, p) as one number (identity)
+    "n_proc": "src, p, process, pid, number",
+    # GPU that a process used, by its ordinal there -> the trace's (identity)
+    "n_dev": "device, process, ordinal, src, pid",
+    # the trace's device -> GPU of the machine; sure: the export says so (identity)
+    "n_dev_gpu": "device, gpu, sure, src",
+    # every track; what: thread, stream, uvm, sync, nvtx or overhead; a, b, c: thread id; or device, context
+    # and stream; or domain (tracks)
+    "n_track": "track, process, what, a, b, c",
+    # thread -> its track (tracks)
+    "n_thread_track": "src, gtid, track, proc, shift",
+    # place of GPU records -> its track (tracks)
+    "n_gpu_track": "src, p, device, context, stream, what, track, proc, shift",
+    # NVTX marks and ranges with their names; step: the range is a step (nvtx)
+    "n_range": "src, gtid, event, start, unfinished, stop, domain, name, step",
+    # names of slices as numbers (host, then build)
+    "n_label": "label, name",
+    # calls and ranges of threads, sorted; the place of a row is its slice id (host)
+    "n_host": "track, ts, dur, rank, label, corr, proc",
+    # the same as the writer takes them: with parent and depth (host)
+    "n_on_thread": "kind, label, ts, dur, track, corr, parent, depth",
+    # all other slices: of the GPU with their launch, the profiler's own work, start/end ranges (build)
+    "n_rest": "slice, kind, label, ts, dur, track, corr, launch",
+}
+"""Table -> its columns, of what more than one module uses."""

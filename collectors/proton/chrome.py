@@ -5,19 +5,30 @@ saw before all others. ``ts`` and ``dur`` are microseconds: whole nanoseconds di
 kernel's start on. A kernel has no process and no GPU; the last name of its call stack is its own. Scopes have
 no times of their own: here they become ranges on the stream, from the first to the last of the kernels in a
 row that were launched under them.
+
+Proton gives a thread the scopes of the main thread at its first kernel, and they stay: kernels of autograd's
+thread carry the first recorded step for ever. A stream runs kernels in the order of their launch, so a kernel
+behind one of a later step cannot be of an earlier one: ``in_order`` puts it into that later step. Kernels of
+CUDA graph replays were seen to carry the step of the last replay, all of them: they are put into no step.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profrun.collectors.json_stream import JsonStream, Truncated
 from profrun.collectors.proton.recording import KERNEL, RANGE, Lane, Recording
 
 ROOT = "ROOT"
+CAPTURED = "<captured_at>"
+"""What Proton puts between the scopes of a graph's replay and those of its capture."""
+
+STEP = "profrun.step#"
+_STEP = re.compile(rf"{STEP}(\d{{1,18}})$")
 _MOST_NS = 1 << 62
 
 
@@ -33,12 +44,22 @@ class Kernel:
 
 @dataclass
 class Left:
-    """What could not be taken from a file: how many events, and what one of them was."""
+    """What could not be taken from the files as it is.
+
+    Attributes:
+        unknown: events that are no kernels; ``example`` is one of these or of the next.
+        broken: kernels without a start, duration or stream.
+        truncated: whether a file ends early.
+        old_step: kernels that carried the scope of a step that was over.
+        replayed: kernels of graph replays that carried a step.
+    """
 
     unknown: int = 0
     example: str | None = None
     broken: int = 0
     truncated: bool = False
+    old_step: int = 0
+    replayed: int = 0
 
 
 def kernels(stream: JsonStream, left: Left) -> dict[int, list[Kernel]]:
@@ -69,18 +90,43 @@ def kernels(stream: JsonStream, left: Left) -> dict[int, list[Kernel]]:
     return found
 
 
-def take_up(recording: Recording, process: int, device: int, streams: dict[int, list[Kernel]]) -> int:
+def take_up(
+    recording: Recording, process: int, device: int, streams: dict[int, list[Kernel]], left: Left
+) -> int:
     """Add the kernels of a file and the ranges round them; returns the number of ranges."""
     ranges = 0
     for number in sorted(streams):
         lane = recording.lane(Lane(process, device, number))
-        ordered = sorted(streams[number], key=lambda kernel: kernel.ts)
+        ordered = in_order(streams[number], left)
         for kernel in ordered:
             recording.add(KERNEL, kernel.name, kernel.ts, kernel.dur, lane)
         for name, start, end in scopes(ordered):
             recording.add(RANGE, name, start, end - start, lane)
             ranges += 1
     return ranges
+
+
+def in_order(kernels: Sequence[Kernel], left: Left) -> list[Kernel]:
+    """The kernels of one stream by start, each in the step of the hook that it can be of.
+
+    Args:
+        kernels: of one stream.
+        left: is told how many were put into another step, and how many into none.
+    """
+    latest, found = -1, []
+    for kernel in sorted(kernels, key=lambda kernel: kernel.ts):
+        path = kernel.path
+        step = _STEP.match(path[0]) if path else None
+        if step is not None and CAPTURED in path:
+            left.replayed += 1
+            path = path[1:]
+        elif step is not None:
+            number = int(step[1])
+            left.old_step += number < latest
+            latest = max(latest, number)
+            path = (f"{STEP}{latest}", *path[1:])
+        found.append(replace(kernel, path=path))
+    return found
 
 
 def scopes(kernels: Sequence[Kernel]) -> Iterator[tuple[str, int, int]]:

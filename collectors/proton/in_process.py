@@ -2,10 +2,6 @@
 
 Per recorded cycle one ``<host>_<pid>.<unix ns>`` with Proton's own suffix is written. Shipped into the job:
 standard library only, Python 3.9; triton is imported when the first cycle begins.
-
-CUPTI has its first buffer of 64 MB made when the first kernel after the start is launched, which held up an
-H200's host for 30 to 40 ms. So a session of its own is started with the first warm-up step and kept to the
-end of the cycle; its data is thrown away.
 """
 
 from __future__ import annotations
@@ -63,34 +59,28 @@ class Scopes:
 class ProtonRecorder:
     """Drives one session of Proton per cycle over its active steps."""
 
-    starts_at: Literal["warmup"] = "warmup"
-    names_steps = False
+    starts_at: Literal["active"] = "active"
     is_torch_profiler = False
 
     def __init__(self, context: RecordingContext) -> None:
         self.context = context
         self._options = from_json(Options, context.options)
         self.emitter = None if self._options.context == "python" else Scopes()
-        self._next = 0
-        self._warmup: _Session | None = None
+        # A tree sums over steps: a scope per step would make it grow, and Proton puts the kernels of other
+        # threads (autograd's) under a step that is over (docs/collectors-proton.md).
+        self.names_steps = self._options.data == "tree"
         self._session: _Session | None = None
 
     def start(self, step: int, *, whole: bool = False) -> None:
-        """Begin before ``step``: with a session for warming up, or with the real one."""
-        self._next = step
-        if whole or self.context.schedule.part(step) == "active":
-            self._open()
-        else:
-            self._warmup = self._start(".warmup", data="tree")
+        """Begin to record, with the GPU idle."""
+        self._wait()
+        self._session = self._start()
 
     def step(self) -> None:
-        """The next step begins; the first active one opens the real session."""
-        self._next += 1
-        if self._session is None and self.context.schedule.part(self._next) == "active":
-            self._open()
+        """Nothing: Proton records until it is stopped."""
 
     def stop(self) -> None:
-        """End the recording; the file of the real session is kept."""
+        """End the recording; Proton writes its file."""
         session = self._close()
         if session is not None and session.is_empty():
             session.remove()
@@ -109,24 +99,11 @@ class ProtonRecorder:
         if session is not None:
             session.remove()
 
-    def _open(self) -> None:
-        options = self._options
-        hook = None if options.hook == "none" else "triton"
-        self._wait()
-        self._session = self._start(
-            "", data=options.data or "trace", context=options.context or "shadow", hook=hook
-        )
-
     def _close(self) -> _Session | None:
-        """Write the files and remove that of the warm-up; returns the real session, if there is one."""
         session, self._session = self._session, None
-        warmup, self._warmup = self._warmup, None
-        self._wait()
         if session is not None:
+            self._wait()
             session.finalize()
-        if warmup is not None:
-            warmup.finalize()
-            warmup.remove()
         return session
 
     def _wait(self) -> None:
@@ -134,7 +111,7 @@ class ProtonRecorder:
         if self.context.torch.cuda.is_initialized():
             self.context.torch.cuda.synchronize()
 
-    def _start(self, suffix: str, **arguments: str | None) -> _Session:
+    def _start(self) -> _Session:
         """Start a session.
 
         Raises:
@@ -143,20 +120,26 @@ class ProtonRecorder:
         try:
             import triton.profiler as proton
         except ImportError as error:
-            raise _cannot(
-                f"triton.profiler cannot be imported: {error}", "install triton in the image"
-            ) from None
-        name = f"{socket.gethostname()}_{os.getpid()}.{time.time_ns()}{suffix}"
+            why = f"triton.profiler cannot be imported: {error}"
+            raise _cannot(why, "install triton in the image") from None
+        name = f"{socket.gethostname()}_{os.getpid()}.{time.time_ns()}"
         base = self.context.folder() / name
-        # The backend is named because Proton would ask Triton's driver, and that initialises CUDA.
-        backend = "cupti" if self.context.torch.version.cuda else None
+        options = self._options
+        data = options.data or "trace"
         try:
-            number = proton.start(str(base), backend=backend, **arguments)
+            number = proton.start(
+                str(base),
+                data=data,
+                context=options.context or "shadow",
+                hook=None if options.hook == "none" else "triton",
+                # Named because Proton would ask Triton's driver, and that initialises CUDA.
+                backend="cupti" if self.context.torch.version.cuda else None,
+            )
         except (RuntimeError, ValueError) as error:
             raise _cannot(str(error), _FIX) from None
         if number is None:
             raise _cannot("TRITON_PROTON_DISABLE is set", "unset it")
-        return _Session(proton, number, base.with_name(name + SUFFIXES[str(arguments["data"])]))
+        return _Session(proton, number, base.with_name(name + SUFFIXES[data]))
 
 
 _FIX = (

@@ -44,7 +44,7 @@ class ChromeReader:
                 guessed += 1
                 device = Device(vendor_by_names([k.name for kernels in streams.values() for k in kernels]))
             recording.devices[(number, ordinal)] = device
-            ranges += chrome.take_up(recording, number, ordinal, streams)
+            ranges += chrome.take_up(recording, number, ordinal, streams, left)
             progress(number + 1, len(sources))
         _finish(recording, writer, self.name)
         writer.issue(
@@ -52,6 +52,19 @@ class ChromeReader:
             ranges,
             "Proton gives scopes and call stacks no times: each is a range on the stream, from the first to "
             "the last of the kernels in a row that were launched under it",
+        )
+        writer.issue(
+            "step_of_thread_repaired",
+            left.old_step,
+            "kernels of other threads than the main one carried a step that was over, because Proton keeps a "
+            "thread's scopes as they were at its first kernel: they are put into the step of the kernel "
+            "before them on their stream; scopes below the step may be old too",
+        )
+        writer.issue(
+            "graph_step_unknown",
+            left.replayed,
+            "kernels of CUDA graph replays are in no step: Proton was seen to put all of them into the step "
+            "of the last replay",
         )
         writer.issue(
             "device_guessed",
@@ -150,9 +163,10 @@ def _finish(recording: Recording, writer: TraceWriter, name: str) -> None:
     )
     files = len(recording.facts)
     writer.issue(
-        "ranks_not_aligned",
+        "files_not_aligned",
         files if files > 1 else 0,
-        "each file's times begin with its own first kernel: the ranks cannot be laid side by side",
+        "the times of each file (a rank, or a cycle of one) begin with its own first kernel: files cannot be "
+        "laid side by side, and each is a process of its own here",
     )
     writer.issue(
         "name_mangled",

@@ -43,7 +43,7 @@ def drop(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def gather(con: duckdb.DuckDBPyConnection, numbers: Numbers) -> None:
-    """Offer the staged events under the names that ``reader_stage.gather`` documents."""
+    """Offer the staged events as the tables that ``reader_handover`` lists."""
     texts = list(numbers.texts)
     con.execute("CREATE TABLE k_text (number INTEGER, text VARCHAR)")
     con.register("c_part", {"number": np.arange(len(texts)), "text": np.array(texts, dtype=object)})

@@ -153,15 +153,7 @@ _VIEWS = {
 
 
 def gather(con: duckdb.DuckDBPyConnection, parts: Sequence[Path]) -> None:
-    """Offer the staged events of all files as SQL names; every row carries ``row``, its event's number.
-
-    * ``k_core``, for each complete event: its owner, its name, times in ns, correlation, and what
-      decides between events of the same time;
-    * ``k_owner``: the owners, with their events and the time of the first;
-    * ``k_gpu``: arguments of GPU work; ``k_op``: arguments of ops, with dims and types;
-      ``k_coll``: arguments of collectives, for what has any;
-    * ``k_memory``: samples of the allocator; ``k_other``: every other event;
-    * ``k_text``: the texts of those columns that hold numbers of it: name in k_core, dims and types in k_op.
+    """Offer the staged events of all files as the tables that ``reader_handover`` lists.
 
     Args:
         con: connection for them.

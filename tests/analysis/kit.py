@@ -87,7 +87,7 @@ def memory_trace(
     }  # fmt: skip
     trace.meta = cast("TraceMeta", meta_defaults | dict(meta or {}))
     trace.memo = Memo()
-    trace.tables = _empty()
+    trace._connection = _empty()
     trace._views_wanted = False  # they are in the empty database
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     for rank in range(ranks):

@@ -146,8 +146,10 @@ def test_a_full_disk_under_stdout_is_one_line_and_no_bug(args: str) -> None:
         check=False,
     )
     assert done.returncode == 69
-    said = "what is printed cannot be written: No space left on device; free space, or name another place"
-    assert done.stderr == f"profrun: {said}\n"
+    assert done.stderr == (
+        "profrun: what is printed cannot be written: No space left on device; free some space, or write to "
+        "another place\n"
+    )
 
 
 def test_a_closed_pipe_is_no_error() -> None:

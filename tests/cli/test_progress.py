@@ -41,7 +41,7 @@ def test_progress_without_a_terminal_is_whole_lines(
         "[2/2] b, none, repeat 1: started",
         "[2/2] b, none, repeat 1: failed, 0 s (exit code 3): it broke",
         "  001-b-none-r1: no trace: torn",
-        "ending after SIGINT: profilers get to write; once more ends it now",
+        "ending after SIGINT: the profilers write their files; a second time kills at once",
         "killing after SIGINT",
     ]
 

@@ -13,7 +13,7 @@ def test_status_of_an_interrupted_run_says_how_to_go_on(run: Run, capsys: Captur
     done = call(capsys, "status", run.path)
     assert done.code == 0
     assert f"{run.name}: interrupted, 1 of 2 trials finished" in done.out
-    assert f"finish it with `profrun resume {run.name}`" in done.out
+    assert f"continue it with `profrun resume {run.name}`" in done.out
     with driving(run.lock, run.name):
         assert f"{run.name}: running" in call(capsys, "status", run.path).out
 

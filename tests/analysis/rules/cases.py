@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from profrun.contract.provenance import GpuStates, Provenance
 from tests.analysis.kit import Row, step
 
 LAUNCH = "cudaLaunchKernel"
@@ -25,7 +26,7 @@ class Case:
 
     rows: Sequence[Row]
     options: Mapping[str, Any] = field(default_factory=dict)
-    provenance: Mapping[str, Any] | None = None
+    provenance: Provenance | None = None
     says: str = ""  # words that the message must have
 
 
@@ -186,8 +187,10 @@ def queue(length: int) -> list[Row]:
     return rows
 
 
-GPU_NAME = {"gpus": {"before": [{"name": "x"}], "after": [{"name": "x", "throttled_by": ["sw_power_cap"]}]}}
-GPU_IDLE = {"gpus": {"before": [{"name": "x", "throttled_by": ["gpu_idle"]}], "after": []}}
+GPU_NAME = Provenance(
+    trial="t", gpus=GpuStates(({"name": "x"},), ({"name": "x", "throttled_by": ["sw_power_cap"]},))
+)
+GPU_IDLE = Provenance(trial="t", gpus=GpuStates(({"name": "x", "throttled_by": ["gpu_idle"]},)))
 DYNAMO = "TorchDynamo Cache Lookup"
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 BIG, SMALL = "[[4096, 4096], [4096, 4096]]", "[[4096, 64], [64, 64]]"

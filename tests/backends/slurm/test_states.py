@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from profrun.backends.slurm.backend import SlurmBackend
+from profrun.backends.slurm.backend import SlurmBackend, Task
 from profrun.backends.slurm.commands import Slurm, explained
 from profrun.backends.slurm.states import (
     ENDED,
@@ -175,10 +175,8 @@ def test_tasks_of_a_killed_driver_are_found_again(tmp_path: Path) -> None:
     (tmp_path / "slurm/array0.json").write_text('{"trials": ["000-a", "001-a"], "job": null}')
     slurm = Scripted({"squeue": "9\n"})
     backend = SlurmBackend(slurm)
-    assert backend._handle("001-a", Handle("slurm", {}), Run(tmp_path)) == Handle(
-        "slurm", {"job": "9", "index": 1}
-    )
-    assert backend._handle("002-a", Handle("slurm", {}), Run(tmp_path)) is None
+    assert backend._task("001-a", Handle("slurm", {}), Run(tmp_path)) == Task("9", 1)
+    assert backend._task("002-a", Handle("slurm", {}), Run(tmp_path)) is None
 
 
 def test_a_task_cancelled_while_it_waited_is_over_at_once(tmp_path: Path) -> None:

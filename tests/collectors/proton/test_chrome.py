@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.collectors.json_stream import JsonStream, Malformed
-from profrun.collectors.proton.chrome import Kernel, Left, kernels, scopes
+from profrun.collectors.proton.chrome import Kernel, Left, in_order, kernels, scopes
 
 WHOLE_NS = st.integers(0, 2**50)  # 13 days
 PATHS = st.lists(st.sampled_from("abc"), max_size=4).map(tuple)
@@ -97,3 +97,35 @@ def test_a_kernel_without_a_call_stack_has_no_path() -> None:
 def test_what_is_no_json_is_said() -> None:
     with pytest.raises(Malformed):
         kernels(JsonStream(io.BytesIO(b'{"traceEvents": [nonsense, and more of it]}')), Left())
+
+
+def labelled(*steps: int | None) -> list[Kernel]:
+    paths = [() if step is None else (f"profrun.step#{step}", "x") for step in steps]
+    return [Kernel(10 * number, 1, "k", path) for number, path in enumerate(paths)]
+
+
+def test_a_kernel_behind_a_later_step_is_not_of_an_earlier_one() -> None:
+    left = Left()
+    found = in_order(labelled(12, 12, 13, 12, 12, 13, 14, 12, None), left)
+    assert [kernel.path[:1] for kernel in found] == [
+        (f"profrun.step#{step}",) for step in (12, 12, 13, 13, 13, 13, 14, 14)
+    ] + [()]
+    assert all(kernel.path[1:] in (("x",), ()) for kernel in found)
+    assert left.old_step == 3
+
+
+def test_replays_of_a_graph_are_in_no_step() -> None:
+    left = Left()
+    replay = Kernel(0, 1, "k", ("profrun.step#6", "<captured_at>", "captured"))
+    assert [kernel.path for kernel in in_order([replay], left)] == [("<captured_at>", "captured")]
+    assert left.replayed == 1
+
+
+@given(st.lists(st.none() | st.integers(0, 5), max_size=20))
+def test_steps_never_go_back_on_a_stream(steps: list[int | None]) -> None:
+    found = in_order(labelled(*steps), Left())
+    numbers = [int(kernel.path[0].split("#")[1]) for kernel in found if kernel.path]
+    assert numbers == sorted(numbers)
+    assert [bool(kernel.path) for kernel in found] == [step is not None for step in steps]
+    if all(step is not None for step in steps) and steps == sorted(steps, key=str):
+        assert found == labelled(*steps), "what is in order stays"

@@ -40,12 +40,12 @@ class Proton(ModuleType):
         data = str(arguments["data"])
         self.sessions[number] = Path(name), data
         shown = " ".join(f"{key}={value}" for key, value in sorted(arguments.items()))
-        self.log.append(f"start{'.warmup' if name.endswith('.warmup') else ''} {shown}")
+        self.log.append(f"start {shown}")
         return number
 
     def finalize(self, number: int) -> None:
         base, data = self.sessions.pop(number)
-        self.log.append(f"finalize{'.warmup' if base.name.endswith('.warmup') else ''}")
+        self.log.append("finalize")
         text = (FULL if self.kernels else EMPTY)[data]
         base.with_name(base.name + SUFFIXES[data]).write_text(text, encoding="utf-8")
 
@@ -105,57 +105,52 @@ def files(folder: Path) -> list[str]:
 
 
 REAL = "start backend=cupti context=shadow data=trace hook=triton"
-WARM = "start.warmup backend=cupti data=tree"
 
 
-def test_a_cycle_warms_up_with_a_session_of_its_own(make: Callable[..., Made], tmp_path: Path) -> None:
+def test_a_cycle_is_one_session_with_the_gpu_idle_at_both_ends(
+    make: Callable[..., Made], tmp_path: Path
+) -> None:
     one, findings, log = make(Proton())
-    one.start(1)
-    one.step()
-    assert log == [WARM]
-    one.step()  # the first active step begins
-    assert log == [WARM, "sync", REAL]
+    assert one.starts_at == "active"
+    one.start(3)
     one.step()
     one.stop()
-    assert log == [WARM, "sync", REAL, "sync", "finalize", "finalize.warmup"]
+    assert log == ["sync", REAL, "sync", "finalize"]
     assert (files(tmp_path), findings) == ([".chrome_trace"], [])
 
 
 def test_each_cycle_leaves_a_file_of_its_own(make: Callable[..., Made], tmp_path: Path) -> None:
     one, _, _ = make(Proton(), Schedule(wait=0, warmup=1, active=1, repeat=2), data="tree")
-    for step in (0, 2):
+    for step in (1, 3):
         one.start(step)
-        one.step()
         one.stop()
     assert files(tmp_path) == [".hatchet", ".hatchet"]
     assert all(FULL["tree"] == path.read_text() for path in tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_without_warm_up_the_real_session_starts_at_once(make: Callable[..., Made], whole: bool) -> None:
-    schedule = Schedule(wait=1) if whole else Schedule(wait=0, warmup=0, active=2)
-    one, _, log = make(Proton(), schedule, context="python", hook="none")
-    one.start(0, whole=whole)
+def test_options_are_handed_on(make: Callable[..., Made]) -> None:
+    one, _, log = make(Proton(), context="python", hook="none")
+    one.start(0, whole=True)
     assert log == ["sync", "start backend=cupti context=python data=trace hook=None"]
-    one.step()
-    one.stop()
-    assert log[2:] == ["sync", "finalize"]
 
 
-def test_a_program_that_ends_in_the_warm_up_leaves_no_file(make: Callable[..., Made], tmp_path: Path) -> None:
-    one, findings, _ = make(Proton())
-    one.start(1)
+@pytest.mark.parametrize(("data", "named"), [("trace", False), ("tree", True)])
+def test_only_a_trace_has_a_scope_for_each_step(make: Callable[..., Made], data: str, named: bool) -> None:
+    assert make(Proton(), data=data)[0].names_steps is named
+
+
+def test_stopping_what_was_never_started_does_nothing(make: Callable[..., Made], tmp_path: Path) -> None:
+    one, findings, log = make(Proton())
     one.stop()
-    assert (files(tmp_path), findings) == ([], [])
+    one.discard()
+    assert (log, files(tmp_path), findings) == ([], [], [])
 
 
 def test_what_is_discarded_leaves_no_file(make: Callable[..., Made], tmp_path: Path) -> None:
     one, findings, log = make(Proton())
-    one.start(1)
-    one.step()
-    one.step()
+    one.start(3)
     one.discard()
-    assert log[-2:] == ["finalize", "finalize.warmup"]
+    assert log[-1] == "finalize"
     assert (files(tmp_path), findings) == ([], [])
 
 
@@ -203,4 +198,4 @@ def test_amd_is_left_to_protons_own_choice(make: Callable[..., Made]) -> None:
     one, _, log = make(Proton())
     one.context.torch.version = SimpleNamespace(cuda=None, hip="7.0")
     one.start(1)
-    assert log == ["start.warmup backend=None data=tree"]
+    assert log == ["sync", "start backend=None context=shadow data=trace hook=triton"]

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import random
 import re
 import shutil
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
+from profrun.analysis.kernel_names.text import normalise
 from profrun.analysis.rules.diagnose import diagnose
 from profrun.collectors.normalize import normalize
 from profrun.collectors.proton.demangle import demangle
@@ -192,8 +195,8 @@ def test_the_same_program_under_torch_has_the_same_kernels_and_times(tmp_path: P
     proton, torch = found.values()
     assert proton.keys() == torch.keys()
     assert sum(calls for *_, calls in proton) == 84
-    for kernel, mean in proton.items():
-        assert mean == pytest.approx(torch[kernel], rel=0.1, abs=200), kernel
+    for kernel, duration in proton.items():
+        assert duration == pytest.approx(torch[kernel], rel=0.1, abs=200), kernel
 
 
 def test_names_in_clear_are_those_that_torch_writes(tmp_path: Path) -> None:
@@ -220,10 +223,10 @@ def test_the_hooks_steps_file_says_which_process_and_gpu_it_was(tmp_path: Path) 
 
 def test_what_no_file_says_is_an_issue(tmp_path: Path) -> None:
     found = issues(read(tmp_path, "trace_shadow.chrome_trace", "both_trace.chrome_trace"))
-    assert {key: found[key] for key in ("pid_unknown", "device_guessed", "ranks_not_aligned")} == {
+    assert {key: found[key] for key in ("pid_unknown", "device_guessed", "files_not_aligned")} == {
         "pid_unknown": 2,
         "device_guessed": 2,
-        "ranks_not_aligned": 2,
+        "files_not_aligned": 2,
     }
 
 
@@ -297,3 +300,65 @@ def test_no_rule_speaks_of_what_followed_what_in_a_tree(tmp_path: Path) -> None:
 
     assert "pointwise-chains" in found("both_trace.chrome_trace")
     assert "pointwise-chains" not in found("both_tree.hatchet")
+
+
+def profiled(tmp_path: Path, trial: str) -> Trace:
+    """The trace of a trial that profrun made on an H200."""
+    (found,) = (path for path in (DATA / "profrun" / trial / "rank0").iterdir() if path.name != "steps.json")
+    folder = tmp_path / trial / "rank0"
+    folder.mkdir(parents=True)
+    shutil.copy(found.with_name("steps.json"), folder)
+    file = folder / found.name.removesuffix(".xz")
+    file.write_bytes(lzma.decompress(found.read_bytes()) if found.suffix == ".xz" else found.read_bytes())
+    normalize([file], tmp_path / f"{trial}-trace")
+    return Trace(tmp_path / f"{trial}-trace")
+
+
+IN_RANGES = (
+    "SELECT r.name, k.name, k.dur_ns FROM slices k JOIN slices r ON r.track = k.track AND r.kind = 'range' "
+    "AND r.name LIKE 'profrun.step#%' AND k.ts_ns >= r.ts_ns AND k.ts_ns + k.dur_ns <= r.ts_ns + r.dur_ns "
+    "WHERE k.kind = 'kernel'"
+)
+IN_STEPS = (
+    "SELECT 'profrun.step#' || l.step, s.name, s.dur_ns FROM step_launches l JOIN slices s USING (slice) "
+    "WHERE s.kind = 'kernel' AND l.step IS NOT NULL"
+)
+
+
+def test_a_profrun_trial_has_in_each_step_what_torch_and_nsys_have(tmp_path: Path) -> None:
+    """One program, three profilers, on an H200: the same kernels in the same steps, of the same durations."""
+    proton = profiled(tmp_path, "proton-nohook")
+    rows = {"proton": proton.sql(IN_RANGES).rows}
+    rows |= {name: profiled(tmp_path, name).sql(IN_STEPS).rows for name in ("torch", "nsys")}
+    counts = {
+        name: Counter((step, normalise(kernel)) for step, kernel, _ in found) for name, found in rows.items()
+    }
+    assert counts["proton"] == counts["torch"] == counts["nsys"]
+    assert Counter(step for step, *_ in rows["proton"]) == {f"profrun.step#{n}": 21 for n in range(12, 16)}
+    assert issues(proton) == {"scope_times_from_kernels": 12, "step_of_thread_repaired": 27}
+    for kernel in {normalise(name) for _, name, _ in rows["proton"]}:
+        means = {
+            tool: mean(dur for _, name, dur in found if normalise(name) == kernel)
+            for tool, found in rows.items()
+        }
+        assert means["proton"] == pytest.approx(means["torch"], rel=0.1), kernel
+        assert means["proton"] == pytest.approx(means["nsys"], rel=0.1), kernel
+
+
+@pytest.mark.parametrize("trial", ["proton", "proton-modules"])
+def test_each_step_of_a_profrun_trial_has_its_kernels(tmp_path: Path, trial: str) -> None:
+    rows = profiled(tmp_path, trial).sql(IN_RANGES).rows
+    assert Counter(step for step, *_ in rows) == {f"profrun.step#{n}": 21 for n in range(12, 16)}
+
+
+def test_graph_replays_of_a_profrun_trial_are_torchs_kernels_and_in_no_step(tmp_path: Path) -> None:
+    proton, torch = profiled(tmp_path, "proton-graph"), profiled(tmp_path, "torch-graph")
+    names = "SELECT name, count(*) FROM slices WHERE kind = 'kernel' GROUP BY name"
+    assert sorted(proton.sql(names).rows) == sorted(torch.sql(names).rows)
+    assert proton.sql(IN_RANGES).rows == []
+    assert issues(proton) == {"scope_times_from_kernels": 1, "graph_step_unknown": 9}
+
+
+def test_the_gpu_of_a_profrun_trial_is_known(tmp_path: Path) -> None:
+    rows = profiled(tmp_path, "proton").sql("SELECT name, arch, sm_count, ordinal FROM devices").rows
+    assert rows == [("NVIDIA H200", "sm_90", 132, 0)]

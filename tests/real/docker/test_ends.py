@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from profrun.backends.docker.leftovers import clear_dead, ours
+from profrun.backends.docker.leftovers import clear_dead, our_containers
 from profrun.backends.docker.request import LABEL_ROLE, LABEL_RUN, LABEL_TRIAL
 from tests.real.docker.conftest import Cli, containers_of, until
 
@@ -156,8 +156,8 @@ def test_dead_containers_of_a_killed_profrun_are_found_and_removed(engine: Any, 
         made.start()
         made.wait()
         assert made.id in [item.id for item in clear_dead(engine)]
-        assert made.id not in [item.id for item in ours(engine)]
+        assert made.id not in [item.id for item in our_containers(engine)]
     finally:
-        for item in ours(engine):
+        for item in our_containers(engine):
             if item.run == "gone":
                 engine.api.remove_container(item.id, force=True)
