@@ -119,8 +119,8 @@ def test_diagnose_prints_findings_with_evidence(trace: Path, capsys: Capture) ->
     assert found
     text = " ".join(call(capsys, "diagnose", trace).out.split())  # wherever the terminal's width breaks it
     for finding in found:
-        assert finding["message"] in text
-        assert {"rule", "severity", "message", "evidence", "advice"} <= set(finding)
+        assert finding["what"] in text
+        assert {"code", "severity", "what", "why", "fix", "evidence"} <= set(finding)
 
 
 @pytest.mark.parametrize(
