@@ -17,10 +17,6 @@ NEUTRAL = ("timeline", "counters")
 """Only a text that is nothing but one of these is a name: both are words of their own, too."""
 
 STILL_NAMED = {
-    "analysis/rules/bound.py",
-    "analysis/rules/device.py",
-    "analysis/rules/recording.py",
-    "analysis/trace/quality_checks.py",
     "cli/images.py",
     "doctor/__init__.py",
     "doctor/checks.py",
@@ -29,7 +25,6 @@ STILL_NAMED = {
     "images/build.py",
     "images/inspect.py",
     "images/probe.py",
-    "traces/meta.py",
 }
 """Files that name one. A file leaves this set when it no longer does; none may be added."""
 
