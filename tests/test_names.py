@@ -16,13 +16,6 @@ NAMES = re.compile(r"\b(nsys|ncu|rocprof|rocprofv3|proton)\b")
 NEUTRAL = ("timeline", "counters")
 """Only a text that is nothing but one of these is a name: both are words of their own, too."""
 
-NAMED_ON_PURPOSE = {
-    "analysis/rules/recording.py": "advice: the flag of one tool, for one fault of its recordings",
-    "analysis/trace/quality_gpu_records.py": "advice: the flag of one tool, for one fault of its recordings",
-    "traces/meta.py": "the documentation of meta.json lists the values of built-in readers",
-}
-"""The only files that may."""
-
 OTHER_MEANING = {
     "cli/export.py": "counters is a table of a trace",
     "reports/timeline_section.py": "timeline is a place on the page",
@@ -59,8 +52,8 @@ def named(file: str) -> list[str]:
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_profiler_is_named_by_its_own_folder_and_the_contract_only(file: str) -> None:
-    assert bool(named(file)) is (file in NAMED_ON_PURPOSE), named(file)
+    assert named(file) == []
 
 
-def test_the_lists_hold_files_that_are_there() -> None:
-    assert set(FILES) >= NAMED_ON_PURPOSE.keys() | OTHER_MEANING.keys()
+def test_the_list_holds_files_that_are_there() -> None:
+    assert set(FILES) >= OTHER_MEANING.keys()
