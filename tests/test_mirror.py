@@ -12,6 +12,8 @@ WHOLE = {
     "analysis/compare/test_recordings.py": "comparisons of real recordings pass through the whole room",
     "analysis/test_peers.py": "the numbers of other tools on the same files",
     "analysis/test_random.py": "random traces, and several questions asked of each",
+    "api/test_package.py": "what `import profrun` offers is in the file of the package itself",
+    "api/test_pages.py": "the page and the notebook about Python are no modules",
     "backends/kubernetes/test_run.py": "whole runs on a small cluster of the test's own",
     "cli/test_secrets.py": "a whole run: a secret is in none of its files",
     "cli/test_torch_equality.py": "from submit to summary: the numbers are torch's own",

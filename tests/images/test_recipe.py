@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.errors import InputError, UsageError
-from profrun.images.catalogue import KINDS, default_base, load
+from profrun.errors import UsageError
+from profrun.images.catalogue import KINDS, default_base
 from profrun.images.recipe import CONTEXT, Recipe, recipe
 
 BASE = "sha256:" + "a" * 64
@@ -73,26 +73,3 @@ def test_wrong_words() -> None:
         recipe("cuda", args={"NSYS": "1"})
     with pytest.raises(UsageError, match="the base is --base"):
         recipe("cuda", args={"BASE": "x"})
-
-
-def test_the_catalogue_names_its_sources() -> None:
-    bases = load()
-    assert {base.kind for base in bases} == set(KINDS)
-    assert all(base.source for base in bases)
-    assert len({base.reference for base in bases}) == len(bases)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("- {reference: a, kind: cuda, source: x, colour: red}", "unknown field `colour`"),
-        ("- {reference: a, kind: vulkan, source: x}", "Invalid enum value 'vulkan'"),
-        ("- {reference: a, kind: cuda, source: x}", "0 default bases of kind cuda"),
-        ("- [", "is not a list of base images"),
-    ],
-)
-def test_a_wrong_catalogue(text: str, said: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = tmp_path_factory.mktemp("catalogue") / "c.yaml"
-    path.write_text(text)
-    with pytest.raises(InputError, match=said):
-        load(path)

@@ -8,24 +8,19 @@ import yaml
 from hypothesis import strategies as st
 
 from profrun.contract.profilers import all_names
+from profrun.errors import UsageError
+from profrun.jobs.load import load_text
+from profrun.jobs.model import Job
 from tests.conftest import ROOT
 
 JOBS = sorted((ROOT / "jobs").glob("*.yaml"))
-
-
 PRINTABLE = st.characters(
     codec="utf-8", exclude_categories=("Cc", "Cs", "Cn", "Co"), exclude_characters="\ufeff\u2028\u2029"
 )
-
-
 TEXT = st.text(PRINTABLE, max_size=20)
-
-
 WORDS = st.sampled_from(
     ["no", "on", "1e3", "010", "1:30", "~", "null", "", "=", "<<", "2026-11-20", "0x1", "a: b", "# c"]
 )
-
-
 SCALAR = st.one_of(
     TEXT,
     WORDS,
@@ -33,11 +28,7 @@ SCALAR = st.one_of(
     st.integers(-(10**18), 10**18),
     st.floats(allow_nan=False, allow_infinity=False),
 )
-
-
 NAME = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
-
-
 KEY = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 
 
@@ -119,3 +110,20 @@ def expectations(variants: list[str]) -> st.SearchStrategy[dict[str, Any]]:
             "max_share": st.dictionaries(NAME, st.floats(0.001, 1.0), min_size=1, max_size=2),
         },
     )
+
+
+def load_small(more: str = "", command: str = "run", *overrides: str) -> Job:
+    """A small spec with these further keys, read."""
+    return load_text(f"name: x\ncommand: {command}\n{more}", "job.yaml", overrides)
+
+
+BASE = "\n".join(path.read_text(encoding="utf-8") for path in JOBS[-1:])
+
+
+def errors_of(text: str, *overrides: str) -> list[str]:
+    """The lines of the error, none for a job."""
+    try:
+        load_text(text, "job.yaml", overrides)
+    except UsageError as error:
+        return str(error).split("\n")
+    return []

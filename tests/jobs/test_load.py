@@ -14,27 +14,19 @@ from hypothesis import strategies as st
 from profrun.contract.command import Ranges
 from profrun.contract.profilers import profiler
 from profrun.contract.schedule import Schedule
-from profrun.errors import UsageError
-from profrun.jobs import units
 from profrun.jobs.cluster import ClusterSettings
-from profrun.jobs.kinds import QUOTE
 from profrun.jobs.load import load_job, load_text
 from profrun.jobs.model import Job, Resources
 from profrun.jobs.problems import SpecError
 from tests.conftest import ROOT, examples
-from tests.jobs.specs import JOBS, SCALAR, TEXT
-
-
-def load(more: str = "", command: str = "run", *overrides: str) -> Job:
-    return load_text(f"name: x\ncommand: {command}\n{more}", "job.yaml", overrides)
-
+from tests.jobs.specs import BASE, SCALAR, TEXT, errors_of, load_small
 
 DEFAULT = {name: profiler(name).options() for name in ("none", "torch")}
 """Options of a job that gives none: those of the collectors that it has by default."""
 
 
 def test_name_and_command_are_enough_and_defaults_are_those_of_the_model() -> None:
-    assert load() == Job(name="x", command="run", variants={"default": {}}, options=DEFAULT)
+    assert load_small() == Job(name="x", command="run", variants={"default": {}}, options=DEFAULT)
 
 
 def test_every_block_of_the_design_is_read() -> None:
@@ -123,7 +115,7 @@ rocprof: {trace: [kernel, hip, marker, memory-copy]}
     ],
 )
 def test_values(more: str, attribute: str, value: Any) -> None:
-    assert getattr(load(more), attribute) == value
+    assert getattr(load_small(more), attribute) == value
 
 
 @pytest.mark.parametrize(
@@ -137,63 +129,11 @@ def test_values(more: str, attribute: str, value: Any) -> None:
     ],
 )
 def test_expectations(text: str, checks: dict[str, Any]) -> None:
-    assert load(f"expect: [{{{text}}}]").expect[0].checks == checks
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("16GiB", 17179869184),
-        ("512 MiB", 536870912),
-        ("1.5GB", 1500000000),
-        ("1kB", 1000),
-        ("2TiB", 2199023255552),
-    ],
-)
-def test_sizes(text: str, size: int) -> None:
-    assert units.parse_size(text) == size
-    assert (
-        units.size_text(size) in (size, text.replace(" ", ""))
-        or units.parse_size(str(units.size_text(size))) == size
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("30m", 1800), ("1h30m", 5400), ("90s", 90), ("500ms", 0.5), ("2d", 172800), ("1.5s", 1.5)],
-)
-def test_times(text: str, seconds: float) -> None:
-    assert units.parse_time(text) == seconds
-
-
-def test_a_matrix_is_a_product_in_the_order_of_its_axes() -> None:
-    job = load(
-        "matrix: {batch: [8, 16], kind: [a, b],\n"
-        "  exclude: [{batch: 16, kind: a}], include: [{batch: 64, kind: c/d}]}",
-        "run {batch} {kind}",
-    )
-    assert job.variants == {
-        "batch_8-kind_a": {"batch": 8, "kind": "a"},
-        "batch_8-kind_b": {"batch": 8, "kind": "b"},
-        "batch_16-kind_b": {"batch": 16, "kind": "b"},
-        "batch_64-kind_c_d": {"batch": 64, "kind": "c/d"},
-    }
-
-
-def test_an_exclusion_tells_numbers_from_booleans() -> None:
-    job = load("matrix: {n: [0, 1, true], exclude: [{n: true}]}", "run {n}")
-    assert [values["n"] for values in job.variants.values()] == [0, 1]
-
-
-def test_matrix_points_of_the_same_name_are_told_apart() -> None:
-    names = list(load("matrix: {n: [a/b, a_b, '" + "x" * 80 + "']}", "run {n}").variants)
-    assert names[0] == "n_a_b"
-    assert names[1].startswith("n_a_b-")
-    assert all(len(name) <= 64 for name in names)
+    assert load_small(f"expect: [{{{text}}}]").expect[0].checks == checks
 
 
 def test_what_nothing_uses_is_a_warning_with_its_place() -> None:
-    assert load("variants:\n  a: {n: 1, m: 2}\n", "run {n}").warnings == (
+    assert load_small("variants:\n  a: {n: 1, m: 2}\n", "run {n}").warnings == (
         "job.yaml:4:13: nothing uses 'm'; put {m} into the command, or delete it",
     )
 
@@ -207,65 +147,19 @@ def test_what_nothing_uses_is_a_warning_with_its_place() -> None:
     ],
 )
 def test_what_runs_one_kernel_at_a_time_is_not_doubled_and_says_so(spec: str, named: str) -> None:
-    (said,) = load(f"launch_blocking: both\n{spec}").warnings
+    (said,) = load_small(f"launch_blocking: both\n{spec}").warnings
     assert said == (
         f"job.yaml:3:18: trials of {named} get no blocking twin; they run one kernel at a time anyway"
     )
 
 
 def test_rocprof_for_a_timeline_is_doubled() -> None:
-    assert load("collectors: [rocprof]\nlaunch_blocking: both").warnings == ()
-
-
-def test_overrides_are_laid_over_in_order() -> None:
-    job = load(
-        "variants: {v1.5: {n: 1}}\nexpect: [{step_ms: 1}]",
-        "run {n}",
-        "variants.v1.5.n=8",
-        "repeats=2",
-        "repeats=3",
-        "collectors=[none]",
-        "torch.with_stack=true",
-        "expect.0.step_ms=5",
-        "env.A='{n}'",
-        "cluster.labels.example.org/team=a",
-        "resources.shm=",
-    )
-    assert job.variants == {"v1.5": {"n": 8}}
-    assert (job.repeats, job.collectors, job.env, job.resources.shm) == (3, ("none",), {"A": "{n}"}, None)
-    assert job.options["torch"] == profiler("torch").options(with_stack=True)
-    assert job.expect[0].checks == {"step_ms": 5.0}
-    assert job.cluster == ClusterSettings(labels={"example.org/team": "a"})
-
-
-@pytest.mark.parametrize(
-    ("override", "said"),
-    [
-        ("repeats", "is not 'path=value'; write one like --set repeats=3"),
-        ("=3", "is not 'path=value'; write one like --set repeats=3"),
-        ("a..b=3", "is not 'path=value'; write one like --set repeats=3"),
-        ("repeat=3", "unknown key 'repeat'; did you mean 'repeats'?"),
-        ("repeats=x", "repeats: 'x' is no whole number; write a whole number from 1 to 1000"),
-        ("repeats=", "repeats: nothing is given; write a whole number from 1 to 1000"),
-        ("repeats=[1", "a list that starts with '[' is not closed; add ']' or the missing ','"),
-        ("variants.b.n=1", "there is no variant 'b'; variants: a"),
-        ("variants.a.n.m=1", "variants.a.n holds no keys; set variants.a.n itself"),
-        ("collectors.5=none", "collectors has no item '5'; items are 0 to 0; or set the whole list"),
-        ("collectors.0=nsy", "collectors: 'nsy' is not known; did you mean 'nsys'?"),
-        ("env.A={n}", f"env.A: a mapping does not fit; write text or a number ({QUOTE})"),
-        ("command=run {m}", "command: no variant has a value for {m}; values are: n"),
-        ("schedule.activ=1", "schedule: unknown key 'activ'; did you mean 'active'?"),
-    ],
-)
-def test_wrong_overrides(override: str, said: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        load("variants: {a: {n: 1}}\ncollectors: [none]", "run {n}", override)
-    assert str(caught.value) == f"--set {override}: {said}"
+    assert load_small("collectors: [rocprof]\nlaunch_blocking: both").warnings == ()
 
 
 def test_problems_can_be_taken_apart() -> None:
     with pytest.raises(SpecError) as caught:
-        load("repeat: 3\nrepeats: x\n")
+        load_small("repeat: 3\nrepeats: x\n")
     first, second = caught.value.problems
     assert (first.where.line, first.where.column, first.fix) == (3, 1, "did you mean 'repeats'?")
     assert (second.where.line, second.what) == (4, "repeats: 'x' is no whole number")
@@ -273,7 +167,7 @@ def test_problems_can_be_taken_apart() -> None:
 
 def test_hundreds_of_mistakes_do_not_fill_the_screen() -> None:
     with pytest.raises(SpecError) as caught:
-        load("".join(f"key{i}: 1\n" for i in range(300)))
+        load_small("".join(f"key{i}: 1\n" for i in range(300)))
     lines = str(caught.value).split("\n")
     assert len(lines) == 21
     assert lines[-1] == "job.yaml: and 280 more; mend these first"
@@ -289,11 +183,6 @@ def test_the_jobs_of_this_repository_are_valid(path: Path) -> None:
 
 
 LINE = re.compile(r"job\.yaml:\d+:\d+: .+; .+|job\.yaml: and \d+ more; mend these first")
-
-
-BASE = "\n".join(path.read_text(encoding="utf-8") for path in JOBS[-1:])
-
-
 BITS = st.sampled_from(
     [
         *("{", "}", "[", "]", ":", ": ", ",", "-", "- ", "'", '"', "#", "|", ">", "%", "@", "$", "&a ", "*a"),
@@ -303,18 +192,9 @@ BITS = st.sampled_from(
 )
 
 
-def said(text: str, *overrides: str) -> list[str]:
-    """The lines of the error, none for a job."""
-    try:
-        load_text(text, "job.yaml", overrides)
-    except UsageError as error:
-        return str(error).split("\n")
-    return []
-
-
 def check(text: str) -> None:
     """A job, or an error whose every line has a place and something to do."""
-    for line in said(text):
+    for line in errors_of(text):
         assert LINE.fullmatch(line), line
 
 
@@ -335,19 +215,9 @@ def test_any_text_loads_or_says_why(text: str) -> None:
     check("name: x\ncommand: run\nvariants: {a: {n: " + text + "}}")
 
 
-@given(st.text(max_size=30), st.text(max_size=30))
-@examples(40, 2000)
-def test_any_override_applies_or_says_why(path: str, value: str) -> None:
-    for override in (f"{path}={value}", path, f"repeats={value}", f"variants.every-step.{path}={value}"):
-        for line in said(BASE, override):
-            assert line.startswith(("--set ", "job.yaml:")), line
-
-
 JSON = st.recursive(
     SCALAR | st.none(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3)
 )
-
-
 TOP = [
     "image",
     "variants",

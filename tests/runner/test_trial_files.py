@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.backends.base import PreparedPlan
-from profrun.backends.environ import secret_env
 from profrun.contract.paths import TrialPaths
-from profrun.errors import UnavailableError, UsageError
-from profrun.jobs.load import load_text
+from profrun.errors import UnavailableError
 from profrun.runner.trial_files import normalise, prepare, rotate
 from profrun.store import files
 from profrun.store.state import read_trial
@@ -106,34 +104,3 @@ def test_a_damaged_trace_is_made_again(tmp_path: Path) -> None:
     assert record.trace is None
     assert normalise(run, record).error is None
     assert read_trial(run, A).trace is not None
-
-
-SPEC = "name: t\ncommand: python x.py\n"
-
-
-def test_secrets_come_from_the_caller_and_the_file(tmp_path: Path) -> None:
-    (tmp_path / "my.env").write_text("# mine\n\nA=1\nB= two words \nC=\n")
-    job = load_text(SPEC + "env_file: my.env\nsecrets: [B, D]\n")
-    assert secret_env(job, tmp_path, {"D": "4", "E": "5"}) == {
-        "A": "1",
-        "B": " two words ",
-        "C": "",
-        "D": "4",
-    }
-
-
-@pytest.mark.parametrize(
-    ("extra", "content", "said"),
-    [
-        ("secrets: [D]", None, "the job's secrets D are not set: .*export D="),
-        ("env_file: my.env", None, r"env_file .*my\.env cannot be read: No such file"),
-        ("env_file: my.env", "A=1\nB 2\n", r"my\.env:2: not a NAME=value line"),
-    ],
-)
-def test_missing_secrets_are_said_before_anything_starts(
-    tmp_path: Path, extra: str, content: str | None, said: str
-) -> None:
-    if content is not None:
-        (tmp_path / "my.env").write_text(content)
-    with pytest.raises(UsageError, match=said):
-        secret_env(load_text(f"{SPEC}{extra}\n"), tmp_path, {})

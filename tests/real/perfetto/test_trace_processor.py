@@ -15,7 +15,7 @@ from profrun.collectors.normalize import normalize
 from profrun.traces.export import export
 from profrun.traces.trace import Trace
 from tests.conftest import missing, need_tool, shared_data
-from tests.traces.test_export import BIG, _small
+from tests.traces.exported import BIG, small
 
 pytestmark = pytest.mark.perfetto
 DRIVER = Path(__file__).with_name("trace_processor.mjs")
@@ -93,7 +93,7 @@ def test_the_b200_trace_has_overlaps_on_a_stream(tmp_path: Path) -> None:
 
 
 def test_every_time_is_exact_to_the_nanosecond(tmp_path: Path) -> None:
-    trace = _small(tmp_path / "t")
+    trace = small(tmp_path / "t")
     export(trace, tmp_path / "x.pftrace.gz", "perfetto")
     export(trace, tmp_path / "x.json", "chrome")
     query = "SELECT name, ts, dur, depth FROM slice ORDER BY name"
@@ -113,7 +113,7 @@ def test_every_time_is_exact_to_the_nanosecond(tmp_path: Path) -> None:
 
 
 def test_arguments_counters_processes_and_arrows(tmp_path: Path) -> None:
-    trace = _small(tmp_path / "t")
+    trace = small(tmp_path / "t")
     export(trace, tmp_path / "x.pftrace", "perfetto")
     args, values, processes, arrows = ask(
         tmp_path / "x.pftrace",
