@@ -28,6 +28,9 @@ class Result(ABC):
     def __str__(self) -> str:
         """The result as the command line prints it."""
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         """The same for notebooks."""
         return f"<pre>{html.escape(str(self))}</pre>"
@@ -58,7 +61,7 @@ class CriticalPath(Result, CriticalPathValue):
         return critical_path_text(self, STYLE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis(Result):
     """What slows a program down; its table is findings.
 

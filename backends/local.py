@@ -27,6 +27,7 @@ from profrun.contract.command import Command
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
 from profrun.errors import UnavailableError
+from profrun.in_job.proctree import descendants
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import finalising, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
@@ -163,9 +164,9 @@ class LocalBackend:
                     os.kill(pid, number)
                 if self._wait(handle, trial, wait_s):
                     return
-        for session in {pid, *_sessions_below(pid)}:
+        for group in {pid, *_groups_below(pid)}:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(session, signal.SIGKILL)
+                os.killpg(group, signal.SIGKILL)
         self._wait(handle, trial, _TERM_WAIT_S)
 
     def _wait(self, handle: Handle, trial: TrialPaths, seconds: float) -> bool:
@@ -214,26 +215,12 @@ def _request(argv: tuple[str, ...]) -> Request:
     return Request(text=shlex.join(argv), body={"argv": list(argv), "new_session": True})
 
 
-def _processes() -> Iterator[tuple[int, int, int]]:
-    """(pid, parent, process group) of every process, from /proc; nothing where there is none."""
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = entry.read_text(errors="replace").rpartition(")")[2].split()
-            yield int(entry.parent.name), int(fields[1]), int(fields[2])
-
-
-def _sessions_below(pid: int) -> set[int]:
+def _groups_below(pid: int) -> set[int]:
     """Process groups of all descendants: the app may have been put into one of its own."""
-    table = list(_processes())
-    family, groups = {pid}, set()
-    grown = True
-    while grown:
-        grown = False
-        for child, parent, group in table:
-            if parent in family and child not in family:
-                family.add(child)
-                groups.add(group)
-                grown = True
+    groups = set()
+    for process in descendants(pid) if Path("/proc").is_dir() else ():
+        with contextlib.suppress(ProcessLookupError):
+            groups.add(os.getpgid(process.pid))
     return groups
 
 

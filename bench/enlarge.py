@@ -10,7 +10,7 @@ metadata events (``ph`` M) are written once. SQLite databases (nsys, rocpd) are 
 with start and end get shifted copies, ids and correlation ids are renumbered. Both are deterministic, and the
 text is written copy by copy: memory depends on the source, not on what is made.
 
-Repeated text compresses better than a recording of that length would: parsing is not easier, gunzip is.
+Repeated text compresses better than a recording of that length: gunzip has less work, parsing has the same.
 """
 
 from __future__ import annotations

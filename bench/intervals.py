@@ -1,11 +1,11 @@
-"""Does the interval keep its promise? False alarms, coverage and power against known truth.
+"""How often 95 % intervals hold the true ratio: false alarms, coverage and power in simulations.
 
     python bench/intervals.py [--runs 2000] [--write docs/statistics.md]
 
 Every cell simulates ``runs`` comparisons of two sides whose true ratio is known. A trial has a level of its
 own (normal on the log scale, standard deviation ``between``), its steps scatter round it (``within``), and
 in the cold shape the first step of every trial takes ten times as long. An alarm is an interval that
-excludes 1, before any practical threshold: the strictest reading of "false alarm".
+excludes 1, whatever the practical threshold.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def share(world: World, truth: float, runs: int, seed: int) -> tuple[float, floa
 
 
 def table(runs: int) -> Iterator[str]:
-    """Markdown rows, one a world."""
+    """Markdown rows, one per world."""
     yield (
         "| trials a side | steps a trial | between trials | within a trial | shape | statistic "
         "| false alarms | coverage | power at 2 % | power at 5 % |"

@@ -44,7 +44,7 @@ PEERS = {
     "HTA": (("HolisticTraceAnalysis==0.5.0",), "hta_load.py", 10.0),
     "torch_tb_profiler": (("torch_tb_profiler==0.4.3", "pandas<2", "numpy<2"), "tb_parse.py", 7.0),
 }
-"""Requirements, script, and how many times faster than it profrun wants to be."""
+"""Requirements, script, and the target: how many times faster than it profrun is to be."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def measure(case: Case, tool: str, file: Path, cache: Path) -> Measured:
 
 
 def run_case(case: Case, cache: Path, rounds: int, peers: bool) -> list[Measured]:
-    """All rounds of a case, the order of the tools turned round each time."""
+    """All rounds of a case, with the order of the tools reversed each time."""
     file = made(cache, case)
     tools = ["profrun", *(PEERS if case.peers and peers else ())]
     for tool in tools[1:]:

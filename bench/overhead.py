@@ -3,8 +3,8 @@
 * edge: CPU time that the hook takes at a step's end, outside the recorded window: loops over an optimizer and
   over a model that do next to nothing, with and without the hook. This is the precise figure.
 * hook: CPU time of a training step and of an inference step of about 1 ms, with and without the hook;
-  alternating processes, the best block of each (noise only ever adds). On a busy machine its noise is larger
-  than what it measures.
+  alternating processes, the best block of each, because noise only adds. On a busy machine the noise is
+  larger than what is measured.
 * range: ``with profrun.range("x"): pass`` while nobody records, ns.
 * wrapper: wall seconds of a trial beyond the program's own, without a profiler.
 

@@ -36,7 +36,7 @@ class JsonStream:
     """A cursor over JSON text.
 
     ``items()`` and ``elements()`` walk an object or a list without holding it; every value they announce must
-    be consumed with ``value()``, ``items()``, ``elements()`` or ``skip()`` before the next one is asked for.
+    be consumed with ``value()``, ``items()``, ``elements()`` or ``skip()`` before the next one is taken.
 
     Raises:
         Truncated: (every method) the text ends too early.

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from profrun.collectors.reading import Progress, Reader, Source
 from profrun.collectors.sniff import make_source
@@ -23,6 +23,15 @@ LOOKED_INTO = 50
 """Files of a refused folder that are looked into, for what to say of it."""
 
 
+class Issue(TypedDict):
+    """A row of the issues table."""
+
+    code: str
+    count: int
+    message: str
+    example: str | None
+
+
 @dataclass(frozen=True)
 class NormalizeResult:
     """What was made; ``normalize --json`` prints it.
@@ -30,10 +39,10 @@ class NormalizeResult:
     Attributes:
         trace: the folder.
         source: ``meta.source``.
-        tool_version: what the recording tool said of itself, or None.
+        tool_version: the recording tool's version as it states it, or None.
         vendor: nvidia, amd or none.
         counts: slices (all kinds), kernels, memcpys, memsets, api, ops, ranges, steps.
-        issues: rows of the issues table: code, count, message, example.
+        issues: rows of the issues table.
         seconds: wall time of reading, writing and checking.
     """
 
@@ -42,10 +51,10 @@ class NormalizeResult:
     tool_version: str | None
     vendor: str
     counts: dict[str, int]
-    issues: list[dict[str, Any]] = field(default_factory=list)
+    issues: list[Issue] = field(default_factory=list)
     seconds: float = 0.0
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """JSON-ready dict, keys as documented."""
         return {
             "trace": str(self.trace),
@@ -59,9 +68,9 @@ class NormalizeResult:
 
 
 def readers() -> Iterator[Reader]:
-    """Every reader that is there, in the order in which they are asked.
+    """Every reader that is there, in the order in which they are tried.
 
-    Those of other packages come last, and are only loaded when somebody asks for them.
+    Those of other packages come last, and are loaded only when no built-in one accepts a file.
 
     Raises:
         UnavailableError: a profiler of another package cannot be loaded.
@@ -93,7 +102,7 @@ def normalize(
     out: Path,
     *,
     reader: str | None = None,
-    job: Mapping[str, Any] | None = None,
+    job: Mapping[str, object] | None = None,
     progress: Progress | None = None,
 ) -> NormalizeResult:
     """Read the files of one recording (ranks, databases, CSV families) into the trace folder ``out``.
@@ -122,7 +131,10 @@ def normalize(
         chosen.read(sources, writer, progress or _silent)
         _set_blocking(writer.meta)
         cursor = writer.con.execute("SELECT code, count, message, example FROM issues ORDER BY code, message")
-        issues = [dict(zip(ISSUE_KEYS, row, strict=True)) for row in cursor.fetchall()]
+        issues = [
+            Issue(code=code, count=count, message=message, example=example)
+            for code, count, message, example in cursor.fetchall()
+        ]
         writer.finish(check=True)
     return _result(out, writer.meta, issues, time.perf_counter() - started)
 
@@ -135,10 +147,7 @@ def _set_blocking(meta: TraceMeta) -> None:
         meta["launch_blocking"] = ordered
 
 
-ISSUE_KEYS = ("code", "count", "message", "example")
-
-
-def _result(out: Path, meta: TraceMeta, issues: list[dict[str, Any]], seconds: float) -> NormalizeResult:
+def _result(out: Path, meta: TraceMeta, issues: list[Issue], seconds: float) -> NormalizeResult:
     kinds = meta["counts"]["slices"]
     names = {
         "kernels": "kernel",

@@ -1,7 +1,8 @@
 """The seam of readers: content in, a filled TraceWriter out.
 
 The ``reader.py`` of a profiler has ``READERS``, a tuple of objects of the protocol below;
-``collectors.normalize`` asks each, in order, whether the content is its own. File names never decide.
+``collectors.normalize`` tries them in order: the first that accepts the content reads it. File names never
+decide.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What no single value shows: placeholders without a value, names of nothing, impossible combinations."""
+"""Checks of a whole job: placeholders without a value, names that nothing defines, options that exclude each
+other."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def check(job: Job, root: Node, problems: Problems) -> None:
 
 
 def find(root: Node, *path: str | int) -> Where:
-    """Where the value at this path stands, or the last part of the path that is there."""
+    """Where the value at this path is written, or the last part of the path that is there."""
     node, where = root, root.where
     for part in path:
         if isinstance(part, int):

@@ -1,7 +1,7 @@
 """The ``cluster`` block of a job: ``ClusterSettings``, whose fields are the only list of its keys.
 
-Each field says what its value may be, what it means and what happens without it; ``jobs.schema`` makes the
-table of the block from them. Times are seconds.
+Each field declares what its value may be, what it means and what happens without it; the table that reads and
+checks the block is made from them. Times are seconds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TOLERATION = table_of(Toleration, "keys of a toleration")
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """What a job says about a cluster: None where it is not given, and a backend takes what it knows.
+    """Settings of a cluster: None where the job gives none; each backend takes those that it knows.
 
     Attributes:
         sites: name -> its settings, which win over these; a site has no sites of its own.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 import yaml
 
@@ -17,7 +16,7 @@ from profrun.jobs.units import size_text, time_text
 class _Dumper(yaml.SafeDumper):
     """Block style for the outer levels, one line for what is short and flat, no aliases."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: object) -> bool:
         return True
 
 
@@ -25,12 +24,12 @@ def _flow(dumper: yaml.SafeDumper, data: _Line) -> yaml.Node:
     return dumper.represent_mapping("tag:yaml.org,2002:map", data, flow_style=True)
 
 
-def _items(dumper: yaml.SafeDumper, data: list[Any]) -> yaml.Node:
+def _items(dumper: yaml.SafeDumper, data: list[object]) -> yaml.Node:
     flat = all(not isinstance(item, (list, dict)) for item in data)
     return dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=flat)
 
 
-class _Line(dict[str, Any]):
+class _Line(dict[str, object]):
     """A mapping that stands on one line."""
 
 
@@ -52,7 +51,7 @@ def dump_job(job: Job) -> str:
     was replaced by a digest stays one. Collector blocks hold what was given: their defaults belong to the
     collector.
     """
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "name": job.name,
         "image": job.image,
         "command": job.command,
@@ -80,7 +79,7 @@ def dump_job(job: Job) -> str:
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _resources(job: Job) -> dict[str, Any]:
+def _resources(job: Job) -> dict[str, object]:
     values = asdict(job.resources)
     for name in ("memory", "shm"):
         values[name] = None if values[name] is None else size_text(values[name])

@@ -1,8 +1,8 @@
 """The kinds of single values that a spec holds; lists and mappings of them are in ``profrun.jobs.tables``.
 
-A ``Kind`` says three things of a value: ``read`` turns a node of the YAML tree into the value, or notes a
+A ``Kind`` has three methods: ``read`` turns a node of the YAML tree into the value, or notes a
 problem with its place and returns ``BAD``; ``schema`` gives the JSON Schema of what ``read`` accepts;
-``words`` says what to write, for the reference page.
+``words`` gives what to write, for the reference page.
 """
 
 from __future__ import annotations
@@ -92,6 +92,7 @@ class Text(Kind[str]):
     raw: bool = False  # numbers count as the text they are written with (versions, variables)
 
     def read(self, node: Node, at: str, problems: Problems) -> str | Bad:
+        """See ``Kind.read``."""
         found = scalar(node)
         number = (
             found is not None and found.type in ("int", "float", "odd") and node.text[:1] in "+-.0123456789"
@@ -110,10 +111,12 @@ class Text(Kind[str]):
         return node.text
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         schema: Json = {"type": ["string", "number"] if self.raw else "string", "minLength": 1}
         return {**schema, "pattern": f"^(?:{self.pattern})$"} if self.pattern else schema
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return self.what
 
 
@@ -122,6 +125,7 @@ class Regex(Kind[str]):
     """A regular expression that compiles."""
 
     def read(self, node: Node, at: str, problems: Problems) -> str | Bad:
+        """See ``Kind.read``."""
         value = Text("a regular expression").read(node, at, problems)
         if value is BAD:
             return BAD
@@ -135,9 +139,11 @@ class Regex(Kind[str]):
         return value
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         return {"type": "string", "minLength": 1, "format": "regex"}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return "a regular expression"
 
 
@@ -151,6 +157,7 @@ class Word(Kind[str]):
     """Other names that people use, each with the word that is meant."""
 
     def read(self, node: Node, at: str, problems: Problems) -> str | Bad:
+        """See ``Kind.read``."""
         # 'on' and 'off' are words here; YAML 1.1 readers take them for booleans, so only the text counts
         if node.kind == "scalar" and node.text in self.known:
             return node.text
@@ -171,9 +178,11 @@ class Word(Kind[str]):
         return BAD
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         return {"enum": list(self.known)}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return " \\| ".join(f"`{word}`" for word in self.known)
 
 
@@ -182,6 +191,7 @@ class Flag(Kind[bool]):
     """true or false; yes, no, on and off are refused because YAML readers disagree on them."""
 
     def read(self, node: Node, at: str, problems: Problems) -> bool | Bad:
+        """See ``Kind.read``."""
         found = scalar(node)
         if found is not None and isinstance(found.value, bool):
             return found.value
@@ -190,9 +200,11 @@ class Flag(Kind[bool]):
         return wrong(node, at, problems, f"write {word}" if word else "write true or false", what)
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         return {"type": "boolean"}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return "`true` \\| `false`"
 
 
@@ -209,6 +221,7 @@ class Whole(Kind[int]):
     high: int = 1 << 31
 
     def read(self, node: Node, at: str, problems: Problems) -> int | Bad:
+        """See ``Kind.read``."""
         found = scalar(node)
         value = found.value if found is not None and found.type == "int" else None
         if not isinstance(value, int):
@@ -228,9 +241,11 @@ class Whole(Kind[int]):
         return f"write {self.words()}"
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         return {"type": "integer", "minimum": self.low, "maximum": self.high}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         limit = f" to {self.high}" if self.high < 1 << 31 else ""
         return f"a whole number from {self.low}{limit}" if limit else f"a whole number of at least {self.low}"
 
@@ -243,6 +258,7 @@ class Number(Kind[float]):
     high: float = 1e12
 
     def read(self, node: Node, at: str, problems: Problems) -> float | Bad:
+        """See ``Kind.read``."""
         found = scalar(node)
         given = found.value if found is not None and found.type in ("int", "float") else None
         if not isinstance(given, (int, float)):
@@ -254,9 +270,11 @@ class Number(Kind[float]):
         return value
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         return {"type": "number", "exclusiveMinimum": self.above, "maximum": self.high}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         limit = f" and at most {self.high:g}" if self.high < 1e12 else ""
         return f"a number above {self.above:g}{limit}"
 
@@ -283,6 +301,7 @@ class Measure(Kind[Amount]):
     bare: str = ""
 
     def read(self, node: Node, at: str, problems: Problems) -> Amount | Bad:
+        """See ``Kind.read``."""
         found = scalar(node)
         if found is None or found.type not in ("int", "float", "text"):
             return wrong(node, at, problems, f"write {self.what}")
@@ -305,10 +324,12 @@ class Measure(Kind[Amount]):
         return self.number(found.value)
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         number: Json = {"type": "integer" if self.number is int else "number", "minimum": self.low}
         return {"anyOf": [number, {"type": "string", "pattern": f"^(?=.){self.pattern}$"}]}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return self.what
 
 
@@ -342,6 +363,7 @@ class Value(Kind[Scalar]):
     """A variant's value: text, a number or a boolean that every YAML reader reads alike."""
 
     def read(self, node: Node, at: str, problems: Problems) -> Scalar | Bad:
+        """See ``Kind.read``."""
         found = scalar(node)
         if found is None:
             return wrong(
@@ -356,9 +378,11 @@ class Value(Kind[Scalar]):
         return found.value
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         return {"type": ["string", "number", "boolean"]}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return "text, a number, `true` or `false`"
 
 
@@ -367,6 +391,7 @@ class Variable(Kind[str]):
     """An environment variable's value: text, or a number kept exactly as it is written."""
 
     def read(self, node: Node, at: str, problems: Problems) -> str | Bad:
+        """See ``Kind.read``."""
         found = scalar(node)
         if found is None:
             return wrong(node, at, problems, f"write text or a number ({QUOTE})")
@@ -379,9 +404,11 @@ class Variable(Kind[str]):
         return node.text
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         return {"type": ["string", "number"]}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return "text or a number"
 
 
@@ -398,15 +425,18 @@ class OneOf(Kind[T]):
     fits: tuple[Callable[[Node], bool], ...] = field(repr=False)
 
     def read(self, node: Node, at: str, problems: Problems) -> T | Bad:
+        """See ``Kind.read``."""
         for kind, fits in zip(self.options, self.fits, strict=True):
             if fits(node):
                 return kind.read(node, at, problems)
         return wrong(node, at, problems, f"write {self.plain_words()}")
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         return {"anyOf": [kind.schema() for kind in self.options]}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return " or ".join(kind.words() for kind in self.options)
 
     def plain_words(self) -> str:

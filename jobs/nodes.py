@@ -1,4 +1,4 @@
-"""YAML text as a tree that knows where each value stands.
+"""YAML text as a tree of values, each with its place in the text.
 
 Built from the parser's events, not with ``yaml.load``: every key and value keeps its line and column, a key
 given twice is an error instead of the last one winning, aliases and ``<<`` are resolved with a budget, and

@@ -1,4 +1,4 @@
-"""What is wrong with a spec, and where: collected, so that one look at the file mends it all."""
+"""What is wrong with a spec, and where. All of it is collected, so that the file can be corrected at once."""
 
 from __future__ import annotations
 

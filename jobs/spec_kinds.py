@@ -34,6 +34,7 @@ class Image(Kind[str]):
     """auto, cuda, rocm, none, a reference, or a file of an unpacked or squashed image."""
 
     def read(self, node: Node, at: str, problems: Problems) -> str | Bad:
+        """See ``Kind.read``."""
         value = Text("auto, cuda, rocm, none or an image reference").read(node, at, problems)
         if value is BAD or value in IMAGE_WORDS or re.fullmatch(IMAGE_FILE, value):
             return value
@@ -55,9 +56,11 @@ class Image(Kind[str]):
         return value
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         return {"type": "string", "pattern": f"^(?:{IMAGE_FILE}|{IMAGE_REFERENCE})$"}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return "`auto` \\| `cuda` \\| `rocm` \\| `none` \\| a reference"
 
 
@@ -68,6 +71,7 @@ class Mount(Kind[str]):
     form = r"([^:]+):(/[^:]*)(?::(ro|rw))?"
 
     def read(self, node: Node, at: str, problems: Problems) -> str | Bad:
+        """See ``Kind.read``."""
         value = Text("source:/target or source:/target:ro").read(node, at, problems)
         if value is BAD or re.fullmatch(self.form, value):
             return value
@@ -81,9 +85,11 @@ class Mount(Kind[str]):
         return wrong(node, at, problems, fix)
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         return {"type": "string", "pattern": f"^{self.form}$"}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return "`source:/target[:ro]`"
 
 
@@ -92,6 +98,7 @@ class Span(Kind[tuple[int, int]]):
     """A whole number, [low, high] or 'low..high'; read as (low, high)."""
 
     def read(self, node: Node, at: str, problems: Problems) -> tuple[int, int] | Bad:
+        """See ``Kind.read``."""
         fix = "write a whole number, [low, high] or low..high"
         if node.kind == "list":
             ends = [Whole(0).read(item, at, problems) for item in node.items]
@@ -110,11 +117,13 @@ class Span(Kind[tuple[int, int]]):
         return low, high
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         whole: Json = {"type": "integer", "minimum": 0}
         pair = {"type": "array", "items": whole, "minItems": 2, "maxItems": 2}
         return {"anyOf": [whole, pair, {"type": "string", "pattern": r"^[0-9]+\.\.[0-9]+$"}]}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return "a whole number, `[low, high]` or `low..high`"
 
 
@@ -123,6 +132,7 @@ class Share(Kind[float]):
     """A part of one: 0.4 or 40%; read as a float in (0, 1]."""
 
     def read(self, node: Node, at: str, problems: Problems) -> float | Bad:
+        """See ``Kind.read``."""
         match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%", node.text) if node.kind == "scalar" else None
         if match and 0 < float(match[1]) <= 100:
             return float(match[1]) / 100
@@ -136,9 +146,11 @@ class Share(Kind[float]):
         return Number(0, 1).read(node, at, problems)
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         return {"anyOf": [Number(0, 1).schema(), {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?%$"}]}
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return "a share like `0.4` or `40%`"
 
 
@@ -160,6 +172,7 @@ class Matrix(Kind[MatrixSpec]):
     """Axes with their values, and points taken out or added."""
 
     def read(self, node: Node, at: str, problems: Problems) -> MatrixSpec | Bad:
+        """See ``Kind.read``."""
         if node.kind != "map":
             return wrong(node, at, problems, "write a mapping like {batch: [8, 16], exclude: [{batch: 8}]}")
         points: dict[str, tuple[Point, ...]] = {}
@@ -184,6 +197,7 @@ class Matrix(Kind[MatrixSpec]):
         return MatrixSpec(axes, points.get("exclude", ()), points.get("include", ()))
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         points: Json = {"type": "array", "items": {**POINT.schema(), "minProperties": 1}}
         axis: Json = {"type": "array", "minItems": 1, "uniqueItems": True, "items": Value().schema()}
         return {
@@ -194,6 +208,7 @@ class Matrix(Kind[MatrixSpec]):
         }
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return "a mapping `{axis: [values], exclude: [...], include: [...]}`"
 
 
@@ -206,12 +221,15 @@ class Collector(Kind[str]):
     """
 
     def read(self, node: Node, at: str, problems: Problems) -> str | Bad:
+        """See ``Kind.read``."""
         built_in = (*BUILT_IN, *NEUTRAL)
         known = built_in if node.text in built_in else all_names()
         return Word(known, "collectors").read(node, at, problems)
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         return Word(all_names()).schema()
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return Word((*BUILT_IN, *NEUTRAL)).words()

@@ -55,6 +55,7 @@ class ListOf(Kind[tuple[T, ...]]):
     example: str = ""
 
     def read(self, node: Node, at: str, problems: Problems) -> tuple[T, ...] | Bad:
+        """See ``Kind.read``."""
         if node.kind != "list":
             lone = node.kind == "scalar" and not is_null(node)
             example = f"[{shorten(node.text, 30)}]" if lone else self.example or "[]"
@@ -78,12 +79,14 @@ class ListOf(Kind[tuple[T, ...]]):
         return tuple(good)
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         schema: Json = {"type": "array", "items": self.kind.schema()}
         if self.low:
             schema["minItems"] = self.low
         return {**schema, "uniqueItems": True} if self.unique else schema
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return f"a list of: {self.kind.words()}"
 
 
@@ -105,6 +108,7 @@ class MapOf(Kind[dict[str, T]]):
     low: int = 0
 
     def read(self, node: Node, at: str, problems: Problems) -> dict[str, T] | Bad:
+        """See ``Kind.read``."""
         if node.kind != "map":
             return wrong(node, at, problems, f"write a mapping like {self.example}, or {{}}")
         if len(node.pairs) < self.low:
@@ -123,11 +127,13 @@ class MapOf(Kind[dict[str, T]]):
         return values if len(values) == len(node.pairs) else BAD
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         schema: Json = {"type": "object", "propertyNames": {"pattern": f"^(?:{self.key})$"}}
         schema["additionalProperties"] = self.kind.schema()
         return {**schema, "minProperties": self.low} if self.low else schema
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return f"a mapping `{self.example}`"
 
 
@@ -166,6 +172,7 @@ class Table(Kind[T_co]):
     more: Callable[[str], Field | None] = lambda _: None
 
     def read(self, node: Node, at: str, problems: Problems) -> T_co | Bad:
+        """See ``Kind.read``."""
         prefix = f"{at}: " if at else ""
         if node.kind != "map":
             example = next(iter(self.fields), None)
@@ -194,6 +201,7 @@ class Table(Kind[T_co]):
         return BAD if BAD in values.values() else self.model(**values)
 
     def schema(self) -> Json:
+        """See ``Kind.schema``."""
         properties: Json = {}
         for name, item in self.fields.items():
             schema = item.kind.schema()
@@ -208,6 +216,7 @@ class Table(Kind[T_co]):
         return {**whole, "required": required} if required else whole
 
     def words(self) -> str:
+        """See ``Kind.words``."""
         return "a mapping"
 
 

@@ -1,7 +1,7 @@
 """Job -> plan: which trials a run consists of, in which order, with which arguments and environment.
 
-Order. A machine drifts while a run goes on: it warms up, clocks step down, neighbours come and go. What will
-be compared stands close together::
+Order. A machine drifts while a run goes on: it warms up, clocks step down, neighbours come and go. Trials
+that will be compared are close together::
 
     for each repeat                  1, 2, ...        so every repeat samples the whole run's drift
       for each collector             as in the job    none beside torch: the overhead of profiling

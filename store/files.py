@@ -36,17 +36,9 @@ def os_error(error: OSError, path: Path, fix: str = ELSEWHERE) -> ProfrunError:
             fix="free some space, then `profrun resume` the run; what was collected so far is kept",
         )
     if error.errno in _FORBIDDEN:
-        return UnavailableError(
-            f"{path} cannot be written",
-            why=os.strerror(error.errno or 0),
-            fix=fix,
-        )
+        return UnavailableError(f"{path} cannot be written", why=os.strerror(error.errno or 0), fix=fix)
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
-        return UnavailableError(
-            f"{path} cannot be made",
-            why=os.strerror(error.errno or 0),
-            fix=fix,
-        )
+        return UnavailableError(f"{path} cannot be made", why=os.strerror(error.errno or 0), fix=fix)
     return UnavailableError(f"{path}: {error.strerror or error}", fix="look at the disk, then try again")
 
 

@@ -100,7 +100,8 @@ DOTTED = re.compile(rf"`(?:profrun\.)?((?:{'|'.join(ROOMS)})\.[\w.]+)(?:\(\))?`"
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_file_of_a_room_that_a_page_names_is_there(page: Path) -> None:
     named = set(ROOM_FILE.findall(page.read_text(encoding="utf-8")))
-    assert [name for name in sorted(named) if not any(ROOT.glob(name))] == []
+    names = sorted(name for name in named if "NAME" not in name)  # the recipes' word for a name of your own
+    assert [name for name in names if not any(ROOT.glob(name))] == []
 
 
 def resolves(dotted: str) -> bool:

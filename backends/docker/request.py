@@ -38,25 +38,10 @@ LEAVE_S = 15.0
 """Seconds that the wrapper needs to end, after the profiler."""
 _PATH = re.compile(r"/[^\x00-\x1f]*")
 _SYSTEM = frozenset(
-    [
-        "/",
-        "/bin",
-        "/boot",
-        "/dev",
-        "/etc",
-        "/lib",
-        "/lib64",
-        "/opt",
-        "/proc",
-        "/root",
-        "/run",
-        "/sbin",
-        "/srv",
-        "/sys",
-        "/tmp",
-        "/usr",
-        "/var",
-    ]
+    {
+        *("/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/root"),
+        *("/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var"),
+    }
 )
 """Folders that must not be mounted over, because the image's own are needed."""
 
@@ -135,12 +120,7 @@ def container(plan: Plan, trial: Trial, run: Run, cwd: Path, facts: HostFacts, i
         secrets=tuple(job.secrets),
         env_file=str((cwd / job.env_file).absolute()) if job.env_file else None,
         mounts=_mounts(job, run, folder, cwd.absolute()),
-        labels={
-            LABEL_ROLE: "trial",
-            LABEL_RUN: run.name,
-            LABEL_TRIAL: trial.id,
-            LABEL_PATH: str(folder),
-        },
+        labels={LABEL_ROLE: "trial", LABEL_RUN: run.name, LABEL_TRIAL: trial.id, LABEL_PATH: str(folder)},
         cap_add=tuple(sorted({*given, *(DROP_ROOT if wrapper else ())})),
         security_opt=("no-new-privileges", *(("label=disable",) if facts.selinux else ())),
         network="bridge" if job.network else "none",

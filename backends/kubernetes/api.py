@@ -78,10 +78,6 @@ class Api:
                 raise
             return there
 
-    def get(self, kind: str, name: str) -> Manifest:
-        """One object, of a kind that profrun makes."""
-        return self._json("GET", f"{self._path(kind)}/{name}")
-
     def claim(self, name: str) -> Manifest:
         """A persistent volume claim."""
         return self._json("GET", f"/api/v1/namespaces/{self.namespace}/persistentvolumeclaims/{name}")
@@ -169,11 +165,7 @@ class Api:
                 raise
 
     def _json(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, object] | None = None,
-        body: ApiObject | None = None,
+        self, method: str, path: str, query: Mapping[str, object] | None = None, body: ApiObject | None = None
     ) -> Manifest:
         answer = self._send(method, path, query, body)
         try:

@@ -33,6 +33,7 @@ PULL_S = 1800
 """A pod's deadline counts from before its image is pulled; the vendors' images have tens of GB."""
 TTL_S = 3600
 RUN_LABEL = "profrun/run"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PATH_NOTE = "profrun/path"
 
 
@@ -78,24 +79,46 @@ def job_objects(
     name, settings = job_name(run, number), group.settings
     nodes = plan.job.resources.nodes
     secret = name if plan.job.secrets or plan.job.env_file else None
+    job = indexed_job(
+        name,
+        settings,
+        run,
+        {
+            "completions": nodes if nodes > 1 else len(group.trials),
+            "parallelism": nodes if nodes > 1 else min(settings.parallel or 1, len(group.trials)),
+            **(_gang_policy() if nodes > 1 else _index_policy()),
+            "ttlSecondsAfterFinished": TTL_S if settings.ttl is None else int(settings.ttl),
+        },
+        _pod(plan, group, run, cwd, name, secret, caller or Caller.here()),
+    )
     metadata = _metadata(settings, run)
-    template = {
-        "metadata": {"labels": {**metadata["labels"]}, "annotations": {**metadata["annotations"]}},
-        "spec": _pod(plan, group, run, cwd, name, secret, caller or Caller.here()),
-    }
-    template["metadata"]["labels"].pop("kueue.x-k8s.io/queue-name", None)
-    spec = {
-        "completionMode": "Indexed",
-        "completions": nodes if nodes > 1 else len(group.trials),
-        "parallelism": nodes if nodes > 1 else min(settings.parallel or 1, len(group.trials)),
-        **(_gang_policy() if nodes > 1 else _index_policy()),
-        "ttlSecondsAfterFinished": TTL_S if settings.ttl is None else int(settings.ttl),
-        **({"suspend": True} if settings.queue else {}),
-        "template": template,
-    }
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, **metadata}, "spec": spec}
     closed = None if plan.job.network else policy(name, metadata, nodes=nodes)
     return JobObjects(job, closed, _service(name, metadata) if nodes > 1 else None, secret, group.trials)
+
+
+def indexed_job(name: str, settings: ClusterSettings, run: Path, spec: Manifest, pod: Manifest) -> Manifest:
+    """A Job whose pods have completion indexes.
+
+    Args:
+        spec: how many pods, and what follows when one fails.
+        pod: what each of them runs.
+    """
+    metadata = _metadata(settings, run)
+    labels = {label: value for label, value in metadata["labels"].items() if label != QUEUE_LABEL}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, **metadata},
+        "spec": {
+            "completionMode": "Indexed",
+            **spec,
+            **({"suspend": True} if settings.queue else {}),
+            "template": {
+                "metadata": {"labels": labels, "annotations": {**metadata["annotations"]}},
+                "spec": pod,
+            },
+        },
+    }
 
 
 def job_name(run: Path, number: int) -> str:
@@ -116,7 +139,7 @@ def _metadata(settings: ClusterSettings, run: Path) -> Manifest:
         **(settings.labels or {}),
         "app.kubernetes.io/managed-by": "profrun",
         RUN_LABEL: run_label(run),
-        **({"kueue.x-k8s.io/queue-name": settings.queue} if settings.queue else {}),
+        **({QUEUE_LABEL: settings.queue} if settings.queue else {}),
     }
     return {
         **({"namespace": settings.namespace} if settings.namespace else {}),
@@ -147,10 +170,7 @@ def _index_policy() -> Manifest:
 def _gang_policy() -> Manifest:
     """Nodes of one trial end together: the others are asked to end, and write what they have."""
     failed = {"containerName": "trial", "operator": "NotIn", "values": [0]}
-    return {
-        "backoffLimit": 0,
-        "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": failed}]},
-    }
+    return {"backoffLimit": 0, "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": failed}]}}
 
 
 def _service(name: str, metadata: ApiObject) -> Manifest:

@@ -17,7 +17,7 @@ from profrun.backends.kubernetes.api import Api
 from profrun.backends.kubernetes.ending import lives, until
 from profrun.backends.kubernetes.launch import PROBE
 from profrun.backends.kubernetes.logs import last_line_of_log
-from profrun.backends.kubernetes.manifest import RUN_LABEL, image_of, job_name, pod_spec, run_label
+from profrun.backends.kubernetes.manifest import RUN_LABEL, image_of, indexed_job, job_name, pod_spec
 from profrun.backends.kubernetes.objects import ApiObject, Manifest, name_of
 from profrun.backends.kubernetes.pod_paths import run_in_pod
 from profrun.backends.kubernetes.refusals import forbidden_pod
@@ -54,28 +54,8 @@ def probe_manifest(job: Job, folder: Path, caller: Caller | None = None) -> Mani
     container = pod["containers"][0]
     container["command"] = ["/bin/sh", "-c", PROBE]
     container["env"].append({"name": "PROFRUN_RUN", "value": run_in_pod(settings, folder)})
-    labels = {**(settings.labels or {}), "app.kubernetes.io/managed-by": "profrun"}
-    labels[RUN_LABEL] = run_label(folder)
-    queue = {"kueue.x-k8s.io/queue-name": settings.queue} if settings.queue else {}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": job_name(folder, 0),
-            **({"namespace": settings.namespace} if settings.namespace else {}),
-            "labels": {**labels, **queue},
-            "annotations": dict(settings.annotations or {}),
-        },
-        "spec": {
-            "completionMode": "Indexed",
-            "completions": 1,
-            "parallelism": 1,
-            "backoffLimit": 0,
-            "ttlSecondsAfterFinished": 60,
-            **({"suspend": True} if queue else {}),
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        },
-    }
+    spec = {"completions": 1, "parallelism": 1, "backoffLimit": 0, "ttlSecondsAfterFinished": 60}
+    return indexed_job(job_name(folder, 0), settings, folder, spec, pod)
 
 
 def probe(job: Job, root: Path, *, patience_s: float = PATIENCE_S, api: Api | None = None) -> NodeAnswer:

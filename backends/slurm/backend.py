@@ -16,13 +16,7 @@ from profrun.backends.mounts import need_sources
 from profrun.backends.slurm.commands import Slurm, SlurmError
 from profrun.backends.slurm.runtimes import shared_mounts
 from profrun.backends.slurm.script import render_script
-from profrun.backends.slurm.states import (
-    Row,
-    ended_status,
-    living_status,
-    parse_sacct,
-    parse_squeue,
-)
+from profrun.backends.slurm.states import Row, ended_status, living_status, parse_sacct, parse_squeue
 from profrun.backends.tail import trial_lines
 from profrun.contract.codec import from_json, to_json
 from profrun.contract.command import Command, ImageUsed

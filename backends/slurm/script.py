@@ -12,11 +12,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from profrun.backends.cluster import (
-    gpus_per_node,
-    is_launcher,
-    vendor_of,
-)
+from profrun.backends.cluster import gpus_per_node, is_launcher, vendor_of
 from profrun.backends.profilers import margin_s
 from profrun.backends.slurm.runtimes import Runtime, runtime
 from profrun.errors import UsageError

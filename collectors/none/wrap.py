@@ -6,7 +6,7 @@ from ...contract.wrapping import Wrapped, WrapRequest
 
 
 def wrap(request: WrapRequest) -> Wrapped:
-    """The user's command as it is. No range is emitted: nobody would record it."""
+    """The user's command as it is. No range is emitted, because nothing would record it."""
     notes = []
     if not request.steps_found:
         notes.append("steps are not timed: ranges.steps is off")

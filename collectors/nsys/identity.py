@@ -227,7 +227,7 @@ def devices(writer: TraceWriter) -> None:
     """Fill ``devices`` and n_dev(process, ordinal, device): every ordinal that a process used.
 
     TARGET_INFO_CUDA_DEVICE (2025.1+) says which GPU an ordinal is. Before, cuDevice does, which is the
-    ordinal in nsys's own process; where a process sees other devices that is a guess, and said so.
+    ordinal in nsys's own process; where a process sees other devices that is a guess, and becomes an issue.
     """
     con = writer.con
     con.execute(

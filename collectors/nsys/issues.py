@@ -165,7 +165,7 @@ def _diagnostics(build: Builder, exports: list[Export]) -> str | None:
 
 
 def _meta(build: Builder, origins: list[Origin]) -> None:
-    """Launch blocking, versions, world size: only what is asked for by name, never the environment."""
+    """Launch blocking, versions, world size: only these variables, never the whole environment."""
     meta = build.writer.meta
     environments = [item.environment for item in origins if item.environment is not None]
     if environments:

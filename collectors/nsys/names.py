@@ -5,7 +5,7 @@ hard-coded because older exports have none and their values never changed in 45 
 from __future__ import annotations
 
 UVM_COPY_KINDS = (11, 12, 13)
-"""copyKind of unified-memory migrations: nobody asked for them, they have no API call."""
+"""copyKind of unified-memory migrations, which no API call asks for."""
 
 COPY_DIRECTIONS: dict[int, str] = {
     1: "HtoD",

@@ -1,7 +1,7 @@
-"""What the large staging tables hold, in one pass over each: few rows that answer every later question.
+"""An index of the large staging tables: few rows, made in one pass over each.
 
-Tracks, processes, names, counts of odd records and the end of the recording are asked of these tables, so
-that calls and kernels themselves are read again only to become slices.
+Tracks, processes, names, counts of odd records and the end of the recording come from these tables, so that
+calls and kernels themselves are read again only to become slices.
 """
 
 from __future__ import annotations

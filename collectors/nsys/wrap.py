@@ -37,7 +37,7 @@ def wrap(request: WrapRequest) -> Wrapped:
     """``nsys profile ... COMMAND``; reports land in ``request.out`` and are exported to SQLite there.
 
     The recorded part is the hook's window (cudaProfilerStart/Stop) where there is a CUDA GPU, else the whole
-    run: without CUDA nobody calls cudaProfilerStart, and nsys would write no report at all.
+    run: without CUDA nothing calls cudaProfilerStart, and nsys would write no report at all.
     """
     options = from_json(Options, request.options)
     notes: list[str] = []

@@ -75,4 +75,4 @@ READERS: tuple[Reader, ...] = (
     CsvReader(),
     RocprofReader(),
 )
-"""Readers in the order in which they are asked; each knows its files by content."""
+"""Readers in the order in which they are tried; each knows its files by their content."""

@@ -24,6 +24,9 @@ from profrun.collectors.rocprof.staging import Staging
 from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
 
+Row = dict[str, Any]
+"""One JSON object of the file: keys as the tool writes them."""
+
 _ROOT = b'"rocprofiler-sdk-tool"'
 _BATCH = 50_000
 _INT64 = range(-(2**63), 2**63)
@@ -96,8 +99,8 @@ class _Process:
         self.proc = -1
         self.kinds: dict[int, tuple[str, list[str]]] = {}
         self.texts: dict[int, str] = {}
-        self.agents: list[dict[str, Any]] = []
-        self.symbols: dict[int, dict[str, Any]] = {}
+        self.agents: list[Row] = []
+        self.symbols: dict[int, Row] = {}
         self.counters: dict[int, str] = {}
         self.clamped = 0
         self.counted = False
@@ -211,9 +214,9 @@ class _Process:
             count = number + 1
         self.staging.writer.issue("records_not_read", count, f"records of {key} are not part of a trace")
 
-    def _records(self, stream: JsonStream, stage: Callable[[list[dict[str, Any]]], None]) -> None:
+    def _records(self, stream: JsonStream, stage: Callable[[list[Row]], None]) -> None:
         """Stage a list's records in batches; what was whole before a cut is staged too."""
-        rows: list[dict[str, Any]] = []
+        rows: list[Row] = []
         try:
             for _ in stream.elements():
                 record = stream.value()
@@ -225,7 +228,7 @@ class _Process:
         finally:
             stage(rows)
 
-    def id(self, value: Any) -> int | None:
+    def id(self, value: object) -> int | None:
         """A handle as int64, None and counted when it does not fit."""
         if isinstance(value, dict):
             value = value.get("handle", value.get("internal"))
@@ -238,7 +241,7 @@ class _Process:
             return None
         return value
 
-    def common(self, rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    def common(self, rows: list[Row]) -> dict[str, list[Any]]:
         """Times and correlation of records."""
         return {
             "start": [self.id(row.get("start_timestamp")) for row in rows],
@@ -246,13 +249,13 @@ class _Process:
             "corr": [self.id(row.get("correlation_id")) for row in rows],
         }
 
-    def operation(self, row: dict[str, Any]) -> str | None:
+    def operation(self, row: Row) -> str | None:
         """Name of a record's operation, by the file's own tables."""
         _, operations = self.kinds.get(row.get("kind", -1), ("", []))
         number = row.get("operation", -1)
         return operations[number] if isinstance(number, int) and 0 <= number < len(operations) else None
 
-    def _kernel_rows(self, rows: list[dict[str, Any]]) -> None:
+    def _kernel_rows(self, rows: list[Row]) -> None:
         info = [row.get("dispatch_info") or {} for row in rows]
         symbols = [self.symbols.get(item.get("kernel_id", -1), {}) for item in info]
         self.staging.add(
@@ -265,7 +268,7 @@ class _Process:
             self.proc,
         )
 
-    def dispatch(self, info: list[dict[str, Any]], symbols: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    def dispatch(self, info: list[Row], symbols: list[Row]) -> dict[str, list[Any]]:
         """Columns of amd_gpu that a dispatch and its symbol give."""
         sizes = {
             f"{short}{axis}": [self.id((item.get(f"{what}_size") or {}).get(axis)) for item in info]
@@ -287,7 +290,7 @@ class _Process:
             "scratch": [self.id(item.get("private_segment_size")) for item in info],
         }
 
-    def _api_rows(self, rows: list[dict[str, Any]], section: str) -> None:
+    def _api_rows(self, rows: list[Row], section: str) -> None:
         common = self.common(rows)
         marker = section == "marker_api"
         texts = [self.texts.get(key) if marker and key is not None else None for key in common["corr"]]
@@ -306,7 +309,7 @@ class _Process:
             self.proc,
         )
 
-    def _copy_rows(self, rows: list[dict[str, Any]]) -> None:
+    def _copy_rows(self, rows: list[Row]) -> None:
         names = [self.operation(row) for row in rows]
         ways = [direction(name) for name in names]
         self.staging.add(
@@ -324,7 +327,7 @@ class _Process:
             self.proc,
         )
 
-    def _allocation_rows(self, rows: list[dict[str, Any]]) -> None:
+    def _allocation_rows(self, rows: list[Row]) -> None:
         names = [self.operation(row) or "" for row in rows]
         self.staging.add(
             "amd_alloc",
@@ -338,14 +341,14 @@ class _Process:
             self.proc,
         )
 
-    def _scratch_rows(self, rows: list[dict[str, Any]]) -> None:
+    def _scratch_rows(self, rows: list[Row]) -> None:
         common = self.common(rows)
         names = [(self.operation(row) or "scratch memory").lower().replace("_", " ") for row in rows]
         self.staging.add(
             "amd_overhead", {"name": names, "start": common["start"], "stop": common["stop"]}, self.proc
         )
 
-    def _counter_rows(self, rows: list[dict[str, Any]]) -> None:
+    def _counter_rows(self, rows: list[Row]) -> None:
         """Counter records: metrics, and the kernels where no dispatch record has them."""
         if not rows:
             return
@@ -384,7 +387,7 @@ class _Process:
         self.staging.writer.meta["replayed"] = True
 
 
-def _symbol_name(symbol: dict[str, Any]) -> str | None:
+def _symbol_name(symbol: Row) -> str | None:
     """What the tool would show; 0 and '0' stand for nothing in its dummy symbol."""
     for key in ("formatted_kernel_name", "demangled_kernel_name", "kernel_name"):
         name = symbol.get(key)
@@ -393,5 +396,5 @@ def _symbol_name(symbol: dict[str, Any]) -> str | None:
     return None
 
 
-def _int(value: Any) -> int | None:
+def _int(value: object) -> int | None:
     return value if isinstance(value, int) and value in _INT64 else None

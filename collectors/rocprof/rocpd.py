@@ -137,7 +137,7 @@ def _read_part(staging: Staging, database: Database, part: facts.Part) -> list[b
     return blocking
 
 
-def _from_environment(text: Any) -> tuple[int | None, bool | None]:
+def _from_environment(text: object) -> tuple[int | None, bool | None]:
     """Rank and launch blocking, the only things ever looked up in a recorded environment."""
     try:
         variables = json.loads(text) if isinstance(text, str) else {}
@@ -150,7 +150,7 @@ def _from_environment(text: Any) -> tuple[int | None, bool | None]:
     return (int(rank) if rank.isascii() and rank.isdigit() and len(rank) < 9 else None), blocks
 
 
-def program(command: Any) -> str | None:
+def program(command: object) -> str | None:
     """File name of the program only: arguments may hold secrets."""
     words = command.split() if isinstance(command, str) else []
     return Path(words[0]).name if words else None
@@ -176,7 +176,7 @@ def _agents(staging: Staging, database: Database, part: facts.Part, processes: S
             )
 
 
-def properties(agent: Any, uuid: Any = None) -> dict[str, Any]:
+def properties(agent: object, uuid: object = None) -> dict[str, Any]:
     """Columns of ``devices`` from an agent record of rocprofiler-sdk (JSON of rocpd and results.json)."""
     if not isinstance(agent, dict):
         return {}

@@ -2,7 +2,7 @@
 
 A reader only says what the file holds (times in ns, ids as the tool wrote them, grids in the tool's unit);
 ``build.build`` turns that into the trace's tables, so that every rule about grids, devices, tracks, nesting
-and launches stands in one place. The tables are the writer's, which drops what is left of them: beyond its
+and launches is in one place. The tables are the writer's, which drops what is left of them: beyond its
 memory limit they spill to disk.
 """
 
@@ -17,6 +17,9 @@ from profrun.errors import InputError
 from profrun.traces.nest import KIND_ORDER
 from profrun.traces.schema import SLICE_KINDS
 from profrun.traces.writer import TraceWriter
+
+Column = np.ndarray[Any, Any]
+"""Values of one column."""
 
 MISSING = -(2**63)
 """Stands for NULL in integer columns on their way into DuckDB (numpy has no integer NULL)."""
@@ -43,7 +46,7 @@ _TABLES = {
     # scratch memory and other work of the runtime, without a thread of its own
     "amd_overhead": "proc INTEGER, name BIGINT, start BIGINT, stop BIGINT",
     "amd_process": "proc INTEGER, pid BIGINT, rank INTEGER, host VARCHAR, name VARCHAR, node BIGINT",
-    # agents by the key that records use; ordinal NULL when no table said it
+    # agents by the key that records use; ordinal NULL when no table has it
     "amd_agent": "proc INTEGER, agent BIGINT, gpu BOOLEAN, ordinal INTEGER, name VARCHAR, arch VARCHAR, "
     "cu INTEGER, wave INTEGER, threads INTEGER, lds BIGINT, memory BIGINT, uuid VARCHAR",
 }
@@ -93,7 +96,7 @@ class Staging:
         )
         return number
 
-    def agent(self, proc: int, agent: int, gpu: bool, ordinal: int | None, **known: Any) -> None:
+    def agent(self, proc: int, agent: int, gpu: bool, ordinal: int | None, **known: object) -> None:
         """Register a CPU or GPU agent under the key that records use; ``known``: columns of amd_agent."""
         values = {"proc": proc, "agent": agent, "gpu": gpu, "ordinal": ordinal, **known}
         marks = ", ".join("?" for _ in values)
@@ -101,9 +104,9 @@ class Staging:
             f"INSERT INTO amd_agent ({', '.join(values)}) VALUES ({marks})", list(values.values())
         )
 
-    def add(self, table: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]], proc: int) -> None:
+    def add(self, table: str, columns: Mapping[str, Sequence[Any] | Column], proc: int) -> None:
         """Append columns of equal length; integers may hold ``MISSING``, texts None, floats NaN for NULL."""
-        arrays: dict[str, np.ndarray[Any, Any]] = {}
+        arrays: dict[str, Column] = {}
         selects = [f"{proc} AS proc"]
         if "name" in columns and table in _NAMED:
             columns = {**columns, "name": [self._name(name) for name in columns["name"]]}
@@ -150,7 +153,7 @@ class Staging:
         self._name_ids += int(row[0] or 0) if row else 0
         return first
 
-    def _name(self, name: Any) -> int | None:
+    def _name(self, name: str | None) -> int | None:
         if name is None:
             return None
         if name not in self._names:
@@ -181,7 +184,7 @@ class Staging:
                 self.con.execute(f"DROP TABLE {name}")
 
 
-def _array(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
+def _array(name: str, values: Sequence[Any]) -> Column:
     """Integers, floats or texts as numpy has them; anything mixed is text or refused."""
     first = next((value for value in values if value is not None), None)
     try:

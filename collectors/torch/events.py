@@ -29,14 +29,14 @@ _KINDS: tuple[Kind, ...] = ("text", "integer", "microseconds", "real", "triple")
 
 
 class Field(NamedTuple):
-    """A key that is asked for.
+    """A key of an event that is read.
 
     Attributes:
         column: name of its column; a triple has three, ``column`` with _x, _y and _z. Keys may share one.
         key: the key in the JSON.
         kind: text (any value), integer (also as a string), microseconds (becomes int64 ns), real, or triple
             (three integers).
-        inside: whether it stands in the event's ``args``.
+        inside: whether it is in the event's ``args``.
     """
 
     column: str
@@ -144,7 +144,7 @@ class Parser:
         return int(rows), at + length.value
 
     def texts(self, first: int) -> list[bytes]:
-        """The JSON of texts number ``first`` and on, as it stands in the file."""
+        """The JSON of texts number ``first`` and on, as it is in the file."""
         data, start = self._table(0, first)
         return [data[begin:end] for begin, end in pairwise(start)]
 

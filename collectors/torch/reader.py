@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.torch import reader_issues, reader_metrics, reader_stage, reader_tables
 from profrun.collectors.torch.events import library
 from profrun.collectors.torch.reader_cut import EventFile
-from profrun.collectors.torch.reader_tracks import GPU_KINDS, HOST_KINDS, Group, Tracks, number, vendor_of
+from profrun.collectors.torch.reader_tracks import (
+    GPU_KINDS,
+    HOST_KINDS,
+    Group,
+    Keys,
+    Tracks,
+    number,
+    vendor_of,
+)
 from profrun.traces.writer import TraceWriter
+
+if TYPE_CHECKING:
+    import duckdb
 
 _CATS = "|".join(sorted(HOST_KINDS | GPU_KINDS))
 _CATEGORY = re.compile(
@@ -282,24 +293,24 @@ class _Recording:
         )
 
 
-def _many(con: Any, table: str, rows: Sequence[Sequence[Any]]) -> None:
+def _many(con: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Sequence[object]]) -> None:
     if rows:
         con.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
-def _rank(keys: Mapping[str, Any]) -> int | None:
+def _rank(keys: Keys) -> int | None:
     info = keys.get("distributedInfo")
     rank = info.get("rank") if isinstance(info, dict) else None
     return rank if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 2**31 else None
 
 
-def _backend(keys: Mapping[str, Any]) -> str | None:
+def _backend(keys: Keys) -> str | None:
     info = keys.get("distributedInfo")
     backend = info.get("backend") if isinstance(info, dict) else None
     return backend if isinstance(backend, str) else None
 
 
-def _tool_version(keys: Mapping[str, Any]) -> str | None:
+def _tool_version(keys: Keys) -> str | None:
     """The GPU recorder's version: kineto states its own nowhere."""
     for key in ("cupti_version", "rocprofiler-sdk_version", "roctracer_version"):
         if key in keys:

@@ -4,7 +4,7 @@ A piece is the text of some events, ready to stand between ``[`` and ``]``. It i
 that an event ends: in the pretty-printed layout at ``}`` alone on a line of the events' own indent (a raw
 newline cannot stand inside a JSON string), in the single-line layout where the text between two events and
 the first key of an event follow a ``}`` (an unescaped quote cannot stand inside a string either). Both are
-guesses about a file that may be damaged: whoever parses a piece and fails calls ``scan`` on it, which walks
+guesses about a file that may be damaged: a caller that cannot parse a piece calls ``scan`` on it, which walks
 event by event, repairs what it can and knows where the array ends.
 """
 
@@ -281,7 +281,7 @@ class _Ends:
         return 0
 
     def array_end(self, data: bytes) -> int | None:
-        """Where the array's ``]`` stands in the pretty layout, None when it is not seen."""
+        """Where the array's ``]`` is in the pretty layout, None when it is not seen."""
         found = [at for at in (data.find(stop) for stop in self.stops) if at >= 0]
         return min(found) if found else None
 

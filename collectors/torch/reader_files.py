@@ -19,7 +19,7 @@ def batches(file: EventFile, work: Path, prefix: str, edit: Edit) -> Iterator[li
 
     Args:
         file: opened.
-        work: folder for them; whoever reads them removes them.
+        work: folder for them; the caller removes them.
         prefix: begins their names.
         edit: changes the text of each piece.
     """
@@ -46,7 +46,7 @@ def ahead(batches: Iterator[list[Path]]) -> Generator[list[Path], None, None]:
     stop = threading.Event()
 
     def offer(item: list[Path] | BaseException | None) -> None:
-        while not stop.is_set():  # nobody may be left to take it: never wait for good
+        while not stop.is_set():  # the reader may have ended: never wait for it without a limit
             try:
                 ready.put(item, timeout=0.05)
                 return

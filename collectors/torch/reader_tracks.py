@@ -49,6 +49,10 @@ GPU_KINDS = {
 LEFT_OUT = {"trace"}
 """The profiler's own span over the whole recording: not work."""
 
+Properties = dict[str, Any]
+"""One entry of deviceProperties, or a row of the devices table made of it."""
+Keys = Mapping[str, Any]
+"""The keys of a file beside its events."""
 Labels = Mapping[tuple[str, int | None, int | None], str]
 """("process_name", pid, None) or ("thread_name", pid, tid) -> what the file calls it."""
 
@@ -92,7 +96,7 @@ def kind_of(cat: str | None) -> tuple[str | None, bool]:
     return HOST_KINDS.get(low, "range"), False
 
 
-def vendor_of(keys: Mapping[str, Any], apis: Sequence[str], gpu_events: int) -> str:
+def vendor_of(keys: Keys, apis: Sequence[str], gpu_events: int) -> str:
     """nvidia, amd, or none for a recording without any GPU record."""
     names = " ".join(str(item.get("name", "")) for item in properties(keys)).lower()
     warps = {item.get("warpSize") for item in properties(keys)}
@@ -109,7 +113,7 @@ def vendor_of(keys: Mapping[str, Any], apis: Sequence[str], gpu_events: int) -> 
     return "none"
 
 
-def properties(keys: Mapping[str, Any]) -> list[dict[str, Any]]:
+def properties(keys: Keys) -> list[Properties]:
     """deviceProperties (early files: computeProperties), dicts only."""
     listed = keys.get("deviceProperties") or keys.get("computeProperties") or []
     return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
@@ -130,9 +134,9 @@ class Tracks:
 
     def __init__(self) -> None:
         self.processes: list[tuple[int, int, int, str | None]] = []
-        self.devices: list[dict[str, Any]] = []
+        self.devices: list[Properties] = []
         self.tracks: list[tuple[int, str, int, int | None, int | None, str | None]] = []
-        self.mapping: list[tuple[Any, ...]] = []
+        self.mapping: list[tuple[int, int, str | None, str | None, str, int, bool]] = []
         self.host_tracks = 0
         self.unknown: Counter[str] = Counter()
         self.guessed: list[str] = []
@@ -167,7 +171,7 @@ class Tracks:
             self._main.setdefault(src, process)
 
     def add_devices(
-        self, src: int, groups: Sequence[Group], keys: Mapping[str, Any], vendor: str, allocator: set[int]
+        self, src: int, groups: Sequence[Group], keys: Keys, vendor: str, allocator: set[int]
     ) -> None:
         """GPUs that one file announces or uses, with ordinals from 0."""
         work = ("kernel", "memcpy", "memset")
@@ -178,7 +182,7 @@ class Tracks:
         for ordinal in sorted(set(listed) | set(self._ordinals[src].values())):
             self._new_device(src, ordinal, vendor, listed.get(ordinal, {}))
 
-    def _new_device(self, src: int, ordinal: int, vendor: str, item: Mapping[str, Any]) -> None:
+    def _new_device(self, src: int, ordinal: int, vendor: str, item: Keys) -> None:
         self._device[src, ordinal] = len(self.devices)
         row = {"device": len(self.devices), "process": self._main[src], "vendor": vendor, "ordinal": ordinal}
         self.devices.append(row | _properties_row(item, vendor))
@@ -186,8 +190,8 @@ class Tracks:
     def _map_ordinals(
         self,
         used: Sequence[int],
-        listed: Mapping[int, Any],
-        keys: Mapping[str, Any],
+        listed: Mapping[int, Properties],
+        keys: Keys,
         vendor: str,
         allocator: set[int],
     ) -> dict[int, int]:
@@ -264,7 +268,7 @@ class Tracks:
         self.mapping.append((group.owner, group.src, group.pid, group.tid, kind, track, host))
 
 
-def _is_ordinal(value: Any) -> bool:
+def _is_ordinal(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
 
 
@@ -279,7 +283,7 @@ def _stream(group: Group) -> int | None:
     return None if stream is None or stream < 0 or stream == _NO_STREAM else stream
 
 
-def _properties_row(item: Mapping[str, Any], vendor: str) -> dict[str, Any]:
+def _properties_row(item: Keys, vendor: str) -> Properties:
     """Columns of the devices table from one entry of deviceProperties."""
 
     def whole(*names: str, below: int = 2**31) -> int | None:
@@ -302,7 +306,7 @@ def _properties_row(item: Mapping[str, Any], vendor: str) -> dict[str, Any]:
     }
 
 
-def _arch(name: str, major: Any, minor: Any, vendor: str) -> str | None:
+def _arch(name: str, major: object, minor: object, vendor: str) -> str | None:
     if not isinstance(major, int) or not isinstance(minor, int):
         return None
     if vendor == "nvidia":

@@ -216,7 +216,7 @@ class _Hand:
 
     def offer(self, item: dict[str, Columns] | BaseException | None) -> None:
         """Leave a part, an error, or None at a worker's end."""
-        while not self.stop.is_set():  # nobody may be left to take it: never wait for good
+        while not self.stop.is_set():  # the reader may have ended: never wait for it without a limit
             with contextlib.suppress(queue.Full):
                 self._ready.put(item, timeout=0.05)
                 return

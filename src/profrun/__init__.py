@@ -68,12 +68,14 @@ step: Callable[[], None] = _api.step
 _api.imported()
 
 
-def __getattr__(name: str) -> Any:
-    """Load what needs duckdb, numpy or a backend only when somebody asks for it."""
-    if name not in _LAZY:
-        raise AttributeError(f"module 'profrun' has no attribute {name!r}")
-    module, _, attribute = _LAZY[name].partition(".")
-    return getattr(importlib.import_module(f"profrun.api.{module}"), attribute or name)
+if not TYPE_CHECKING:  # a type checker would take every name for one of ours
+
+    def __getattr__(name: str) -> object:
+        """Load what needs duckdb, numpy or a backend only when somebody asks for it."""
+        if name not in _LAZY:
+            raise AttributeError(f"module 'profrun' has no attribute {name!r}")
+        module, _, attribute = _LAZY[name].partition(".")
+        return getattr(importlib.import_module(f"profrun.api.{module}"), attribute or name)
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 import yaml
 
-from profrun.contract.profilers import all_names, built_in, profiler
+from profrun.contract.profilers import BUILT_IN, NEUTRAL, built_in, profiler
 from profrun.errors import UsageError
 from profrun.jobs import docs
 from profrun.jobs.dump import dump_job
@@ -101,7 +101,7 @@ def test_both_accept(more: dict[str, Any]) -> None:
 
 
 def test_every_collector_has_a_block_and_a_job_has_a_field_for_every_other_key() -> None:
-    blocks = set(all_names())
+    blocks = {*BUILT_IN, *NEUTRAL}
     assert blocks < set(JOB.fields)
     fields = {field.name for field in dataclasses.fields(Job)}
     assert set(JOB.fields) - blocks - {"matrix"} <= fields
