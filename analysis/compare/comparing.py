@@ -100,11 +100,11 @@ def _check(
     if not a or not b:
         raise UsageError("a side has no trace", fix="give at least one trace on each side of `vs`")
     if by not in BREAKDOWNS:
-        raise UsageError(f"no breakdown by {by!r}", fix=f"one of {', '.join(BREAKDOWNS)}")
+        raise UsageError(f"no breakdown by {by!r}", fix=f"use one of {', '.join(BREAKDOWNS)}")
     if statistic not in get_args(Statistic):
-        raise UsageError(f"no statistic {statistic!r}", fix=f"one of {', '.join(get_args(Statistic))}")
+        raise UsageError(f"no statistic {statistic!r}", fix=f"use one of {', '.join(get_args(Statistic))}")
     unknown = sorted(set(allow) - set(STOPS))
     if unknown:
-        raise UsageError(f"nothing to allow is called {unknown[0]!r}", fix=f"one of {', '.join(STOPS)}")
+        raise UsageError(f"nothing to allow is called {unknown[0]!r}", fix=f"use one of {', '.join(STOPS)}")
     if not 0 < threshold < 1:
         raise UsageError(f"threshold {threshold:g} is no fraction between 0 and 1", fix="0.01 is 1 %")

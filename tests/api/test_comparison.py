@@ -90,7 +90,7 @@ def test_wrong_sides_and_options_are_one_line(sides: dict[str, list[Path]], tmp_
         profrun.compare([a, a], b)
     with pytest.raises(UsageError, match="a side has no trace"):
         profrun.compare([], b)
-    with pytest.raises(UsageError, match="no statistic 'mode'; one of median, mean, p99"):
+    with pytest.raises(UsageError, match="no statistic 'mode'; use one of median, mean, p99"):
         profrun.compare(a, b, statistic="mode")  # type: ignore[arg-type]  # what is wrong is tested
     with pytest.raises(UsageError, match="no breakdown by 'colour'"):
         profrun.compare(a, b, by="colour")  # type: ignore[arg-type]

@@ -13,6 +13,8 @@ import polars
 import pytest
 
 import profrun
+from profrun.contract.codec import to_json
+from profrun.contract.provenance import GpuStates, Provenance
 from profrun.errors import InputError, UnavailableError, UsageError
 from tests.api.conftest import plain, recording
 from tests.cli.running import call
@@ -45,12 +47,16 @@ def test_a_query_answers_what_the_command_prints(trace: profrun.Trace, capsys: C
     assert times.to_pandas()["ts_ns"].tolist() == [row[0] for row in times.rows()]
     views = trace.query("SELECT sum(calls) FROM kernel_summary")
     assert views.rows() == [(len(trace.query("FROM kernels")),)]
+    assert trace.query("DESCRIBE kernels").rows()[0][0] == "slice"
+    for _ in range(2):
+        pivot = trace.query("PIVOT (SELECT kind FROM slices) ON kind USING count(*)")
+        assert set(pivot.columns) == set(trace.summary().counts)
 
 
 def test_a_trial_brings_its_provenance_into_the_diagnosis(tmp_path: Path, capsys: Capture) -> None:
     make_trace(tmp_path / "t/trace", [("kernel", "k", 0, 100, "stream 7")]).close()
-    slowed = {"gpus": {"before": [], "after": [{"throttled_by": ["hw_slowdown"]}]}}
-    (tmp_path / "t/provenance.json").write_text(json.dumps(slowed))
+    slowed = Provenance("t", gpus=GpuStates(after=({"throttled_by": ["hw_slowdown"]},)))
+    (tmp_path / "t/provenance.json").write_text(json.dumps(to_json(slowed)))
     with profrun.open(tmp_path / "t/trace") as trace:
         found = trace.diagnose()
         assert "hw_slowdown" in str(found)
