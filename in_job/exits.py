@@ -1,7 +1,7 @@
-"""Every way a Python process ends leads through ``finish`` once: exit, exception, SIGTERM, os._exit.
+"""Calls ``finish`` once in every way in which a Python process can end: exit, exception, SIGTERM, os._exit.
 
-Exit codes stay what they were. SIGKILL and a crash in native code cannot be caught: then what was flushed
-during the run is what there is.
+Exit codes stay what they were. SIGKILL and a crash in native code cannot be caught: then there is only what
+was written during the run.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import os
 import signal
 import sys
 import threading
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
+
+if TYPE_CHECKING:
+    from types import FrameType, TracebackType
 
 
 class Exits:
@@ -58,11 +61,13 @@ class Exits:
         self._finish()
         self._real_exit(status)
 
-    def _on_exception(self, kind: type[BaseException], error: BaseException, traceback: Any) -> None:
+    def _on_exception(
+        self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
         self._failed(kind, error)
         self._excepthook(kind, error, traceback)
 
-    def _on_term(self, _number: int, _frame: Any) -> None:
+    def _on_term(self, _number: int, _frame: FrameType | None) -> None:
         if self._busy():
             self._waiting = True
             return

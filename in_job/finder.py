@@ -8,7 +8,7 @@ Three signs, by authority: ``profrun.step()`` (explicit), an optimizer's step, a
   accumulation is one step and several optimizers do not count double. Another optimizer takes the lead
   when the leader is gone, or when it stepped eight times without the leader.
 * module: a step ends when a root module is called that was already called in this step. A forward that
-  builds a graph while an optimizer exists is waited with (64 times): the optimizer will say.
+  builds a graph while an optimizer exists ends no step for 64 times: the optimizer is expected to step.
 
 When a higher sign shows up after lower ones ended steps, those are forgotten and the first step reaches from
 where it began to here, unless recording has begun: then the lower sign stays. One optimizer step followed by
@@ -18,7 +18,10 @@ where it began to here, unless recording has begun: then the lower sign stays. O
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
+
+if TYPE_CHECKING:
+    from .torch_types import Module, Optimizer
 
 RANKS = {"none": 0, "module": 1, "optimizer": 2, "explicit": 3}
 PATIENCE = 64
@@ -47,9 +50,9 @@ class StepFinder:
         self._begin = begin
         self._ended = ended
         self._restart = restart
-        self._leader: Any = None
+        self._leader: weakref.ref[Optimizer] | None = None
         self._others = 0
-        self._called: dict[int, Any] = {}
+        self._called: dict[int, weakref.ref[Module]] = {}
         self._waited = 0
 
     def explicit(self) -> None:
@@ -61,7 +64,7 @@ class StepFinder:
         """An optimizer exists: the process is going to train."""
         self.optimizers += 1
 
-    def optimizer(self, optimizer: Any) -> None:
+    def optimizer(self, optimizer: Optimizer) -> None:
         """An optimizer's step has returned."""
         if not self._allowed("optimizer"):
             return
@@ -75,7 +78,7 @@ class StepFinder:
             self._leader = weakref.ref(optimizer)
         self._sign("optimizer")
 
-    def root(self, module: Any, *, grad: bool) -> None:
+    def root(self, module: Module, *, grad: bool) -> None:
         """A root module's forward begins; ``grad``: it builds a graph, as training does."""
         self.start()
         if not self._allowed("module"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..contract.recording import Rank
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from .torch_types import Torch
 
 _RANK = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 _LOCAL_RANK = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
@@ -21,7 +23,7 @@ def from_environ(environ: Mapping[str, str] | None = None) -> Rank:
     return Rank(_number(_RANK, 0, env), _number(_LOCAL_RANK, 0, env), _number(_WORLD, 1, env))
 
 
-def current(torch: Any) -> Rank:
+def current(torch: Torch) -> Rank:
     """The rank of this process as torch.distributed knows it, else as its launcher's variables say.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Literal
+from typing import TYPE_CHECKING, Callable, Literal
 
 from ..contract.finding import Finding
 from ..contract.profilers import profiler
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
     from ..contract.recording import Recorder
     from .config import HookConfig
+    from .torch_types import Torch
 
 Edges = tuple[Callable[[], object], Callable[[], object]]
 """What starts and what stops a profiler."""
 
 
-def make(config: HookConfig, torch: Any, warn: Callable[[Finding], None]) -> Recorder | None:
+def make(config: HookConfig, torch: Torch, warn: Callable[[Finding], None]) -> Recorder | None:
     """The recorder of this process; None where there is none, or none yet because torch is not imported.
 
     Raises:
@@ -69,9 +70,7 @@ class Switch:
     is_torch_profiler = False
     emitter = None
 
-    def __init__(
-        self, torch: Any, find: Callable[[Any], tuple[Callable[[], Any], Callable[[], Any]]]
-    ) -> None:
+    def __init__(self, torch: Torch, find: Callable[[Torch], Edges]) -> None:
         self.torch = torch
         self._find = find
         self._stop: Callable[[], object] | None = None
@@ -100,7 +99,7 @@ class Switch:
             self.torch.cuda.synchronize()
 
 
-def _cuda(torch: Any) -> Edges:
+def _cuda(torch: Torch) -> Edges:
     """cudaProfilerStart and cudaProfilerStop."""
     if not torch.cuda.is_available():
         raise _cannot("this process has no torch with a CUDA GPU")
@@ -108,7 +107,7 @@ def _cuda(torch: Any) -> Edges:
     return cudart.cudaProfilerStart, cudart.cudaProfilerStop
 
 
-def _roctx(_torch: Any) -> Edges:
+def _roctx(_torch: Torch) -> Edges:
     """roctxProfilerResume and roctxProfilerPause, of all threads."""
     library = load_roctx()
     if library is None:
