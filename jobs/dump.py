@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import yaml
 
 from profrun.contract.codec import given_json, to_json
+from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
 from profrun.jobs.nodes import Node, typed
 from profrun.jobs.problems import Where
@@ -69,14 +70,29 @@ def dump_job(job: Job) -> str:
         if getattr(job, name):
             data[name] = to_json(getattr(job, name))
     data["network"] = job.network
-    data.update({name: block for name, options in job.options.items() if (block := given_json(options))})
-    data.update(to_json(job.overlays, given=True))
-    cluster = given_json(job.cluster)
-    if not cluster["sites"]:
-        del cluster["sites"]
+    data.update({name: block for name, options in job.options.items() if (block := _given(options))})
+    for neutral, blocks in job.overlays.items():
+        data[neutral] = {name: _given(options) for name, options in blocks.items()}
+    cluster = _cluster(job.cluster)
     if cluster:
         data["cluster"] = cluster
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _cluster(settings: ClusterSettings) -> dict[str, object]:
+    given = _given(replace(settings, sites={}))
+    del given["sites"]
+    sites = {name: _cluster(site) for name, site in settings.sites.items()}
+    return {**given, "sites": sites} if sites else given
+
+
+def _given(block: object) -> dict[str, object]:
+    """What a block gives; times that are whole seconds without a decimal point."""
+    values = given_json(block)
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in values.items()
+    }
 
 
 def _resources(job: Job) -> dict[str, object]:

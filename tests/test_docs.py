@@ -13,6 +13,7 @@ from importlinter.api import read_configuration
 from profrun.cli.app import COMMANDS
 from profrun.jobs.load import load_text
 from profrun.store import events
+from profrun.version import VERSION
 from tests.conftest import ROOT
 from tests.test_layout import ROOMS
 
@@ -148,3 +149,8 @@ def test_the_fields_of_a_document_on_the_page_are_those_of_its_dataclass(
 
 def test_the_events_on_the_page_are_those_of_the_log() -> None:
     assert f"`{', '.join(events.NAMES)}`" in ARCHITECTURE
+
+
+def test_the_newest_release_of_the_changelog_is_this_version() -> None:
+    heads = re.findall(r"^## (\S+) - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert heads[0] == VERSION

@@ -16,23 +16,6 @@ NAMES = re.compile(r"\b(nsys|ncu|rocprof|rocprofv3|proton)\b")
 NEUTRAL = ("timeline", "counters")
 """Only a text that is nothing but one of these is a name: both are words of their own, too."""
 
-STILL_NAMED = {
-    "analysis/rules/bound.py",
-    "analysis/rules/device.py",
-    "analysis/rules/recording.py",
-    "analysis/trace/quality_checks.py",
-    "cli/images.py",
-    "doctor/__init__.py",
-    "doctor/checks.py",
-    "doctor/cluster.py",
-    "doctor/model.py",
-    "images/build.py",
-    "images/inspect.py",
-    "images/probe.py",
-    "traces/meta.py",
-}
-"""Files that name one. A file leaves this set when it no longer does; none may be added."""
-
 OTHER_MEANING = {
     "cli/export.py": "counters is a table of a trace",
     "reports/timeline_section.py": "timeline is a place on the page",
@@ -69,11 +52,8 @@ def named(file: str) -> list[str]:
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_profiler_is_named_by_its_own_folder_and_the_contract_only(file: str) -> None:
-    if file in STILL_NAMED:
-        assert named(file), f"{file} names no profiler any more: take it out of STILL_NAMED"
-    else:
-        assert named(file) == []
+    assert named(file) == []
 
 
 def test_the_list_holds_files_that_are_there() -> None:
-    assert set(FILES) >= STILL_NAMED | OTHER_MEANING.keys()
+    assert set(FILES) >= OTHER_MEANING.keys()

@@ -55,9 +55,9 @@ class MetaKey:
 
 META_KEYS = (
     MetaKey("format_version", "string", "version of this format, major.minor", True),
-    MetaKey("source", "string", "kineto, nsys, ncu, rocpd, rocprofv3-csv, rocprofv3-json, ...", True),
+    MetaKey("source", "string", "name of the reader, by the format of the files: kineto, rocpd, ...", True),
     MetaKey("vendor", "string", "nvidia, amd or none (no GPU record in it)", True),
-    MetaKey("collector", "string", "none, torch, nsys, ncu or rocprof", True),
+    MetaKey("collector", "string", "name of the profiler that recorded, or none", True),
     MetaKey("tool_version", "string or null", "version the recording tool stated"),
     MetaKey("epoch_ns", "integer or null", "unix time in ns of ts_ns = 0"),
     MetaKey("clock", "string", "epoch, boottime, monotonic or session: what the axis is anchored to", True),
@@ -65,7 +65,7 @@ META_KEYS = (
     MetaKey(
         "replayed",
         "boolean",
-        "no timeline: kernels were serialised or replayed (ncu, --pmc), or their durations are means",
+        "no timeline: kernels were serialised or replayed for counters, or their durations are means",
         True,
     ),
     MetaKey("launch_blocking", "boolean or null", "was launch blocking set; null when not known"),

@@ -195,8 +195,8 @@ def memory_bound(ctx: Context) -> Iterator[Hit]:
     meaning="Work on anything else can win little: Amdahl's law on this kernel.",
     threshold="One kernel name has at least 50 % of the time of all kernels and at least 1.5 times that of "
     "the next one. Not for a collective: its time is mostly waiting (see exposed-communication, straggler).",
-    advice="Profile this kernel with hardware counters (`ncu`, `rocprof --pmc`) and look at its roofline "
-    "row.",
+    advice="Record this kernel with hardware counters (job key `collectors: [counters]`) and look at its "
+    "roofline row.",
     relies_on=("kernels",),
 )
 def dominant_kernel(ctx: Context) -> Iterator[Hit]:

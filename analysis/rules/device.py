@@ -75,8 +75,8 @@ def few_blocks(ctx: Context) -> Iterator[Hit]:
     "have few. Matrix kernels are left out: they trade occupancy for registers by design.",
     threshold="Kernels other than GEMM, convolution, attention and MoE with an estimated occupancy under 25 "
     "% take at least 25 % of the kernel time.",
-    advice="Larger grids; fewer registers or less shared memory per block; see the `ncu` counters of these "
-    "kernels.",
+    advice="Larger grids; fewer registers or less shared memory per block; see the hardware counters "
+    "of these kernels (job key `collectors: [counters]`).",
     relies_on=("devices.est_achieved_occupancy",),
 )
 def low_occupancy(ctx: Context) -> Iterator[Hit]:

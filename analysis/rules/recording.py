@@ -123,8 +123,8 @@ def launch_blocking(ctx: Context) -> Iterator[Hit]:
     meaning="Graph launches show no kernel: the GPU looks idle while it is not, and every GPU number is "
     "wrong.",
     threshold="At least one graph launch, and none has a GPU slice.",
-    advice="nsys: `--cuda-graph-trace=node`; torch on ROCm 7.2.0 and 7.2.1: update (kernels of HIP graphs "
-    "were lost).",
+    advice="Record with `--cuda-graph-trace=node` where the profiler has this option; update torch on ROCm "
+    "7.2.0 and 7.2.1 (kernels of HIP graphs were lost).",
 )
 def graph_kernels_hidden(ctx: Context) -> Iterator[Hit]:
     """Graph launches without children."""

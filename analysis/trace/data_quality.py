@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from profrun.analysis.trace import quality_gpu_records, quality_kernels, quality_window
 from profrun.analysis.trace.quality import QualityFinding
 from profrun.contract.finding import gravest_first
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -37,6 +38,7 @@ CHECKS = (
 """All checks, in the order in which findings of the same severity are listed."""
 
 
+@memoised
 def data_quality(trace: Trace) -> list[QualityFinding]:
     """Every finding about the quality of a recording, the gravest first."""
     return gravest_first(found for check in CHECKS for found in check(trace))

@@ -19,6 +19,7 @@ from profrun.analysis.trace.intervals import clip, intersect, merge, subtract, s
 from profrun.analysis.trace.kernel_columns import kernel_values, occupancies
 from profrun.analysis.trace.roles import COMM, COMPUTE, MEMCPY, MEMSET, kernel_names, on_device, roles
 from profrun.analysis.trace.steps import step_spans
+from profrun.traces.memo import memoised
 from profrun.traces.schema import DeviceRow
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def window(source: Frame, process: int) -> tuple[int, int]:
     return (int(starts[0]), int(ends[-1])) if len(starts) else (0, 0)
 
 
+@memoised
 def devices(trace: Trace) -> list[DeviceMetrics]:
     """Metrics of every GPU that ran something."""
     source = frame(trace)

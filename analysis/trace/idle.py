@@ -18,6 +18,7 @@ import numpy as np
 
 from profrun.analysis.trace.columns import Ints, distinct
 from profrun.analysis.trace.frame import Frame, Index, frame
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -110,6 +111,7 @@ def _row(source: Frame, ids: Index, device: int, track: int | None, delay_ns: in
     )
 
 
+@memoised
 def idle(trace: Trace, *, delay_ns: int = CONSECUTIVE_KERNEL_DELAY_NS) -> list[IdleRow]:
     """Idle time by class: a row for each device, then one for each of its streams."""
     source = frame(trace)

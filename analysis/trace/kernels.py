@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from profrun.analysis.kernel_names import read_kernel
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -57,6 +58,7 @@ class CategoryRow:
     share_of: str = field(default="time of all kernels", init=False)
 
 
+@memoised
 def kernels(trace: Trace) -> list[KernelRow]:
     """Every kernel by name, most time first."""
     rows = trace.sql(

@@ -156,6 +156,7 @@ def _running(source: Frame, process: int, at: int) -> tuple[str, ...]:
     return tuple(sorted(source.text(slice_id) for slice_id in inner.values()))
 
 
+@memoised
 def memory(trace: Trace) -> list[MemoryPeak]:
     """Peak of every device with allocator records, and of host memory."""
     source = frame(trace)

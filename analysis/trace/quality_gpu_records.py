@@ -127,7 +127,7 @@ def graphs(trace: Trace) -> Iterator[QualityFinding]:
             severity="critical",
             what=f"{calls} graph launches show no kernel",
             why="work inside graphs is hidden",
-            fix="record with `--cuda-graph-trace=node` (nsys) or a newer profiler",
+            fix="record with `--cuda-graph-trace=node` where the profiler has this option, or update it",
             affects=(
                 "devices.utilization",
                 "devices.est_sm_efficiency",

@@ -13,6 +13,7 @@ import numpy as np
 
 from profrun.analysis.trace.columns import Ints, distinct
 from profrun.analysis.trace.frame import Frame, Index, frame
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -120,6 +121,7 @@ def queue_series(source: Frame, ids: Index) -> tuple[Ints, Ints]:
     return times[order], np.cumsum(change[order])
 
 
+@memoised
 def queues(trace: Trace, *, limit: int = MAX_QUEUE_LENGTH) -> list[QueueRow]:
     """Queue length of every stream that has placed work."""
     source = frame(trace)

@@ -20,6 +20,7 @@ from profrun.analysis.trace.op_cost import OpCost, cost_of
 from profrun.analysis.trace.op_shapes import op_shapes
 from profrun.analysis.trace.peaks import Peaks, peaks_for
 from profrun.analysis.trace.roles import kernel_names
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,6 +126,7 @@ class _Kernels(NamedTuple):
     ns: int
 
 
+@memoised
 def _by_op(trace: Trace) -> dict[_Key, dict[int, _Kernels]]:
     """GPU work of ops with recorded shapes, by kernel name id."""
     source = frame(trace)

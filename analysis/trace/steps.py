@@ -244,6 +244,7 @@ def _tail(count: Ints) -> int:
     return last if last > 0 and count[last - 1] * 0.8 > count[last] else last + 1
 
 
+@memoised
 def steps(trace: Trace) -> list[Step]:
     """Every step of every process, in time order, with its work (see ``Step``)."""
     index = step_index(frame(trace))

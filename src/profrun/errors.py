@@ -1,16 +1,16 @@
-"""Every error profrun raises on purpose.
+"""Every error that profrun raises on purpose.
 
-One tree, one exit code a branch (only ``runner.cli`` exits)::
+One tree, with one exit code per branch (only ``profrun.cli`` exits)::
 
     ProfrunError
       UsageError        64  the command line or the job spec is wrong
       InputError        65  a file that was given cannot be read as what it should be
       UnavailableError  69  something needed is not there: a tool, an engine, a permission, a GPU
       FailedError        1  the thing asked for ran and failed
-      InconclusiveError  2  no honest answer can be given from this data
+      InconclusiveError  2  the data do not allow an answer
 
-The message says what happened; ``why`` what is the likely reason; ``fix`` what to do. A traceback that
-reaches the user is a bug of ours and exits 70.
+The message says what happened, ``why`` the likely reason, ``fix`` what to do. Every other exception is a bug
+of profrun and exits with 70.
 """
 
 from __future__ import annotations

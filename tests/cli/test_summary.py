@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from profrun.reports.evidence import evidence_text
 from tests.cli.conftest import SLICES
 from tests.cli.running import Capture, call
 from tests.tracekit import make_trace
@@ -22,14 +21,6 @@ def test_json_has_every_row_and_the_text_says_what_it_leaves_out(
     cut = call(capsys, "summary", tmp_path / "t", "--json", "--top", 3).json
     assert (len(cut["kernels"]), cut["omitted"]) == (3, {"kernels": 17})
     assert "5 more" in call(capsys, "summary", tmp_path / "t").out
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    [("chains", 480, "480"), ("total_ns", 480, "480 ns"), ("gpu_ns_per_step", 480, "480 ns")],
-)
-def test_a_count_is_no_time(name: str, value: int, text: str) -> None:
-    assert evidence_text(name, value) == text
 
 
 def test_summary_says_what_the_trace_holds(trace: Path, capsys: Capture) -> None:

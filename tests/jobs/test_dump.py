@@ -32,3 +32,27 @@ def test_a_dump_is_a_spec_of_the_same_job(data: dict[str, Any]) -> None:
 def test_our_jobs_come_back(path: Path) -> None:
     job = load_job(path)
     assert load_text(dump_job(job)) == job
+
+
+def test_blocks_of_profilers_and_of_a_cluster_come_back_as_they_were_given() -> None:
+    spec = """name: x
+command: run
+collectors: [timeline]
+nsys: {delay: 5s, duration: 1.5s, args: []}
+timeline: {nsys: {sample: none}}
+cluster:
+  time: 1h
+  tolerations: [{key: gpu, seconds: 5}]
+  sites: {a: {ttl: 60, vendor: amd}, b: {labels: {disk: nvme}}}
+"""
+    job = load_text(spec)
+    again = dump_job(job)
+    assert load_text(again) == job
+    data = yaml.safe_load(again)
+    assert data["nsys"] == {"delay": 5, "duration": 1.5, "args": []}
+    assert data["timeline"] == {"nsys": {"sample": "none"}}
+    assert data["cluster"] == {
+        "time": 3600,
+        "tolerations": [{"key": "gpu", "seconds": 5}],
+        "sites": {"a": {"ttl": 60, "vendor": "amd"}, "b": {"labels": {"disk": "nvme"}}},
+    }

@@ -9,7 +9,6 @@ import pytest
 from profrun.analysis.rules.diagnose import RuleFinding, diagnose
 from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
-from profrun.reports.evidence import evidence_lines
 from profrun.reports.terminal import diagnose_text, summary_text
 from profrun.reports.terminal_layout import Style
 from profrun.traces.trace import Trace
@@ -24,11 +23,23 @@ ROWS = [
     ("op", "aten::mm", 10_000, 50_000, "main", LAUNCH),
     ("api", "cudaLaunchKernel", 20_000, 5_000, "main", {"parent": 1, "depth": 2}),
     ("api", "cudaLaunchKernel", 30_000, 5_000, "main", {"parent": 1, "depth": 2}),
-    ("kernel", "sgemm_64x64_nn", 100_000, 300_000, "stream 7",
-     {"launch": 2, **GRID, "kernels.grid_x": 4, "kernels.est_occupancy": 0.5}),
-    ("kernel", "a_kernel_with_a_name_that_no_terminal_line_could_ever_hold", 500_000, 200_000, "stream 7",
-     {"launch": 3, **GRID, "kernels.grid_x": 2, "kernels.est_occupancy": 0.25}),
-]  # fmt: skip
+    (
+        "kernel",
+        "sgemm_64x64_nn",
+        100_000,
+        300_000,
+        "stream 7",
+        {"launch": 2, **GRID, "kernels.grid_x": 4, "kernels.est_occupancy": 0.5},
+    ),
+    (
+        "kernel",
+        "a_kernel_with_a_name_that_no_terminal_line_could_ever_hold",
+        500_000,
+        200_000,
+        "stream 7",
+        {"launch": 3, **GRID, "kernels.grid_x": 2, "kernels.est_occupancy": 0.25},
+    ),
+]
 
 FINDINGS = [
     RuleFinding(
@@ -86,8 +97,3 @@ def test_prose_stays_on_one_line_where_asked_and_colour_is_off_by_default() -> N
     for finding in FINDINGS:
         assert any(finding.what in line for line in text.splitlines())
     assert "\x1b[" in diagnose_text(FINDINGS, Style(80, colour=True))
-
-
-def test_evidence_has_its_unit() -> None:
-    assert evidence_lines({"gb_s": 23.966, "total_ns": 9_391_000, "share": 0.5, "share_of": "all"}) == [
-        ("rate", "24 GB/s"), ("total", "9.391 ms"), ("share", "50.0 % of all")]  # fmt: skip
