@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import profrun
 from profrun.analysis.compare import ComparedTrial, Comparison, compare, read_trial
 from profrun.analysis.compare.model import By
 from profrun.analysis.compare.stats import estimate, verdict
-from profrun.errors import InputError, UsageError
+from profrun.errors import UsageError
 from tests.analysis.compare.conftest import Recorded
 from tests.analysis.compare.recordings import (
     changed,
@@ -324,16 +323,6 @@ def test_kernels_under_replay_are_not_compared(real: Open) -> None:
     found = compare([counters], [read_trial(real("h200/nsys/mlp.sqlite"))])
     assert "replayed" in _codes(found)
     assert found.ratio is None
-
-
-def test_python_takes_paths_and_open_traces(real: Open, tmp_path: Path) -> None:
-    a, b = (real(f"h200/torch/{name}.json.gz") for name in ("mlp", "mlp_compile"))
-    by_path = profrun.compare(a.path, [b.path], by="op")
-    assert by_path.by == "op"
-    assert by_path.ratio == profrun.compare([a], b).ratio
-    assert a.sql("SELECT 1").scalar() == 1  # what was given open stays open
-    with pytest.raises(InputError, match="is not a trace"):
-        profrun.compare(tmp_path, b)
 
 
 def test_a_baseline_is_compared_by_name(
