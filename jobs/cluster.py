@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from profrun.contract.options import Flag, Many, Text, Whole, Word, option
-from profrun.jobs.kinds import Variable, seconds
+from profrun.jobs.kinds import Variable
+from profrun.jobs.number_kinds import seconds
 from profrun.jobs.tables import Field, ListOf, MapOf, Table, table_of
 
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?"

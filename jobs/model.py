@@ -16,7 +16,8 @@ from profrun.contract.options import REQUIRED, option
 from profrun.contract.profilers import COUNTERS, TIMELINE, VENDORS, candidates
 from profrun.contract.schedule import Schedule
 from profrun.jobs.cluster import CLUSTER, ClusterSettings
-from profrun.jobs.kinds import Flag, Number, OneOf, Text, Variable, Whole, Word, is_word, seconds, size
+from profrun.jobs.kinds import Flag, OneOf, Text, Variable, Word, is_word
+from profrun.jobs.number_kinds import Number, Whole, seconds, size
 from profrun.jobs.spec_kinds import (
     IDENTIFIER,
     IDENTIFIER_WORDS,

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from profrun.contract.profilers import BUILT_IN, NEUTRAL, all_names
-from profrun.jobs.kinds import BAD, Bad, Json, Kind, Number, Text, Value, Whole, Word, wrong
+from profrun.jobs.kinds import BAD, Bad, Json, Kind, Text, Value, Word, wrong
 from profrun.jobs.nodes import Node, Scalar, shown, typed
+from profrun.jobs.number_kinds import Number, Whole
 from profrun.jobs.problems import Problems, nearest
 from profrun.jobs.tables import ListOf, MapOf
 

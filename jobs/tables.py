@@ -13,24 +13,9 @@ from dataclasses import dataclass
 
 from profrun.contract import options
 from profrun.contract.options import REQUIRED
-from profrun.jobs.kinds import (
-    BAD,
-    Bad,
-    Flag,
-    Json,
-    Kind,
-    OneOf,
-    Regex,
-    T,
-    T_co,
-    Text,
-    Whole,
-    Word,
-    is_word,
-    seconds,
-    wrong,
-)
+from profrun.jobs.kinds import BAD, Bad, Flag, Json, Kind, OneOf, Regex, T, T_co, Text, Word, is_word, wrong
 from profrun.jobs.nodes import Node, shorten, typed
+from profrun.jobs.number_kinds import Whole, seconds
 from profrun.jobs.problems import Problems, suggest
 
 
