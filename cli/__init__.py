@@ -6,13 +6,12 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
+from profrun.cli.bugs import report_bug
 from profrun.errors import ProfrunError
 
 USAGE = 64
 UNAVAILABLE = 69
-BUG = 70
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -59,17 +58,6 @@ def _report_os(error: OSError) -> int:
     return UNAVAILABLE
 
 
-def report_bug(error: Exception) -> int:
-    """One line about an error that nobody expected; returns the exit code."""
-    where = _keep_crash(error)
-    text = f"{type(error).__name__}: {error}".splitlines()[0]
-    print(
-        f"profrun: bug in profrun ({text}); the traceback is in {where}; please report it with that file",
-        file=sys.stderr,
-    )
-    return BUG
-
-
 def _run(args: Sequence[str]) -> int:
     import typer
 
@@ -94,25 +82,6 @@ def _run(args: Sequence[str]) -> int:
         print("profrun: interrupted", file=sys.stderr)
         return 1
     return int(code or 0)
-
-
-def _keep_crash(error: Exception) -> str:
-    """Write the traceback of an error to a file and return its path."""
-    import tempfile
-    import traceback
-
-    text = "".join(traceback.format_exception(error))
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "profrun"
-    for folder in (state, Path(tempfile.gettempdir())):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"crash-{os.getpid()}.log"
-            path.write_text(f"{sys.argv}\n{text}", encoding="utf-8")
-        except OSError:
-            continue
-        return str(path)
-    sys.stderr.write(text)
-    return "the lines above"
 
 
 def _silence_stdout() -> None:

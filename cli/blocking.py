@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profrun.cli.compare import fraction
+from profrun.cli.compare_args import fraction, sides_of
 from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import InputError
@@ -56,7 +56,6 @@ def command(
 
 def _twins(words: Sequence[str], variant: str | None, root: Path, threshold: float) -> list[Blocking]:
     from profrun.analysis.compare.blocking import blocking_twins
-    from profrun.cli.compare_args import sides_of
     from profrun.runner.comparison_sides import read_trials
     from profrun.store.runs import find
 

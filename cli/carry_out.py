@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profrun.cli import report_bug
+from profrun.cli.bugs import report_bug
 from profrun.cli.output import emit, note, say
 from profrun.cli.progress import Progress
 from profrun.cli.run_text import show_run

@@ -70,7 +70,7 @@ def command(
     from typing import cast
 
     from profrun.analysis.compare import compare
-    from profrun.cli.compare_args import sides_of
+    from profrun.cli.compare_args import fraction, sides_of
     from profrun.reports.compare_text import comparison_text, gate_text
     from profrun.runner.comparison_sides import read_trials
 
@@ -106,18 +106,6 @@ def command(
             say()
             say(gate_text(gate, style))
     raise typer.Exit(code)
-
-
-def fraction(text: str) -> float:
-    """'1%' or '0.01' as 0.01.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    try:
-        return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        raise UsageError(f"{text!r} is not a fraction", fix="write 0.01 or 1%") from None
 
 
 def _gate(result: Comparison, rules: list[str], side: Sequence[tuple[str, Path]]) -> Gate | None:

@@ -1,4 +1,4 @@
-"""The arguments ``A... vs B...`` of a command, divided at ``vs`` and resolved to the traces of both sides."""
+"""Arguments of commands that compare: ``A... vs B...`` as the traces of both sides, and a threshold."""
 
 from __future__ import annotations
 
@@ -42,3 +42,15 @@ def split_sides(words: Sequence[str]) -> tuple[list[str], list[str]]:
             f"there is nothing {side} '{WORD}'", fix="name a trace, RUN/TRIAL, RUN/POINT or a run"
         )
     return a, b
+
+
+def fraction(text: str) -> float:
+    """'1%' or '0.01' as 0.01.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    try:
+        return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a fraction", fix="write 0.01 or 1%") from None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.cli.compare import fraction
+from profrun.cli.compare_args import fraction
 from tests.cli.running import Capture, call
 from tests.cli.sides import TRIALS, words_of, write_trial
 from tests.runner.scripted import new_run

@@ -1,0 +1,40 @@
+"""Errors that nobody expected: ``report_bug`` prints one line about one and keeps its traceback in a file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+BUG = 70
+"""Exit code of a bug of profrun."""
+
+
+def report_bug(error: Exception) -> int:
+    """One line about an error that nobody expected; returns the exit code."""
+    where = _keep_crash(error)
+    text = f"{type(error).__name__}: {error}".splitlines()[0]
+    print(
+        f"profrun: bug in profrun ({text}); the traceback is in {where}; please report it with that file",
+        file=sys.stderr,
+    )
+    return BUG
+
+
+def _keep_crash(error: Exception) -> str:
+    """Write the traceback of an error to a file and return its path."""
+    import tempfile
+    import traceback
+
+    text = "".join(traceback.format_exception(error))
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "profrun"
+    for folder in (state, Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"crash-{os.getpid()}.log"
+            path.write_text(f"{sys.argv}\n{text}", encoding="utf-8")
+        except OSError:
+            continue
+        return str(path)
+    sys.stderr.write(text)
+    return "the lines above"
