@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from profrun.contract.codec import DocumentError, from_json
+from profrun.contract.finding import Finding
 from profrun.contract.states import TrialState
 from profrun.errors import InputError
 from profrun.store.files import read_json
@@ -118,7 +119,7 @@ class TrialResult:
     ended_ns: int | None
     trace: str | None
     trace_error: str | None
-    warnings: tuple[str, ...]
+    warnings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ def trial_result(record: TrialRecord) -> TrialResult:
         ended_ns=record.ended_ns,
         trace=str(record.trace) if record.trace else None,
         trace_error=record.normalise_error,
-        warnings=tuple(str(finding) for finding in record.warnings),
+        warnings=record.warnings,
     )
 
 

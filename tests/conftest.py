@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -35,6 +36,12 @@ THOROUGH = os.environ.get("PROFRUN_FUZZ") == "thorough"
 settings.register_profile("profrun", deadline=None, max_examples=50)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile("thorough" if THOROUGH else "profrun")
+
+
+def unpack(archive: tarfile.TarFile, folder: Path, members: Iterable[tarfile.TarInfo] | None = None) -> None:
+    """Unpack an archive, or some of it; with the filter that newer versions of Python ask for."""
+    safe: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    archive.extractall(folder, members, **safe)
 
 
 def examples(few: int, many: int) -> settings:

@@ -11,7 +11,7 @@ from profrun.runner.planning import plan_of
 from profrun.store.documents import read_command
 from profrun.store.runs import Run
 from profrun.store.state import read_state
-from tests.conftest import SHARED, missing
+from tests.conftest import SHARED, missing, unpack
 
 
 @pytest.mark.parametrize("name", ["hf", "dead", "ddp"])
@@ -21,7 +21,7 @@ def test_a_run_of_profrun_0_1_is_read(name: str, tmp_path: Path) -> None:
         missing(str(packed))
     with tarfile.open(packed) as archive:
         wanted = (".json", ".jsonl", ".yaml")
-        archive.extractall(tmp_path, [item for item in archive if item.name.endswith(wanted)], filter="data")
+        unpack(archive, tmp_path, [item for item in archive if item.name.endswith(wanted)])
     run = Run(next(tmp_path.iterdir()))
     state = read_state(run)
     assert (state.phase, state.notes) == ("finished", ())

@@ -27,7 +27,7 @@ from profrun.store.documents import (
     whole_artefacts,
 )
 from profrun.store.files import write_json
-from tests.conftest import SHARED, missing
+from tests.conftest import SHARED, missing, unpack
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def old_trials(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp(request.param)
     with tarfile.open(archive) as packed:
         wanted = [item for item in packed if item.name.endswith(".json") and "/trace/" not in item.name]
-        packed.extractall(folder, members=wanted, filter="data")
+        unpack(packed, folder, wanted)
     return [TrialPaths(path) for path in sorted(folder.glob("*/trials/*"))]
 
 

@@ -11,7 +11,7 @@ import pytest
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
 from tests.collectors.torch.rawcount import kind_of, raw_count, to_ns
-from tests.conftest import DATA, shared_data
+from tests.conftest import DATA, shared_data, unpack
 
 FILES = (
     "amd/kineto-rocm-aorta-mi350-rocprofsdk/smci350-zts-gtu-c6-25_200691.1758927066581847260.pt.trace.json",
@@ -95,7 +95,7 @@ def test_every_event_is_there_to_the_nanosecond(name: str, tmp_path: Path) -> No
 
 def test_eight_ranks_of_one_job_become_one_trace(tmp_path: Path) -> None:
     with tarfile.open(shared_data("nvidia/param/dlrm_kineto.tar.gz")) as archive:
-        archive.extractall(tmp_path, filter="data")
+        unpack(archive, tmp_path)
     paths = sorted(tmp_path.rglob("*.pt.trace.json"))
     raw = [raw_count(path) for path in paths]
     normalize(paths, tmp_path / "trace")

@@ -41,7 +41,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     script = folder / "emit.py"
     script.write_text(EMIT, encoding="utf-8")
     options = ["--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--output=report"]
-    argv = [nsys(), "profile", *options, sys.executable, str(script), str(ROOT / "runner" / "in_job")]
+    argv = [nsys(), "profile", *options, sys.executable, str(script), str(ROOT / "in_job")]
     subprocess.run(argv, check=True, cwd=folder, capture_output=True)
     for kind, name in (("sqlite", "report.sqlite"), ("parquetdir", "tables")):
         subprocess.run(
