@@ -19,7 +19,7 @@ Interval = tuple[float, float]
 By = Literal["kernel", "op", "range", "module", "category", "step"]
 BREAKDOWNS: tuple[By, ...] = ("kernel", "op", "range", "module", "category", "step")
 """By what the difference can be broken down into rows."""
-RowStatus = Literal["added", "removed", "replaced", "faster", "slower", "same", "more", "fewer"]
+RowStatus = Literal["added", "removed", "replaced", "faster", "slower", "same", "more", "fewer", "unclear"]
 MetricName = Literal["step, median", "step, mean", "step, p99", "GPU work", "host"]
 
 

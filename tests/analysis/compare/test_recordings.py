@@ -48,7 +48,7 @@ def test_repeats_are_never_faster_or_slower(recorded: Recorded, one: int, two: i
     for a, b in (([one], [two]), ([one, two], [three])):
         found = compare([recorded(REPEATS[n]) for n in a], [recorded(REPEATS[n]) for n in b])
         assert found.verdict in ("same", "inconclusive")
-        assert {row.status for row in found.kernels} <= {"same"}
+        assert {row.status for row in found.kernels} == {"unclear"}  # a side of one trial proves nothing
         assert _codes(found) == set()
 
 
@@ -103,7 +103,7 @@ def test_compiled_mlp_fuses_gelu_and_mul_and_keeps_the_gemms(recorded: Recorded)
     assert any("BinaryFunctor" in name for name in fused.a_names)
     assert (fused.a_calls, fused.b_calls) == (2, 1)
     gemms = [row for row in found.kernels if row.category == "gemm"]
-    assert [row.status for row in gemms] == ["same", "same"]
+    assert [row.status for row in gemms] == ["unclear", "unclear"]
     assert sum(row.a_calls for row in gemms) == sum(row.b_calls for row in gemms) == 3
     assert found.trials == (1, 1)
     assert (found.verdict, found.ci95) == ("inconclusive", None)
@@ -143,7 +143,7 @@ def test_a_bias_goes_into_the_gemm(recorded: Recorded) -> None:
     assert (replaced.by, replaced.a_calls, replaced.b_calls) == ("fusion", 2, 1)
     assert "epilogue none -> bias" in replaced.changes
     assert "_bias_" in replaced.b_names[0]
-    assert {row.status for row in found.kernels} == {"replaced", "same"}  # the fill stays
+    assert {row.status for row in found.kernels} == {"replaced", "unclear"}  # the fill stays
 
 
 def test_different_work_has_no_number_unless_it_is_divided(recorded: Recorded) -> None:
