@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import get_args
 
 from profrun.analysis.compare.breakdown import breakdown
-from profrun.analysis.compare.comparability import STOPS, reasons, stopped
+from profrun.analysis.compare.comparability import ALLOWABLE, reasons, stopped
 from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.compare.kernel_rows import kernel_rows
 from profrun.analysis.compare.metrics import metrics
@@ -45,7 +45,7 @@ def compare(
         threshold: practical threshold as a fraction: smaller changes are 'same'.
         per: divide times by an amount of work (``work_normalisation.divisors``); different work does then not
             stop the comparison.
-        allow: codes of ``comparability.STOPS`` that shall not stop it; the result marks them.
+        allow: codes of ``comparability.ALLOWABLE`` that shall not stop it; the result marks them.
         seed: the same seed gives the same intervals.
 
     Raises:
@@ -103,8 +103,9 @@ def _check(
         raise UsageError(f"no breakdown by {by!r}", fix=f"use one of {', '.join(BREAKDOWNS)}")
     if statistic not in get_args(Statistic):
         raise UsageError(f"no statistic {statistic!r}", fix=f"use one of {', '.join(get_args(Statistic))}")
-    unknown = sorted(set(allow) - set(STOPS))
+    unknown = sorted(set(allow) - set(ALLOWABLE))
     if unknown:
-        raise UsageError(f"nothing to allow is called {unknown[0]!r}", fix=f"use one of {', '.join(STOPS)}")
+        fix = f"use one of {', '.join(ALLOWABLE)}"
+        raise UsageError(f"nothing to allow is called {unknown[0]!r}", fix=fix)
     if not 0 < threshold < 1:
         raise UsageError(f"threshold {threshold:g} is no fraction between 0 and 1", fix="0.01 is 1 %")
