@@ -113,7 +113,8 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
     from profrun.analysis.compare import compare
     from profrun.analysis.compare.kernel_agreement import same_kernels
     from profrun.analysis.compare.ratio import BLOCKING_DIFFERENCES, OVERHEAD_DIFFERENCES
-    from profrun.reports.compare_text import largest_changes, verdict_line
+    from profrun.reports.compare_sentence import verdict_line
+    from profrun.reports.compare_text import largest_changes
 
     asked = {"blocking": BLOCKING_DIFFERENCES, "overhead": OVERHEAD_DIFFERENCES}  # the pair is about these
     found = []

@@ -15,6 +15,7 @@ from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.compare.kernel_rows import kernel_rows
 from profrun.analysis.compare.metrics import metrics
 from profrun.analysis.compare.model import BREAKDOWNS, By, Comparison
+from profrun.analysis.compare.next_steps import next_steps
 from profrun.analysis.compare.ratio import THRESHOLD, step_ratio
 from profrun.analysis.compare.side_info import side_infos
 from profrun.analysis.compare.sides import Side, Sides
@@ -71,10 +72,12 @@ def _with_changes(result: Comparison, sides: Sides, seed: int) -> Comparison:
     parts = step_parts(sides)
     total = sum(part.delta_ns for part in parts)
     explained = sum(row.delta_ns for row in rows) if by != "step" else total
+    others = metrics(sides, result.statistic, threshold, seed)
     return replace(
         result,
         sides=side_infos(sides, result.statistic, rows, kernels),
-        metrics=metrics(sides, result.statistic, threshold, seed),
+        metrics=others,
+        next_steps=next_steps(result, sides, others),
         total_delta_ns=total,
         unexplained_ns=total - explained,
         parts=parts,

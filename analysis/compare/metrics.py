@@ -1,5 +1,10 @@
-"""Ratios beside that of the step time: ``metrics`` is given two sides and returns other statistics of step
-time, and GPU and host time per step."""
+"""Ratios beside that of the step time.
+
+``metrics`` is given two sides and returns other statistics of step time, and GPU and host time per step.
+
+'GPU work' is the sum of the GPU work of a step, 'GPU busy' the time in which some of it ran: they differ
+where streams overlap.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +25,7 @@ _STATISTICS: tuple[tuple[MetricName, Statistic], ...] = (
 )
 _PER_STEP: tuple[tuple[MetricName, Callable[[StepSample], int]], ...] = (
     ("GPU work", lambda sample: sample.gpu_ns),
+    ("GPU busy", lambda sample: sample.busy_ns),
     ("host", lambda sample: sample.host_ns),
 )
 
