@@ -49,16 +49,14 @@ def answer_line(found: SeenKernels) -> str:
 
 
 def _side_line(letter: str, side: SeenSide) -> str:
-    labels = ", ".join(side.labels[:3]) + (
-        f" and {len(side.labels) - 3} more" if len(side.labels) > 3 else ""
-    )
+    more = len(side.labels) - 3
+    labels = ", ".join(side.labels[:3]) + (f" and {more} more" if more > 0 else "")
     steps = _count(side.steps, "step") if side.has_steps else "no steps: the whole recording counts as one"
     copies = f"{rate_text(side.copies)} copies and fills per step take {time_text(side.copy_ns)}"
     text = f"{letter}: {labels} ({side.tool}, {steps}); {copies}"
     if side.outside_share >= 0.001:
-        text += (
-            f"; {percent_text(side.outside_share)} of its GPU time is outside of whole steps: not compared"
-        )
+        share = percent_text(side.outside_share)
+        text += f"; {share} of its GPU time is outside of whole steps and is not compared"
     return text
 
 
@@ -76,9 +74,8 @@ def _table(found: SeenKernels, top: int) -> list[Part]:
         rest = f"a {times[0]} -> b {times[1]} per step"
         parts.append(f"  ... and {len(left_out)} more that are launched as often, {rest} (--top 0 shows all)")
     total = signed_time_text(found.sides[1].kernel_ns - found.sides[0].kernel_ns)
-    parts.append(
-        f"  all kernels: b - a is {total} per step; both sides are runs of their own, so times differ"
-    )
+    why = "the sides are runs of their own, so that times differ a little"
+    parts.append(f"  all kernels: b - a is {total} per step ({why})")
     return parts
 
 

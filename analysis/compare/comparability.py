@@ -281,7 +281,7 @@ def _work(a: Trials, b: Trials) -> list[Reason]:
     left, right = a[0].conditions, b[0].conditions
     found = []
     if work.answer == "different":
-        why = "no shapes prove it, and there is no sign of the same work" if work.signs else ""
+        why = "the traces hold no shapes, but what they hold speaks for other work" if work.signs else ""
         fix = work.fix or "`--per` divides times by an amount of work"
         found.append(Reason("work", "critical", f"different work per step: {work.what}", why, fix))
     elif work.answer == "unknown":

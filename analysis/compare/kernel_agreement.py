@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from profrun.analysis.compare.compared_trial import ComparedTrial
-from profrun.analysis.compare.kernel_identity import kernel_identity
+from profrun.analysis.compare.kernel_identity import functors, kernel_identity
 from profrun.analysis.compare.side_names import side_names
 from profrun.analysis.compare.sides import Side
 from profrun.analysis.json import to_json
@@ -193,10 +193,15 @@ def _kernels(a: Side, b: Side) -> Iterator[SeenKernel]:
 
 
 def _labelled(kernels: Iterable[SeenKernel]) -> list[SeenKernel]:
-    """The kernels in order; a label that several share tells nothing, and is replaced by the name."""
+    """The kernels in order; a label that several share gets what tells them apart."""
     found = sorted(kernels, key=lambda one: (one.equal, -max(one.a_ns, one.b_ns), one.name))
     counts = Counter(one.label for one in found)
-    return [replace(one, label=one.label if counts[one.label] == 1 else one.name) for one in found]
+    return [one if counts[one.label] == 1 else replace(one, label=_longer_label(one)) for one in found]
+
+
+def _longer_label(one: SeenKernel) -> str:
+    words = [word for word in functors(one.name) if word != one.label]
+    return f"{one.label} of {', '.join(words)}" if words else one.name
 
 
 def _by_identity(side: Side) -> dict[str, _Seen]:

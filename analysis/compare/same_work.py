@@ -2,8 +2,8 @@
 
 What was seen counts before what was declared: the shapes of the inputs, then FLOPs of matrix work, then the
 same kernels with the same grids, then declared amounts (values of the variants, arguments of the program).
-Where none of these tells, signs are looked for (``work_signs``): only what speaks for different work and
-against nothing else stops a comparison.
+Where none of these tells, signs are looked for (``work_signs``). Of these, other sizes of the same kernels
+are evidence of different work, and so are signs against the same work where there is none for it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def compare_work(a: ComparedTrial, b: ComparedTrial) -> WorkComparison:
         return WorkComparison("different", ", ".join(f"{key} {text}" for key, text in declared.items()))
     if _same_amounts(left, right) or _same_variant(left, right):
         return _SAME
-    if signs.speak_against and not signs.speak_for:
+    if signs.other_sizes or (signs.speak_against and not signs.speak_for):
         return WorkComparison("different", "; ".join(signs.speak_against), signs=signs)
     return WorkComparison("unknown", "; ".join(signs.speak_against), signs=signs)
 

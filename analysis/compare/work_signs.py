@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import prod
 
 from profrun.analysis.compare.compared_trial import ComparedTrial
+from profrun.analysis.compare.kernel_identity import kernel_identity
 from profrun.analysis.kernel_names import MATRIX_CATEGORIES
-from profrun.contract.units import bytes_text, rate_text
+from profrun.contract.units import bytes_text, count_text, rate_text
 
 EQUAL_BYTES = 0.001
 """Relative difference of copied bytes up to which they are equal."""
@@ -22,6 +24,7 @@ FEW_MATRIX_KERNELS = 5
 """Fewer matrix kernels per step tell nothing: as many on both sides may be chance, one more a split one."""
 _WRAPPERS = re.compile(r"^(?:_orig_mod|module)\.|\.(?:_orig_mod)(?=\.|$)")
 """What torch.compile and data-parallel wrappers add to names of modules."""
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,13 @@ class WorkSigns:
     """What speaks for and against the same work, in words.
 
     Attributes:
+        other_sizes: most kernels that both launch as often have other numbers of threads: that is evidence.
         same_program: both trials ran one script with the same arguments, or are of one run's job.
     """
 
     speak_for: tuple[str, ...] = ()
     speak_against: tuple[str, ...] = ()
+    other_sizes: bool = False
     same_program: bool = False
 
 
@@ -44,7 +49,8 @@ def work_signs(a: ComparedTrial, b: ComparedTrial) -> WorkSigns:
     _modules(a, b, *found)
     _bytes(a, b, *found)
     _matrix_kernels(a, b, *found)
-    return WorkSigns(tuple(found[0]), tuple(found[1]), same_program)
+    other_sizes = _sizes(a, b, *found)
+    return WorkSigns(tuple(found[0]), tuple(found[1]), other_sizes, same_program)
 
 
 def _program(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], against: list[str]) -> bool:
@@ -112,6 +118,60 @@ def _matrix_kernels(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], ag
         speak_for.append(f"both launch {rate_text(left)} matrix kernels per step")
     elif max(left, right) / min(left, right) >= OTHER_COUNT:
         against.append(f"{rate_text(left)} and {rate_text(right)} matrix kernels are launched per step")
+
+
+def _sizes(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], against: list[str]) -> bool:
+    """Do the kernels that both launch as often have other numbers of threads, by most of their time?"""
+    left, right = thread_counts(a), thread_counts(b)
+    shared = [key for key in left.keys() & right.keys() if left[key].calls == right[key].calls]
+    if not shared:
+        return False
+    other = [key for key in shared if _ratio(left[key].threads, right[key].threads) >= OTHER_COUNT]
+    if not other:
+        kernels = f"{len(shared)} kernels" if len(shared) > 1 else "1 kernel"
+        speak_for.append(f"{kernels} that both launch as often have about as many threads on both sides")
+        return False
+    first = max(other, key=lambda key: left[key].ns)
+    threads = f"{count_text(left[first].threads)} and {count_text(right[first].threads)} threads"
+    against.append(f"{left[first].label} is launched as often on both sides, but with {threads} per step")
+    return 2 * sum(left[key].ns for key in other) > sum(left[key].ns for key in shared)
+
+
+@dataclass(frozen=True)
+class ThreadCount:
+    """Launches of a kernel and the threads of all of them, per typical step, and its time over all steps."""
+
+    label: str
+    calls: float
+    threads: int
+    ns: int
+
+
+def thread_counts(trial: ComparedTrial) -> dict[str, ThreadCount]:
+    """By kernel, for kernels whose threads grow with the work.
+
+    Matrix kernels and generated ones choose grids that do not, and those of optimizers grow with the model.
+    """
+    samples = max(1, len(trial.typical))
+    calls: dict[str, int] = {}
+    time: dict[str, int] = {}
+    for group in trial.kernel_groups:
+        if group.is_kernel_work and group.category not in (*MATRIX_CATEGORIES, "optimizer"):
+            calls[group.name] = calls.get(group.name, 0) + group.calls
+            time[group.name] = time.get(group.name, 0) + group.ns
+    found = {}
+    for name, count in calls.items():
+        facts = trial.facts.get(name)
+        if facts is None or name.startswith("triton_") or sum(n for _, n in facts.shapes) != count:
+            continue  # not all launches are known by their shape
+        threads = sum(prod(map(int, _NUMBER.findall(shape))) * launches for shape, launches in facts.shapes)
+        key = kernel_identity(name)
+        found[key] = ThreadCount(facts.short, count / samples, round(threads / samples), time[name])
+    return found
+
+
+def _ratio(one: float, two: float) -> float:
+    return max(one, two) / min(one, two) if min(one, two) > 0 else 1.0
 
 
 def matrix_launches(trial: ComparedTrial) -> float:

@@ -10,7 +10,9 @@ import pytest
 from profrun.analysis.compare import ComparedTrial, Comparison, compare, read_trial
 from profrun.analysis.compare.model import By
 from profrun.analysis.compare.stats import estimate, verdict
+from profrun.collectors.normalize import normalize
 from profrun.errors import UsageError
+from profrun.traces.trace import Trace
 from tests.analysis.compare.conftest import Recorded
 from tests.analysis.compare.recordings import (
     changed,
@@ -20,7 +22,7 @@ from tests.analysis.compare.recordings import (
 )
 from tests.analysis.conftest import Open
 from tests.cli.running import call
-from tests.conftest import shared_data
+from tests.conftest import ROOT, shared_data
 
 TORCH = "h200/torch/"
 REPEATS = [f"{TORCH}rep{number}_mlp" for number in (1, 2, 3)]
@@ -144,6 +146,21 @@ def test_a_bias_goes_into_the_gemm(recorded: Recorded) -> None:
     assert "epilogue none -> bias" in replaced.changes
     assert "_bias_" in replaced.b_names[0]
     assert {row.status for row in found.kernels} == {"replaced", "unclear"}  # the fill stays
+
+
+def test_a_larger_batch_is_refused_without_shapes(tmp_path: Path) -> None:
+    """The layer norms of both variants tell: 2048 rows per step against 65536."""
+    trials = []
+    for variant in ("baseline", "optimised"):
+        file = ROOT / f"tests/data/h200/transformer/{variant}-torch-r1/rank0/pt.trace.json.gz"
+        normalize([file], tmp_path / variant)
+        with Trace(tmp_path / variant) as trace:
+            trials.append(read_trial(trace, label=variant))
+    a, b = trials
+    assert a.work.matrix_flops is None
+    found = compare([a], [b])
+    assert _codes(found) == {"work"}
+    assert "but with 524 288 and 16 777 216 threads per step" in str(found.reasons[0])
 
 
 def test_different_work_has_no_number_unless_it_is_divided(recorded: Recorded) -> None:

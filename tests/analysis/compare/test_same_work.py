@@ -79,7 +79,7 @@ def test_only_signs_against_the_same_work_stop_a_comparison() -> None:
     ((code, severity, text),) = _told(EAGER, other)
     assert (code, severity) == ("work", "critical")
     assert "the programs are train.py and serve.py" in text
-    assert "no shapes prove it" in text
+    assert "the traces hold no shapes" in text
     one_job = other | {"job": EAGER["job"]}  # the job's author declared them as variants of one thing
     ((code, severity, text),) = _told(EAGER, one_job)
     assert (code, severity) == ("work_unproven", "warning")

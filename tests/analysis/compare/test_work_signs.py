@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 
 from profrun.analysis.compare import ComparedTrial
-from profrun.analysis.compare.compared_trial import KernelGroup, StepWork
-from profrun.analysis.compare.work_signs import differing_arguments, matrix_launches, modules_of, work_signs
+from profrun.analysis.compare.compared_trial import KernelFacts, KernelGroup, StepWork
+from profrun.analysis.compare.work_signs import (
+    differing_arguments,
+    matrix_launches,
+    modules_of,
+    thread_counts,
+    work_signs,
+)
 from tests.analysis.compare.trials import OTHER, trial
 
 
@@ -83,6 +89,48 @@ def test_what_numbers_of_matrix_kernels_tell() -> None:
     assert work_signs(few, few).speak_for == ()  # one kernel may be as many by chance
     assert work_signs(many, more) == work_signs(few, few)  # fused or split
     assert work_signs(many, twice).speak_against == ("6 and 12 matrix kernels are launched per step",)
+
+
+def _sized(blocks: int, category: str = "norm", name: str = "layer_norm", calls: int = 5) -> ComparedTrial:
+    """A trial whose kernel is launched with so many blocks of 32 threads."""
+    one = trial(name=name)
+    (group,) = one.kernel_groups
+    facts = KernelFacts(name, name, category, shapes=((f"{blocks}x1x1 blocks of 32x1x1", calls),))
+    group = replace(group, category=category, calls=calls)
+    return replace(one, kernel_groups=(group,), facts={name: facts})
+
+
+def test_the_same_kernel_with_other_sizes_is_evidence_of_different_work() -> None:
+    """A layer norm has a block per row: 32 times as many rows are 32 times as much work."""
+    found = work_signs(_sized(2048), _sized(65536))
+    assert found.other_sizes
+    told = "layer_norm is launched as often on both sides, but with 65 536 and 2 097 152 threads per step"
+    assert found.speak_against == (told,)
+    alike = work_signs(_sized(2048), _sized(2050))
+    assert not alike.other_sizes
+    assert alike.speak_for == ("1 kernel that both launch as often have about as many threads on both sides",)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        _sized(65536, "gemm"),  # a matrix kernel chooses its grid
+        _sized(65536, "optimizer"),
+        _sized(65536, name="triton_red_fused_sum"),  # tuned anew in each run
+        _sized(65536, calls=10),  # launched more often: perhaps a part of what was fused before
+    ],
+)
+def test_kernels_whose_grid_does_not_tell_the_work(other: ComparedTrial) -> None:
+    (group,) = other.kernel_groups
+    base = _sized(2048, group.category, group.name)
+    assert not work_signs(base, other).other_sizes
+
+
+def test_launches_whose_shape_is_not_known_tell_nothing() -> None:
+    one = _sized(2048)
+    facts = {"layer_norm": replace(one.facts["layer_norm"], shapes=(("2048x1x1 blocks of 32x1x1", 4),))}
+    assert thread_counts(replace(one, facts=facts)) == {}
+    assert thread_counts(one)["layer_norm"].threads == 65536
 
 
 def test_arguments_that_differ() -> None:
