@@ -38,11 +38,11 @@ def answer_line(found: SeenKernels) -> str:
     both = f"{side_name('a', a.name)} and {side_name('b', b.name)}"
     times = f"they take a {time_text(a.kernel_ns)} -> b {time_text(b.kernel_ns)} per step"
     if found.answer == "same":
-        names = f"{_count(len(found.kernels), 'name')}, {rate_text(a.kernels)} launches per step"
+        names = f"{_count(len(found.kernels), 'name')}, {_launches(a.kernels)} per step"
         return f"{both} saw the same kernels: {names} on both sides; {times}"
     differ = sum(not one.equal for one in found.kernels)
     counts = f"{differ} of {_count(len(found.kernels), 'name')} are not launched as often"
-    launches = f"{rate_text(a.kernels)} launches per step in a, {rate_text(b.kernels)} in b"
+    launches = f"{_launches(a.kernels)} per step in a, {rate_text(b.kernels)} in b"
     if found.answer == "different":
         return f"{both} did not see the same kernels: {counts}; {launches}; {times}"
     return f"it is not known whether {both} saw the same kernels; {counts}; {launches}"
@@ -84,6 +84,10 @@ def _row(one: SeenKernel, name: str) -> tuple[str, ...]:
     times = (time_text(one.a_ns or None), time_text(one.b_ns or None))
     delta = signed_time_text(one.delta_ns) if one.seen_by == "both" else UNKNOWN
     return (SEEN_BY[one.seen_by], name, *calls, *times, delta)
+
+
+def _launches(number: float) -> str:
+    return f"{rate_text(number)} launch{'es' * (number != 1)}"
 
 
 def _count(number: int, word: str) -> str:

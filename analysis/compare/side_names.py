@@ -14,7 +14,7 @@ from profrun.analysis.compare.compared_trial import ComparedTrial, RecordingCond
 _STAMP = re.compile(r"-\d{8}T\d{6}Z-[0-9a-f]{4}$")
 """What a run's name has after the name of its job."""
 _SHORTEST = 3
-"""Fewer characters that all labels of a side share are no name."""
+"""Fewer characters at the end of all labels of a side are no name."""
 _TOLD: tuple[Callable[[RecordingConditions], str | None], ...] = (
     lambda one: _STAMP.sub("", one.job) if one.job else None,
     lambda one: one.variant,
@@ -49,12 +49,12 @@ def _apart(
 
 
 def _common(labels: Sequence[str]) -> str:
-    """``rep*_mlp`` of ``rep1_mlp`` and ``rep2_mlp``; the first label and a number where little is shared."""
+    """``rep*_mlp`` of ``rep1_mlp`` and ``rep2_mlp``; the first label and a number where nothing is shared."""
     if len(set(labels)) == 1:
         return labels[0]
     start = _shared_start(labels)
     end = _shared_start([label[len(start) :][::-1] for label in labels])[::-1]
-    return f"{start}*{end}" if len(start + end) >= _SHORTEST else f"{labels[0]} and {len(labels) - 1} more"
+    return f"{start}*{end}" if start or len(end) >= _SHORTEST else f"{labels[0]} and {len(labels) - 1} more"
 
 
 def _shared_start(texts: Sequence[str]) -> str:

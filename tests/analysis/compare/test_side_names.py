@@ -37,6 +37,7 @@ def _of_job(job: str, variant: str, collector: str = "torch", label: str = "0") 
             ("rep*_mlp", "rep*_mlp_compile"),
         ),
         ([{"label": "one"}, {"label": "two"}, {"label": "six"}], [{"label": "b"}], ("one and 2 more", "b")),
+        ([{"label": "a0"}, {"label": "a1"}], [{"label": "b0"}, {"label": "b1"}], ("a*", "b*")),
         ([{"label": "000-default-none-r1"}], [{"label": "000-default-none-r1"}], ("", "")),
         # Trials of one side that are of several variants have no variant in common.
         (
