@@ -82,11 +82,13 @@ def _count(number: int, word: str) -> str:
 
 
 def _metrics(comparison: Comparison) -> list[Part]:
-    """The other quantities; the GPU's busy time only where it is not the sum of its work."""
+    """The other quantities; busy time and kernel time only where they are not all of the GPU's work."""
     metrics = {metric.name: metric for metric in comparison.metrics}
-    work, busy = metrics.get("GPU work"), metrics.get("GPU busy")
-    if work and busy and (work.a, work.b) == (busy.a, busy.b):
-        del metrics["GPU busy"]
+    work = metrics.get("GPU work")
+    for name in ("GPU busy", "kernel time"):
+        part = metrics.get(name)
+        if work and part and abs(work.a - part.a) < 0.01 * work.a and abs(work.b - part.b) < 0.01 * work.b:
+            del metrics[name]
     if not metrics:
         return []
     header = ("quantity", "a", "b", "change", "95 % interval", "proven")

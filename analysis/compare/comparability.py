@@ -285,11 +285,12 @@ def _work(a: Trials, b: Trials) -> list[Reason]:
         fix = work.fix or "`--per` divides times by an amount of work"
         found.append(Reason("work", "critical", f"different work per step: {work.what}", why, fix))
     elif work.answer == "unknown":
-        text = "it is not proven that both sides do the same work per step"
         speak_for = work.signs.speak_for if work.signs else ()
-        signs = [f"signs for it are that {', that '.join(speak_for)}"] if speak_for else []
-        signs += [f"against it that {work.what}"] if work.what else []
-        why = "; ".join(signs) or "there are no shapes and no declared amounts, and the kernels differ"
+        text = "it is not proven that both sides do the same work per step"
+        text += f", but {', and '.join(speak_for)}" if speak_for else ""
+        why = f"what speaks against it is that {work.what}" if work.what else ""
+        if not speak_for and not work.what:
+            why = "there are no shapes and no declared amounts, and the kernels differ"
         found.append(Reason("work_unproven", "warning", text, why, _RECORD_SHAPES))
     elif work.what:
         found.append(Reason("work_note", "info", work.what))

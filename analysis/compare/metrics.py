@@ -3,14 +3,14 @@
 ``metrics`` is given two sides and returns other statistics of step time, and GPU and host time per step.
 
 'GPU work' is the sum of the GPU work of a step, 'GPU busy' the time in which some of it ran: they differ
-where streams overlap.
+where streams overlap. 'kernel time' is the sum of kernels alone, of steps that are no outliers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from profrun.analysis.compare.compared_trial import StepSample
+from profrun.analysis.compare.compared_trial import ComparedTrial, StepSample
 from profrun.analysis.compare.model import Metric, MetricName
 from profrun.analysis.compare.sides import Sides
 from profrun.analysis.compare.stats import Statistic, estimate, side_value, verdict
@@ -46,7 +46,18 @@ def metrics(sides: Sides, statistic: Statistic, threshold: float, seed: int) -> 
         )
         if all(steps and min(steps) > 0 for steps in (*left, *right)):
             found.append(_metric(name, left, right, statistic, threshold, seed))
+    left, right = ([_kernel_times(trial, side.per) for trial in side.trials] for side in sides)
+    if all(steps and min(steps) > 0 for steps in (*left, *right)):
+        found.append(_metric("kernel time", left, right, statistic, threshold, seed))
     return tuple(found)
+
+
+def _kernel_times(trial: ComparedTrial, per: float) -> list[float]:
+    """Time of the kernels of each typical step, without copies; empty where not every kernel's was kept."""
+    names = {group.name for group in trial.kernel_groups if group.is_kernel_work}
+    if not names <= trial.series.keys():
+        return []
+    return [sum(values) / per for values in zip(*(trial.series[name] for name in names), strict=True)]
 
 
 def _metric(

@@ -20,7 +20,7 @@ By = Literal["kernel", "op", "range", "module", "category", "step"]
 BREAKDOWNS: tuple[By, ...] = ("kernel", "op", "range", "module", "category", "step")
 """By what the difference can be broken down into rows."""
 RowStatus = Literal["added", "removed", "replaced", "faster", "slower", "same", "more", "fewer", "unclear"]
-MetricName = Literal["step, median", "step, mean", "step, p99", "GPU work", "GPU busy", "host"]
+MetricName = Literal["step, median", "step, mean", "step, p99", "GPU work", "GPU busy", "kernel time", "host"]
 TOO_WIDE = 4.0
 """An interval that proves nothing and whose ends differ by more than this factor says nothing at all."""
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from profrun.analysis.compare.compared_trial import ComparedTrial, StepSample
-from profrun.analysis.compare.model import Metric, StepRatio
+from profrun.analysis.compare.model import Metric, MetricName, StepRatio
 from profrun.analysis.compare.sides import Side, Sides
 from profrun.analysis.compare.stats import MIN_TRIALS
 from profrun.contract.finding import Finding
-from profrun.contract.units import change_interval_text, change_text, rate_text, time_text
+from profrun.contract.units import change_interval_text, change_text, time_text
 
 MOST_TRIALS = 50
 """More trials per side are no advice: nobody runs them."""
@@ -29,6 +29,8 @@ GPU_EVEN = 4.0
 """The host varies when host time differs so many times more between trials than GPU time does."""
 CLOCKS_EVEN = 1.05
 """Up to this ratio of the highest SM clock of a side to its lowest one the clocks are even."""
+_OF_GPU: tuple[MetricName, ...] = ("GPU busy", "GPU work", "kernel time")
+"""What can be judged of a step without its host, that which tells most first."""
 ADVICE = "find out what else ran on the machine, and record more trials"
 
 
@@ -55,13 +57,16 @@ def reasonable(trials: int | None) -> int | None:
 def _judged(metrics: Sequence[Metric]) -> list[Finding]:
     """The GPU's share of the step, where that is proven to be slower, faster or the same."""
     known = {metric.name: metric for metric in metrics if metric.verdict != "inconclusive"}
-    metric = known.get("GPU busy") or known.get("GPU work")
+    metric = next((known[name] for name in _OF_GPU if name in known), None)
     if metric is None:
         return []
+    subject = "the GPU's work alone can be judged: it takes"
+    if metric.name == "kernel time":
+        subject = "the kernels alone can be judged: without copies they take"
     times = f"a {time_text(metric.a)} -> b {time_text(metric.b)} per step"
     interval = f"95 % interval {change_interval_text(metric.ci95)}"
-    text = f"the GPU's work alone can be judged: it takes {change_text(metric.ratio)} in b"
-    return [Finding("gpu_can_be_judged", "info", f"{text} ({times}, {interval})")]
+    text = f"{subject} {change_text(metric.ratio)} in b ({times}, {interval})"
+    return [Finding("gpu_can_be_judged", "info", text)]
 
 
 def _enough(ratio: StepRatio) -> Finding | None:
@@ -129,7 +134,7 @@ def _host(name: str, side: Side) -> Finding | None:
 def _range(times: Sequence[float]) -> str:
     """'1.80 times between trials (338 us to 602 us)'."""
     ends = f"{time_text(min(times))} to {time_text(max(times))}"
-    return f"{rate_text(_spread(times))} times between trials ({ends})"
+    return f"{_spread(times):.2f} times between trials ({ends})"
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -19,9 +19,9 @@ def _trial(step_us: float, gpu_us: float, host_us: float, **changes: Any) -> Com
     made = trial(
         (1, 2, 3, 4, 5), fingerprint=repr((step_us, gpu_us, host_us)), label=f"t{step_us:g}", **changes
     )
+    step_ns, gpu_ns, host_ns = (int(1000 * value) for value in (step_us, gpu_us, host_us))
     samples = tuple(
-        StepSample(n, 0, *(int(1000 * value) + n for value in (step_us, host_us, gpu_us, gpu_us)), 1, 1)
-        for n in range(5)
+        StepSample(n, 0, step_ns + n, host_ns + n, gpu_ns + n, gpu_ns + n, 1, 1) for n in range(5)
     )
     return replace(made, samples=samples)
 
@@ -46,7 +46,7 @@ def test_the_gpu_is_judged_where_the_host_varies() -> None:
     assert varies.code == "host_varies"
     assert varies.what == (
         "the host time of side a differs 2.03 times between trials (390 us to 790 us), "
-        "its GPU busy time only 1 times between trials (99.9 us to 100.1 us)"
+        "its GPU busy time only 1.00 times between trials (99.9 us to 100.1 us)"
     )
 
 

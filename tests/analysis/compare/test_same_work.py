@@ -56,7 +56,7 @@ def test_eager_and_compiled_code_of_one_script_are_compared_with_a_warning() -> 
     """Two runs of one script without shapes: other kernels, and nothing that speaks for other work."""
     ((code, severity, text),) = _told(EAGER, COMPILED)
     assert (code, severity) == ("work_unproven", "warning")
-    assert "signs for it are that both ran train.py, with other arguments (a: --eager); shapes" in text
+    assert "per step, but both ran train.py, with other arguments (a: --eager); shapes" in text
 
 
 def test_nothing_at_all_is_a_warning_too() -> None:
@@ -83,7 +83,7 @@ def test_only_signs_against_the_same_work_stop_a_comparison() -> None:
     one_job = other | {"job": EAGER["job"]}  # the job's author declared them as variants of one thing
     ((code, severity, text),) = _told(EAGER, one_job)
     assert (code, severity) == ("work_unproven", "warning")
-    assert "against it that the programs are train.py and serve.py" in text
+    assert "what speaks against it is that the programs are train.py and serve.py" in text
 
 
 def test_shapes_count_before_signs() -> None:
