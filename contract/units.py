@@ -116,33 +116,37 @@ def signed_change_text(ratio: float | None) -> str:
         return UNKNOWN
     if ratio >= _TIMES:
         return f"{_times_text(ratio)} x"
-    change = f"{100 * (ratio - 1):+.1f}"
-    return f"{'0.0' if float(change) == 0 else change} %"
+    return f"{_signed_percent(ratio)} %"
 
 
 def change_interval_text(interval: tuple[float, float] | None) -> str:
-    """The two ends of an interval of ratios of times as changes: "8.2 % less to 15.8 % more"."""
+    """The two ends of an interval of ratios of times as changes: "8.2 % less to 15.8 % more".
+
+    They are factors where ``change_text`` of the ratio in their middle is one: "1.81 to 3.30 times as long".
+    """
     if interval is None:
         return UNKNOWN
     low, high = interval
-    if low >= 1 and high >= _TIMES:
+    if low * high >= _TIMES**2:
         return f"{_times_text(low)} to {_times_text(high)} times as long"
     ends = [f"{abs(100 * (end - 1)):.1f}" for end in interval]
+    if high >= _MOST_TIMES:
+        return f"{ends[0]} % less to {_times_text(high)} times as long"
     if high <= 1:
         return f"{ends[1]} to {ends[0]} % less"
-    if low >= 1:
-        return f"{ends[0]} to {ends[1]} % more"
-    upper = f"{_times_text(high)} times as long" if high >= _TIMES else f"{ends[1]} % more"
-    return f"{ends[0]} % less to {upper}"
+    return f"{ends[0]} to {ends[1]} % more" if low >= 1 else f"{ends[0]} % less to {ends[1]} % more"
 
 
 def signed_change_interval_text(interval: tuple[float, float] | None) -> str:
-    """The same for a column of numbers: "-8.2 to +15.8 %", "-8.2 % to 2.40 x"."""
+    """The same for a column of numbers: "-8.2 to +15.8 %", "1.81 to 3.30 x"."""
     if interval is None:
         return UNKNOWN
-    low, high = map(signed_change_text, interval)
-    unit = low[-2:]
-    return f"{low.removesuffix(unit)} to {high}" if high.endswith(unit) else f"{low} to {high}"
+    low, high = interval
+    if low * high >= _TIMES**2:
+        return f"{_times_text(low)} to {_times_text(high)} x"
+    if high >= _MOST_TIMES:
+        return f"{_signed_percent(low)} % to {_times_text(high)} x"
+    return f"{_signed_percent(low)} to {_signed_percent(high)} %"
 
 
 def column_unit(values: Iterable[float | None], units: Sequence[tuple[float, str]]) -> tuple[float, str]:
@@ -175,6 +179,12 @@ def column_text(value: float | None, size: float) -> str:
     if size == 1 and shown == int(shown):
         return f"{int(shown)}"
     return f"{shown:.1f}" if abs(shown) >= 100 else f"{shown:.3f}"
+
+
+def _signed_percent(ratio: float) -> str:
+    """A ratio as a change in per cent with its sign; 0 has none."""
+    change = f"{100 * (ratio - 1):+.1f}"
+    return "0.0" if float(change) == 0 else change
 
 
 def _times_text(ratio: float) -> str:

@@ -42,3 +42,27 @@ def test_kernel_time_needs_the_time_of_every_kernel() -> None:
     part = replace(one, series={"Memcpy HtoD": (20,) * 3})
     found = metrics((Side([part, part]), Side([one, one])), "median", 0.01, 0)
     assert "kernel time" not in {metric.name for metric in found}
+
+
+def test_a_quantity_among_several_needs_more_proof_than_one_alone() -> None:
+    """Busy time differs a little in b; its own interval just excludes 1, and the other quantities are equal."""
+
+    def side(busy: tuple[int, ...]) -> Side:
+        steps = [(500, 500), (502, 498), (498, 502)]
+        return Side(
+            [
+                replace(
+                    _trial(1, 20),
+                    samples=tuple(
+                        StepSample(n, 0, time, 400 + n, 100, ns, 2, 3) for n, time in enumerate(pair)
+                    ),
+                )
+                for pair, ns in zip(steps, busy, strict=True)
+            ]
+        )
+
+    found = {one.name: one for one in metrics((side((60, 61, 62)), side((63, 64, 65))), "median", 0.01, 0)}
+    busy = found["GPU busy"]
+    assert busy.ci95 is not None
+    assert busy.ci95[0] > 1
+    assert busy.verdict == "inconclusive"
