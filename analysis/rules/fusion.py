@@ -15,7 +15,7 @@ from profrun.contract.units import percent_text, time_text
 FP32_SHARE = 0.05
 TF32_SHARE = 0.05
 CHAIN_SHARE = 0.05
-POINTWISE = frozenset({"elementwise", "copy"})
+POINTWISE = frozenset({"elementwise", "copy", "fill"})
 SOFTMAX_SHARE = 0.005
 
 

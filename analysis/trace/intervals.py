@@ -164,16 +164,3 @@ def sweep(
         np.minimum(level, cap, out=level)
     edges = np.clip(times, start, end)
     return float((level[:-1] * (edges[1:] - edges[:-1])).sum())
-
-
-def concurrency(starts: ArrayLike, ends: ArrayLike) -> tuple[Ints, Ints]:
-    """How many intervals run after each event.
-
-    Returns:
-        (times, level), int64, shape (2 x intervals,): times in ns, increasing, one entry per start or end.
-    """
-    left, right = np.asarray(starts, dtype=np.int64), np.asarray(ends, dtype=np.int64)
-    times = np.concatenate((right, left))  # at equal times an end comes before a start
-    change = np.concatenate((-np.ones(len(right), dtype=np.int64), np.ones(len(left), dtype=np.int64)))
-    order = np.argsort(times, kind="stable")
-    return times[order], np.cumsum(change[order])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,10 +73,3 @@ def test_times_beyond_the_precision_of_floats_stay_exact() -> None:
     found = iv.union([base, base + 2], [base + 1, base + 5])
     assert found.total == int(Decimal(base + 1) - Decimal(base) + Decimal(3))
     assert iv.covered(found, [base], [base + 3]).tolist() == [2]
-
-
-def test_concurrency_ends_come_before_starts_at_the_same_time() -> None:
-    times, level = iv.concurrency([0, 10, 5], [10, 20, 15])
-    assert times.tolist() == [0, 5, 10, 10, 15, 20]
-    assert level.tolist() == [1, 2, 1, 2, 1, 0]
-    assert np.array(level).max() == 2
