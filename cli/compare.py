@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from profrun.analysis.compare.gate import Gate
     from profrun.analysis.compare.model import By
     from profrun.analysis.compare.stats import Statistic
+    from profrun.runner.comparison_sides import Sides
 
 
 def command(
@@ -49,6 +50,13 @@ def command(
             help="Code of a difference in spite of which to compare; repeatable.", show_default=False
         ),
     ] = None,
+    same_kernels: Annotated[
+        bool,
+        typer.Option(
+            "--same-kernels",
+            help="Say only whether both sides saw the same kernels: for one program under two profilers.",
+        ),
+    ] = False,
     top: Annotated[int, typer.Option(help="Rows to show; 0 for all.", min=0)] = 15,
     fail_on: Annotated[
         list[str] | None,
@@ -75,6 +83,9 @@ def command(
     from profrun.runner.comparison_sides import read_trials
 
     found = sides_of(sides, runs_root(runs))
+    if same_kernels:
+        _need_no_gate(fail_on, junit, markdown=markdown)
+        _same_kernels(found, top, json_=json_)
     result = compare(
         read_trials(found.a),
         read_trials(found.b),
@@ -101,11 +112,40 @@ def command(
         say(markdown_text(result, gate, top=top).rstrip())
     else:
         style = terminal_style()
-        say(comparison_text(result, style, top=top))
+        say(comparison_text(result, style, top=top, command=_command(sides, allow or ())))
         if gate:
             say()
             say(gate_text(gate, style))
     raise typer.Exit(code)
+
+
+def _command(sides: Sequence[str], allow: Sequence[str]) -> str:
+    """What the user called, as far as it decides what is compared."""
+    import shlex
+
+    return shlex.join(["profrun", "compare", *sides, *(word for code in allow for word in ("--allow", code))])
+
+
+def _need_no_gate(fail_on: Sequence[str] | None, junit: Path | None, *, markdown: bool) -> None:
+    for name, given in (("--fail-on", fail_on), ("--junit", junit), ("--markdown", markdown)):
+        if given:
+            raise UsageError(
+                f"--same-kernels has no {name}", fix="its exit code is 0, 1 or 2; --json has all"
+            )
+
+
+def _same_kernels(found: Sides, top: int, *, json_: bool) -> NoReturn:
+    """Print whether both sides saw the same kernels, and end with the exit code of the answer."""
+    from profrun.analysis.compare.kernel_agreement import kernels_of_both
+    from profrun.reports.seen_kernels_text import seen_kernels_text
+    from profrun.runner.comparison_sides import read_trials
+
+    seen = kernels_of_both(read_trials(found.a), read_trials(found.b))
+    if json_:
+        emit(seen.to_json())
+    else:
+        say(seen_kernels_text(seen, terminal_style(), top=top))
+    raise typer.Exit(seen.exit_code)
 
 
 def _gate(result: Comparison, rules: list[str], side: Sequence[tuple[str, Path]]) -> Gate | None:

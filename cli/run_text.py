@@ -61,7 +61,7 @@ def _show_pairs(title: str, pairs: list[PairResult]) -> None:
         say()
         say(title)
     for pair in pairs:
-        tell(f"  {pair.b} against {pair.a}: {pair.text}")
+        tell(f"  {pair.a} vs {pair.b}: {pair.text}")
         for line in (*pair.changed, *([pair.kernels] if pair.kernels else ())):
             tell(f"    {line}")
 

@@ -21,6 +21,10 @@ TIME_UNITS = ((1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s"))
 BYTE_UNITS = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"), (2.0**40, "TiB"))
 """(bytes in the unit, unit), the smallest first."""
 _PREFIXES = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"))
+_TIMES = 2.0
+"""Ratio of times from which it is shown as a factor instead of per cent."""
+_MOST_TIMES = 100.0
+"""Ratio of times from which no exact number is shown."""
 _ZERO_NS = 0.05
 """Smaller times are what rounding leaves of a sum of whole nanoseconds; they are shown as 0."""
 
@@ -94,6 +98,57 @@ def interval_text(interval: tuple[float, float] | None) -> str:
     return UNKNOWN if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
 
 
+def change_text(ratio: float | None) -> str:
+    """How much longer or shorter a time is, by the ratio of it to another: "27.2 % less time".
+
+    From twice as long on it is "2.40 times as long", and from 100 times on no exact number.
+    """
+    if ratio is None:
+        return UNKNOWN
+    if ratio >= _TIMES:
+        return f"{_times_text(ratio)} times as long"
+    return f"{abs(100 * (ratio - 1)):.1f} % {'more' if ratio >= 1 else 'less'} time"
+
+
+def signed_change_text(ratio: float | None) -> str:
+    """The same for a column of numbers: "-27.2 %", "0.0 %", "2.40 x", "over 100 x"."""
+    if ratio is None:
+        return UNKNOWN
+    if ratio >= _TIMES:
+        return f"{_times_text(ratio)} x"
+    return f"{_signed_percent(ratio)} %"
+
+
+def change_interval_text(interval: tuple[float, float] | None) -> str:
+    """The two ends of an interval of ratios of times as changes: "8.2 % less to 15.8 % more".
+
+    They are factors where ``change_text`` of the ratio in their middle is one: "1.81 to 3.30 times as long".
+    """
+    if interval is None:
+        return UNKNOWN
+    low, high = interval
+    if low * high >= _TIMES**2:
+        return f"{_times_text(low)} to {_times_text(high)} times as long"
+    ends = [f"{abs(100 * (end - 1)):.1f}" for end in interval]
+    if high >= _MOST_TIMES:
+        return f"{ends[0]} % less to {_times_text(high)} times as long"
+    if high <= 1:
+        return f"{ends[1]} to {ends[0]} % less"
+    return f"{ends[0]} to {ends[1]} % more" if low >= 1 else f"{ends[0]} % less to {ends[1]} % more"
+
+
+def signed_change_interval_text(interval: tuple[float, float] | None) -> str:
+    """The same for a column of numbers: "-8.2 to +15.8 %", "1.81 to 3.30 x"."""
+    if interval is None:
+        return UNKNOWN
+    low, high = interval
+    if low * high >= _TIMES**2:
+        return f"{_times_text(low)} to {_times_text(high)} x"
+    if high >= _MOST_TIMES:
+        return f"{_signed_percent(low)} % to {_times_text(high)} x"
+    return f"{_signed_percent(low)} to {_signed_percent(high)} %"
+
+
 def column_unit(values: Iterable[float | None], units: Sequence[tuple[float, str]]) -> tuple[float, str]:
     """The unit that suits the largest value of a column, so that its numbers can be compared by eye.
 
@@ -124,6 +179,19 @@ def column_text(value: float | None, size: float) -> str:
     if size == 1 and shown == int(shown):
         return f"{int(shown)}"
     return f"{shown:.1f}" if abs(shown) >= 100 else f"{shown:.3f}"
+
+
+def _signed_percent(ratio: float) -> str:
+    """A ratio as a change in per cent with its sign; 0 has none."""
+    change = f"{100 * (ratio - 1):+.1f}"
+    return "0.0" if float(change) == 0 else change
+
+
+def _times_text(ratio: float) -> str:
+    """A factor in three digits: "2.40", "36.1"; from 100 on the digits mean nothing."""
+    if ratio >= _MOST_TIMES:
+        return f"over {_MOST_TIMES:.0f}"
+    return f"{ratio:.3g}" if ratio >= 10 else f"{ratio:.2f}"
 
 
 def _with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import percent_text, rate_text, ratio_text, time_text
+from profrun.contract.units import percent_text, rate_text, signed_change_text, time_text
 from profrun.reports.compare_text import NAME_WIDTH, reason_line
 from profrun.reports.terminal_layout import PLAIN, Part, Style, Table, cut, lay_out
 
@@ -27,8 +27,7 @@ def blocking_text(found: Blocking, style: Style = PLAIN, *, top: int = 15) -> st
         timed = f"timed by {found.timed_by}" if found.timed_by != "none" else "unprofiled"
         trials = f"{found.trials[0]} and {found.trials[1]} trials"
         parts.append(f"step {a} asynchronous, {b} blocking ({timed}, {trials})")
-    if found.trials_needed:
-        parts.append(f"about {found.trials_needed} trials per side are needed for a certain answer")
+    parts += [f"  {one}" for one in found.next_steps]
     return lay_out([*parts, *_kernels(found), *_overlap(found), *_per_op(found, top), *_syncs(found)], style)
 
 
@@ -42,8 +41,7 @@ def _kernels(found: Blocking) -> list[Part]:
             parts.append(f"  {cut(one.name, NAME_WIDTH)}: {plain} per step without blocking, {blocking} with")
     if found.kernel_ns is not None and found.kernel_ratio is not None:
         a, b = map(time_text, found.kernel_ns)
-        word = "as fast" if found.kernels_same_speed else "not as fast"
-        parts.append(f"kernels {word}: {a} -> {b} per step (ratio {ratio_text(found.kernel_ratio)})")
+        parts.append(f"kernels: {a} -> {b} per step ({signed_change_text(found.kernel_ratio)})")
     return parts
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import ratio_text, signed_time_text
-from profrun.reports.compare_text import reason_line, short_name, side_times, verdict_line
+from profrun.contract.units import signed_change_text, signed_time_text
+from profrun.reports.compare_sentence import verdict_line
+from profrun.reports.compare_text import reason_line, short_name, side_times, status_word
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.gate import Gate
@@ -16,6 +17,7 @@ def markdown(comparison: Comparison, gate: Gate | None = None, *, top: int = 10)
     """A section of Markdown: the verdict, the rules of the gate, the reasons, and ``top`` rows."""
     mark = {"faster": "faster", "slower": "**slower**"}.get(comparison.verdict, comparison.verdict)
     lines = [f"### profrun compare: {mark}", "", verdict_line(comparison), ""]
+    lines += [f"- {one}" for one in comparison.next_steps]
     if gate is not None:
         lines += ["| rule | outcome | |", "|---|---|---|"]
         lines += [f"| `{_cell(one.rule)}` | {one.outcome} | {_cell(one.message)} |" for one in gate.results]
@@ -30,10 +32,10 @@ def markdown(comparison: Comparison, gate: Gate | None = None, *, top: int = 10)
 def _rows(comparison: Comparison, top: int) -> list[str]:
     if not comparison.rows:
         return []
-    lines = [f"| {comparison.by} | | a | b | b - a | ratio |", "|---|---|---:|---:|---:|---:|"]
+    lines = [f"| {comparison.by} | | a | b | b - a | change |", "|---|---|---:|---:|---:|---:|"]
     for row in comparison.rows[:top]:
-        times = (*side_times(row), signed_time_text(row.delta_ns), ratio_text(row.ratio))
-        lines.append(f"| {_cell(short_name(row, 70))} | {row.status} | {' | '.join(times)} |")
+        times = (*side_times(row), signed_time_text(row.delta_ns), signed_change_text(row.ratio))
+        lines.append(f"| {_cell(short_name(row, 70))} | {status_word(row)} | {' | '.join(times)} |")
     rest = comparison.rows[top:]
     sums = [("not in these rows", comparison.unexplained_ns), ("**total**", comparison.total_delta_ns)]
     if rest:

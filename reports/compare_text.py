@@ -1,18 +1,20 @@
-"""A comparison and its gate as text for a terminal, and the lines of it that other pages quote."""
+"""A comparison and its gate as text for a terminal, and the rows of it that other pages quote."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from profrun.analysis.compare.stats import MIN_TRIALS
 from profrun.contract.units import (
-    interval_text,
-    percent_text,
+    UNKNOWN,
     rate_text,
-    ratio_text,
+    signed_change_interval_text,
+    signed_change_text,
     signed_time_text,
     time_text,
 )
+from profrun.reports.compare_sentence import go_on, refusal, side_name, verdict_line
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, cut, lay_out
 
 if TYPE_CHECKING:
@@ -25,49 +27,32 @@ BASIS = {"cpu": "self CPU time", "step": "step time"}
 """``Row.basis`` -> what the times of the rows are; GPU time for every other basis."""
 
 
-def verdict_line(comparison: Comparison) -> str:
-    """The answer in one line: verdict, step times, ratio with its interval, numbers of trials."""
-    a, b = comparison.sides
-    if comparison.verdict == "incomparable":
-        return f"incomparable: {'; '.join(str(one) for one in comparison.reasons if one.stops)}"
-    per = f" per {comparison.per}" if comparison.per else " per step"
-    text = (
-        f"{comparison.verdict}: {time_text(b.step_ns)} against {time_text(a.step_ns)}{per}, "
-        f"ratio {ratio_text(comparison.ratio)}"
-    )
-    if comparison.ci95 is not None:
-        text += f", 95 % interval {interval_text(comparison.ci95)}"
-    text += f" ({comparison.trials[0]} and {comparison.trials[1]} trials"
-    if comparison.mde is not None and comparison.mde < 1:
-        text += f", a change of {percent_text(comparison.mde)} would be found"
-    elif comparison.mde is not None:
-        text += ", too uneven to find even a doubling"
-    text += ")"
-    if comparison.verdict == "inconclusive" and comparison.trials_needed:
-        text += f"; about {comparison.trials_needed} trials per side are needed"
-    return text
-
-
 def reason_line(reason: Reason) -> Prose:
     """A reason with its severity, or "allowed", before it."""
     return Prose(str(reason), "allowed" if reason.allowed else reason.severity)
 
 
-def comparison_text(comparison: Comparison, style: Style = PLAIN, *, top: int = 20) -> str:
+def comparison_text(
+    comparison: Comparison, style: Style = PLAIN, *, top: int = 20, command: str | None = None
+) -> str:
     """The whole answer for a terminal.
 
     Args:
         comparison: the comparison.
         style: width and colours.
         top: rows of the view; 0 for all.
+        command: what the user called; a refusal shows it with what makes it go on.
     """
-    refused = comparison.verdict == "incomparable"
+    stops = [one for one in comparison.reasons if one.stops]
     parts: list[Part] = [verdict_line(comparison)]
+    if len(stops) > 1:
+        parts = [f"{refusal(comparison)}, for {len(stops)} reasons", *map(reason_line, stops)]
+    parts += [f"  {one}" for one in comparison.next_steps]
     parts += [_side_line(name, side) for name, side in zip("ab", comparison.sides, strict=True)]
-    parts += [reason_line(one) for one in comparison.reasons if not (refused and one.stops)]
-    if refused:
-        return lay_out(parts, style)
-    parts += [_metric_line(metric) for metric in comparison.metrics]
+    parts += [reason_line(one) for one in comparison.reasons if not one.stops]
+    if stops:
+        return lay_out([*parts, *filter(None, [go_on(comparison, command)])], style)
+    parts += _metrics(comparison)
     rows = [
         (part.name, time_text(part.a_ns), time_text(part.b_ns), signed_time_text(part.delta_ns))
         for part in comparison.parts
@@ -80,9 +65,10 @@ def comparison_text(comparison: Comparison, style: Style = PLAIN, *, top: int = 
     return lay_out(parts, style)
 
 
-def _side_line(name: str, side: SideInfo) -> str:
+def _side_line(letter: str, side: SideInfo) -> str:
     device = "/".join(side.devices) or "no GPU"
     counts = f"{_count(side.trials, 'trial')}, {_count(side.steps, 'step')}"
+    name = letter if side.labels == (side.name,) else side_name(letter, side.name)
     text = f"{name}: {_first_three(side.labels)} ({device}, {side.collector}, {counts})"
     return f"{text}; outlying steps: {_first_three(side.outliers)}" if side.outliers else text
 
@@ -95,10 +81,31 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}{'s' * (number != 1)}"
 
 
-def _metric_line(metric: Metric) -> str:
-    sure = f"95 % interval {interval_text(metric.ci95)}" if metric.ci95 else "without an interval"
-    values = f"{time_text(metric.b)} against {time_text(metric.a)}"
-    return f"  {metric.name}: {metric.verdict}, {values}, ratio {ratio_text(metric.ratio)}, {sure}"
+def _metrics(comparison: Comparison) -> list[Part]:
+    """The other quantities; busy time and kernel time only where they are not all of the GPU's work."""
+    metrics = {metric.name: metric for metric in comparison.metrics}
+    work = metrics.get("GPU work")
+    for name in ("GPU busy", "kernel time"):
+        part = metrics.get(name)
+        if work and part and abs(work.a - part.a) < 0.01 * work.a and abs(work.b - part.b) < 0.01 * work.b:
+            del metrics[name]
+    if not metrics:
+        return []
+    header = ("quantity", "a", "b", "change", "95 % interval", "proven")
+    rows = [_metric_row(metric) for metric in metrics.values()]
+    title = f"other quantities per {comparison.per or 'step'}"
+    return ["", title, Table(header, rows, right=(1, 2, 3, 4))]
+
+
+def _metric_row(metric: Metric) -> tuple[str, ...]:
+    return (
+        metric.name,
+        time_text(metric.a),
+        time_text(metric.b),
+        signed_change_text(metric.ratio),
+        "too wide" if metric.too_wide else signed_change_interval_text(metric.ci95),
+        UNKNOWN if metric.verdict == "inconclusive" else metric.verdict,
+    )
 
 
 def _view(comparison: Comparison, top: int) -> list[Part]:
@@ -109,7 +116,7 @@ def _view(comparison: Comparison, top: int) -> list[Part]:
     shown = rows[:top] if top else rows
     basis = rows[0].basis
     by = "op" if basis == "cpu" and comparison.by == "kernel" else comparison.by
-    header = ("what", by, "a", "b", "b - a", "ratio", "calls")
+    header = ("what", by, "a", "b", "b - a", "change", "calls")
     parts: list[Part] = ["", f"by {by}, {BASIS.get(basis, 'GPU time')} per step, largest change first"]
     parts.append(Table(header, [_view_row(row) for row in shown], right=(2, 3, 4, 5)))
     if len(shown) < len(rows):
@@ -120,7 +127,14 @@ def _view(comparison: Comparison, top: int) -> list[Part]:
         unexplained = signed_time_text(comparison.unexplained_ns or 0.0)
         total = signed_time_text(comparison.total_delta_ns)
         parts.append(f"  rows {explained}, unexplained by them {unexplained}, total {total}")
+    if any(row.status == "unclear" for row in shown):
+        few = min(comparison.trials) < MIN_TRIALS
+        why = "one trial cannot prove that a row changed" if few else "not proven that the row's time changed"
+        parts.append(f"  {UNKNOWN}: {why}")
     for row in shown:
+        if row.status in ("faster", "slower"):
+            sure = f"95 % interval {signed_change_interval_text(row.ci95)}"
+            parts.append(f"  {row.status}: {short_name(row)}: {signed_change_text(row.ratio)} ({sure})")
         if row.status == "replaced" and " -> " in row.label:  # the table has no room for the replacement
             parts.append(f"  replaced: {_replacement(row.label)}")
         if row.changes:
@@ -135,13 +149,18 @@ def short_name(row: Row, width: int = NAME_WIDTH) -> str:
 
 def _view_row(row: Row) -> tuple[str, ...]:
     return (
-        row.status,
+        status_word(row),
         short_name(row),
         *side_times(row),
         signed_time_text(row.delta_ns),
-        ratio_text(row.ratio),
+        signed_change_text(row.ratio),
         _calls(row.a_calls, row.b_calls),
     )
+
+
+def status_word(row: Row) -> str:
+    """What is known of a row in one word; "-" where nothing is proven."""
+    return UNKNOWN if row.status == "unclear" else row.status
 
 
 def side_times(row: Row) -> tuple[str, str]:
@@ -192,8 +211,8 @@ def gate_text(found: Gate, style: Style = PLAIN) -> str:
 
 
 def largest_changes(comparison: Comparison, count: int = 3) -> list[str]:
-    """The ``count`` rows that changed most, in words."""
-    changed = [row for row in comparison.kernels if row.status != "same"][:count]
+    """The ``count`` rows that changed most, in words; only what is known to have changed."""
+    changed = [row for row in comparison.kernels if row.status not in ("same", "unclear")][:count]
     return [
         f"{row.status}: {short_name(row, 80)} ({signed_time_text(row.delta_ns)} per step)" for row in changed
     ]

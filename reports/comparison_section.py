@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from profrun.analysis.compare.model import is_too_wide
 from profrun.contract.units import interval_text, percent_text, ratio_text
 from profrun.reports.charts import interval_bar
 from profrun.reports.html import Html, el
@@ -50,24 +51,36 @@ def _table(kind: PairKind, rows: Sequence[PairResult]) -> Html | None:
 
 def _span(rows: Sequence[PairResult]) -> float:
     """The ratio at the right end of the bars of a table: a little past the furthest end from 1."""
-    ends = [end for row in rows if row.ratio and row.ci95 for end in (row.ratio, *row.ci95)]
+    ends = [end for row in rows if row.ratio and (bar := _bar_of(row)) for end in (row.ratio, *bar)]
     return math.exp(1.05 * max([abs(math.log(end)) for end in ends if end > 0] + [math.log(1.1)]))
+
+
+def _bar_of(row: PairResult) -> tuple[float, float] | None:
+    """The interval that is drawn; None without one, and for one that says nothing."""
+    interval = (row.ci95[0], row.ci95[1]) if row.ci95 else None
+    return None if is_too_wide(interval) else interval
 
 
 def _numbers(row: PairResult, span: float) -> Html:
     interval = (row.ci95[0], row.ci95[1]) if row.ci95 else None
-    bar = interval_bar(row.ratio, *interval, span=span) if row.ratio and interval else None
+    shown = _bar_of(row)
+    bar = interval_bar(row.ratio, *shown, span=span) if row.ratio and shown else None
     return el(
         "tr",
         el("td", row.a),
         el("td", row.b),
         el("td", el("b", row.verdict, class_=f"chip {row.verdict}")),
-        el("td", ratio_text(row.ratio or None), class_="n", data_v=row.ratio or ""),
-        el("td", interval_text(interval), class_="n"),
+        el("td", _ratio(row.ratio or None), class_="n", data_v=row.ratio or ""),
+        el("td", "too wide" if is_too_wide(interval) else interval_text(interval), class_="n"),
         el("td", bar),
         el("td", _smallest(row.mde), class_="n"),
         el("td", " and ".join(map(str, row.trials)), class_="n"),
     )
+
+
+def _ratio(ratio: float | None) -> str:
+    """A ratio; past 100 the digits mean nothing."""
+    return "over 100" if ratio is not None and ratio >= 100 else ratio_text(ratio)
 
 
 def _smallest(mde: float | None) -> str:

@@ -16,7 +16,7 @@ from profrun.store.run_result import PairKind, PairReason, PairResult
 from profrun.store.state import TrialRecord
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare import ComparedTrial
+    from profrun.analysis.compare import ComparedTrial, Comparison
     from profrun.analysis.compare.kernel_agreement import KernelAgreement
 
 UNPROFILED = "none"
@@ -113,7 +113,8 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
     from profrun.analysis.compare import compare
     from profrun.analysis.compare.kernel_agreement import same_kernels
     from profrun.analysis.compare.ratio import BLOCKING_DIFFERENCES, OVERHEAD_DIFFERENCES
-    from profrun.reports.compare_text import largest_changes, verdict_line
+    from profrun.reports.compare_sentence import verdict_line
+    from profrun.reports.compare_text import largest_changes
 
     asked = {"blocking": BLOCKING_DIFFERENCES, "overhead": OVERHEAD_DIFFERENCES}  # the pair is about these
     found = []
@@ -135,7 +136,7 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
                 ci95=result.ci95,
                 mde=result.mde,
                 trials=tuple(result.trials),
-                text=verdict_line(result),
+                text="; ".join([verdict_line(result), *_advice(result)]),
                 reasons=tuple(from_json(PairReason, to_json(reason)) for reason in result.reasons),
                 changed=() if pair.kind == "overhead" else tuple(largest_changes(result)),
                 same_kernels=agreement.equal if agreement else None,
@@ -143,6 +144,11 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
             )
         )
     return found
+
+
+def _advice(result: Comparison) -> list[str]:
+    """What can be said or done, in words; that one trial proves nothing is said by the verdict already."""
+    return [str(one) for one in result.next_steps[:1] if one.code != "one_trial"]
 
 
 def _profiled_twins(pair: Pair, points: Sequence[Point]) -> tuple[Point, Point] | None:

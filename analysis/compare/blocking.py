@@ -20,6 +20,7 @@ from profrun.analysis.compare.blocking_sentence import sentence
 from profrun.analysis.compare.comparability import reasons, stopped
 from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.compare.model import Reason
+from profrun.analysis.compare.next_steps import next_steps
 from profrun.analysis.compare.ratio import BLOCKING_DIFFERENCES, THRESHOLD, step_ratio
 from profrun.analysis.compare.sides import Side, Sides
 from profrun.contract.launch_blocking import BLOCKING_ENV
@@ -59,6 +60,7 @@ def blocking_twins(
         timed_by=None if ratio.ratio is None else timed_by,
         variables=tuple(f"{name}={value}" for name, value in BLOCKING_ENV.get(vendor, {}).items()),
         variant=variant,
+        next_steps=next_steps(ratio, timed),
     )
     if profiled and not stopped(found):
         result = with_details(result, *profiled, threshold)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from profrun.analysis.compare.kernel_agreement import KernelDifference
 from profrun.analysis.compare.model import Row, StepRatio
 from profrun.analysis.json import to_json
+from profrun.contract.finding import Finding
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Blocking(StepRatio):
     Attributes:
         timed_by: the collector whose trials gave the ratio: 'none' where there are such trials.
         variables: the environment variables that make launches block, with their values.
-        sentence: what the numbers mean for this job.
+        sentence: what the numbers mean for this job. next_steps: what can be said or done where the step time
+            is inconclusive, most useful first.
         took_effect: did the launches block? None when no trace tells.
         hidden_ns: mean typical step of the profiled trials, blocking - asynchronous.
         overlap_ns: GPU work per step that ran while the host went on, of the asynchronous run;
@@ -73,6 +75,7 @@ class Blocking(StepRatio):
     variables: tuple[str, ...]
     variant: str | None = None
     sentence: str = ""
+    next_steps: tuple[Finding, ...] = ()
     took_effect: bool | None = None
     hidden_ns: float | None = None
     overlap_ns: float | None = None

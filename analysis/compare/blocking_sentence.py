@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profrun.analysis.compare.blocking_model import Blocking
-from profrun.contract.units import interval_text, ratio_text, time_text
+from profrun.contract.units import change_interval_text, change_text, time_text
 
 OVERLAP_EXPLAINS = 1.25
 """Up to so many times the overlap, the time that blocking costs is the overlap that is lost."""
@@ -19,23 +19,28 @@ def sentence(found: Blocking, vendor: str) -> str:
     if found.ratio is None:
         why = next((str(one) for one in found.reasons if one.stops), "nothing was measured")
         return f"The twins cannot be compared: {why}."
-    ratio = ratio_text(found.ratio)
-    sure = f"95 % interval {interval_text(found.ci95)}" if found.ci95 else "too few trials for an interval"
+    change = change_text(found.ratio)
+    sure = (
+        f"95 % interval {change_interval_text(found.ci95)}"
+        if found.ci95
+        else "too few trials for an interval"
+    )
     if vendor == "none":
         return (
-            f"There is no GPU here, so launch blocking changes nothing: the ratio of {ratio} ({sure}) "
+            f"There is no GPU here, so launch blocking changes nothing: {change} ({sure}) "
             "is how much such runs differ anyway."
         )
-    text = f"A step takes {ratio} times as long when launches block ({sure})"
+    text = f"A step takes {change} when launches block ({sure})"
+    if found.too_wide:
+        text = "Nothing can be said about the step time, because the trials of one side differ too much"
     if found.took_effect is False:
         return (
             f"{text}, but launches did not block: kernels ran on after their launch calls had returned, so "
-            "the variable did not reach the program or this runtime ignores it; the ratio is not of blocking."
+            "the variable did not reach the program or this runtime ignores it: it is no effect of blocking."
         )
     if found.kernel_multiset_equal is False:
-        return (
-            f"{text}, but the two runs did not launch the same kernels: the ratio is not of blocking alone."
-        )
+        why = "but the two runs did not launch the same kernels: it is not the effect of blocking alone"
+        return f"{text}, {why}."
     return f"{text}{_overlap(found)}."
 
 
@@ -54,7 +59,7 @@ def _overlap(found: Blocking) -> str:
                 "cost of waiting after each launch"
             )
     if found.kernels_same_speed is False:
-        text += f"; kernels themselves ran {ratio_text(found.kernel_ratio)} times as long (clocks)"
+        text += f"; kernels themselves took {change_text(found.kernel_ratio)} (look at the clocks)"
     if found.graph_share > MOSTLY_GRAPHS:
         text += "; most GPU work is inside graphs, which blocking does not serialise"
     return text

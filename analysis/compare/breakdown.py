@@ -7,26 +7,29 @@ to the difference of the GPU part of the step, or without a GPU to the differenc
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from profrun.analysis.compare.compared_trial import KernelGroup
 from profrun.analysis.compare.kernel_identity import op_base_name
-from profrun.analysis.compare.model import By, Row, RowStatus
+from profrun.analysis.compare.model import By, Row
 from profrun.analysis.compare.rows import (
     MATTERS,
-    MOST_ESTIMATES,
     Limits,
+    estimate_of,
+    estimate_of_means,
+    judged,
     largest_first,
     new_row,
-    status_of,
-    with_interval,
 )
 from profrun.analysis.compare.sides import Side, Sides
+from profrun.analysis.compare.stats import Estimate
 
 Key = Callable[[KernelGroup], tuple[str, str]]
 """The row of a kernel group, and how it was found: a word of ``_SUREST_LAST``."""
+Means = dict[str, dict[int, float]]
+"""ns per step by name and by the identity of the trial."""
 _SUREST_LAST = ("category", "ancestor", "only", "op", "module")
 
 
@@ -119,7 +122,7 @@ def _gpu_rows(sides: Sides, key: Key, threshold: float) -> tuple[Row, ...]:
     rows = []
     for name, one in sums.items():
         a_names, b_names = (tuple(sorted(side, key=lambda kernel: -side[kernel])) for side in one.names)
-        row = _row(name, one.ns, one.calls, limits)
+        row = _row(name, one.ns, one.calls)
         how = next((word for word in _SUREST_LAST if word in one.found_by), None)
         rows.append(
             replace(
@@ -131,18 +134,11 @@ def _gpu_rows(sides: Sides, key: Key, threshold: float) -> tuple[Row, ...]:
                 label=op_base_name(name),
             )
         )
-    rows.sort(key=lambda row: -max(row.a_ns, row.b_ns))
-    estimated = [with_interval(row, sides, limits) for row in rows[:MOST_ESTIMATES]]
-    return largest_first([*estimated, *rows[MOST_ESTIMATES:]])
+    return largest_first(judged(rows, lambda row: estimate_of(row, sides), limits))
 
 
-def _row(name: str, ns: list[float], calls: list[float], limits: Limits) -> Row:
-    status: RowStatus
-    if ns[0] and ns[1]:
-        status = status_of(ns[0], ns[1], limits)
-    else:
-        status = "removed" if ns[0] else "added"
-    return new_row(name, (ns[0], ns[1]), (calls[0], calls[1]), status)
+def _row(name: str, ns: Sequence[float], calls: Sequence[float]) -> Row:
+    return new_row(name, (ns[0], ns[1]), (calls[0], calls[1]))
 
 
 def _cpu_rows(sides: Sides, by: By, limits: Limits) -> tuple[Row, ...]:
@@ -151,37 +147,54 @@ def _cpu_rows(sides: Sides, by: By, limits: Limits) -> tuple[Row, ...]:
     By range and module all ops together are one row, because their ranges are not known here.
     """
     sums: dict[str, _Sums] = defaultdict(_Sums)
+    means: tuple[Means, Means] = ({}, {})
     for number, side in enumerate(sides):
-        for op in side.host_ops:
-            name = "(ops)" if by in ("range", "module") and op.kind not in ("range", "step") else op.name
-            sums[name].ns[number] += op.main_ns / side.samples / side.per
-            sums[name].calls[number] += op.calls / side.samples
-    rows = [_row(name, one.ns, one.calls, limits) for name, one in sums.items() if any(one.ns)]
-    found = [
-        replace(row, by=None if row.ratio is None else "name", basis="cpu", label=op_base_name(row.name))
-        for row in rows
+        for trial in side.trials:
+            for op in trial.host_ops:
+                name = "(ops)" if by in ("range", "module") and op.kind not in ("range", "step") else op.name
+                sums[name].ns[number] += op.main_ns / side.samples / side.per
+                sums[name].calls[number] += op.calls / side.samples
+                one = means[number].setdefault(name, {})
+                samples = max(1, len(trial.typical))
+                one[id(trial)] = one.get(id(trial), 0.0) + op.main_ns / samples / side.per
+    rows = [
+        replace(
+            _row(name, one.ns, one.calls),
+            by="name" if all(one.ns) else None,
+            basis="cpu",
+            label=op_base_name(name),
+        )
+        for name, one in sums.items()
+        if any(one.ns)
     ]
+    found = judged(rows, lambda row: _estimate_of_trials(sides, means, row.name), limits)
     return tuple(sorted(found, key=lambda row: (-abs(row.delta_ns), row.name)))
+
+
+def _estimate_of_trials(sides: Sides, means: tuple[Means, Means], name: str) -> Estimate | None:
+    """The ratio of a row of which only the mean of each trial is known."""
+    a, b = (
+        [one.get(name, {}).get(id(trial), 0.0) for trial in side.trials]
+        for side, one in zip(sides, means, strict=True)
+    )
+    return estimate_of_means(a, b)
 
 
 def _step_rows(sides: Sides, limits: Limits) -> tuple[Row, ...]:
     """Steps by their place in the recording, mean over trials; the differences of the rows do not add up."""
     tables = [_places(side) for side in sides]
+    basis: Literal["step"] = "step"
+    times: dict[str, list[list[float]]] = {}
     rows = []
     for place in range(max((len(table) for table in tables), default=0)):
-        ns = [table[place] if place < len(table) else 0.0 for table in tables]
         name = f"step {place + 1} of the recording"
-        row = _row(name, ns, [float(value > 0) for value in ns], limits)
-        basis: Literal["step"] = "step"
-        rows.append(replace(row, basis=basis, label=name))
-    return tuple(rows)
+        times[name] = [table[place] if place < len(table) else [] for table in tables]
+        ns = [sum(one) / len(one) if one else 0.0 for one in times[name]]
+        rows.append(replace(_row(name, ns, [float(value > 0) for value in ns]), basis=basis, label=name))
+    return tuple(judged(rows, lambda row: estimate_of_means(*times[row.name]), limits))
 
 
-def _places(side: Side) -> list[float]:
-    """Mean time of the first step of each trial, of the second, and so on."""
+def _places(side: Side) -> list[list[float]]:
+    """Times of the first step of each trial, of the second, and so on."""
     longest = max((len(times) for times in side.times), default=0)
-    found = []
-    for place in range(longest):
-        values = [times[place] for times in side.times if place < len(times)]
-        found.append(sum(values) / len(values))
-    return found
+    return [[times[place] for times in side.times if place < len(times)] for place in range(longest)]

@@ -5,19 +5,19 @@ A reason of severity critical stops the comparison: there is no number, unless t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 from profrun.analysis.compare.compared_trial import ComparedTrial, RecordingConditions
 from profrun.analysis.compare.model import Reason
-from profrun.analysis.compare.same_work import AMOUNT, differing_values, kernel_launches, work_difference
+from profrun.analysis.compare.same_work import AMOUNT, compare_work, differing_values, kernel_launches
 from profrun.contract.finding import Severity, gravest_first
 from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
 
 STOPS = {
     "same_recording": "both sides hold the same recording",
-    "work": "different work per step, or nothing tells that it is the same",
+    "work": "different work per step",
     "mixed": "the trials of one side do different work or were recorded differently",
     "profiled": "one side is profiled, the other is not",
     "collector": "the sides were recorded by different profilers",
@@ -30,11 +30,18 @@ STOPS = {
     "no_steps": "no steps, and not the same kernels",
     "no_times": "a trial has no whole step",
 }
-"""Code -> why it stops a comparison. A caller may allow each, and the result marks it."""
+"""Code -> why it stops a comparison."""
+ALLOWABLE = tuple(code for code in STOPS if code != "no_times")
+"""Codes that a caller may allow; the result marks them. Without a time there is nothing to compare."""
 DIVIDED_AWAY = frozenset({"work", "ranks"})
 """Codes that do not stop a comparison of times per amount of work."""
 FEW_STEPS = 10
 Trials = Sequence[ComparedTrial]
+_ANOTHER = "name another recording"
+_ONE_PROFILER = (
+    "compare trials of one profiler; `--same-kernels` says whether two profilers saw the same kernels"
+)
+_RECORD_SHAPES = "shapes would prove it: record them, or declare the amounts (`batch`, `seq`) of the variants"
 
 
 def reasons(a: Trials, b: Trials, *, allow: Collection[str] = (), per: bool = False) -> list[Reason]:
@@ -78,30 +85,35 @@ def recorded_alike(one: RecordingConditions, two: RecordingConditions) -> bool:
 
 
 def _differ(
-    code: str, severity: Severity, what: str, a: Iterable[object], b: Iterable[object]
+    code: str, severity: Severity, what: str, a: Iterable[object], b: Iterable[object], *, fix: str = ""
 ) -> list[Reason]:
     left, right = ("/".join(sorted(set(map(str, side)))) for side in (a, b))
     if left == right:
         return []
-    return [Reason(code, severity, f"{what}: {left or 'none'} against {right or 'none'}")]
+    return [Reason(code, severity, f"{what}: {left or 'none'} against {right or 'none'}", fix=fix)]
 
 
 def _same_recording(a: Trials, b: Trials) -> list[Reason]:
     seen = {trial.conditions.fingerprint: trial.conditions.label for trial in a}
     both = [trial.conditions for trial in b if trial.conditions.fingerprint in seen]
     texts = [f"{seen[one.fingerprint]} and {one.label} are the same recording, on both sides" for one in both]
-    found = [Reason("same_recording", "critical", text) for text in texts[:1]]
+    found = [Reason("same_recording", "critical", text, fix=_ANOTHER) for text in texts[:1]]
     for side, trials in (("a", a), ("b", b)):
         for one, two in combinations([trial.conditions for trial in trials], 2):
             if one.fingerprint == two.fingerprint:
                 text = f"{one.label} and {two.label} of side {side} are the same recording"
-                return [*found, Reason("same_recording", "critical", text, "it would count twice")]
+                return [*found, Reason("same_recording", "critical", text, "it would count twice", _ANOTHER)]
     return found
 
 
 def _times(a: Trials, b: Trials) -> list[Reason]:
     return [
-        Reason("no_times", "critical", f"{trial.conditions.label} has no whole step with a time above 0")
+        Reason(
+            "no_times",
+            "critical",
+            f"{trial.conditions.label} has no whole step with a time above 0",
+            fix="leave that trial out, or record more steps",
+        )
         for trial in (*a, *b)
         if not trial.times
     ]
@@ -113,9 +125,13 @@ def _unreliable(a: Trials, b: Trials) -> list[Reason]:
         one = trial.conditions
         if one.replayed:
             text = f"{one.label}: kernels ran one by one, were replayed to read counters or are means"
-            found.append(Reason("replayed", "critical", text, "such a recording has no timeline"))
+            fix = "compare trials of a profiler that records a timeline"
+            found.append(Reason("replayed", "critical", text, "such a recording has no timeline", fix))
         else:
-            found += [Reason("unreliable", "critical", f"{one.label}: {text}") for _, text in one.doubts]
+            fix = "`profrun summary` says more"
+            found += [
+                Reason("unreliable", "critical", f"{one.label}: {text}", "", fix) for _, text in one.doubts
+            ]
         if one.total_gpu_ns and one.outside_ns / one.total_gpu_ns > 0.01 and one.measure == "span":
             share = 100 * one.outside_ns / one.total_gpu_ns
             text = (
@@ -132,16 +148,18 @@ def _recorded(a: Trials, b: Trials) -> list[Reason]:
     if profiled[0] != profiled[1]:
         names = "/".join(sorted({one.collector for one in (*left, *right) if one.profiled}))
         text = f"one side was profiled ({names}), the other not"
-        return [Reason("profiled", "critical", text, "the difference holds the overhead of the profiler")]
+        why = "the difference would hold the overhead of the profiler"
+        return [Reason("profiled", "critical", text, why, "compare unprofiled trials of both sides")]
     found = []
     tools = {one.tool for one in left}, {one.tool for one in right}
     if tools[0] != tools[1] and all(_records_timeline(one) for one in (*left, *right)):
         found += _differ("collector", "warning", "profilers with overheads of their own", *tools)
     elif not all(recorded_alike(one, two) for one in left for two in right):
         recorders = map(_recorder, left), map(_recorder, right)
-        found += _differ("collector", "critical", "different profilers", *recorders)
+        found += _differ("collector", "critical", "different profilers", *recorders, fix=_ONE_PROFILER)
     measures = {one.measure for one in left}, {one.measure for one in right}
-    return found + _differ("clock", "critical", "what the time of a step is", *measures)
+    fix = "compare trials that were recorded in one way"
+    return found + _differ("clock", "critical", "what the time of a step is", *measures, fix=fix)
 
 
 def _records_timeline(one: RecordingConditions) -> bool:
@@ -157,32 +175,50 @@ def _mixed(a: Trials, b: Trials) -> list[Reason]:
     """Trials of one side must be repeats of one thing."""
     found = []
     for side, trials in (("a", a), ("b", b)):
+        conditions = [trial.conditions for trial in trials]
+        if not all(recorded_alike(conditions[0], other) for other in conditions):
+            text = _mixture(f"side {side} mixes collectors", conditions, _recorder)
+            found.append(Reason("mixed", "critical", text, fix=_one_point(conditions[0])))
+        for what, of in _REPEATED.items():
+            if len({of(one) for one in conditions}) > 1:
+                text = _mixture(f"side {side} mixes {what}", conditions, of)
+                found.append(Reason("mixed", "critical", text, fix="name repeats of one thing"))
         for other in trials[1:]:
-            found += [
-                Reason("mixed", "critical", f"side {side} {text}") for text in _no_repeat(trials[0], other)
-            ]
-    return found[:4]
-
-
-def _no_repeat(first: ComparedTrial, other: ComparedTrial) -> list[str]:
-    """Why a trial is no repeat of the first of its side, in words."""
-    one, two = first.conditions, other.conditions
-    pairs: list[tuple[str, object, object]] = [
-        ("ranks", one.ranks, two.ranks),
-        ("GPU", one.devices, two.devices),
-        ("launch blocking", one.launches_block, two.launches_block),
-    ]
-    if not recorded_alike(one, two):
-        pairs.insert(0, ("collector", _recorder(one), _recorder(two)))
-    found = [
-        f"mixes {what}: {one.label} {left}, {two.label} {right}"
-        for what, left, right in pairs
-        if left != right
-    ]
-    difference = work_difference(first, other)
-    if difference is not None and difference.different:
-        found.append(f"mixes work: {one.label} and {two.label} do different work: {difference.what}")
+            work = compare_work(trials[0], other)
+            if work.answer == "different":
+                labels = f"{trials[0].conditions.label} and {other.conditions.label}"
+                text = f"side {side} mixes work: {labels} do different work: {work.what}"
+                found.append(Reason("mixed", "critical", text, fix="name repeats of one thing"))
+                break
     return found
+
+
+_REPEATED: dict[str, Callable[[RecordingConditions], object]] = {
+    "numbers of ranks": lambda one: one.ranks,
+    "GPUs": lambda one: "/".join(one.devices),
+    "trials with and without launch blocking": lambda one: one.launches_block,
+}
+"""What repeats of one thing have in common beside the collector -> where it is found."""
+
+
+def _mixture(
+    what: str, conditions: Sequence[RecordingConditions], of: Callable[[RecordingConditions], object]
+) -> str:
+    """'side a mixes collectors: none (000-default-none-r1), torch (001-default-torch-r1 and 2 more)'."""
+    labels: dict[object, list[str]] = {}
+    for one in conditions:
+        labels.setdefault(of(one), []).append(one.label)
+    parts = (
+        f"{value} ({names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''})"
+        for value, names in labels.items()
+    )
+    return f"{what}: {', '.join(parts)}"
+
+
+def _one_point(one: RecordingConditions) -> str:
+    if not one.job or not one.variant:
+        return "name trials of one profiler"
+    return f"name one point of each side, such as `{one.job}/{one.variant}-{one.collector}`"
 
 
 def _states(a: Trials, b: Trials) -> list[Reason]:
@@ -194,7 +230,8 @@ def _states(a: Trials, b: Trials) -> list[Reason]:
     throttled = [{reason for trial in side for reason in trial.conditions.throttled} for side in (a, b)]
     if throttled[0] != throttled[1]:
         names = ", ".join(sorted(throttled[0] ^ throttled[1]))
-        found.append(Reason("throttled", "critical", f"a GPU was throttled on one side only: {names}"))
+        text, fix = f"a GPU was throttled on one side only: {names}", "let it cool down and record again"
+        found.append(Reason("throttled", "critical", text, fix=fix))
     elif throttled[0]:
         text = f"GPUs were throttled on both sides: {', '.join(sorted(throttled[0]))}"
         found.append(Reason("throttled", "warning", text))
@@ -214,7 +251,8 @@ def _machines(a: Trials, b: Trials) -> list[Reason]:
     found = []
     if left.ranks != right.ranks:
         text = f"{left.ranks} ranks against {right.ranks}"
-        found.append(Reason("ranks", "critical", text, "a step of more ranks is more work"))
+        why, fix = "a step of more ranks is more work", "`--per` divides times by an amount of work"
+        found.append(Reason("ranks", "critical", text, why, fix))
     found += _differ("vendor", "info", "vendors", [left.vendor], [right.vendor])
     found += _differ("device", "info", "GPUs", left.devices, right.devices)
     for key in sorted({*left.software, *right.software} - {"host"}):
@@ -239,22 +277,28 @@ def _samples(a: Trials, b: Trials) -> list[Reason]:
 
 
 def _work(a: Trials, b: Trials) -> list[Reason]:
-    difference = work_difference(a[0], b[0])
+    work = compare_work(a[0], b[0])
     left, right = a[0].conditions, b[0].conditions
     found = []
-    if difference is None:
-        text = "nothing tells whether both sides do the same work per step"
-        why = "there are no shapes and no declared values, and the kernels differ"
-        found.append(Reason("work", "critical", text, why))
-    elif difference.different:
-        text = f"different work per step: {difference.what}"
-        found.append(Reason("work", "critical", text, fix=difference.fix))
-    elif difference.what:
-        found.append(Reason("work_note", "info", difference.what))
+    if work.answer == "different":
+        why = "the traces hold no shapes, but what they hold speaks for other work" if work.signs else ""
+        fix = work.fix or "`--per` divides times by an amount of work"
+        found.append(Reason("work", "critical", f"different work per step: {work.what}", why, fix))
+    elif work.answer == "unknown":
+        speak_for = work.signs.speak_for if work.signs else ()
+        text = "it is not proven that both sides do the same work per step"
+        text += f", but {', and '.join(speak_for)}" if speak_for else ""
+        why = f"what speaks against it is that {work.what}" if work.what else ""
+        if not speak_for and not work.what:
+            why = "there are no shapes and no declared amounts, and the kernels differ"
+        found.append(Reason("work_unproven", "warning", text, why, _RECORD_SHAPES))
+    elif work.what:
+        found.append(Reason("work_note", "info", work.what))
     others = [key for key in sorted({*left.values, *right.values}) if not AMOUNT.match(key)]
     for key, text in differing_values(left, right, others).items():
         found.append(Reason("variant", "info", f"{key}: {text}"))
     if "recording" in (left.measure, right.measure) and kernel_launches(a[0]) != kernel_launches(b[0]):
         text = "there are no steps, and the recordings hold different kernels"
-        found.append(Reason("no_steps", "critical", text, "that is more or less work, not faster or slower"))
+        why = "that is more or less work, not faster or slower"
+        found.append(Reason("no_steps", "critical", text, why, "mark the steps with `profrun.step()`"))
     return found

@@ -36,6 +36,8 @@ class RecordingConditions:
         devices: product names, sorted, each once. arch: their architectures. ranks: processes with steps.
         values: declared work: the values of the variant, as the job states them.
         inputs: shapes of the root module's inputs, as the hook saw them.
+        program: script and arguments of the program, without the folder of the script. steps_made: steps
+            that the program made in all, recorded or not.
         throttled: throttle reasons of the GPUs before or after the trial that slow a GPU down.
         sm_mhz: SM clock after the trial, the lowest of its GPUs, in MHz.
         software: versions of what changes numbers, by name.
@@ -62,6 +64,8 @@ class RecordingConditions:
     variant: str | None = None
     values: Mapping[str, object] = field(default_factory=dict)
     inputs: str | None = None
+    program: tuple[str, ...] = ()
+    steps_made: int | None = None
     throttled: tuple[str, ...] = ()
     sm_mhz: float | None = None
     software: Mapping[str, str] = field(default_factory=dict)
@@ -227,6 +231,8 @@ class StepWork:
             none.
         steady: every typical sample launched the same kernels.
         kernels: kernel launches per sample, of the most common sequence of kernels.
+        uploaded_bytes: copied from the host to GPUs. collective_bytes: payload of collectives. Both per
+            sample, None where the trace does not tell.
     """
 
     matrix_flops: float | None = None
@@ -235,6 +241,8 @@ class StepWork:
     first: str | None = None
     steady: bool = True
     kernels: int = 0
+    uploaded_bytes: float | None = None
+    collective_bytes: float | None = None
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from dataclasses import replace
 from typing import get_args
 
 from profrun.analysis.compare.breakdown import breakdown
-from profrun.analysis.compare.comparability import STOPS, reasons, stopped
+from profrun.analysis.compare.comparability import ALLOWABLE, reasons, stopped
 from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.compare.kernel_rows import kernel_rows
 from profrun.analysis.compare.metrics import metrics
 from profrun.analysis.compare.model import BREAKDOWNS, By, Comparison
+from profrun.analysis.compare.next_steps import next_steps
 from profrun.analysis.compare.ratio import THRESHOLD, step_ratio
 from profrun.analysis.compare.side_info import side_infos
 from profrun.analysis.compare.sides import Side, Sides
@@ -45,7 +46,7 @@ def compare(
         threshold: practical threshold as a fraction: smaller changes are 'same'.
         per: divide times by an amount of work (``work_normalisation.divisors``); different work does then not
             stop the comparison.
-        allow: codes of ``comparability.STOPS`` that shall not stop it; the result marks them.
+        allow: codes of ``comparability.ALLOWABLE`` that shall not stop it; the result marks them.
         seed: the same seed gives the same intervals.
 
     Raises:
@@ -71,10 +72,12 @@ def _with_changes(result: Comparison, sides: Sides, seed: int) -> Comparison:
     parts = step_parts(sides)
     total = sum(part.delta_ns for part in parts)
     explained = sum(row.delta_ns for row in rows) if by != "step" else total
+    others = metrics(sides, result.statistic, threshold, seed)
     return replace(
         result,
         sides=side_infos(sides, result.statistic, rows, kernels),
-        metrics=metrics(sides, result.statistic, threshold, seed),
+        metrics=others,
+        next_steps=next_steps(result, sides, others),
         total_delta_ns=total,
         unexplained_ns=total - explained,
         parts=parts,
@@ -103,8 +106,9 @@ def _check(
         raise UsageError(f"no breakdown by {by!r}", fix=f"use one of {', '.join(BREAKDOWNS)}")
     if statistic not in get_args(Statistic):
         raise UsageError(f"no statistic {statistic!r}", fix=f"use one of {', '.join(get_args(Statistic))}")
-    unknown = sorted(set(allow) - set(STOPS))
+    unknown = sorted(set(allow) - set(ALLOWABLE))
     if unknown:
-        raise UsageError(f"nothing to allow is called {unknown[0]!r}", fix=f"use one of {', '.join(STOPS)}")
+        fix = f"use one of {', '.join(ALLOWABLE)}"
+        raise UsageError(f"nothing to allow is called {unknown[0]!r}", fix=fix)
     if not 0 < threshold < 1:
         raise UsageError(f"threshold {threshold:g} is no fraction between 0 and 1", fix="0.01 is 1 %")

@@ -23,10 +23,17 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, cast
 
-from profrun.analysis.compare.model import Comparison, Interval, MetricName, Row
+from profrun.analysis.compare.model import Comparison, Interval, MetricName, Row, is_too_wide
+from profrun.analysis.compare.next_steps import reasonable
 from profrun.analysis.json import to_json
 from profrun.analysis.kernel_names import CATEGORIES
-from profrun.contract.units import bytes_text, interval_text, ratio_text, signed_percent_text, time_text
+from profrun.contract.units import (
+    bytes_text,
+    change_interval_text,
+    change_text,
+    signed_percent_text,
+    time_text,
+)
 from profrun.errors import UsageError
 
 Outcome = Literal["passed", "failed", "inconclusive"]
@@ -155,7 +162,8 @@ def _result(comparison: Comparison, rule: Rule, expectations: Sequence[tuple[str
     if rule.what == "memory":
         return _memory(comparison, rule)
     if rule.what == "step":
-        return _interval(rule, "step time", comparison.ratio, comparison.ci95, comparison.trials_needed)
+        needed = reasonable(comparison.trials_needed)
+        return _interval(rule, "step time", comparison.ratio, comparison.ci95, needed)
     if rule.what in ("gpu", "host"):
         return _metric(comparison, rule, "GPU work" if rule.what == "gpu" else "host")
     return _rows(comparison, rule)
@@ -165,7 +173,7 @@ def _metric(comparison: Comparison, rule: Rule, name: MetricName) -> Result:
     metric = next((one for one in comparison.metrics if one.name == name), None)
     if metric is None:
         return Result(rule.text, "inconclusive", f"nothing was measured of {name}")
-    return _interval(rule, f"{name} per step", metric.ratio, metric.ci95, comparison.trials_needed)
+    return _interval(rule, f"{name} per step", metric.ratio, metric.ci95)
 
 
 def _expectations(rule: Rule, found: Sequence[tuple[str, bool | None]]) -> Result:
@@ -195,23 +203,28 @@ def _interval(
     what: str,
     ratio: float | None,
     ci95: Interval | None,
-    needed: int | None,
+    needed: int | None = None,
 ) -> Result:
-    """Failed when the interval lies beyond the limit, passed when it lies within, else inconclusive."""
+    """Failed when the interval lies beyond the limit, passed when it lies within, else inconclusive.
+
+    Args:
+        needed: trials per side that would be enough, where that is known and somebody would run so many.
+    """
+    more = f"; about {needed} trials per side would settle it" if needed else ""
     if ratio is None or ci95 is None:
-        more = f"; at least {needed} trials per side are needed" if needed else ""
-        shown = "no number" if ratio is None else f"ratio {ratio_text(ratio)} without an interval"
+        shown = "no number" if ratio is None else f"{change_text(ratio)}, without an interval"
         return Result(rule.text, "inconclusive", f"{what}: {shown}{more}")
     low, high = ci95
     limit = 1 + rule.limit
     if rule.way == "faster":
         low, high = 1 / high, 1 / low
-    text = f"{what}: ratio {ratio_text(ratio)}, 95 % interval {interval_text(ci95)}"
+    text = f"{what}: {change_text(ratio)}, 95 % interval {change_interval_text(ci95)}"
     if low > limit:
         return Result(rule.text, "failed", text)
     if high <= limit or (rule.limit == 0 and low <= 1):
         return Result(rule.text, "passed", text)
-    more = f"; {needed} trials per side would settle it" if needed else ""
+    if is_too_wide(ci95):
+        text = f"{what}: nothing can be said, because the trials of one side differ too much"
     return Result(rule.text, "inconclusive", text + more)
 
 
@@ -238,7 +251,7 @@ def _rows(comparison: Comparison, rule: Rule) -> Result:
     low, high = (
         sum(row.b_ns if row.ci95 is None else row.a_ns * row.ci95[end] for row in rows) / a for end in (0, 1)
     )
-    return _interval(rule, text, b / a, (low, high), comparison.trials_needed)
+    return _interval(rule, text, b / a, (low, high))
 
 
 def _meant(row: Row, rule: Rule) -> bool:

@@ -40,13 +40,14 @@ def kernel_identity(name: str) -> str:
 
 def kernel_family(name: str) -> str:
     """The kernel name without what differs between its variants: template numbers, tile, layout, arch."""
-    head = _ARGUMENTS.sub("<>", name)
+    return _VARIABLE.sub("", _ARGUMENTS.sub("<>", name)) + "<" + "|".join(functors(name))
+
+
+def functors(name: str) -> list[str]:
+    """What a templated kernel computes, by the words of its template arguments: ``["CUDAFunctor_add"]``."""
     inner = re.search(r"<(.*)>", name, re.DOTALL)
-    functor = ""
-    if inner:
-        words = re.findall(r"[A-Za-z_]\w*(?:Functor|Impl|Ops?|kernel\w*|_cuda)\w*", inner[1])
-        functor = "|".join(dict.fromkeys(words))
-    return _VARIABLE.sub("", head) + "<" + functor
+    words = re.findall(r"[A-Za-z_]\w*(?:Functor|Impl|Ops?|kernel\w*|_cuda)\w*", inner[1]) if inner else []
+    return list(dict.fromkeys(words))
 
 
 def op_base_name(op: str) -> str:

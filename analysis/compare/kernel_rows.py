@@ -11,12 +11,12 @@ from profrun.analysis.compare.model import Row, RowStatus
 from profrun.analysis.compare.row_changes import Facts, changes, label
 from profrun.analysis.compare.rows import (
     MATTERS,
-    MOST_ESTIMATES,
+    UNDECIDED,
     Limits,
-    interval_of,
+    estimate_of,
+    judged,
     largest_first,
     new_row,
-    status_of,
 )
 from profrun.analysis.compare.sides import Sides
 
@@ -31,22 +31,20 @@ def kernel_rows(sides: Sides, threshold: float) -> tuple[Row, ...]:
     samples, per = (a.samples, b.samples), (a.per, b.per)
     matches = align(a.kernel_groups, b.kernel_groups, samples=samples, facts=facts, per=per)
     rows = [_row(match, facts) for match in matches if match.a or match.b]
-    rows.sort(key=lambda row: -max(row.a_ns, row.b_ns))
     limits = Limits(threshold, MATTERS * sum(row.a_ns for row in rows))
-    return largest_first(
-        _judged(row, sides, limits, certain=place < MOST_ESTIMATES) for place, row in enumerate(rows)
-    )
+    return largest_first(judged(rows, lambda row: estimate_of(row, sides), limits))
 
 
 def _row(match: Match, facts: tuple[Facts, Facts]) -> Row:
-    """The row of a match; its status is final only when it is 'replaced'."""
+    """The row of a match, with the status that its kernels and calls tell."""
     (a_ns, a_calls), (b_ns, b_calls) = _sum(match.a), _sum(match.b)
     a_names, b_names = match.names
     labels = label(match.a, facts[0]), label(match.b, facts[1])
     replaced = match.by not in (None, "name") and bool(match.a and match.b)
-    status: RowStatus = "replaced" if replaced else "same"
+    row = new_row(" + ".join(a_names or b_names), (a_ns, b_ns), (a_calls, b_calls))
     return replace(
-        new_row(" + ".join(a_names or b_names), (a_ns, b_ns), (a_calls, b_calls), status),
+        row,
+        status=_status(row, replaced=replaced),
         category=max(match.a or match.b, key=lambda piece: piece.ns).group.category,
         by=match.by,
         changes=changes(match, facts),
@@ -61,13 +59,12 @@ def _sum(pieces: Sequence[Piece]) -> tuple[float, float]:
     return sum(piece.ns for piece in pieces), sum(piece.calls for piece in pieces)
 
 
-def _judged(row: Row, sides: Sides, limits: Limits, *, certain: bool) -> Row:
-    """The row with its status, and its interval where there are repeats and it is wanted (``certain``)."""
-    if row.status == "replaced":
-        return replace(row, ci95=interval_of(row, sides) if certain else None)
+def _status(row: Row, *, replaced: bool) -> RowStatus:
+    """What names and calls tell of the row; 'unclear' where both sides have the kernel, as often."""
+    if replaced:
+        return "replaced"
     if not row.a_calls or not row.b_calls:
-        return replace(row, status="added" if not row.a_calls else "removed")
+        return "added" if not row.a_calls else "removed"
     if abs(row.a_calls - row.b_calls) > SAME_CALLS * max(row.a_calls, row.b_calls):
-        return replace(row, status="more" if row.b_calls > row.a_calls else "fewer")
-    ci95 = interval_of(row, sides) if certain else None
-    return replace(row, ci95=ci95, status=status_of(row.a_ns, row.b_ns, limits, ci95))
+        return "more" if row.b_calls > row.a_calls else "fewer"
+    return UNDECIDED

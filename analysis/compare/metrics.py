@@ -1,14 +1,27 @@
-"""Ratios beside that of the step time: ``metrics`` is given two sides and returns other statistics of step
-time, and GPU and host time per step."""
+"""Ratios beside that of the step time.
+
+``metrics`` is given two sides and returns other statistics of step time, and GPU and host time per step.
+
+'GPU work' is the sum of the GPU work of a step, 'GPU busy' the time in which some of it ran: they differ
+where streams overlap. 'kernel time' is the sum of kernels alone, of steps that are no outliers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from profrun.analysis.compare.compared_trial import StepSample
+from profrun.analysis.compare.compared_trial import ComparedTrial, StepSample
 from profrun.analysis.compare.model import Metric, MetricName
 from profrun.analysis.compare.sides import Sides
-from profrun.analysis.compare.stats import Statistic, estimate, side_value, verdict
+from profrun.analysis.compare.stats import (
+    Estimate,
+    RatioVerdict,
+    Statistic,
+    estimate,
+    proven_below,
+    side_value,
+    verdict,
+)
 
 P99_STEPS = 100
 """Steps per trial from which a 99th percentile is worked out."""
@@ -20,40 +33,68 @@ _STATISTICS: tuple[tuple[MetricName, Statistic], ...] = (
 )
 _PER_STEP: tuple[tuple[MetricName, Callable[[StepSample], int]], ...] = (
     ("GPU work", lambda sample: sample.gpu_ns),
+    ("GPU busy", lambda sample: sample.busy_ns),
     ("host", lambda sample: sample.host_ns),
 )
 
 
 def metrics(sides: Sides, statistic: Statistic, threshold: float, seed: int) -> tuple[Metric, ...]:
-    """All metrics but the step time by ``statistic``, which is the ratio of the comparison itself."""
+    """All metrics but the step time by ``statistic``, which is the ratio of the comparison itself.
+
+    Their verdicts are proven among all of them, as those of rows are (``stats.proven_below``).
+    """
+    found = [
+        (name, a, b, estimate(a, b, statistic=each, threshold=threshold, seed=seed, resamples=2000), each)
+        for name, a, b, each in _quantities(sides, statistic)
+    ]
+    limit = proven_below([result.p_value for *_, result, _ in found if result.p_value is not None])
+    return tuple(
+        Metric(
+            name=name,
+            unit="ns",
+            a=side_value(a, each),
+            b=side_value(b, each),
+            ratio=result.ratio,
+            ci95=result.ci95,
+            mde=result.mde,
+            verdict=_verdict(result, limit, threshold),
+        )
+        for name, a, b, result, each in found
+    )
+
+
+def _quantities(sides: Sides, statistic: Statistic) -> Iterator[tuple[MetricName, Times, Times, Statistic]]:
+    """Name, times of both sides, and the statistic of the times of a trial."""
     a, b = sides
     fewest = min(len(steps) for side in sides for steps in side.times)
-    found = [
-        _metric(name, a.times, b.times, each, threshold, seed)
-        for name, each in _STATISTICS
-        if each != statistic and (each != "p99" or fewest >= P99_STEPS)
-    ]
+    for name, each in _STATISTICS:
+        if each != statistic and (each != "p99" or fewest >= P99_STEPS):
+            yield name, a.times, b.times, each
     for name, of in _PER_STEP:
         left, right = (
             [[of(one) / side.per for one in trial.samples if not one.edge] for trial in side.trials]
             for side in sides
         )
-        if all(steps and min(steps) > 0 for steps in (*left, *right)):
-            found.append(_metric(name, left, right, statistic, threshold, seed))
-    return tuple(found)
+        if _measured(left, right):
+            yield name, left, right, statistic
+    left, right = ([_kernel_times(trial, side.per) for trial in side.trials] for side in sides)
+    if _measured(left, right):
+        yield "kernel time", left, right, statistic
 
 
-def _metric(
-    name: MetricName, a: Times, b: Times, statistic: Statistic, threshold: float, seed: int
-) -> Metric:
-    result = estimate(a, b, statistic=statistic, threshold=threshold, seed=seed, resamples=2000)
-    return Metric(
-        name=name,
-        unit="ns",
-        a=side_value(a, statistic),
-        b=side_value(b, statistic),
-        ratio=result.ratio,
-        ci95=result.ci95,
-        mde=result.mde,
-        verdict=verdict(result, threshold),
-    )
+def _measured(a: Times, b: Times) -> bool:
+    return all(steps and min(steps) > 0 for steps in (*a, *b))
+
+
+def _verdict(result: Estimate, limit: float, threshold: float) -> RatioVerdict:
+    found = verdict(result, threshold)
+    proven = result.p_value is not None and result.p_value <= limit
+    return found if proven or found == "same" else "inconclusive"
+
+
+def _kernel_times(trial: ComparedTrial, per: float) -> list[float]:
+    """Time of the kernels of each typical step, without copies; empty where not every kernel's was kept."""
+    names = {group.name for group in trial.kernel_groups if group.is_kernel_work}
+    if not names <= trial.series.keys():
+        return []
+    return [sum(values) / per for values in zip(*(trial.series[name] for name in names), strict=True)]

@@ -19,8 +19,10 @@ Interval = tuple[float, float]
 By = Literal["kernel", "op", "range", "module", "category", "step"]
 BREAKDOWNS: tuple[By, ...] = ("kernel", "op", "range", "module", "category", "step")
 """By what the difference can be broken down into rows."""
-RowStatus = Literal["added", "removed", "replaced", "faster", "slower", "same", "more", "fewer"]
-MetricName = Literal["step, median", "step, mean", "step, p99", "GPU work", "host"]
+RowStatus = Literal["added", "removed", "replaced", "faster", "slower", "same", "more", "fewer", "unclear"]
+MetricName = Literal["step, median", "step, mean", "step, p99", "GPU work", "GPU busy", "kernel time", "host"]
+TOO_WIDE = 4.0
+"""An interval that proves nothing and whose ends differ by more than this factor says nothing at all."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class StepRatio:
         ci95: interval of the ratio, None with fewer than two trials on a side.
         mde: smallest relative change that these trials would find with 80 % power, or None.
         trials: on each side. trials_needed: per side, for an ``mde`` of the threshold; None where the trials
-            are enough.
+            are enough. trials_for_this: the same for an ``mde`` of the change that was seen.
         step_ns: of each side the geometric mean over trials of the statistic of each; None without a ratio.
         reasons: what speaks against the comparison, gravest first.
     """
@@ -62,8 +64,19 @@ class StepRatio:
     mde: float | None
     trials: tuple[int, int]
     trials_needed: int | None
+    trials_for_this: int | None
     step_ns: tuple[float, float] | None
     reasons: tuple[Reason, ...]
+
+    @property
+    def too_wide(self) -> bool:
+        """Does the interval say nothing, not even roughly?"""
+        return self.verdict == "inconclusive" and is_too_wide(self.ci95)
+
+
+def is_too_wide(ci95: Interval | None) -> bool:
+    """Do the ends of an interval that proves nothing differ by more than ``TOO_WIDE``?"""
+    return ci95 is not None and ci95[0] <= 1 <= ci95[1] and ci95[1] > TOO_WIDE * ci95[0]
 
 
 @dataclass(frozen=True)
@@ -83,6 +96,11 @@ class Metric:
     mde: float | None
     verdict: RatioVerdict
 
+    @property
+    def too_wide(self) -> bool:
+        """Does the interval say nothing, not even roughly?"""
+        return is_too_wide(self.ci95)
+
 
 @dataclass(frozen=True)
 class Row:
@@ -90,10 +108,13 @@ class Row:
 
     Attributes:
         name: what the row is about; of a replacement the names of side a. label: the same, for people.
-        status: more and fewer are about calls, each of them as fast as before.
+        status: faster, slower and same are about time and proven, faster and slower among all rows of the
+            table (``rows.judged``); unclear: nothing about its time is proven. more and fewer are about
+            calls.
         a_ns, b_ns, delta_ns: time per step; the deltas of all rows add up to the difference of the GPU part.
         a_calls, b_calls: per step. a_names, b_names: kernels by their full normalised names.
-        ratio: b_ns / a_ns, None where one is 0. ci95: its interval where both sides have repeats.
+        ratio: b_ns / a_ns, None where one is 0. ci95: its interval where both sides have repeats, of this
+            row alone.
         by: how the two sides were matched: name, op, fusion, variant, place, category; None for one side.
         changes: differences that a name or a launch tells: layout, dtype, tile, arch, epilogue, grid.
         basis: gpu or cpu time, or the time of a whole step.
@@ -133,6 +154,7 @@ class SideInfo:
     """One side as it went into the comparison.
 
     Attributes:
+        name: what tells the side from the other one; empty where nothing does.
         collector: as the job names it. tool: the profiler that recorded, or ``none``.
         steps: whole steps in the statistics.
         step_ns: geometric mean over trials of the statistic of each: b's over a's is the ratio.
@@ -146,6 +168,7 @@ class SideInfo:
         memory_peak: bytes.
     """
 
+    name: str
     labels: tuple[str, ...]
     vendor: str
     devices: tuple[str, ...]
@@ -204,6 +227,7 @@ class Comparison(StepRatio):
             the delta of the part 'gpu' equals the sum of the deltas of the rows of basis gpu.
         unexplained_ns: total_delta_ns minus the deltas of the rows.
         rows: broken down by ``by``. kernels: by kernel. categories: by category.
+        next_steps: what can be said or done where the verdict is inconclusive, most useful first.
     """
 
     statistic: Statistic
@@ -219,6 +243,7 @@ class Comparison(StepRatio):
     kernels: tuple[Row, ...] = ()
     categories: tuple[Row, ...] = ()
     vendors: VendorView | None = None
+    next_steps: tuple[Finding, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from profrun.analysis.compare.comparability import stopped
 from profrun.analysis.compare.model import Reason, StepRatio
 from profrun.analysis.compare.sides import Sides
-from profrun.analysis.compare.stats import Estimate, Statistic, estimate, side_value, verdict
+from profrun.analysis.compare.stats import Estimate, Statistic, estimate, side_value, trials_needed, verdict
 
 THRESHOLD = 0.01
 """Practical threshold unless the user gives another: smaller changes are the same."""
@@ -39,7 +40,7 @@ def step_ratio(
     a, b = sides
     trials = len(a.trials), len(b.trials)
     if stopped(found):
-        return StepRatio("incomparable", None, None, None, trials, None, None, tuple(found))
+        return StepRatio("incomparable", None, None, None, trials, None, None, None, tuple(found))
     result = estimate(a.times, b.times, statistic=statistic, threshold=threshold, seed=seed)
     return StepRatio(
         verdict=verdict(result, threshold),
@@ -48,6 +49,7 @@ def step_ratio(
         mde=result.mde,
         trials=trials,
         trials_needed=_needed(result),
+        trials_for_this=_needed_for_this(result),
         step_ns=(side_value(a.times, statistic), side_value(b.times, statistic)),
         reasons=tuple(found),
     )
@@ -58,3 +60,12 @@ def _needed(result: Estimate) -> int | None:
     if result.trials_needed is None or min(result.trials) >= result.trials_needed:
         return None
     return result.trials_needed
+
+
+def _needed_for_this(result: Estimate) -> int | None:
+    """Trials per side that would be enough for the change that was seen; None where there are so many."""
+    change = math.expm1(abs(math.log(result.ratio)))
+    if result.spread is None or change == 0:
+        return None
+    needed = trials_needed(result.spread, change)
+    return None if needed is None or min(result.trials) >= needed else needed

@@ -17,7 +17,7 @@ from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.frame import Frame
 from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
 from profrun.analysis.trace.steps import StepIndex
-from profrun.contract.provenance import GpuStates, Provenance
+from profrun.contract.provenance import GpuStates, Process, Provenance
 
 if TYPE_CHECKING:
     from profrun.traces.meta import TraceMeta
@@ -83,6 +83,8 @@ def recording_conditions(
         variant=job.get("variant"),
         values=declared,
         inputs=inputs,
+        program=program_of(provenance) if provenance else (),
+        steps_made=_steps_made(provenance) if provenance else None,
         throttled=throttled,
         sm_mhz=clock,
         software=_software(provenance) if provenance else {},
@@ -149,6 +151,32 @@ def _clocks(gpus: GpuStates) -> tuple[tuple[str, ...], float | None]:
     clocks = [row.get("clocks_sm") for row in gpus.after]
     numbers = [float(clock) for clock in clocks if isinstance(clock, (int, float))]
     return tuple(sorted(found)), min(numbers, default=None)
+
+
+def program_of(provenance: Provenance) -> tuple[str, ...]:
+    """Script (or module) and arguments of the process that made the steps; empty where nothing tells.
+
+    The interpreter, its options and the script's folder are left out: they do not say what work is done.
+    """
+    process = _workload(provenance)
+    argv = process.argv if process else ()
+    for place, word in enumerate(argv):
+        if word == "-m" and place + 1 < len(argv):
+            return argv[place + 1 :]
+        if word.endswith(".py"):
+            return (word.rpartition("/")[2], *argv[place + 1 :])
+    return (argv[0].rpartition("/")[2], *argv[1:]) if argv else ()
+
+
+def _steps_made(provenance: Provenance) -> int | None:
+    process = _workload(provenance)
+    return process.steps or None if process else None
+
+
+def _workload(provenance: Provenance) -> Process | None:
+    """The process that made the steps, of several the one of the lowest rank."""
+    found = [one for one in provenance.processes if one.steps and one.argv]
+    return min(found, key=lambda one: one.rank or 0, default=None)
 
 
 def _software(provenance: Provenance) -> dict[str, str]:

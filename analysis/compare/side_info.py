@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from profrun.analysis.compare.compared_trial import StepSample
 from profrun.analysis.compare.model import Row, SideInfo
+from profrun.analysis.compare.side_names import side_names
 from profrun.analysis.compare.sides import Side, Sides
 from profrun.analysis.compare.stats import Statistic, side_value
 
@@ -23,7 +24,11 @@ def side_infos(
     shared = set(sides[0].outside) & set(sides[1].outside) - {"unknown"}
     a = _share((row.a_ns, row.b_ns) for row in gpu)
     b = _share((row.b_ns, row.a_ns) for row in gpu)
-    return _info(sides[0], statistic, a, shared), _info(sides[1], statistic, b, shared)
+    names = side_names(sides[0].trials, sides[1].trials)
+    return (
+        _info(names[0], sides[0], statistic, a, shared),
+        _info(names[1], sides[1], statistic, b, shared),
+    )
 
 
 def _share(times: Iterable[tuple[float, float]]) -> float | None:
@@ -33,7 +38,7 @@ def _share(times: Iterable[tuple[float, float]]) -> float | None:
     return sum(one for one, other in pairs if one and other) / total if total else None
 
 
-def _info(side: Side, statistic: Statistic, aligned: float | None, shared: set[str]) -> SideInfo:
+def _info(name: str, side: Side, statistic: Statistic, aligned: float | None, shared: set[str]) -> SideInfo:
     conditions = [trial.conditions for trial in side.trials]
     whole = sum(one.total_gpu_ns for one in conditions)
     outside = sum(one.outside_ns for one in conditions)
@@ -44,6 +49,7 @@ def _info(side: Side, statistic: Statistic, aligned: float | None, shared: set[s
     times = [steps for steps in side.times if steps]
     peaks = [trial.memory_peak for trial in side.trials if trial.memory_peak is not None]
     return SideInfo(
+        name=name,
         labels=tuple(one.label for one in conditions),
         vendor=conditions[0].vendor,
         devices=conditions[0].devices,

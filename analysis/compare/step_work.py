@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrun.analysis.compare.compared_trial import StepWork
+from profrun.analysis.compare.matrix_ops import CONVOLUTION, MATRIX, is_attention
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.flops import parse_list
 from profrun.analysis.trace.frame import Frame, Index, Mask
@@ -21,19 +22,6 @@ from profrun.traces.trace import registered
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
-
-MATRIX = frozenset(
-    {"aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_addmm_activation"}
-)
-CONVOLUTION = frozenset(
-    {"aten::conv2d", "aten::convolution", "aten::convolution_backward", "aten::conv1d", "aten::conv3d"}
-)
-ATTENTION = ("scaled_dot_product", "flash_attention", "efficient_attention", "flash_attn")
-
-
-def is_attention(name: str) -> bool:
-    """Is this a framework op that does attention as a whole?"""
-    return name.startswith("aten::") and any(word in name for word in ATTENTION)
 
 
 def work_of_steps(trace: Trace, source: Frame, index: StepIndex, keep: Mask, sample_of: Ints) -> StepWork:
@@ -47,7 +35,25 @@ def work_of_steps(trace: Trace, source: Frame, index: StepIndex, keep: Mask, sam
     flops, unknown = _flops(trace, source, index, keep)
     tokens, first = _first_input(trace, source, index, keep)
     steady, kernels = _kernel_sequences(source, sample_of, keep)
-    return StepWork(None if flops is None else flops / samples, unknown, tokens, first, steady, kernels)
+    return StepWork(
+        matrix_flops=None if flops is None else flops / samples,
+        unknown_ops=unknown,
+        tokens=tokens,
+        first=first,
+        steady=steady,
+        kernels=kernels,
+        uploaded_bytes=_bytes_per_sample(trace, "copies", "direction = 'HtoD'", keep, sample_of),
+        collective_bytes=_bytes_per_sample(trace, "collectives", "true", keep, sample_of),
+    )
+
+
+def _bytes_per_sample(trace: Trace, table: str, condition: str, keep: Mask, sample_of: Ints) -> float | None:
+    """Bytes of the GPU slices of a table that typical samples launched; None where a row has no bytes."""
+    rows = trace.sql(f"SELECT slice, bytes FROM {table} WHERE {condition}").rows
+    sizes = [size for slice_id, size in rows if sample_of[slice_id] >= 0 and keep[sample_of[slice_id]]]
+    if not sizes or None in sizes:
+        return None
+    return float(sum(sizes)) / max(1, int(keep.sum()))
 
 
 def _flops(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[float | None, tuple[str, ...]]:

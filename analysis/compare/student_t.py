@@ -1,7 +1,7 @@
 """Quantiles of Student's t, without scipy: one function does not justify a dependency of tens of megabytes.
 
-``t_quantile`` takes a probability and degrees of freedom and returns the quantile. A test compares it with
-``scipy.stats.t`` where scipy is installed.
+``t_quantile`` takes a probability and degrees of freedom and returns the quantile, ``t_two_sided`` takes a
+value of t and returns its probability. Tests compare both with ``scipy.stats.t`` where scipy is installed.
 """
 
 from __future__ import annotations
@@ -31,6 +31,13 @@ def t_quantile(probability: float, freedom: float) -> float:
         if high - low < 1e-11 * max(1.0, high):
             break
     return (low + high) / 2
+
+
+def t_two_sided(value: float, freedom: float) -> float:
+    """Probability that Student's t is at least as far from 0 as ``value``: a two-sided p value."""
+    if math.isinf(value):
+        return 0.0
+    return _incomplete_beta(freedom / (freedom + value * value), freedom / 2, 0.5)
 
 
 def _t_cdf(value: float, freedom: float) -> float:

@@ -27,9 +27,11 @@ def test_slower_faster_and_their_exit_codes(sides: Path, kept: Path, capsys: Cap
 
 def test_text_says_verdict_interval_and_what_changed(kept: Path, capsys: Capture) -> None:
     out = call(capsys, "compare", kept / "a.json", "vs", kept / "b.json").out
-    assert out.startswith("slower: 1.5 ms against 1 ms per step, ratio 1.500, 95 % interval ")
-    assert f"({TRIALS} and {TRIALS} trials" in out
-    assert [line.split()[:2] for line in out.splitlines() if "gemm" in line] == [["slower", "gemm"]]
+    assert out.startswith("a a* 1 ms, b b* 1.5 ms: b takes 50.0 % more time per step (95 % interval ")
+    assert f", {TRIALS} trials per side)" in out
+    rows = [line.split()[:2] for line in out.splitlines() if "gemm" in line]
+    assert rows == [["slower", "gemm"], ["slower:", "gemm:"]]
+    assert "  slower: gemm: +99.9 % (95 % interval +" in out
 
 
 @pytest.mark.parametrize(
@@ -75,6 +77,28 @@ def test_the_same_side_twice_is_same_and_one_trial_is_inconclusive(sides: Path, 
     one = call(capsys, "compare", "a0", "vs", "b0", "--json")
     assert (one.code, one.json["verdict"], one.json["ci95"]) == (2, "inconclusive", None)
     assert one.json["trials_needed"]
+
+
+def test_a_refusal_ends_with_the_command_that_goes_on(sides: Path, capsys: Capture) -> None:
+    done = call(capsys, "compare", "a0", "vs", "c0")
+    assert done.code == 2
+    assert done.out.startswith("a a0 and b c0 are not compared: launches block on one side only")
+    command = "profrun compare a0 vs c0 --allow blocking"
+    assert done.out.splitlines()[-1] == f"to compare them all the same: {command}"
+    assert call(capsys, *command.split()[1:], "--json").json["ratio"] is not None
+
+
+def test_the_same_kernels_or_not(sides: Path, capsys: Capture) -> None:
+    """Launch blocking changes no kernel; its exit code is that of the answer."""
+    done = call(capsys, "compare", "a0", "vs", "c0", "--same-kernels")
+    assert done.code == 0
+    assert done.out.startswith("a a0 and b c0 saw the same kernels: 1 name, 1 launch per step on both")
+    document = call(capsys, "compare", "a0", "vs", "c0", "--same-kernels", "--json").json
+    assert (document["answer"], document["exit_code"]) == ("same", 0)
+    (kernel,) = document["kernels"]
+    assert (kernel["name"], kernel["seen_by"], kernel["a_calls"], kernel["b_calls"]) == ("gemm", "both", 1, 1)
+    refused = call(capsys, "compare", "a0", "vs", "c0", "--same-kernels", "--fail-on", "slower > 3%")
+    assert (refused.code, "--same-kernels has no --fail-on" in refused.err) == (64, True)
 
 
 @pytest.mark.parametrize(

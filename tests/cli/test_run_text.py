@@ -54,7 +54,7 @@ PAIR = PairResult(
     ci95=(1.4, 1.6),
     mde=0.05,
     trials=(3, 3),
-    text="slower: 1.875 ms against 1.25 ms per step",
+    text="a 1.25 ms, b 1.875 ms",
     same_kernels=True,
     kernels="both sides launched the same kernels",
 )
@@ -70,7 +70,7 @@ def test_comparisons_and_expectations_stand_below_the_trials(
     text = capsys.readouterr().out
     assert (
         "\nLaunch blocking (step time, blocking against not):\n"
-        "  base-none-blocking against base-none: slower: 1.875 ms against 1.25 ms per step\n"
+        "  base-none vs base-none-blocking: a 1.25 ms, b 1.875 ms\n"
         "    both sides launched the same kernels\n"
         "\nExpectations: 1 failed\n"
         "  base: gemm is there: failed: no gemm (002)\n"

@@ -46,7 +46,7 @@ def test_a_run_lists_what_each_trial_measured(here: Path, capsys: Capture) -> No
         "inconclusive",
         "incomparable",
     }  # one trial a side
-    assert "b-none against a-none: " in call(capsys, "status", "last").out
+    assert "a-none vs b-none: " in call(capsys, "status", "last").out
     twins = call(capsys, "blocking", "last", "--json")
     assert twins.code == 2  # one trial a side: no interval
     assert [point["variant"] for point in twins.json["points"]] == ["a", "b"]

@@ -15,6 +15,8 @@ from profrun.contract.units import (
     TIME_UNITS,
     amount_text,
     bytes_text,
+    change_interval_text,
+    change_text,
     column_text,
     column_unit,
     count_text,
@@ -23,6 +25,8 @@ from profrun.contract.units import (
     percent_text,
     rate_text,
     ratio_text,
+    signed_change_interval_text,
+    signed_change_text,
     signed_percent_text,
     signed_time_text,
     time_text,
@@ -146,3 +150,38 @@ def test_a_column_has_the_unit_of_its_largest_value() -> None:
     assert [column_text(value, size) for value in values] == ["0.002", "-", "2.250"]
     assert column_unit([None], BYTE_UNITS) == (1.0, "B")
     assert [column_text(value, 1.0) for value in (7, 7.5, 123456.7)] == ["7", "7.500", "123456.7"]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text", "signed"),
+    [
+        (None, "-", "-"),
+        (0.728, "27.2 % less time", "-27.2 %"),
+        (1.0, "0.0 % more time", "0.0 %"),
+        (0.9999, "0.0 % less time", "0.0 %"),
+        (1.123, "12.3 % more time", "+12.3 %"),
+        (2.4, "2.40 times as long", "2.40 x"),
+        (36.14, "36.1 times as long", "36.1 x"),
+        (8844.316, "over 100 times as long", "over 100 x"),
+    ],
+)
+def test_changes_of_times(ratio: float | None, text: str, signed: str) -> None:
+    assert (change_text(ratio), signed_change_text(ratio)) == (text, signed)
+
+
+@pytest.mark.parametrize(
+    ("interval", "text", "signed"),
+    [
+        (None, "-", "-"),
+        ((0.697, 0.759), "24.1 to 30.3 % less", "-30.3 to -24.1 %"),
+        ((1.101, 1.145), "10.1 to 14.5 % more", "+10.1 to +14.5 %"),
+        ((0.918, 1.158), "8.2 % less to 15.8 % more", "-8.2 to +15.8 %"),
+        ((0.9, 2.4), "10.0 % less to 140.0 % more", "-10.0 to +140.0 %"),
+        ((1.208, 2.499), "20.8 to 149.9 % more", "+20.8 to +149.9 %"),
+        ((1.81, 3.3), "1.81 to 3.30 times as long", "1.81 to 3.30 x"),
+        ((2.1, 2.4), "2.10 to 2.40 times as long", "2.10 to 2.40 x"),
+        ((0.008, 300.0), "99.2 % less to over 100 times as long", "-99.2 % to over 100 x"),
+    ],
+)
+def test_intervals_of_changes(interval: tuple[float, float] | None, text: str, signed: str) -> None:
+    assert (change_interval_text(interval), signed_change_interval_text(interval)) == (text, signed)

@@ -35,4 +35,4 @@ def test_junit_can_be_parsed() -> None:
         ["error"],
         [],
     ]
-    assert gate_text(result).splitlines()[0].startswith("failed: slower > 3%: step time: ratio 1.100")
+    assert gate_text(result).splitlines()[0].startswith("failed: slower > 3%: step time: 10.0 % more time, ")

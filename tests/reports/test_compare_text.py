@@ -10,6 +10,7 @@ from profrun.collectors.normalize import normalize
 from profrun.reports.compare_text import comparison_text
 from profrun.reports.terminal_layout import Style
 from tests.analysis.compare.conftest import Recorded
+from tests.analysis.compare.trials import OTHER, trial
 from tests.conftest import shared_data
 
 
@@ -24,19 +25,21 @@ def test_a_replaced_kernel_is_named_with_what_came_instead(tmp_path: Path) -> No
     )
     narrow = comparison_text(profrun.compare(tmp_path / "mlp", tmp_path / "mlp_compile"), Style(80))
     assert max(map(len, narrow.splitlines())) <= 80
-    assert " ".join(narrow.split()).count("ratio") == " ".join(text.split()).count("ratio")  # nothing is lost
+    assert narrow.split().count("us") == text.split().count("us")  # nothing is lost
 
 
 def test_text_of_a_comparison(recorded: Recorded) -> None:
     a, b = recorded("h200/torch/mlp"), recorded("h200/torch/mlp_compile")
     lines = comparison_text(compare([a], [b])).splitlines()
     assert lines[0] == (
-        "inconclusive: 339.5 us against 333.2 us per step, ratio 1.019 (1 and 1 trials); "
-        "about 3 trials per side are needed"
+        "a mlp 333.2 us, b mlp_compile 339.5 us: b took 1.9 % more time per step, "
+        "but 1 trial per side cannot prove a difference"
     )
-    assert lines[1] == "a: mlp (NVIDIA H200, torch, 1 trial, 3 steps)"
+    assert lines[1].startswith("  record at least 3 trials per side")
+    assert lines[2] == "a: mlp (NVIDIA H200, torch, 1 trial, 3 steps)"
     fused = next(line for line in lines if line.startswith("  replaced"))
-    assert fused.split()[-5:] == ["us", "0.799", "2", "->", "1"]
+    assert fused.split()[-6:] == ["us", "-20.1", "%", "2", "->", "1"]
+    assert "  -: one trial cannot prove that a row changed" in lines
     assert "  rows -13.41 us, unexplained by them +19.28 us, total +5.876 us" in lines
     assert not any(len(line) > 130 for line in lines)
 
@@ -44,6 +47,34 @@ def test_text_of_a_comparison(recorded: Recorded) -> None:
 def test_text_without_a_number(recorded: Recorded) -> None:
     a, b = recorded("h200/torch/transformer"), recorded("h200/torch/transformer_optim")
     text = comparison_text(compare([a], [b]))
-    assert text.startswith("incomparable: different work per step: 13.42 GFLOP")
-    assert "ratio" not in text
+    refusal = "a transformer and b transformer_optim are not compared: different work per step: 13.42 GFLOP"
+    assert text.startswith(refusal)
+    assert text.splitlines()[-1] == "`--allow work` compares them all the same"
+    assert "change" not in text
     assert "by kernel" not in text
+
+
+def test_several_reasons_stand_on_lines_of_their_own() -> None:
+    text = comparison_text(
+        compare([trial(ranks=2)], [trial(OTHER, measure="wall")]), command="profrun compare x vs y"
+    )
+    lines = text.splitlines()
+    assert lines[0] == "a and b are not compared, for 2 reasons"
+    assert [line.split(":")[0] for line in lines[1:3]] == ["critical", "critical"]
+    command = "profrun compare x vs y --allow clock --allow ranks"
+    assert lines[-1] == f"to compare them all the same: {command}"
+
+
+def test_no_word_about_time_without_an_interval() -> None:
+    """Twice as long in one trial per side: the number is there, and no word that calls it proven."""
+    text = comparison_text(compare([trial()], [trial((200, 201, 199, 200, 202))]))
+    assert "b took 100.0 % more time per step, but 1 trial per side cannot prove a difference" in text
+    assert "slower" not in text
+    assert "faster" not in text
+
+
+def test_rows_with_a_word_show_the_interval_that_proves_it() -> None:
+    a = [trial(), trial((99, 101, 100, 100, 101)), trial((100, 99, 101, 101, 100))]
+    b = [trial((120, 121, 119)), trial((119, 121, 120)), trial((120, 119, 122))]
+    lines = comparison_text(compare(a, b)).splitlines()
+    assert any(line.startswith("  slower: k: +19.8 % (95 % interval +") for line in lines)

@@ -15,6 +15,7 @@ from profrun.analysis.compare.stats import (
     Statistic,
     estimate,
     outlier_steps,
+    proven_below,
     trials_needed,
     verdict,
 )
@@ -115,6 +116,43 @@ def test_trials_needed_is_the_number_whose_mde_meets_the_threshold() -> None:
         freedom = 2 * (count - 1)
         mde = (t_quantile(0.975, freedom) + t_quantile(0.8, freedom)) * 0.01 * math.sqrt(2 / count)
         assert (mde <= math.log1p(0.02)) is enough
+
+
+def test_a_p_value_says_what_the_interval_says() -> None:
+    rng = np.random.default_rng(5)
+    for shift in (1.0, 1.01, 1.03):
+        a, b = _side(rng, 4, 30), [[shift * step for step in trial] for trial in _side(rng, 4, 30)]
+        found = estimate(a, b)
+        assert found.ci95 is not None
+        assert found.p_value is not None
+        assert (found.p_value < 0.05) is not (found.ci95[0] <= 1 <= found.ci95[1])
+    assert estimate(_side(rng, 1, 30), _side(rng, 4, 30)).p_value is None
+    even = [[100.0, 100.0], [100.0, 100.0]]
+    assert estimate(even, even).p_value == 1
+    assert estimate(even, [[101.0], [101.0]]).p_value == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("p_values", "limit"),
+    [
+        ([], -1),
+        ([0.04], 0.04),
+        ([0.04, 0.5, 0.6, 0.7], -1),  # one of four: 0.0125 is the limit
+        ([0.01, 0.5, 0.6, 0.7], 0.01),
+        ([0.03, 0.02, 0.04, 0.01], 0.04),  # all together are less likely by chance than one alone
+        ([0.0, 0.0, 1.0], 0.0),
+    ],
+)
+def test_many_rows_need_more_proof_than_one(p_values: list[float], limit: float) -> None:
+    assert proven_below(p_values) == limit
+
+
+def test_tables_of_equal_rows_have_a_changed_row_in_at_most_five_of_a_hundred() -> None:
+    rng = np.random.default_rng(2)
+    tables = rng.random((4000, 40))
+    alarms = sum(min(row) <= proven_below(list(row)) for row in tables)
+    assert alarms / len(tables) < 0.06
+    assert alarms > 0
 
 
 def test_a_cold_first_step_is_named() -> None:

@@ -29,3 +29,27 @@ def test_matrix_work_counts_each_multiplication_once() -> None:
     assert work.matrix_flops == 2 * 8 * 16 * 32 + 2 * attention
     assert (work.tokens, work.unknown_ops) == (8, ())
     assert work.first == "the input [8, 16] of the step's first aten::linear"
+
+
+def test_bytes_to_the_gpu_are_counted_per_step() -> None:
+    """Two steps copy 300 bytes each; a copy back to the host is not counted."""
+    up, down = ({"copies.direction": way, "copies.bytes": 300} for way in ("HtoD", "DtoH"))
+    rows: list[Any] = []
+    for number in (0, 1):
+        at, first = number * 1000, len(rows)
+        rows += [
+            step(number + 1, at, 1000),
+            ("api", "cudaMemcpyAsync", at + 10, 20, "main"),
+            ("memcpy", "Memcpy HtoD", at + 40, 10, "stream 7", {"launch": first + 1, **up}),
+            ("api", "cudaMemcpyAsync", at + 100, 20, "main"),
+            (
+                "memcpy",
+                "Memcpy DtoH",
+                at + 140,
+                10,
+                "stream 7",
+                {"launch": first + 3, **down},
+            ),
+        ]
+    work = read_trial(memory_trace(rows)).work
+    assert (work.uploaded_bytes, work.collective_bytes) == (300, None)

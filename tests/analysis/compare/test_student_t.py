@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profrun.analysis.compare.student_t import t_quantile
+from profrun.analysis.compare.student_t import t_quantile, t_two_sided
 
 
 # Quantiles printed in any table of Student's t.
@@ -31,3 +31,17 @@ def test_t_quantiles_equal_those_of_scipy(freedom: float) -> None:
         assert t_quantile(probability, freedom) == pytest.approx(
             float(stats.t.ppf(probability, freedom)), rel=1e-8, abs=1e-9
         )
+
+
+def test_two_sided_probabilities_are_the_other_way_round() -> None:
+    assert t_two_sided(12.7062, 1) == pytest.approx(0.05, abs=1e-6)
+    assert t_two_sided(-2.3060, 8) == pytest.approx(0.05, abs=1e-5)
+    assert t_two_sided(0.0, 3) == pytest.approx(1.0)
+    assert t_two_sided(float("inf"), 3) == 0
+
+
+@pytest.mark.parametrize("freedom", [1.0, 1.7, 4.0, 250.0])
+def test_two_sided_probabilities_equal_those_of_scipy(freedom: float) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    for value in (0.1, 1.0, 2.5, 40.0):
+        assert t_two_sided(value, freedom) == pytest.approx(2 * float(stats.t.sf(value, freedom)), rel=1e-8)

@@ -1,0 +1,94 @@
+"""Whether two recordings saw the same kernels, as text for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from profrun.contract.units import UNKNOWN, percent_text, rate_text, signed_time_text, time_text
+from profrun.reports.compare_sentence import side_name
+from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, cut_apart, lay_out
+
+if TYPE_CHECKING:
+    from profrun.analysis.compare.kernel_agreement import SeenKernel, SeenKernels, SeenSide
+
+NAME_WIDTH = 60
+"""Characters of a name in a row; --json has whole names."""
+SEEN_BY = {"both": "both", "a": "a only", "b": "b only"}
+
+
+def seen_kernels_text(found: SeenKernels, style: Style = PLAIN, *, top: int = 20) -> str:
+    """The whole answer for a terminal.
+
+    Args:
+        found: the kernels of both sides.
+        style: width and colours.
+        top: rows of kernels that are alike; 0 for all. Differences are always shown.
+    """
+    parts: list[Part] = [answer_line(found)]
+    parts += [Prose(str(doubt), "doubt") for doubt in found.doubts]
+    parts += [_side_line(letter, side) for letter, side in zip("ab", found.sides, strict=True)]
+    if found.kernels:
+        parts += ["", "kernels per step, differences first", *_table(found, top)]
+    return lay_out(parts, style)
+
+
+def answer_line(found: SeenKernels) -> str:
+    """The answer in one line: the same kernels or not, how many, and their time on both sides."""
+    a, b = found.sides
+    both = f"{side_name('a', a.name)} and {side_name('b', b.name)}"
+    times = f"they take a {time_text(a.kernel_ns)} -> b {time_text(b.kernel_ns)} per step"
+    if found.answer == "same":
+        names = f"{_count(len(found.kernels), 'name')}, {_launches(a.kernels)} per step"
+        return f"{both} saw the same kernels: {names} on both sides; {times}"
+    differ = sum(not one.equal for one in found.kernels)
+    counts = f"{differ} of {_count(len(found.kernels), 'name')} are not launched as often"
+    launches = f"{_launches(a.kernels)} per step in a, {rate_text(b.kernels)} in b"
+    if found.answer == "different":
+        return f"{both} did not see the same kernels: {counts}; {launches}; {times}"
+    return f"it is not known whether {both} saw the same kernels; {counts}; {launches}"
+
+
+def _side_line(letter: str, side: SeenSide) -> str:
+    more = len(side.labels) - 3
+    labels = ", ".join(side.labels[:3]) + (f" and {more} more" if more > 0 else "")
+    steps = _count(side.steps, "step") if side.has_steps else "no steps: the whole recording counts as one"
+    copies = f"{rate_text(side.copies)} copies and fills per step take {time_text(side.copy_ns)}"
+    text = f"{letter}: {labels} ({side.tool}, {steps}); {copies}"
+    if side.outside_share >= 0.001:
+        share = percent_text(side.outside_share)
+        text += f"; {share} of its GPU time is outside of whole steps and is not compared"
+    return text
+
+
+def _table(found: SeenKernels, top: int) -> list[Part]:
+    differ = [one for one in found.kernels if not one.equal]
+    alike = [one for one in found.kernels if one.equal]
+    shown = [*differ, *(alike[:top] if top else alike)]
+    header = ("seen by", "kernel", "a calls", "b calls", "a time", "b time", "b - a")
+    names = cut_apart([one.label for one in shown], NAME_WIDTH)
+    rows = [_row(one, name) for one, name in zip(shown, names, strict=True)]
+    parts: list[Part] = [Table(header, rows, right=(2, 3, 4, 5, 6))]
+    left_out = found.kernels[len(shown) :]
+    if left_out:
+        times = time_text(sum(one.a_ns for one in left_out)), time_text(sum(one.b_ns for one in left_out))
+        rest = f"a {times[0]} -> b {times[1]} per step"
+        parts.append(f"  ... and {len(left_out)} more that are launched as often, {rest} (--top 0 shows all)")
+    total = signed_time_text(found.sides[1].kernel_ns - found.sides[0].kernel_ns)
+    why = "the sides are runs of their own, so that times differ a little"
+    parts.append(f"  all kernels: b - a is {total} per step ({why})")
+    return parts
+
+
+def _row(one: SeenKernel, name: str) -> tuple[str, ...]:
+    calls = (rate_text(one.a_calls), rate_text(one.b_calls))
+    times = (time_text(one.a_ns or None), time_text(one.b_ns or None))
+    delta = signed_time_text(one.delta_ns) if one.seen_by == "both" else UNKNOWN
+    return (SEEN_BY[one.seen_by], name, *calls, *times, delta)
+
+
+def _launches(number: float) -> str:
+    return f"{rate_text(number)} launch{'es' * (number != 1)}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (number != 1)}"
