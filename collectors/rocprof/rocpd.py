@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from profrun.collectors.beside import rank_of
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.rocprof import rocpd_facts as facts
 from profrun.collectors.rocprof.build import build
-from profrun.collectors.rocprof.folder import expand, knows, rank_of
+from profrun.collectors.rocprof.folder import expand, knows
 from profrun.collectors.rocprof.sqlite import Database
 from profrun.collectors.rocprof.staging import Staging
 from profrun.errors import InputError
