@@ -33,6 +33,7 @@ from profrun.traces.views import VIEWS
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("PROFRUN_SHARED", ROOT.parent / "shared"))
+RUNS = SHARED / "h200_runs"
 NOTES = (".md", ".py", ".jsonl", ".txt")
 QUICK_BYTES = 1 << 20
 TOGETHER = (
@@ -135,14 +136,17 @@ def whole_run(walk: Walk, archive: Path) -> None:
     for words in (["status"], ["blocking"], ["report", "--out", str(walk.folder / "run.html")]):
         walk.ask(label, JUDGED, words[0], str(run), *words[1:])
     for trial in sorted((run / "trials").iterdir()):
-        walk.ask(label, READ, "logs", f"{run}/{trial.name}")
+        walk.ask(label, READ, "logs", str(run), trial.name)
         if (trial / "trace").is_dir():
             walk.trace(f"{label} {trial.name}", str(trial / "trace"))
         for rank in sorted((trial / "raw").iterdir()):
             files = [str(path) for path in rank.iterdir() if not path.name.endswith(".key_averages.json")]
             for path in files:
                 walk.ask(f"{label} {trial.name}", READ | REFUSED, "summary", path)
-    walk.ask(label, JUDGED, "compare", str(run), "vs", str(run))
+    twin = walk.folder / "twin"
+    shutil.copytree(run, twin)
+    walk.ask(label, JUDGED, "compare", str(run), "vs", str(twin))
+    shutil.rmtree(twin)
     shutil.rmtree(walk.folder / "runs")
 
 
@@ -165,7 +169,7 @@ def main() -> int:
             if code == 0:
                 walk.trace(label, trace)
                 shutil.rmtree(trace)
-        for archive in sorted((SHARED / "h200_runs").glob("*.tar.xz")):
+        for archive in sorted(RUNS.glob("*.tar.xz")):
             if chosen.only in f"h200_runs/{archive.name}" and not chosen.quick:
                 count += 1
                 whole_run(walk, archive)

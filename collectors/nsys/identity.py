@@ -60,22 +60,27 @@ def origin(export: Export, src: int) -> Origin:
     for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
         if table in export.columns:
             meta = dict(export.rows(f'SELECT name, value FROM "{table}"'))
-            found.product = meta.get("EXPORT_PRODUCT_VERSION")
-            found.schema = meta.get("EXPORT_SCHEMA_VERSION")
+            found.product = _text(meta.get("EXPORT_PRODUCT_VERSION"))
+            found.schema = _text(meta.get("EXPORT_SCHEMA_VERSION"))
             _refuse_shifted(export.path, meta)
     if "utcEpochNs" in export.columns.get("TARGET_INFO_SESSION_START_TIME", ()):
         rows = export.rows('SELECT "utcEpochNs" FROM "TARGET_INFO_SESSION_START_TIME"')
-        found.epoch_ns = int(rows[0][0]) if rows and rows[0][0] is not None else None
+        found.epoch_ns = rows[0][0] if rows and isinstance(rows[0][0], int) else None
     if "TARGET_INFO_SYSTEM_ENV" in export.columns:
         system = export.rows(
             "SELECT name, value FROM \"TARGET_INFO_SYSTEM_ENV\" WHERE name IN ('Hostname', 'NvDriverVersion')"
         )
         values = dict(system)
-        found.host = values.get("Hostname") or None
-        found.driver = values.get("NvDriverVersion") or None
+        found.host = _text(values.get("Hostname"))
+        found.driver = _text(values.get("NvDriverVersion"))
     found.environment = _environment(export)
     _find_ranks(found)
     return found
+
+
+def _text(value: object) -> str | None:
+    """Text of a cell; SQLite keeps what was written, whatever the column's type."""
+    return value if isinstance(value, str) and value else None
 
 
 def _refuse_shifted(path: Path, meta: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ def packed(how: str, content: bytes) -> bytes:
         import pyarrow
 
         return bytes(pyarrow.compress(content, codec="zstd", asbytes=True))
-    return {"gzip": gzip, "xz": lzma, "bzip2": bz2}[how].compress(content)  # type: ignore[attr-defined,no-any-return]
+    return {"gzip": gzip, "xz": lzma, "bzip2": bz2}[how].compress(content)  # type: ignore[no-any-return]
 
 
 NAMES = [one.name for one in PACKINGS]
