@@ -11,6 +11,7 @@ from typing import TypedDict
 
 from profrun.collectors.reading import Progress, Reader, Source
 from profrun.collectors.sniff import make_source
+from profrun.collectors.unpacked import Unpacked
 from profrun.contract.profilers import BUILT_IN, UnknownProfilerError, names, profiler
 from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.traces.meta import SourceFile, TraceMeta
@@ -122,13 +123,16 @@ def normalize(
     started = time.perf_counter()
     if not paths:
         raise UsageError("nothing to normalize", fix="name the profiler's files")
-    sources = [make_source(path) for path in paths]
-    chosen = _choose(sources, reader)
+    given = [make_source(path) for path in paths]
     out = Path(out)
     with TraceWriter(out) as writer:
-        writer.meta["files"] = [_file_entry(source.path) for source in sources]
-        writer.meta["job"] = dict(job) if job else None
-        chosen.read(sources, writer, progress or _silent)
+        unpacked = Unpacked(writer.scratch / "unpacked")
+        sources = [unpacked.plain(source) for source in given]
+        with unpacked.named():
+            chosen = _choose(sources, reader)
+            writer.meta["files"] = [_file_entry(source.path) for source in given]
+            writer.meta["job"] = dict(job) if job else None
+            chosen.read(sources, writer, progress or _silent)
         _set_blocking(writer.meta)
         cursor = writer.con.execute("SELECT code, count, message, example FROM issues ORDER BY code, message")
         issues = [

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from profrun.collectors.unpack import Packing
 from profrun.traces.writer import TraceWriter
 
 Progress = Callable[[int, int | None], None]
@@ -24,15 +25,17 @@ class Source:
 
     Attributes:
         path: the file (or folder: parquetdir).
-        head: its first 64 KiB, after gunzip when it is gzip.
-        gzip: whether the content is gzip, whatever the suffix.
+        head: its first 64 KiB, unpacked when it is packed.
+        gzip: whether the content is gzip, whatever the suffix: readers of text unpack it on the way.
         sqlite_tables: names of tables and views when it is a readable SQLite database, else empty.
+        packed: how it must be unpacked before it is read; None for what readers can read as it is.
     """
 
     path: Path
     head: bytes
     gzip: bool
     sqlite_tables: frozenset[str] = frozenset()
+    packed: Packing | None = None
 
 
 class Reader(Protocol):

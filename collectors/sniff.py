@@ -7,16 +7,15 @@ import stat
 import zlib
 from pathlib import Path
 
+from profrun.collectors import unpack
 from profrun.collectors.reading import Source
+from profrun.collectors.unpack import Packing, packing
 from profrun.errors import InputError
 
 HEAD_BYTES = 64 * 1024
 _REFUSED = (
     (b"version https://git-lfs", "a git-LFS pointer, not the file itself", "fetch it with `git lfs pull`"),
     (b"PK\x03\x04", "a zip archive", "unpack it and give the files inside"),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unpack it with `zstd -d`"),
-    (b"\xfd7zXZ", "compressed with xz", "unpack it with `xz -d`"),
-    (b"BZh", "compressed with bzip2", "unpack it with `bunzip2`"),
 )
 
 
@@ -48,19 +47,29 @@ def make_source(path: Path | str) -> Source:
         raise InputError(
             f"{path} is empty", why="the profiler wrote nothing or was killed", fix="record again"
         )
-    compressed = raw.startswith(b"\x1f\x8b")
-    head = gunzip_head(path) if compressed else raw
-    if compressed and not head:
-        raise InputError(
-            f"{path} holds no data",
-            why="its gzip stream is cut or damaged, or nothing was packed",
-            fix="copy it again, or record again",
-        )
-    _refuse(path, head)
+    how = packing(raw)
+    if how is not None:
+        return _packed(path, how)
+    _refuse(path, raw)
     tables = frozenset[str]()
     if raw.startswith(b"SQLite format 3\0"):
         tables = _sqlite_tables(path)
-    return Source(path, head, compressed, tables)
+    return Source(path, raw, False, tables)
+
+
+def _packed(path: Path, how: Packing) -> Source:
+    """A packed file; text in gzip may be cut, because its readers take what can be had of it."""
+    gzip = how.name == "gzip"
+    inside = gunzip_head(path) if gzip else unpack.head(path, how, HEAD_BYTES)
+    if not inside:
+        raise InputError(
+            f"{path} holds no data",
+            why=f"its {how.name} stream is cut or damaged, or nothing was packed",
+            fix="copy it again, or record again",
+        )
+    _refuse(path, inside)
+    text = inside.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")) or b"\0" not in inside
+    return Source(path, inside, gzip, packed=None if gzip and text else how)
 
 
 def gunzip_head(path: Path, size: int = HEAD_BYTES) -> bytes:

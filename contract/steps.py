@@ -44,7 +44,12 @@ class StepTime:
 
 @dataclass(frozen=True)
 class StepsDevice:
-    """The GPU of a rank, named as in the trace's ``devices`` table; sizes in bytes."""
+    """The GPU of a rank, named as in the trace's ``devices`` table; sizes in bytes.
+
+    Attributes:
+        ordinal: number in the process.
+        host_ordinal: number on the host, where the environment selects GPUs by their numbers; else None.
+    """
 
     vendor: str
     ordinal: int
@@ -57,6 +62,7 @@ class StepsDevice:
     smem_per_sm: int | None = None
     memory_bytes: int | None = None
     uuid: str | None = None
+    host_ordinal: int | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from ..contract.steps import StepsDevice, StepsFile
 from .files import read_json, write_json
 from .process_note import ProcessNote
 from .process_rank import current
+from .vendor import host_ordinal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,6 +151,7 @@ def device(torch: Torch) -> StepsDevice | None:
         smem_per_sm=getattr(seen, "shared_memory_per_multiprocessor", None),
         memory_bytes=seen.total_memory,
         uuid=str(seen.uuid) if getattr(seen, "uuid", None) is not None else None,
+        host_ordinal=host_ordinal(os.environ, "amd" if amd else "nvidia", ordinal),
     )
 
 

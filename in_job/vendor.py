@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..contract.finding import Finding
@@ -95,6 +96,18 @@ def visible_env(env: dict[str, str], vendor: str) -> list[Finding]:
             what = f"{name}={env.pop(name)} was unset: {keep[0] if keep else 'nothing'} selects the GPUs"
             told.append(Finding("visibility-unset", "info", what))
     return told
+
+
+def host_ordinal(env: Mapping[str, str], vendor: str, ordinal: int) -> int | None:
+    """Number on the host of a GPU that the process sees as ``ordinal``.
+
+    None where no variable selects GPUs, where two do, or where it names them in another way than by numbers.
+    """
+    lists = [env[name] for name in _VISIBLE[vendor] if env.get(name)]
+    chosen = [one.strip() for one in lists[0].split(",")] if len(lists) == 1 else []
+    if ordinal >= len(chosen) or not all(one.isascii() and one.isdigit() for one in chosen[: ordinal + 1]):
+        return None
+    return int(chosen[ordinal])
 
 
 def nvidia_state() -> list[dict[str, object]]:

@@ -45,17 +45,10 @@ def _device(device: DeviceMetrics, summary: Summary, marks: Marks) -> Html:
     streams = f"{device.streams} stream{'s' * (device.streams != 1)}"
     return el(
         "article",
-        el("h4", f"{_which(device)}: {device.name}"),
+        el("h4", f"{summary.gpus[device.device]}: {device.name}"),
         el("p", f"{device.vendor}, {streams}; {peak}", class_="note"),
         el("dl", (_tile(tile, device, marks) for tile in _tiles(device, summary)), class_="tiles"),
     )
-
-
-def _which(device: DeviceMetrics) -> str:
-    """The number of a GPU in this trace, as everywhere on the page, and its rank's own number if another."""
-    if device.device == device.ordinal:
-        return f"GPU {device.device} of rank {device.rank}"
-    return f"GPU {device.device} (GPU {device.ordinal} of rank {device.rank})"
 
 
 def _tiles(device: DeviceMetrics, summary: Summary) -> list[_Tile]:

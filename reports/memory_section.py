@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from profrun.contract.units import count_text
@@ -14,14 +14,23 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.memory import MemoryPeak, MemorySeries
 
 
-def memory_html(peaks: Sequence[MemoryPeak], series: Sequence[MemorySeries]) -> Html | None:
-    """A chart per series and the table of the peaks; None for a trace without allocator records."""
+def memory_html(
+    peaks: Sequence[MemoryPeak], series: Sequence[MemorySeries], gpus: Mapping[int, str]
+) -> Html | None:
+    """A chart per series and the table of the peaks; None for a trace without allocator records.
+
+    ``gpus``: device id -> what the GPU is called.
+    """
     if not peaks:
         return None
     capacity = {peak.device: peak.capacity_bytes for peak in peaks}
-    charts = [_chart(one, capacity.get(one.device)) for one in series if len(one.times) > 1]
+    charts = [
+        _chart(one, capacity.get(one.device), _where(one.device, gpus))
+        for one in series
+        if len(one.times) > 1
+    ]
     columns: list[Column[MemoryPeak]] = [
-        Column("where", lambda row: _where(row.device)),
+        Column("where", lambda row: _where(row.device, gpus)),
         Column("peak", lambda row: row.peak_bytes, "bytes", "highest total that the allocator handed out"),
         Column("of capacity", lambda row: row.share, "share", "peak over the memory of the device"),
         Column(
@@ -35,12 +44,12 @@ def memory_html(peaks: Sequence[MemoryPeak], series: Sequence[MemorySeries]) -> 
     return el("div", charts, table("memory", columns, peaks, caption="peaks, of torch's caching allocators"))
 
 
-def _chart(one: MemorySeries, capacity: int | None) -> Html:
-    caption = f"{_where(one.device)}: {one.name}, {count_text(len(one.times))} records"
+def _chart(one: MemorySeries, capacity: int | None, where: str) -> Html:
+    caption = f"{where}: {one.name}, {count_text(len(one.times))} records"
     return el(
         "figure", el("figcaption", caption), memory_chart(one.times, one.values, one.name, capacity=capacity)
     )
 
 
-def _where(device: int | None) -> str:
-    return "host" if device is None else f"GPU {device}"
+def _where(device: int | None, gpus: Mapping[int, str]) -> str:
+    return "host" if device is None else gpus[device]

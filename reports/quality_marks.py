@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, Kind
+from profrun.traces.labels import rank_cell
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.summary import Summary
 
 T = TypeVar("T")
+
+
+class _Ranked(Protocol):
+    """A row of one rank."""
+
+    @property
+    def rank(self) -> int: ...
 
 
 class Marks:
@@ -75,3 +83,9 @@ class MarkedColumns:
         """The column that shows an attribute of the rows; the other arguments are those of ``Column``."""
         mark = self._marks.of(f"{self._name}.{attribute}")
         return Column(title, lambda row: getattr(row, attribute), kind, note, mark=mark, unit=unit)
+
+    def rank(self, guessed: Collection[int], note: str = "") -> Column[_Ranked]:
+        """The column of the rank; ``guessed``: ranks that nothing states, which it marks."""
+        if not guessed:
+            return Column("rank", lambda row: row.rank, "count", note)
+        return Column("rank", lambda row: rank_cell(row.rank, guessed), note=note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from profrun.contract.units import percent_text, rate_text, time_text
@@ -16,8 +17,11 @@ POINTS = 80
 """Most dots of a chart."""
 
 
-def roofline_html(found: Roofline) -> Html | None:
-    """Charts where a rate and an intensity are known, and the table; None when no op has FLOPs or bytes."""
+def roofline_html(found: Roofline, gpus: Mapping[int, str]) -> Html | None:
+    """Charts where a rate and an intensity are known, and the table; None when no op has FLOPs or bytes.
+
+    ``gpus``: device id -> what the GPU is called.
+    """
     rows = [row for row in found.rows if row.flops is not None or row.bytes is not None]
     if not rows:
         return None
@@ -28,11 +32,11 @@ def roofline_html(found: Roofline) -> Html | None:
         "caches are not seen. Where that is faster than the memory can be, the data came from caches, and no "
         "share is given."
     )
-    charts = [_chart(found, device, rows) for device in sorted({row.device for row in rows})]
+    charts = [_chart(found, device, rows, gpus[device]) for device in sorted({row.device for row in rows})]
     return el("div", el("p", note, class_="note"), charts, _table(rows))
 
 
-def _chart(found: Roofline, device: int, rows: list[RooflineRow]) -> Html | None:
+def _chart(found: Roofline, device: int, rows: list[RooflineRow], gpu: str) -> Html | None:
     mine = [row for row in rows if row.device == device and row.intensity and row.tflops][:POINTS]
     if not mine:
         return None
@@ -52,7 +56,7 @@ def _chart(found: Roofline, device: int, rows: list[RooflineRow]) -> Html | None
         if peaks
         else ": its peak rates are not known, so there is no roof"
     )
-    caption = f"GPU {device}{known}; a dot's area is its share of GPU time"
+    caption = f"{gpu}{known}; a dot's area is its share of GPU time"
     chart = roofline_chart(points, list(roofs.items()), peaks.memory_gb_s / 1e3 if peaks else None)
     return el("figure", el("figcaption", caption), chart)
 

@@ -10,6 +10,7 @@ from profrun.reports.charts import legend, stacked_bar
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
 from profrun.reports.quality_marks import MarkedColumns, Marks
+from profrun.traces.labels import rank_cell
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.steps import Step
@@ -37,7 +38,7 @@ def steps_html(summary: Summary, marks: Marks) -> Html | None:
     """The bars and the table; None for a trace without steps."""
     if not summary.steps:
         return None
-    shown = summary.steps[:STEPS_SHOWN]
+    shown, guessed = summary.steps[:STEPS_SHOWN], summary.guessed_ranks
     several = len({step.rank for step in summary.steps}) > 1
     most = max(step.span_ns or 0 for step in summary.steps)
     present = [role for role in ROLES if any(step.wall_ns and step.wall_ns.get(role) for step in shown)]
@@ -51,7 +52,11 @@ def steps_html(summary: Summary, marks: Marks) -> Html | None:
     bars = [
         el(
             "tr",
-            el("th", f"{step.step}{f', rank {step.rank}' if several else ''}", scope="row"),
+            el(
+                "th",
+                f"{step.step}{f', rank {rank_cell(step.rank, guessed)}' if several else ''}",
+                scope="row",
+            ),
             el("td", _bar(step.wall_ns, most, step.step)),
             el("td", time_text(step.span_ns), class_="n"),
         )
@@ -98,7 +103,7 @@ def _table(summary: Summary, marks: Marks, *, several: bool) -> Html:
     ]
     columns: list[Column[Step]] = [
         column("step", "step", "count", "number from the range's name"),
-        *([column("rank", "rank", "count")] if several else []),
+        *([column.rank(summary.guessed_ranks)] if several else []),
         column("dur_ns", "host time", "ns", "the step's host range"),
         *(gpu if summary.devices else ()),
     ]

@@ -39,10 +39,10 @@ def summary_text(summary: Summary, style: Style = PLAIN) -> str:
         if row.track is None:
             waits = [(getattr(row, key), text) for key, text in WAITS.items()]
             told = ", ".join(f"{text} {time_text(ns)}" for ns, text in waits if ns)
-            idle = f"GPU {row.device} idle {time_text(row.idle_ns)} of {time_text(row.span_ns)}"
+            idle = f"{summary.gpus[row.device]} idle {time_text(row.idle_ns)} of {time_text(row.span_ns)}"
             parts.append(f"{idle}: {told}" if told else idle)
     for peak in summary.memory:
-        where = "host" if peak.device is None else f"GPU {peak.device}"
+        where = "host" if peak.device is None else summary.gpus[peak.device]
         share = f", {percent_text(peak.share)} of {bytes_text(peak.capacity_bytes)}" if peak.share else ""
         parts.append(f"{where} memory peak {bytes_text(peak.peak_bytes)}{share}")
     return lay_out([*parts, *tables(summary)], style)
@@ -58,11 +58,10 @@ def _device(device: DeviceMetrics, summary: Summary) -> list[Part]:
             return "withheld, see above" if f"devices.{name}" in withheld else "not known"
         return f"{percent_text(value)} {of}"
 
-    whose = f" (device {device.ordinal} of rank {device.rank})" if device.device != device.ordinal else ""
     window = f"of {time_text(device.window_ns)} ({'steps' if timed else 'recorded host work'})"
     of_kernels = f"of {time_text(device.occupancy_ns)} of kernel time"
     return [
-        f"device {device.device} {device.name}{whose}",
+        f"{summary.gpus[device.device]}: {device.name}",
         f"  utilization {share('utilization', window)}",
         f"  est. SM efficiency {share('est_sm_efficiency', window)}",
         f"  est. achieved occupancy {share('est_achieved_occupancy', of_kernels)}",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from profrun.contract.units import bytes_text, percent_text, rate_text, time_text
 from profrun.reports.kernel_labels import kernel_labels
 from profrun.reports.terminal_layout import Part, Table, titled
+from profrun.traces.labels import rank_cell
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.collectives import CollectiveRow
@@ -36,7 +37,7 @@ def _steps(summary: Summary) -> list[Part]:
     header = ("step", "time", "kernels", "kernel time", "copies", "comm", "no GPU work")
     rows = [
         (
-            f"{step.step} r{step.rank}" if several else step.step,
+            f"{step.step} r{rank_cell(step.rank, summary.guessed_ranks)}" if several else step.step,
             time_text(step.dur_ns),
             step.kernels,  # None where it is withheld
             *map(time_text, (step.kernel_ns, step.memcpy_ns, step.comm_ns, step.idle_ns)),
@@ -103,7 +104,7 @@ def _collectives(summary: Summary) -> list[Part]:
     header = ("collective", "size", "calls", "total", "mean", "bus GB/s", *(("no wait",) if matched else ()))
     rows = [
         (
-            _collective(row, several=several),
+            _collective(row, rank_cell(row.rank, summary.guessed_ranks) if several else ""),
             bytes_text(row.bytes),
             row.calls,
             time_text(row.total_ns),
@@ -120,8 +121,8 @@ def _collectives(summary: Summary) -> list[Part]:
     return titled("collectives", _table(header, rows), omitted=omitted, note=note)
 
 
-def _collective(row: CollectiveRow, *, several: bool) -> str:
-    parts = (row.op, row.dtype or "", f"r{row.rank}" if several else "")
+def _collective(row: CollectiveRow, rank: str) -> str:
+    parts = (row.op, row.dtype or "", f"r{rank}" if rank else "")
     return " ".join(part for part in parts if part)
 
 
@@ -131,7 +132,7 @@ def _ranks(summary: Summary) -> list[Part]:
     header = ("rank", "compute", "comm", "exposed", "waited", "waited for", "last in")
     rows = [
         (
-            row.rank,
+            rank_cell(row.rank, summary.guessed_ranks),
             *map(time_text, (row.compute_ns, row.comm_ns, row.exposed_comm_ns)),
             *map(time_text, (row.waited_ns, row.waited_for_ns)),
             f"{row.last} of {row.collectives}",

@@ -46,10 +46,10 @@ def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html
         ("runtime", "Runtime calls", trace_tables.runtime(summary, marks)),
         ("copies", "Copies and fills", trace_tables.copies(summary, marks)),
         ("collectives", "Collectives", trace_tables.collectives(summary, marks)),
-        ("memory", "Memory", memory_html(summary.memory, content.memory)),
+        ("memory", "Memory", memory_html(summary.memory, content.memory, summary.gpus)),
         ("idle", "Why the GPU was idle", trace_tables.idle_table(summary, marks)),
         ("metrics", "Hardware metrics", _metrics(content)),
-        ("roofline", "Roofline", roofline_html(roofline) if roofline else None),
+        ("roofline", "Roofline", roofline_html(roofline, summary.gpus) if roofline else None),
     ]
     return el(
         "div",

@@ -199,7 +199,7 @@ def collectives(summary: Summary, marks: Marks) -> Html | None:
         Column("dtype", lambda row: row.dtype),
         Column("group", lambda row: row.group),
         column("group_size", "ranks", "count"),
-        column("rank", "rank", "count", "whose time"),
+        column.rank(summary.guessed_ranks, "whose time"),
         column("bytes", "size", "bytes", "the larger of input and output of one rank"),
         column("calls", "calls", "count"),
         column("total_ns", "total", "ns", "time on the GPU, on the host where there is no GPU part"),
@@ -226,7 +226,7 @@ def idle_table(summary: Summary, marks: Marks) -> Html | None:
     columns: list[Column[IdleRow]] = [
         Column(
             "GPU or stream",
-            lambda row: f"GPU {row.device}" + ("" if row.track is None else f" stream {row.stream}"),
+            lambda row: summary.gpus[row.device] + ("" if row.track is None else f" stream {row.stream}"),
         ),
         column("span_ns", "span", "ns", "first start to last end of its work"),
         column("busy_ns", "busy", "ns", "union of its work"),
@@ -239,12 +239,12 @@ def idle_table(summary: Summary, marks: Marks) -> Html | None:
     return el(
         "div",
         legend([("kernel", "busy"), *((f"idle-{role}", text) for role, text in IDLE_CAUSES.values())]),
-        [_idle_bar(row) for row in summary.idle if row.track is None],
+        [_idle_bar(row, summary.gpus[row.device]) for row in summary.idle if row.track is None],
         table("idle", columns, summary.idle, caption="idle time of GPUs and streams"),
     )
 
 
-def _idle_bar(row: IdleRow) -> Html:
+def _idle_bar(row: IdleRow, gpu: str) -> Html:
     """Busy and idle time of a whole GPU as a bar, with the causes in words."""
     parts = {"kernel": row.busy_ns}
     causes = []
@@ -252,8 +252,6 @@ def _idle_bar(row: IdleRow) -> Html:
         parts[f"idle-{role}"] = getattr(row, key)
         if getattr(row, key):
             causes.append(f"{text} {time_text(getattr(row, key))}")
-    caption = (
-        f"GPU {row.device}: idle {time_text(row.idle_ns)} of {time_text(row.span_ns)}, {', '.join(causes)}"
-    )
-    bar = stacked_bar(parts, row.span_ns, f"GPU {row.device}: busy and idle time by cause")
+    caption = f"{gpu}: idle {time_text(row.idle_ns)} of {time_text(row.span_ns)}, {', '.join(causes)}"
+    bar = stacked_bar(parts, row.span_ns, f"{gpu}: busy and idle time by cause")
     return el("figure", el("figcaption", caption), bar)

@@ -18,6 +18,7 @@ from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.traces.export_chrome import ChromeSink
 from profrun.traces.export_perfetto import PerfettoSink
 from profrun.traces.export_sink import Process, Sink, Slice
+from profrun.traces.labels import labels
 from profrun.traces.trace import Trace
 
 _BATCH = 20_000
@@ -170,6 +171,7 @@ def _processes(trace: Trace) -> dict[int, Process]:
     """Processes with pids that are unique in the file: a pid that two processes have, or none, is
     replaced."""
     rows = trace.sql("SELECT process, pid, rank, name FROM processes ORDER BY process").rows
+    named = labels(trace)
     pids = [pid for _, pid, _, _ in rows]
     taken = set(pids)
     found: dict[int, Process] = {}
@@ -183,7 +185,7 @@ def _processes(trace: Trace) -> dict[int, Process]:
             taken.add(free)
         label = name or "process"
         if len(rows) > 1:
-            label = f"rank {rank}: {label}" + (f" (pid {pid})" if shown != pid else "")
+            label = f"{named.rank(rank)}: {label}" + (f" (pid {pid})" if shown != pid else "")
         found[number] = Process(number, shown, label)
     return found
 
@@ -196,14 +198,11 @@ class _Track:
 
 
 def _tracks(trace: Trace) -> dict[int, _Track]:
-    rows = trace.sql(
-        "SELECT t.track, t.kind, t.process, t.name, t.native_id, d.ordinal FROM tracks t "
-        "LEFT JOIN devices d USING (device) ORDER BY t.track"
-    ).rows
-    found = {}
-    for track, kind, process, name, native, ordinal in rows:
+    rows = trace.sql("SELECT track, kind, process, name, native_id, device FROM tracks ORDER BY track").rows
+    found, gpus = {}, labels(trace).gpus
+    for track, kind, process, name, native, device in rows:
         label = name or f"{kind} {native if native is not None else track}"
-        found[track] = _Track(kind, process, label if ordinal is None else f"GPU {ordinal} {label}")
+        found[track] = _Track(kind, process, label if device is None else f"{gpus[device]} {label}")
     return found
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 """major.minor. A reader refuses an unknown major; a minor only adds columns or tables."""
 
 
@@ -78,6 +78,11 @@ _TABLES = (
             _req("rank", "INTEGER", "rank in the job, 0 for a single process"),
             _opt("host", "VARCHAR", "host name"),
             _opt("name", "VARCHAR", "program or process name"),
+            _opt(
+                "rank_guessed",
+                "BOOLEAN",
+                "true when nothing states the rank and it is a guess; NULL in traces of format 1.0",
+            ),
         ),
         ("process",),
     ),
@@ -98,6 +103,11 @@ _TABLES = (
             _opt("smem_per_sm", "BIGINT", "bytes of shared memory / LDS per SM / CU"),
             _opt("memory_bytes", "BIGINT", "bytes of device memory"),
             _opt("uuid", "VARCHAR", "vendor's uuid"),
+            _opt(
+                "host_ordinal",
+                "INTEGER",
+                "number on its host, as nvidia-smi or rocm-smi counts; NULL when not known (new in 1.1)",
+            ),
         ),
         ("device",),
     ),
@@ -237,6 +247,7 @@ class ProcessRow(TypedDict):
     rank: int
     host: str | None
     name: str | None
+    rank_guessed: bool | None
 
 
 class DeviceRow(TypedDict):
@@ -255,3 +266,4 @@ class DeviceRow(TypedDict):
     smem_per_sm: int | None
     memory_bytes: int | None
     uuid: str | None
+    host_ordinal: int | None

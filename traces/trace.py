@@ -16,7 +16,7 @@ import duckdb
 from profrun.errors import InputError, UsageError
 from profrun.traces.memo import Memo
 from profrun.traces.meta import TraceMeta
-from profrun.traces.schema import FORMAT_VERSION, TABLES
+from profrun.traces.schema import FORMAT_VERSION, TABLES, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,15 +79,28 @@ class Trace:
                 self._must_be_empty(table.name, file)
                 self.tables.execute(table.ddl())
                 continue
-            quoted = str(file.absolute()).replace("'", "''")
             try:
-                self.tables.execute(f"CREATE VIEW \"{table.name}\" AS SELECT * FROM read_parquet('{quoted}')")
+                self._offer(table, file)
             except duckdb.Error as error:
                 self.close()
                 why = str(error).splitlines()[0]
                 raise InputError(
                     f"{file} cannot be read", why=why, fix="normalize the source again"
                 ) from error
+
+    def _offer(self, table: Table, file: Path) -> None:
+        """Make the view of a table; columns that its format did not have yet are NULL."""
+        quoted = str(file.absolute()).replace("'", "''")
+        later = ""
+        if self.meta["format_version"] != FORMAT_VERSION:
+            held = self.tables.execute(f"SELECT * FROM read_parquet('{quoted}') LIMIT 0").description or ()
+            names = {column[0] for column in held}
+            later = "".join(
+                f', NULL::{column.type} AS "{column.name}"'
+                for column in table.columns
+                if not column.required and column.name not in names
+            )
+        self.tables.execute(f"CREATE VIEW \"{table.name}\" AS SELECT *{later} FROM read_parquet('{quoted}')")
 
     def _must_be_empty(self, table: str, file: Path) -> None:
         """A table without a file has no rows, or the trace is damaged: ``meta.counts`` tells."""

@@ -127,9 +127,14 @@ class TraceWriter:
             )
 
     def issue(self, code: str, count: int, message: str, example: str | None = None) -> None:
-        """Record what was repaired, clipped, guessed or could not be placed. ``count`` 0 records nothing."""
+        """Record what was repaired, clipped, guessed or could not be placed. ``count`` 0 records nothing.
+
+        ``example``: any text of the file; what UTF-8 cannot hold is replaced, blank text is no example.
+        """
         if count:
-            self.insert("issues", ("code", "count", "message", "example"), [(code, count, message, example)])
+            shown = (example or "").encode("utf-8", "replace").decode("utf-8")
+            row = (code, count, message, shown if shown.strip() else None)
+            self.insert("issues", ("code", "count", "message", "example"), [row])
 
     def deliver(self, table: str, query: str, *, begin: bool = False) -> None:
         """Let ``finish`` write the rows of ``query`` instead of the staging table's.

@@ -93,6 +93,7 @@ class StepSample:
         edge: the step is at the end of the window and work is missing: it is in no number.
         outlier: its time is far above the others. It is in the statistics of step time, and it is left out
             of the table of what changed.
+        rank_guessed: nothing in the recording states the rank.
     """
 
     step: int
@@ -106,6 +107,7 @@ class StepSample:
     overlap_ns: int = 0
     edge: bool = False
     outlier: bool = False
+    rank_guessed: bool = False
 
 
 @dataclass(frozen=True)

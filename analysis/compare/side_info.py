@@ -75,8 +75,12 @@ def _named(side: Side, wanted: Callable[[StepSample], bool]) -> tuple[str, ...]:
     """'trial: step n' of the samples that are wanted, with the rank where there are several."""
     several = any(trial.conditions.ranks > 1 for trial in side.trials)
     return tuple(
-        f"{trial.conditions.label}: step {sample.step}" + (f" of rank {sample.rank}" if several else "")
+        f"{trial.conditions.label}: step {sample.step}" + (f" of {_rank(sample)}" if several else "")
         for trial in side.trials
         for sample in trial.samples
         if wanted(sample) and sample.time_ns > 0
     )
+
+
+def _rank(sample: StepSample) -> str:
+    return f"{'guessed ' if sample.rank_guessed else ''}rank {sample.rank}"

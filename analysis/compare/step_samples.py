@@ -62,11 +62,13 @@ def _samples_of(
     if not len(mine) and (not len(starts) or len(index.slices)):
         return []  # a helper process beside processes that have steps
     spans = {int(n): (int(s), int(e)) for n, s, e in zip(numbers, starts, ends, strict=True)}
-    gpu = source.gpu[source.track_process[source.track[source.gpu]] == process]
-    rank = int(source.processes[process]["rank"])
+    owner, own = index.of_gpu[source.gpu], source.process_of(source.gpu) == process
     if not len(mine):  # no steps at all: the recording is one sample
+        gpu = source.gpu[own]
         sample_of[gpu] = first
-        return [_sample(source, gpu, -1, 0, rank, spans.get(-1))]
+        return [_sample(source, gpu, -1, 0, process, spans.get(-1))]
+    launched = (owner >= mine[0]) & (owner <= mine[-1])  # on whichever process's GPU it ran
+    gpu = source.gpu[launched | (own & (owner < 0))]
     local = np.where(index.of_gpu[gpu] >= 0, index.of_gpu[gpu] - mine[0], -1)
     sample_of[gpu] = np.where(local >= 0, local + first, -1)
     found = []
@@ -76,18 +78,21 @@ def _samples_of(
         if (windows.get(str(step)) or "active") != "active":
             sample_of[work] = -1
             span = _UNMEASURED
-        found.append(_sample(source, work, int(index.slices[number]), step, rank, span))
+        found.append(_sample(source, work, int(index.slices[number]), step, process, span))
     return found
 
 
-def _sample(source: Frame, gpu: Index, slice_id: int, step: int, rank: int, span: Span | None) -> StepSample:
+def _sample(
+    source: Frame, gpu: Index, slice_id: int, step: int, process: int, span: Span | None
+) -> StepSample:
     """One step from its GPU work, its host slice (-1 for none) and its span (None for an edge)."""
     host = int(source.end[slice_id] - source.ts[slice_id]) if slice_id >= 0 else 0
     low, high = span or (0, host)
     calls = source.launch[gpu]
     return StepSample(
         step=step,
-        rank=rank,
+        rank=int(source.processes[process]["rank"]),
+        rank_guessed=bool(source.processes[process]["rank_guessed"]),
         time_ns=high - low,
         host_ns=host or high - low,
         gpu_ns=int(source.durs(gpu).sum()),

@@ -97,8 +97,7 @@ def low_utilization(ctx: Context) -> Iterator[Hit]:
         busy = clip(ctx.busy(row.device), *window(ctx.frame, row.process)).total
         if row.utilization is not None and row.utilization < LOW_BUSY and busy < LOW_BUSY * row.window_ns:
             yield Hit(
-                f"utilization of {'the GPU' if row.name == 'unknown' else row.name} (device {row.device}, "
-                f"rank {row.rank}) is {percent_text(row.utilization)} of "
+                f"utilization of {ctx.labels.gpus[row.device]} is {percent_text(row.utilization)} of "
                 f"{time_text(row.window_ns)}{_set_up(ctx)}",
                 {
                     "utilization": row.utilization,

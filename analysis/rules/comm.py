@@ -29,8 +29,8 @@ def exposed_communication(ctx: Context) -> Iterator[Hit]:
         if row.span_ns and row.exposed_comm_ns / row.span_ns >= EXPOSED_SHARE:
             share = row.exposed_comm_ns / row.span_ns
             yield Hit(
-                f"rank {row.rank}: {time_text(row.exposed_comm_ns)} of {time_text(row.comm_ns)} of "
-                f"communication is exposed, {percent_text(share)} of the GPU's span",
+                f"{ctx.labels.gpus[row.device]}: {time_text(row.exposed_comm_ns)} of "
+                f"{time_text(row.comm_ns)} of communication is exposed, {percent_text(share)} of its span",
                 {
                     "exposed_comm_ns": row.exposed_comm_ns,
                     "comm_ns": row.comm_ns,
@@ -58,7 +58,7 @@ def straggler(ctx: Context) -> Iterator[Hit]:
     for row in report.ranks:
         if row.waited_for_share is not None and row.waited_for_share >= WAIT_SHARE:
             yield Hit(
-                f"the other ranks wait {time_text(row.waited_for_ns)} for rank {row.rank}, "
+                f"the other ranks wait {time_text(row.waited_for_ns)} for {ctx.labels.rank(row.rank)}, "
                 f"{percent_text(row.waited_for_share)} of their span",
                 {
                     "rank": row.rank,

@@ -22,6 +22,7 @@ from profrun.analysis.trace.roofline import Roofline, roofline
 from profrun.analysis.trace.runtime_calls import BLOCKING_SHARE, blocking_share
 from profrun.analysis.trace.steps import Step, StepIndex, step_index, step_of_host, step_spans, steps
 from profrun.contract.finding import Severity
+from profrun.traces.labels import Labels, labels
 
 if TYPE_CHECKING:
     from profrun.contract.provenance import Provenance
@@ -71,6 +72,11 @@ class Context:
     def window_ns(self) -> int:
         """Time of all extended steps, or of the whole recording when there are none."""
         return sum(step.span_ns for step in self.steps) or (self.frame.extent[1] - self.frame.extent[0])
+
+    @property
+    def labels(self) -> Labels:
+        """What GPUs and ranks are called."""
+        return labels(self.trace)
 
     @cached_property
     def devices(self) -> list[DeviceMetrics]:

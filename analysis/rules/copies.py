@@ -181,7 +181,7 @@ def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
         busy = merge(moved, rest).total
         if busy and exposed / busy > EXPOSED_SHARE:
             yield Hit(
-                f"device {row.device}: {time_text(exposed)} of copies nothing overlaps, "
+                f"{ctx.labels.gpus[row.device]}: {time_text(exposed)} of copies nothing overlaps, "
                 f"{percent_text(exposed / busy)} of its busy time, on the only stream",
                 {
                     "exposed_memcpy_ns": exposed,

@@ -239,7 +239,7 @@ def memory_near_full(ctx: Context) -> Iterator[Hit]:
     for row in memory(ctx.trace):
         if row.device is not None and row.share is not None and row.share > 0.9:
             yield Hit(
-                f"device {row.device} holds {row.peak_bytes / 2**30:.1f} GiB at its peak, "
+                f"{ctx.labels.gpus[row.device]} holds {row.peak_bytes / 2**30:.1f} GiB at its peak, "
                 f"{percent_text(row.share)} of it",
                 {
                     "peak_bytes": row.peak_bytes,

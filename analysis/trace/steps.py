@@ -182,15 +182,18 @@ def step_spans(source: Frame, process: int) -> tuple[Ints, Ints, Index]:
     """
     steps = step_index(source)
     mine = np.flatnonzero(steps.process == process)
-    gpu = source.gpu[source.process_of(source.gpu) == process]
+    own = source.process_of(source.gpu) == process
     if len(mine):
         starts, ends = source.ts[steps.slices[mine]].copy(), source.end[steps.slices[mine]].copy()
-        step_of = steps.of_gpu[gpu].astype(np.int64) - mine[0]
-        step_of[steps.of_gpu[gpu] < 0] = -1
+        owner = steps.of_gpu[source.gpu]  # the steps of a process have consecutive indices
+        launched = (owner >= mine[0]) & (owner <= mine[-1])  # on whichever process's GPU it ran
+        gpu = source.gpu[own | launched]
+        step_of = np.where(launched, owner.astype(np.int64) - mine[0], -1)[own | launched]
         keep = step_of >= 0
         calls = source.launch[gpu[keep]]
         step_of[np.flatnonzero(keep)[source.end[calls] > ends[step_of[keep]]]] = -1  # must end inside, too
     else:
+        gpu = source.gpu[own]
         bounds = host_bounds(source, process)
         if bounds is None:
             if not len(gpu):

@@ -26,6 +26,7 @@ from profrun.analysis.trace.ranks import RankReport, compare_ranks
 from profrun.analysis.trace.roofline import Roofline, device_peaks, roofline
 from profrun.analysis.trace.runtime_calls import ApiRow, apis
 from profrun.analysis.trace.steps import Step, steps
+from profrun.traces.labels import labels
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -54,6 +55,8 @@ class Summary:
         omitted: how many rows ``top`` cut from each table.
         ranks: what several ranks in this trace show together; None for a single one.
         counts: slices by kind.
+        gpus: device id -> what the GPU is called (``traces.labels``).
+        guessed_ranks: ranks that nothing in the recording states: guesses.
         peaks: by device id, None for a GPU that is not in the table.
         roofline: rates of ops whose shapes give their work; None where its GPU times are withheld.
     """
@@ -80,6 +83,8 @@ class Summary:
     launches: LaunchStats | None
     memory: list[MemoryPeak]
     ranks: RankReport | None
+    gpus: dict[int, str]
+    guessed_ranks: list[int]
     peaks: dict[int, Peaks | None]
     roofline: Roofline | None
     counts: dict[str, int]
@@ -146,6 +151,8 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         launches=None if "launches" in hidden else launch_stats(trace),
         memory=memory(trace),
         ranks=compare_ranks([trace]) if len(source.processes) > 1 and "collectives" not in hidden else None,
+        gpus=dict(labels(trace).gpus),
+        guessed_ranks=sorted(labels(trace).guessed),
         peaks=device_peaks(source, peaks),
         roofline=roofs(),
         counts=_counts(source),

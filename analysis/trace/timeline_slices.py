@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from profrun.analysis.trace.steps import steps
+from profrun.traces.labels import labels
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -151,15 +152,17 @@ def _window(trace: Trace) -> tuple[int, int, str] | None:
 
 def _tracks(trace: Trace, used: set[int]) -> dict[int, tuple[str, bool]]:
     """The tracks in ``used`` in the order in which they are drawn: track id -> (name, on the host)."""
-    found = {}
+    found, named = {}, labels(trace)
     for track, kind, name, native_id, device, rank, processes in trace.sql(_TRACKS).rows:
         if track not in used:
             continue
         number = "" if native_id is None else f" {native_id}"
         label = name or f"{kind}{number}"
         if device is not None:
-            label = f"GPU {device} {kind}{number}"
-        found[int(track)] = (f"rank {rank}: {label}" if processes > 1 else label, device is None)
+            label = f"{named.gpus[device]} {kind}{number}"
+        elif processes > 1:
+            label = f"{named.rank(rank)}: {label}"
+        found[int(track)] = (label, device is None)
     return found
 
 

@@ -32,7 +32,7 @@ class Launch:
     """A launch as ncu reports it.
 
     Attributes:
-        rank: of the process, by the order of the files when nothing says it.
+        rank: of the process, by the order of the files when nothing says it (``rank_guessed``).
         name: demangled kernel name.
         grid, block: blocks, threads; None when the file does not say.
         metrics: name -> (value, unit), already in the trace's units.
@@ -41,6 +41,7 @@ class Launch:
 
     name: str
     rank: int = 0
+    rank_guessed: bool = False
     pid: int | None = None
     process: str | None = None
     host: str | None = None
@@ -127,8 +128,8 @@ def _processes(launches: list[Launch], writer: TraceWriter) -> dict[tuple[int, i
         key = (item.rank, item.pid)
         if key not in found:
             found[key] = len(found)
-            rows.append((found[key], item.pid or 0, item.rank, item.host, item.process))
-    writer.insert("processes", ("process", "pid", "rank", "host", "name"), rows)
+            rows.append((found[key], item.pid or 0, item.rank, item.rank_guessed, item.host, item.process))
+    writer.insert("processes", ("process", "pid", "rank", "rank_guessed", "host", "name"), rows)
     unknown = sum(1 for _, pid in found if pid is None)
     writer.issue("pid-unknown", unknown, "the report does not say which process this was: its pid is 0 here")
     return found

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import duckdb
 
+from profrun.collectors.beside import rank_of
 from profrun.collectors.ncu import csvpage, launches, report
 from profrun.collectors.reading import Progress, Source
 from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
-
-_RANK_FOLDER = re.compile(r"^rank(\d+)$")
 
 
 class NcuReader:
@@ -37,11 +34,16 @@ class NcuReader:
         done = 0
         found: list[launches.Launch] = []
         for number, source in enumerate(chosen):
-            rank = _rank(source.path, number)
+            rank = rank_of(source.path.resolve())
+            guess = rank is None and len(chosen) > 1
+            rank = number if rank is None else rank
             if source.head.startswith(report.MAGIC):
-                found += report.read(source.path, writer, rank)
+                mine = report.read(source.path, writer, rank)
             else:
-                found += csvpage.read(source.path, writer, rank, zipped=source.gzip)
+                mine = csvpage.read(source.path, writer, rank, zipped=source.gzip)
+            for item in mine:
+                item.rank_guessed = guess
+            found += mine
             done += source.path.stat().st_size
             progress(done, total)
         try:
@@ -80,8 +82,3 @@ def _choose(sources: Sequence[Source], writer: TraceWriter) -> list[Source]:
         left[0].path.name,
     )
     return [source for source in sources if source not in left]
-
-
-def _rank(path: Path, number: int) -> int:
-    named = _RANK_FOLDER.match(path.resolve().parent.name)
-    return int(named.group(1)) if named else number

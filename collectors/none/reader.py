@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import astuple, fields
-from pathlib import Path
 
+from profrun.collectors.json_stream import open_bytes
 from profrun.collectors.reading import Progress, Source
 from profrun.contract.codec import from_json
 from profrun.contract.steps import FORMAT, StepsDevice, StepsFile, StepTime
@@ -39,7 +40,7 @@ class StepsReader:
         Raises:
             InputError: a file is no whole steps.json, of an unknown format, or ranks contradict each other.
         """
-        ranks = [_load(source.path) for source in sources]
+        ranks = [_load(source) for source in sources]
         ranks.sort(key=lambda rank: (rank.rank, rank.pid))
         epoch = min((step.ts_ns for rank in ranks for step in rank.steps), default=0)
         moved = 0
@@ -60,9 +61,11 @@ class StepsReader:
         _meta(writer, ranks, epoch)
 
 
-def _load(path: Path) -> StepsFile:
+def _load(source: Source) -> StepsFile:
+    path = source.path
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        with open_bytes(source) as file:
+            value = json.loads(file.read())
         found = value.get("format") if isinstance(value, dict) else None
         if found != FORMAT:
             raise InputError(
@@ -70,7 +73,7 @@ def _load(path: Path) -> StepsFile:
                 fix="read it with the profrun that made it",
             )
         return from_json(StepsFile, value)
-    except (OSError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise InputError(
             f"{path} is no whole steps.json", why=str(error), fix="run the trial again"
         ) from error
@@ -80,8 +83,8 @@ def _process(writer: TraceWriter, process: int, rank: StepsFile) -> None:
     """The process, its GPU if it had one, and the thread track that its steps lie on."""
     writer.insert(
         "processes",
-        ("process", "pid", "rank", "host", "name"),
-        [(process, rank.pid, rank.rank, rank.host, None)],
+        ("process", "pid", "rank", "rank_guessed", "host", "name"),
+        [(process, rank.pid, rank.rank, False, rank.host, None)],
     )
     if rank.device is not None:
         number = writer.con.execute("SELECT count(*) FROM devices").fetchone()

@@ -60,22 +60,27 @@ def origin(export: Export, src: int) -> Origin:
     for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
         if table in export.columns:
             meta = dict(export.rows(f'SELECT name, value FROM "{table}"'))
-            found.product = meta.get("EXPORT_PRODUCT_VERSION")
-            found.schema = meta.get("EXPORT_SCHEMA_VERSION")
+            found.product = _text(meta.get("EXPORT_PRODUCT_VERSION"))
+            found.schema = _text(meta.get("EXPORT_SCHEMA_VERSION"))
             _refuse_shifted(export.path, meta)
     if "utcEpochNs" in export.columns.get("TARGET_INFO_SESSION_START_TIME", ()):
         rows = export.rows('SELECT "utcEpochNs" FROM "TARGET_INFO_SESSION_START_TIME"')
-        found.epoch_ns = int(rows[0][0]) if rows and rows[0][0] is not None else None
+        found.epoch_ns = rows[0][0] if rows and isinstance(rows[0][0], int) else None
     if "TARGET_INFO_SYSTEM_ENV" in export.columns:
         system = export.rows(
             "SELECT name, value FROM \"TARGET_INFO_SYSTEM_ENV\" WHERE name IN ('Hostname', 'NvDriverVersion')"
         )
         values = dict(system)
-        found.host = values.get("Hostname") or None
-        found.driver = values.get("NvDriverVersion") or None
+        found.host = _text(values.get("Hostname"))
+        found.driver = _text(values.get("NvDriverVersion"))
     found.environment = _environment(export)
     _find_ranks(found)
     return found
+
+
+def _text(value: object) -> str | None:
+    """Text of a cell; SQLite keeps what was written, whatever the column's type."""
+    return value if isinstance(value, str) and value else None
 
 
 def _refuse_shifted(path: Path, meta: dict[str, Any]) -> None:
@@ -169,26 +174,27 @@ def processes(writer: TraceWriter, origins: list[Origin]) -> None:
         "GROUP BY ALL ORDER BY s.src, s.gpu DESC, s.device, s.p"
     ).fetchall()
     by_src = {item.src: item for item in origins}
-    rank_of, guessed = _ranks(rows, by_src)
+    rank_of = _ranks(rows, by_src)
     number: dict[tuple[Any, ...], int] = {}
     maps: list[tuple[int, ...]] = []
     table = []
     for src, p, _, _, name in rows:
-        pid, rank, host = p & _PID_MASK, rank_of[(src, p)], by_src[src].host
+        pid, host = p & _PID_MASK, by_src[src].host
+        rank, guess = rank_of[(src, p)]
         key = (host, p >> 24, pid, rank)
         if key not in number:
             number[key] = len(number)
-            table.append((number[key], pid, rank, host, name))
+            table.append((number[key], pid, rank, guess, host, name))
         maps.append((src, p, number[key], pid, len(maps)))
     con.execute("CREATE TABLE n_proc (src INTEGER, p BIGINT, process INTEGER, pid BIGINT, number INTEGER)")
     if maps:
         con.executemany("INSERT INTO n_proc VALUES (?, ?, ?, ?, ?)", maps)
-    writer.insert("processes", ("process", "pid", "rank", "host", "name"), table)
+    writer.insert("processes", ("process", "pid", "rank", "rank_guessed", "host", "name"), table)
     writer.issue(
         "rank-guessed",
-        guessed,
-        "ranks of processes that share a report are in the order of their device and pid: no steps.json "
-        "beside it says which is which",
+        sum(guess for _, guess in rank_of.values()),
+        "nothing says the rank of these processes: they are numbered in the order of the reports, and of "
+        "their device and pid where they share a report",
     )
     idle = [row for row in rows if not row[2]]
     if idle and len(idle) < len(rows):
@@ -196,31 +202,30 @@ def processes(writer: TraceWriter, origins: list[Origin]) -> None:
         writer.issue("process-without-gpu-work", len(idle), "processes that used no GPU", example)
 
 
-def _ranks(rows: list[tuple[Any, ...]], by_src: dict[int, Origin]) -> tuple[dict[tuple[int, int], int], int]:
-    """Rank of each (src, p), and how many of them are a guess."""
+def _ranks(rows: list[tuple[Any, ...]], by_src: dict[int, Origin]) -> dict[tuple[int, int], tuple[int, bool]]:
+    """Rank of each (src, p), and whether it is a guess."""
     working: dict[int, list[int]] = {}
     for src, p, gpu, _, _ in rows:
         if gpu:
             working.setdefault(src, []).append(p)
-    result: dict[tuple[int, int], int] = {}
-    guessed = 0
+    result: dict[tuple[int, int], tuple[int, bool]] = {}
     several = len(by_src) > 1
-    met: dict[tuple[str | None, int], int] = {}  # one process recorded in several windows keeps its rank
+    # one process recorded in several windows keeps its rank
+    met: dict[tuple[str | None, int], tuple[int, bool]] = {}
     for src, p, gpu, _, _ in rows:
         item = by_src[src]
         base = item.rank if item.rank is not None else (src if several else 0)
         mine = working.get(src, [])
         if (p & _PID_MASK) in item.ranks:
-            result[(src, p)] = item.ranks[p & _PID_MASK]
+            result[(src, p)] = item.ranks[p & _PID_MASK], False
         elif item.rank is None and (item.host, p) in met:
             result[(src, p)] = met[(item.host, p)]
         elif gpu and len(mine) > 1:
-            result[(src, p)] = base + mine.index(p)
-            guessed += 1
+            result[(src, p)] = base + mine.index(p), True
         else:
-            result[(src, p)] = base
+            result[(src, p)] = base, several and item.rank is None
         met.setdefault((item.host, p), result[(src, p)])
-    return result, guessed
+    return result
 
 
 def devices(writer: TraceWriter) -> None:
@@ -228,6 +233,8 @@ def devices(writer: TraceWriter) -> None:
 
     TARGET_INFO_CUDA_DEVICE (2025.1+) says which GPU an ordinal is. Before, cuDevice does, which is the
     ordinal in nsys's own process; where a process sees other devices that is a guess, and becomes an issue.
+    A GPU's number on the host is its place by PCI address, as nvidia-smi counts; nsys's own ids have another
+    order.
     """
     con = writer.con
     con.execute(
@@ -236,8 +243,11 @@ def devices(writer: TraceWriter) -> None:
         "JOIN n_proc m ON m.src = w.src AND m.p = w.p WHERE w.device IS NOT NULL GROUP BY 1, 2)"
     )
     con.execute(
-        "CREATE TABLE n_card AS SELECT DISTINCT ON (src, id) * FROM n_gpu WHERE id IS NOT NULL "
-        "ORDER BY src, id"
+        "CREATE TABLE n_card AS SELECT *, "
+        "CASE WHEN count(DISTINCT bus) OVER all_gpus = count(*) OVER all_gpus "
+        "THEN rank() OVER (PARTITION BY src ORDER BY bus) - 1 END AS place FROM "
+        "(SELECT DISTINCT ON (src, id) * FROM n_gpu WHERE id IS NOT NULL ORDER BY src, id) "
+        "WINDOW all_gpus AS (PARTITION BY src)"
     )
     con.execute(
         "CREATE TABLE n_dev_gpu AS SELECT d.device, coalesce(any_value(exact.gpu), any_value(by_cu.id), "
@@ -252,7 +262,8 @@ def devices(writer: TraceWriter) -> None:
         "INSERT INTO devices BY NAME SELECT d.device, d.process, 'nvidia' AS vendor, d.ordinal, "
         "coalesce(nullif(c.name, ''), 'unknown') AS name, 'sm_' || c.major || c.minor AS arch, c.sm_count, "
         "c.warp AS warp_size, c.warps_per_sm * c.warp AS max_threads_per_sm, c.regs_per_sm, c.smem_per_sm, "
-        "c.memory AS memory_bytes, nullif(c.uuid, '') AS uuid FROM n_dev d "
+        "c.memory AS memory_bytes, nullif(c.uuid, '') AS uuid, "
+        "CASE WHEN g.sure THEN c.place END AS host_ordinal FROM n_dev d "
         "LEFT JOIN n_dev_gpu g USING (device) "
         "LEFT JOIN n_card c ON c.src = d.src AND c.id = g.gpu"
     )

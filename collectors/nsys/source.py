@@ -47,6 +47,8 @@ class SqliteExport:
     def load(self, con: duckdb.DuckDBPyConnection, stage: Stage, table: str, src: int) -> int:
         """See ``Export``."""
         present = self.columns[table]
+        if _unplaced(stage, present):
+            return 0
         selected, inserted = [], []
         for name, column in stage.columns.items():
             if column not in present:
@@ -108,6 +110,8 @@ class ParquetExport:
     def load(self, con: duckdb.DuckDBPyConnection, stage: Stage, table: str, src: int) -> int:
         """See ``Export``."""
         present = self.columns[table]
+        if _unplaced(stage, present):
+            return 0
         selected = [
             f"CAST({quoted(column)} AS {stage.type(name)}) AS {name}"
             for name, column in stage.columns.items()
@@ -161,6 +165,12 @@ def _where(stage: Stage, present: tuple[str, ...]) -> str:
 
 def without_start(export: Export, stage: Stage, table: str) -> int:
     """Rows of a table that ``load`` left out because they say no start."""
-    if stage.columns.get("start") not in export.columns[table]:
+    if "start" not in stage.columns:
         return 0
-    return int(export.rows(f'SELECT count(*) FROM {quoted(table)} WHERE "start" IS NULL')[0][0])
+    where = "" if _unplaced(stage, export.columns[table]) else ' WHERE "start" IS NULL'
+    return int(export.rows(f"SELECT count(*) FROM {quoted(table)}{where}")[0][0])
+
+
+def _unplaced(stage: Stage, present: tuple[str, ...]) -> bool:
+    """Does the table lack the column that says when its records began?"""
+    return "start" in stage.columns and stage.columns["start"] not in present

@@ -127,8 +127,9 @@ STAGES: tuple[Stage, ...] = (
             "smem_per_sm": "maxShmemPerSm",
             "memory": "totalMemory",
             "uuid": "uuid",
+            "bus": "busLocation",
         },
-        frozenset({"name", "uuid"}),
+        frozenset({"name", "uuid", "bus"}),
     ),
     Stage("n_cuda_device", ("TARGET_INFO_CUDA_DEVICE",), {"gpu": "gpuId", "ordinal": "cudaId", "pid": "pid"}),
     Stage(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from profrun.contract.codec import DocumentError, from_json, to_json
-from profrun.contract.steps import StepsFile
+from profrun.collectors.beside import beside
+from profrun.contract.codec import to_json
 
-_RANK_FOLDER = re.compile(r"^rank(\d+)$")
 _AMD_NAME = re.compile(r"\.kd$|^Cijk_|^__amd_|^ck::|^_ZN2ck")
 
 
@@ -28,6 +26,7 @@ class Device:
     smem_per_sm: int | None = None
     memory_bytes: int | None = None
     uuid: str | None = None
+    host_ordinal: int | None = None
 
 
 @dataclass(frozen=True)
@@ -36,30 +35,30 @@ class Facts:
 
     Attributes:
         rank: in the job; the order of the files where nothing says it.
+        rank_guessed: whether that order is all that gives it, and there are several files.
         pid, host: None where no ``steps.json`` lies beside the file.
         device: ordinal and facts of the rank's GPU, None likewise.
     """
 
     rank: int
+    rank_guessed: bool = False
     pid: int | None = None
     host: str | None = None
     device: tuple[int, Device] | None = None
 
 
-def facts(path: Path, number: int) -> Facts:
-    """The facts of one file, which is the ``number``-th of its recording."""
-    named = _RANK_FOLDER.match(path.resolve().parent.name)
-    rank = int(named.group(1)) if named else number
-    try:
-        data = json.loads((path.parent / "steps.json").read_text(encoding="utf-8"))
-        steps = from_json(StepsFile, data)
-    except (OSError, ValueError, DocumentError):
-        return Facts(rank)  # not recorded by profrun, or cut short
+def facts(path: Path, number: int, files: int) -> Facts:
+    """The facts of one file, which is the ``number``-th of the ``files`` of its recording."""
+    known = beside(path)
+    if known.steps is None:  # not recorded by profrun, or cut short
+        guess = known.folder_rank is None and files > 1
+        return Facts(number if known.folder_rank is None else known.folder_rank, guess)
+    steps = known.steps
     device = None
     if steps.device is not None:
-        known = to_json(steps.device)
-        device = int(known.pop("ordinal")), Device(**known)
-    return Facts(steps.rank, steps.pid, steps.host, device)
+        values = to_json(steps.device)
+        device = int(values.pop("ordinal")), Device(**values)
+    return Facts(steps.rank, False, steps.pid, steps.host, device)
 
 
 def vendor_by_names(names: list[str]) -> str:

@@ -37,7 +37,7 @@ class ChromeReader:
         ranges = guessed = 0
         for number, source in enumerate(sources):
             streams = _streams(source, left)
-            one = facts(source.path, number)
+            one = facts(source.path, number, len(sources))
             recording.facts.append(one)
             ordinal, device = one.device or (0, None)
             if device is None:
@@ -99,7 +99,7 @@ class TreeReader:
         """
         recording, taken = Recording(), tree.Taken()
         for number, source in enumerate(sources):
-            recording.facts.append(facts(source.path, number))
+            recording.facts.append(facts(source.path, number, len(sources)))
             try:
                 with open_bytes(source) as file:
                     tree.take_up(recording, number, json.load(file), taken)

@@ -113,8 +113,11 @@ class Recording:
         number = {key: place for place, key in enumerate(self.devices)}
         writer.insert(
             "processes",
-            ("process", "pid", "rank", "host"),
-            [(place, one.pid or 0, one.rank, one.host) for place, one in enumerate(self.facts)],
+            ("process", "pid", "rank", "rank_guessed", "host"),
+            [
+                (place, one.pid or 0, one.rank, one.rank_guessed, one.host)
+                for place, one in enumerate(self.facts)
+            ],
         )
         writer.insert(
             "devices",

@@ -168,6 +168,7 @@ def _read(staging: Staging, source: Source, columns: Header, kind: str) -> None:
     unreadable(staging, needed, source.path.name)
     procs = _pids(staging, c, source.path.name)
     order = f"row_number() OVER (ORDER BY {dispatch}) - 1"
+    first = "start, stop" if timed else "csv_raw.rowid"  # of several rows of one dispatch
     staging.insert(
         "amd_gpu",
         f"SELECT p.proc, 'kernel' AS what, {c.int('gpu-id', 'gpu_id')} AS agent, "
@@ -178,7 +179,7 @@ def _read(staging: Staging, source: Source, columns: Header, kind: str) -> None:
         f"{c.int('accum_vgpr')} AS accum, {c.int('lds', 'lds_per_workgroup')} AS lds_total, "
         f"{c.int('scr', 'scratch_per_workitem')} AS scratch "
         f"FROM csv_raw JOIN csv_pid p ON p.csv_key = coalesce({c.int('pid')}, 0) "
-        f"QUALIFY row_number() OVER (PARTITION BY p.proc, {dispatch} ORDER BY start, stop) = 1",
+        f"QUALIFY row_number() OVER (PARTITION BY p.proc, {dispatch} ORDER BY {first}) = 1",
         "proc, dispatch",
     )
     if not timed:

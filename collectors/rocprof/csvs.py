@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from profrun.collectors.beside import rank_of
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.rocprof.build import build
 from profrun.collectors.rocprof.csvfile import Header, header, load, unreadable
-from profrun.collectors.rocprof.folder import expand, knows, rank_of
+from profrun.collectors.rocprof.folder import expand, knows
 from profrun.collectors.rocprof.names import direction_sql
 from profrun.collectors.rocprof.rocpd_facts import MARKER_CALL
 from profrun.collectors.rocprof.staging import Staging

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from profrun.collectors.reading import Reader, Source
 from profrun.collectors.sniff import make_source
 from profrun.errors import InputError
 
 _MOST = 10_000
-
-
-def rank_of(path: Path) -> int | None:
-    """Rank by the nearest folder that is named ``rank<k>``, as profrun lays out a trial; None without one."""
-    for part in reversed(path.parts[:-1]):
-        if re.fullmatch(r"rank\d{1,8}", part):
-            return int(part[4:])
-    return None
 
 
 def inside(source: Source) -> list[Source]:

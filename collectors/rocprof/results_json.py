@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from profrun.collectors.beside import rank_of
 from profrun.collectors.json_stream import JsonStream, Malformed, Truncated, open_bytes
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.rocprof.build import build
-from profrun.collectors.rocprof.folder import expand, knows, rank_of
+from profrun.collectors.rocprof.folder import expand, knows
 from profrun.collectors.rocprof.names import direction
 from profrun.collectors.rocprof.rocpd import program, properties
 from profrun.collectors.rocprof.rocpd_facts import MARKER_CALL

@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from profrun.collectors.beside import rank_of
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.rocprof import rocpd_facts as facts
 from profrun.collectors.rocprof.build import build
-from profrun.collectors.rocprof.folder import expand, knows, rank_of
+from profrun.collectors.rocprof.folder import expand, knows
 from profrun.collectors.rocprof.sqlite import Database
 from profrun.collectors.rocprof.staging import Staging
 from profrun.errors import InputError
@@ -165,6 +166,9 @@ def _agents(staging: Staging, database: Database, part: facts.Part, processes: S
     for key, kind, ordinal, arch, product, uuid, extra in database.rows(
         f"SELECT {select} FROM {part.relation(table)} ORDER BY id"
     ):
+        if whole(key, 2**62) is None:
+            staging.writer.issue("agent_not_read", 1, "a row of rocpd_info_agent has no number as its id")
+            continue
         gpu = str(kind).upper() == "GPU"
         try:
             more = json.loads(extra) if isinstance(extra, str) else {}
@@ -172,27 +176,41 @@ def _agents(staging: Staging, database: Database, part: facts.Part, processes: S
             more = {}
         for proc in processes:
             staging.agent(
-                proc, int(key), gpu, ordinal, arch=arch, name=product or None, **properties(more, uuid)
+                proc,
+                key,
+                gpu,
+                whole(ordinal),
+                arch=str(arch) if arch else None,
+                name=str(product) if product else None,
+                **properties(more, uuid),
             )
+
+
+def whole(value: object, below: int = 2**31) -> int | None:
+    """A number from 0 on; None for anything else, because SQLite and JSON hold what was written."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below:
+        return value
+    return None
 
 
 def properties(agent: object, uuid: object = None) -> dict[str, Any]:
     """Columns of ``devices`` from an agent record of rocprofiler-sdk (JSON of rocpd and results.json)."""
     if not isinstance(agent, dict):
         return {}
-    waves, simds = agent.get("max_waves_per_simd"), agent.get("simd_per_cu")
-    wave = agent.get("wave_front_size") or None
-    resident = waves * simds * wave if isinstance(waves, int) and isinstance(simds, int) and wave else None
+    waves, simds = whole(agent.get("max_waves_per_simd")), whole(agent.get("simd_per_cu"))
+    wave = whole(agent.get("wave_front_size")) or None
+    resident = waves * simds * wave if waves is not None and simds is not None and wave else None
     banks = agent.get("mem_banks")
     memory = None
     if isinstance(banks, list):
-        memory = sum(int(bank.get("size_in_bytes", 0)) for bank in banks if isinstance(bank, dict)) or None
-    lds = agent.get("lds_size_in_kb")
+        sizes = (whole(bank.get("size_in_bytes"), 2**50) for bank in banks if isinstance(bank, dict))
+        memory = sum(size or 0 for size in sizes) or None
+    lds = whole(agent.get("lds_size_in_kb"))
     return {
-        "cu": agent.get("cu_count") or None,
+        "cu": whole(agent.get("cu_count")) or None,
         "wave": wave,
         "threads": resident or None,
-        "lds": lds * 1024 if isinstance(lds, int) and lds else None,
+        "lds": lds * 1024 if lds else None,
         "memory": memory,
         "uuid": str(uuid) if uuid else None,
     }

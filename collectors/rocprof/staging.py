@@ -45,7 +45,8 @@ _TABLES = {
     "amd_alloc": "proc INTEGER, agent BIGINT, op VARCHAR, address BIGINT, bytes BIGINT, stop BIGINT",
     # scratch memory and other work of the runtime, without a thread of its own
     "amd_overhead": "proc INTEGER, name BIGINT, start BIGINT, stop BIGINT",
-    "amd_process": "proc INTEGER, pid BIGINT, rank INTEGER, host VARCHAR, name VARCHAR, node BIGINT",
+    "amd_process": "proc INTEGER, pid BIGINT, rank INTEGER, host VARCHAR, name VARCHAR, node BIGINT, "
+    "guessed BOOLEAN",
     # agents by the key that records use; ordinal NULL when no table has it
     "amd_agent": "proc INTEGER, agent BIGINT, gpu BOOLEAN, ordinal INTEGER, name VARCHAR, arch VARCHAR, "
     "cu INTEGER, wave INTEGER, threads INTEGER, lds BIGINT, memory BIGINT, uuid VARCHAR",
@@ -92,7 +93,7 @@ class Staging:
         number = self._next
         self._next += 1
         self.con.execute(
-            "INSERT INTO amd_process VALUES (?, ?, ?, ?, ?, ?)", [number, pid, rank, host, name, node]
+            "INSERT INTO amd_process VALUES (?, ?, ?, ?, ?, ?, false)", [number, pid, rank, host, name, node]
         )
         return number
 

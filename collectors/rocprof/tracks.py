@@ -52,8 +52,9 @@ def settle_processes(staging: Staging) -> None:
             "no rank was recorded; processes are ranked in the order of their process ids",
         )
         con.execute(
-            "UPDATE amd_process SET rank = r.n FROM (SELECT proc, row_number() OVER (ORDER BY pid, proc) - 1 "
-            "AS n FROM amd_process) r WHERE r.proc = amd_process.proc"
+            "UPDATE amd_process SET rank = r.n, guessed = true FROM "
+            "(SELECT proc, row_number() OVER (ORDER BY pid, proc) - 1 AS n FROM amd_process) r "
+            "WHERE r.proc = amd_process.proc"
         )
     nodes = _scalar(con, "SELECT count(DISTINCT node) FROM amd_process")
     if nodes > 1:
@@ -64,8 +65,9 @@ def settle_processes(staging: Staging) -> None:
             "hosts cannot be compared",
         )
     con.execute(
-        "INSERT INTO processes SELECT row_number() OVER (ORDER BY proc) - 1, pid, coalesce(rank, 0), host, "
-        "name FROM amd_process ORDER BY proc"
+        "INSERT INTO processes BY NAME SELECT row_number() OVER (ORDER BY proc) - 1 AS process, pid, "
+        f"coalesce(rank, 0) AS rank, guessed OR (rank IS NULL AND {total} > 1) AS rank_guessed, host, name "
+        "FROM amd_process ORDER BY proc"
     )
     con.execute(
         "CREATE TEMP TABLE amd_proc AS SELECT proc, (row_number() OVER (ORDER BY proc) - 1)::INTEGER AS "

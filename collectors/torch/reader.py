@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from profrun.collectors.beside import Beside, beside
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.torch import reader_issues, reader_metrics, reader_stage, reader_tables
 from profrun.collectors.torch.events import library
 from profrun.collectors.torch.reader_cut import EventFile
+from profrun.collectors.torch.reader_parts import Divided, Part, divide, ranks_of
 from profrun.collectors.torch.reader_tracks import (
     GPU_KINDS,
     HOST_KINDS,
@@ -64,7 +66,7 @@ class KinetoReader:
         con.execute("SET preserve_insertion_order = false")
         total = sum(source.path.stat().st_size for source in sources)
         files = _stage(writer, sources, progress, total)
-        recording = _Recording(writer, [file.keys for file in files])
+        recording = _Recording(writer, [file.keys for file in files], [beside(item.path) for item in sources])
         recording.place()
         reader_issues.events(writer)
         crossing = reader_tables.slices(con, recording.tracks.host_tracks)
@@ -72,9 +74,9 @@ class KinetoReader:
         writer.deliver("slices", reader_tables.rows(con), begin=bool(held and held[0] <= _BESIDE))
         reader_tables.kernels(con)
         reader_tables.copies(con)
-        reader_tables.ops(con)
+        reader_tables.ops(con, recording.divided.key("e.src", "e.rank"))
         reader_tables.collectives(con)
-        reader_tables.counters(writer)
+        reader_tables.counters(writer, recording.divided.key("e.src", "e.rank"))
         reader_metrics.metrics(writer, sources)
         reader_issues.record(writer, files, recording.tracks, crossing)
         progress(total, total)
@@ -114,11 +116,19 @@ def _stage(writer: TraceWriter, sources: Sequence[Source], progress: Progress, t
 
 @dataclass
 class _Recording:
-    """The owners of events in all files and what they decide: vendors, ranks, clocks, tracks."""
+    """The owners of events in all files and what they decide: vendors, ranks, clocks, tracks.
+
+    Attributes:
+        keys: the keys of each file.
+        beside: what the hook left beside each file.
+        divided: the files as parts; a part is what ``src`` of ``Tracks`` counts.
+    """
 
     writer: TraceWriter
     keys: list[dict[str, Any]]
+    beside: list[Beside]
     tracks: Tracks = field(default_factory=Tracks)
+    divided: Divided = field(default_factory=lambda: divide([], 0))
 
     def place(self) -> None:
         """Fill processes, devices, tracks, ``k_track``, ``k_vendor``, ``k_counter`` and the meta."""
@@ -126,18 +136,24 @@ class _Recording:
         groups = [
             Group(*row)
             for row in con.execute(
-                "SELECT owner, src, cat, pid, tid, dev, stream, events FROM k_owner "
-                "ORDER BY src, first, cat, pid, tid, dev, stream"
+                "SELECT owner, src, cat, pid, tid, dev, stream, events, rank FROM k_owner "
+                "ORDER BY src, first, cat, pid, tid, dev, stream, rank"
             ).fetchall()
         ]
+        samples = con.execute("SELECT DISTINCT src, rank FROM k_memory").fetchall()
+        self.divided = divide(groups, len(self.keys), samples)
         self.vendors = [self._vendor(src, groups) for src in range(len(self.keys))]
         shifts = self._clocks()
-        self._tracks(groups, self._ranks())
+        self._tracks(self._ranks())
         con.execute(
-            "CREATE TABLE k_track (owner BIGINT, src INTEGER, pid VARCHAR, tid VARCHAR, kind VARCHAR, "
-            "track INTEGER, host BOOLEAN, shift BIGINT)"
+            "CREATE TABLE k_track (owner BIGINT, src INTEGER, part INTEGER, rank BIGINT, pid VARCHAR, "
+            "tid VARCHAR, kind VARCHAR, track INTEGER, host BOOLEAN, shift BIGINT)"
         )
-        _many(con, "k_track", [(*row, shifts[row[1]]) for row in self.tracks.mapping])
+        rows = []
+        for owner, place, *rest in self.tracks.mapping:
+            part = self.divided.parts[place]
+            rows.append((owner, part.src, place, part.rank, *rest, shifts[part.src]))
+        _many(con, "k_track", rows)
         con.execute("CREATE TABLE k_vendor (src INTEGER, vendor VARCHAR)")
         _many(con, "k_vendor", list(enumerate(self.vendors)))
         self._counters(shifts)
@@ -153,18 +169,33 @@ class _Recording:
         ).fetchall()
         return vendor_of(self.keys[src], [str(row[0]) for row in apis], gpu)
 
-    def _ranks(self) -> list[int]:
-        stated = [_rank(keys) for keys in self.keys]
-        if None not in stated and len(set(stated)) == len(stated):
-            return [rank for rank in stated if rank is not None]
-        if len(stated) > 1:
-            self.writer.issue(
-                "ranks_by_order",
-                len(stated),
-                "files do not state distinct ranks; they are numbered in the order given",
-            )
-            return list(range(len(stated)))
-        return [stated[0] or 0]
+    def _ranks(self) -> list[tuple[int, bool]]:
+        """Rank of each part, and whether it is a guess; what events state comes before what files state."""
+        parts = self.divided.parts
+        stated = []
+        for place, part in enumerate(parts):
+            known = part.stated
+            if known is None and part.src not in self.divided.split:
+                known = _rank(self.keys[part.src])
+                known = self.beside[part.src].rank(self._pids(place)) if known is None else known
+            stated.append(known)
+        ranks, guessed = ranks_of(stated)
+        self.writer.issue(
+            "ranks_by_order",
+            sum(guessed),
+            "nothing states the rank, or two files state the same one: the rank is a guess, "
+            "numbered in the order given",
+            ", ".join(f"rank {rank}" for rank, guess in zip(ranks, guessed, strict=True) if guess)[:200],
+        )
+        self.writer.issue(
+            "event_ranks_ignored",
+            self.divided.ignored,
+            "events state a rank, but most of their file do not: it is not taken as the rank of the process",
+        )
+        return list(zip(ranks, guessed, strict=True))
+
+    def _pids(self, part: int) -> set[int | None]:
+        return {number(group.pid) for group in self.divided.groups if group.src == part}
 
     def _clocks(self) -> list[int]:
         """Shift of each file onto one axis, ns; sets epoch and clock."""
@@ -195,25 +226,33 @@ class _Recording:
         meta["epoch_ns"], meta["clock"] = min(known), "epoch"
         return [anchor - min(known) for anchor in known]
 
-    def _tracks(self, groups: Sequence[Group], ranks: Sequence[int]) -> None:
-        tracks = self.tracks
-        own = {src: [group for group in groups if group.src == src] for src in range(len(self.keys))}
-        named = {src: self._names(src) for src in own}
-        for src, mine in own.items():
-            tracks.add_processes(src, mine, ranks[src], named[src])
-        for src, mine in own.items():
-            tracks.add_devices(src, mine, self.keys[src], self.vendors[src], self._allocator(src))
-        for src, mine in own.items():
-            tracks.add_host_tracks(src, mine, named[src])
-        for src, mine in own.items():
-            tracks.add_gpu_tracks(src, mine)
+    def _tracks(self, ranks: Sequence[tuple[int, bool]]) -> None:
+        tracks, divided = self.tracks, self.divided
+        own: dict[int, list[Group]] = {place: [] for place in range(len(ranks))}
+        files: dict[int, list[Group]] = {}
+        for group in divided.groups:
+            own[group.src].append(group)
+            files.setdefault(divided.parts[group.src].src, []).append(group)
+        named = {place: self._names(divided.parts[place]) for place in own}
+        for place, mine in own.items():
+            host = self.beside[divided.parts[place].src].host
+            tracks.add_processes(place, mine, ranks[place], named[place], host)
+        for place, mine in own.items():
+            src, allocator = divided.parts[place].src, self._allocator(divided.parts[place])
+            tracks.add_devices(place, mine, files.get(src, []), self.keys[src], self.vendors[src], allocator)
+            self.beside[src].describe(tracks.devices_of(place), self._pids(place))
+        for place, mine in own.items():
+            tracks.add_host_tracks(place, mine, named[place])
+        for place, mine in own.items():
+            tracks.add_gpu_tracks(place, mine)
 
-    def _names(self, src: int) -> dict[tuple[str, int | None, int | None], str]:
+    def _names(self, part: Part) -> dict[tuple[str, int | None, int | None], str]:
         """Names of processes and threads; of several for one thread that which is not just the process's."""
         rows = self.writer.con.execute(
             "SELECT name, pid, tid, label FROM k_other WHERE src = ? AND ph = 'M' "
+            f"AND (rank IS NULL OR {self.divided.key('src', 'rank')} = ?) "
             "AND name IN ('process_name', 'thread_name') AND label <> '' ORDER BY name, label",
-            [src],
+            [part.src, part.rank],
         ).fetchall()
         names: dict[tuple[str, int | None, int | None], str] = {}
         for kind, pid, tid, label in rows:
@@ -224,10 +263,11 @@ class _Recording:
                 names[kind, process, thread] = label
         return names
 
-    def _allocator(self, src: int) -> set[int]:
+    def _allocator(self, part: Part) -> set[int]:
         rows = self.writer.con.execute(
-            "SELECT DISTINCT dev_id FROM k_memory WHERE src = ? AND dev_type = 1 AND dev_id >= 0",
-            [src],
+            "SELECT DISTINCT dev_id FROM k_memory "
+            f"WHERE src = ? AND {self.divided.key('src', 'rank')} = ? AND dev_type = 1 AND dev_id >= 0",
+            [part.src, part.rank],
         ).fetchall()
         return {int(row[0]) for row in rows}
 
@@ -235,27 +275,24 @@ class _Recording:
         con = self.writer.con
         con.execute(
             "CREATE TABLE k_counter "
-            "(src INTEGER, dev_type BIGINT, dev_id BIGINT, track INTEGER, shift BIGINT)"
+            "(src INTEGER, rank BIGINT, dev_type BIGINT, dev_id BIGINT, track INTEGER, shift BIGINT)"
         )
-        rows = con.execute("SELECT DISTINCT src, dev_type, dev_id FROM k_memory ORDER BY ALL").fetchall()
-        _many(
-            con,
-            "k_counter",
-            [
-                (
-                    src,
-                    kind,
-                    device,
-                    self.tracks.counter_track(src, None if kind in (0, None) or device is None else device),
-                    shifts[src],
-                )
-                for src, kind, device in rows
-            ],
-        )
+        rows = con.execute(
+            f"SELECT DISTINCT src, {self.divided.key('src', 'rank')} AS rank, dev_type, dev_id FROM k_memory "
+            "ORDER BY ALL"
+        ).fetchall()
+        places = {(part.src, part.rank): place for place, part in enumerate(self.divided.parts)}
+        found = []
+        for src, rank, kind, device in rows:
+            ordinal = None if kind in (0, None) or device is None else device
+            track = self.tracks.counter_track(places[src, rank], ordinal)
+            found.append((src, rank, kind, device, track, shifts[src]))
+        _many(con, "k_counter", found)
 
     def _write(self) -> None:
         writer, tracks = self.writer, self.tracks
-        writer.insert("processes", ("process", "pid", "rank", "name"), tracks.processes)
+        columns = ("process", "pid", "rank", "rank_guessed", "host", "name")
+        writer.insert("processes", columns, tracks.processes)
         for device in tracks.devices:
             writer.insert("devices", tuple(device), [tuple(device.values())])
         writer.insert("tracks", ("track", "kind", "process", "device", "native_id", "name"), tracks.tracks)

@@ -66,7 +66,7 @@ def gather(con: duckdb.DuckDBPyConnection, numbers: Numbers) -> None:
             (None if value < 0 else texts[value]) if name in TEXTS else (None if value == MISSING else value)
             for name, value in zip(OWNER, labels, strict=True)
         ]
-        con.execute("INSERT INTO c_owner VALUES (?, ?, ?, ?, ?, ?, ?)", [owner, number, *values])
+        con.execute(f"INSERT INTO c_owner VALUES (?, ?{', ?' * len(OWNER)})", [owner, number, *values])
     con.execute(
         f"CREATE TABLE k_owner AS SELECT owner, src, {', '.join(OWNER)}, events, first FROM c_owner "
         "JOIN (SELECT owner, count(*) AS events, min(ts) AS first FROM k_core GROUP BY owner) USING (owner)"

@@ -63,6 +63,7 @@ ARGS = (
     ("mem_bytes", "Mem Bytes", "BIGINT"),
     ("label", "name", "VARCHAR"),
     ("pyid", "Python id", "BIGINT"),
+    ("rank", "rank", "BIGINT"),
 )
 COLLECTIVE = ("coll", "in_nelems", "out_nelems", "group_size", "dtype", "pg")
 _RENAMED = (  # DuckDB's field names ignore case: keys that differ only there are renamed in the text
@@ -116,7 +117,7 @@ class Staged:
 
 FILE_BITS = 52
 """From this bit on ``row`` is the file's number; below are 20 bits for the piece and 32 for the event."""
-OWNER = ("cat", "pid", "tid", "dev", "stream")
+OWNER = ("cat", "pid", "tid", "dev", "stream", "rank")
 GPU_CATS = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset", "concurrent_kernel")
 NAMED_CATS = ("cpu_op", "Operator", "user_annotation")
 KEPT = tuple(entry for entry in ARGS if entry[0] != "pyid")
@@ -129,8 +130,8 @@ _FIXED = (
     *(("flow", "VARCHAR"), ("tie", "BIGINT"), ("file_row_number", "BIGINT")),
 )
 GPU = ("xid", "registers", "smem", "grid", "block", "occupancy", "bytes", "graph", "graph_node")
-OTHER = ("ph", "cat", "name", "pid", "tid", "ts", "flow", "label")
-MEMORY = ("ts", "dev_type", "dev_id", "allocated", "reserved", "mem_bytes")
+OTHER = ("ph", "cat", "name", "pid", "tid", "ts", "flow", "label", "rank")
+MEMORY = ("ts", "dev_type", "dev_id", "allocated", "reserved", "mem_bytes", "rank")
 _SAMPLE = "coalesce(name, '') = '[memory]' AND coalesce(allocated, reserved, mem_bytes) IS NOT NULL"
 # view: columns beside ``row``, and which events it holds
 _VIEWS = {

@@ -68,7 +68,7 @@ def slices(con: duckdb.DuckDBPyConnection, host_tracks: int) -> tuple[int, str |
         "FROM k_sorted"
     )
     crossing = nest_sorted(con, "k_slice", f"track < {host_tracks}", "k_nest")
-    con.execute(_LAUNCH)
+    con.execute(_launches(con))
     con.execute(
         f"""
         CREATE TABLE k_beside AS SELECT parent, depth, NULL::BIGINT AS launch FROM k_nest UNION ALL
@@ -90,19 +90,29 @@ def rows(con: duckdb.DuckDBPyConnection) -> str:
     )
 
 
+def _launches(con: duckdb.DuckDBPyConnection) -> str:
+    """The statement that makes ``k_launch``; in a file of several ranks, a part takes the file's place."""
+    split = con.execute("SELECT count(DISTINCT part) > count(DISTINCT src) FROM k_track").fetchone()
+    if split and split[0]:
+        home = "JOIN (SELECT DISTINCT track, part FROM k_track) h ON h.track = s.track"
+        return _LAUNCH.format(part="h.part", home=home)
+    return _LAUNCH.format(part="s.src", home="")
+
+
 _LAUNCH = """
 CREATE TABLE k_launch AS
 WITH threads AS (SELECT count(*) AS n FROM tracks WHERE kind = 'thread'),
-gpu AS (SELECT s.slice, s.src, s.corr, g.xid FROM k_slice s LEFT JOIN k_gpu g USING ("row")
+gpu AS (SELECT s.slice, {part} AS part, s.corr, g.xid FROM k_slice s {home} LEFT JOIN k_gpu g USING ("row")
         WHERE s.kind IN ('kernel', 'memcpy', 'memset', 'sync') AND s.track >= (SELECT n FROM threads)),
-api AS (SELECT src, corr, arg_min(slice, ts_ns) AS slice FROM k_slice
-        WHERE kind = 'api' AND corr > 0 GROUP BY src, corr),
-op AS (SELECT s.src, o.xid, min(s.slice) AS slice FROM k_op o JOIN k_slice s USING ("row")
+api AS (SELECT {part} AS part, s.corr, arg_min(s.slice, s.ts_ns) AS slice FROM k_slice s {home}
+        WHERE s.kind = 'api' AND s.corr > 0 GROUP BY 1, 2),
+op AS (SELECT {part} AS part, o.xid, min(s.slice) AS slice
+       FROM k_op o JOIN k_slice s USING ("row") {home}
        WHERE o.xid > 0 AND s.track < (SELECT n FROM threads)
-       GROUP BY s.src, o.xid)
+       GROUP BY 1, 2)
 SELECT gpu.slice, coalesce(api.slice, op.slice) AS launch, api.slice IS NULL AS by_op
-FROM gpu LEFT JOIN api ON gpu.src = api.src AND gpu.corr = api.corr
-LEFT JOIN op ON gpu.src = op.src AND gpu.xid = op.xid
+FROM gpu LEFT JOIN api ON gpu.part = api.part AND gpu.corr = api.corr
+LEFT JOIN op ON gpu.part = op.part AND gpu.xid = op.xid
 WHERE coalesce(api.slice, op.slice) IS NOT NULL
 """
 
@@ -212,9 +222,12 @@ def copies(con: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def ops(con: duckdb.DuckDBPyConnection) -> None:
-    """Fill ``ops``; the forward op of a backward one comes from the flow arrows."""
-    con.execute(_BACKWARD)
+def ops(con: duckdb.DuckDBPyConnection, rank: str) -> None:
+    """Fill ``ops``; the forward op of a backward one comes from the flow arrows.
+
+    ``rank``: SQL over ``k_other e`` of ``k_track.rank`` (``Divided.key``).
+    """
+    con.execute(_BACKWARD.format(rank=rank))
     con.execute(
         "INSERT INTO ops (slice, shapes, dtypes, sequence, backward_of) "
         "SELECT s.slice, d.text, t.text, CASE WHEN e.seq >= 0 THEN e.seq END, b.forward "
@@ -226,14 +239,15 @@ def ops(con: duckdb.DuckDBPyConnection) -> None:
 
 _BACKWARD = """
 CREATE TABLE k_backward AS
-WITH arrow AS (SELECT e.src, e.flow, e.ph, l.track, e.ts + l.shift AS ts FROM k_other e
-               JOIN (SELECT DISTINCT src, pid, tid, track, shift FROM k_track WHERE host AND kind = 'op') l
-                 ON e.src = l.src AND e.pid = l.pid AND e.tid = l.tid
+WITH arrow AS (SELECT l.part, e.flow, e.ph, l.track, e.ts + l.shift AS ts FROM k_other e
+               JOIN (SELECT DISTINCT src, part, rank, pid, tid, track, shift FROM k_track
+                     WHERE host AND kind = 'op') l
+                 ON e.src = l.src AND e.pid = l.pid AND e.tid = l.tid AND (e.rank IS NULL OR l.rank = {rank})
                WHERE e.cat = 'fwdbwd'),
-     found AS (SELECT a.src, a.flow, a.ph, arg_min(s.slice, (o.seq IS NULL, s.slice)) AS slice
+     found AS (SELECT a.part, a.flow, a.ph, arg_min(s.slice, (o.seq IS NULL, s.slice)) AS slice
                FROM arrow a JOIN k_slice s ON s.track = a.track AND s.ts_ns = a.ts AND s.kind = 'op'
                JOIN k_op o USING ("row") GROUP BY ALL)
-SELECT b.slice, min(f.slice) AS forward FROM found f JOIN found b ON f.src = b.src AND f.flow = b.flow
+SELECT b.slice, min(f.slice) AS forward FROM found f JOIN found b ON f.part = b.part AND f.flow = b.flow
 WHERE f.ph = 's' AND b.ph = 'f' AND f.slice <> b.slice GROUP BY b.slice
 """
 
@@ -275,8 +289,11 @@ def collectives(con: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def counters(writer: TraceWriter) -> None:
-    """Fill ``counters`` with the allocator's samples from ``k_counter`` (src, dev_type, dev_id, track)."""
+def counters(writer: TraceWriter, rank: str) -> None:
+    """Fill ``counters`` with the allocator's samples of ``k_memory``, on the tracks of ``k_counter``.
+
+    ``rank``: SQL over ``k_memory e`` of ``k_counter.rank`` (``Divided.key``).
+    """
     samples = (
         ("e.allocated", "memory allocated"),
         ("e.reserved", "memory reserved"),
@@ -286,8 +303,8 @@ def counters(writer: TraceWriter) -> None:
         "INSERT INTO counters "
         + " UNION ALL ".join(
             f"SELECT c.track, e.ts + c.shift, '{name}', CAST({column} AS DOUBLE), 'byte' FROM k_memory e "
-            "JOIN k_counter c ON e.src = c.src AND e.dev_type IS NOT DISTINCT FROM c.dev_type "
-            "AND e.dev_id IS NOT DISTINCT FROM c.dev_id "
+            f"JOIN k_counter c ON e.src = c.src AND c.rank = {rank} "
+            "AND e.dev_type IS NOT DISTINCT FROM c.dev_type AND e.dev_id IS NOT DISTINCT FROM c.dev_id "
             f"WHERE {column} IS NOT NULL AND abs(e.ts) < {TIME_LIMIT_NS}"
             for column, name in samples
         )

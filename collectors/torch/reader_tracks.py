@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 HOST_KINDS = {
@@ -73,6 +73,7 @@ class Group:
     dev: int | None
     stream: str | None
     count: int
+    rank: int | None = None
 
 
 def number(text: str | None) -> int | None:
@@ -123,17 +124,18 @@ class Tracks:
     """Collects the rows of processes, devices and tracks, and the map from owners to tracks.
 
     Attributes:
-        processes: (process, pid, rank, name).
+        processes: (process, pid, rank, whether that is a guess, host, name).
         devices: rows of the devices table as dicts.
         tracks: (track, kind, process, device, native_id, name); host tracks come first.
-        mapping: (owner, src, pid, tid, kind, track, on a host thread) for every owner that has a track.
+        mapping: (owner, part, pid, tid, kind, track, on a host thread) for every owner that has a track. What
+            is called ``src`` in this class is the number of a part (``reader_parts``).
         host_tracks: how many tracks are threads.
         unknown: categories that are not known -> events.
         guessed: sentences about device numbers that could not be mapped for sure.
     """
 
     def __init__(self) -> None:
-        self.processes: list[tuple[int, int, int, str | None]] = []
+        self.processes: list[tuple[int, int, int, bool, str | None, str | None]] = []
         self.devices: list[Properties] = []
         self.tracks: list[tuple[int, str, int, int | None, int | None, str | None]] = []
         self.mapping: list[tuple[int, int, str | None, str | None, str, int, bool]] = []
@@ -151,10 +153,14 @@ class Tracks:
         self,
         src: int,
         groups: Sequence[Group],
-        rank: int,
+        rank: tuple[int, bool],
         labels: Mapping[tuple[str, int | None, int | None], str],
+        host: str | None = None,
     ) -> None:
-        """Processes of one file; the busiest is the one that GPU events belong to."""
+        """Processes of one part; the busiest is the one that GPU events belong to.
+
+        ``rank``: the rank, and whether it is a guess.
+        """
         busy: Counter[int] = Counter()
         for group in groups:
             kind, on_gpu = kind_of(group.cat)
@@ -166,20 +172,24 @@ class Tracks:
             busy[0] = 1
         for pid, _ in busy.most_common():
             process = len(self.processes)
-            self.processes.append((process, pid, rank, labels.get(("process_name", pid, None))))
+            self.processes.append((process, pid, *rank, host, labels.get(("process_name", pid, None))))
             self._process[src, pid] = process
             self._main.setdefault(src, process)
 
     def add_devices(
-        self, src: int, groups: Sequence[Group], keys: Keys, vendor: str, allocator: set[int]
+        self,
+        src: int,
+        groups: Sequence[Group],
+        together: Sequence[Group],
+        keys: Keys,
+        vendor: str,
+        allocator: set[int],
     ) -> None:
-        """GPUs that one file announces or uses, with ordinals from 0."""
-        work = ("kernel", "memcpy", "memset")
-        numbers = {_device(group) for group in groups if kind_of(group.cat)[0] in work}
-        used = sorted(number for number in numbers if number is not None)
+        """GPUs that one part announces or uses, with ordinals from 0; ``together``: of the whole file."""
         listed = {item["id"]: item for item in properties(keys) if _is_ordinal(item.get("id"))}
-        self._ordinals[src] = self._map_ordinals(used, listed, keys, vendor, allocator)
-        for ordinal in sorted(set(listed) | set(self._ordinals[src].values())):
+        self._ordinals[src] = self._map_ordinals(_used(together), listed, keys, vendor, allocator)
+        own = {self._ordinals[src][device] for device in _used(groups)}
+        for ordinal in sorted(set(listed) | own):
             self._new_device(src, ordinal, vendor, listed.get(ordinal, {}))
 
     def _new_device(self, src: int, ordinal: int, vendor: str, item: Keys) -> None:
@@ -205,11 +215,17 @@ class Tracks:
             return dict(zip(used, sorted(allocator), strict=True))
         lowest = min(listed, default=0)
         guess = {device: lowest + place for place, device in enumerate(used)}
-        self.guessed.append(
+        said = (
             f"GPU node ids {', '.join(map(str, used))} were taken as ordinals "
             f"{', '.join(str(guess[device]) for device in used)}"
         )
+        if said not in self.guessed:
+            self.guessed.append(said)
         return guess
+
+    def devices_of(self, src: int) -> list[Properties]:
+        """Rows of the GPUs of one part."""
+        return [row for row in self.devices if row["process"] == self._main[src]]
 
     def add_host_tracks(self, src: int, groups: Sequence[Group], labels: Labels) -> None:
         """Threads of one file; call for all files before ``add_gpu_tracks``."""
@@ -232,15 +248,18 @@ class Tracks:
         self.host_tracks = len(self.tracks)
 
     def add_gpu_tracks(self, src: int, groups: Sequence[Group]) -> None:
-        """Streams of one file."""
+        """Streams of one part. What states no device lies on that of other GPU events with its pid."""
         seen: dict[tuple[int, int | None], int] = {}
+        by_pid = {group.pid: group.dev for group in groups if kind_of(group.cat)[1] and group.dev is not None}
         for group in groups:
             kind, on_gpu = kind_of(group.cat)
             if kind is None or not on_gpu:
                 continue
-            if _device(group) is None:
+            named = group.dev if group.dev is not None else by_pid.get(group.pid)
+            number_of_device = _device(replace(group, dev=named))
+            if number_of_device is None:
                 self.guessed.append(f"device {group.dev or group.pid} was taken as the first one")
-            device, stream = self._device_row(src, _device(group)), _stream(group)
+            device, stream = self._device_row(src, number_of_device), _stream(group)
             if (device, stream) not in seen:
                 seen[device, stream] = len(self.tracks)
                 name = f"stream {stream}" if stream is not None else "no stream"
@@ -260,7 +279,7 @@ class Tracks:
         found = device if device is not None else min(self._ordinals[src], default=0)
         ordinal = found if mapped else self._ordinals[src].get(found, found)
         if (src, ordinal) not in self._device:
-            own = (row["vendor"] for row in self.devices if row["process"] == self._main[src])
+            own = (row["vendor"] for row in self.devices_of(src))
             self._new_device(src, ordinal, next(own, "nvidia"), {})
         return self._device[src, ordinal]
 
@@ -275,6 +294,13 @@ def _is_ordinal(value: object) -> bool:
 def _device(group: Group) -> int | None:
     device = group.dev if group.dev is not None else number(group.pid)
     return device if _is_ordinal(device) else None
+
+
+def _used(groups: Sequence[Group]) -> list[int]:
+    """Device numbers of work, sorted."""
+    work = ("kernel", "memcpy", "memset")
+    numbers = {_device(group) for group in groups if kind_of(group.cat)[0] in work}
+    return sorted(number for number in numbers if number is not None)
 
 
 def _stream(group: Group) -> int | None:

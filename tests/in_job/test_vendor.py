@@ -67,3 +67,28 @@ def test_nvidia_smi_rows_and_throttle_bits() -> None:
         "clocks_throttle_reasons_active": "0x0000000000000024",
         "throttled_by": ["sw_power_cap", "sw_thermal_slowdown"],
     }
+
+
+@pytest.mark.parametrize(
+    ("env", "whose", "ordinal", "expected"),
+    [
+        ({}, "nvidia", 0, None),
+        ({"CUDA_VISIBLE_DEVICES": ""}, "nvidia", 0, None),
+        ({"CUDA_VISIBLE_DEVICES": "3"}, "nvidia", 0, 3),
+        ({"CUDA_VISIBLE_DEVICES": "2, 5"}, "nvidia", 1, 5),
+        ({"CUDA_VISIBLE_DEVICES": "2,5"}, "nvidia", 2, None),
+        ({"CUDA_VISIBLE_DEVICES": "2,-1,5"}, "nvidia", 1, None),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-e1c0937b,1"}, "nvidia", 1, None),
+        ({"HIP_VISIBLE_DEVICES": "4"}, "amd", 0, 4),
+        (
+            {"ROCR_VISIBLE_DEVICES": "4,5", "HIP_VISIBLE_DEVICES": "1"},
+            "amd",
+            0,
+            None,
+        ),  # one filters the other
+    ],
+)
+def test_the_number_of_a_gpu_on_its_host(
+    env: dict[str, str], whose: str, ordinal: int, expected: int | None
+) -> None:
+    assert vendor.host_ordinal(env, whose, ordinal) == expected

@@ -101,10 +101,10 @@ def test_what_becomes_of_a_missing_occupancy(
     assert said in " ".join(line.strip() for line in text(rows, device=device))
 
 
-def test_a_device_of_the_second_rank_has_one_number_and_says_whose_it_is() -> None:
-    lines = text([("kernel", "gelu_kernel", 0, 10, f"r{rank}:stream 7") for rank in (0, 1)], ranks=2,
-                 device={"ordinal": 0})  # fmt: skip
-    assert any(line.startswith("device 1 ") and line.endswith("(device 0 of rank 1)") for line in lines)
+def test_a_gpu_of_the_second_rank_has_its_own_number_and_says_whose_it_is() -> None:
+    rows = [("kernel", "gelu_kernel", 0, 10, f"r{rank}:stream 7") for rank in (0, 1)]
+    lines = text(rows, ranks=2, device={"ordinal": 0})
+    assert any(line.startswith("GPU 0 (rank 1): ") for line in lines)
 
 
 def test_nothing_to_show_shows_nothing() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from profrun.analysis.rules.diagnose import diagnose
 from profrun.analysis.trace.summary import summarize
 from profrun.errors import InputError
+from profrun.traces.schema import FORMAT_VERSION
 from profrun.traces.trace import Trace
 from profrun.traces.views import VIEWS
 from tests.tracekit import make_trace
@@ -71,3 +73,19 @@ def test_a_file_that_is_missing_is_an_empty_table_only_where_it_was_one(trace: T
     (trace.path / "slices.parquet").unlink()
     with pytest.raises(InputError, match=r"slices\.parquet is missing: the trace had 3 rows in it; copy"):
         Trace(trace.path)
+
+
+def test_a_trace_of_an_older_minor_opens_with_the_new_columns_missing(tmp_path: Path) -> None:
+    make_trace(tmp_path / "trace", ROWS[:1]).close()
+    for table, column in (("processes", "rank_guessed"), ("devices", "host_ordinal")):
+        file = tmp_path / "trace" / f"{table}.parquet"
+        before = f"SELECT * EXCLUDE ({column}) FROM read_parquet('{file}')"
+        duckdb.sql(f"COPY ({before}) TO '{tmp_path}/old.parquet' (FORMAT parquet)")
+        (tmp_path / "old.parquet").rename(file)
+    meta = tmp_path / "trace" / "meta.json"
+    meta.write_text(meta.read_text().replace(f'"{FORMAT_VERSION}"', '"1.0"'))
+    with Trace(tmp_path / "trace") as trace:
+        assert trace.sql("SELECT rank, rank_guessed FROM processes").rows == [(0, None)]
+        assert trace.sql("SELECT ordinal, host_ordinal FROM devices").rows == [(0, None)]
+        trace.check()
+        assert summarize(trace).steps

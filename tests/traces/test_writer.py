@@ -115,3 +115,15 @@ def test_rows_of_threads_and_others_come_in_the_order_of_tracks(
         query = writer.by_track("SELECT track, ts FROM calls", "SELECT track, ts FROM others", "track, ts")
         found = writer.con.execute(query).fetchall()
     assert found == [(track, ts) for track in range(len(kinds)) for ts in range(1000)]
+
+
+@pytest.mark.parametrize(
+    ("example", "kept"), [("", None), (" \n", None), ("a\ud800b", "a?b"), ("x", "x"), (None, None)]
+)
+def test_an_example_is_text_that_utf8_holds(example: str | None, kept: str | None, tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "t") as writer:
+        writer.meta.update({"source": "synthetic", "collector": "torch"})
+        writer.issue("odd", 1, "an odd event", example)
+        writer.finish(check=True)
+    with Trace(tmp_path / "t") as trace:
+        assert trace.sql("SELECT example FROM issues").scalar() == kept

@@ -35,3 +35,16 @@ def test_work_of_before_the_window_is_in_no_step() -> None:
     assert [atom.name for atom in trial.kernel_groups] == ["k"]
     assert (trial.conditions.outside_ns, trial.conditions.total_gpu_ns) == (30, 50)
     assert trial.outside == {"unknown": 30}
+
+
+def test_work_on_a_gpu_that_another_process_owns_belongs_to_the_step_that_launched_it() -> None:
+    rows = [
+        step(1, 0, 100),
+        ("api", "cudaLaunchKernel", 10, 5, "main"),
+        ("step", "ProfilerStep#1", 0, 100, "r1:main"),
+        ("api", "cudaLaunchKernel", 10, 5, "r1:main"),
+        ("kernel", "k", 20, 30, "stream 7", {"launch": 1}),
+        ("kernel", "k", 60, 20, "stream 7", {"launch": 3}),  # launched by rank 1, on rank 0's GPU
+    ]
+    trial = read_trial(memory_trace(rows, ranks=2))
+    assert [(unit.rank, unit.gpu_ns, unit.launches) for unit in trial.samples] == [(0, 30, 1), (1, 20, 1)]

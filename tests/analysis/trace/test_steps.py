@@ -150,3 +150,20 @@ def test_each_rank_has_its_own_steps(ranks: int) -> None:
                  ("kernel", "k", 40, 10, "r1:stream 7", {"launch": 2})]  # fmt: skip
     found = [(row.rank, row.kernels) for row in steps(memory_trace(rows, ranks=ranks))]
     assert found == [(0, 0), (1, 1)][:ranks]
+
+
+def test_work_on_a_gpu_that_another_process_owns() -> None:
+    """A merged file whose events state no rank: all GPUs belong to one process, and all processes launch."""
+    rows = [
+        step(0, 0, 100),
+        ("step", "ProfilerStep#5", 0, 100, "r1:main"),
+        ("step", "ProfilerStep#6", 100, 100, "r1:main"),
+        ("api", LAUNCH, 10, 5, "main"),
+        ("api", LAUNCH, 110, 5, "r1:main"),
+        ("kernel", "gemm", 20, 60, "stream 7", {"launch": 3}),
+        ("kernel", "gemm", 120, 90, "stream 7", {"launch": 4}),  # launched by rank 1, on rank 0's GPU
+    ]
+    trace = memory_trace(rows, ranks=2)
+    found = [(row.rank, row.step, row.kernels, row.kernel_ns, row.span_ns) for row in steps(trace)]
+    assert found == [(0, 0, 1, 60, 100), (1, 5, 0, 0, 100), (1, 6, 1, 90, 110)]
+    assert step_spans(frame(trace), 1)[1].tolist() == [100, 210]

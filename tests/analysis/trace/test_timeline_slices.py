@@ -62,7 +62,7 @@ def test_tracks_of_several_ranks_name_their_rank_host_first() -> None:
     rows = [("kernel", "k", 5, 5, f"r{rank}:stream 7") for rank in (1, 0)]
     found = shown([*rows, ("op", "a", 0, 9, "r0:main"), ("op", "a", 0, 9, "r1:main")], ranks=2)
     names = [track.name for track in found.tracks]
-    assert [name.partition(":")[0] for name in names] == ["rank 0", "rank 0", "rank 1", "rank 1"]
+    assert names == ["rank 0: main", "GPU 0 (rank 0) stream 7", "rank 1: main", "GPU 1 (rank 1) stream 7"]
     assert ["GPU" in name for name in names] == [False, True, False, True]
 
 

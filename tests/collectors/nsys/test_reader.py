@@ -404,3 +404,47 @@ def test_the_step_that_the_programs_end_closed_is_no_step(tmp_path: Path) -> Non
         ("profrun.step#2", "range"),
     ]
     assert issues(trace)["step-unended"] == 1
+
+
+def test_a_table_that_does_not_say_when_its_records_began(tmp_path: Path) -> None:
+    api = {key: value for key, value in call(0, 5, corr=1).items() if key != "start"}
+    tables = {KERNEL: [kernel(10, 20, corr=1)], RUNTIME: [api, api]}
+    trace = trace_of(tmp_path, make_export(tmp_path / "x", tables, ["k", "cudaLaunchKernel"]))
+    assert trace.sql("SELECT kind FROM slices").rows == [("kernel",)]
+    assert issues(trace)["record-unplaced"] == 2
+
+
+def test_bytes_where_text_must_be(tmp_path: Path) -> None:
+    """SQLite keeps what was written, whatever the column's type."""
+    tables = {
+        KERNEL: [kernel(10, 20)],
+        "META_DATA_EXPORT": [{"name": "EXPORT_PRODUCT_VERSION", "value": b"\xff\x00"}],
+        "TARGET_INFO_SYSTEM_ENV": [{"name": "Hostname", "value": b"\xff"}],
+        "TARGET_INFO_SESSION_START_TIME": [{"utcEpochNs": "now"}],
+    }
+    trace = trace_of(tmp_path, make_export(tmp_path / "x", tables, ["k"]))
+    assert (trace.meta["tool_version"], trace.meta["epoch_ns"]) == (None, None)
+    assert trace.sql("SELECT host FROM processes").scalar() is None
+
+
+def test_a_rank_that_nothing_states_is_marked(tmp_path: Path) -> None:
+    one = make_export(tmp_path / "a", {KERNEL: [kernel(0, 1, pid=7)]}, ["k"])
+    two = make_export(tmp_path / "b", {KERNEL: [kernel(0, 1, pid=8)]}, ["k"])
+    trace = trace_of(tmp_path, one, two)
+    assert trace.sql("SELECT rank, rank_guessed FROM processes ORDER BY 1").rows == [(0, True), (1, True)]
+    assert issues(trace)["rank-guessed"] == 2
+
+
+def test_the_number_of_a_gpu_on_its_host_is_its_place_on_the_bus(tmp_path: Path) -> None:
+    """As nvidia-smi counts; the ids of nsys have another order, and ordinals are those of a process."""
+    tables = {
+        KERNEL: [kernel(0, 1, pid=7)],
+        "TARGET_INFO_GPU": [
+            {"id": 0, "name": "A100", "cuDevice": 1, "busLocation": "0000:c1:00.0"},
+            {"id": 1, "name": "A100", "cuDevice": 0, "busLocation": "0000:41:00.0"},
+            {"id": 2, "name": "A100", "cuDevice": 2, "busLocation": "0000:03:00.0"},
+        ],
+        "TARGET_INFO_CUDA_DEVICE": [{"gpuId": 0, "cudaId": 0, "pid": 7}],
+    }
+    trace = trace_of(tmp_path, make_export(tmp_path / "x", tables, ["k"]))
+    assert trace.sql("SELECT ordinal, host_ordinal FROM devices").rows == [(0, 2)]

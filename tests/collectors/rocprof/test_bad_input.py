@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import shutil
 import sqlite3
@@ -268,3 +269,25 @@ def test_a_trace_says_how_it_was_read(database: Path, tmp_path: Path) -> None:
         "amd",
     )
     assert trace.meta["extra"]["schema_version"] == "3.0.2"
+
+
+def test_text_where_an_agent_has_a_number(tmp_path: Path) -> None:
+    db = Rocpd(tmp_path / "x.db")
+    db.basics()
+    db.kernel(10, 20, 1)
+    odd = json.dumps({"cu_count": "many", "mem_banks": [{"size_in_bytes": "x"}]})
+    db.con.execute(f"UPDATE rocpd_info_agent{db.suffix} SET type_index = 'x', extdata = ?", [odd])
+    db.done()
+    trace = trace_of(tmp_path / "x.db", tmp_path / "t")
+    assert trace.sql("SELECT ordinal, sm_count, memory_bytes FROM devices").rows == [(1, None, None)]
+    assert "device_ordinal_guessed" in issue_codes(trace)
+
+
+@pytest.mark.parametrize("odd", ["BeginNs", '"x\ny"'])
+def test_a_table_without_times_has_its_dispatches_in_order(odd: str, tmp_path: Path) -> None:
+    """The column of the start is gone, or a header cell with a line break hides it."""
+    header = f"Index,KernelName,gpu-id,grd,wgr,{odd},DurationNs\n"
+    rows = "1,second,0,64,64,5,1\n0,first,0,64,64,5,1\n0,again,0,64,64,5,1\n"
+    (tmp_path / "results.csv").write_text(header + rows)
+    trace = trace_of(tmp_path / "results.csv", tmp_path / "t")
+    assert trace.sql("SELECT name FROM slices ORDER BY ts_ns").rows == [("first",), ("second",)]

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from profrun.collectors.rocprof.folder import inside, rank_of
+from profrun.collectors.rocprof.folder import inside
 from profrun.collectors.sniff import make_source
-
-
-@pytest.mark.parametrize(
-    ("path", "rank"),
-    [("raw/rank3/a.db", 3), ("rank1/rank2/a.db", 2), ("rank1", None), ("ranks/a.db", None)],
-)
-def test_the_nearest_folder_says_the_rank(path: str, rank: int | None) -> None:
-    assert rank_of(Path(path)) == rank
 
 
 def test_readable_files_below_a_folder(tmp_path: Path) -> None:
