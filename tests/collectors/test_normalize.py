@@ -103,7 +103,8 @@ def test_a_wrong_suffix_does_not_matter(tmp_path: Path) -> None:
     )
     assert Trace(tmp_path / "trace").meta["job"] == {"trial": "x"}
     assert set(result.as_json()) == {
-        "trace", "source", "tool_version", "vendor", "counts", "issues", "seconds"
+        "trace", "source", "tool_version", "vendor", "counts", "issues", "clocks", "contradictions",
+        "seconds",
     }  # fmt: skip
 
 
@@ -253,7 +254,7 @@ def test_gpu_times_that_cannot_be_true_are_moved(offset: float, tmp_path: Path) 
         trace.check()
         assert trace.meta["clocks"] == result.clocks
         (late,) = trace.sql("SELECT min(latency_ns) FROM launches").rows
-        assert 0 < late[0] < 20_000
+        assert 0 < late[0] < 25_000
         (waited,) = trace.sql(
             "SELECT max(ts_ns + dur_ns) < (SELECT max(ts_ns + dur_ns) FROM slices WHERE kind = 'api') "
             "FROM slices WHERE kind = 'kernel'"
