@@ -114,12 +114,6 @@ MEANINGS = {
         ("steps", "devices.utilization", "devices.est_sm_efficiency"),
         "steps",
     ),
-    "steps_out_of_order": Meaning(
-        "the numbers of {count} of {total} steps are smaller than that of the step before",
-        "sessions are not in the order in which they were recorded, or were merged",
-        ("steps",),
-        "steps",
-    ),
     "far_records": Meaning(
         "{count} of {total} slices lie {amount:.0f} times as far from all others as those extend",
         "their times are damaged",

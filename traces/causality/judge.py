@@ -34,7 +34,6 @@ CODES = (
     "gpu_work_late",
     "call_duration_unit",
     "steps_overlap",
-    "steps_out_of_order",
     "far_records",
     "gpu_work_overlaps",
     "launch_order",
