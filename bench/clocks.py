@@ -51,9 +51,8 @@ def made(ranks: int, rng: np.random.Generator) -> tuple[Exchanges, Any]:
 
 def constraints(counts: list[int]) -> None:
     """A row for each number of ranks."""
-    print(
-        "| ranks | records | sweeps | seconds | us per record | clocks inside | peak MB |\n|---|---|---|---|---|---|---|"
-    )
+    print("| ranks | records | sweeps | seconds | us per record | clocks inside | peak MB |")
+    print("|---|---|---|---|---|---|---|")
     for ranks in counts:
         parts, truth = made(ranks, np.random.default_rng(ranks))
         began = time.perf_counter()
@@ -62,9 +61,8 @@ def constraints(counts: list[int]) -> None:
         inside = int(((found.low <= truth) & (truth <= found.high)).sum())
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         records = len(parts.rank)
-        print(
-            f"| {ranks} | {records} | {found.sweeps} | {took:.2f} | {took / records * 1e6:.2f} | {inside} | {peak} |"
-        )
+        each = took / records * 1e6
+        print(f"| {ranks} | {records} | {found.sweeps} | {took:.2f} | {each:.2f} | {inside} | {peak} |")
 
 
 def thinned(events: list[dict[str, Any]], rng: random.Random) -> list[dict[str, Any]]:
@@ -112,7 +110,7 @@ def files(ranks: int) -> None:
             took = time.perf_counter() - began
             peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
             print(
-                f"{words[0]} of {ranks} ranks with {len(events)} events each: {took:.1f} s, peak so far {peak} MB"
+                f"{words[0]}: {ranks} ranks, {len(events)} events each, {took:.1f} s, peak so far {peak} MB"
             )
 
 
