@@ -14,7 +14,7 @@ from profrun.collectors.sniff import make_source
 from profrun.collectors.unpacked import Unpacked
 from profrun.contract.profilers import BUILT_IN, UnknownProfilerError, names, profiler
 from profrun.errors import InputError, UnavailableError, UsageError
-from profrun.traces.meta import SourceFile, TraceMeta
+from profrun.traces.meta import ClockEntry, ContradictionEntry, SourceFile, TraceMeta
 from profrun.traces.writer import TraceWriter
 
 HASH_LIMIT = 64 << 20
@@ -44,6 +44,7 @@ class NormalizeResult:
         vendor: nvidia, amd or none.
         counts: slices (all kinds), kernels, memcpys, memsets, api, ops, ranges, steps.
         issues: rows of the issues table.
+        clocks, contradictions: ``meta.clocks`` and ``meta.contradictions``.
         seconds: wall time of reading, writing and checking.
     """
 
@@ -53,6 +54,8 @@ class NormalizeResult:
     vendor: str
     counts: dict[str, int]
     issues: list[Issue] = field(default_factory=list)
+    clocks: list[ClockEntry] = field(default_factory=list)
+    contradictions: list[ContradictionEntry] = field(default_factory=list)
     seconds: float = 0.0
 
     def as_json(self) -> dict[str, object]:
@@ -64,6 +67,8 @@ class NormalizeResult:
             "vendor": self.vendor,
             "counts": self.counts,
             "issues": self.issues,
+            "clocks": self.clocks,
+            "contradictions": self.contradictions,
             "seconds": self.seconds,
         }
 
@@ -105,6 +110,7 @@ def normalize(
     reader: str | None = None,
     job: Mapping[str, object] | None = None,
     progress: Progress | None = None,
+    repair: bool = True,
 ) -> NormalizeResult:
     """Read the files of one recording (ranks, databases, CSV families) into the trace folder ``out``.
 
@@ -114,6 +120,7 @@ def normalize(
         reader: name of the reader to force (``meta.source``), None to detect by content.
         job: what is known of the trial, kept as ``meta.job``.
         progress: called with bytes done and the total (None when unknown).
+        repair: put GPU times that cannot be true on the host's clock; ``meta.clocks`` says what was added.
 
     Raises:
         UsageError: no path, or an unknown reader name.
@@ -139,7 +146,7 @@ def normalize(
             Issue(code=code, count=count, message=message, example=example)
             for code, count, message, example in cursor.fetchall()
         ]
-        writer.finish(check=True)
+        writer.finish(check=True, clocks="repair" if repair else "keep")
     return _result(out, writer.meta, issues, time.perf_counter() - started)
 
 
@@ -170,6 +177,8 @@ def _result(out: Path, meta: TraceMeta, issues: list[Issue], seconds: float) -> 
         meta["vendor"],
         counts,
         issues,
+        meta["clocks"],
+        meta["contradictions"],
         round(seconds, 3),
     )
 
