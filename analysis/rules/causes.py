@@ -1,0 +1,269 @@
+"""Which finding explains which: a graph of causes, each edge with a condition on the trace.
+
+``LINKS`` are the edges. A finding goes below the cause that explains most of it; then it is a part or a
+consequence, and no finding of its own. Names of rules alone explain nothing: each condition compares times of
+the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.copies import exposed_ns, pageable, waits_of_copies
+from profrun.analysis.rules.fusion import chain_of
+from profrun.analysis.rules.host_causes import loader_slices, profiler_slices
+from profrun.analysis.rules.rule import Hit
+from profrun.analysis.rules.waits import implicit_waits
+from profrun.analysis.trace.frame import Index
+from profrun.contract.units import percent_text
+
+HALF = 0.5
+"""Part of an effect that a cause must account for."""
+
+Found = Mapping[str, Hit]
+"""What the rules found, by their ids."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """How much of an effect a cause accounts for.
+
+    Attributes:
+        ns: the part, ns per step.
+        of_ns: the whole, ns per step.
+        of: what the whole is, in words.
+    """
+
+    ns: float
+    of_ns: float
+    of: str
+
+    @property
+    def share(self) -> float:
+        """Part of the whole, at most 1."""
+        return min(1.0, self.ns / self.of_ns) if self.of_ns > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Link:
+    """One edge: ``effect`` is explained by ``cause`` where ``part`` is at least half.
+
+    Attributes:
+        effect, cause: ids of rules.
+        condition: what must hold, in one sentence.
+        part: measures it, given the context, the hit of the cause and the hit of the effect.
+        own_time: the effect is about other time than the cause, so that both gains can be had.
+    """
+
+    effect: str
+    cause: str
+    condition: str
+    part: Callable[[Context, Hit, Hit], Part]
+    own_time: bool = False
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Why a finding is below another one."""
+
+    by: str
+    because: str
+    own_time: bool
+
+
+def _idle_of_host(ctx: Context, cause: Hit, _effect: Hit) -> Part:
+    return Part(cause.idle_ns, ctx.host_wait_ns, "the time in which the GPU waits for the host")
+
+
+def _idle_of_effect(_ctx: Context, cause: Hit, effect: Hit) -> Part:
+    return Part(cause.idle_ns, effect.idle_ns, "the GPU's idle time")
+
+
+def _wait_of_effect(_ctx: Context, cause: Hit, effect: Hit) -> Part:
+    return Part(min(cause.idle_ns, effect.idle_ns), effect.idle_ns, "the idle time that it is about")
+
+
+def _wait_for_ranks(ctx: Context, cause: Hit, _effect: Hit) -> Part:
+    exposed = ctx.per_device_ns(sum(one.total for one in ctx.exposed.values()))
+    waits = cause.gain.ns if cause.gain else 0
+    return Part(waits, exposed, "the communication that nothing hides")
+
+
+def _late_host(ctx: Context, _cause: Hit, effect: Hit) -> Part:
+    """Idle time that the GPU of the late rank has more than the others'."""
+    rank, wait = _late_rank(effect)
+    mine = _rank_mean(ctx, lambda one: one.host.total, rank)
+    others = _rank_mean(ctx, lambda one: one.host.total, rank, others=True)
+    return Part(mine - others, wait, "the wait: so much longer its GPU waits for its host than the others'")
+
+
+def _late_loader(ctx: Context, _cause: Hit, effect: Hit) -> Part:
+    return _late_slices(ctx, loader_slices(ctx), effect, "the wait: so much longer it fetches batches")
+
+
+def _late_profiler(ctx: Context, _cause: Hit, effect: Hit) -> Part:
+    return _late_slices(
+        ctx, profiler_slices(ctx), effect, "the wait: so much longer the profiler works there"
+    )
+
+
+def _late_slices(ctx: Context, ids: Index, effect: Hit, of: str) -> Part:
+    rank, wait = _late_rank(effect)
+    ranks = {row["process"]: row["rank"] for row in ctx.frame.processes}
+    owner = np.array([ranks[int(process)] for process in ctx.frame.process_of(ids)], dtype=np.int64)
+    mine = ctx.host_time(ids[owner == rank]) / _steps_of(ctx, rank)
+    count = max(1, len(set(ranks.values())) - 1)
+    others = ctx.host_time(ids[owner != rank]) / _steps_of(ctx, rank) / count
+    return Part(mine - others, wait, of)
+
+
+def _late_rank(effect: Hit) -> tuple[object, float]:
+    wait = effect.numbers.get("waited_for_ns_per_step")
+    return effect.numbers.get("rank"), float(wait) if isinstance(wait, (int, float)) else 0.0
+
+
+def _steps_of(ctx: Context, rank: object) -> int:
+    return sum(step.rank == rank for step in ctx.steps) or 1
+
+
+def _rank_mean(ctx: Context, time: Callable[..., int], rank: object, *, others: bool = False) -> float:
+    """Mean of a time over the GPUs of a rank, or of all other ranks, ns per step."""
+    found = [
+        time(one) / max(1, len(ctx.judged.spans[one.process][0]))
+        for one in ctx.waiting
+        if (ctx.frame.processes[one.process]["rank"] == rank) is not others
+    ]
+    return sum(found) / len(found) if found else 0.0
+
+
+def _same_copies(ctx: Context, _cause: Hit, effect: Hit) -> Part:
+    whole = effect.numbers.get("exposed_memcpy_ns", effect.numbers.get("exposed_ns", 0))
+    part = exposed_ns(ctx, pageable(ctx).ids)
+    count = ctx.judged.count
+    return Part(
+        part / count, float(whole) / count if isinstance(whole, (int, float)) else 0.0, "these copies"
+    )
+
+
+def _single_stream(ctx: Context, cause: Hit, effect: Hit) -> Part:
+    part, whole = cause.numbers.get("exposed_memcpy_ns", 0), effect.numbers.get("exposed_ns", 0)
+    if not isinstance(part, (int, float)) or not isinstance(whole, (int, float)):
+        return Part(0.0, 0.0, "")
+    count = ctx.judged.count
+    return Part(min(part, whole) / count, whole / count, "the time of these copies that nothing covers")
+
+
+def _waits_for_copies(ctx: Context, _cause: Hit, _effect: Hit) -> Part:
+    waits = implicit_waits(ctx)
+    mine = np.intersect1d(waits, waits_of_copies(ctx, pageable(ctx).ids)).astype(np.intp)
+    count = ctx.judged.count
+    return Part(ctx.host_time(mine) / count, ctx.host_time(waits) / count, "the waiting")
+
+
+def _chains(ctx: Context, _cause: Hit, _effect: Hit) -> Part:
+    source = ctx.frame
+    ids = ctx.step_gpu
+    ids = ids[np.lexsort((ids, source.ts[ids], source.track[ids]))]
+    part = ctx.total(ids[chain_of(ctx, ids) >= 0])
+    return Part(ctx.per_step_ns(part), ctx.per_step_ns(ctx.kernel_ns), "the kernel time")
+
+
+def _queries(ctx: Context, _cause: Hit, effect: Hit) -> Part:
+    """How much of these calls lies in time in which a GPU waits for the host."""
+    whole = effect.numbers.get("total_ns", 0)
+    per_step = ctx.per_step_ns(float(whole)) if isinstance(whole, (int, float)) else 0.0
+    return Part(effect.idle_ns, per_step, "the time of these calls")
+
+
+_WHY_IDLE = "at least half of the GPU's idle time lies inside what the cause is about"
+_WHY_WAIT = (
+    "at least half of the time in which the GPU waits for the host lies inside what the cause is about"
+)
+_LATE = "at least half of the wait is time that the late rank spends longer {} than the other ranks"
+_HOST_CAUSES = ("dataloader-stall", "recompilation", "allocator-churn", "implicit-sync", "explicit-sync")
+
+LINKS: tuple[Link, ...] = (
+    *(Link("overhead-bound", cause, _WHY_WAIT, _idle_of_host, own_time=True) for cause in _HOST_CAUSES),
+    *(
+        Link("low-utilization", cause, _WHY_IDLE, _idle_of_effect)
+        for cause in (*_HOST_CAUSES, "overhead-bound", "buffer-request")
+    ),
+    Link(
+        "tiny-kernels",
+        "overhead-bound",
+        "at least half of the idle time before the short kernels is idle time that the cause is about",
+        _wait_of_effect,
+    ),
+    *(
+        Link(
+            effect,
+            "overhead-bound",
+            "at least half of these calls lies where the GPU waits for the host",
+            _queries,
+        )
+        for effect in ("occupancy-queries", "dynamo-lookup")
+    ),
+    *(
+        Link(
+            effect,
+            "pageable-copies",
+            "at least half of the copies, by uncovered time, is pageable",
+            _same_copies,
+        )
+        for effect in ("copies-not-overlapped", "host-device-copies")
+    ),
+    Link(
+        "host-device-copies",
+        "copies-not-overlapped",
+        "at least half of the copies' uncovered time is on devices with a single stream",
+        _single_stream,
+    ),
+    Link(
+        "implicit-sync",
+        "pageable-copies",
+        "at least half of the waiting is for copies from or to pageable memory",
+        _waits_for_copies,
+    ),
+    Link(
+        "exposed-communication",
+        "straggler",
+        "at least half of the communication that nothing hides is waiting for that rank",
+        _wait_for_ranks,
+    ),
+    Link("straggler", "dataloader-stall", _LATE.format("fetching batches"), _late_loader),
+    Link("straggler", "profiler-overhead", _LATE.format("in the profiler"), _late_profiler),
+    Link("straggler", "buffer-request", _LATE.format("in the profiler"), _late_profiler),
+    Link("straggler", "overhead-bound", _LATE.format("with an idle GPU that waits for its host"), _late_host),
+    Link(
+        "memory-bound",
+        "pointwise-chains",
+        "at least half of the kernel time is in these chains",
+        _chains,
+    ),
+)
+"""The graph of causes. It has no cycle."""
+
+
+def explain(ctx: Context, found: Found) -> dict[str, Explained]:
+    """Which findings others explain, by the ids of the rules.
+
+    Of several causes the one that accounts for most of the effect is taken.
+    """
+    explained: dict[str, Explained] = {}
+    for effect, hit in found.items():
+        parts = [
+            (link.part(ctx, found[link.cause], hit), link)
+            for link in LINKS
+            if link.effect == effect and link.cause in found
+        ]
+        if not parts:
+            continue
+        part, link = max(parts, key=lambda one: one[0].share)
+        if part.share >= HALF:
+            because = f"{percent_text(part.share)} of {part.of}"
+            explained[effect] = Explained(link.cause, because, link.own_time)
+    return explained
