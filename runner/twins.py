@@ -21,8 +21,8 @@ def unprofiled_step(trace: Path) -> UnprofiledStep | None:
         trace: a trace folder.
 
     Returns:
-        None where the trace is no trial's, or its run has no finished trial of that variant without a profiler
-        whose steps were found in the same way.
+        None where the trace is no trial's, or its run has no finished trial of that variant without a
+        profiler whose steps were found in the same way.
     """
     from profrun.store.runs import Run, is_run
     from profrun.store.state import read_state

@@ -50,8 +50,8 @@ def _bound_shares(ctx: Context) -> tuple[float, float, str]:
     meaning="The GPU is busy, and mostly with kernels whose arithmetic intensity is right of the roofline's "
     "ridge.",
     threshold="GPU work covers at least 60 % of the steps and at least half of the GPU time is in "
-    "compute-bound work (by the roofline where shapes are known for most of the time, else GEMM, convolution "
-    "and attention kernels).",
+    "compute-bound work (by the roofline where shapes are known for most of the time, else GEMM, "
+    "convolution and attention kernels).",
     advice="Use a faster dtype (bf16, fp8), fewer FLOPs, or check how far from the peak the largest kernels "
     "are.",
     relies_on=("devices.utilization",),

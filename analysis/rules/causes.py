@@ -2,7 +2,7 @@
 
 ``LINKS`` are the edges. A finding goes below the cause that explains most of it; then it is a part or a
 consequence, and no finding of its own. Names of rules alone explain nothing: each condition compares times of
-the trace.
+the trace, and a cause must be able to gain at least half as much as the finding that it explains.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.copies import exposed_ns, pageable, waits_of_copies
 from profrun.analysis.rules.fusion import chain_of
 from profrun.analysis.rules.host_causes import loader_slices, profiler_slices
+from profrun.analysis.rules.idle_time import lies_in
 from profrun.analysis.rules.rule import Hit
 from profrun.analysis.rules.waits import implicit_waits
+from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index
+from profrun.analysis.trace.intervals import intersect
 from profrun.contract.units import percent_text
 
 HALF = 0.5
@@ -149,8 +152,8 @@ def _same_copies(ctx: Context, _cause: Hit, effect: Hit) -> Part:
     )
 
 
-def _single_stream(ctx: Context, cause: Hit, effect: Hit) -> Part:
-    part, whole = cause.numbers.get("exposed_memcpy_ns", 0), effect.numbers.get("exposed_ns", 0)
+def _bus_copies(ctx: Context, cause: Hit, effect: Hit) -> Part:
+    part, whole = cause.numbers.get("exposed_ns", 0), effect.numbers.get("exposed_memcpy_ns", 0)
     if not isinstance(part, (int, float)) or not isinstance(whole, (int, float)):
         return Part(0.0, 0.0, "")
     count = ctx.judged.count
@@ -159,9 +162,24 @@ def _single_stream(ctx: Context, cause: Hit, effect: Hit) -> Part:
 
 def _waits_for_copies(ctx: Context, _cause: Hit, _effect: Hit) -> Part:
     waits = implicit_waits(ctx)
-    mine = np.intersect1d(waits, waits_of_copies(ctx, pageable(ctx).ids)).astype(np.intp)
+    copies = pageable(ctx)
+    ours = waits_of_copies(ctx, copies.only(copies.direction == "HtoD").ids)
+    mine = np.intersect1d(waits, ours).astype(np.intp)
     count = ctx.judged.count
     return Part(ctx.host_time(mine) / count, ctx.host_time(waits) / count, "the waiting")
+
+
+def _for_comm(ctx: Context, _cause: Hit, effect: Hit) -> Part:
+    """How much of blocking calls the GPU communicates and does nothing else."""
+    source, total = ctx.frame, 0
+    whole = effect.numbers.get("total_ns", 0)
+    calls = ctx.in_steps(ctx.named("api", is_blocking))
+    for one in ctx.waiting:
+        total += intersect(ctx.exposed[one.device], lies_in(source, calls, one.process)).total
+    count = ctx.judged.count
+    return Part(
+        total / count, float(whole) / count if isinstance(whole, (int, float)) else 0.0, "the waiting"
+    )
 
 
 def _chains(ctx: Context, _cause: Hit, _effect: Hit) -> Part:
@@ -184,10 +202,14 @@ _WHY_WAIT = (
     "at least half of the time in which the GPU waits for the host lies inside what the cause is about"
 )
 _LATE = "at least half of the wait is time that the late rank spends longer {} than the other ranks"
-_HOST_CAUSES = ("dataloader-stall", "recompilation", "allocator-churn", "implicit-sync", "explicit-sync")
+_SYNCS = ("implicit-sync", "explicit-sync")
+_HOST_CAUSES = ("dataloader-stall", "recompilation", "allocator-churn", *_SYNCS)
 
 LINKS: tuple[Link, ...] = (
-    *(Link("overhead-bound", cause, _WHY_WAIT, _idle_of_host, own_time=True) for cause in _HOST_CAUSES),
+    *(
+        Link("overhead-bound", cause, _WHY_WAIT, _idle_of_host, own_time=cause not in _SYNCS)
+        for cause in _HOST_CAUSES
+    ),
     *(
         Link("low-utilization", cause, _WHY_IDLE, _idle_of_effect)
         for cause in (*_HOST_CAUSES, "overhead-bound", "buffer-request")
@@ -217,10 +239,10 @@ LINKS: tuple[Link, ...] = (
         for effect in ("copies-not-overlapped", "host-device-copies")
     ),
     Link(
-        "host-device-copies",
         "copies-not-overlapped",
-        "at least half of the copies' uncovered time is on devices with a single stream",
-        _single_stream,
+        "host-device-copies",
+        "at least half of the copies, by uncovered time, is between host and device",
+        _bus_copies,
     ),
     Link(
         "implicit-sync",
@@ -233,6 +255,16 @@ LINKS: tuple[Link, ...] = (
         "straggler",
         "at least half of the communication that nothing hides is waiting for that rank",
         _wait_for_ranks,
+    ),
+    *(
+        Link(
+            effect,
+            cause,
+            "during at least half of the waiting the GPU only communicates, or waits for another rank",
+            _for_comm,
+        )
+        for effect in _SYNCS
+        for cause in ("straggler", "exposed-communication")
     ),
     Link("straggler", "dataloader-stall", _LATE.format("fetching batches"), _late_loader),
     Link("straggler", "profiler-overhead", _LATE.format("in the profiler"), _late_profiler),
@@ -248,6 +280,13 @@ LINKS: tuple[Link, ...] = (
 """The graph of causes. It has no cycle."""
 
 
+def _outweighs(cause: Hit, effect: Hit, link: Link) -> bool:
+    """Could the cause gain at least half as much as the effect? Else it hides more than it explains."""
+    if link.own_time or cause.gain is None or effect.gain is None:
+        return True
+    return cause.gain.ns >= HALF * effect.gain.ns
+
+
 def explain(ctx: Context, found: Found) -> dict[str, Explained]:
     """Which findings others explain, by the ids of the rules.
 
@@ -258,7 +297,7 @@ def explain(ctx: Context, found: Found) -> dict[str, Explained]:
         parts = [
             (link.part(ctx, found[link.cause], hit), link)
             for link in LINKS
-            if link.effect == effect and link.cause in found
+            if link.effect == effect and link.cause in found and _outweighs(found[link.cause], hit, link)
         ]
         if not parts:
             continue

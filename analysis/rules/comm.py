@@ -22,8 +22,8 @@ from profrun.contract.units import percent_text, time_text
     "ranks.",
     advice="Larger or smaller buckets so that all-reduce overlaps backward, gradient accumulation, "
     "compression.",
-    bound="The communication that no computation covers; where the step time without a profiler is known, at "
-    "most what the computation leaves of it.",
+    bound="The communication that no computation covers; where the step time without a profiler is known, "
+    "at most what the computation leaves of it.",
     relies_on=("devices.busy_ns",),
 )
 def exposed_communication(ctx: Context) -> Iterator[Hit]:
@@ -61,8 +61,8 @@ def exposed_communication(ctx: Context) -> Iterator[Hit]:
 def comm_gain(ctx: Context, ns: float) -> Gain:
     """The gain of communication that no computation covers, ns per step.
 
-    A rank that comes early waits inside the collective for the host of a later one. So under a profiler this is
-    host time, and without one it can be no more than the computation leaves of the step.
+    A rank that comes early waits inside the collective for the host of a later one. So under a profiler this
+    is host time, and without one it can be no more than the computation leaves of the step.
     """
     left = min(ns, ctx.cost.step_ns - compute_ns(ctx))
     return ctx.cost.host_gain(left, beside_ns=ctx.cost.step_ns)
@@ -78,13 +78,11 @@ def compute_ns(ctx: Context) -> float:
     "Ranks wait for one rank",
     meaning="In a collective every rank waits for the last to arrive; the rank whose collectives are "
     "shortest is the one that the others wait for.",
-    threshold="At least two ranks in the trace, and waiting for one of them takes at least 5 % of the "
-    "step of "
-    "the other ranks.",
+    threshold="At least two ranks in the trace, and waiting for one of them takes at least 5 % of the step "
+    "of the other ranks.",
     advice="Look at that rank: its data, its clocks, its host; balance sequence lengths and expert loads.",
-    bound="The time that a rank waits for this one inside of collectives, on average over the other "
-    "ranks, and "
-    "at most its communication that no computation covers.",
+    bound="The time that a rank waits for this one inside of collectives, on average over the other ranks, "
+    "and at most its communication that no computation covers.",
     relies_on=("devices.busy_ns",),
 )
 def straggler(ctx: Context) -> Iterator[Hit]:

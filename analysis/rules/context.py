@@ -165,7 +165,7 @@ class Context:
 
     @cached_property
     def unseen(self) -> bool:
-        """Have most launches of the steps no GPU work in the trace: a graph is captured, or records are lost?"""
+        """Have most launches no GPU work in the trace? A graph is captured then, or records are lost."""
         calls = self.in_steps(self.named("api", is_launch))
         made = np.isin(calls, self.frame.launch[self.frame.launched])
         return len(calls) > 0 and float(made.mean()) < 1 - MOST_SEEN
@@ -188,8 +188,8 @@ class Context:
         """Each GPU with a replay of its steps, and the factor on the host's time in it.
 
         The factor makes the steps as long as without a profiler; where that is not known it is that of a host
-        without the most that a profiler costs. Recordings without steps, and those with blocking launches, have
-        none.
+        without the most that a profiler costs. Recordings without steps, and those with blocking launches,
+        have none.
         """
         if not self.steps or self.blocking:
             return []
@@ -200,6 +200,10 @@ class Context:
             made = replay(self.frame, one, self.step_gpu, waits)
             if made is None or not made.faithful:
                 continue
+            comm = roles(self.trace)[made.ids] == COMM
+            exposed = float(made.advance[comm].sum())
+            if exposed:  # other ranks are not replayed: waiting for them goes
+                made = made.shorter(np.where(comm, max(0.0, 1 - _rank_wait_ns(self, one) / exposed), 1.0))
             scale = 1 / SLOWDOWN
             if self.cost.basis == "unprofiled":
                 wanted = self.cost.step_ns * len(self.judged.spans[one.process][0])
@@ -226,7 +230,8 @@ class Context:
                 made, scale = replays[one.device]
                 whole += max(0.0, made.time(scale) - made.time(scale, 1 - part[made.ids]))
             else:
-                whole += less
+                every = self.total(on_device(self.frame, self.step_gpu, one.device))
+                whole += less * min(1.0, one.busy.total / every) if every else 0.0
         return self.cost.gpu_gain(self.per_device_ns(whole), self.per_device_ns(work))
 
     def host_time(self, ids: Index) -> int:

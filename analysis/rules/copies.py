@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.rules.rule import Hit, rule
+from profrun.analysis.rules.step_cost import WARNING_SHARE, Gain
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index, Mask
@@ -114,32 +116,33 @@ def waits_of_copies(ctx: Context, ids: Index) -> Index:
     "Data crosses the bus inside steps",
     meaning="Each step copies between host and device; input batches are expected, anything else is worth a "
     "look.",
-    threshold="At least one HtoD or DtoH copy per step.",
+    threshold="At least one HtoD or DtoH copy per step. In recordings without steps: when nothing covers "
+    "them for at least 5 % of the recording.",
     advice="Create tensors on the device, keep results there, prefetch the next batch on another stream.",
     bound="The time of these copies in which the GPU does nothing else.",
     relies_on=("steps.kernel_ns",),
 )
 def host_device_copies(ctx: Context) -> Iterator[Hit]:
     """Copies by direction, launched by steps."""
-    if not ctx.steps:
-        return
     both = bus_copies(ctx)
     ways = [both.only(both.direction == way) for way in sorted(set(both.direction))]
     ways = [one for one in ways if len(one.ids) >= ctx.step_count]
     if not ways:
         return
     ids = np.concatenate([one.ids for one in ways])
+    gain = ctx.gpu_gain(ids, np.ones(len(ids)))
+    if not ctx.steps and gain.share < WARNING_SHARE:
+        return
     told = [
-        f"{len(one.ids) / ctx.step_count:.1f} {one.direction[0]} copies per step {one.size_text}, "
-        f"{time_text(ctx.total(one.ids) / ctx.step_count)} per step"
+        f"{len(one.ids) / ctx.step_count:.{1 if ctx.steps else 0}f} {one.direction[0]} copies {ctx.per_step} "
+        f"{one.size_text}, {time_text(ctx.total(one.ids) / ctx.step_count)} {ctx.per_step}"
         for one in ways
     ]
-    exposed = exposed_ns(ctx, ids)
     yield Hit(
         "; ".join(told),
-        {"count": len(ids), "total_ns": ctx.total(ids), "exposed_ns": exposed},
+        {"count": len(ids), "total_ns": ctx.total(ids), "exposed_ns": exposed_ns(ctx, ids)},
         slices=ctx.worst(ids),
-        gain=ctx.gpu_gain(ids, np.ones(len(ids))),
+        gain=gain,
         rows=[
             FindingRow(str(one.direction[0]), len(one.ids), ctx.total(one.ids), one.size_text) for one in ways
         ]
@@ -157,7 +160,8 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
     "step.",
     advice="DataLoader(pin_memory=True), tensor.pin_memory(), and .to(device, non_blocking=True).",
     bound="The time of these copies in which the GPU does nothing else, together with the time of the calls "
-    "that launch them and wait for them; at most that copying time and the idle time of the GPU.",
+    "that launch copies to the GPU and wait for them (a copy to the host must be waited for by whoever "
+    "reads it); at most that copying time and the idle time of the GPU.",
 )
 def pageable_copies(ctx: Context) -> Iterator[Hit]:
     """Copies whose host side is pageable."""
@@ -167,7 +171,7 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
         return
     time = ctx.total(copies.ids)
     ways = ", ".join(f"{number} {way}" for way, number in sorted(Counter(copies.direction).items()))
-    calls = waits_of_copies(ctx, copies.ids)
+    calls = waits_of_copies(ctx, copies.only(copies.direction == "HtoD").ids)
     exposed = exposed_ns(ctx, copies.ids)
     both = np.concatenate((calls, copies.ids))
     yield Hit(
@@ -181,13 +185,19 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
             "gb_s": size / time if time and size is not None else None,
         },
         slices=ctx.worst(copies.ids),
-        gain=ctx.host_gain(min(ctx.host_time(both), ctx.host_time(calls) + exposed), beside=exposed),
+        gain=_pageable_gain(ctx, min(ctx.host_time(both), ctx.host_time(calls) + exposed), exposed),
         idle_ns=ctx.idle_inside(calls),
         fix=None
         if ctx.program.torch
         else "Allocate the host's side as pinned memory (cudaMallocHost, hipHostMalloc) and copy with the "
         "asynchronous calls.",
     )
+
+
+def _pageable_gain(ctx: Context, time: int, exposed: int) -> Gain:
+    """The gain of pageable copies: GPU time where most of it is copying; ``time``: ns over all steps."""
+    gain = ctx.host_gain(time, beside=exposed)
+    return replace(gain, side="gpu") if 2 * ctx.per_step_ns(exposed) >= gain.ns else gain
 
 
 @rule(
@@ -225,13 +235,17 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
     threshold="All GPU work of a device is on one stream, and copies launched by steps that nothing covers "
     "take over 5 % of the time that the steps' work keeps it busy.",
     advice="Copy the next batch on a side stream from pinned memory while the current one computes.",
-    bound="The time of copies that nothing covers.",
+    bound="The time of copies that nothing covers, and at most the time of the other work, which they could "
+    "run beside.",
     relies_on=("devices.busy_ns",),
 )
 def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
     """Exposed copy time of single-stream devices, of the steps' own copies: set-up is not their business."""
     source = ctx.frame
-    rows, slices, alone, together = [], [], 0, 0
+    alone = together = 0
+    rows: list[FindingRow] = []
+    slices: list[int] = []
+    saved: list[float] = []
     for row in ctx.devices:
         if row.streams != 1 or not row.compute_ns:
             continue
@@ -242,6 +256,7 @@ def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
         if busy and exposed / busy > EXPOSED_SHARE:
             alone, together = alone + exposed, together + busy
             slices += [int(one) for one in ids[copy]]
+            saved += [min(1.0, (busy - exposed) / exposed)] * int(copy.sum())
             rows.append(
                 FindingRow(
                     f"device {row.device}",
@@ -261,7 +276,7 @@ def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
                 "share_of": "busy time of the steps' work" if ctx.steps else "busy time",
             },
             slices=ctx.worst(copied),
-            gain=ctx.gpu_gain(copied, np.ones(len(copied))),
+            gain=ctx.gpu_gain(copied, np.array(saved)),
             rows=rows if len(rows) > 1 else (),
             fix=None
             if ctx.program.torch

@@ -35,8 +35,8 @@ ROWS = 8
     meaning="A grid with fewer blocks than the GPU has SMs (CUs) leaves the rest idle, however busy the "
     "timeline looks.",
     threshold="Kernels with under one block per SM take at least 25 % of the kernel time of a GPU. "
-    "Collectives "
-    "are left out: they use few blocks by design. Silent when the grids of most kernels are not recorded.",
+    "Collectives are left out: they use few blocks by design. Silent when the grids of most kernels are not "
+    "recorded.",
     advice="Larger batches or sequences, split-K GEMMs, or several streams so that small kernels run side "
     "by side.",
     bound="For each such kernel its time on the SMs that have no block: with blocks on all SMs it takes at "
@@ -81,8 +81,8 @@ def few_blocks(ctx: Context) -> Iterator[Hit]:
 
 
 class _Small(NamedTuple):
-    """Kernels of a device with fewer blocks than SMs; time of all its kernels in ns; the part of the SMs without
-    a block, shape (ids,)."""
+    """Kernels of a device with fewer blocks than SMs; time of all its kernels in ns; the part of the SMs
+    without a block, shape (ids,)."""
 
     device: DeviceRow
     ids: Index
@@ -116,8 +116,8 @@ def _small_rows(ctx: Context, ids: Index) -> list[FindingRow]:
     "have few. Matrix kernels are left out: they trade occupancy for registers by design.",
     threshold="Kernels other than GEMM, convolution, attention and MoE with an estimated occupancy under 25 "
     "% take at least 25 % of the kernel time.",
-    advice="Larger grids; fewer registers or less shared memory per block; see the hardware counters "
-    "of these kernels (job key `collectors: [counters]`).",
+    advice="Larger grids; fewer registers or less shared memory per block; see the hardware counters of "
+    "these kernels (job key `collectors: [counters]`).",
     relies_on=("devices.est_achieved_occupancy",),
 )
 def low_occupancy(ctx: Context) -> Iterator[Hit]:
@@ -289,8 +289,7 @@ def _stated(row: Mapping[str, object]) -> set[str]:
     threshold="provenance.json names a throttle reason other than idling.",
     advice="Compare only runs in the same state; more cooling, a higher power limit, or locked lower clocks.",
     bound="The GPU's time x (1 - clock / highest clock), by the lowest clock of the SMs that was read "
-    "together "
-    "with such a reason; 0 where no clock was read.",
+    "together with such a reason; 0 where no clock was read.",
 )
 def throttled(ctx: Context) -> Iterator[Hit]:
     """Throttle reasons of provenance."""

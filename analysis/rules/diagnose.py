@@ -1,4 +1,5 @@
-"""The diagnosis: all rules run on a trace, and their findings by cause, with evidence and what could be gained."""
+"""The diagnosis: all rules run on a trace, and their findings by cause, with evidence and what could be
+gained."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ def diagnose(
         unprofiled: the step time of the same variant without a profiler, where it was measured.
 
     Returns:
-        The findings, at most one of each rule. Those that no other explains are sorted by severity, and by what
-        could be gained; each is followed by the findings that it explains.
+        The findings, at most one of each rule. Those that no other explains are sorted by severity, and by
+        what could be gained; each is followed by the findings that it explains.
     """
     context = Context(trace, provenance, unprofiled)
     hidden = withheld(context.quality)
@@ -103,7 +104,7 @@ def _severity(rule: Rule, hit: Hit, explained: Explained | None) -> Severity:
 
 
 def _by_cause(found: Mapping[str, RuleFinding]) -> list[RuleFinding]:
-    """Findings of their own first, the gravest and then the largest gain first; below each what it explains."""
+    """Findings by severity, then by gain, the largest first; below each those that it explains."""
 
     def order(finding: RuleFinding) -> tuple[int, float]:
         gain = finding.gain_ns

@@ -42,8 +42,8 @@ class RuleFinding(Finding):
             findings that only describe, and for those about the recording itself.
         step_ns: the step time that ``gain_ns`` is a part of; None without a gain.
         gain_share: gain_ns / step_ns.
-        work_ns: how much shorter the work itself could be, ns per step; more than ``gain_ns`` where the step does
-            not wait for all of it.
+        work_ns: how much shorter the work itself could be, ns per step; more than ``gain_ns`` where the step
+            does not wait for all of it.
         basis: which step time that is: ``unprofiled``, ``profiled`` or ``recording``.
         side: whose time is gained, ``host`` or ``gpu``.
         bound: how the rule computes the most that could be gained.

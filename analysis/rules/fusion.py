@@ -28,9 +28,8 @@ SOFTMAX_SHARE = 0.005
     "same step, no fused attention kernel, and softmax at least 0.5 % of the kernel time. Without op "
     "records: softmax and GEMM kernels but no attention kernel, softmax at least 2 %; for information only.",
     advice="scaled_dot_product_attention, need_weights=False for nn.MultiheadAttention, or FlashAttention.",
-    bound="The time of the softmax kernels and of all kernels between the two matrix multiplies round "
-    "each of "
-    "them; the multiplies themselves remain.",
+    bound="The time of the softmax kernels and of all kernels between the two matrix multiplies round each "
+    "of them; the multiplies themselves remain.",
     relies_on=("kernels",),
 )
 def unfused_attention(ctx: Context) -> Iterator[Hit]:
@@ -85,8 +84,8 @@ def _between(ctx: Context, scores: Index, gemms: Index) -> Index:
     "pointwise-chains",
     "Point-wise kernels follow each other",
     meaning="Each of them reads and writes whole tensors; fused, the values between stay in registers.",
-    threshold="Runs of at least two consecutive element-wise or copy kernels on a stream, launched by steps, "
-    "with at least 5 % of the time of the steps' kernels.",
+    threshold="Runs of at least two consecutive element-wise or copy kernels on a stream, launched by "
+    "steps, with at least 5 % of the time of the steps' kernels.",
     advice="torch.compile, or a hand-written fused kernel (Triton, Liger); for optimizers fused=True.",
     bound="The time of each chain but for its longest kernel: one fused kernel reads and writes at least as "
     "much as that one.",
@@ -189,10 +188,10 @@ def inductor_fusion(ctx: Context) -> Iterator[Hit]:
     share = sum(row.share for row in found)
     ids = ctx.frame.of("kernel")
     names = {row.name for row in found}
+    most = f"{first.name} fuses {' + '.join(first.fused_ops)}"
+    many = f"{len(found)} kernels; the one with most time, " if len(found) > 1 else ""
     yield Hit(
-        f"{len(found)} {'kernel' if len(found) == 1 else 'kernels'} of the compiler take "
-        f"{percent_text(share)} "
-        f"of the kernel time; the largest, {first.name}, fuses {' + '.join(first.fused_ops)}",
+        f"{many}{most}: {percent_text(share)} of the kernel time",
         {
             "kernels": len(found),
             "calls": sum(row.calls for row in found),

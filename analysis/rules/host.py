@@ -29,9 +29,8 @@ _LOOKUP = "TorchDynamo Cache Lookup"
     "dataloader-stall",
     "Steps wait for data",
     meaning="The main thread fetches the next batch while the GPU has nothing to do.",
-    threshold="Fetching a batch (enumerate(DataLoader)...__next__) takes at least 5 % of the step, and "
-    "the GPU "
-    "is idle for at least as long.",
+    threshold="Fetching a batch (enumerate(DataLoader)...__next__) takes at least 5 % of the step, and the "
+    "GPU is idle for at least as long.",
     advice="DataLoader(num_workers > 0, pin_memory=True, persistent_workers=True, prefetch_factor), or "
     "cheaper preprocessing.",
     bound="The time of the fetches, and at most the part of the step in which the GPU does not work.",
@@ -91,9 +90,8 @@ def _by_name(ctx: Context, ids: Index) -> list[FindingRow]:
     "Compiled code spends its time in guards and look-ups",
     meaning="Before each compiled region Dynamo checks guards and finds the compiled code; for small graphs "
     "that is a visible share of the step.",
-    threshold="'TorchDynamo Cache Lookup' takes at least 5 % of the step, and the GPU is idle for at "
-    "least as "
-    "long.",
+    threshold="'TorchDynamo Cache Lookup' takes at least 5 % of the step, and the GPU is idle for at least "
+    "as long.",
     advice="Compile larger regions (fewer graph breaks), mark dynamic dimensions, or use "
     "mode='reduce-overhead'.",
     bound="The time of the look-ups, and at most the part of the step in which the GPU does not work.",
@@ -126,15 +124,12 @@ def dynamo_lookup(ctx: Context) -> Iterator[Hit]:
     meaning="The compiler itself works inside a step: a guard failed, usually for a changed shape or Python "
     "value, and the function is compiled once more.",
     threshold="Work of a compiler inside the steps: a range that torch.compile opens while it compiles "
-    "('... (dynamo_timed)', 'entire_frame_compile'), or nvFuser's. Where no such range is recorded: over "
-    "5 ms "
-    "between a 'TorchDynamo Cache Lookup' and the 'Torch-Compiled Region' that it is for. That a later "
-    "version "
-    "of a region runs (M > 0 in 'Torch-Compiled Region: N/M'), or compiled code (CompiledFunction, "
+    "('... (dynamo_timed)', 'entire_frame_compile'), or nvFuser's. Where no such range is recorded: over 5 "
+    "ms between a 'TorchDynamo Cache Lookup' and the 'Torch-Compiled Region' that it is for. That a later "
+    "version of a region runs (M > 0 in 'Torch-Compiled Region: N/M'), or compiled code (CompiledFunction, "
     "CompiledFunctionBackward), is none.",
     advice="TORCH_LOGS=recompiles says which guard failed; torch.compile(dynamic=True), mark_dynamic, "
-    "padding "
-    "to a few shapes, or no Python value that changes in each step avoid it.",
+    "padding to a few shapes, or no Python value that changes in each step avoid it.",
     bound="The time of the compiler, and at most the part of the step in which the GPU does not work.",
 )
 def recompilation(ctx: Context) -> Iterator[Hit]:

@@ -1,4 +1,5 @@
-"""Host slices that are a cause of their own for an idle GPU: fetching data, compiling, allocating, the profiler.
+"""Host slices that are a cause of their own for an idle GPU: fetching data, compiling, allocating, the
+profiler.
 
 Each function is given the context and returns the ids of the slices inside the judged steps.
 """
@@ -21,9 +22,10 @@ _COMPILE = re.compile(
     r" \(dynamo_timed\)$|^(?:_compile\.compile_inner|entire_frame_compile|entire_backward_compile)$"
     r"|^(?:FusionKernelRuntime::compile|KernelExecutor::compile|CompiledKernel::compile)"
 )
-"""Ranges that torch's compiler opens while it compiles (torch 2.0 to 2.13: ``KEY (dynamo_timed)``, from 2.8 on
-also the names of whole compilations), and those of nvFuser. ``CompiledFunction``, ``CompiledFunctionBackward``,
-``Call CompiledFxGraph`` and ``Torch-Compiled Region`` are the execution of compiled code."""
+"""Ranges that torch's compiler opens while it compiles (torch 2.0 to 2.13: ``KEY (dynamo_timed)``, from 2.8
+on also the names of whole compilations), and those of nvFuser. ``CompiledFunction``,
+``CompiledFunctionBackward``, ``Call CompiledFxGraph`` and ``Torch-Compiled Region`` are the execution of
+compiled code."""
 
 
 def is_compile_work(name: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.columns import Ints, distinct
 from profrun.analysis.trace.frame import Frame, Index, Mask, frame
 from profrun.analysis.trace.steps import Step, is_dataloader, step_index, step_of_host, step_spans, steps
 
@@ -95,10 +95,13 @@ def judged_steps(trace: Trace) -> JudgedSteps:
     spans: dict[int, tuple[Ints, Ints]] = {}
     host: dict[int, tuple[Ints, Ints]] = {}
     chosen = np.zeros(len(index.slices), dtype=bool)
+    with_gpu = set(distinct(source.process_of(source.gpu)))
     for process in range(len(source.processes)):
         starts, ends, numbers = step_spans(source, process)
         if not len(numbers) or (len(index.slices) and numbers[0] < 0):
             continue  # a process without steps beside processes that have some
+        if numbers[0] < 0 and with_gpu and process not in with_gpu:
+            continue  # a helper process beside processes that use a GPU
         if numbers[0] < 0:
             spans[process] = host[process] = starts, ends
             continue

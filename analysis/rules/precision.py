@@ -72,11 +72,11 @@ def _kept_share(ctx: Context, dtype: str) -> tuple[float, str]:
     for peaks in ctx.roofline.peaks.values():
         if peaks is None:
             continue
-        rates = {name: peaks.for_dtype(name) for name in ("tf32", "bf16", "fp16")}
+        rates = {name: rate for name in ("bf16", "fp16", "tf32") if (rate := peaks.for_dtype(name))}
         own = peaks.for_dtype(dtype, matrix=dtype != "fp32")
-        best = max(((rate, name) for name, rate in rates.items() if rate), default=None)
-        if own and best is not None:
-            return min(1.0, own / best[0]), best[1]
+        if own and rates:
+            best = max(rates, key=lambda name: rates[name])  # the first of equal ones: bf16
+            return min(1.0, own / rates[best]), best
     return 0.0, "bf16"
 
 
@@ -89,9 +89,8 @@ def _kept_share(ctx: Context, dtype: str) -> tuple[float, str]:
     "the name does not tell), on a GPU that has matrix cores.",
     advice="bf16 autocast; or torch.set_float32_matmul_precision('high') where TF32 is accurate enough "
     "(NVIDIA).",
-    bound="The time of these kernels x (1 - peak rate of fp32 / peak rate of the fastest 16-bit type); "
-    "all of "
-    "their time for a GPU whose peaks are not known.",
+    bound="The time of these kernels x (1 - peak rate of fp32 / peak rate of the fastest 16-bit type); all "
+    "of their time for a GPU whose peaks are not known.",
     relies_on=("kernels",),
 )
 def fp32_gemm(ctx: Context) -> Iterator[Hit]:
@@ -134,15 +133,16 @@ def _fp32_advice(ctx: Context) -> str | None:
         )
     if ctx.program.half:
         return (
-            "Most matrix work is in a 16-bit type already: see which ops run outside of autocast, or "
-            "with fp32 "
-            "inputs."
+            "Most matrix work is in a 16-bit type already: see which ops run outside of autocast, or with "
+            "fp32 inputs."
         )
+    best = _kept_share(ctx, "fp32")[1]
+    if best == "fp16":
+        return "torch.autocast with float16 and a gradient scaler: this GPU has neither TF32 nor bf16."
     if ctx.program.tf32:
         return (
             "bf16 autocast; or torch.set_float32_matmul_precision('high'): TF32 is on for a part of the "
-            "matrix "
-            "work only (convolutions use it unless told otherwise, matrix multiplies do not)."
+            "matrix work only (convolutions use it unless told otherwise, matrix multiplies do not)."
         )
     return None
 

@@ -28,10 +28,10 @@ STARVED = 0.5
     "profiler-overhead",
     "The profiler takes a visible part of the time",
     severity="info",
-    meaning="The profiler does work of its own, and makes each op and each launch longer: host times of this "
-    "recording are too long. Shares are of the step time without a profiler where that is known.",
-    threshold="Overhead records cover over 5 % of the host time of the steps, or a step takes over 1.1 times "
-    "as long as in the trials of the same variant without a profiler.",
+    meaning="The profiler does work of its own, and makes each op and each launch longer: host times of "
+    "this recording are too long. Shares are of the step time without a profiler where that is known.",
+    threshold="Overhead records cover over 5 % of the host time of the steps, or a step takes over 1.1 "
+    "times as long as in the trials of the same variant without a profiler.",
     advice="Record less (no stacks, no shapes, no memory), and trust the trials without a profiler for "
     "times.",
 )
@@ -134,11 +134,11 @@ def _starving(ctx: Context, calls: Index) -> Index:
     "Launches were blocking",
     severity="info",
     meaning="Every launch waited for its kernel (CUDA_LAUNCH_BLOCKING=1, HIP_LAUNCH_BLOCKING=1 or "
-    "AMD_SERIALIZE_KERNEL): "
-    "host and GPU never overlap, so times of ops are true latencies and utilization is not the program's.",
-    threshold="meta.launch_blocking is true, or it is not stated and at least 90 % of 5 or more launch calls "
-    "cover their kernel: it starts after the call began, and the call returns at most 100 us after its end. "
-    "They must be 90 % by the kernels' time too, and calls of long kernels must be longer.",
+    "AMD_SERIALIZE_KERNEL): host and GPU never overlap, so times of ops are true latencies and utilization "
+    "is not the program's.",
+    threshold="meta.launch_blocking is true, or it is not stated and at least 90 % of 5 or more launch "
+    "calls cover their kernel: it starts after the call began, and the call returns at most 100 us after "
+    "its end. They must be 90 % by the kernels' time too, and calls of long kernels must be longer.",
     advice="Use this recording to see which op a kernel's time belongs to; read step times from the other "
     "one.",
 )
@@ -220,8 +220,8 @@ def cold_start(ctx: Context) -> Iterator[Hit]:
     severity="info",
     meaning="Between the start of the first step and its first op nothing is recorded: the profiler starts, "
     "or code without records runs. The other findings leave this step out where there are more.",
-    threshold="Over 25 % of the first step and over 50 us pass before its first op, runtime call or fetch of "
-    "a batch.",
+    threshold="Over 25 % of the first step and over 50 us pass before its first op, runtime call or fetch "
+    "of a batch.",
     advice="Do not read this gap as the program's; leave the first step out, or add ranges to see what runs "
     "there.",
 )

@@ -1,16 +1,16 @@
 """Replays of the judged steps: how long would they take if some GPU work were shorter? ``Replay``.
 
-The host runs as it did, but for its waits; a piece of GPU work starts when its launch has arrived and the work
-before it has ended; a wait ends when the work that ended last before its end in the recording has ended. So
-work that the GPU finishes long before the next piece arrives can be shortened without a gain, and the replay
-shows that. The host can be made faster, because a profiler makes it slower.
+The host runs as it did, but for its waits; a piece of GPU work starts when its launch has arrived and the
+work before it has ended; a wait ends when the work that ended last before its end in the recording has
+ended. So work that the GPU finishes long before the next piece arrives can be shortened without a gain, and
+the replay shows that. The host can be made faster, because a profiler makes it slower.
 
 Copies and kernels that overlap count for the time by which they prolong the busy time of the GPU.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +90,10 @@ class Replay:
     def faithful(self) -> bool:
         """Does it take as long as the recording when nothing is changed?"""
         return abs(self.time() - self.recorded) <= FAITHFUL * self.recorded
+
+    def shorter(self, kept: Floats) -> Replay:
+        """The same with less of some slices' time; ``kept`` as in ``time``."""
+        return replace(self, advance=self.advance * kept)
 
     def scale_for(self, wanted: float, fastest: float) -> float:
         """The factor on the host's time with which the steps take as long as wanted, at least ``fastest``."""

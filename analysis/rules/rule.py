@@ -1,4 +1,4 @@
-"""What a rule is: a function with an id, what it means, its threshold, what to do, and how it bounds a gain."""
+"""What a rule is: a function with an id, its words, its severity, and how it bounds what could be gained."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from profrun.analysis.rules.context import Context
 
 RuleSeverity = Severity | Literal["by gain"]
-"""``by gain``: each finding has a gain, and is as grave as its share of the step (``step_cost.severity_of``)."""
+"""``by gain``: each finding has a gain, and its share of the step decides (``step_cost.severity_of``)."""
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,7 @@ ROWS = 8
     advice="Do more work per launch: larger batches, torch.compile, CUDA/HIP graphs "
     "(mode='reduce-overhead'), fused optimizers; move Python work out of the step.",
     bound="The idle time of the GPU that waits for the host and has no cause of its own, and at most the "
-    "part "
-    "of the step in which the GPU does not work.",
+    "part of the step in which the GPU does not work.",
     relies_on=("devices.utilization", "idle"),
 )
 def overhead_bound(ctx: Context) -> Iterator[Hit]:
@@ -121,12 +120,12 @@ def _waited_for(ctx: Context, rest: list[tuple[DeviceIdle, Intervals]]) -> list[
 @rule(
     "low-utilization",
     "The GPU is idle most of the time",
-    meaning="Kernels, copies and fills together cover less than half of the steps, and no other finding says "
-    "why.",
+    meaning="Kernels, copies and fills together cover less than half of the steps, and no other finding "
+    "says why.",
     threshold="Kernels, copies and fills together cover under 50 % of the step. It is a finding of its own "
     "only where no other finding accounts for half of the idle time. Not on recordings with blocking "
     "launches; for information only where no steps are recorded.",
-    advice="Look at the timeline: what does the host do while the GPU has nothing to run?",
+    advice="Look at the timeline for what the host does while the GPU has nothing to run.",
     bound="The idle time of the GPU.",
     relies_on=("devices.utilization",),
 )

@@ -1,8 +1,8 @@
 """What a step costs and what could be gained of it: ``UnprofiledStep``, ``StepCost``, ``Gain`` and severity.
 
-A step takes at least the time of its GPU work. So a change on the host gains at most the time in which the GPU
-is idle. What a change on the GPU gains, ``replay`` tells. Every time here is ns per step (of one rank), or ns of
-the whole recording where it has no steps.
+A step takes at least the time of its GPU work. So a change on the host gains at most the time in which the
+GPU is idle. What a change on the GPU gains, ``replay`` tells. Every time here is ns per step (of one rank),
+or ns of the whole recording where it has no steps.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from profrun.contract.finding import Severity
 from profrun.contract.units import time_text
 
 Basis = Literal["unprofiled", "profiled", "recording"]
-"""Which step time a gain is a part of. ``unprofiled``: that of trials without a profiler. ``profiled``: that of
-the recording, with the profiler's cost in it. ``recording``: no steps are known, it is the whole recording."""
+"""Which step time a gain is a part of. ``unprofiled``: that of trials without a profiler. ``profiled``: that
+of the recording, with the profiler's cost in it. ``recording``: no steps are known, it is the whole
+recording."""
 Side = Literal["host", "gpu"]
 """Whose time is gained. Host times are longer under a profiler; GPU times are nearly the same."""
 
@@ -92,8 +93,8 @@ class Gain:
 def severity_of(gain: Gain) -> Severity:
     """How grave it is to leave this gain, by its share of the step alone.
 
-    Host time of a profiled step makes nothing critical, because part of it may be the profiler's. Host time of
-    a recording without steps is for information only, because set-up is part of it.
+    Host time of a profiled step makes nothing critical, because part of it may be the profiler's. Host time
+    of a recording without steps is for information only, because set-up is part of it.
     """
     if gain.share < WARNING_SHARE or (gain.side, gain.basis) == ("host", "recording"):
         return "info"

@@ -34,16 +34,33 @@ CULPRITS = (
 
 
 def _sync_calls(ctx: Context) -> Index:
-    """Blocking calls inside the steps after which the process still launches something.
+    return ctx.in_steps(ctx.named("api", is_blocking))
 
-    What the last of them waits for is followed by nothing that could run beside it.
+
+def _felt(ctx: Context, ids: Index) -> Index:
+    """Those of the blocking calls without which something could run earlier.
+
+    Left out are those that wait for work from before the steps, and those after which the process launches
+    nothing more: nothing could run beside them.
     """
     source = ctx.frame
-    ids = ctx.in_steps(ctx.named("api", is_blocking))
+    if not ctx.steps:
+        return ids
     calls = ctx.in_steps(ctx.named("api", is_launch))
     last = np.full(len(source.processes), -1, dtype=np.int64)
     np.maximum.at(last, source.process_of(calls), source.ts[calls])
-    return np.asarray(ids[source.ts[ids] < last[source.process_of(ids)]]) if ctx.steps else ids
+    keep = source.ts[ids] < last[source.process_of(ids)]
+    for process in np.unique(source.process_of(ids)):
+        mine = source.process_of(ids) == process
+        gpu = source.gpu[source.process_of(source.gpu) == process]
+        gpu = gpu[np.argsort(source.end[gpu], kind="stable")]
+        if not len(gpu):
+            continue
+        place = np.searchsorted(source.end[gpu], source.end[ids[mine]], side="right") - 1
+        target = gpu[np.maximum(place, 0)]
+        held = (place >= 0) & (source.end[target] > source.ts[ids[mine]])
+        keep[mine] &= ~held | np.isin(target, ctx.step_gpu)
+    return np.asarray(ids[keep])
 
 
 def _culprit(ctx: Context, call: int) -> str:
@@ -75,7 +92,7 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
     first = rows[0]
     more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
     rate = f"{len(ids) / ctx.step_count:.{1 if ctx.steps else 0}f} times {ctx.per_step}"
-    what = f"{rate} the host waits for the GPU: {first.name} {first.detail}{more}"
+    what = f"{rate} the host waits for the GPU: by {first.name} {first.detail}{more}"
     return Hit(
         f"{what}; {time_text(ctx.per_step_ns(time))} {ctx.per_step}",
         {
@@ -87,7 +104,7 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
         },
         slices=ctx.worst(ids),
         names=[*(row.name for row in rows), *sorted({ctx.frame.text(int(one)) for one in ids})],
-        gain=ctx.host_gain(time),
+        gain=ctx.host_gain(ctx.host_time(_felt(ctx, ids))),
         idle_ns=ctx.idle_inside(ids),
         rows=rows if len(rows) > 1 else (),
     )
@@ -102,7 +119,8 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
     "step.",
     advice="Log losses every N steps or keep them on the GPU (detach, accumulate), use non_blocking=True "
     "with pinned memory, replace data-dependent shapes.",
-    bound="The time of these calls, and at most the part of the step in which the GPU does not work.",
+    bound="The time of these calls, and at most the part of the step in which the GPU does not work. Calls "
+    "that wait for work from before the steps, and those after which nothing more is launched, do not count.",
     relies_on=("steps.dur_ns",),
 )
 def implicit_sync(ctx: Context) -> Iterator[Hit]:
@@ -129,7 +147,8 @@ def implicit_waits(ctx: Context) -> Index:
     threshold="A blocking Synchronize call inside a step that no op made, or whose op is not known because "
     "the tool records none.",
     advice="Remove it, or move it outside the loop; time with events instead of the host's clock.",
-    bound="The time of these calls, and at most the part of the step in which the GPU does not work.",
+    bound="The time of these calls, and at most the part of the step in which the GPU does not work. Calls "
+    "that wait for work from before the steps, and those after which nothing more is launched, do not count.",
     relies_on=("steps.dur_ns",),
 )
 def explicit_sync(ctx: Context) -> Iterator[Hit]:

@@ -11,7 +11,7 @@ from profrun.analysis.rules.diagnose import RuleFinding, diagnose
 from profrun.contract.finding import SEVERITIES
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
-from tests.analysis.rules.cases import ADD, BLOCKED, CASES, NCCL, NVJET, SOFTMAX, US, gpu, grid
+from tests.analysis.rules.cases import ADD, BLOCKED, CASES, LAUNCH, NCCL, NVJET, SOFTMAX, US, gpu, grid
 from tests.conftest import ROOT
 
 # What the H200 recordings must show.
@@ -27,7 +27,7 @@ MUST = {
     "mlp_compile": ({"inductor-fusion"}, {"pointwise-chains"}),
     "train": ({"implicit-sync", "overhead-bound"}, {"launch-blocking"}),
     "mlp_blocking": ({"launch-blocking"}, {"overhead-bound"}),
-    "matmul_add_64_blocking": ({"launch-blocking"}, {"overhead-bound"}),
+    "matmul_add_64_blocking": (set(), {"launch-blocking"}),  # kernels of 2 us in calls of 16 us tell nothing
     "transformer_blocking": ({"launch-blocking"}, {"overhead-bound"}),
     "train_blocking": ({"launch-blocking"}, {"overhead-bound"}),
 }
@@ -97,9 +97,10 @@ def test_a_recording_without_steps_is_not_judged_as_hard() -> None:
     idle = [("range", *row[1:]) if row[0] == "step" else row for row in gpu([(ADD, 10 * US, 4 * US)])]
     found = {one.code: one for one in diagnose(memory_trace(idle))}
     assert found["overhead-bound"].severity == found["low-utilization"].severity == "info"
-    assert "of the recording" in found["overhead-bound"].what
+    assert "the recording takes 300 us" in found["overhead-bound"].what
     assert "set-up counts too" in found["overhead-bound"].what
     assert not {"launches_per_step", "step_ns"} & set(found["overhead-bound"].evidence)
+    assert found["low-utilization"].explained_by == "overhead-bound"
 
 
 def test_a_gpu_that_copies_all_the_time_is_not_idle() -> None:
@@ -127,7 +128,7 @@ def test_kernels_of_a_graph_have_paid_their_launch_already() -> None:
 
 def test_grids_of_few_kernels_say_nothing_of_all() -> None:
     rows = gpu([(ADD, 10 * US, 5 * US)], columns=grid(8))
-    rows.append(("kernel", NVJET, 400 * US, 100 * US, "stream 7"))
+    rows.append(("kernel", NVJET, 220 * US, 70 * US, "stream 7", {"launch": 7}))
     assert ask(rows, "few-blocks") == []
 
 
@@ -152,16 +153,22 @@ def test_the_line_to_blame_is_the_programs_not_torchs() -> None:
 
 
 def test_steps_that_differ_show_the_fullest() -> None:
-    rows = [*gpu([(NVJET, 10 * US, 60 * US)], count=2), ("step", "profrun.step#2", 200 * US, 9 * US, "main")]
+    rows = gpu([(NVJET, 10 * US, 60 * US)], count=2)
+    rows += [
+        step(2, 200 * US, 50 * US),
+        step(3, 250 * US, 90 * US),
+        ("api", LAUNCH, 255 * US, 2 * US, "main"),
+        ("kernel", NVJET, 260 * US, 60 * US, "stream 7", {"launch": 8}),
+    ]
     (found,) = ask(rows, "kernel-mix")
-    assert found.what == "1 kernels in the fullest of 3 steps, 0 in the emptiest: 1 gemm"
+    assert found.what == "1 kernels in the fullest of 4 steps, 0 in the emptiest: 1 gemm"
 
 
 def test_the_h200_recordings_by_nsys(real: Callable[..., Trace]) -> None:
     """Their set-up (weights copied, five warm-up steps) lies outside the step ranges."""
     found = {one.code: one.what for one in diagnose(real("h200/nsys/mlp.sqlite"))}
     assert "copies-not-overlapped" not in found
-    assert "10 chains of point-wise kernels (1 per step, the longest of 2)" in found["pointwise-chains"]
+    assert "9 chains of point-wise kernels (1 per step, the longest of 2)" in found["pointwise-chains"]
 
 
 @pytest.mark.parametrize(
@@ -229,11 +236,13 @@ def test_the_recipe_of_a_step_and_what_the_compiler_made_of_it(real: Callable[..
 
 
 def test_the_item_that_waits(real: Callable[..., Trace]) -> None:
-    assert "aten::item waits for the GPU in cudaStreamSynchronize" in messages("train", "implicit-sync", real)
+    said = messages("train", "implicit-sync", real)
+    assert "1.0 times per step the host waits for the GPU: by aten::item in cudaStreamSynchronize" in said
 
 
 def test_the_straggler_of_two_ranks(real: Callable[..., Trace]) -> None:
     findings = diagnose(real("h200/ddp/ddp_rank0.json.gz", "h200/ddp/ddp_rank1.json.gz"))
     (finding,) = [one for one in findings if one.code == "straggler"]
-    assert "wait 89.55 ms for rank 1" in finding.what
+    assert "wait 29.85 ms per step for rank 1" in finding.what
+    assert [(row.name, row.total_ns) for row in finding.rows] == [("rank 1", 89_547_855), ("rank 0", 0)]
     assert (Path(ROOT) / "docs" / "rules" / "straggler.md").exists()
