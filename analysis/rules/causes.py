@@ -86,6 +86,11 @@ def _idle_of_effect(_ctx: Context, cause: Hit, effect: Hit) -> Part:
     return Part(cause.idle_ns, effect.idle_ns, "the GPU's idle time")
 
 
+def _gain_of_effect(_ctx: Context, cause: Hit, effect: Hit) -> Part:
+    mine, whole = (hit.gain.ns if hit.gain else 0 for hit in (cause, effect))
+    return Part(mine, whole, "that could be gained without the waits, after which the GPU has nothing to run")
+
+
 def _wait_of_effect(_ctx: Context, cause: Hit, effect: Hit) -> Part:
     return Part(min(cause.idle_ns, effect.idle_ns), effect.idle_ns, "the idle time that it is about")
 
@@ -202,17 +207,20 @@ _WHY_WAIT = (
     "at least half of the time in which the GPU waits for the host lies inside what the cause is about"
 )
 _LATE = "at least half of the wait is time that the late rank spends longer {} than the other ranks"
+_WHY_SYNC = "at least half of what could be gained could be gained without the waits of the cause"
 _SYNCS = ("implicit-sync", "explicit-sync")
-_HOST_CAUSES = ("dataloader-stall", "recompilation", "allocator-churn", *_SYNCS)
+_HOST_CAUSES = ("dataloader-stall", "recompilation", "allocator-churn")
 
 LINKS: tuple[Link, ...] = (
-    *(
-        Link("overhead-bound", cause, _WHY_WAIT, _idle_of_host, own_time=cause not in _SYNCS)
-        for cause in _HOST_CAUSES
-    ),
+    *(Link("overhead-bound", cause, _WHY_WAIT, _idle_of_host, own_time=True) for cause in _HOST_CAUSES),
     *(
         Link("low-utilization", cause, _WHY_IDLE, _idle_of_effect)
         for cause in (*_HOST_CAUSES, "overhead-bound", "buffer-request")
+    ),
+    *(
+        Link(effect, cause, _WHY_SYNC, _gain_of_effect)
+        for effect in ("overhead-bound", "low-utilization")
+        for cause in _SYNCS
     ),
     Link(
         "tiny-kernels",

@@ -36,6 +36,7 @@ PYTHON_LINE = re.compile(r"\(\d+\): ")
 """torch writes frames as 'path/file.py(12): function'; built-ins have no line."""
 TORCH_LINE = re.compile(r"^<|(?:^|/)torch/|(?:^|/)threading\.py")
 """Frames that tell nothing about the user's program."""
+NO_SLICES: Index = np.zeros(0, dtype=np.intp)
 MOST_SEEN = 0.5
 """Part of the launches that must have GPU work in the trace; else it does not tell when the GPU works."""
 
@@ -211,12 +212,13 @@ class Context:
             found.append((one, made, scale))
         return found
 
-    def gpu_gain(self, ids: Index, saved: Floats) -> Gain:
+    def gpu_gain(self, ids: Index, saved: Floats, *, waits: Index = NO_SLICES) -> Gain:
         """The gain of shorter GPU work.
 
         Args:
             ids: GPU slices of the steps, shape (n,).
             saved: part of each one's time that could go, float64 from 0 to 1, the same shape.
+            waits: blocking calls that would go with it, where the steps can be replayed.
         """
         replays = {one.device: (made, scale) for one, made, scale in self.replays}
         part = np.zeros(len(self.frame), dtype=np.float64)
@@ -228,11 +230,27 @@ class Context:
             work += less
             if one.device in replays:
                 made, scale = replays[one.device]
-                whole += max(0.0, made.time(scale) - made.time(scale, 1 - part[made.ids]))
+                skipped = made.waits_in(lies_in(self.frame, waits, one.process))
+                whole += max(0.0, made.time(scale) - made.time(scale, 1 - part[made.ids], skipped))
             else:
                 every = self.total(on_device(self.frame, self.step_gpu, one.device))
                 whole += less * min(1.0, one.busy.total / every) if every else 0.0
         return self.cost.gpu_gain(self.per_device_ns(whole), self.per_device_ns(work))
+
+    @property
+    def replayed(self) -> bool:
+        """Can the steps of every GPU be replayed?"""
+        return bool(self.replays) and len(self.replays) == len(self.waiting)
+
+    def wait_gain(self, ids: Index) -> Gain:
+        """The gain of steps without these blocking calls, by replay; else at most the time in them."""
+        if not self.replayed:
+            return self.host_gain(self.host_time(ids))
+        less = 0.0
+        for one, made, scale in self.replays:
+            skipped = made.waits_in(lies_in(self.frame, ids, one.process))
+            less += made.time(scale) - made.time(scale, skipped=skipped)
+        return self.cost.host_gain(self.per_device_ns(max(0.0, less)))
 
     def host_time(self, ids: Index) -> int:
         """Time that host slices cover, ns over all steps: what several threads do at once counts once."""

@@ -159,9 +159,10 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
     threshold="A copy between the device and pageable host memory of at least 64 KiB, or at least one per "
     "step.",
     advice="DataLoader(pin_memory=True), tensor.pin_memory(), and .to(device, non_blocking=True).",
-    bound="The time of these copies in which the GPU does nothing else, together with the time of the calls "
-    "that launch copies to the GPU and wait for them (a copy to the host must be waited for by whoever "
-    "reads it); at most that copying time and the idle time of the GPU.",
+    bound="The steps are replayed without the time of these copies, and without the waits for copies to the "
+    "GPU (a copy to the host must be waited for by whoever reads it). Without a replay: the time of the "
+    "copies that nothing covers, together with the time of the calls that launch copies to the GPU and wait "
+    "for them.",
 )
 def pageable_copies(ctx: Context) -> Iterator[Hit]:
     """Copies whose host side is pageable."""
@@ -173,7 +174,6 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
     ways = ", ".join(f"{number} {way}" for way, number in sorted(Counter(copies.direction).items()))
     calls = waits_of_copies(ctx, copies.only(copies.direction == "HtoD").ids)
     exposed = exposed_ns(ctx, copies.ids)
-    both = np.concatenate((calls, copies.ids))
     yield Hit(
         f"{ways} copies {copies.size_text} use pageable memory, {time_text(time)} in all",
         {
@@ -185,7 +185,7 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
             "gb_s": size / time if time and size is not None else None,
         },
         slices=ctx.worst(copies.ids),
-        gain=_pageable_gain(ctx, min(ctx.host_time(both), ctx.host_time(calls) + exposed), exposed),
+        gain=_pageable_gain(ctx, copies.ids, calls, exposed),
         idle_ns=ctx.idle_inside(calls),
         fix=None
         if ctx.program.torch
@@ -194,10 +194,20 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
     )
 
 
-def _pageable_gain(ctx: Context, time: int, exposed: int) -> Gain:
-    """The gain of pageable copies: GPU time where most of it is copying; ``time``: ns over all steps."""
-    gain = ctx.host_gain(time, beside=exposed)
-    return replace(gain, side="gpu") if 2 * ctx.per_step_ns(exposed) >= gain.ns else gain
+def _pageable_gain(ctx: Context, ids: Index, calls: Index, exposed: int) -> Gain:
+    """The gain of copies that take no time and are not waited for.
+
+    Args:
+        ids: the copies.
+        calls: host slices that launch copies to the GPU, and that wait for them.
+        exposed: time of the copies that nothing covers, ns over all steps.
+    """
+    if ctx.replayed:
+        gain = ctx.gpu_gain(ids, np.ones(len(ids)), waits=calls)
+    else:
+        both = ctx.host_time(np.concatenate((calls, ids)))
+        gain = ctx.host_gain(min(both, ctx.host_time(calls) + exposed), beside=exposed)
+    return replace(gain, side="gpu" if 2 * ctx.per_step_ns(exposed) >= gain.ns else "host")
 
 
 @rule(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from profrun.analysis.rules.idle_time import DeviceIdle
 from profrun.analysis.trace.columns import Ints
-from profrun.analysis.trace.frame import Frame, Index
+from profrun.analysis.trace.frame import Frame, Index, Mask
 from profrun.analysis.trace.intervals import Intervals, covered, union
 
 Floats = NDArray[np.float64]
@@ -41,6 +41,7 @@ class Replay:
         call: host time without waits at which each was launched, shape (slices,).
         cut: for each wait the number of slices that were launched before it, shape (waits,).
         wait: host time without waits at which it begins, shape (waits,).
+        held: when each wait was, in the time of the trace; waits of several threads at once are one.
         target: place of the slice that it waits for, -1 for none, shape (waits,).
         back: time from the end of that slice to the return, shape (waits,).
         latency: time from a launch to the start of its work where nothing is before it.
@@ -53,18 +54,20 @@ class Replay:
     call: Ints
     cut: Ints
     wait: Ints
+    held: Intervals
     target: Ints
     back: Ints
     latency: float
     host_end: int
     recorded: int
 
-    def time(self, scale: float = 1.0, kept: Floats | None = None) -> float:
+    def time(self, scale: float = 1.0, kept: Floats | None = None, skipped: Mask | None = None) -> float:
         """How long the steps take.
 
         Args:
             scale: factor on the host's time; 0.5 is a host that is twice as fast.
             kept: part of each slice's time that remains, shape (slices,); None for all of it.
+            skipped: True for each wait that the host does not wait in, shape (waits,); None for none.
         """
         work = self.advance if kept is None else self.advance * kept
         total = np.concatenate(([0.0], np.cumsum(work)))
@@ -81,10 +84,15 @@ class Replay:
             if place < len(self.cut):
                 clock += scale * (self.wait[place] - own)
                 own = float(self.wait[place])
-                target = int(self.target[place])
+                target = -1 if skipped is not None and skipped[place] else int(self.target[place])
                 if 0 <= target < begin and ends[target] > clock:
                     clock = float(ends[target] + self.back[place])
         return max(gpu, clock + scale * (self.host_end - own))
+
+    def waits_in(self, inside: Intervals) -> Mask:
+        """Which waits lie in these times for the most part, shape (waits,)."""
+        part = covered(inside, self.held.starts, self.held.ends)
+        return np.asarray(2 * part > self.held.ends - self.held.starts)
 
     @property
     def faithful(self) -> bool:
@@ -138,6 +146,7 @@ def replay(source: Frame, one: DeviceIdle, work: Index, waits: Index) -> Replay 
         call=_own(held, first, called),
         cut=np.searchsorted(np.maximum.accumulate(called), held.starts),
         wait=_own(held, first, held.starts),
+        held=held,
         target=target,
         back=np.clip(held.ends - reach[np.maximum(target, 0)], 0, RETURN_NS),
         latency=float(max(0, np.percentile(latency, LATENCY_PERCENTILE))),

@@ -104,7 +104,7 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
         },
         slices=ctx.worst(ids),
         names=[*(row.name for row in rows), *sorted({ctx.frame.text(int(one)) for one in ids})],
-        gain=ctx.host_gain(ctx.host_time(_felt(ctx, ids))),
+        gain=ctx.wait_gain(_felt(ctx, ids)),
         idle_ns=ctx.idle_inside(ids),
         rows=rows if len(rows) > 1 else (),
     )
@@ -119,8 +119,9 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
     "step.",
     advice="Log losses every N steps or keep them on the GPU (detach, accumulate), use non_blocking=True "
     "with pinned memory, replace data-dependent shapes.",
-    bound="The time of these calls, and at most the part of the step in which the GPU does not work. Calls "
-    "that wait for work from before the steps, and those after which nothing more is launched, do not count.",
+    bound="The steps are replayed without these calls; without a replay the time in them. At most the part "
+    "of the step in which the GPU does not work. Calls that wait for work from before the steps, and those "
+    "after which nothing more is launched, do not count.",
     relies_on=("steps.dur_ns",),
 )
 def implicit_sync(ctx: Context) -> Iterator[Hit]:
@@ -147,8 +148,9 @@ def implicit_waits(ctx: Context) -> Index:
     threshold="A blocking Synchronize call inside a step that no op made, or whose op is not known because "
     "the tool records none.",
     advice="Remove it, or move it outside the loop; time with events instead of the host's clock.",
-    bound="The time of these calls, and at most the part of the step in which the GPU does not work. Calls "
-    "that wait for work from before the steps, and those after which nothing more is launched, do not count.",
+    bound="The steps are replayed without these calls; without a replay the time in them. At most the part "
+    "of the step in which the GPU does not work. Calls that wait for work from before the steps, and those "
+    "after which nothing more is launched, do not count.",
     relies_on=("steps.dur_ns",),
 )
 def explicit_sync(ctx: Context) -> Iterator[Hit]:
