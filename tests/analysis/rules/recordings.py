@@ -1,8 +1,8 @@
 """The real recordings whose findings were judged by hand: where they lie, and their steps without a profiler.
 
-A name starts with where a recording lies: ``own`` in tests/data/h200, ``shared`` in the shared data, ``run`` in a
-run of profrun among the shared data, ``made`` in tests/data. One that ends in ``+unprofiled`` is judged with the
-step time that was measured without a profiler.
+A name starts with where a recording lies: ``own`` in tests/data/h200, ``shared`` in the shared data, ``run``
+in a run of profrun among the shared data, ``made`` in tests/data. One that ends in ``+unprofiled`` is judged
+with the step time that was measured without a profiler.
 """
 
 from __future__ import annotations
