@@ -198,7 +198,8 @@ class Context:
         waits = self.in_steps(calls[self.frame.named(calls, is_blocking)])
         found = []
         for one in self.waiting:
-            made = replay(self.frame, one, self.step_gpu, waits)
+            end = int(self.judged.host[one.process][1][-1])
+            made = replay(self.frame, one, self.step_gpu, waits, end)
             if made is None or not made.faithful:
                 continue
             comm = roles(self.trace)[made.ids] == COMM

@@ -114,7 +114,7 @@ class Replay:
         return (low + high) / 2
 
 
-def replay(source: Frame, one: DeviceIdle, work: Index, waits: Index) -> Replay | None:
+def replay(source: Frame, one: DeviceIdle, work: Index, waits: Index, host_end: int) -> Replay | None:
     """The replay of one GPU; None where it launched nothing inside of the steps, or waits too often.
 
     Args:
@@ -122,6 +122,7 @@ def replay(source: Frame, one: DeviceIdle, work: Index, waits: Index) -> Replay 
         one: the GPU and the judged steps of its process.
         work: GPU slices that judged steps launched.
         waits: blocking runtime calls inside of the judged steps.
+        host_end: when the host has ended the last of these steps; GPU work may end later.
     """
     first, last = int(one.span.starts[0]), int(one.span.ends[-1])
     ids = work[(source.device_of(work) == one.device) & (source.launch[work] >= 0)]
@@ -150,7 +151,7 @@ def replay(source: Frame, one: DeviceIdle, work: Index, waits: Index) -> Replay 
         target=target,
         back=np.clip(held.ends - reach[np.maximum(target, 0)], 0, RETURN_NS),
         latency=float(max(0, np.percentile(latency, LATENCY_PERCENTILE))),
-        host_end=int(_own(held, first, np.array([last]))[0]),
+        host_end=int(_own(held, first, np.array([host_end]))[0]),
         recorded=last - first,
     )
 
