@@ -285,7 +285,7 @@ LINKS: tuple[Link, ...] = (
         _chains,
     ),
 )
-"""The graph of causes. It has no cycle."""
+"""The graph of causes. Rules can explain each other in a circle, findings cannot: see ``explain``."""
 
 
 def _outweighs(cause: Hit, effect: Hit, link: Link) -> bool:
@@ -298,7 +298,8 @@ def _outweighs(cause: Hit, effect: Hit, link: Link) -> bool:
 def explain(ctx: Context, found: Found) -> dict[str, Explained]:
     """Which findings others explain, by the ids of the rules.
 
-    Of several causes the one that accounts for most of the effect is taken.
+    Of several causes the one that accounts for most of the effect is taken, unless it is below the effect
+    already.
     """
     explained: dict[str, Explained] = {}
     for effect, hit in found.items():
@@ -307,10 +308,16 @@ def explain(ctx: Context, found: Found) -> dict[str, Explained]:
             for link in LINKS
             if link.effect == effect and link.cause in found and _outweighs(found[link.cause], hit, link)
         ]
-        if not parts:
-            continue
-        part, link = max(parts, key=lambda one: one[0].share)
-        if part.share >= HALF:
-            because = f"{percent_text(part.share)} of {part.of}"
-            explained[effect] = Explained(link.cause, because, link.own_time)
+        for part, link in sorted(parts, key=lambda one: -one[0].share):
+            if part.share >= HALF and not _is_below(explained, link.cause, effect):
+                because = f"{percent_text(part.share)} of {part.of}"
+                explained[effect] = Explained(link.cause, because, link.own_time)
+                break
     return explained
+
+
+def _is_below(explained: Mapping[str, Explained], code: str, above: str) -> bool:
+    """Is a finding below another one, or that one itself?"""
+    while code != above and code in explained:
+        code = explained[code].by
+    return code == above

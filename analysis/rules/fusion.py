@@ -84,8 +84,8 @@ def _between(ctx: Context, scores: Index, gemms: Index) -> Index:
     "pointwise-chains",
     "Point-wise kernels follow each other",
     meaning="Each of them reads and writes whole tensors; fused, the values between stay in registers.",
-    threshold="Runs of at least two consecutive element-wise or copy kernels on a stream, launched by "
-    "steps, with at least 5 % of the time of the steps' kernels.",
+    threshold="Runs of at least two consecutive element-wise or copy kernels of a step on a stream, "
+    "launched by steps, with at least 5 % of the time of the steps' kernels.",
     advice="torch.compile, or a hand-written fused kernel (Triton, Liger); for optimizers fused=True.",
     bound="The time of each chain but for its longest kernel: one fused kernel reads and writes at least as "
     "much as that one.",
@@ -135,7 +135,7 @@ def _all_but_longest(durs: Ints, group: Ints) -> Floats:
 
 
 def chain_of(ctx: Context, ids: Index) -> Ints:
-    """The chain of each GPU slice: consecutive element-wise or copy kernels on a stream.
+    """The chain of each GPU slice: consecutive element-wise or copy kernels of a step on a stream.
 
     Args:
         ids: GPU slices by stream and start.
@@ -151,7 +151,8 @@ def chain_of(ctx: Context, ids: Index) -> Ints:
     ]
     point = np.isin(source.name[ids], wanted) & source.is_kind(ids, "kernel")
     track = source.track[ids]
-    joined = point[1:] & point[:-1] & (track[1:] == track[:-1])
+    step = ctx.index.of_gpu[ids]
+    joined = point[1:] & point[:-1] & (track[1:] == track[:-1]) & (step[1:] == step[:-1])
     member = np.append(joined, False) | np.append(False, joined)
     starts = member & ~np.append(False, joined)
     return np.where(member, np.cumsum(starts) - 1, -1).astype(np.int64)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.analysis.rules.diagnose import RuleFinding, diagnose
+from profrun.analysis.rules.diagnose import RuleFinding, UnprofiledStep, diagnose
 from profrun.contract.finding import SEVERITIES
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
@@ -246,3 +246,95 @@ def test_the_straggler_of_two_ranks(real: Callable[..., Trace]) -> None:
     assert "wait 29.85 ms per step for rank 1" in finding.what
     assert [(row.name, row.total_ns) for row in finding.rows] == [("rank 1", 89_547_855), ("rank 0", 0)]
     assert (Path(ROOT) / "docs" / "rules" / "straggler.md").exists()
+
+
+def unprofiled(us: float) -> UnprofiledStep:
+    return UnprofiledStep(
+        round(us * US), round(us * US), round(us * US), trials=3, steps=15, clock="cuda_event"
+    )
+
+
+def test_a_kernel_that_keeps_the_gpu_busy_without_a_profiler_is_no_late_host() -> None:
+    """The GPU works 37 us of a step that takes 100 us under the profiler, and 41 us without it."""
+    rows = gpu([(NVJET, 10 * US, 37 * US)])
+    (profiled,) = [one for one in diagnose(memory_trace(rows)) if one.code == "overhead-bound"]
+    assert (profiled.severity, profiled.basis) == ("info", "profiled")  # the profiler alone may be the reason
+    (known,) = [
+        one for one in diagnose(memory_trace(rows), unprofiled=unprofiled(41)) if one.code == "overhead-bound"
+    ]
+    assert (known.severity, known.basis, known.step_ns) == ("warning", "unprofiled", 41 * US)
+    assert known.gain_ns == 4 * US
+    assert "a step takes 41 us without a profiler (100 us with it)" in known.what
+    assert "the GPU works 90.2 % of it" in known.what
+    found = {one.code for one in diagnose(memory_trace(rows), unprofiled=unprofiled(38))}
+    assert not {"overhead-bound", "low-utilization"} & found
+
+
+def test_a_late_host_is_critical_only_by_the_step_without_a_profiler() -> None:
+    rows = gpu([(ADD, 10 * US, 4 * US)])
+    (profiled,) = [one for one in diagnose(memory_trace(rows)) if one.code == "overhead-bound"]
+    assert profiled.severity == "warning"
+    assert profiled.gain is not None
+    assert profiled.gain.text.endswith("per step (the profiler's cost included)")
+    (known,) = [
+        one for one in diagnose(memory_trace(rows), unprofiled=unprofiled(50)) if one.code == "overhead-bound"
+    ]
+    assert known.severity == "critical"
+    assert known.gain_ns == 46 * US
+
+
+def test_the_profilers_cost_is_said_where_it_is_known() -> None:
+    rows = gpu([(ADD, 10 * US, 4 * US)])
+    found = {one.code: one for one in diagnose(memory_trace(rows), unprofiled=unprofiled(50))}
+    assert found["profiler-overhead"].what == "a step takes 100 us with the profiler and 50 us without it"
+    assert "profiler-overhead" not in {
+        one.code for one in diagnose(memory_trace(rows), unprofiled=unprofiled(95))
+    }
+
+
+def test_kernels_of_the_compiler_are_rows_of_one_finding() -> None:
+    names = [f"triton_poi_fused_gelu_mul_{number}" for number in range(7)]
+    rows = gpu([(name, 10 * US + place * 10 * US, 5 * US) for place, name in enumerate(names)])
+    (found,) = [one for one in diagnose(memory_trace(rows)) if one.code == "inductor-fusion"]
+    assert {row.name for row in found.rows} == set(names)
+    assert {(row.calls, row.total_ns, row.detail) for row in found.rows} == {(3, 15 * US, "gelu + mul")}
+    assert found.what.startswith(
+        "7 kernels; the one with most time, triton_poi_fused_gelu_mul_0 fuses gelu + mul"
+    )
+
+
+def test_no_launch_has_gpu_work_while_a_graph_is_captured() -> None:
+    """The launches of a capture run nothing: an idle GPU tells nothing then."""
+    rows = gpu([(ADD, 10 * US, 4 * US)])
+    captured: list[Row] = [("api", LAUNCH, 30 * US + at * US, 500, "main") for at in range(40)]
+    captured += [("api", LAUNCH, 130 * US + at * US, 500, "main") for at in range(40)]
+    assert ask(rows, "overhead-bound")
+    for rule in ("overhead-bound", "low-utilization", "tiny-kernels"):
+        assert ask([*rows, *captured], rule) == []
+
+
+def test_a_long_launch_while_the_gpu_works_waited_for_its_queue() -> None:
+    """A launch of 300 us among short ones: the GPU has work all along, or none."""
+    short: list[Row] = [("api", LAUNCH, at * US, 500, "main") for at in range(12)]
+    long: list[Row] = [step(0, 0, 600 * US), *short, ("api", LAUNCH, 50 * US, 300 * US, "main")]
+    assert ask(long, "buffer-request")
+    busy = ("kernel", ADD, 40 * US, 400 * US, "stream 7", {"launch": 1})
+    assert ask([*long, busy], "buffer-request") == []
+
+
+def test_every_warning_about_the_program_says_what_could_be_gained(real: Callable[..., Trace]) -> None:
+    for name in ("train", "transformer", "mlp", "rep1_mlp_compile"):
+        for one in diagnose(real(f"h200/torch/{name}.json.gz")):
+            if one.severity != "info":
+                assert one.gain is not None
+                assert 0 < one.gain.ns <= one.gain.step_ns
+                assert one.gain_share == one.gain.ns / one.gain.step_ns
+                assert one.bound.endswith(".")
+
+
+def test_work_that_the_step_does_not_wait_for_gains_nothing(real: Callable[..., Trace]) -> None:
+    """75 us of 1.3 ms are in TF32, but the GPU waits for the host between the kernels."""
+    found = {one.code: one for one in diagnose(real("h200/torch/transformer.json.gz"))}
+    tf32 = found["tf32-gemm"]
+    assert (tf32.gain_ns, tf32.severity) == (0, "info")
+    assert tf32.work_ns == pytest.approx(75_262 / 2, rel=0.01)

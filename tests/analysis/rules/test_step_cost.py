@@ -45,8 +45,7 @@ def test_the_step_time_is_the_unprofiled_one_where_it_is_known() -> None:
 
 
 def test_host_time_gains_no_more_than_the_gpu_is_idle() -> None:
-    """A kernel that keeps the GPU busy for 36 of 40 us leaves 4 us, whatever the host does under a profiler.
-    """
+    """A GPU that works 36 of 40 us leaves 4 us, whatever the host does under a profiler."""
     busy = cost(36 * US, twin=TWIN)
     assert busy.host_gain(60 * US).ns == 4 * US
     assert severity_of(busy.host_gain(60 * US)) == "warning"
