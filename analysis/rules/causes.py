@@ -16,12 +16,13 @@ from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.copies import exposed_ns, pageable, waits_of_copies
 from profrun.analysis.rules.fusion import chain_of
 from profrun.analysis.rules.host_causes import loader_slices, profiler_slices
-from profrun.analysis.rules.idle_time import lies_in
+from profrun.analysis.rules.idle_time import DeviceIdle, lies_in
 from profrun.analysis.rules.rule import Hit
 from profrun.analysis.rules.waits import implicit_waits
 from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.intervals import intersect
+from profrun.contract.finding import SEVERITIES, Severity
 from profrun.contract.units import percent_text
 
 HALF = 0.5
@@ -102,11 +103,17 @@ def _wait_for_ranks(ctx: Context, cause: Hit, _effect: Hit) -> Part:
 
 
 def _late_host(ctx: Context, _cause: Hit, effect: Hit) -> Part:
-    """Idle time that the GPU of the late rank has more than the others'."""
+    """Idle time of the late rank's GPU that waits for its host, unless the GPU works longer than others."""
     rank, wait = _late_rank(effect)
-    mine = _rank_mean(ctx, lambda one: one.host.total, rank)
-    others = _rank_mean(ctx, lambda one: one.host.total, rank, others=True)
-    return Part(mine - others, wait, "the wait: so much longer its GPU waits for its host than the others'")
+
+    def work(one: DeviceIdle) -> int:
+        return one.busy.total - ctx.exposed[one.device].total
+
+    longer = _rank_mean(ctx, work, rank) - _rank_mean(ctx, work, rank, others=True)
+    waits = 0.0 if longer >= HALF * wait else _rank_mean(ctx, lambda one: one.host.total, rank)
+    return Part(
+        waits, wait, "the wait: its GPU works no longer than the others', and waits so long for its host"
+    )
 
 
 def _late_loader(ctx: Context, _cause: Hit, effect: Hit) -> Part:
@@ -138,7 +145,9 @@ def _steps_of(ctx: Context, rank: object) -> int:
     return sum(step.rank == rank for step in ctx.steps) or 1
 
 
-def _rank_mean(ctx: Context, time: Callable[..., int], rank: object, *, others: bool = False) -> float:
+def _rank_mean(
+    ctx: Context, time: Callable[[DeviceIdle], int], rank: object, *, others: bool = False
+) -> float:
     """Mean of a time over the GPUs of a rank, or of all other ranks, ns per step."""
     found = [
         time(one) / max(1, len(ctx.judged.spans[one.process][0]))
@@ -277,7 +286,13 @@ LINKS: tuple[Link, ...] = (
     Link("straggler", "dataloader-stall", _LATE.format("fetching batches"), _late_loader),
     Link("straggler", "profiler-overhead", _LATE.format("in the profiler"), _late_profiler),
     Link("straggler", "buffer-request", _LATE.format("in the profiler"), _late_profiler),
-    Link("straggler", "overhead-bound", _LATE.format("with an idle GPU that waits for its host"), _late_host),
+    Link(
+        "straggler",
+        "overhead-bound",
+        "the late rank's GPU works no longer than the others', and waits for its host for at least half of "
+        "the wait",
+        _late_host,
+    ),
     Link(
         "memory-bound",
         "pointwise-chains",
@@ -288,6 +303,11 @@ LINKS: tuple[Link, ...] = (
 """The graph of causes. Rules can explain each other in a circle, findings cannot: see ``explain``."""
 
 
+def _as_grave(severity: Mapping[str, Severity], link: Link) -> bool:
+    """Is the cause at least as grave as what it explains? A grave finding is not hidden below a light one."""
+    return SEVERITIES.index(severity[link.cause]) <= SEVERITIES.index(severity[link.effect])
+
+
 def _outweighs(cause: Hit, effect: Hit, link: Link) -> bool:
     """Could the cause gain at least half as much as the effect? Else it hides more than it explains."""
     if link.own_time or cause.gain is None or effect.gain is None:
@@ -295,18 +315,26 @@ def _outweighs(cause: Hit, effect: Hit, link: Link) -> bool:
     return cause.gain.ns >= HALF * effect.gain.ns
 
 
-def explain(ctx: Context, found: Found) -> dict[str, Explained]:
+def explain(ctx: Context, found: Found, severity: Mapping[str, Severity]) -> dict[str, Explained]:
     """Which findings others explain, by the ids of the rules.
 
     Of several causes the one that accounts for most of the effect is taken, unless it is below the effect
     already.
+
+    Args:
+        ctx: the trace.
+        found: what the rules found.
+        severity: how grave each hit is by itself.
     """
     explained: dict[str, Explained] = {}
     for effect, hit in found.items():
         parts = [
             (link.part(ctx, found[link.cause], hit), link)
             for link in LINKS
-            if link.effect == effect and link.cause in found and _outweighs(found[link.cause], hit, link)
+            if link.effect == effect
+            and link.cause in found
+            and _outweighs(found[link.cause], hit, link)
+            and _as_grave(severity, link)
         ]
         for part, link in sorted(parts, key=lambda one: -one[0].share):
             if part.share >= HALF and not _is_below(explained, link.cause, effect):

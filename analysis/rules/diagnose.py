@@ -51,7 +51,7 @@ def diagnose(
         for hit in rule.find(context):
             assert rule.id not in hits, f"{rule.id} found several things: they are rows of one finding"
             rules[rule.id], hits[rule.id] = rule, hit
-    why = explain(context, hits)
+    why = explain(context, hits, {code: _severity(rules[code], hit) for code, hit in hits.items()})
     found = {
         code: _finding(rules[code], hit, _marks(rules[code], context.quality), why.get(code))
         for code, hit in hits.items()
@@ -70,7 +70,7 @@ def _finding(rule: Rule, hit: Hit, marks: tuple[str, ...], explained: Explained 
     gain = hit.gain
     return RuleFinding(
         code=rule.id,
-        severity=_severity(rule, hit, explained),
+        severity="info" if explained is not None and not explained.own_time else _severity(rule, hit),
         what=hit.what,
         why=rule.meaning,
         fix=hit.fix or rule.advice,
@@ -91,12 +91,9 @@ def _finding(rule: Rule, hit: Hit, marks: tuple[str, ...], explained: Explained 
     )
 
 
-def _severity(rule: Rule, hit: Hit, explained: Explained | None) -> Severity:
-    """By the gain. What a cause explains is for information, unless the time that it is about is its own."""
+def _severity(rule: Rule, hit: Hit) -> Severity:
     if rule.severity != "by gain":
         return rule.severity
-    if explained is not None and not explained.own_time:
-        return "info"
     assert hit.gain is not None, f"{rule.id} must say what could be gained"
     found = severity_of(hit.gain)
     limit = hit.at_most or found

@@ -23,8 +23,7 @@ def rule_page(rule: Rule) -> str:
     if rule.bound:
         text += (
             f"## What could be gained at most\n\n{rule.bound} The severity follows from its share of the "
-            "step "
-            "([limits](../rules.md#what-could-be-gained)).\n\n"
+            "step ([limits](../rules.md#what-could-be-gained)).\n\n"
         )
     text += f"## What to do\n\n{rule.advice}\n"
     text += _links(rule)
@@ -54,8 +53,8 @@ def index_page() -> str:
         f"{len(rules)} rules. Each is a small function with a threshold that is stated here, evidence "
         "(numbers with their denominators, slices to open) and advice. Each has a test on a trace that has "
         "the problem and on one that has not (`tests/analysis/rules/test_catalogue.py`). A diagnosis has at "
-        "most one finding of a rule; several kernels, ops or ranks are its rows. How far the findings can be "
-        "trusted was judged by hand on real recordings: [rules-judged.md](rules-judged.md).\n\n"
+        "most one finding of a rule; several kernels, ops or ranks are its rows. How far the findings can "
+        "be trusted was judged by hand on real recordings: [rules-judged.md](rules-judged.md).\n\n"
     )
     text += _GAIN.format(
         critical=f"{CRITICAL_SHARE * 100:.0f} %",
@@ -105,7 +104,7 @@ _CAUSES = """## Findings by cause
 A finding that another one explains goes below it: `explained_by` has the rule's id, `because` the numbers.
 It is for information then, because its time is the other one's; only `overhead-bound` counts time of its
 own there. Each edge has a condition on the trace, and a cause must be able to gain at least half as much as
-what it explains.
+what it explains, and be as grave.
 """
 
 

@@ -164,7 +164,7 @@ def _compiles(ctx: Context, work: Index) -> Hit:
     ran = f"; versions that ran: {', '.join(versions[:4])}" if versions else ""
     return Hit(
         f"the compiler works {time_text(ctx.per_step_ns(time))} {ctx.per_step} "
-        f"({len(outer)} times in {len(ctx.steps) or 'no'} steps){ran}",
+        f"({len(outer)} times{f' in {len(ctx.steps)} steps' if ctx.steps else ''}){ran}",
         {"compilations": len(outer), "total_ns": time, "steps": len(ctx.steps)},
         slices=ctx.worst(outer),
         names=versions,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from profrun.analysis.rules.context import Context
+from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.steps import is_dataloader
 
@@ -48,6 +49,11 @@ def allocation_slices(ctx: Context) -> Index:
     return ctx.in_steps(ctx.named("api", lambda name: bool(MALLOC.search(name))))
 
 
+def wait_slices(ctx: Context) -> Index:
+    """Calls in which the host itself waits for the GPU: that cannot wait for the host then."""
+    return ctx.in_steps(ctx.named("api", is_blocking))
+
+
 def profiler_slices(ctx: Context) -> Index:
     """The profiler's own work."""
     return ctx.in_steps(ctx.frame.of("overhead"))
@@ -57,6 +63,7 @@ CAUSES: tuple[Callable[[Context], Index], ...] = (
     loader_slices,
     compile_slices,
     allocation_slices,
+    wait_slices,
     profiler_slices,
 )
 """All of them."""

@@ -64,10 +64,10 @@ def fp32_work(ctx: Context) -> _Matrix:
     return _Matrix([*known.names, *untold], known.total_ns + sum(ctx.kernel_time[name] for name in untold))
 
 
-def _kept_share(ctx: Context, dtype: str) -> tuple[float, str]:
+def _kept_share(ctx: Context, dtype: str) -> tuple[float, str] | None:
     """Part of a kernel's time that it keeps in the fastest type of 16 or more bits, and that type's name.
 
-    By the peaks of the GPU; (0, 'bf16') for a GPU that is not in the table.
+    By the peaks of the GPU; None for a GPU that is not in the table.
     """
     for peaks in ctx.roofline.peaks.values():
         if peaks is None:
@@ -77,7 +77,7 @@ def _kept_share(ctx: Context, dtype: str) -> tuple[float, str]:
         if own and rates:
             best = max(rates, key=lambda name: rates[name])  # the first of equal ones: bf16
             return min(1.0, own / rates[best]), best
-    return 0.0, "bf16"
+    return None
 
 
 @rule(
@@ -86,7 +86,7 @@ def _kept_share(ctx: Context, dtype: str) -> tuple[float, str]:
     meaning="GEMMs, convolutions or attention are computed in fp32, on the ordinary units or AMD's fp32 "
     "matrix instructions, not in TF32: several times slower than half precision on tensor or matrix cores.",
     threshold="At least 5 % of the kernel time in such kernels (by name, or by the op's fp32 inputs where "
-    "the name does not tell), on a GPU that has matrix cores.",
+    "the name does not tell), on a GPU that has matrix cores; for information where the GPU is not known.",
     advice="bf16 autocast; or torch.set_float32_matmul_precision('high') where TF32 is accurate enough "
     "(NVIDIA).",
     bound="The time of these kernels x (1 - peak rate of fp32 / peak rate of the fastest 16-bit type); all "
@@ -98,7 +98,8 @@ def fp32_gemm(ctx: Context) -> Iterator[Hit]:
     work = fp32_work(ctx)
     if not ctx.kernel_ns or work.total_ns / ctx.kernel_ns < FP32_SHARE:
         return
-    kept, best = _kept_share(ctx, "fp32")
+    faster = _kept_share(ctx, "fp32")
+    kept, best = faster or (0.0, "any type")
     share = work.total_ns / ctx.kernel_ns
     ids = _slices(ctx, work.names)
     yield Hit(
@@ -116,6 +117,7 @@ def fp32_gemm(ctx: Context) -> Iterator[Hit]:
         gain=ctx.gpu_gain(ids, np.full(len(ids), 1 - kept)),
         rows=work.rows(ctx),
         fix=_fp32_advice(ctx),
+        at_most=None if faster else "info",
     )
 
 
@@ -136,8 +138,8 @@ def _fp32_advice(ctx: Context) -> str | None:
             "Most matrix work is in a 16-bit type already: see which ops run outside of autocast, or with "
             "fp32 inputs."
         )
-    best = _kept_share(ctx, "fp32")[1]
-    if best == "fp16":
+    faster = _kept_share(ctx, "fp32")
+    if faster is not None and faster[1] == "fp16":
         return "torch.autocast with float16 and a gradient scaler: this GPU has neither TF32 nor bf16."
     if ctx.program.tf32:
         return (
@@ -163,7 +165,7 @@ def tf32_gemm(ctx: Context) -> Iterator[Hit]:
     work = _matrix_work(ctx, "tf32")
     if not ctx.kernel_ns or work.total_ns / ctx.kernel_ns < TF32_SHARE:
         return
-    kept, best = _kept_share(ctx, "tf32")
+    kept, best = _kept_share(ctx, "tf32") or (0.5, "bf16")
     share = work.total_ns / ctx.kernel_ns
     ids = _slices(ctx, work.names)
     yield Hit(
@@ -178,7 +180,7 @@ def tf32_gemm(ctx: Context) -> Iterator[Hit]:
         },
         slices=ctx.worst(ids),
         names=work.names,
-        gain=ctx.gpu_gain(ids, np.full(len(ids), 1 - (kept or 0.5))),
+        gain=ctx.gpu_gain(ids, np.full(len(ids), 1 - kept)),
         rows=work.rows(ctx),
         fix="Most matrix work is in a 16-bit type already: see which ops run outside of autocast."
         if ctx.program.half

@@ -105,7 +105,8 @@ def buffer_request(ctx: Context) -> Iterator[Hit]:
     long = _starving(ctx, calls[dur > limit])
     if len(long):
         yield Hit(
-            f"{len(long)} launch calls take over {time_text(limit)} (median "
+            f"{len(long)} launch {'call takes' if len(long) == 1 else 'calls take'} over "
+            f"{time_text(limit)} (median "
             f"{time_text(float(np.median(dur)))}) while the GPU has nothing to run: a buffer request of the "
             "profiler, or a lazily loaded module",
             {"count": len(long), "total_ns": ctx.total(long), "median_ns": float(np.median(dur))},

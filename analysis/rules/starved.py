@@ -35,10 +35,11 @@ ROWS = 8
     "that they enqueue.",
     threshold="Over half of the GPU's idle time waits for the host (the next piece was enqueued only after "
     "the GPU had run dry), and at least 5 % of the step is such idle time without a cause of its own "
-    "(loading data, compiling, allocating, the profiler's work). Where the step time without a profiler is "
-    "not known, also: GPU work covers under 50 % of the steps; and it is for information only while the GPU "
-    "would be busy if the host were three times faster, because a profiler made hosts up to 2.4 times "
-    "slower. Not on recordings with blocking launches; for information only where no steps are recorded.",
+    "(loading data, compiling, allocating, waiting for the GPU, the profiler's work). Where the step time "
+    "without a profiler is not known, also: GPU work covers under 50 % of the steps; and it is for "
+    "information only while the GPU would be busy if the host were three times faster, because a profiler "
+    "made hosts up to 2.4 times slower. Not on recordings with blocking launches; for information only "
+    "where no steps are recorded.",
     advice="Do more work per launch: larger batches, torch.compile, CUDA/HIP graphs "
     "(mode='reduce-overhead'), fused optimizers; move Python work out of the step.",
     bound="The idle time of the GPU that waits for the host and has no cause of its own, and at most the "
@@ -133,19 +134,20 @@ def low_utilization(ctx: Context) -> Iterator[Hit]:
     """Devices that are busy for under half of the step."""
     if ctx.blocking or ctx.unseen or not ctx.waiting or not ctx.cost.step_ns:
         return
-    time = ctx.cost.busy_ns / ctx.cost.step_ns
     scale = ctx.cost.recorded_ns / ctx.cost.step_ns
     low = [one for one in ctx.waiting if scale * one.busy.total < LOW_BUSY * one.span.total]
     if not low:
         return
     metrics = {row.device: row for row in ctx.devices}
     names = sorted({metrics[one.device].name for one in low} - {"unknown"})
+    share = scale * sum(one.busy.total for one in low) / max(1, sum(one.span.total for one in low))
     idle = ctx.per_device_ns(sum(one.idle.total for one in ctx.waiting))
+    some = f" ({len(low)} of {len(ctx.waiting)} GPUs)" if len(ctx.waiting) > 1 else ""
     yield Hit(
-        f"{' and '.join(names) or 'the GPU'} works {percent_text(min(1.0, time))} of {span_text(ctx)} "
-        f"({time_text(ctx.cost.step_ns)}){set_up(ctx)}",
+        f"{' and '.join(names) or 'the GPU'}{some} works {percent_text(share)} of {span_text(ctx)}, "
+        f"{time_text(ctx.cost.step_ns)}{set_up(ctx)}",
         {
-            "busy_share": min(1.0, time),
+            "busy_share": share,
             "busy_of": span_text(ctx),
             "step_ns": ctx.cost.step_ns,
             "utilization": metrics[low[0].device].utilization,

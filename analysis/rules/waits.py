@@ -92,9 +92,12 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
     first = rows[0]
     more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
     rate = f"{len(ids) / ctx.step_count:.{1 if ctx.steps else 0}f} times {ctx.per_step}"
+    idle = ctx.idle_inside(ids)
+    hidden = idle > ctx.per_step_ns(time) / 2 and ctx.waiting
+    seen = ", most of it while no work of the GPU is recorded" if hidden else ""
     what = f"{rate} the host waits for the GPU: by {first.name} {first.detail}{more}"
     return Hit(
-        f"{what}; {time_text(ctx.per_step_ns(time))} {ctx.per_step}",
+        f"{what}; {time_text(ctx.per_step_ns(time))} {ctx.per_step}{seen}",
         {
             "calls": len(ids),
             "total_ns": time,
@@ -105,7 +108,7 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
         slices=ctx.worst(ids),
         names=[*(row.name for row in rows), *sorted({ctx.frame.text(int(one)) for one in ids})],
         gain=ctx.wait_gain(_felt(ctx, ids)),
-        idle_ns=ctx.idle_inside(ids),
+        idle_ns=idle,
         rows=rows if len(rows) > 1 else (),
     )
 

@@ -57,7 +57,7 @@ def test_findings_that_could_explain_each_other_in_a_circle_do_not(monkeypatch: 
     circle = [("a", "b"), ("b", "c"), ("c", "a")]
     monkeypatch.setattr(causes, "LINKS", tuple(causes.Link(*pair, "", all_of_it) for pair in circle))
     found = {name: Hit(name) for name in "abc"}
-    explained = causes.explain(Context(memory_trace([])), found)
+    explained = causes.explain(Context(memory_trace([])), found, dict.fromkeys("abc", "info"))
     assert {code: one.by for code, one in explained.items()} == {"a": "b", "b": "c"}
 
 
