@@ -10,11 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from profrun.analysis.rules.diagnose import RuleFinding
+from profrun.analysis.rules.finding import RuleFinding
 from profrun.analysis.trace.critical_path import CriticalPath as CriticalPathValue
 from profrun.analysis.trace.summary import Summary as SummaryValue
 from profrun.api.table import Table, table_of_field
-from profrun.reports.terminal import critical_path_text, diagnose_text, summary_text
+from profrun.reports.diagnosis_text import diagnose_text
+from profrun.reports.terminal import critical_path_text, summary_text
 from profrun.reports.terminal_layout import Style
 
 STYLE = Style(width=110)

@@ -43,12 +43,17 @@ class Trace(TraceFiles):
         return Summary(**vars(summarize(self, top=top)))
 
     def diagnose(self) -> Diagnosis:
-        """What slows the program down, the gravest first, each finding with its evidence."""
+        """What slows the program down, the gravest first, each finding with what could be gained at most.
+
+        Where the trace is a trial's, the trials of its run without a profiler give the time of a step.
+        """
         from profrun.analysis.rules.diagnose import diagnose
         from profrun.api.results import Diagnosis
+        from profrun.runner.twins import unprofiled_step
         from profrun.store.documents import provenance_beside
 
-        return Diagnosis(tuple(diagnose(self, provenance=provenance_beside(self.path))))
+        provenance, unprofiled = provenance_beside(self.path), unprofiled_step(self.path)
+        return Diagnosis(tuple(diagnose(self, provenance=provenance, unprofiled=unprofiled)))
 
     def query(self, sql: str) -> Table:
         """The answer to a query over the tables and views of docs/trace-format.md; times are int64 ns.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from profrun.contract.provenance import Provenance
 
 if TYPE_CHECKING:
-    from profrun.analysis.rules.diagnose import RuleFinding
+    from profrun.analysis.rules.finding import RuleFinding
     from profrun.analysis.trace.memory import MemorySeries
     from profrun.analysis.trace.recorded_tables import IssueRow, MetricRow
     from profrun.analysis.trace.summary import Summary

@@ -5,34 +5,65 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from profrun.contract.units import count_text, time_text
 from profrun.reports.evidence import evidence_lines
 from profrun.reports.html import Html, el
 
 if TYPE_CHECKING:
-    from profrun.analysis.rules.diagnose import RuleFinding
+    from profrun.analysis.rules.finding import FindingRow, RuleFinding
 
 
 def findings_html(findings: Sequence[RuleFinding]) -> Html:
-    """Each finding with its meaning, advice and evidence, folded; critical ones are open."""
+    """Each finding with what could be gained, meaning, advice and evidence, folded; critical ones are open.
+
+    Args:
+        findings: as ``diagnose`` gives them. A finding that another explains is inside of that one.
+    """
     if not findings:
         return el("p", "No rule's threshold is exceeded.")
-    return el("div", (_finding(finding) for finding in findings), class_="findings")
+    alone = [one for one in findings if one.explained_by is None]
+    return el("div", (_finding(one, findings) for one in alone), class_="findings")
 
 
-def _finding(finding: RuleFinding) -> Html:
+def _finding(finding: RuleFinding, every: Sequence[RuleFinding]) -> Html:
     chip = el("b", finding.severity, class_=f"chip {finding.severity}")
     quality = None
     if finding.quality:
         quality = el("p", "Rests on doubtful numbers: ", ", ".join(finding.quality), class_="doubtful-line")
     evidence = ((el("dt", name), el("dd", text)) for name, text in evidence_lines(finding.evidence))
+    gain = finding.gain
+    below = [one for one in every if one.explained_by == finding.code]
     return el(
         "details",
         el("summary", chip, " ", el("strong", finding.title), ": ", finding.what),
         quality,
+        el("p", el("b", "Gain: "), f"{gain.text}. {finding.bound}") if gain is not None else None,
+        el("p", el("b", "Why it is here: "), finding.because) if finding.because else None,
         el("p", finding.why),
         el("p", el("b", "Advice: "), finding.fix),
         el("dl", evidence, class_="evidence"),
+        _rows(finding.rows),
         el("p", f"Rule {finding.code}; it fires: {finding.threshold}", class_="note"),
+        el("p", el("b", "It explains:")) if below else None,
+        (_finding(one, every) for one in below),
         open=finding.severity == "critical",
         class_="finding",
     )
+
+
+def _rows(rows: Sequence[FindingRow]) -> Html | None:
+    """What a finding is about, as a small table."""
+    if not rows:
+        return None
+    head = el("tr", (el("th", title) for title in ("what", "calls", "time", "")))
+    body = (
+        el(
+            "tr",
+            (
+                el("td", cell)
+                for cell in (row.name, count_text(row.calls), time_text(row.total_ns), row.detail)
+            ),
+        )
+        for row in rows
+    )
+    return el("table", el("thead", head), el("tbody", body), class_="finding-rows")

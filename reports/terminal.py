@@ -1,17 +1,14 @@
-"""The summary, the diagnosis and the critical path of a trace as text, quality first."""
+"""The summary and the critical path of a trace as text, quality first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from profrun.contract.units import bytes_text, percent_text, time_text
-from profrun.reports.evidence import evidence_lines
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
 from profrun.reports.terminal_tables import tables
 
 if TYPE_CHECKING:
-    from profrun.analysis.rules.diagnose import RuleFinding
     from profrun.analysis.trace.critical_path import CriticalPath
     from profrun.analysis.trace.gpu import DeviceMetrics
     from profrun.analysis.trace.summary import Summary
@@ -66,27 +63,6 @@ def _device(device: DeviceMetrics, summary: Summary) -> list[Part]:
         f"  est. SM efficiency {share('est_sm_efficiency', window)}",
         f"  est. achieved occupancy {share('est_achieved_occupancy', of_kernels)}",
         f"  busy {time_text(device.busy_ns)} of {time_text(device.span_ns)} from its first to its last work",
-    ]
-
-
-def diagnose_text(findings: Sequence[RuleFinding], style: Style = PLAIN) -> str:
-    """The findings of the diagnosis, each with its meaning, advice and evidence."""
-    if not findings:
-        return lay_out(["nothing found: no rule's threshold is exceeded"], style)
-    parts: list[Part] = []
-    for finding in findings:
-        parts += _finding(finding) if not parts else ["", *_finding(finding)]
-    return lay_out(parts, style)
-
-
-def _finding(finding: RuleFinding) -> list[Part]:
-    quality = f" (doubtful: {', '.join(finding.quality)})" if finding.quality else ""
-    told = "; ".join(f"{name} {text}" for name, text in evidence_lines(finding.evidence, most=3))
-    return [
-        Prose(f"{finding.title}: {finding.what}{quality}", finding.severity),
-        f"  {finding.why}",
-        Prose(finding.fix, "advice", "  "),
-        *([Prose(told, "evidence", "  ")] if told else []),
     ]
 
 

@@ -13,6 +13,7 @@ from profrun.errors import ProfrunError
 from profrun.runner.default_comparisons import point_name
 from profrun.runner.problems import problems_of
 from profrun.runner.references import opened, shown_name
+from profrun.runner.twins import unprofiled_step
 from profrun.store.documents import provenance_beside, read_provenance
 from profrun.store.files import write_text
 from profrun.store.run_result import read_findings
@@ -120,7 +121,9 @@ def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceConten
     return TraceContent(
         name=name,
         summary=summarize(trace),
-        findings=diagnose(trace, provenance=provenance_beside(trace.path)),
+        findings=diagnose(
+            trace, provenance=provenance_beside(trace.path), unprofiled=unprofiled_step(trace.path)
+        ),
         memory=allocated(trace),
         timeline=None if trace.meta.get("replayed") else timeline_slices(trace, most=slices),
         issues=reader_issues(trace),

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import functools
 
-from profrun.analysis.rules import bound, comm, copies, device, fusion, host, recording, waits
+from profrun.analysis.rules import (
+    bound,
+    comm,
+    copies,
+    device,
+    fusion,
+    host,
+    precision,
+    recording,
+    starved,
+    waits,
+)
 from profrun.analysis.rules.rule import Rule
 
-MODULES = (recording, bound, comm, copies, device, fusion, host, waits)
+MODULES = (recording, starved, bound, comm, copies, device, precision, fusion, host, waits)
 """The modules that hold rules. A new rule in one of them is in the catalogue without further steps."""
 
 

@@ -5,39 +5,72 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.rules.rule import Hit, rule
-from profrun.analysis.trace.ranks import compare_ranks
+from profrun.analysis.rules.step_cost import WARNING_SHARE, Gain
+from profrun.analysis.rules.step_text import span_text
+from profrun.analysis.trace.ranks import RankRow
 from profrun.contract.units import percent_text, time_text
-
-EXPOSED_SHARE = 0.1
-WAIT_SHARE = 0.05
 
 
 @rule(
     "exposed-communication",
     "Communication that nothing hides",
-    meaning="Collectives run while no computation does: the GPU moves data and nothing else.",
-    threshold="Communication not covered by computation takes at least 10 % of the GPU's span (the "
-    "TensorBoard plugin's limit for communication in steps).",
+    meaning="Collectives run while no computation does: the GPU moves data, or waits for another rank, and "
+    "does nothing else.",
+    threshold="Communication not covered by computation takes at least 5 % of the step, on average over the "
+    "ranks.",
     advice="Larger or smaller buckets so that all-reduce overlaps backward, gradient accumulation, "
     "compression.",
+    bound="The communication that no computation covers; where the step time without a profiler is known, "
+    "at most what the computation leaves of it.",
     relies_on=("devices.busy_ns",),
 )
 def exposed_communication(ctx: Context) -> Iterator[Hit]:
     """Exposed communication by device."""
-    for row in ctx.devices:
-        if row.span_ns and row.exposed_comm_ns / row.span_ns >= EXPOSED_SHARE:
-            share = row.exposed_comm_ns / row.span_ns
-            yield Hit(
-                f"{ctx.labels.gpus[row.device]}: {time_text(row.exposed_comm_ns)} of "
-                f"{time_text(row.comm_ns)} of communication is exposed, {percent_text(share)} of its span",
-                {
-                    "exposed_comm_ns": row.exposed_comm_ns,
-                    "comm_ns": row.comm_ns,
-                    "share": share,
-                    "share_of": "span of the GPU",
-                },
-            )
+    found = [(one, ctx.exposed[one.device].total) for one in ctx.waiting]
+    exposed = ctx.per_device_ns(sum(ns for _, ns in found))
+    gain = comm_gain(ctx, exposed)
+    if not exposed or gain.share < WARNING_SHARE:
+        return
+    comm = {row.device: row.comm_ns for row in ctx.devices}
+    rows = [
+        FindingRow(
+            ctx.labels.gpus[one.device],
+            None,
+            ns,
+            f"{percent_text(ns / one.span.total if one.span.total else None)} of its steps",
+        )
+        for one, ns in sorted(found, key=lambda item: -item[1])
+    ]
+    alone = "" if ctx.ranks else "; how much of it is waiting for other ranks, one rank's trace does not tell"
+    yield Hit(
+        f"{time_text(exposed)} of communication {ctx.per_step} is exposed (mean of {len(rows)} "
+        f"{'GPU' if len(rows) == 1 else 'GPUs'}), {percent_text(gain.share)} of {span_text(ctx)}{alone}",
+        {
+            "exposed_comm_ns": sum(ns for _, ns in found),
+            "comm_ns": sum(comm.values()),
+            "share": gain.share,
+            "share_of": span_text(ctx),
+        },
+        gain=gain,
+        rows=rows if len(rows) > 1 else (),
+    )
+
+
+def comm_gain(ctx: Context, ns: float) -> Gain:
+    """The gain of communication that no computation covers, ns per step.
+
+    A rank that comes early waits inside the collective for the host of a later one. So under a profiler this
+    is host time, and without one it can be no more than the computation leaves of the step.
+    """
+    left = min(ns, ctx.cost.step_ns - compute_ns(ctx))
+    return ctx.cost.host_gain(left, beside_ns=ctx.cost.step_ns)
+
+
+def compute_ns(ctx: Context) -> float:
+    """Time in which a GPU works on anything but communication, ns per step."""
+    return ctx.per_device_ns(sum(one.busy.total - ctx.exposed[one.device].total for one in ctx.waiting))
 
 
 @rule(
@@ -45,26 +78,50 @@ def exposed_communication(ctx: Context) -> Iterator[Hit]:
     "Ranks wait for one rank",
     meaning="In a collective every rank waits for the last to arrive; the rank whose collectives are "
     "shortest is the one that the others wait for.",
-    threshold="At least two ranks in the trace, and waiting for one of them takes at least 5 % of the other "
-    "ranks' span.",
+    threshold="At least two ranks in the trace, and waiting for one of them takes at least 5 % of the step "
+    "of the other ranks.",
     advice="Look at that rank: its data, its clocks, its host; balance sequence lengths and expert loads.",
+    bound="The time that a rank waits for this one inside of collectives, on average over the other ranks, "
+    "and at most its communication that no computation covers.",
     relies_on=("devices.busy_ns",),
 )
 def straggler(ctx: Context) -> Iterator[Hit]:
     """Waiting time by the rank waited for."""
-    report = compare_ranks([ctx.trace])
-    if report is None:
+    if ctx.ranks is None or not ctx.waiting:
         return
-    for row in report.ranks:
-        if row.waited_for_share is not None and row.waited_for_share >= WAIT_SHARE:
-            yield Hit(
-                f"the other ranks wait {time_text(row.waited_for_ns)} for {ctx.labels.rank(row.rank)}, "
-                f"{percent_text(row.waited_for_share)} of their span",
-                {
-                    "rank": row.rank,
-                    "waited_for_ns": row.waited_for_ns,
-                    "share": row.waited_for_share,
-                    "share_of": "span of the other ranks",
-                    "collectives": report.matched,
-                },
-            )
+    ranked = sorted(ctx.ranks.ranks, key=lambda row: -row.waited_for_ns)
+    worst = ranked[0]
+    each = waited_for_ns(ctx, worst)
+    exposed = ctx.per_device_ns(sum(ctx.exposed[one.device].total for one in ctx.waiting))
+    gain = comm_gain(ctx, min(each, exposed))
+    if gain.share < WARNING_SHARE:
+        return
+    mutual = len(ranked) > 1 and ranked[1].waited_for_ns >= worst.waited_for_ns / 2
+    yield Hit(
+        f"the other ranks wait {time_text(each)} {ctx.per_step} for {ctx.labels.rank(worst.rank)}"
+        + (
+            f", and {time_text(waited_for_ns(ctx, ranked[1]))} for {ctx.labels.rank(ranked[1].rank)}: "
+            "no rank alone is late"
+            if mutual
+            else ""
+        ),
+        {
+            "rank": worst.rank,
+            "waited_for_ns": worst.waited_for_ns,
+            "waited_for_ns_per_step": each,
+            "collectives": ctx.ranks.matched,
+        },
+        gain=gain,
+        rows=[
+            FindingRow(ctx.labels.rank(row.rank), row.last, row.waited_for_ns, "came last, and others waited")
+            for row in ranked
+        ],
+    )
+
+
+def waited_for_ns(ctx: Context, row: RankRow) -> float:
+    """Time that each other rank waits for a rank, ns per step; of a recording without steps in all."""
+    others = max(1, len(ctx.ranks.ranks) - 1) if ctx.ranks else 1
+    process = next(one["process"] for one in ctx.frame.processes if one["rank"] == row.rank)
+    recorded = int((ctx.index.process == process).sum()) or 1
+    return row.waited_for_ns / others / recorded

@@ -10,18 +10,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrun.analysis.kernel_names import KernelName
+from profrun.analysis.rules.idle_time import DeviceIdle, device_idle, lies_in
+from profrun.analysis.rules.judged_steps import JudgedSteps, judged_steps
+from profrun.analysis.rules.program import Program, program
+from profrun.analysis.rules.replay import Floats, Replay, replay
+from profrun.analysis.rules.step_cost import SLOWDOWN, Gain, StepCost, UnprofiledStep
+from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.gpu import DeviceMetrics, devices
-from profrun.analysis.trace.idle import IdleRow, idle
-from profrun.analysis.trace.intervals import Intervals, covered, union
+from profrun.analysis.trace.intervals import Intervals, intersect, subtract, union
 from profrun.analysis.trace.kernels import KernelRow, kernels
 from profrun.analysis.trace.quality import QualityFinding
-from profrun.analysis.trace.roles import kernel_names, on_device
+from profrun.analysis.trace.ranks import RankReport, compare_ranks
+from profrun.analysis.trace.roles import COMM, kernel_names, on_device, roles
 from profrun.analysis.trace.roofline import Roofline, roofline
-from profrun.analysis.trace.runtime_calls import BLOCKING_SHARE, blocking_share
-from profrun.analysis.trace.steps import Step, StepIndex, step_index, step_of_host, step_spans, steps
-from profrun.contract.finding import Severity
+from profrun.analysis.trace.runtime_calls import LaunchWaits, is_launch, launch_waits
+from profrun.analysis.trace.steps import Step, StepIndex, step_index
 from profrun.traces.labels import Labels, labels
 
 if TYPE_CHECKING:
@@ -32,21 +37,29 @@ PYTHON_LINE = re.compile(r"\(\d+\): ")
 """torch writes frames as 'path/file.py(12): function'; built-ins have no line."""
 TORCH_LINE = re.compile(r"^<|(?:^|/)torch/|(?:^|/)threading\.py")
 """Frames that tell nothing about the user's program."""
-FELT = 0.05
-"""Share of the steps' time from which a cost is worth a warning."""
+NO_SLICES: Index = np.zeros(0, dtype=np.intp)
+MOST_SEEN = 0.5
+"""Part of the launches that must have GPU work in the trace; else it does not tell when the GPU works."""
 
 
 class Context:
-    """What rules ask of one trace.
+    """What rules ask of one trace. Shares and rates are of the judged steps (``judged_steps``).
 
     Args:
         trace: the trace.
         provenance: the trial's provenance, where there is one.
+        unprofiled: the step time of the same variant without a profiler, where it is known.
     """
 
-    def __init__(self, trace: Trace, provenance: Provenance | None = None) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        provenance: Provenance | None = None,
+        unprofiled: UnprofiledStep | None = None,
+    ) -> None:
         self.trace = trace
         self.provenance = provenance
+        self.unprofiled = unprofiled
 
     @cached_property
     def frame(self) -> Frame:
@@ -59,19 +72,49 @@ class Context:
         return step_index(self.frame)
 
     @cached_property
+    def judged(self) -> JudgedSteps:
+        """The steps that count."""
+        return judged_steps(self.trace)
+
+    @property
     def steps(self) -> list[Step]:
-        """Every step."""
-        return steps(self.trace)
+        """The steps that count, of all ranks; empty for a recording without steps."""
+        return self.judged.steps
+
+    @cached_property
+    def cost(self) -> StepCost:
+        """What a step costs, and what bounds a gain."""
+        return step_cost(self)
+
+    @cached_property
+    def program(self) -> Program:
+        """What the program does already."""
+        return program(self.trace, self.step_gpu)
 
     @cached_property
     def step_ns(self) -> int:
-        """Host time of all steps."""
-        return sum(step.dur_ns for step in self.steps)
+        """Host time of the steps, or of the recording when there are none."""
+        return sum(int((ends - starts).sum()) for starts, ends in self.judged.host.values())
 
     @cached_property
     def window_ns(self) -> int:
-        """Time of all extended steps, or of the whole recording when there are none."""
-        return sum(step.span_ns for step in self.steps) or (self.frame.extent[1] - self.frame.extent[0])
+        """Time of the steps, extended by their GPU work, or of the recording when there are none."""
+        return sum(int((ends - starts).sum()) for starts, ends in self.judged.spans.values())
+
+    @cached_property
+    def waiting(self) -> list[DeviceIdle]:
+        """Idle time of every GPU inside the steps."""
+        return device_idle(self.frame, self.judged)
+
+    @cached_property
+    def exposed(self) -> dict[int, Intervals]:
+        """When each GPU communicates and does nothing else, inside the steps, by device."""
+        return {one.device: _exposed_comm(self, one) for one in self.waiting}
+
+    @cached_property
+    def ranks(self) -> RankReport | None:
+        """What several ranks show together; None for one."""
+        return compare_ranks([self.trace])
 
     @property
     def labels(self) -> Labels:
@@ -89,14 +132,16 @@ class Context:
         return kernels(self.trace)
 
     @cached_property
-    def kernel_ns(self) -> int:
-        """Time of all kernels."""
-        return sum(row.total_ns for row in self.kernels)
+    def kernel_time(self) -> dict[str, int]:
+        """Time of the kernels that steps launched, ns by name, over all steps."""
+        ids = self.step_kernels
+        time = np.bincount(self.frame.name[ids], weights=self.frame.durs(ids)) if len(ids) else np.zeros(0)
+        return {self.frame.names[number]: int(time[number]) for number in np.flatnonzero(time)}
 
     @cached_property
-    def idle(self) -> list[IdleRow]:
-        """Idle rows of whole devices."""
-        return [row for row in idle(self.trace) if row.track is None]
+    def kernel_ns(self) -> int:
+        """Time of all kernels that steps launched."""
+        return self.total(self.step_kernels)
 
     @cached_property
     def roofline(self) -> Roofline:
@@ -114,26 +159,129 @@ class Context:
         return kernel_names(self.frame)
 
     @cached_property
-    def blocking_share(self) -> float | None:
-        """Share of placed launches that returned only after their kernel had ended; None without launches."""
-        return blocking_share(self.frame)
+    def launch_waits(self) -> LaunchWaits | None:
+        """How launch calls lie to their kernels; None without launches."""
+        return launch_waits(self.frame)
 
     @property
     def blocking(self) -> bool:
-        """Does the timing of the launches tell that they waited for their kernels?"""
-        return self.blocking_share is not None and self.blocking_share > BLOCKING_SHARE
+        """Did launches wait for their kernels: by the recording's own statement, else by their timing?"""
+        stated = self.trace.meta.get("launch_blocking")
+        told = self.launch_waits is not None and self.launch_waits.blocking
+        return told if stated is None else bool(stated)
 
     @cached_property
+    def unseen(self) -> bool:
+        """Have most launches no GPU work in the trace? A graph is captured then, or records are lost."""
+        calls = self.in_steps(self.named("api", is_launch))
+        made = np.isin(calls, self.frame.launch[self.frame.launched])
+        return len(calls) > 0 and float(made.mean()) < 1 - MOST_SEEN
+
+    @property
     def gpu_busy_share(self) -> float | None:
-        """Union of all GPU work inside the extended steps / their time, over devices; None without a GPU."""
-        if not self.devices:
-            return None
-        whole = inside = 0
-        for row in self.devices:
-            starts, ends, _ = step_spans(self.frame, row.process)
-            whole += int((ends - starts).sum())
-            inside += int(covered(self.busy(row.device), starts, ends).sum())
-        return inside / whole if whole else None
+        """Part of the step in which GPUs work; None without a GPU."""
+        return self.cost.busy_share if self.waiting and self.cost.step_ns else None
+
+    def per_step_ns(self, total: float) -> float:
+        """A sum over all steps as ns per step; for a recording without steps of one process."""
+        return total / self.judged.count
+
+    def host_gain(self, total: float, *, beside: float = 0.0) -> Gain:
+        """The gain of host time, given as a sum over all steps; ``beside``: GPU time that goes with it."""
+        return self.cost.host_gain(self.per_step_ns(total), beside_ns=self.per_step_ns(beside))
+
+    @cached_property
+    def replays(self) -> list[tuple[DeviceIdle, Replay, float]]:
+        """Each GPU with a replay of its steps, and the factor on the host's time in it.
+
+        The factor makes the steps as long as without a profiler; where that is not known it is that of a host
+        without the most that a profiler costs. Recordings without steps, and those with blocking launches,
+        have none.
+        """
+        if not self.steps or self.blocking:
+            return []
+        calls = self.frame.of("api")
+        waits = self.in_steps(calls[self.frame.named(calls, is_blocking)])
+        found = []
+        for one in self.waiting:
+            end = int(self.judged.host[one.process][1][-1])
+            made = replay(self.frame, one, self.step_gpu, waits, end)
+            if made is None or not made.faithful:
+                continue
+            comm = roles(self.trace)[made.ids] == COMM
+            exposed = float(made.advance[comm].sum())
+            if exposed:  # other ranks are not replayed: waiting for them goes
+                made = made.shorter(np.where(comm, max(0.0, 1 - _rank_wait_ns(self, one) / exposed), 1.0))
+            scale = 1 / SLOWDOWN
+            if self.cost.basis == "unprofiled":
+                wanted = self.cost.step_ns * len(self.judged.spans[one.process][0])
+                scale = made.scale_for(wanted, scale)
+            found.append((one, made, scale))
+        return found
+
+    def gpu_gain(self, ids: Index, saved: Floats, *, waits: Index = NO_SLICES) -> Gain:
+        """The gain of shorter GPU work.
+
+        Args:
+            ids: GPU slices of the steps, shape (n,).
+            saved: part of each one's time that could go, float64 from 0 to 1, the same shape.
+            waits: blocking calls that would go with it, where the steps can be replayed.
+        """
+        replays = {one.device: (made, scale) for one, made, scale in self.replays}
+        part = np.zeros(len(self.frame), dtype=np.float64)
+        part[ids] = saved
+        whole = work = 0.0
+        for one in self.waiting:
+            mine = on_device(self.frame, ids, one.device)
+            less = float((self.frame.durs(mine) * part[mine]).sum())
+            work += less
+            if one.device in replays:
+                made, scale = replays[one.device]
+                skipped = made.waits_in(lies_in(self.frame, waits, one.process))
+                whole += max(0.0, made.time(scale) - made.time(scale, 1 - part[made.ids], skipped))
+            else:
+                every = self.total(on_device(self.frame, self.step_gpu, one.device))
+                whole += less * min(1.0, one.busy.total / every) if every else 0.0
+        return self.cost.gpu_gain(self.per_device_ns(whole), self.per_device_ns(work))
+
+    @property
+    def replayed(self) -> bool:
+        """Can the steps of every GPU be replayed?"""
+        return bool(self.replays) and len(self.replays) == len(self.waiting)
+
+    def wait_gain(self, ids: Index) -> Gain:
+        """The gain of steps without these blocking calls, by replay; else at most the time in them."""
+        if not self.replayed:
+            return self.host_gain(self.host_time(ids))
+        less = 0.0
+        for one, made, scale in self.replays:
+            skipped = made.waits_in(lies_in(self.frame, ids, one.process))
+            less += made.time(scale) - made.time(scale, skipped=skipped)
+        return self.cost.host_gain(self.per_device_ns(max(0.0, less)))
+
+    def host_time(self, ids: Index) -> int:
+        """Time that host slices cover, ns over all steps: what several threads do at once counts once."""
+        source = self.frame
+        return sum(lies_in(source, ids, int(process)).total for process in np.unique(source.process_of(ids)))
+
+    def idle_inside(self, ids: Index) -> float:
+        """Time in which GPUs wait for the host inside of these host slices, ns per step."""
+        if not self.waiting:
+            return self.per_step_ns(self.host_time(ids))
+        held = [intersect(one.host, lies_in(self.frame, ids, one.process)).total for one in self.waiting]
+        return self.per_device_ns(sum(held))
+
+    def per_device_ns(self, total: float) -> float:
+        """A sum over all GPUs and steps as ns per step of one GPU."""
+        whole = sum(one.span.total for one in self.waiting)
+        return total / whole * self.cost.recorded_ns if whole else 0.0
+
+    @cached_property
+    def host_wait_ns(self) -> float:
+        """Time in which GPUs wait for the host, ns per step; without a GPU all of it."""
+        if not self.waiting:
+            return self.cost.recorded_ns
+        return self.per_device_ns(sum(one.host.total for one in self.waiting))
 
     def busy(self, device: int) -> Intervals:
         """Union of the GPU slices of a device."""
@@ -142,9 +290,7 @@ class Context:
 
     def in_steps(self, ids: Index) -> Index:
         """The host slices that start inside a step; all of them when there are no steps."""
-        if not len(self.index.slices):
-            return ids
-        return np.asarray(ids[step_of_host(self.frame, self.index, ids) >= 0])
+        return self.judged.of_host(self.frame, ids)
 
     def named(self, kind: str, matches: Callable[[str], bool]) -> Index:
         """Slices of a kind whose name satisfies the predicate."""
@@ -161,9 +307,9 @@ class Context:
         return [int(one) for one in ids[order]]
 
     def kernel_slices(self, matches: Callable[[KernelName], bool]) -> Index:
-        """Kernel slices whose reading satisfies the predicate."""
+        """Kernels of the steps whose reading satisfies the predicate."""
         wanted = [number for number, kernel in self.names.items() if matches(kernel)]
-        ids = self.frame.of("kernel")
+        ids = self.step_kernels
         return np.asarray(ids[self.frame.has_name(ids, wanted)])
 
     def python_line(self, slice_id: int) -> str | None:
@@ -191,23 +337,60 @@ class Context:
         """What shares of the host's time are shares of: 'the steps' or 'the recording'."""
         return "the steps" if self.steps else "the recording"
 
-    def weight(self, gpu_ns: int) -> Severity | None:
-        """'info' for a cost of less than ``FELT`` of the steps' time, else None: the rule's own severity."""
-        return "info" if gpu_ns < FELT * self.window_ns else None
+    @cached_property
+    def step_gpu(self) -> Index:
+        """GPU work (kernels, copies, fills) that steps launched; all of it when there are no steps."""
+        return self.judged.gpu(self.frame, self.frame.gpu)
 
     @cached_property
     def step_kernels(self) -> Index:
         """Kernels that steps launched; every kernel when there are no steps."""
-        ids = self.frame.of("kernel")
-        return ids if not len(self.index.slices) else np.asarray(ids[self.index.of_gpu[ids] >= 0])
-
-    @cached_property
-    def step_gpu(self) -> Index:
-        """GPU work (kernels, copies, fills) that steps launched; all of it when there are no steps."""
-        ids = self.frame.gpu
-        return ids if not len(self.index.slices) else np.asarray(ids[self.index.of_gpu[ids] >= 0])
+        return self.judged.gpu(self.frame, self.frame.of("kernel"))
 
     @property
     def step_count(self) -> int:
-        """Number of steps, at least 1 so that per-step rates can be formed."""
+        """Number of steps over all ranks, at least 1 so that per-step rates can be formed."""
         return max(1, len(self.steps))
+
+
+def step_cost(ctx: Context) -> StepCost:
+    """What a step of the trace costs."""
+    judged = ctx.judged
+    recorded = ctx.window_ns / judged.count
+    whole = sum(one.span.total for one in ctx.waiting)
+    busy = sum(one.busy.total for one in ctx.waiting)
+    work = sum(one.busy.total - _rank_wait_ns(ctx, one) for one in ctx.waiting)
+    return StepCost(
+        recorded_ns=recorded,
+        work_ns=work / whole * recorded if whole else 0.0,
+        busy_ns=busy / whole * recorded if whole else 0.0,
+        has_steps=bool(judged.steps),
+        unprofiled=ctx.unprofiled,
+    )
+
+
+def _rank_wait_ns(ctx: Context, one: DeviceIdle) -> int:
+    """Time in which a GPU only waits for other ranks, inside the steps, as far as the trace shows it, ns.
+
+    It is at most the communication that no computation covers.
+    """
+    rank = ctx.frame.processes[one.process]["rank"]
+    row = next((row for row in ctx.ranks.ranks if row.rank == rank), None) if ctx.ranks else None
+    if row is None or not row.waited_ns:
+        return 0
+    recorded = int((ctx.index.process == one.process).sum()) or 1
+    judged = sum(step.process == one.process for step in ctx.steps) or 1
+    return min(ctx.exposed[one.device].total, round(row.waited_ns * judged / recorded))
+
+
+def _exposed_comm(ctx: Context, one: DeviceIdle) -> Intervals:
+    source = ctx.frame
+    ids = on_device(source, source.gpu_by_time, one.device)
+    comm = roles(ctx.trace)[ids] == COMM
+    return intersect(
+        one.span,
+        subtract(
+            union(source.ts[ids[comm]], source.end[ids[comm]]),
+            union(source.ts[ids[~comm]], source.end[ids[~comm]]),
+        ),
+    )

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.rules.rule import Hit, rule
+from profrun.analysis.rules.step_cost import WARNING_SHARE, Gain
 from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index, Mask
-from profrun.analysis.trace.intervals import merge, subtract, union
+from profrun.analysis.trace.intervals import subtract, union
 from profrun.contract.units import bytes_text, percent_text, time_text
 
 EXPOSED_SHARE = 0.05
@@ -67,68 +71,143 @@ def _copies(ctx: Context, where: str) -> _Copies:
 
 def _of_steps(ctx: Context, copies: _Copies) -> _Copies:
     """The copies that steps launched; all of them when there are no steps."""
-    return copies.only(ctx.index.of_gpu[copies.ids] >= 0) if len(ctx.index.slices) else copies
+    return copies.only(np.isin(copies.ids, ctx.step_gpu))
+
+
+def exposed_ns(ctx: Context, ids: Index) -> int:
+    """Time of copies while nothing else runs on their GPU, over all steps."""
+    source = ctx.frame
+    total = 0
+    for device in np.unique(source.device_of(ids)):
+        work = ctx.step_gpu[source.device_of(ctx.step_gpu) == device]
+        mine = ids[source.device_of(ids) == device]
+        rest = work[~np.isin(work, mine)]
+        rest = rest[~source.is_kind(rest, "memcpy")]
+        moved = union(source.ts[mine], source.end[mine])
+        total += subtract(moved, union(source.ts[rest], source.end[rest])).total
+    return total
+
+
+def bus_copies(ctx: Context) -> _Copies:
+    """The steps' copies between host and device."""
+    return _of_steps(ctx, _copies(ctx, "c.direction IN ('HtoD', 'DtoH')"))
+
+
+def pageable(ctx: Context) -> _Copies:
+    """The steps' copies from or to pageable memory."""
+    return _of_steps(ctx, _copies(ctx, "c.src_kind = 'pageable' OR c.dst_kind = 'pageable'"))
+
+
+def waits_of_copies(ctx: Context, ids: Index) -> Index:
+    """Host slices that these copies keep busy: the calls that launched them, and the waits of their ops."""
+    source = ctx.frame
+    calls = source.launch[ids]
+    calls = np.unique(calls[calls >= 0]).astype(np.intp)
+    api = calls[source.is_kind(calls, "api")]
+    ops = source.op_of(calls)
+    under = source.of("api")
+    under = under[source.named(under, is_blocking)]
+    mine = under[np.isin(source.nearest("op")[under], ops[ops >= 0])]
+    return np.union1d(api, mine).astype(np.intp)
 
 
 @rule(
     "host-device-copies",
     "Data crosses the bus inside steps",
-    severity="info",
     meaning="Each step copies between host and device; input batches are expected, anything else is worth a "
     "look.",
-    threshold="At least one HtoD or DtoH copy per step. A warning when they take over 5 % of the time of "
-    "the steps.",
+    threshold="At least one HtoD or DtoH copy per step. In recordings without steps: when nothing covers "
+    "them for at least 5 % of the recording.",
     advice="Create tensors on the device, keep results there, prefetch the next batch on another stream.",
+    bound="The time of these copies in which the GPU does nothing else.",
     relies_on=("steps.kernel_ns",),
 )
 def host_device_copies(ctx: Context) -> Iterator[Hit]:
     """Copies by direction, launched by steps."""
-    if not ctx.steps:
+    both = bus_copies(ctx)
+    ways = [both.only(both.direction == way) for way in sorted(set(both.direction))]
+    ways = [one for one in ways if len(one.ids) >= ctx.step_count]
+    if not ways:
         return
-    both = _of_steps(ctx, _copies(ctx, "c.direction IN ('HtoD', 'DtoH')"))
-    for way in sorted(set(both.direction)):
-        copies = both.only(both.direction == way)
-        count = len(copies.ids)
-        if count < ctx.step_count:
-            continue
-        time = ctx.total(copies.ids)
-        yield Hit(
-            f"{count / ctx.step_count:.1f} {way} copies per step {copies.size_text}, "
-            f"{time_text(time / ctx.step_count)} per step",
-            {"count": count, "bytes": copies.bytes, "total_ns": time, "direction": str(way)},
-            slices=ctx.worst(copies.ids),
-            severity="warning" if time > EXPOSED_SHARE * ctx.window_ns else None,
-        )
+    ids = np.concatenate([one.ids for one in ways])
+    gain = ctx.gpu_gain(ids, np.ones(len(ids)))
+    if not ctx.steps and gain.share < WARNING_SHARE:
+        return
+    told = [
+        f"{len(one.ids) / ctx.step_count:.{1 if ctx.steps else 0}f} {one.direction[0]} copies {ctx.per_step} "
+        f"{one.size_text}, {time_text(ctx.total(one.ids) / ctx.step_count)} {ctx.per_step}"
+        for one in ways
+    ]
+    yield Hit(
+        "; ".join(told),
+        {"count": len(ids), "total_ns": ctx.total(ids), "exposed_ns": exposed_ns(ctx, ids)},
+        slices=ctx.worst(ids),
+        gain=gain,
+        rows=[
+            FindingRow(str(one.direction[0]), len(one.ids), ctx.total(one.ids), one.size_text) for one in ways
+        ]
+        if len(ways) > 1
+        else (),
+    )
 
 
 @rule(
     "pageable-copies",
     "Copies go through pageable memory",
-    meaning="The driver stages such a copy through a pinned buffer of its own; it is slower and cannot "
-    "overlap.",
+    meaning="The driver stages such a copy through a pinned buffer of its own; it is slower, the host waits "
+    "for it, and it cannot overlap.",
     threshold="A copy between the device and pageable host memory of at least 64 KiB, or at least one per "
     "step.",
     advice="DataLoader(pin_memory=True), tensor.pin_memory(), and .to(device, non_blocking=True).",
+    bound="The steps are replayed without the time of these copies, and without the waits for copies to the "
+    "GPU (a copy to the host must be waited for by whoever reads it). Without a replay: the time of the "
+    "copies that nothing covers, together with the time of the calls that launch copies to the GPU and wait "
+    "for them.",
 )
 def pageable_copies(ctx: Context) -> Iterator[Hit]:
     """Copies whose host side is pageable."""
-    copies = _of_steps(ctx, _copies(ctx, "c.src_kind = 'pageable' OR c.dst_kind = 'pageable'"))
+    copies = pageable(ctx)
     count, size = len(copies.ids), copies.bytes
     if not count or (count < ctx.step_count and copies.size.max() < LARGE):
         return
     time = ctx.total(copies.ids)
     ways = ", ".join(f"{number} {way}" for way, number in sorted(Counter(copies.direction).items()))
+    calls = waits_of_copies(ctx, copies.only(copies.direction == "HtoD").ids)
+    exposed = exposed_ns(ctx, copies.ids)
     yield Hit(
         f"{ways} copies {copies.size_text} use pageable memory, {time_text(time)} in all",
         {
             "count": count,
             "bytes": size,
             "total_ns": time,
+            "exposed_ns": exposed,
+            "host_ns": ctx.host_time(calls),
             "gb_s": size / time if time and size is not None else None,
         },
         slices=ctx.worst(copies.ids),
-        severity="info" if 0 <= copies.size.sum() < LARGE else None,
+        gain=_pageable_gain(ctx, copies.ids, calls, exposed),
+        idle_ns=ctx.idle_inside(calls),
+        fix=None
+        if ctx.program.torch
+        else "Allocate the host's side as pinned memory (cudaMallocHost, hipHostMalloc) and copy with the "
+        "asynchronous calls.",
     )
+
+
+def _pageable_gain(ctx: Context, ids: Index, calls: Index, exposed: int) -> Gain:
+    """The gain of copies that take no time and are not waited for.
+
+    Args:
+        ids: the copies.
+        calls: host slices that launch copies to the GPU, and that wait for them.
+        exposed: time of the copies that nothing covers, ns over all steps.
+    """
+    if ctx.replayed:
+        gain = ctx.gpu_gain(ids, np.ones(len(ids)), waits=calls)
+    else:
+        both = ctx.host_time(np.concatenate((calls, ids)))
+        gain = ctx.host_gain(min(both, ctx.host_time(calls) + exposed), beside=exposed)
+    return replace(gain, side="gpu" if 2 * ctx.per_step_ns(exposed) >= gain.ns else "host")
 
 
 @rule(
@@ -139,10 +218,11 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
     threshold="A DtoD memcpy launched by addmm, mm, bmm or another op that multiplies matrices.",
     advice="Use a bias of the GEMM's output type and a layout that the library takes as it is; or "
     "torch.compile.",
+    bound="The time of these copies.",
 )
 def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
     """DtoD copies whose innermost op is a GEMM."""
-    copies = _copies(ctx, "c.direction = 'DtoD'")
+    copies = _of_steps(ctx, _copies(ctx, "c.direction = 'DtoD'"))
     owner = ctx.frame.launching_op(copies.ids)
     names = np.array([ctx.frame.text(int(one)) if one >= 0 else "" for one in owner], dtype=object)
     mine = copies.only(np.isin(names, GEMM_OPS))
@@ -154,6 +234,7 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
             {"count": len(mine.ids), "bytes": mine.bytes, "total_ns": ctx.total(mine.ids)},
             slices=ctx.worst(mine.ids),
             names=ops,
+            gain=ctx.gpu_gain(mine.ids, np.ones(len(mine.ids))),
         )
 
 
@@ -162,32 +243,56 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
     "Copies and kernels take turns on one stream",
     meaning="Copies run while no kernel does, and everything is on a single stream, so they cannot overlap.",
     threshold="All GPU work of a device is on one stream, and copies launched by steps that nothing covers "
-    "take over 5 % of the time that the steps' work keeps it busy. For information when that is under 5 % of "
-    "the steps.",
+    "take over 5 % of the time that the steps' work keeps it busy.",
     advice="Copy the next batch on a side stream from pinned memory while the current one computes.",
+    bound="The time of copies that nothing covers, and at most the time of the other work, which they could "
+    "run beside.",
     relies_on=("devices.busy_ns",),
 )
 def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
     """Exposed copy time of single-stream devices, of the steps' own copies: set-up is not their business."""
     source = ctx.frame
+    alone = together = 0
+    rows: list[FindingRow] = []
+    slices: list[int] = []
+    saved: list[float] = []
     for row in ctx.devices:
         if row.streams != 1 or not row.compute_ns:
             continue
         ids = ctx.step_gpu[source.device_of(ctx.step_gpu) == row.device]
         copy = source.is_kind(ids, "memcpy")
-        rest = union(source.ts[ids[~copy]], source.end[ids[~copy]])
-        moved = union(source.ts[ids[copy]], source.end[ids[copy]])
-        exposed = subtract(moved, rest).total
-        busy = merge(moved, rest).total
+        busy = union(source.ts[ids], source.end[ids]).total
+        exposed = exposed_ns(ctx, ids[copy])
         if busy and exposed / busy > EXPOSED_SHARE:
-            yield Hit(
-                f"{ctx.labels.gpus[row.device]}: {time_text(exposed)} of copies nothing overlaps, "
-                f"{percent_text(exposed / busy)} of its busy time, on the only stream",
-                {
-                    "exposed_memcpy_ns": exposed,
-                    "share": exposed / busy,
-                    "share_of": "busy time of the steps' work" if ctx.steps else "busy time",
-                },
-                slices=ctx.worst(ids[copy]),
-                severity=ctx.weight(exposed),
+            alone, together = alone + exposed, together + busy
+            slices += [int(one) for one in ids[copy]]
+            saved += [min(1.0, (busy - exposed) / exposed)] * int(copy.sum())
+            rows.append(
+                FindingRow(
+                    ctx.labels.gpus[row.device],
+                    int(copy.sum()),
+                    exposed,
+                    f"{percent_text(exposed / busy)} of its busy time",
+                )
             )
+    copied = np.array(slices, dtype=np.intp)
+    if rows:
+        yield Hit(
+            f"{rows[0].name}{_others(rows)}: {time_text(alone)} of copies that nothing overlaps, "
+            f"{percent_text(alone / together)} of the busy time, on the only stream",
+            {
+                "exposed_memcpy_ns": alone,
+                "share": alone / together,
+                "share_of": "busy time of the steps' work" if ctx.steps else "busy time",
+            },
+            slices=ctx.worst(copied),
+            gain=ctx.gpu_gain(copied, np.array(saved)),
+            rows=rows if len(rows) > 1 else (),
+            fix=None
+            if ctx.program.torch
+            else "Copy on a second stream from pinned memory while the first one computes.",
+        )
+
+
+def _others(rows: list[FindingRow]) -> str:
+    return f" and {len(rows) - 1} more" if len(rows) > 1 else ""

@@ -1,47 +1,32 @@
-"""The diagnosis: all rules run on a trace, and their findings with evidence, the gravest first."""
+"""The diagnosis: all rules run on a trace, and their findings by cause, with evidence and what could be
+gained."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from profrun.analysis.json import to_json
 from profrun.analysis.rules.catalogue import all_rules
+from profrun.analysis.rules.causes import Explained, explain
 from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.finding import FindingRow, RuleFinding
 from profrun.analysis.rules.rule import Hit, Rule
+from profrun.analysis.rules.step_cost import UnprofiledStep, severity_of
 from profrun.analysis.trace.data_quality import withheld
 from profrun.analysis.trace.quality import QualityFinding
-from profrun.contract.finding import Finding, gravest_first
+from profrun.contract.finding import SEVERITIES, Severity
 
 if TYPE_CHECKING:
     from profrun.contract.provenance import Provenance
     from profrun.traces.trace import Trace
 
-
-@dataclass(frozen=True)
-class RuleFinding(Finding):
-    """One finding of a rule: ``code`` is the rule's id, ``why`` its meaning, ``fix`` its advice.
-
-    Attributes:
-        title, threshold: the rule's words.
-        evidence: numbers by name (units in the names), ``names`` of kernels, ops or calls, ``slices`` to
-            open.
-        quality: codes of warnings about the recording that affect the numbers it rests on.
-    """
-
-    title: str = ""
-    threshold: str = ""
-    evidence: dict[str, Any] = field(default_factory=dict)
-    quality: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; keys as in the attributes."""
-        found: dict[str, Any] = to_json(self)
-        return found
+__all__ = ["FindingRow", "RuleFinding", "UnprofiledStep", "diagnose"]
 
 
-def diagnose(trace: Trace, *, provenance: Provenance | None = None) -> list[RuleFinding]:
+def diagnose(
+    trace: Trace, *, provenance: Provenance | None = None, unprofiled: UnprofiledStep | None = None
+) -> list[RuleFinding]:
     """Run every rule on a trace.
 
     A rule does not run when it rests on numbers that are withheld for the quality of the recording. When it
@@ -50,37 +35,84 @@ def diagnose(trace: Trace, *, provenance: Provenance | None = None) -> list[Rule
     Args:
         trace: any trace.
         provenance: the trial's provenance.json (clocks, throttle reasons), where there is one.
+        unprofiled: the step time of the same variant without a profiler, where it was measured.
 
     Returns:
-        The findings, the gravest first.
+        The findings, at most one of each rule. Those that no other explains are sorted by severity, and by
+        what could be gained; each is followed by the findings that it explains.
     """
-    context = Context(trace, provenance)
+    context = Context(trace, provenance, unprofiled)
     hidden = withheld(context.quality)
-    found: list[RuleFinding] = []
+    rules: dict[str, Rule] = {}
+    hits: dict[str, Hit] = {}
     for rule in all_rules():
         if any(name in hidden or name.split(".")[0] in hidden for name in rule.relies_on):
             continue
-        marks = _marks(rule, context.quality)
-        found += [_finding(rule, hit, marks) for hit in rule.find(context)]
-    return gravest_first(found)
+        for hit in rule.find(context):
+            assert rule.id not in hits, f"{rule.id} found several things: they are rows of one finding"
+            rules[rule.id], hits[rule.id] = rule, hit
+    why = explain(context, hits, {code: _severity(rules[code], hit) for code, hit in hits.items()})
+    found = {
+        code: _finding(rules[code], hit, _marks(rules[code], context.quality), why.get(code))
+        for code, hit in hits.items()
+    }
+    return _by_cause(found)
 
 
 def _marks(rule: Rule, quality: Sequence[QualityFinding]) -> tuple[str, ...]:
-    """Codes of the warnings that affect what the rule rests on."""
+    """Codes of the warnings that affect what the rule rests on, each once."""
     warnings = [one for one in quality if one.severity == "warning"]
-    return tuple(one.code for one in warnings if set(one.affects) & set(rule.relies_on))
+    return tuple(dict.fromkeys(one.code for one in warnings if set(one.affects) & set(rule.relies_on)))
 
 
-def _finding(rule: Rule, hit: Hit, marks: tuple[str, ...]) -> RuleFinding:
+def _finding(rule: Rule, hit: Hit, marks: tuple[str, ...], explained: Explained | None) -> RuleFinding:
     evidence = {**to_json(hit.numbers), "names": list(hit.names), "slices": [int(one) for one in hit.slices]}
+    gain = hit.gain
     return RuleFinding(
         code=rule.id,
-        severity=hit.severity or rule.severity,
+        severity="info" if explained is not None and not explained.own_time else _severity(rule, hit),
         what=hit.what,
         why=rule.meaning,
-        fix=rule.advice,
+        fix=hit.fix or rule.advice,
         title=rule.title,
         threshold=rule.threshold,
         evidence=evidence,
         quality=marks,
+        gain_ns=gain.ns if gain else None,
+        step_ns=gain.step_ns if gain else None,
+        gain_share=gain.share if gain else None,
+        work_ns=gain.work_ns if gain else None,
+        basis=gain.basis if gain else None,
+        side=gain.side if gain else None,
+        bound=rule.bound,
+        explained_by=explained.by if explained else None,
+        because=explained.because if explained else "",
+        rows=tuple(hit.rows),
     )
+
+
+def _severity(rule: Rule, hit: Hit) -> Severity:
+    if rule.severity != "by gain":
+        return rule.severity
+    assert hit.gain is not None, f"{rule.id} must say what could be gained"
+    found = severity_of(hit.gain)
+    limit = hit.at_most or found
+    return max(found, limit, key=SEVERITIES.index)
+
+
+def _by_cause(found: Mapping[str, RuleFinding]) -> list[RuleFinding]:
+    """Findings by severity, then by gain, the largest first; below each those that it explains."""
+
+    def order(finding: RuleFinding) -> tuple[int, float]:
+        gain = finding.gain_ns
+        if gain is None:  # what is wrong with the recording comes first, what only describes comes last
+            return SEVERITIES.index(finding.severity), float("inf") if finding.severity == "info" else -float(
+                "inf"
+            )
+        return SEVERITIES.index(finding.severity), -gain
+
+    def below(code: str | None) -> list[RuleFinding]:
+        mine = sorted((one for one in found.values() if one.explained_by == code), key=order)
+        return [item for one in mine for item in (one, *below(one.code))]
+
+    return below(None)

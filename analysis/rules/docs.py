@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 from profrun.analysis.rules.catalogue import all_rules
+from profrun.analysis.rules.causes import LINKS
 from profrun.analysis.rules.rule import Rule
+from profrun.analysis.rules.step_cost import CRITICAL_SHARE, SLOWDOWN, WARNING_SHARE
 
 _HEAD = "<!-- made by `python -m profrun.analysis.rules.docs docs`; edit the rule, not this page -->\n"
 
@@ -18,7 +20,13 @@ def rule_page(rule: Rule) -> str:
     text = f"{_HEAD}# {rule.id}: {rule.title}\n\n"
     text += f"Severity: **{rule.severity}**. Code: `{module}.py`, `{rule.find.__name__}`.\n\n"
     text += f"## What it means\n\n{rule.meaning}\n\n## When it fires\n\n{rule.threshold}\n\n"
+    if rule.bound:
+        text += (
+            f"## What could be gained at most\n\n{rule.bound} The severity follows from its share of the "
+            "step ([limits](../rules.md#what-could-be-gained)).\n\n"
+        )
     text += f"## What to do\n\n{rule.advice}\n"
+    text += _links(rule)
     if relies:
         text += (
             f"\n## What it rests on\n\n{relies}. The rule does not run when one of them is withheld for the "
@@ -28,6 +36,15 @@ def rule_page(rule: Rule) -> str:
     return text
 
 
+def _links(rule: Rule) -> str:
+    """Which findings explain those of this rule, and when."""
+    mine = [link for link in LINKS if link.effect == rule.id]
+    if not mine:
+        return ""
+    lines = "".join(f"- [{link.cause}]({link.cause}.md): {link.condition}\n" for link in mine)
+    return f"\n## What explains it\n\nIt goes below a finding of one of these rules, when:\n\n{lines}"
+
+
 def index_page() -> str:
     """The page that lists all rules."""
     rules = all_rules()
@@ -35,12 +52,60 @@ def index_page() -> str:
     text += (
         f"{len(rules)} rules. Each is a small function with a threshold that is stated here, evidence "
         "(numbers with their denominators, slices to open) and advice. Each has a test on a trace that has "
-        "the problem and on one that has not (`tests/analysis/rules/test_catalogue.py`). A threshold says "
-        "where to start looking.\n\n| rule | severity | what | fires when |\n|---|---|---|---|\n"
+        "the problem and on one that has not (`tests/analysis/rules/test_catalogue.py`). A diagnosis has at "
+        "most one finding of a rule; several kernels, ops or ranks are its rows. How far the findings can "
+        "be trusted was judged by hand on real recordings: [rules-judged.md](rules-judged.md).\n\n"
     )
+    text += _GAIN.format(
+        critical=f"{CRITICAL_SHARE * 100:.0f} %",
+        warning=f"{WARNING_SHARE * 100:.0f} %",
+        slowdown=f"{SLOWDOWN:g}",
+    )
+    text += _CAUSES + "\n| finding | goes below | when |\n|---|---|---|\n"
+    for link in LINKS:
+        text += f"| {link.effect} | {link.cause} | {link.condition} |\n"
+    text += "\n## All rules\n\n| rule | severity | what | fires when |\n|---|---|---|---|\n"
     for rule in rules:
         text += f"| [{rule.id}](rules/{rule.id}.md) | {rule.severity} | {rule.title} | {rule.threshold} |\n"
     return text
+
+
+_GAIN = """## What could be gained
+
+A finding about the program states the most that could be gained: "at most 3.1 ms of 39 ms per step". Each
+rule's page says how its bound is computed. The share of the step decides the severity: from {critical} on
+the finding is `critical`, from {warning} on a `warning`, below it is for information (`info`). Findings are
+sorted by severity, then by gain. Rules that only describe, and those about the recording itself, state no
+gain; their severity is fixed.
+
+*Which step time.* Where the trace is a trial's, and its run has finished trials of the same variant without
+a profiler, gains and the GPU's busy share are of their step time (the median over trials of the median of
+the measured steps). Else they are of the recorded step, and the profiler's cost is in it: a gain of host
+time is then at most a `warning`, and the sentence says so. Recordings without steps are judged as a whole;
+gains of host time are then for information, because set-up is part of them.
+
+*Which steps.* A first step that takes over 1.5 times the median of the others, or at whose begin nothing is
+recorded, is left out: the profiler's own start makes it longer (rules `cold-start` and `dead-window`).
+
+*Host time.* A step takes at least the time of its GPU work. So no gain of host time is larger than the part
+of the step in which the GPU does not work.
+
+*GPU time.* The steps are replayed: the host runs as it did but for its waits; a piece of GPU work starts
+when its launch has arrived and the work before it has ended; waits end when the work that they wait for has
+ended. Then the work that the rule is about is shortened by the most that it could be, and the replay gets
+so much shorter. Work that the step does not wait for gains nothing. In the replay the host is so much
+faster that the steps take as long as without a profiler; where that is not known, it is {slowdown} times
+faster, which is more than a profiler was seen to cost. Where a replay of the unchanged steps differs from
+the recording by over 15 %, or there are no steps, all of the shortening counts.
+
+"""
+_CAUSES = """## Findings by cause
+
+A finding that another one explains goes below it: `explained_by` has the rule's id, `because` the numbers.
+It is for information then, because its time is the other one's; only `overhead-bound` counts time of its
+own there. Each edge has a condition on the trace, and a cause must be able to gain at least half as much as
+what it explains, and be as grave.
+"""
 
 
 def write(docs: Path) -> None:

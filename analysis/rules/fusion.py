@@ -1,91 +1,22 @@
-"""Precision and fusion: fp32 and TF32 matrix work, attention in pieces, chains of point-wise kernels."""
+"""Fusion: attention in pieces, chains of point-wise kernels, and what the compiler fused."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
-from profrun.analysis.kernel_names import MATRIX_CATEGORIES
 from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.finding import FindingRow
+from profrun.analysis.rules.replay import Floats
 from profrun.analysis.rules.rule import Hit, rule
+from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.frame import Index
 from profrun.contract.units import percent_text, time_text
 
-FP32_SHARE = 0.05
-TF32_SHARE = 0.05
 CHAIN_SHARE = 0.05
 POINTWISE = frozenset({"elementwise", "copy", "fill"})
 SOFTMAX_SHARE = 0.005
-
-
-def _matrix_time(ctx: Context, dtype: str) -> tuple[int, list[str]]:
-    rows = [row for row in ctx.kernels if row.category in MATRIX_CATEGORIES and row.dtype == dtype]
-    return sum(row.total_ns for row in rows), [row.name for row in rows]
-
-
-def _fp32_inputs(ctx: Context) -> frozenset[str]:
-    """Kernels of GEMM ops whose recorded inputs are fp32 and whose name does not tell the type."""
-    return frozenset(row.kernel for row in ctx.roofline.rows if row.flops is not None and row.dtype == "fp32")
-
-
-@rule(
-    "fp32-gemm",
-    "Matrix work in full fp32",
-    meaning="GEMMs, convolutions or attention are computed in fp32, on the ordinary units or AMD's fp32 "
-    "matrix instructions, not in TF32: several times slower than half precision on tensor or matrix cores.",
-    threshold="At least 5 % of the kernel time in such kernels (by name, or by the op's fp32 inputs where "
-    "the name does not tell), on a GPU that has matrix cores.",
-    advice="bf16 autocast; or torch.set_float32_matmul_precision('high') where TF32 is accurate enough "
-    "(NVIDIA).",
-    relies_on=("kernels",),
-)
-def fp32_gemm(ctx: Context) -> Iterator[Hit]:
-    """Time of fp32 matrix kernels."""
-    time, names = _matrix_time(ctx, "fp32")
-    more = _fp32_inputs(ctx)
-    for row in ctx.kernels:
-        if (
-            row.name in more
-            and row.name not in names
-            and row.matrix_core is not True
-            and (row.category in MATRIX_CATEGORIES and row.dtype is None)
-        ):
-            time += row.total_ns
-            names.append(row.name)
-    if ctx.kernel_ns and time / ctx.kernel_ns >= FP32_SHARE:
-        ids = ctx.kernel_slices(lambda kernel: kernel.name in names)
-        yield Hit(
-            f"{percent_text(time / ctx.kernel_ns)} of the kernel time ({time_text(time)}) is fp32 matrix "
-            "work without TF32",
-            {"total_ns": time, "share": time / ctx.kernel_ns, "share_of": "time of all kernels"},
-            slices=ctx.worst(ids),
-            names=names,
-        )
-
-
-@rule(
-    "tf32-gemm",
-    "Matrix work in TF32",
-    meaning="fp32 inputs are multiplied as TF32: on tensor cores, but at half the rate of bf16 and fp16 and "
-    "with twice the memory traffic.",
-    threshold="At least 5 % of the kernel time in TF32 GEMMs, convolutions or attention.",
-    advice="torch.autocast with bfloat16 (or float16 with a gradient scaler) where the model's accuracy "
-    "allows it.",
-    relies_on=("kernels",),
-)
-def tf32_gemm(ctx: Context) -> Iterator[Hit]:
-    """Time of TF32 matrix kernels."""
-    time, names = _matrix_time(ctx, "tf32")
-    if ctx.kernel_ns and time / ctx.kernel_ns >= TF32_SHARE:
-        ids = ctx.kernel_slices(lambda kernel: kernel.name in names)
-        yield Hit(
-            f"{percent_text(time / ctx.kernel_ns)} of the kernel time ({time_text(time)}) is TF32 matrix "
-            "work",
-            {"total_ns": time, "share": time / ctx.kernel_ns, "share_of": "time of all kernels"},
-            slices=ctx.worst(ids),
-            names=names,
-        )
 
 
 @rule(
@@ -95,48 +26,69 @@ def tf32_gemm(ctx: Context) -> Iterator[Hit]:
     "(sequence x sequence) is written to memory and read again, twice.",
     threshold="Batched matrix multiplies (bmm, baddbmm) and a softmax under the same parent op or in the "
     "same step, no fused attention kernel, and softmax at least 0.5 % of the kernel time. Without op "
-    "records: softmax and GEMM kernels but no attention kernel, softmax at least 2 %.",
+    "records: softmax and GEMM kernels but no attention kernel, softmax at least 2 %; for information only.",
     advice="scaled_dot_product_attention, need_weights=False for nn.MultiheadAttention, or FlashAttention.",
+    bound="The time of the softmax kernels and of all kernels between the two matrix multiplies round each "
+    "of them; the multiplies themselves remain.",
     relies_on=("kernels",),
 )
 def unfused_attention(ctx: Context) -> Iterator[Hit]:
     """Softmax beside batched GEMMs without an attention kernel."""
-    softmax = sum(row.total_ns for row in ctx.kernels if row.category == "softmax")
-    fused = [row for row in ctx.kernels if row.category == "attention"]
-    if not softmax or fused or not ctx.kernel_ns:
+    scores = ctx.kernel_slices(lambda kernel: kernel.category == "softmax")
+    fused = ctx.kernel_slices(lambda kernel: kernel.category == "attention")
+    softmax = ctx.total(scores)
+    if not softmax or len(fused) or not ctx.kernel_ns:
         return
     share = softmax / ctx.kernel_ns
-    products = ctx.named("op", lambda name: name in ("aten::bmm", "aten::baddbmm"))
-    norms = ctx.named("op", lambda name: name in ("aten::_softmax", "aten::_safe_softmax"))
+    products = ctx.in_steps(ctx.named("op", lambda name: name in ("aten::bmm", "aten::baddbmm")))
+    norms = ctx.in_steps(ctx.named("op", lambda name: name in ("aten::_softmax", "aten::_safe_softmax")))
     recorded = len(ctx.frame.of("op")) > 0
+    gemms = ctx.kernel_slices(lambda kernel: kernel.category == "gemm")
     if recorded and (not len(products) or not len(norms) or share < SOFTMAX_SHARE):
         return
-    if not recorded and (share < 0.02 or not any(row.category == "gemm" for row in ctx.kernels)):
+    if not recorded and (share < 0.02 or not len(gemms)):
         return
-    scores = ctx.kernel_slices(lambda kernel: kernel.category == "softmax")
+    between = _between(ctx, scores, gemms)
     beside = f"{len(products)} batched matrix multiplies" if recorded else "GEMMs (no ops are recorded)"
     yield Hit(
         f"softmax takes {percent_text(share)} of the kernel time beside {beside}, and no fused attention "
-        "kernel runs",
+        f"kernel runs; with the kernels between the multiplies it is "
+        f"{time_text(ctx.per_step_ns(ctx.total(between)))} {ctx.per_step}",
         {
             "softmax_ns": softmax,
             "softmax_share": share,
             "share_of": "time of all kernels",
+            "between_ns": ctx.total(between),
             "bmm_calls": len(products) if recorded else None,
         },
         slices=ctx.worst(scores),
         names=sorted({ctx.frame.text(int(one)) for one in products}),
+        gain=ctx.gpu_gain(between, np.ones(len(between))),
+        at_most=None if recorded else "info",
     )
+
+
+def _between(ctx: Context, scores: Index, gemms: Index) -> Index:
+    """Each of the softmax kernels and what runs between the GEMMs round it, on its stream."""
+    source = ctx.frame
+    ids = ctx.step_gpu
+    ids = ids[np.lexsort((ids, source.ts[ids], source.track[ids]))]
+    wall = np.isin(ids, gemms)
+    wall[1:] |= source.track[ids[1:]] != source.track[ids[:-1]]
+    group = np.cumsum(wall)
+    alike = np.isin(group, group[np.isin(ids, scores)]) & ~np.isin(ids, gemms)
+    return np.asarray(ids[alike])
 
 
 @rule(
     "pointwise-chains",
     "Point-wise kernels follow each other",
     meaning="Each of them reads and writes whole tensors; fused, the values between stay in registers.",
-    threshold="Runs of at least two consecutive element-wise or copy kernels on a stream, launched by steps, "
-    "with at least 5 % of the time of the steps' kernels. For information when they take under 5 % of "
-    "the steps.",
+    threshold="Runs of at least two consecutive element-wise or copy kernels of a step on a stream, "
+    "launched by steps, with at least 5 % of the time of the steps' kernels.",
     advice="torch.compile, or a hand-written fused kernel (Triton, Liger); for optimizers fused=True.",
+    bound="The time of each chain but for its longest kernel: one fused kernel reads and writes at least as "
+    "much as that one.",
     relies_on=("kernels", "kernels.order"),
 )
 def pointwise_chains(ctx: Context) -> Iterator[Hit]:
@@ -144,8 +96,54 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
     source = ctx.frame
     ids = ctx.step_gpu
     ids = ids[np.lexsort((ids, source.ts[ids], source.track[ids]))]
-    if not len(ids):
+    whole = ctx.total(ctx.step_kernels)
+    if not len(ids) or not whole:
         return
+    group = chain_of(ctx, ids)
+    member = group >= 0
+    time = ctx.total(ids[member])
+    if time / whole < CHAIN_SHARE:
+        return
+    chains = int(group.max()) + 1
+    length = np.bincount(group[member])
+    yield Hit(
+        f"{chains} {'chain' if chains == 1 else 'chains'} of point-wise kernels "
+        f"({chains / ctx.step_count:.0f} {ctx.per_step}, the longest of "
+        f"{length.max()}) take {percent_text(time / whole)} of the kernel time, "
+        f"{time_text(ctx.per_step_ns(time))} {ctx.per_step}",
+        {
+            "chains": chains,
+            "kernels": int(member.sum()),
+            "total_ns": time,
+            "share": time / whole,
+            "share_of": "time of the kernels that steps launched" if ctx.steps else "time of all kernels",
+            "longest": int(length.max()),
+        },
+        slices=ctx.worst(ids[member]),
+        gain=ctx.gpu_gain(ids[member], _all_but_longest(source.durs(ids[member]), group[member])),
+        fix=_fusion_advice(ctx),
+    )
+
+
+def _all_but_longest(durs: Ints, group: Ints) -> Floats:
+    """1 for each kernel of a chain but its longest, for which it is 0; shape (kernels,)."""
+    saved = np.ones(len(durs))
+    order = np.lexsort((durs, group))
+    last = np.append(group[order][1:] != group[order][:-1], True)
+    saved[order[last]] = 0.0
+    return saved
+
+
+def chain_of(ctx: Context, ids: Index) -> Ints:
+    """The chain of each GPU slice: consecutive element-wise or copy kernels of a step on a stream.
+
+    Args:
+        ids: GPU slices by stream and start.
+
+    Returns:
+        int64, shape (ids,): number of the chain from 0, -1 for a slice in none.
+    """
+    source = ctx.frame
     wanted = [
         number
         for number, kernel in ctx.names.items()
@@ -153,30 +151,23 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
     ]
     point = np.isin(source.name[ids], wanted) & source.is_kind(ids, "kernel")
     track = source.track[ids]
-    joined = point[1:] & point[:-1] & (track[1:] == track[:-1])
+    step = ctx.index.of_gpu[ids]
+    joined = point[1:] & point[:-1] & (track[1:] == track[:-1]) & (step[1:] == step[:-1])
     member = np.append(joined, False) | np.append(False, joined)
-    time = ctx.total(ids[member])
-    whole = ctx.total(ctx.step_kernels)
-    if not whole or time / whole < CHAIN_SHARE:
-        return
     starts = member & ~np.append(False, joined)
-    chains = int(starts.sum())
-    longest = Counter(np.cumsum(starts)[member].tolist()).most_common(1)[0]
-    yield Hit(
-        f"{chains} {'chain' if chains == 1 else 'chains'} of point-wise kernels "
-        f"({chains / ctx.step_count:.0f} {ctx.per_step}, the longest of "
-        f"{longest[1]}) take {percent_text(time / whole)} of the kernel time",
-        {
-            "chains": chains,
-            "kernels": int(member.sum()),
-            "total_ns": time,
-            "share": time / whole,
-            "share_of": "time of the kernels that steps launched" if ctx.steps else "time of all kernels",
-            "longest": longest[1],
-        },
-        slices=ctx.worst(ids[member]),
-        severity=ctx.weight(time),
-    )
+    return np.where(member, np.cumsum(starts) - 1, -1).astype(np.int64)
+
+
+def _fusion_advice(ctx: Context) -> str | None:
+    """What to do in a program that is compiled already, or that is not PyTorch; None for the rule's."""
+    if not ctx.program.torch:
+        return "Fuse them by hand: one kernel that reads its inputs once and writes its result once."
+    if ctx.program.compiled:
+        return (
+            "torch.compile made part of this program, and these kernels are outside of it: compile the code "
+            "round them too (graph breaks, the optimizer), or fuse them by hand (Triton)."
+        )
+    return None
 
 
 @rule(
@@ -189,20 +180,27 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
     relies_on=("kernels",),
 )
 def inductor_fusion(ctx: Context) -> Iterator[Hit]:
-    """Inductor kernels with the ops in their names."""
-    for row in ctx.kernels:
-        if row.family == "inductor" and row.fused_ops:
-            ids = ctx.kernel_slices(lambda kernel, name=row.name: kernel.name == name)  # type: ignore[misc]
-            yield Hit(
-                f"{row.name} fuses {' + '.join(row.fused_ops)}: {row.calls} calls, {percent_text(row.share)} "
-                "of the kernel time",
-                {
-                    "fused_ops": list(row.fused_ops),
-                    "calls": row.calls,
-                    "total_ns": row.total_ns,
-                    "share": row.share,
-                    "share_of": row.share_of,
-                },
-                slices=ctx.worst(ids, 2),
-                names=[row.name],
-            )
+    """Inductor kernels with the ops in their names, as the rows of one finding."""
+    found = [row for row in ctx.kernels if row.family == "inductor" and row.fused_ops]
+    if not found:
+        return
+    time = sum(row.total_ns for row in found)
+    first = found[0]
+    share = sum(row.share for row in found)
+    ids = ctx.frame.of("kernel")
+    names = {row.name for row in found}
+    most = f"{first.name} fuses {' + '.join(first.fused_ops)}"
+    many = f"{len(found)} kernels; the one with most time, " if len(found) > 1 else ""
+    yield Hit(
+        f"{many}{most}: {percent_text(share)} of the kernel time",
+        {
+            "kernels": len(found),
+            "calls": sum(row.calls for row in found),
+            "total_ns": time,
+            "share": share,
+            "share_of": first.share_of,
+        },
+        slices=ctx.worst(ids[ctx.frame.named(ids, lambda name: name in names)], 2),
+        names=[row.name for row in found],
+        rows=[FindingRow(row.name, row.calls, row.total_ns, " + ".join(row.fused_ops)) for row in found],
+    )

@@ -1,4 +1,4 @@
-"""Avoidable work of the host: cold starts, look-ups, allocation, loading, heuristics."""
+"""Avoidable work of the host: loading data, compiling, look-ups, allocation, heuristics."""
 
 from __future__ import annotations
 
@@ -8,100 +8,81 @@ from collections.abc import Iterator
 import numpy as np
 
 from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.finding import FindingRow
+from profrun.analysis.rules.host_causes import allocation_slices, compile_slices, loader_slices
 from profrun.analysis.rules.rule import Hit, rule
-from profrun.analysis.trace.steps import is_dataloader
-from profrun.contract.units import percent_text, time_text
+from profrun.analysis.rules.step_cost import WARNING_SHARE
+from profrun.analysis.rules.step_text import span_text
+from profrun.analysis.trace.frame import Index
+from profrun.contract.units import bytes_text, percent_text, time_text
 
-COLD_FACTOR = 1.5
-DEAD_SHARE = 0.25
-DEAD_NS = 50_000
-LOADER_SHARE = 0.05
-LOOKUP_SHARE = 0.05
 CHURN_PER_STEP = 1.0
-MALLOC = re.compile(
-    r"^(?:cuda|hip)(?:Malloc|Free|HostAlloc|MallocHost|FreeHost|MallocManaged)(?:_v\d+)?$|^cuMemAlloc|^cuMemFree"
-)
-
-
-@rule(
-    "cold-start",
-    "The first step is slower than the others",
-    severity="info",
-    meaning="One-time work (module loading, autotuning, allocator growth, caches) is in the window; means "
-    "over steps are too high.",
-    threshold="At least 3 steps, and the first takes over 1.5 times the median of the others.",
-    advice="Warm up for more steps before the window (schedule.warmup), or leave the first step out.",
-    relies_on=("steps.dur_ns",),
-)
-def cold_start(ctx: Context) -> Iterator[Hit]:
-    """First step against the median of the rest, by rank."""
-    for process in sorted({step.process for step in ctx.steps}):
-        mine = [step for step in ctx.steps if step.process == process]
-        if len(mine) < 3:
-            continue
-        rest = float(np.median([step.dur_ns for step in mine[1:]]))
-        if rest > 0 and mine[0].dur_ns > COLD_FACTOR * rest:
-            yield Hit(
-                f"step {mine[0].step} takes {time_text(mine[0].dur_ns)}, the others {time_text(rest)} "
-                "(median)",
-                {"first_ns": mine[0].dur_ns, "median_of_others_ns": rest, "ratio": mine[0].dur_ns / rest},
-                slices=[mine[0].slice],
-            )
-
-
-@rule(
-    "dead-window",
-    "Nothing happens at the start of the window",
-    severity="info",
-    meaning="Between the start of the first step and its first op nothing is recorded: the profiler starts, "
-    "or code without records runs.",
-    threshold="Over 25 % of the first step and over 50 us pass before its first op or runtime call.",
-    advice="Do not read this gap as the program's; leave the first step out, or add ranges to see what runs "
-    "there.",
-)
-def dead_window(ctx: Context) -> Iterator[Hit]:
-    """Gap from the first step's start to the first op or call inside it."""
-    source = ctx.frame
-    work = source.of("op", "api")
-    for process in sorted({step.process for step in ctx.steps}):
-        first = next(step for step in ctx.steps if step.process == process)
-        mine = work[source.track_process[source.track[work]] == process]
-        starts = source.ts[mine]
-        inside = starts[(starts >= first.ts_ns) & (starts < first.ts_ns + first.dur_ns)]
-        if not len(inside):
-            continue
-        gap = int(inside.min()) - first.ts_ns
-        if gap > DEAD_NS and gap > DEAD_SHARE * first.dur_ns:
-            yield Hit(
-                f"{time_text(gap)} of step {first.step} ({percent_text(gap / first.dur_ns)}) pass before its "
-                "first op",
-                {"gap_ns": gap, "share": gap / first.dur_ns, "share_of": "the first step"},
-                slices=[first.slice],
-            )
+NEARLY_FULL = 0.9
+LOOKUP_GAP_NS = 5_000_000
+"""Time from a look-up of compiled code to its run from which the compiler must have worked between them.
+Usual are some ten microseconds."""
+_REGION = re.compile(r"^Torch-Compiled Region: (\d+)/(\d+)")
+_LOOKUP = "TorchDynamo Cache Lookup"
 
 
 @rule(
     "dataloader-stall",
     "Steps wait for data",
     meaning="The main thread fetches the next batch while the GPU has nothing to do.",
-    threshold="Fetching a batch (enumerate(DataLoader)...__next__), where neither the GPU nor a runtime call "
-    "is active, takes at least 5 % of the steps (the TensorBoard plugin's limit).",
+    threshold="Fetching a batch (enumerate(DataLoader)...__next__) takes at least 5 % of the step, and the "
+    "GPU is idle for at least as long.",
     advice="DataLoader(num_workers > 0, pin_memory=True, persistent_workers=True, prefetch_factor), or "
     "cheaper preprocessing.",
+    bound="The time of the fetches, and at most the part of the step in which the GPU does not work.",
     relies_on=("steps.dur_ns",),
 )
 def dataloader_stall(ctx: Context) -> Iterator[Hit]:
-    """Exclusive data-loading time of the steps' wall clock."""
-    span = sum(step.span_ns for step in ctx.steps)
-    time = sum(step.wall_ns["dataloader"] for step in ctx.steps)
-    if span and time / span >= LOADER_SHARE:
-        ids = ctx.in_steps(np.concatenate([ctx.named(kind, is_dataloader) for kind in ("op", "range")]))
-        yield Hit(
-            f"{percent_text(time / span)} of the steps wait for a batch ({time_text(time / ctx.step_count)} "
-            "per step)",
-            {"dataloader_ns": time, "share": time / span, "share_of": "time of steps"},
-            slices=ctx.worst(ids),
-        )
+    """Time in fetches of a batch."""
+    ids = loader_slices(ctx)
+    if not len(ids) or not ctx.steps:
+        return
+    time = ctx.host_time(ids)
+    gain = ctx.host_gain(time)
+    if gain.share < WARNING_SHARE:
+        return
+    idle = ctx.idle_inside(ids)
+    workers = ctx.program.loader_workers
+    waits = f"; the GPU waits for {time_text(idle)} of that" if ctx.waiting else ""
+    none = "; the DataLoader has no worker processes" if workers is False else ""
+    yield Hit(
+        f"{time_text(ctx.per_step_ns(time))} per step pass in fetching a batch, "
+        f"{percent_text(gain.share)} of "
+        f"{span_text(ctx)}{waits}{none}",
+        {
+            "dataloader_ns": time,
+            "dataloader_ns_per_step": ctx.per_step_ns(time),
+            "gpu_waits_ns_per_step": idle,
+            "share": gain.share,
+            "share_of": span_text(ctx),
+            "workers": workers,
+        },
+        slices=ctx.worst(ids),
+        gain=gain,
+        idle_ns=idle,
+        rows=_by_name(ctx, ids) if len(np.unique(ctx.frame.name[ids])) > 1 else (),
+        fix="More workers (num_workers), a larger prefetch_factor, persistent_workers=True, or cheaper "
+        "preprocessing: the workers that there are do not keep up."
+        if workers
+        else None,
+    )
+
+
+def _by_name(ctx: Context, ids: Index) -> list[FindingRow]:
+    """A row for each name, most time first."""
+    source = ctx.frame
+    names, place = np.unique(source.name[ids], return_inverse=True)
+    time = np.bincount(place, weights=source.durs(ids))
+    calls = np.bincount(place)
+    rows = [
+        FindingRow(source.names[int(name)], int(count), int(ns))
+        for name, count, ns in zip(names, calls, time, strict=True)
+    ]
+    return sorted(rows, key=lambda row: (-(row.total_ns or 0), row.name))
 
 
 @rule(
@@ -109,66 +90,108 @@ def dataloader_stall(ctx: Context) -> Iterator[Hit]:
     "Compiled code spends its time in guards and look-ups",
     meaning="Before each compiled region Dynamo checks guards and finds the compiled code; for small graphs "
     "that is a visible share of the step.",
-    threshold="'TorchDynamo Cache Lookup' takes at least 5 % of the host time of the steps.",
+    threshold="'TorchDynamo Cache Lookup' takes at least 5 % of the step, and the GPU is idle for at least "
+    "as long.",
     advice="Compile larger regions (fewer graph breaks), mark dynamic dimensions, or use "
     "mode='reduce-overhead'.",
+    bound="The time of the look-ups, and at most the part of the step in which the GPU does not work.",
     relies_on=("steps.dur_ns",),
 )
 def dynamo_lookup(ctx: Context) -> Iterator[Hit]:
     """Host time of look-ups inside steps."""
-    ids = ctx.in_steps(ctx.named("op", lambda name: name.startswith("TorchDynamo Cache Lookup")))
-    whole = ctx.step_ns or ctx.window_ns
-    if len(ids) and whole and ctx.total(ids) / whole >= LOOKUP_SHARE:
-        share = ctx.total(ids) / whole
+    ids = ctx.in_steps(ctx.named("op", lambda name: name.startswith(_LOOKUP)))
+    if not len(ids):
+        return
+    gain = ctx.host_gain(ctx.total(ids))
+    if gain.share >= WARNING_SHARE:
         yield Hit(
-            f"{len(ids)} cache look-ups take {time_text(ctx.total(ids))}, {percent_text(share)} of the steps",
-            {"count": len(ids), "total_ns": ctx.total(ids), "share": share, "share_of": "host time of steps"},
+            f"{len(ids)} cache look-ups take {time_text(ctx.per_step_ns(ctx.total(ids)))} {ctx.per_step}",
+            {
+                "count": len(ids),
+                "total_ns": ctx.total(ids),
+                "share": gain.share,
+                "share_of": span_text(ctx),
+            },
             slices=ctx.worst(ids),
+            gain=gain,
+            idle_ns=ctx.idle_inside(ids),
         )
-
-
-_REGION = re.compile(r"^Torch-Compiled Region: (\d+)/(\d+)")
-_COMPILE = re.compile(
-    r"_compile\.compile_inner|^compile_fx|^OutputGraph\.call_user_compiler|^dynamo_timed|^Compile"
-)
 
 
 @rule(
     "recompilation",
     "The program compiles again inside the window",
-    meaning="A compiled function ran as its second or later version, or the compiler itself ran inside a "
-    "step: a guard failed, usually for a changed shape or Python value.",
-    threshold="A 'Torch-Compiled Region: N/M' with M > 0, or a compiler range inside the steps.",
-    advice="TORCH_LOGS=recompiles says which guard failed; mark_dynamic or torch._dynamo.config settings "
-    "avoid it.",
+    meaning="The compiler itself works inside a step: a guard failed, usually for a changed shape or Python "
+    "value, and the function is compiled once more.",
+    threshold="Work of a compiler inside the steps: a range that torch.compile opens while it compiles "
+    "('... (dynamo_timed)', 'entire_frame_compile'), or nvFuser's. Where no such range is recorded: over 5 "
+    "ms between a 'TorchDynamo Cache Lookup' and the 'Torch-Compiled Region' that it is for. That a later "
+    "version of a region runs (M > 0 in 'Torch-Compiled Region: N/M'), or compiled code (CompiledFunction, "
+    "CompiledFunctionBackward), is none.",
+    advice="TORCH_LOGS=recompiles says which guard failed; torch.compile(dynamic=True), mark_dynamic, "
+    "padding to a few shapes, or no Python value that changes in each step avoid it.",
+    bound="The time of the compiler, and at most the part of the step in which the GPU does not work.",
 )
 def recompilation(ctx: Context) -> Iterator[Hit]:
-    """Version numbers of compiled regions, and compiler work."""
-
-    def later(name: str) -> bool:
-        hit = _REGION.match(name)
-        return hit is not None and int(hit[2]) > 0
-
-    again = ctx.in_steps(ctx.named("op", later))
-    if len(again):
-        names = sorted({ctx.frame.text(int(one)) for one in again})
-        yield Hit(
-            f"{len(again)} calls of recompiled regions ({', '.join(names[:3])})",
-            {"calls": len(again)},
-            slices=ctx.worst(again),
-            severity="info",
-            names=names,
-        )
-    work = ctx.in_steps(
-        np.concatenate([ctx.named(kind, lambda n: bool(_COMPILE.search(n))) for kind in ("op", "range")])
-    )
+    """Work of a compiler inside the steps."""
+    work = compile_slices(ctx)
     if len(work):
+        yield _compiles(ctx, work)
+        return
+    regions, gaps = _late_regions(ctx)
+    if len(regions):
+        time = int(gaps.sum())
+        names = sorted({ctx.frame.text(int(one)) for one in regions})
         yield Hit(
-            f"the compiler runs inside the steps: {len(work)} ranges, the longest "
-            f"{time_text(float(ctx.frame.durs(work).max()))}",
-            {"ranges": len(work), "longest_ns": int(ctx.frame.durs(work).max())},
-            slices=ctx.worst(work),
+            f"{len(regions)} calls of compiled regions ({', '.join(names[:3])}) start long after the look-up "
+            f"of their code: the compiler works for about {time_text(ctx.per_step_ns(time))} {ctx.per_step} "
+            "between them (its own ranges are not recorded)",
+            {"calls": len(regions), "total_ns": time},
+            slices=ctx.worst(regions),
+            names=names,
+            gain=ctx.host_gain(time),
         )
+
+
+def _compiles(ctx: Context, work: Index) -> Hit:
+    source = ctx.frame
+    inside = np.zeros(len(source), dtype=bool)
+    inside[work] = True
+    outer = work[source.chase(inside)[work] < 0]
+    time = ctx.host_time(work)
+    regions = ctx.in_steps(ctx.named("op", lambda name: _REGION.match(name) is not None))
+    versions = sorted({source.text(int(one)) for one in regions})
+    ran = f"; versions that ran: {', '.join(versions[:4])}" if versions else ""
+    return Hit(
+        f"the compiler works {time_text(ctx.per_step_ns(time))} {ctx.per_step} "
+        f"({len(outer)} times{f' in {len(ctx.steps)} steps' if ctx.steps else ''}){ran}",
+        {"compilations": len(outer), "total_ns": time, "steps": len(ctx.steps)},
+        slices=ctx.worst(outer),
+        names=versions,
+        gain=ctx.host_gain(time),
+        idle_ns=ctx.idle_inside(work),
+        rows=_by_name(ctx, outer),
+    )
+
+
+def _late_regions(ctx: Context) -> tuple[Index, Index]:
+    """Compiled regions that started over ``LOOKUP_GAP_NS`` after the look-up of their code, and that time."""
+    source = ctx.frame
+    regions = ctx.in_steps(ctx.named("op", lambda name: _REGION.match(name) is not None))
+    found, gaps = [], []
+    looks = ctx.named("op", lambda name: name.startswith(_LOOKUP))
+    looks = looks[np.argsort(source.end[looks], kind="stable")]
+    for track in np.unique(source.track[regions]):
+        before = source.end[looks[source.track[looks] == track]]
+        mine = regions[source.track[regions] == track]
+        mine = mine[np.argsort(source.ts[mine], kind="stable")]
+        place = np.searchsorted(before, source.ts[mine], side="right") - 1
+        last = np.concatenate(([-1], place[:-1]))
+        for one, at, earlier in zip(mine, place, last, strict=True):
+            if at > earlier and source.ts[one] - before[at] > LOOKUP_GAP_NS:  # a look-up of its own
+                found.append(int(one))
+                gaps.append(int(source.ts[one] - before[at]))
+    return np.array(found, dtype=np.intp), np.array(gaps, dtype=np.int64)
 
 
 @rule(
@@ -179,12 +202,13 @@ def recompilation(ctx: Context) -> Iterator[Hit]:
     threshold="At least one device or pinned allocation or free per step, on average.",
     advice="Keep shapes constant, set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, do not call "
     "empty_cache().",
+    bound="The time of these calls, and at most the part of the step in which the GPU does not work.",
 )
 def allocator_churn(ctx: Context) -> Iterator[Hit]:
     """Allocation calls inside steps."""
     if not ctx.steps:
         return
-    ids = ctx.in_steps(ctx.named("api", lambda name: bool(MALLOC.search(name))))
+    ids = allocation_slices(ctx)
     rate = len(ids) / ctx.step_count
     if rate >= CHURN_PER_STEP:
         names = sorted({ctx.frame.text(int(one)) for one in ids})
@@ -194,18 +218,25 @@ def allocator_churn(ctx: Context) -> Iterator[Hit]:
             {"calls_per_step": rate, "total_ns": ctx.total(ids)},
             slices=ctx.worst(ids),
             names=names,
+            gain=ctx.host_gain(ctx.host_time(ids)),
+            idle_ns=ctx.idle_inside(ids),
+            rows=_by_name(ctx, ids) if len(names) > 1 else (),
+            fix=None
+            if ctx.program.torch
+            else "Allocate before the loop and use the memory again, or take it from a pool "
+            "(cudaMallocAsync, hipMallocAsync).",
         )
 
 
 @rule(
     "occupancy-queries",
     "Libraries query occupancy before launching",
-    severity="info",
     meaning="A heuristic chooses kernels at every call (cuBLAS for GEMMs, Triton's or PyTorch's launchers); "
     "each query is host time in front of a launch.",
     threshold="At least one occupancy query (cudaOccupancyMaxActiveBlocksPerMultiprocessor or similar) per "
     "step.",
     advice="Harmless when the GPU is busy; when overhead-bound, CUDA graphs replay without queries.",
+    bound="The time of the queries, and at most the part of the step in which the GPU does not work.",
 )
 def occupancy_queries(ctx: Context) -> Iterator[Hit]:
     """Occupancy queries inside steps, with the ops that made them."""
@@ -221,12 +252,15 @@ def occupancy_queries(ctx: Context) -> Iterator[Hit]:
         {"calls_per_step": len(ids) / ctx.step_count, "total_ns": ctx.total(ids)},
         slices=ctx.worst(ids),
         names=names,
+        gain=ctx.host_gain(ctx.host_time(ids)),
+        idle_ns=ctx.idle_inside(ids),
     )
 
 
 @rule(
     "memory-near-full",
     "Device memory is nearly full",
+    severity="info",
     meaning="The allocator will start to free and retry, or fail, at a slightly larger size.",
     threshold="The highest allocated total is over 90 % of the device's memory (the TensorBoard plugin's "
     "limit).",
@@ -236,16 +270,27 @@ def memory_near_full(ctx: Context) -> Iterator[Hit]:
     """Peak of the allocator against the device's memory."""
     from profrun.analysis.trace.memory import memory
 
-    for row in memory(ctx.trace):
-        if row.device is not None and row.share is not None and row.share > 0.9:
-            yield Hit(
-                f"{ctx.labels.gpus[row.device]} holds {row.peak_bytes / 2**30:.1f} GiB at its peak, "
-                f"{percent_text(row.share)} of it",
-                {
-                    "peak_bytes": row.peak_bytes,
-                    "share": row.share,
-                    "share_of": row.share_of,
-                    "at_ns": row.at_ns,
-                },
-                names=row.ops,
-            )
+    full = [
+        row
+        for row in memory(ctx.trace)
+        if row.device is not None and row.share is not None and row.share > NEARLY_FULL
+    ]
+    if full:
+        worst = max(full, key=lambda row: row.share or 0.0)
+        yield Hit(
+            f"{ctx.labels.gpus[worst.device]} holds {bytes_text(worst.peak_bytes)} at its peak, "
+            f"{percent_text(worst.share)} of it",
+            {
+                "peak_bytes": worst.peak_bytes,
+                "share": worst.share,
+                "share_of": worst.share_of,
+                "at_ns": worst.at_ns,
+            },
+            names=worst.ops,
+            rows=[
+                FindingRow(ctx.labels.gpus[row.device], detail=f"{bytes_text(row.peak_bytes)} at its peak")
+                for row in full
+            ]
+            if len(full) > 1
+            else (),
+        )

@@ -7,41 +7,66 @@ from collections.abc import Iterator
 import numpy as np
 
 from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.finding import FindingRow
+from profrun.analysis.rules.judged_steps import LeftOut
 from profrun.analysis.rules.rule import Hit, rule
+from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.intervals import covered, union
-from profrun.analysis.trace.runtime_calls import BLOCKING_SHARE, is_graph_launch, is_launch
+from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
 from profrun.contract.units import percent_text, time_text
 
 OVERHEAD_SHARE = 0.05
+SLOWER = 1.1
 BUFFER_NS = 100_000
 LAUNCH_FACTOR = 10
 LAUNCH_GAP_NS = 200_000
+STARVED = 0.5
+"""Part of a long launch call in which the GPU must have run dry, or its queue may have been full."""
 
 
 @rule(
     "profiler-overhead",
     "The profiler takes a visible part of the time",
-    meaning="The profiler records work of its own (buffer flushes, instrumentation) inside the steps; host "
-    "times are too long by about that much.",
-    threshold="Overhead records cover over 5 % of the host time of the steps.",
-    advice="Record less (no stacks, no shapes, no memory), longer warm-up, and trust the unprofiled trials "
-    "for times.",
+    severity="info",
+    meaning="The profiler does work of its own, and makes each op and each launch longer: host times of "
+    "this recording are too long. Shares are of the step time without a profiler where that is known.",
+    threshold="Overhead records cover over 5 % of the host time of the steps, or a step takes over 1.1 "
+    "times as long as in the trials of the same variant without a profiler.",
+    advice="Record less (no stacks, no shapes, no memory), and trust the trials without a profiler for "
+    "times.",
 )
 def profiler_overhead(ctx: Context) -> Iterator[Hit]:
-    """Union of overhead slices inside the steps."""
+    """Union of overhead slices inside the steps, and the step time beside the unprofiled one."""
     ids = ctx.frame.of("overhead")
-    if not len(ids) or not ctx.steps:
+    if not ctx.steps:
         return
-    slices = ctx.index.slices
-    inside = covered(
-        union(ctx.frame.ts[ids], ctx.frame.end[ids]), ctx.frame.ts[slices], ctx.frame.end[slices]
-    )
-    share = float(inside.sum()) / ctx.step_ns if ctx.step_ns else 0.0
+    inside = 0
+    for process, (starts, ends) in ctx.judged.host.items():
+        mine = ids[ctx.frame.process_of(ids) == process]
+        inside += int(covered(union(ctx.frame.ts[mine], ctx.frame.end[mine]), starts, ends).sum())
+    share = inside / ctx.step_ns if ctx.step_ns else 0.0
+    told = []
+    known = ctx.cost.unprofiled
+    slower = ctx.cost.recorded_ns / known.median_ns if known is not None and known.median_ns else 0.0
+    if known is not None and slower > SLOWER:
+        told.append(
+            f"a step takes {time_text(ctx.cost.recorded_ns)} with the profiler and "
+            f"{time_text(known.median_ns)} without it"
+        )
     if share > OVERHEAD_SHARE:
+        told.append(
+            f"the profiler's own records cover {percent_text(share)} of the steps ({time_text(inside)})"
+        )
+    if told:
         yield Hit(
-            f"the profiler's own work covers {percent_text(share)} of the steps "
-            f"({time_text(float(inside.sum()))})",
-            {"overhead_ns": int(inside.sum()), "overhead_share": share, "overhead_of": "host time of steps"},
+            "; ".join(told),
+            {
+                "overhead_ns": inside,
+                "overhead_share": share,
+                "overhead_of": "host time of steps",
+                "profiled_step_ns": ctx.cost.recorded_ns,
+                "unprofiled_step_ns": known.median_ns if known is not None else None,
+            },
             slices=ctx.worst(ids),
         )
 
@@ -53,8 +78,8 @@ def profiler_overhead(ctx: Context) -> Iterator[Hit]:
     meaning="A long launch call or gap comes from the profiler asking for a buffer ('Activity Buffer "
     "Request') or from a module being loaded lazily at its first launch, not from the program.",
     threshold="An overhead record named 'Buffer Request', 'Buffer Flush' or 'Lazy Function Loading' of over "
-    "100 us in a "
-    "step; or, without such records, a launch call of over 200 us that is over 10 times the median launch.",
+    "100 us in a step; or, without such records, a launch call of over 200 us that is over 10 times the "
+    "median launch, during over half of which the GPU has nothing to run (else its queue may be full).",
     advice="Leave this step out when you read times; warm up for more steps.",
 )
 def buffer_request(ctx: Context) -> Iterator[Hit]:
@@ -69,6 +94,7 @@ def buffer_request(ctx: Context) -> Iterator[Hit]:
             {"count": len(ids), "total_ns": ctx.total(ids)},
             slices=ctx.worst(ids),
             names=names,
+            idle_ns=ctx.idle_inside(ids),
         )
         return
     calls = ctx.in_steps(ctx.named("api", lambda name: is_launch(name) and not is_graph_launch(name)))
@@ -76,15 +102,32 @@ def buffer_request(ctx: Context) -> Iterator[Hit]:
         return
     dur = ctx.frame.durs(calls)
     limit = max(LAUNCH_GAP_NS, LAUNCH_FACTOR * float(np.median(dur)))
-    long = calls[dur > limit]
+    long = _starving(ctx, calls[dur > limit])
     if len(long):
         yield Hit(
-            f"{len(long)} launch calls take over {time_text(limit)} (median "
-            f"{time_text(float(np.median(dur)))}): a buffer request of the profiler, a lazily loaded module, "
-            "or a full queue",
+            f"{len(long)} launch {'call takes' if len(long) == 1 else 'calls take'} over "
+            f"{time_text(limit)} (median "
+            f"{time_text(float(np.median(dur)))}) while the GPU has nothing to run: a buffer request of the "
+            "profiler, or a lazily loaded module",
             {"count": len(long), "total_ns": ctx.total(long), "median_ns": float(np.median(dur))},
             slices=ctx.worst(long),
+            idle_ns=ctx.idle_inside(long),
         )
+
+
+def _starving(ctx: Context, calls: Index) -> Index:
+    """Those of the calls during most of which no GPU of their process has anything to run."""
+    source = ctx.frame
+    owner = source.process_of(calls)
+    keep = np.zeros(len(calls), dtype=bool)
+    for process in np.unique(owner):
+        mine = owner == process
+        gpu = source.gpu_by_time[source.process_of(source.gpu_by_time) == process]
+        busy = covered(
+            union(source.ts[gpu], source.end[gpu]), source.ts[calls[mine]], source.end[calls[mine]]
+        )
+        keep[mine] = busy < (1 - STARVED) * source.durs(calls[mine])
+    return np.asarray(calls[keep])
 
 
 @rule(
@@ -92,28 +135,32 @@ def buffer_request(ctx: Context) -> Iterator[Hit]:
     "Launches were blocking",
     severity="info",
     meaning="Every launch waited for its kernel (CUDA_LAUNCH_BLOCKING=1, HIP_LAUNCH_BLOCKING=1 or "
-    "AMD_SERIALIZE_KERNEL): "
-    "host and GPU never overlap, so times of ops are true latencies and utilization is not the program's.",
-    threshold="meta.launch_blocking is true, or at least 90 % of the launch calls return after their kernel "
-    "has ended.",
+    "AMD_SERIALIZE_KERNEL): host and GPU never overlap, so times of ops are true latencies and utilization "
+    "is not the program's.",
+    threshold="meta.launch_blocking is true, or it is not stated and at least 90 % of 5 or more launch "
+    "calls cover their kernel: it starts after the call began, and the call returns at most 100 us after "
+    "its end. They must be 90 % by the kernels' time too, and calls of long kernels must be longer.",
     advice="Use this recording to see which op a kernel's time belongs to; read step times from the other "
     "one.",
 )
 def launch_blocking(ctx: Context) -> Iterator[Hit]:
     """The setting where it is known, else the timing."""
-    share = ctx.blocking_share
-    stated = ctx.trace.meta.get("launch_blocking")
-    if stated or (stated is None and share is not None and share >= BLOCKING_SHARE):
-        how = "the recording says so" if stated else "no setting is recorded"
-        seen = (
-            f"{percent_text(share)} of the launches return after their kernel ended; "
-            if share is not None
-            else ""
-        )
-        yield Hit(
-            f"launches were blocking: {seen}{how}",
-            {"returned_after_kernel_share": share, "share_of": "launches", "stated": stated},
-        )
+    waits, stated = ctx.launch_waits, ctx.trace.meta.get("launch_blocking")
+    if not ctx.blocking:
+        return
+    how = "the recording says so" if stated else "no setting is recorded"
+    seen = ""
+    if waits is not None:
+        seen = f"{percent_text(waits.share)} of the launch calls wait until their kernel has ended; "
+    yield Hit(
+        f"launches were blocking: {seen}{how}",
+        {
+            "waiting_share": waits.share if waits else None,
+            "waiting_of": "launches",
+            "kernel_time_share": waits.time_share if waits else None,
+            "stated": stated,
+        },
+    )
 
 
 @rule(
@@ -138,3 +185,70 @@ def graph_kernels_hidden(ctx: Context) -> Iterator[Hit]:
             {"calls": len(calls)},
             slices=ctx.worst(calls),
         )
+
+
+@rule(
+    "cold-start",
+    "The first step is slower than the others",
+    severity="info",
+    meaning="One-time work is in the window: the profiler's own start, modules that are loaded, autotuning, "
+    "growth of caches. The other findings leave this step out.",
+    threshold="At least 3 steps, and the first takes over 1.5 times the median of the others.",
+    advice="Warm up for more steps before the window (schedule.warmup), or leave the first step out.",
+    relies_on=("steps.dur_ns",),
+)
+def cold_start(ctx: Context) -> Iterator[Hit]:
+    """First step against the median of the rest, by rank."""
+    found = [one for one in ctx.judged.left_out if one.why == "cold" and one.usual_ns]
+    if found:
+        worst = max(found, key=lambda one: one.step.dur_ns)
+        yield Hit(
+            f"step {worst.step.step} takes {time_text(worst.step.dur_ns)}, the others "
+            f"{time_text(worst.usual_ns)} (median){_ranks(found)}: it is left out of all shares",
+            {
+                "first_ns": worst.step.dur_ns,
+                "median_of_others_ns": worst.usual_ns,
+                "ratio": worst.step.dur_ns / (worst.usual_ns or 1.0),
+            },
+            slices=[one.step.slice for one in found],
+            rows=_rank_rows(ctx, found, "its first step") if len(found) > 1 else (),
+        )
+
+
+@rule(
+    "dead-window",
+    "Nothing happens at the start of the window",
+    severity="info",
+    meaning="Between the start of the first step and its first op nothing is recorded: the profiler starts, "
+    "or code without records runs. The other findings leave this step out where there are more.",
+    threshold="Over 25 % of the first step and over 50 us pass before its first op, runtime call or fetch "
+    "of a batch.",
+    advice="Do not read this gap as the program's; leave the first step out, or add ranges to see what runs "
+    "there.",
+)
+def dead_window(ctx: Context) -> Iterator[Hit]:
+    """Gap from the first step's start to the first op or call inside it."""
+    found = [one for one in ctx.judged.left_out if one.why == "dead" and one.gap_ns]
+    if found:
+        worst = max(found, key=lambda one: one.gap_ns or 0)
+        share = (worst.gap_ns or 0) / worst.step.dur_ns
+        yield Hit(
+            f"{time_text(worst.gap_ns)} of step {worst.step.step} ({percent_text(share)}) pass before its "
+            f"first op{_ranks(found)}" + ("" if worst.judged else ": it is left out of all shares"),
+            {"gap_ns": worst.gap_ns, "gap_share": share, "gap_of": "the first step"},
+            slices=[one.step.slice for one in found],
+            rows=_rank_rows(ctx, found, "before its first op") if len(found) > 1 else (),
+        )
+
+
+def _ranks(found: list[LeftOut]) -> str:
+    return f" on {len(found)} ranks" if len(found) > 1 else ""
+
+
+def _rank_rows(ctx: Context, found: list[LeftOut], detail: str) -> list[FindingRow]:
+    return [
+        FindingRow(
+            ctx.labels.rank(one.step.rank), None, one.step.dur_ns if one.why == "cold" else one.gap_ns, detail
+        )
+        for one in found
+    ]

@@ -1,34 +1,47 @@
-"""What a rule is: a function with an id, what it means, its threshold, and what to do."""
+"""What a rule is: a function with an id, its words, its severity, and how it bounds what could be gained."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from profrun.analysis.rules.finding import FindingRow
+from profrun.analysis.rules.step_cost import Gain
 from profrun.contract.finding import Severity
 
 if TYPE_CHECKING:
     from profrun.analysis.rules.context import Context
 
+RuleSeverity = Severity | Literal["by gain"]
+"""``by gain``: each finding has a gain, and its share of the step decides (``step_cost.severity_of``)."""
+
 
 @dataclass(frozen=True)
 class Hit:
-    """What a rule found once.
+    """What a rule found. A rule finds at most one; several things of the same kind are its ``rows``.
 
     Attributes:
         what: one sentence with the numbers in it.
         numbers: evidence by name; keys end in their unit (_ns, _bytes, _share, ...).
         slices: slices to open, a few, the worst first.
-        severity: overrides the rule's.
         names: kernels, ops or calls it is about.
+        gain: the most that could be gained; rules whose severity is ``by gain`` give it.
+        idle_ns: idle time of the GPU that it accounts for, ns per step; what findings by cause compare.
+        rows: what it is about, most time first.
+        fix: advice for this program; None for the rule's.
+        at_most: the gravest that this finding can be, where the evidence carries no more.
     """
 
     what: str
     numbers: Mapping[str, object] = field(default_factory=dict)
     slices: Sequence[int] = ()
-    severity: Severity | None = None
     names: Sequence[str] = ()
+    gain: Gain | None = None
+    idle_ns: float = 0.0
+    rows: Sequence[FindingRow] = ()
+    fix: str | None = None
+    at_most: Severity | None = None
 
 
 Find = Callable[["Context"], Iterable[Hit]]
@@ -44,7 +57,8 @@ class Rule:
         meaning: what it means when it fires.
         threshold: when it fires, in words with numbers.
         advice: what to do.
-        severity: of its findings, where a hit does not say another one.
+        severity: of its findings.
+        bound: how it computes the most that could be gained; empty for a rule that states no gain.
         relies_on: numbers that it rests on, by the names that ``QualityFinding.affects`` uses.
         find: the function; it yields what it finds.
     """
@@ -54,7 +68,8 @@ class Rule:
     meaning: str
     threshold: str
     advice: str
-    severity: Severity
+    severity: RuleSeverity
+    bound: str
     relies_on: tuple[str, ...]
     find: Find
 
@@ -66,8 +81,9 @@ def rule(
     meaning: str,
     threshold: str,
     advice: str,
-    severity: Severity = "warning",
+    severity: RuleSeverity = "by gain",
+    bound: str = "",
     relies_on: tuple[str, ...] = (),
 ) -> Callable[[Find], Rule]:
     """Make a rule of a function; the arguments are the attributes of ``Rule``."""
-    return lambda find: Rule(id_, title, meaning, threshold, advice, severity, relies_on, find)
+    return lambda find: Rule(id_, title, meaning, threshold, advice, severity, bound, relies_on, find)

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index
-from profrun.analysis.trace.intervals import union
 from profrun.analysis.trace.queue import queues
+from profrun.analysis.trace.runtime_calls import is_launch
 from profrun.contract.units import percent_text, time_text
 
 QUEUE_SHARE = 0.05
-SYNC_SHARE = 0.01
 CULPRITS = (
     "aten::item",
     "aten::_local_scalar_dense",
@@ -37,6 +37,32 @@ def _sync_calls(ctx: Context) -> Index:
     return ctx.in_steps(ctx.named("api", is_blocking))
 
 
+def _felt(ctx: Context, ids: Index) -> Index:
+    """Those of the blocking calls without which something could run earlier.
+
+    Left out are those that wait for work from before the steps, and those after which the process launches
+    nothing more: nothing could run beside them.
+    """
+    source = ctx.frame
+    if not ctx.steps:
+        return ids
+    calls = ctx.in_steps(ctx.named("api", is_launch))
+    last = np.full(len(source.processes), -1, dtype=np.int64)
+    np.maximum.at(last, source.process_of(calls), source.ts[calls])
+    keep = source.ts[ids] < last[source.process_of(ids)]
+    for process in np.unique(source.process_of(ids)):
+        mine = source.process_of(ids) == process
+        gpu = source.gpu[source.process_of(source.gpu) == process]
+        gpu = gpu[np.argsort(source.end[gpu], kind="stable")]
+        if not len(gpu):
+            continue
+        place = np.searchsorted(source.end[gpu], source.end[ids[mine]], side="right") - 1
+        target = gpu[np.maximum(place, 0)]
+        held = (place >= 0) & (source.end[target] > source.ts[ids[mine]])
+        keep[mine] &= ~held | np.isin(target, ctx.step_gpu)
+    return np.asarray(ids[keep])
+
+
 def _culprit(ctx: Context, call: int) -> str:
     """The op to blame: the outermost known culprit round the call, else the outermost op."""
     names = []
@@ -53,31 +79,37 @@ def _lines(ctx: Context, ids: Index) -> list[str]:
     return [line for line, _ in Counter(line for line in found if line).most_common(3)]
 
 
-def _hit(ctx: Context, ids: Index, what: str) -> Hit:
-    source = ctx.frame
-    calls = Counter(source.text(int(one)) for one in ids)
+def _row(ctx: Context, name: str, ids: Index) -> FindingRow:
+    calls = sorted({ctx.frame.text(int(one)) for one in ids})
     lines = _lines(ctx, ids)
-    owner = source.track_process[source.track[ids]]
-    whole = ctx.step_ns or ctx.window_ns * len(np.unique(owner))
-    time = sum(
-        union(source.ts[mine], source.end[mine]).total
-        for mine in (ids[owner == process] for process in np.unique(owner))
-    )  # calls of several threads, or a driver call inside a runtime call, wait once
     where = f", at {lines[0]}" if lines else ""
+    return FindingRow(name, len(ids), ctx.host_time(ids), f"in {', '.join(calls)}{where}")
+
+
+def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
+    """The hit of blocking calls; ``rows`` are those who made them, most time first."""
+    time = ctx.host_time(ids)  # calls of several threads, or a driver call in a runtime call, wait once
+    first = rows[0]
+    more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
+    rate = f"{len(ids) / ctx.step_count:.{1 if ctx.steps else 0}f} times {ctx.per_step}"
+    idle = ctx.idle_inside(ids)
+    hidden = idle > ctx.per_step_ns(time) / 2 and ctx.waiting
+    seen = ", most of it while no work of the GPU is recorded" if hidden else ""
+    what = f"{rate} the host waits for the GPU: by {first.name} {first.detail}{more}"
     return Hit(
-        f"{len(ids) / ctx.step_count:.{1 if ctx.steps else 0}f} times {ctx.per_step} {what} waits for the "
-        f"GPU in {', '.join(sorted(calls))}{where}: {time_text(time / ctx.step_count)} {ctx.per_step}, "
-        f"{percent_text(time / whole)} of the time of {ctx.span_name}",
+        f"{what}; {time_text(ctx.per_step_ns(time))} {ctx.per_step}{seen}",
         {
             "calls": len(ids),
             "total_ns": time,
-            "share": time / whole,
+            "share": time / ctx.step_ns if ctx.step_ns else None,
             "share_of": f"host time of {ctx.span_name}",
-            "python_lines": lines,
+            "python_lines": _lines(ctx, ids),
         },
         slices=ctx.worst(ids),
-        names=[what, *sorted(calls)],
-        severity="warning" if time / whole >= SYNC_SHARE and ctx.steps else "info",
+        names=[*(row.name for row in rows), *sorted({ctx.frame.text(int(one)) for one in ids})],
+        gain=ctx.wait_gain(_felt(ctx, ids)),
+        idle_ns=idle,
+        rows=rows if len(rows) > 1 else (),
     )
 
 
@@ -87,20 +119,28 @@ def _hit(ctx: Context, ids: Index, what: str) -> Hit:
     meaning="Reading a value on the host (.item(), .cpu(), printing a tensor, nonzero(), a copy from "
     "pageable memory) waits until everything queued before it has run; the queue runs dry.",
     threshold="A blocking runtime call (Synchronize, or a copy that is not Async) under an op, inside a "
-    "step. A warning from 1 % of the host time of the steps, else for information.",
+    "step.",
     advice="Log losses every N steps or keep them on the GPU (detach, accumulate), use non_blocking=True "
     "with pinned memory, replace data-dependent shapes.",
+    bound="The steps are replayed without these calls; without a replay the time in them. At most the part "
+    "of the step in which the GPU does not work. Calls that wait for work from before the steps, and those "
+    "after which nothing more is launched, do not count.",
     relies_on=("steps.dur_ns",),
 )
 def implicit_sync(ctx: Context) -> Iterator[Hit]:
     """Blocking calls under ops, grouped by the op to blame."""
-    ids = _sync_calls(ctx)
-    if not len(ids):
+    under = implicit_waits(ctx)
+    if not len(under):
         return
-    under = ids[ctx.frame.nearest("op")[ids] >= 0]
     blame = np.array([_culprit(ctx, int(one)) for one in under], dtype=object)
-    for name in sorted(set(blame)):
-        yield _hit(ctx, under[blame == name], name)
+    rows = [_row(ctx, name, under[blame == name]) for name in sorted(set(blame))]
+    yield _hit(ctx, under, sorted(rows, key=lambda row: (-(row.total_ns or 0), row.name)))
+
+
+def implicit_waits(ctx: Context) -> Index:
+    """Blocking calls that an op made."""
+    ids = _sync_calls(ctx)
+    return np.asarray(ids[ctx.frame.nearest("op")[ids] >= 0])
 
 
 @rule(
@@ -109,19 +149,21 @@ def implicit_sync(ctx: Context) -> Iterator[Hit]:
     meaning="torch.cuda.synchronize(), a stream or an event synchronise in the step's own code empties the "
     "queue each time.",
     threshold="A blocking Synchronize call inside a step that no op made, or whose op is not known because "
-    "the tool records none. A warning from 1 % of the host time of the steps, else for information.",
+    "the tool records none.",
     advice="Remove it, or move it outside the loop; time with events instead of the host's clock.",
+    bound="The steps are replayed without these calls; without a replay the time in them. At most the part "
+    "of the step in which the GPU does not work. Calls that wait for work from before the steps, and those "
+    "after which nothing more is launched, do not count.",
     relies_on=("steps.dur_ns",),
 )
 def explicit_sync(ctx: Context) -> Iterator[Hit]:
     """Blocking calls that no op made."""
     ids = _sync_calls(ctx)
-    if not len(ids):
-        return
     own = ids[ctx.frame.nearest("op")[ids] < 0]
     if len(own):
         recorded = len(ctx.frame.of("op")) > 0
-        yield _hit(ctx, own, "the program" if recorded else "the program or an op of it (none is recorded)")
+        who = "the program" if recorded else "the program or an op of it (none is recorded)"
+        yield _hit(ctx, own, [_row(ctx, who, own)])
 
 
 @rule(
@@ -136,15 +178,25 @@ def explicit_sync(ctx: Context) -> Iterator[Hit]:
 )
 def full_queue(ctx: Context) -> Iterator[Hit]:
     """Time at the limit, by stream."""
-    for row in queues(ctx.trace):
-        if row.span_ns and row.blocked_ns / row.span_ns > QUEUE_SHARE:
-            yield Hit(
-                f"stream {row.stream} had {row.limit} or more slices queued for "
-                f"{percent_text(row.blocked_ns / row.span_ns)}",
-                {
-                    "blocked_ns": row.blocked_ns,
-                    "blocked_of": row.blocked_of,
-                    "span_ns": row.span_ns,
-                    "max_length": row.max_length,
-                },
+    full = [row for row in queues(ctx.trace) if row.span_ns and row.blocked_ns / row.span_ns > QUEUE_SHARE]
+    if not full:
+        return
+    worst = max(full, key=lambda row: row.blocked_ns / row.span_ns)
+    yield Hit(
+        f"stream {worst.stream} had {worst.limit} or more slices queued for "
+        f"{percent_text(worst.blocked_ns / worst.span_ns)} of its time",
+        {
+            "blocked_ns": worst.blocked_ns,
+            "blocked_of": worst.blocked_of,
+            "span_ns": worst.span_ns,
+            "max_length": worst.max_length,
+        },
+        rows=[
+            FindingRow(
+                f"stream {row.stream} of device {row.device}", None, row.blocked_ns, "with a full queue"
             )
+            for row in full
+        ]
+        if len(full) > 1
+        else (),
+    )

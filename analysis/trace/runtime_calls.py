@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import Frame, frame
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 BLOCKING_SHARE = 0.9
-"""Share of launches that return after their kernel from which a recording counts as blocking."""
+"""Share of launches, and of their kernels' time, that must be waited for in a recording that blocks."""
 BLOCKING_LAUNCHES = 5
 """Fewer placed launches tell nothing."""
+RETURN_NS = 100_000
+"""A call that waited returns at most so long after its kernel ended. On an H200: 3.5 us, 14 us at most."""
+STRETCH = 0.5
+"""Least part of a kernel's further time by which its call must be longer, where calls wait for kernels."""
+SPREAD = 2.0
+"""Ratio of long to short kernels from which it can be seen whether calls grow with their kernels."""
 
 _LAUNCH_CALLS = """
 cudaLaunchKernel cudaLaunchKernelExC cudaLaunchCooperativeKernel cudaGraphLaunch cuLaunchKernel
@@ -38,21 +45,76 @@ def is_graph_launch(name: str) -> bool:
     return "GraphLaunch" in name
 
 
-def blocking_share(source: Frame) -> float | None:
-    """Share of placed launches whose call returned only after their kernel had ended; None without any."""
+@dataclass(frozen=True)
+class LaunchWaits:
+    """What the timing of launch calls tells about waiting for their kernels. Launches of graphs are left out.
+
+    Attributes:
+        launches: launch calls whose kernel is known.
+        share: part of them that cover their kernel: it starts after the call began, and the call returns at
+            most ``RETURN_NS`` after its end.
+        time_share: part of the kernels' time that is covered.
+        stretched: calls grow with their kernels, or consist of them for the most part; so it is not chance
+            that short kernels lie inside of their calls.
+    """
+
+    launches: int
+    share: float
+    time_share: float
+    stretched: bool
+
+    @property
+    def blocking(self) -> bool:
+        """Did launches wait for their kernels? False where the timing cannot tell."""
+        enough = self.launches >= BLOCKING_LAUNCHES and self.stretched
+        return enough and min(self.share, self.time_share) >= BLOCKING_SHARE
+
+
+def launch_waits(source: Frame) -> LaunchWaits | None:
+    """How launch calls lie to their kernels; None without launches whose kernel is known.
+
+    That a kernel ended before its launch returned is not enough: GPU times that are some microseconds early
+    give that too. A call that waits covers its kernel from begin to end, long kernels as well as short ones.
+    """
     kernels = source.of("kernel")
     kernels = kernels[source.launch[kernels] >= 0]
-    kernels = kernels[source.is_kind(source.launch[kernels], "api")]
+    calls = source.launch[kernels]
+    graphs = source.named(calls, is_graph_launch)
+    kernels = kernels[source.is_kind(calls, "api") & ~graphs]
     if not len(kernels):
         return None
-    return float((source.end[source.launch[kernels]] >= source.end[kernels]).mean())
+    calls = source.launch[kernels]
+    late = source.end[calls] - source.end[kernels]
+    covered = (source.ts[kernels] >= source.ts[calls]) & (late >= 0) & (late <= RETURN_NS)
+    work, call = source.durs(kernels), source.durs(calls)
+    total = int(work.sum())
+    return LaunchWaits(
+        launches=len(kernels),
+        share=float(covered.mean()),
+        time_share=float(work[covered].sum() / total) if total else 0.0,
+        stretched=_stretched(work[covered], call[covered]),
+    )
+
+
+def _stretched(work: Ints, call: Ints) -> bool:
+    """Do calls consist of their kernels for the most part, or grow with them? Both ns, shape (launches,)."""
+    if not len(work):
+        return False
+    if 2 * int(work.sum()) >= int(call.sum()):
+        return True
+    order = np.argsort(work, kind="stable")
+    quarter = max(1, len(order) // 4)
+    short, long = order[:quarter], order[-quarter:]
+    further = float(np.median(work[long]) - np.median(work[short]))
+    if np.median(work[long]) < SPREAD * max(1.0, float(np.median(work[short]))):
+        return False
+    return float(np.median(call[long]) - np.median(call[short])) >= STRETCH * further
 
 
 def looks_blocking(source: Frame) -> bool:
     """Does the timing of the launches say that they were blocking?"""
-    share = blocking_share(source)
-    enough = int((source.launch[source.of("kernel")] >= 0).sum()) >= BLOCKING_LAUNCHES
-    return share is not None and share >= BLOCKING_SHARE and enough
+    waits = launch_waits(source)
+    return waits is not None and waits.blocking
 
 
 @dataclass(frozen=True)

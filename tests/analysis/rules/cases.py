@@ -37,11 +37,11 @@ def gpu(
     length: int = 100 * US,
     columns: Mapping[str, Any] | None = None,
     host: Sequence[Row] = (),
-    call: int = 2 * US,
+    call: int | None = 2 * US,
     stream: int = 7,
 ) -> list[Row]:
     """``count`` equal steps; ``work`` is (kernel, start in the step, duration); each is launched 5 us
-    before."""
+    before, by a call that takes ``call`` ns, or (None) returns 3 us after its kernel ended."""
     rows: list[Row] = []
     for number in range(count):
         at = number * length
@@ -49,7 +49,7 @@ def gpu(
         for kind, name, ts, dur, track, *rest in host:
             rows.append((kind, name, at + ts, dur, track, *rest))
         for name, ts, dur in work:
-            rows.append(("api", LAUNCH, at + ts - 5 * US, call, "main"))
+            rows.append(("api", LAUNCH, at + ts - 5 * US, call or 8 * US + dur, "main"))
             extra = {"launch": len(rows) - 1} | dict(columns or {})
             rows.append(("kernel", name, at + ts, dur, f"stream {stream}", extra))
     return rows
@@ -57,7 +57,7 @@ def gpu(
 
 BUSY = gpu([(NVJET, 10 * US, 85 * US)])
 IDLE = gpu([(ADD, 10 * US, 4 * US)])
-BLOCKED = gpu([(ADD, 10 * US, 4 * US)], call=30 * US)
+BLOCKED = gpu([(ADD, 10 * US, 4 * US), (ADD, 40 * US, 20 * US)], call=None)
 
 
 def copies(
@@ -246,8 +246,25 @@ CASES: dict[str, tuple[Case, Case]] = {
         Case([step(0, 0, 100 * US), ("op", DYNAMO, 5 * US, 2 * US, "main")]),
     ),
     "recompilation": (
-        Case([step(0, 0, 100 * US), ("op", "Torch-Compiled Region: 0/1", 5 * US, 9 * US, "main")]),
-        Case([step(0, 0, 100 * US), ("op", "Torch-Compiled Region: 1/0", 5 * US, 9 * US, "main")]),
+        Case(
+            [
+                step(0, 0, 100 * US),
+                ("op", "_compile.compile_inner (dynamo_timed)", 5 * US, 40 * US, "main"),
+                ("op", "OutputGraph.call_user_compiler (dynamo_timed)", 9 * US, 20 * US, "main"),
+                ("op", "Torch-Compiled Region: 0/1", 50 * US, 9 * US, "main"),
+            ],
+            says="the compiler works 40 us per step (1 times in 1 steps)",
+        ),
+        Case(
+            [
+                step(0, 0, 100 * US),
+                ("op", "TorchDynamo Cache Lookup", 1 * US, 2 * US, "main"),
+                ("op", "Torch-Compiled Region: 0/3", 5 * US, 40 * US, "main"),
+                ("op", "CompiledFunction", 6 * US, 30 * US, "main"),
+                ("range", "## Call CompiledFxGraph fxbd ##", 7 * US, 20 * US, "main"),
+                ("op", "CompiledFunctionBackward", 50 * US, 30 * US, "main"),
+            ]
+        ),
     ),
     "allocator-churn": (
         Case(

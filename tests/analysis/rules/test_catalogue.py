@@ -18,9 +18,11 @@ RULES = {rule.id: rule for rule in all_rules()}
 def ask(rule: str, case: Case) -> list[str]:
     trace = memory_trace(case.rows, **case.options)
     hits = list(RULES[rule].find(Context(trace, case.provenance)))
+    assert len(hits) < 2, "several things are rows of one finding"
     size = len(case.rows)
     for hit in hits:
         assert hit.numbers, "a finding has evidence"
+        assert (hit.gain is None) == (RULES[rule].severity != "by gain")
         assert all(0 <= one < size for one in hit.slices), "slices exist"
         assert re.search(r"\d", hit.what) or hit.names or hit.numbers
     return [hit.what for hit in hits]
@@ -41,7 +43,9 @@ def test_silent_where_it_is_not(rule: str) -> None:
 def test_every_rule_has_its_two_cases_its_words_and_a_known_severity() -> None:
     assert set(CASES) == set(RULES)
     for rule in RULES.values():
-        assert rule.severity in SEVERITIES
+        assert rule.severity in (*SEVERITIES, "by gain")
+        assert (rule.severity == "by gain") == bool(rule.bound), "a gain has a bound"
+        assert not rule.bound or rule.bound.endswith(".")
         assert rule.meaning.endswith(".")
         assert rule.threshold.endswith(".")
         assert rule.advice.endswith(".")

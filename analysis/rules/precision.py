@@ -1,0 +1,188 @@
+"""Precision of matrix work: kernels in fp32 and in TF32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from profrun.analysis.kernel_names import MATRIX_CATEGORIES
+from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.finding import FindingRow
+from profrun.analysis.rules.rule import Hit, rule
+from profrun.analysis.trace.frame import Index
+from profrun.contract.units import percent_text, time_text
+
+FP32_SHARE = 0.05
+TF32_SHARE = 0.05
+ROWS = 8
+
+
+@dataclass(frozen=True)
+class _Matrix:
+    """Matrix kernels of one type inside the steps; ns."""
+
+    names: list[str]
+    total_ns: int
+
+    def rows(self, ctx: Context) -> list[FindingRow]:
+        """Each kernel, most time first."""
+        calls = {row.name: row for row in ctx.kernels}
+        ranked = sorted(self.names, key=lambda name: (-ctx.kernel_time.get(name, 0), name))[:ROWS]
+        return [
+            FindingRow(calls[name].short, None, ctx.kernel_time.get(name, 0), calls[name].category)
+            for name in ranked
+        ]
+
+
+def _matrix_work(ctx: Context, dtype: str) -> _Matrix:
+    names = [
+        row.name
+        for row in ctx.kernels
+        if row.category in MATRIX_CATEGORIES and row.dtype == dtype and row.name in ctx.kernel_time
+    ]
+    return _Matrix(names, sum(ctx.kernel_time[name] for name in names))
+
+
+def _fp32_inputs(ctx: Context) -> frozenset[str]:
+    """Kernels of GEMM ops whose recorded inputs are fp32 and whose name does not tell the type."""
+    return frozenset(row.kernel for row in ctx.roofline.rows if row.flops is not None and row.dtype == "fp32")
+
+
+def fp32_work(ctx: Context) -> _Matrix:
+    """Matrix kernels in full fp32."""
+    known, more = _matrix_work(ctx, "fp32"), _fp32_inputs(ctx)
+    untold = [
+        row.name
+        for row in ctx.kernels
+        if row.name in more
+        and row.name in ctx.kernel_time
+        and row.matrix_core is not True
+        and (row.category in MATRIX_CATEGORIES and row.dtype is None)
+    ]
+    return _Matrix([*known.names, *untold], known.total_ns + sum(ctx.kernel_time[name] for name in untold))
+
+
+def _kept_share(ctx: Context, dtype: str) -> tuple[float, str] | None:
+    """Part of a kernel's time that it keeps in the fastest type of 16 or more bits, and that type's name.
+
+    By the peaks of the GPU; None for a GPU that is not in the table.
+    """
+    for peaks in ctx.roofline.peaks.values():
+        if peaks is None:
+            continue
+        rates = {name: rate for name in ("bf16", "fp16", "tf32") if (rate := peaks.for_dtype(name))}
+        own = peaks.for_dtype(dtype, matrix=dtype != "fp32")
+        if own and rates:
+            best = max(rates, key=lambda name: rates[name])  # the first of equal ones: bf16
+            return min(1.0, own / rates[best]), best
+    return None
+
+
+@rule(
+    "fp32-gemm",
+    "Matrix work in full fp32",
+    meaning="GEMMs, convolutions or attention are computed in fp32, on the ordinary units or AMD's fp32 "
+    "matrix instructions, not in TF32: several times slower than half precision on tensor or matrix cores.",
+    threshold="At least 5 % of the kernel time in such kernels (by name, or by the op's fp32 inputs where "
+    "the name does not tell), on a GPU that has matrix cores; for information where the GPU is not known.",
+    advice="bf16 autocast; or torch.set_float32_matmul_precision('high') where TF32 is accurate enough "
+    "(NVIDIA).",
+    bound="The time of these kernels x (1 - peak rate of fp32 / peak rate of the fastest 16-bit type); all "
+    "of their time for a GPU whose peaks are not known.",
+    relies_on=("kernels",),
+)
+def fp32_gemm(ctx: Context) -> Iterator[Hit]:
+    """Time of fp32 matrix kernels."""
+    work = fp32_work(ctx)
+    if not ctx.kernel_ns or work.total_ns / ctx.kernel_ns < FP32_SHARE:
+        return
+    faster = _kept_share(ctx, "fp32")
+    kept, best = faster or (0.0, "any type")
+    share = work.total_ns / ctx.kernel_ns
+    ids = _slices(ctx, work.names)
+    yield Hit(
+        f"{percent_text(share)} of the kernel time ({time_text(ctx.per_step_ns(work.total_ns))} "
+        f"{ctx.per_step}) is fp32 matrix work without TF32",
+        {
+            "total_ns": work.total_ns,
+            "share": share,
+            "share_of": "time of all kernels",
+            "kept_share": kept,
+            "kept_of": f"time, by the peaks of fp32 and {best}",
+        },
+        slices=ctx.worst(ids),
+        names=work.names,
+        gain=ctx.gpu_gain(ids, np.full(len(ids), 1 - kept)),
+        rows=work.rows(ctx),
+        fix=_fp32_advice(ctx),
+        at_most=None if faster else "info",
+    )
+
+
+def _slices(ctx: Context, names: list[str]) -> Index:
+    """The steps' kernels of these names."""
+    wanted = set(names)
+    return np.asarray(ctx.step_kernels[ctx.frame.named(ctx.step_kernels, lambda name: name in wanted)])
+
+
+def _fp32_advice(ctx: Context) -> str | None:
+    """What to do in a program that uses faster types already, or that is not PyTorch; None for the rule's."""
+    if not ctx.program.torch:
+        return (
+            "Call the library with a faster type: TF32 or bf16 on tensor cores, fp16 or bf16 on matrix cores."
+        )
+    if ctx.program.half:
+        return (
+            "Most matrix work is in a 16-bit type already: see which ops run outside of autocast, or with "
+            "fp32 inputs."
+        )
+    faster = _kept_share(ctx, "fp32")
+    if faster is not None and faster[1] == "fp16":
+        return "torch.autocast with float16 and a gradient scaler: this GPU has neither TF32 nor bf16."
+    if ctx.program.tf32:
+        return (
+            "bf16 autocast; or torch.set_float32_matmul_precision('high'): TF32 is on for a part of the "
+            "matrix work only (convolutions use it unless told otherwise, matrix multiplies do not)."
+        )
+    return None
+
+
+@rule(
+    "tf32-gemm",
+    "Matrix work in TF32",
+    meaning="fp32 inputs are multiplied as TF32: on tensor cores, but at half the rate of bf16 and fp16 and "
+    "with twice the memory traffic.",
+    threshold="At least 5 % of the kernel time in TF32 GEMMs, convolutions or attention.",
+    advice="torch.autocast with bfloat16 (or float16 with a gradient scaler) where the model's accuracy "
+    "allows it.",
+    bound="The time of these kernels x (1 - peak rate of TF32 / peak rate of bf16).",
+    relies_on=("kernels",),
+)
+def tf32_gemm(ctx: Context) -> Iterator[Hit]:
+    """Time of TF32 matrix kernels."""
+    work = _matrix_work(ctx, "tf32")
+    if not ctx.kernel_ns or work.total_ns / ctx.kernel_ns < TF32_SHARE:
+        return
+    kept, best = _kept_share(ctx, "tf32") or (0.5, "bf16")
+    share = work.total_ns / ctx.kernel_ns
+    ids = _slices(ctx, work.names)
+    yield Hit(
+        f"{percent_text(share)} of the kernel time ({time_text(ctx.per_step_ns(work.total_ns))} "
+        f"{ctx.per_step}) is TF32 matrix work",
+        {
+            "total_ns": work.total_ns,
+            "share": share,
+            "share_of": "time of all kernels",
+            "kept_share": kept,
+            "kept_of": f"time, by the peaks of tf32 and {best}",
+        },
+        slices=ctx.worst(ids),
+        names=work.names,
+        gain=ctx.gpu_gain(ids, np.full(len(ids), 1 - kept)),
+        rows=work.rows(ctx),
+        fix="Most matrix work is in a 16-bit type already: see which ops run outside of autocast."
+        if ctx.program.half
+        else None,
+    )

@@ -1,0 +1,175 @@
+"""What a step costs and what could be gained of it: ``UnprofiledStep``, ``StepCost``, ``Gain`` and severity.
+
+A step takes at least the time of its GPU work. So a change on the host gains at most the time in which the
+GPU is idle. What a change on the GPU gains, ``replay`` tells. Every time here is ns per step (of one rank),
+or ns of the whole recording where it has no steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from profrun.contract.finding import Severity
+from profrun.contract.units import time_text
+
+Basis = Literal["unprofiled", "profiled", "recording"]
+"""Which step time a gain is a part of. ``unprofiled``: that of trials without a profiler. ``profiled``: that
+of the recording, with the profiler's cost in it. ``recording``: no steps are known, it is the whole
+recording."""
+Side = Literal["host", "gpu"]
+"""Whose time is gained. Host times are longer under a profiler; GPU times are nearly the same."""
+
+CRITICAL_SHARE = 0.30
+"""Part of the step from which a gain makes a finding critical."""
+WARNING_SHARE = 0.05
+"""Part of the step from which a gain makes a finding a warning."""
+SLOWDOWN = 3.0
+"""A profiler makes the host's part of a step at most so many times longer. Measured: up to 2.4 times."""
+NOTED = 1.2
+NOTED_SHARE = 0.01
+"""Work that is so many times the gain, and such a part of the step, is stated beside the gain."""
+KEPT_BUSY = 0.9
+"""Part of an unprofiled step from which GPU work counts as what sets its time."""
+
+
+@dataclass(frozen=True)
+class UnprofiledStep:
+    """Step time of trials of the same variant that ran without a profiler.
+
+    Attributes:
+        median_ns: median over these trials of the median of their measured steps.
+        low_ns, high_ns: least and largest median of a trial.
+        trials, steps: how many trials, and how many steps of them were measured.
+        clock: what measured them: cuda_event, hip_event or wall.
+    """
+
+    median_ns: int
+    low_ns: int
+    high_ns: int
+    trials: int
+    steps: int
+    clock: str
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The most that could be gained.
+
+    Attributes:
+        ns: per step, or of the recording; at most ``step_ns``.
+        step_ns: the time that it is a part of.
+        basis: which step time that is.
+        side: whose time is gained.
+        work_ns: how much shorter the work itself could be, ns per step; more than ``ns`` where the step does
+            not wait for all of it.
+    """
+
+    ns: int
+    step_ns: int
+    basis: Basis
+    side: Side
+    work_ns: int
+
+    @property
+    def share(self) -> float:
+        """Part of the step."""
+        return self.ns / self.step_ns if self.step_ns else 0.0
+
+    @property
+    def text(self) -> str:
+        """'at most 3.1 ms of 39 ms per step', and whether the profiler's cost is in it."""
+        of = f"at most {time_text(self.ns)} of {time_text(self.step_ns)}"
+        if self.basis == "recording":
+            return f"{of} of the recording"
+        notes = []
+        if (self.side, self.basis) == ("host", "profiled"):
+            notes.append("the profiler's cost included")
+        if self.work_ns > NOTED * self.ns and self.work_ns > NOTED_SHARE * self.step_ns:
+            notes.append(f"{time_text(self.work_ns)} less work, but the step does not wait for all of it")
+        return f"{of} per step" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def severity_of(gain: Gain) -> Severity:
+    """How grave it is to leave this gain, by its share of the step alone.
+
+    Host time of a profiled step makes nothing critical, because part of it may be the profiler's. Host time
+    of a recording without steps is for information only, because set-up is part of it.
+    """
+    if gain.share < WARNING_SHARE or (gain.side, gain.basis) == ("host", "recording"):
+        return "info"
+    if gain.share < CRITICAL_SHARE or (gain.side, gain.basis) == ("host", "profiled"):
+        return "warning"
+    return "critical"
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """Time of a step and what it is made of, ns per step of one rank.
+
+    Attributes:
+        recorded_ns: mean time of the judged steps in the recording, or of the recording.
+        work_ns: time in which GPUs work. Waiting for other ranks inside of collectives is left out as far as
+            the trace shows it.
+        busy_ns: the same with that waiting.
+        has_steps: whether steps are recorded.
+        unprofiled: step time without a profiler, where it is known.
+    """
+
+    recorded_ns: float
+    work_ns: float
+    busy_ns: float
+    has_steps: bool
+    unprofiled: UnprofiledStep | None = None
+
+    @property
+    def basis(self) -> Basis:
+        """Which step time shares are of."""
+        if not self.has_steps:
+            return "recording"
+        return "profiled" if self.unprofiled is None else "unprofiled"
+
+    @property
+    def step_ns(self) -> float:
+        """The step time that shares are of."""
+        known = self.unprofiled if self.has_steps else None
+        return self.recorded_ns if known is None else known.median_ns
+
+    @property
+    def busy_share(self) -> float:
+        """Part of the step in which GPUs work."""
+        return min(1.0, self.work_ns / self.step_ns) if self.step_ns else 0.0
+
+    @property
+    def idle_ns(self) -> float:
+        """Time of the step in which GPUs do not work: more cannot be gained on the host."""
+        return max(0.0, self.step_ns - self.work_ns)
+
+    @property
+    def host_sets_pace(self) -> bool:
+        """Is the host surely what sets the step's time? Without a profiler, and even if that slowed it."""
+        limit = KEPT_BUSY if self.basis == "unprofiled" else 1 / SLOWDOWN
+        return self.busy_share < limit
+
+    def host_gain(self, ns: float, *, beside_ns: float = 0.0) -> Gain:
+        """Gain of host time.
+
+        Args:
+            ns: host time that could go, per step.
+            beside_ns: GPU time that would go with it.
+        """
+        return self._gain(min(ns, self.idle_ns + beside_ns), "host", ns)
+
+    def gpu_gain(self, ns: float, work_ns: float) -> Gain:
+        """Gain of GPU time.
+
+        Args:
+            ns: by how much the step gets shorter.
+            work_ns: by how much the work itself gets shorter.
+        """
+        return self._gain(ns, "gpu", work_ns)
+
+    def _gain(self, ns: float, side: Side, work_ns: float) -> Gain:
+        step = round(self.step_ns)
+        gain = min(max(0, round(ns)), step)
+        return Gain(gain, step, self.basis, side, max(gain, round(work_ns)))

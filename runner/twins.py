@@ -1,0 +1,70 @@
+"""The step time of a trial's variant without a profiler: ``unprofiled_step``, from the trials of its run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from profrun.errors import ProfrunError
+from profrun.runner.default_comparisons import UNPROFILED
+from profrun.store.documents import median_ns
+
+if TYPE_CHECKING:
+    from profrun.analysis.rules.step_cost import UnprofiledStep
+    from profrun.store.state import RunState, TrialRecord
+
+
+def unprofiled_step(trace: Path) -> UnprofiledStep | None:
+    """The step time of the same variant without a profiler.
+
+    Args:
+        trace: a trace folder.
+
+    Returns:
+        None where the trace is no trial's, or its run has no finished trial of that variant without a
+        profiler whose steps were found in the same way.
+    """
+    from profrun.store.runs import Run, is_run
+    from profrun.store.state import read_state
+
+    path = trace.absolute()
+    run = path.parent.parent.parent
+    if path.name != "trace" or not is_run(run):
+        return None
+    try:
+        return unprofiled_twin(read_state(Run(run)), path.parent.name)
+    except ProfrunError:  # a damaged run must not hide what its trace shows
+        return None
+
+
+def unprofiled_twin(state: RunState, trial: str) -> UnprofiledStep | None:
+    """The same for a run that was read already; ``trial`` is the id of the profiled trial."""
+    from profrun.analysis.rules.step_cost import UnprofiledStep
+
+    record = next((one for one in state.trials if one.id == trial), None)
+    if record is None or record.collector == UNPROFILED:
+        return None
+    twins = [one for one in state.trials if _is_twin(one, record)]
+    medians = [median for one in twins if (median := one.steps.median_ns) is not None]
+    middle = median_ns(medians)
+    if middle is None or middle <= 0:
+        return None
+    return UnprofiledStep(
+        median_ns=middle,
+        low_ns=min(medians),
+        high_ns=max(medians),
+        trials=len(medians),
+        steps=sum(len(one.steps.measured) for one in twins),
+        clock=twins[0].steps.clock or "wall",
+    )
+
+
+def _is_twin(one: TrialRecord, record: TrialRecord) -> bool:
+    """Did this trial run the same variant without a profiler, and are its steps the same steps?"""
+    return (
+        one.collector == UNPROFILED
+        and one.state == "finished"
+        and (one.variant, one.blocking) == (record.variant, record.blocking)
+        and one.steps.how == record.steps.how
+        and bool(one.steps.measured)
+    )
