@@ -17,7 +17,7 @@ def markdown(comparison: Comparison, gate: Gate | None = None, *, top: int = 10)
     """A section of Markdown: the verdict, the rules of the gate, the reasons, and ``top`` rows."""
     mark = {"faster": "faster", "slower": "**slower**"}.get(comparison.verdict, comparison.verdict)
     lines = [f"### profrun compare: {mark}", "", verdict_line(comparison), ""]
-    lines += [f"- {one}" for one in comparison.next_steps]
+    lines += [*(f"- {one}" for one in comparison.next_steps), ""] if comparison.next_steps else []
     if gate is not None:
         lines += ["| rule | outcome | |", "|---|---|---|"]
         lines += [f"| `{_cell(one.rule)}` | {one.outcome} | {_cell(one.message)} |" for one in gate.results]

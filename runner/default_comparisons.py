@@ -41,6 +41,13 @@ class Point:
         """``<variant>-<collector>[-blocking]``."""
         return point_name(self.variant, self.collector, self.blocking)
 
+    @property
+    def run(self) -> str:
+        """Name of the run, which is the name of its folder: RUN/trials/TRIAL/trace."""
+        trace = self.trials[0].trace
+        assert trace is not None  # points hold trials with a trace only
+        return trace.parents[2].name
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -136,7 +143,7 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
                 ci95=result.ci95,
                 mde=result.mde,
                 trials=tuple(result.trials),
-                text="; ".join([verdict_line(result), *_advice(result)]),
+                text="; ".join([verdict_line(result), *_advice(result, pair)]),
                 reasons=tuple(from_json(PairReason, to_json(reason)) for reason in result.reasons),
                 changed=() if pair.kind == "overhead" else tuple(largest_changes(result)),
                 same_kernels=agreement.equal if agreement else None,
@@ -146,8 +153,14 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
     return found
 
 
-def _advice(result: Comparison) -> list[str]:
+def _advice(result: Comparison, pair: Pair) -> list[str]:
     """What can be said or done, in words; that one trial proves nothing is said by the verdict already."""
+    from profrun.reports.compare_sentence import go_on
+
+    run = pair.a.run
+    command = go_on(result, f"profrun compare {run}/{pair.a.name} vs {run}/{pair.b.name}")
+    if command is not None:
+        return [command]
     return [str(one) for one in result.next_steps[:1] if one.code != "one_trial"]
 
 

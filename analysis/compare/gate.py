@@ -210,8 +210,8 @@ def _interval(
     Args:
         needed: trials per side that would be enough, where that is known and somebody would run so many.
     """
-    more = f"; about {needed} trials per side would settle it" if needed else ""
     if ratio is None or ci95 is None:
+        more = f"; at least {needed} trials per side are needed" if needed else ""
         shown = "no number" if ratio is None else f"{change_text(ratio)}, without an interval"
         return Result(rule.text, "inconclusive", f"{what}: {shown}{more}")
     low, high = ci95
@@ -225,6 +225,7 @@ def _interval(
         return Result(rule.text, "passed", text)
     if is_too_wide(ci95):
         text = f"{what}: nothing can be said, because the trials of one side differ too much"
+    more = f"; about {needed} trials per side would settle it" if needed else ""
     return Result(rule.text, "inconclusive", text + more)
 
 

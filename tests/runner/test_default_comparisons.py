@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profrun.runner.default_comparisons import Point, default_pairs, points_of
+from profrun.analysis.compare import ComparedTrial
+from profrun.analysis.compare.compared_trial import StepWork
+from profrun.runner.default_comparisons import Point, compare_pairs, default_pairs, points_of
 from profrun.runner.trial_files import prepare
 from profrun.store.events import EventLog
 from profrun.store.state import read_trial
+from tests.analysis.compare.trials import trial as made_trial
 from tests.runner.scripted import Scripted, leave, new_run
 from tests.tracekit import make_trace
 
@@ -54,3 +57,19 @@ def test_every_point_is_compared_with_what_it_differs_from_in_one_way(tmp_path: 
         ("overhead", "b-none-blocking", "b-torch-blocking"),
         ("change", "a-torch", "b-torch"),
     ]
+
+
+def test_a_pair_that_is_refused_says_how_to_go_on(tmp_path: Path) -> None:
+    """One variant has a batch twice as large: other work per step."""
+    spec = "name: x\ncommand: run {batch}\nvariants: {a: {batch: 1}, b: {batch: 2}}\ncollectors: [torch]\n"
+    points = _points(tmp_path, spec)
+
+    def trials_of(point: Point) -> list[ComparedTrial]:
+        values = {"batch": 1 if point.variant == "a" else 2}
+        label = f"{point.name}-r1"
+        return [made_trial(name=point.variant, label=label, values=values, work=StepWork(), job=point.run)]
+
+    (pair,) = compare_pairs(default_pairs(points), points, trials_of)
+    assert (pair.verdict, pair.ratio) == ("incomparable", None)
+    run = points[0].run
+    assert pair.text.endswith(f"profrun compare {run}/a-torch vs {run}/b-torch --allow work")

@@ -45,7 +45,7 @@ def test_kernel_time_needs_the_time_of_every_kernel() -> None:
 
 
 def test_a_quantity_among_several_needs_more_proof_than_one_alone() -> None:
-    """Busy time differs a little in b; its own interval just excludes 1, and the other quantities are equal."""
+    """Busy time differs a little in b; its own interval just excludes 1; the other quantities are equal."""
 
     def side(busy: tuple[int, ...]) -> Side:
         steps = [(500, 500), (502, 498), (498, 502)]
