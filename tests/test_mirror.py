@@ -10,6 +10,7 @@ from tests.test_layout import ROOMS
 TESTS = ROOT / "tests"
 WHOLE = {
     "analysis/compare/test_recordings.py": "comparisons of real recordings pass through the whole room",
+    "analysis/rules/test_judged_findings.py": "findings of real recordings, judged by hand",
     "analysis/test_peers.py": "the numbers of other tools on the same files",
     "analysis/test_random.py": "random traces, and several questions asked of each",
     "api/test_package.py": "what `import profrun` offers is in the file of the package itself",

@@ -8,7 +8,7 @@ import numpy as np
 
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
-from profrun.analysis.rules.host_causes import CAUSES
+from profrun.analysis.rules.host_causes import CAUSES, wait_slices
 from profrun.analysis.rules.idle_time import DeviceIdle, lies_in, waits_of_host
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE
@@ -124,8 +124,9 @@ def _waited_for(ctx: Context, rest: list[tuple[DeviceIdle, Intervals]]) -> list[
     meaning="Kernels, copies and fills together cover less than half of the steps, and no other finding "
     "says why.",
     threshold="Kernels, copies and fills together cover under 50 % of the step. It is a finding of its own "
-    "only where no other finding accounts for half of the idle time. Not on recordings with blocking "
-    "launches; for information only where no steps are recorded.",
+    "only where no other finding accounts for half of the idle time. Not where the host itself waits for "
+    "the GPU during most of the idle time, because work of the GPU is missing then. Not on recordings with "
+    "blocking launches; for information only where no steps are recorded.",
     advice="Look at the timeline for what the host does while the GPU has nothing to run.",
     bound="The idle time of the GPU.",
     relies_on=("devices.utilization",),
@@ -142,6 +143,8 @@ def low_utilization(ctx: Context) -> Iterator[Hit]:
     names = sorted({metrics[one.device].name for one in low} - {"unknown"})
     share = scale * sum(one.busy.total for one in low) / max(1, sum(one.span.total for one in low))
     idle = ctx.per_device_ns(sum(one.idle.total for one in ctx.waiting))
+    if 2 * ctx.idle_inside(wait_slices(ctx)) > idle:
+        return  # the host waits for a GPU that seems idle: its work is not recorded
     some = f" ({len(low)} of {len(ctx.waiting)} GPUs)" if len(ctx.waiting) > 1 else ""
     yield Hit(
         f"{' and '.join(names) or 'the GPU'}{some} works {percent_text(share)} of {span_text(ctx)}, "
