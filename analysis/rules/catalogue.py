@@ -11,6 +11,8 @@ from profrun.analysis.rules import (
     device,
     fusion,
     host,
+    host_code,
+    layout,
     precision,
     recording,
     starved,
@@ -18,7 +20,20 @@ from profrun.analysis.rules import (
 )
 from profrun.analysis.rules.rule import Rule
 
-MODULES = (recording, starved, bound, comm, copies, device, precision, fusion, host, waits)
+MODULES = (
+    recording,
+    starved,
+    host_code,
+    bound,
+    comm,
+    copies,
+    device,
+    precision,
+    fusion,
+    layout,
+    host,
+    waits,
+)
 """The modules that hold rules. A new rule in one of them is in the catalogue without further steps."""
 
 

@@ -1,0 +1,98 @@
+"""The program's own code between two calls of the framework, while the GPU waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.finding import FindingRow
+from profrun.analysis.rules.idle_time import DeviceIdle
+from profrun.analysis.rules.quiet_host import host_work, quiet_host
+from profrun.analysis.rules.rule import Hit, rule
+from profrun.analysis.rules.step_cost import WARNING_SHARE
+from profrun.analysis.rules.step_text import set_up, span_text
+from profrun.analysis.trace.frame import Index
+from profrun.contract.units import percent_text, time_text
+
+ROWS = 8
+
+
+@rule(
+    "host-code",
+    "The GPU waits for code outside of the framework",
+    meaning="The host is in no recorded op or call, so it runs the program's own code: Python between two "
+    "calls of the framework, garbage collection, reading files, logging, sleeping.",
+    threshold="The GPU waits for the host, and for at least 1 ms at a time no op, no call and no fetch of a "
+    "batch is recorded; together at least 5 % of the step. Not on recordings with blocking launches; for "
+    "information only where no steps are recorded.",
+    advice="Move this code out of the step, or into a thread or process of its own. The rows say between which "
+    "ops it lies; `torch: {with_stack: true}` names the Python functions.",
+    bound="The time of these pieces, and at most the part of the step in which the GPU does not work.",
+    relies_on=("devices.utilization", "idle"),
+)
+def host_code(ctx: Context) -> Iterator[Hit]:
+    """Idle time of the GPU in which nothing is recorded on the host."""
+    if ctx.blocking or ctx.unseen:
+        return
+    found = [(one, quiet_host(ctx, one)) for one in ctx.waiting]
+    alone = ctx.per_device_ns(sum(part.total for _, part in found))
+    gain = ctx.cost.host_gain(alone)
+    if not alone or gain.share < WARNING_SHARE:
+        return
+    places = [row for one, part in found for row in _places(ctx, one, part.starts, part.ends)]
+    pieces = sum(len(part.starts) for _, part in found)
+    longest = max(int((part.ends - part.starts).max()) for _, part in found if len(part.starts))
+    yield Hit(
+        f"for {time_text(alone)} {ctx.per_step} the GPU waits while the host is in no op and no call "
+        f"({percent_text(gain.share)} of {span_text(ctx)}; the longest piece takes {time_text(longest)})"
+        f"{set_up(ctx)}",
+        {
+            "quiet_ns_per_step" if ctx.steps else "quiet_ns": alone,
+            "pieces": pieces,
+            "longest_ns": longest,
+            "share": gain.share,
+            "share_of": span_text(ctx),
+        },
+        slices=[place for place, _, _ in places if place >= 0][:5],
+        gain=gain,
+        idle_ns=alone,
+        rows=_by_place(places),
+    )
+
+
+def _places(ctx: Context, one: DeviceIdle, starts: Index, ends: Index) -> list[tuple[int, str, int]]:
+    """Each piece: the host slice before it (-1 for none), where it lies in words, and its time, ns."""
+    source = ctx.frame
+    work = host_work(ctx, one.process)
+    by_end = work[np.argsort(source.end[work], kind="stable")]
+    before = np.searchsorted(source.end[by_end], starts, "right") - 1
+    after = np.searchsorted(source.ts[work], ends, "left")
+    found = []
+    for start, end, last, first in zip(starts, ends, before, after, strict=True):
+        place = int(by_end[last]) if last >= 0 else -1
+        begin = f"after {source.text(place)}" if place >= 0 else "at the beginning"
+        stop = f", before {source.text(int(work[first]))}" if first < len(work) else ", until the end"
+        function = _function(ctx, one.process, int(start), int(end))
+        found.append((place, f"in {function}" if function else begin + stop, int(end - start)))
+    return found
+
+
+def _function(ctx: Context, process: int, start: int, end: int) -> str | None:
+    """The innermost recorded Python function round a piece; None without recorded stacks."""
+    source = ctx.frame
+    ids = source.of("python")
+    ids = ids[(source.process_of(ids) == process) & (source.ts[ids] <= start) & (source.end[ids] >= end)]
+    return source.text(int(ids[np.argmin(source.durs(ids))])) if len(ids) else None
+
+
+def _by_place(places: list[tuple[int, str, int]]) -> list[FindingRow]:
+    """One row per place, most time first."""
+    total: dict[str, list[int]] = {}
+    for _, where, ns in places:
+        one = total.setdefault(where, [0, 0])
+        one[0] += 1
+        one[1] += ns
+    ranked = sorted(total.items(), key=lambda item: (-item[1][1], item[0]))
+    return [FindingRow(where, count, ns, "the GPU waited") for where, (count, ns) in ranked[:ROWS]]
