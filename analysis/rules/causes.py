@@ -17,6 +17,7 @@ from profrun.analysis.rules.copies import exposed_ns, pageable, waits_of_copies
 from profrun.analysis.rules.fusion import chain_of
 from profrun.analysis.rules.host_causes import loader_slices, profiler_slices
 from profrun.analysis.rules.idle_time import DeviceIdle, lies_in
+from profrun.analysis.rules.quiet_host import quiet_host
 from profrun.analysis.rules.rule import Hit
 from profrun.analysis.rules.waits import implicit_waits
 from profrun.analysis.trace.critical_path import is_blocking
@@ -120,6 +121,16 @@ def _late_loader(ctx: Context, _cause: Hit, effect: Hit) -> Part:
     return _late_slices(ctx, loader_slices(ctx), effect, "the wait: so much longer it fetches batches")
 
 
+def _late_code(ctx: Context, _cause: Hit, effect: Hit) -> Part:
+    rank, wait = _late_rank(effect)
+
+    def quiet(one: DeviceIdle) -> int:
+        return quiet_host(ctx, one).total
+
+    more = _rank_mean(ctx, quiet, rank) - _rank_mean(ctx, quiet, rank, others=True)
+    return Part(more, wait, "the wait: so much longer its host is in no op and no call")
+
+
 def _late_profiler(ctx: Context, _cause: Hit, effect: Hit) -> Part:
     return _late_slices(
         ctx, profiler_slices(ctx), effect, "the wait: so much longer the profiler works there"
@@ -218,7 +229,7 @@ _WHY_WAIT = (
 _LATE = "at least half of the wait is time that the late rank spends longer {} than the other ranks"
 _WHY_SYNC = "at least half of what could be gained could be gained without the waits of the cause"
 _SYNCS = ("implicit-sync", "explicit-sync")
-_HOST_CAUSES = ("dataloader-stall", "recompilation", "allocator-churn")
+_HOST_CAUSES = ("dataloader-stall", "recompilation", "allocator-churn", "host-code")
 
 LINKS: tuple[Link, ...] = (
     *(Link("overhead-bound", cause, _WHY_WAIT, _idle_of_host, own_time=True) for cause in _HOST_CAUSES),
@@ -284,6 +295,7 @@ LINKS: tuple[Link, ...] = (
         for cause in ("straggler", "exposed-communication")
     ),
     Link("straggler", "dataloader-stall", _LATE.format("fetching batches"), _late_loader),
+    Link("straggler", "host-code", _LATE.format("in code outside of the framework"), _late_code),
     Link("straggler", "profiler-overhead", _LATE.format("in the profiler"), _late_profiler),
     Link("straggler", "buffer-request", _LATE.format("in the profiler"), _late_profiler),
     Link(

@@ -14,7 +14,7 @@ from profrun.analysis.rules.idle_time import DeviceIdle, device_idle, lies_in
 from profrun.analysis.rules.judged_steps import JudgedSteps, judged_steps
 from profrun.analysis.rules.program import Program, program
 from profrun.analysis.rules.replay import Floats, Replay, replay
-from profrun.analysis.rules.step_cost import SLOWDOWN, Gain, StepCost, UnprofiledStep
+from profrun.analysis.rules.step_cost import KEPT_BUSY, MOST_TWIN, SLOWDOWN, Gain, StepCost, UnprofiledStep
 from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.frame import Frame, Index, frame
@@ -194,8 +194,8 @@ class Context:
     def replays(self) -> list[tuple[DeviceIdle, Replay, float]]:
         """Each GPU with a replay of its steps, and the factor on the host's time in it.
 
-        The factor makes the steps as long as without a profiler; where that is not known it is that of a host
-        without the most that a profiler costs. Recordings without steps, and those with blocking launches,
+        The factor makes the steps as long as without a profiler. Where that is not known, or the GPU sets the
+        time of those steps, it is that of a host without the most that a profiler costs. Recordings without steps, and those with blocking launches,
         have none.
         """
         if not self.steps or self.blocking:
@@ -213,7 +213,7 @@ class Context:
             if exposed:  # other ranks are not replayed: waiting for them goes
                 made = made.shorter(np.where(comm, max(0.0, 1 - _rank_wait_ns(self, one) / exposed), 1.0))
             scale = 1 / SLOWDOWN
-            if self.cost.basis == "unprofiled":
+            if self.cost.basis == "unprofiled" and self.cost.busy_share < KEPT_BUSY:
                 wanted = self.cost.step_ns * len(self.judged.spans[one.process][0])
                 scale = made.scale_for(wanted, scale)
             found.append((one, made, scale))
@@ -353,6 +353,11 @@ class Context:
         return max(1, len(self.steps))
 
 
+def like_the_recording(twin: UnprofiledStep | None, recorded_ns: float) -> bool:
+    """Can the step time without a profiler be that of this recording's steps? A profiler saves no time."""
+    return twin is not None and twin.median_ns <= MOST_TWIN * recorded_ns
+
+
 def step_cost(ctx: Context) -> StepCost:
     """What a step of the trace costs."""
     judged = ctx.judged
@@ -365,7 +370,7 @@ def step_cost(ctx: Context) -> StepCost:
         work_ns=work / whole * recorded if whole else 0.0,
         busy_ns=busy / whole * recorded if whole else 0.0,
         has_steps=bool(judged.steps),
-        unprofiled=ctx.unprofiled,
+        unprofiled=ctx.unprofiled if like_the_recording(ctx.unprofiled, recorded) else None,
     )
 
 

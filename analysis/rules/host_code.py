@@ -27,8 +27,8 @@ ROWS = 8
     threshold="The GPU waits for the host, and for at least 1 ms at a time no op, no call and no fetch of a "
     "batch is recorded; together at least 5 % of the step. Not on recordings with blocking launches; for "
     "information only where no steps are recorded.",
-    advice="Move this code out of the step, or into a thread or process of its own. The rows say between which "
-    "ops it lies; `torch: {with_stack: true}` names the Python functions.",
+    advice="Move this code out of the step, or into a thread or process of its own. The rows say between "
+    "which ops it lies; `torch: {with_stack: true}` names the Python functions.",
     bound="The time of these pieces, and at most the part of the step in which the GPU does not work.",
     relies_on=("devices.utilization", "idle"),
 )

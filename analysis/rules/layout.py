@@ -23,8 +23,8 @@ ROWS = 8
     "the library copies each of them into the other layout before and after.",
     threshold="Kernels of the category `layout` in steps that run convolutions take at least 2 % of the time "
     "of the steps' kernels.",
-    advice="model.to(memory_format=torch.channels_last), and the inputs likewise. Then measure: normalisation "
-    "layers that have no kernel for channels last bring copies of their own.",
+    advice="model.to(memory_format=torch.channels_last), and the inputs likewise. Then measure: "
+    "normalisation layers that have no kernel for channels last bring copies of their own.",
     bound="The time of these kernels: with tensors in the layout of the kernels none of them is needed.",
     relies_on=("kernels",),
 )
@@ -45,8 +45,8 @@ def layout_changes(ctx: Context) -> Iterator[Hit]:
     yield Hit(
         f"{time_text(ctx.per_step_ns(ctx.total(changes)))} {ctx.per_step} go into "
         f"{len(changes) / ctx.judged.count:.4g} kernels that change a layout beside "
-        f"{len(convolutions) / ctx.judged.count:.4g} convolution kernels: {percent_text(share)} of the kernel "
-        f"time, {percent_text(gain.share)} of {span_text(ctx)}",
+        f"{len(convolutions) / ctx.judged.count:.4g} convolution kernels: {percent_text(share)} of the "
+        f"kernel time, {percent_text(gain.share)} of {span_text(ctx)}",
         {
             "layout_ns": ctx.total(changes),
             "share": share,

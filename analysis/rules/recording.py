@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.context import Context, like_the_recording
 from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.rules.judged_steps import LeftOut
 from profrun.analysis.rules.rule import Hit, rule
@@ -69,6 +69,32 @@ def profiler_overhead(ctx: Context) -> Iterator[Hit]:
             },
             slices=ctx.worst(ids),
         )
+
+
+@rule(
+    "slower-twin",
+    "The trials without a profiler were slower than this recording",
+    severity="info",
+    meaning="They ran under other conditions: a busy machine, cold caches, other clocks. So their step time is "
+    "not that of this recording, and shares are of the recorded step.",
+    threshold="The step time of the trials of the same variant without a profiler is over 1.25 times the "
+    "recorded one.",
+    advice="Repeat the run on a quiet machine, with more repeats.",
+)
+def slower_twin(ctx: Context) -> Iterator[Hit]:
+    """A step time without a profiler that cannot be this recording's."""
+    twin, recorded = ctx.unprofiled, ctx.cost.recorded_ns
+    if twin is None or not ctx.steps or like_the_recording(twin, recorded):
+        return
+    yield Hit(
+        f"a step took {time_text(twin.median_ns)} without a profiler ({twin.trials} trials, medians from "
+        f"{time_text(twin.low_ns)} to {time_text(twin.high_ns)}), and takes {time_text(recorded)} here",
+        {
+            "unprofiled_step_ns": twin.median_ns,
+            "recorded_step_ns": recorded,
+            "unprofiled_trials": twin.trials,
+        },
+    )
 
 
 @rule(

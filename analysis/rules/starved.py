@@ -8,8 +8,9 @@ import numpy as np
 
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
-from profrun.analysis.rules.host_causes import CAUSES, wait_slices
-from profrun.analysis.rules.idle_time import DeviceIdle, lies_in, waits_of_host
+from profrun.analysis.rules.host_causes import wait_slices
+from profrun.analysis.rules.idle_time import DeviceIdle, waits_of_host
+from profrun.analysis.rules.quiet_host import caused, quiet_host
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE
 from profrun.analysis.rules.step_text import set_up, span_text, step_text, unsure
@@ -35,7 +36,8 @@ ROWS = 8
     "that they enqueue.",
     threshold="Over half of the GPU's idle time waits for the host (the next piece was enqueued only after "
     "the GPU had run dry), and at least 5 % of the step is such idle time without a cause of its own "
-    "(loading data, compiling, allocating, waiting for the GPU, the profiler's work). Where the step time "
+    "(loading data, compiling, allocating, code outside of the framework, waiting for the GPU, the "
+    "profiler's work). Where the step time "
     "without a profiler is not known, also: GPU work covers under 50 % of the steps; and it is for "
     "information only while the GPU would be busy if the host were three times faster, because a profiler "
     "made hosts up to 2.4 times slower. Not on recordings with blocking launches; for information only "
@@ -84,8 +86,7 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
 
 def own_wait(ctx: Context, one: DeviceIdle) -> Intervals:
     """When a GPU waits for the host, and the host does nothing that is a cause of its own."""
-    causes = merge(*(lies_in(ctx.frame, find(ctx), one.process) for find in CAUSES))
-    return subtract(one.host, causes)
+    return subtract(one.host, merge(caused(ctx, one), quiet_host(ctx, one)))
 
 
 def _launches(ctx: Context) -> float:

@@ -29,6 +29,9 @@ SLOWDOWN = 3.0
 NOTED = 1.2
 NOTED_SHARE = 0.01
 """Work that is so many times the gain, and such a part of the step, is stated beside the gain."""
+MOST_TWIN = 1.25
+"""Unprofiled steps that take so many times the recorded ones ran under other conditions. Measured: two trials of
+a program differ by up to 1.2 times."""
 KEPT_BUSY = 0.9
 """Part of an unprofiled step from which GPU work counts as what sets its time."""
 
