@@ -195,8 +195,8 @@ class Context:
         """Each GPU with a replay of its steps, and the factor on the host's time in it.
 
         The factor makes the steps as long as without a profiler. Where that is not known, or the GPU sets the
-        time of those steps, it is that of a host without the most that a profiler costs. Recordings without steps, and those with blocking launches,
-        have none.
+        time of those steps, it is that of a host without the most that a profiler costs. Recordings without
+        steps, and those with blocking launches, have none.
         """
         if not self.steps or self.blocking:
             return []

@@ -241,9 +241,10 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
 @rule(
     "copies-not-overlapped",
     "Copies and kernels take turns on one stream",
-    meaning="Copies run while no kernel does, and everything is on a single stream, so they cannot overlap.",
-    threshold="All GPU work of a device is on one stream, and copies launched by steps that nothing covers "
-    "take over 5 % of the time that the steps' work keeps it busy.",
+    meaning="Copies between host and device run while no kernel does, and everything is on a single stream, "
+    "so they cannot overlap.",
+    threshold="All GPU work of a device is on one stream, and copies between host and device that steps "
+    "launch and nothing covers take over 5 % of the time that the steps' work keeps it busy.",
     advice="Copy the next batch on a side stream from pinned memory while the current one computes.",
     bound="The time of copies that nothing covers, and at most the time of the other work, which they could "
     "run beside.",
@@ -252,6 +253,7 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
 def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
     """Exposed copy time of single-stream devices, of the steps' own copies: set-up is not their business."""
     source = ctx.frame
+    crossing = _of_steps(ctx, _copies(ctx, "c.direction IN ('HtoD', 'DtoH')")).ids
     alone = together = 0
     rows: list[FindingRow] = []
     slices: list[int] = []
@@ -260,7 +262,7 @@ def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
         if row.streams != 1 or not row.compute_ns:
             continue
         ids = ctx.step_gpu[source.device_of(ctx.step_gpu) == row.device]
-        copy = source.is_kind(ids, "memcpy")
+        copy = np.isin(ids, crossing)
         busy = union(source.ts[ids], source.end[ids]).total
         exposed = exposed_ns(ctx, ids[copy])
         if busy and exposed / busy > EXPOSED_SHARE:

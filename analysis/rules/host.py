@@ -271,15 +271,14 @@ def memory_near_full(ctx: Context) -> Iterator[Hit]:
     from profrun.analysis.trace.memory import memory
 
     full = [
-        row
+        (ctx.labels.gpus[row.device], row)
         for row in memory(ctx.trace)
         if row.device is not None and row.share is not None and row.share > NEARLY_FULL
     ]
     if full:
-        worst = max(full, key=lambda row: row.share or 0.0)
+        gpu, worst = max(full, key=lambda one: one[1].share or 0.0)
         yield Hit(
-            f"{ctx.labels.gpus[worst.device]} holds {bytes_text(worst.peak_bytes)} at its peak, "
-            f"{percent_text(worst.share)} of it",
+            f"{gpu} holds {bytes_text(worst.peak_bytes)} at its peak, {percent_text(worst.share)} of it",
             {
                 "peak_bytes": worst.peak_bytes,
                 "share": worst.share,
@@ -288,8 +287,7 @@ def memory_near_full(ctx: Context) -> Iterator[Hit]:
             },
             names=worst.ops,
             rows=[
-                FindingRow(ctx.labels.gpus[row.device], detail=f"{bytes_text(row.peak_bytes)} at its peak")
-                for row in full
+                FindingRow(label, detail=f"{bytes_text(row.peak_bytes)} at its peak") for label, row in full
             ]
             if len(full) > 1
             else (),

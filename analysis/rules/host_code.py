@@ -17,6 +17,8 @@ from profrun.analysis.trace.frame import Index
 from profrun.contract.units import percent_text, time_text
 
 ROWS = 8
+LEAST_PIECES = 2
+"""Pieces from which it is no single event, such as one run of the garbage collector."""
 
 
 @rule(
@@ -25,7 +27,7 @@ ROWS = 8
     meaning="The host is in no recorded op or call, so it runs the program's own code: Python between two "
     "calls of the framework, garbage collection, reading files, logging, sleeping.",
     threshold="The GPU waits for the host, and for at least 1 ms at a time no op, no call and no fetch of a "
-    "batch is recorded; together at least 5 % of the step. Not on recordings with blocking launches; for "
+    "batch is recorded; at least twice, and together at least 5 % of the step. Not on blocking recordings; for "
     "information only where no steps are recorded.",
     advice="Move this code out of the step, or into a thread or process of its own. The rows say between "
     "which ops it lies; `torch: {with_stack: true}` names the Python functions.",
@@ -39,10 +41,10 @@ def host_code(ctx: Context) -> Iterator[Hit]:
     found = [(one, quiet_host(ctx, one)) for one in ctx.waiting]
     alone = ctx.per_device_ns(sum(part.total for _, part in found))
     gain = ctx.cost.host_gain(alone)
-    if not alone or gain.share < WARNING_SHARE:
+    pieces = sum(len(part.starts) for _, part in found)
+    if pieces < LEAST_PIECES or gain.share < WARNING_SHARE:
         return
     places = [row for one, part in found for row in _places(ctx, one, part.starts, part.ends)]
-    pieces = sum(len(part.starts) for _, part in found)
     longest = max(int((part.ends - part.starts).max()) for _, part in found if len(part.starts))
     yield Hit(
         f"for {time_text(alone)} {ctx.per_step} the GPU waits while the host is in no op and no call "

@@ -75,8 +75,8 @@ def profiler_overhead(ctx: Context) -> Iterator[Hit]:
     "slower-twin",
     "The trials without a profiler were slower than this recording",
     severity="info",
-    meaning="They ran under other conditions: a busy machine, cold caches, other clocks. So their step time is "
-    "not that of this recording, and shares are of the recorded step.",
+    meaning="They ran under other conditions: a busy machine, cold caches, other clocks. So their step time "
+    "is not that of this recording, and shares are of the recorded step.",
     threshold="The step time of the trials of the same variant without a profiler is over 1.25 times the "
     "recorded one.",
     advice="Repeat the run on a quiet machine, with more repeats.",

@@ -30,8 +30,8 @@ NOTED = 1.2
 NOTED_SHARE = 0.01
 """Work that is so many times the gain, and such a part of the step, is stated beside the gain."""
 MOST_TWIN = 1.25
-"""Unprofiled steps that take so many times the recorded ones ran under other conditions. Measured: two trials of
-a program differ by up to 1.2 times."""
+"""Unprofiled steps that take so many times the recorded ones ran under other conditions: a profiler saves no
+time, and two quiet trials of a program differ by less."""
 KEPT_BUSY = 0.9
 """Part of an unprofiled step from which GPU work counts as what sets its time."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from profrun.analysis.rules.step_cost import UnprofiledStep
 from profrun.contract.provenance import GpuStates, Provenance
 from tests.analysis.kit import Row, step
 
@@ -28,6 +29,7 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
     provenance: Provenance | None = None
     says: str = ""  # words that the message must have
+    unprofiled: UnprofiledStep | None = None
 
 
 def gpu(
@@ -53,6 +55,25 @@ def gpu(
             extra = {"launch": len(rows) - 1} | dict(columns or {})
             rows.append(("kernel", name, at + ts, dur, f"stream {stream}", extra))
     return rows
+
+
+CONVOLUTION = "sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x64x64_cudnn"
+LAYOUT = "void nchwToNhwcKernel<float, float, float, true, false>(float const*, float*)"
+
+
+def quiet(ns: int) -> list[Row]:
+    """Two steps with two ops and a kernel each; between the ops nothing is recorded for a time."""
+    ops: list[Row] = [
+        ("op", "aten::mul", 0, 20 * US, "main"),
+        ("op", "aten::add", 20 * US + ns, 20 * US, "main"),
+    ]
+    return gpu([(ADD, 30 * US + ns, 5 * US)], count=2, length=100 * US + ns, host=ops)
+
+
+def twin(us: float) -> UnprofiledStep:
+    """A step time without a profiler."""
+    ns = round(us * US)
+    return UnprofiledStep(ns, ns, ns, 2, 10, "wall")
 
 
 BUSY = gpu([(NVJET, 10 * US, 85 * US)])
@@ -359,6 +380,12 @@ CASES: dict[str, tuple[Case, Case]] = {
                 ],
             )
         ),
+    ),
+    "host-code": (Case(quiet(2000 * US), says="2 ms per step"), Case(quiet(500 * US))),
+    "slower-twin": (Case(BUSY, unprofiled=twin(130), says="130 us"), Case(BUSY, unprofiled=twin(120))),
+    "layout-changes": (
+        Case(gpu([(LAYOUT, 10 * US, 10 * US), (CONVOLUTION, 30 * US, 30 * US)]), says="10 us per step"),
+        Case(gpu([(LAYOUT, 10 * US, 10 * US), (NVJET, 30 * US, 30 * US)])),
     ),
     "pointwise-chains": (
         Case(

@@ -1,8 +1,8 @@
 """The real recordings whose findings were judged by hand: where they lie, and their steps without a profiler.
 
-A name starts with where a recording lies: ``own`` in tests/data/h200, ``shared`` in the shared data, ``run``
-in a run of profrun among the shared data, ``made`` in tests/data. One that ends in ``+unprofiled`` is judged
-with the step time that was measured without a profiler.
+A name starts with where a recording lies: ``own`` in tests/data/h200, ``program`` in its folder programs,
+``shared`` in the shared data, ``run`` in a run of profrun among the shared data, ``made`` in tests/data. One
+that ends in ``+unprofiled`` is judged with the step time that was measured without a profiler.
 """
 
 from __future__ import annotations
@@ -46,6 +46,11 @@ def diagnosed(name: str, folder: Path) -> list[RuleFinding]:
     rest, _, twin = rest.partition("+")
     if where == "run":
         path = run_trial(rest, folder) / "trace"
+        unprofiled = unprofiled_step(path)
+    elif where == "program":
+        trial = program_trial(rest, folder)
+        path = trial / "trace"
+        normalize(recorded(trial), path)
         unprofiled = unprofiled_step(path)
     else:
         path = folder / "trace"
@@ -92,6 +97,21 @@ def run_trial(rest: str, folder: Path) -> Path:
         unpack(packed, folder, [item for item in packed if "/bundle/" not in item.name])
     (found,) = folder.glob(f"*/trials/*-{collector}-r1")
     return found
+
+
+def program_trial(rest: str, folder: Path) -> Path:
+    """The folder of a trial, ``PROGRAM/COLLECTOR``, of a program of bench/programs."""
+    program, collector = rest.split("/")
+    with tarfile.open(OWN / "programs" / f"{program}.tar.xz") as packed:
+        unpack(packed, folder)
+    (found,) = folder.glob(f"*/trials/*-{collector}-r1")
+    return found
+
+
+def recorded(trial: Path) -> list[Path]:
+    """What the profiler of a trial recorded."""
+    files = sorted((trial / "raw").rglob("*"))
+    return [one for one in files if one.name.endswith((".pt.trace.json.gz", ".sqlite"))]
 
 
 def _twin(where: str, rest: str) -> UnprofiledStep:

@@ -17,7 +17,7 @@ RULES = {rule.id: rule for rule in all_rules()}
 
 def ask(rule: str, case: Case) -> list[str]:
     trace = memory_trace(case.rows, **case.options)
-    hits = list(RULES[rule].find(Context(trace, case.provenance)))
+    hits = list(RULES[rule].find(Context(trace, case.provenance, case.unprofiled)))
     assert len(hits) < 2, "several things are rows of one finding"
     size = len(case.rows)
     for hit in hits:

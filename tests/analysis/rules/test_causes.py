@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -119,7 +120,7 @@ def two_ranks(late: str, ns: int) -> list[Row]:
             ]
         ):
             rows.append(("api", LAUNCH, 4 * US + fetch + place * 2 * US, US, f"{track}main"))
-            extra = {"launch": len(rows) - 1}
+            extra: dict[str, Any] = {"launch": len(rows) - 1}
             if name == NCCL:
                 extra |= {
                     "collectives.op": "allreduce",
