@@ -12,11 +12,13 @@ from profrun.analysis.rules.idle_time import DeviceIdle
 from profrun.analysis.rules.quiet_host import host_work, quiet_host
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE
-from profrun.analysis.rules.step_text import set_up, span_text
+from profrun.analysis.rules.step_text import span_text
 from profrun.analysis.trace.frame import Index
 from profrun.contract.units import percent_text, time_text
 
 ROWS = 8
+MISSING_RECORDS = ("unattributed_gpu_time", "launches_without_kernels", "lost_gpu_records")
+"""Findings about the quality of a recording (``data_quality``) with which it is not whole."""
 LEAST_PIECES = 2
 """Pieces from which it is no single event, such as one run of the garbage collector."""
 
@@ -27,8 +29,8 @@ LEAST_PIECES = 2
     meaning="The host is in no recorded op or call, so it runs the program's own code: Python between two "
     "calls of the framework, garbage collection, reading files, logging, sleeping.",
     threshold="The GPU waits for the host, and for at least 1 ms at a time no op, no call and no fetch of a "
-    "batch is recorded; at least twice, and together at least 5 % of the step. Not on blocking recordings; for "
-    "information only where no steps are recorded.",
+    "batch is recorded; at least twice, and together at least 5 % of the step. Not on recordings without "
+    "steps, with blocking launches, or in which records are missing.",
     advice="Move this code out of the step, or into a thread or process of its own. The rows say between "
     "which ops it lies; `torch: {with_stack: true}` names the Python functions.",
     bound="The time of these pieces, and at most the part of the step in which the GPU does not work.",
@@ -36,7 +38,7 @@ LEAST_PIECES = 2
 )
 def host_code(ctx: Context) -> Iterator[Hit]:
     """Idle time of the GPU in which nothing is recorded on the host."""
-    if ctx.blocking or ctx.unseen:
+    if not ctx.steps or ctx.blocking or ctx.unseen or _incomplete(ctx):
         return
     found = [(one, quiet_host(ctx, one)) for one in ctx.waiting]
     alone = ctx.per_device_ns(sum(part.total for _, part in found))
@@ -48,10 +50,9 @@ def host_code(ctx: Context) -> Iterator[Hit]:
     longest = max(int((part.ends - part.starts).max()) for _, part in found if len(part.starts))
     yield Hit(
         f"for {time_text(alone)} {ctx.per_step} the GPU waits while the host is in no op and no call "
-        f"({percent_text(gain.share)} of {span_text(ctx)}; the longest piece takes {time_text(longest)})"
-        f"{set_up(ctx)}",
+        f"({percent_text(gain.share)} of {span_text(ctx)}; the longest piece takes {time_text(longest)})",
         {
-            "quiet_ns_per_step" if ctx.steps else "quiet_ns": alone,
+            "quiet_ns_per_step": alone,
             "pieces": pieces,
             "longest_ns": longest,
             "share": gain.share,
@@ -62,6 +63,11 @@ def host_code(ctx: Context) -> Iterator[Hit]:
         idle_ns=alone,
         rows=_by_place(places),
     )
+
+
+def _incomplete(ctx: Context) -> bool:
+    """Are records of the host or the GPU missing, so that a gap between records says nothing?"""
+    return any(one.code in MISSING_RECORDS and one.severity != "info" for one in ctx.quality)
 
 
 def _places(ctx: Context, one: DeviceIdle, starts: Index, ends: Index) -> list[tuple[int, str, int]]:

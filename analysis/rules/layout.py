@@ -24,7 +24,8 @@ ROWS = 8
     threshold="Kernels of the category `layout` in steps that run convolutions take at least 2 % of the time "
     "of the steps' kernels.",
     advice="model.to(memory_format=torch.channels_last), and the inputs likewise. Then measure: "
-    "normalisation layers that have no kernel for channels last bring copies of their own.",
+    "normalisation layers that have no kernel for channels last bring copies of their own. On AMD, "
+    "PYTORCH_MIOPEN_SUGGEST_NHWC=1 must be set, too.",
     bound="The time of these kernels: with tensors in the layout of the kernels none of them is needed.",
     relies_on=("kernels",),
 )
