@@ -216,7 +216,12 @@ sides of the same program, again and again (so the pairs of one line share recor
 MEASURED = """\
 | program | trials per side | pairs | a row has a word | another quantity has one | the verdict is one |
 |---|---:|---:|---:|---:|---:|
-MEASURED_ROWS"""
+| training step | 2 | 300 | 0 | 0 | 4 (1.3 %) |
+| training step | 3 | 300 | 0 | 4 (1.3 %) | 6 (2.0 %) |
+| training step | 5 | 300 | 2 (0.7 %) | 13 (4.3 %) | 14 (4.7 %) |
+| inference step | 2 | 300 | 1 (0.3 %) | 0 | 1 (0.3 %) |
+| inference step | 3 | 300 | 1 (0.3 %) | 0 | 2 (0.7 %) |
+| inference step | 5 | 300 | 1 (0.3 %) | 2 (0.7 %) | 3 (1.0 %) |"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -226,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--verdict-runs", type=int, default=500)
-    parser.add_argument("--row-runs", type=int, default=400)
+    parser.add_argument("--row-runs", type=int, default=200)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args(arguments)
     rows = "\n".join(table(options.runs))

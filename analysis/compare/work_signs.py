@@ -22,6 +22,12 @@ OTHER_COUNT = 1.5
 split kernels explain the difference."""
 FEW_MATRIX_KERNELS = 5
 """Fewer matrix kernels per step tell nothing: as many on both sides may be chance, one more a split one."""
+_OF_ONE_OP = frozenset({"norm", "softmax", "loss", "pooling", "fft"})
+"""Categories of kernels of one op: a program that launches them as often does it for the same tensors."""
+_OF_ANY_OP = frozenset({"elementwise", "reduction", "copy", "layout", "fill", "indexing", "random"})
+"""Categories of kernels that any op may launch."""
+SEVERAL = 3
+"""Kernels of any op that must have other numbers of threads before this is evidence."""
 _WRAPPERS = re.compile(r"^(?:_orig_mod|module)\.|\.(?:_orig_mod)(?=\.|$)")
 """What torch.compile and data-parallel wrappers add to names of modules."""
 _NUMBER = re.compile(r"\d+")
@@ -121,7 +127,11 @@ def _matrix_kernels(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], ag
 
 
 def _sizes(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], against: list[str]) -> bool:
-    """Do the kernels that both launch as often have other numbers of threads, by most of their time?"""
+    """Is it evidence of different work, how many threads the kernels have that both launch as often?
+
+    It is, if most of their time has other numbers of threads. Kernels of one op tell it alone. Of kernels of
+    any op (an addition) several must: what a compiler leaves of them may be another addition.
+    """
     left, right = thread_counts(a), thread_counts(b)
     shared = [key for key in left.keys() & right.keys() if left[key].calls == right[key].calls]
     if not shared:
@@ -131,10 +141,14 @@ def _sizes(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], against: li
         kernels = f"{len(shared)} kernels" if len(shared) > 1 else "1 kernel"
         speak_for.append(f"{kernels} that both launch as often have about as many threads on both sides")
         return False
-    first = max(other, key=lambda key: left[key].ns)
+    first = max(other, key=lambda key: (left[key].category in _OF_ONE_OP, left[key].ns))
     threads = f"{count_text(left[first].threads)} and {count_text(right[first].threads)} threads"
     against.append(f"{left[first].label} is launched as often on both sides, but with {threads} per step")
-    return 2 * sum(left[key].ns for key in other) > sum(left[key].ns for key in shared)
+    telling = [key for key in shared if left[key].category in _OF_ONE_OP] or shared
+    differ = set(other) & set(telling)
+    if telling is shared and len(differ) < SEVERAL:
+        return False
+    return 2 * sum(left[key].ns for key in differ) > sum(left[key].ns for key in telling)
 
 
 @dataclass(frozen=True)
@@ -142,21 +156,23 @@ class ThreadCount:
     """Launches of a kernel and the threads of all of them, per typical step, and its time over all steps."""
 
     label: str
+    category: str
     calls: float
     threads: int
     ns: int
 
 
 def thread_counts(trial: ComparedTrial) -> dict[str, ThreadCount]:
-    """By kernel, for kernels whose threads grow with the work.
+    """By kernel, for kernels whose threads grow with the work of a step.
 
-    Matrix kernels and generated ones choose grids that do not, and those of optimizers grow with the model.
+    Matrix kernels, collectives and generated kernels choose their grids otherwise, and those of optimizers
+    grow with the model.
     """
     samples = max(1, len(trial.typical))
     calls: dict[str, int] = {}
     time: dict[str, int] = {}
     for group in trial.kernel_groups:
-        if group.is_kernel_work and group.category not in (*MATRIX_CATEGORIES, "optimizer"):
+        if group.is_kernel_work and group.category in (*_OF_ONE_OP, *_OF_ANY_OP):
             calls[group.name] = calls.get(group.name, 0) + group.calls
             time[group.name] = time.get(group.name, 0) + group.ns
     found = {}
@@ -166,7 +182,9 @@ def thread_counts(trial: ComparedTrial) -> dict[str, ThreadCount]:
             continue  # not all launches are known by their shape
         threads = sum(prod(map(int, _NUMBER.findall(shape))) * launches for shape, launches in facts.shapes)
         key = kernel_identity(name)
-        found[key] = ThreadCount(facts.short, count / samples, round(threads / samples), time[name])
+        found[key] = ThreadCount(
+            facts.short, facts.category, count / samples, round(threads / samples), time[name]
+        )
     return found
 
 

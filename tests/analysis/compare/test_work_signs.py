@@ -116,6 +116,7 @@ def test_the_same_kernel_with_other_sizes_is_evidence_of_different_work() -> Non
     [
         _sized(65536, "gemm"),  # a matrix kernel chooses its grid
         _sized(65536, "optimizer"),
+        _sized(65536, "collective"),
         _sized(65536, name="triton_red_fused_sum"),  # tuned anew in each run
         _sized(65536, calls=10),  # launched more often: perhaps a part of what was fused before
     ],
@@ -124,6 +125,24 @@ def test_kernels_whose_grid_does_not_tell_the_work(other: ComparedTrial) -> None
     (group,) = other.kernel_groups
     base = _sized(2048, group.category, group.name)
     assert not work_signs(base, other).other_sizes
+
+
+def _with_additions(*blocks: int) -> ComparedTrial:
+    """A trial that launches so many kinds of elementwise kernels, with these numbers of blocks."""
+    found = [_sized(size, "elementwise", f"add{number}") for number, size in enumerate(blocks)]
+    return replace(
+        found[0],
+        kernel_groups=tuple(group for one in found for group in one.kernel_groups),
+        facts={name: fact for one in found for name, fact in one.facts.items()},
+    )
+
+
+def test_kernels_of_any_op_are_evidence_only_together() -> None:
+    """What a compiler leaves of the additions of a program may be one of a smaller tensor."""
+    one = work_signs(_with_additions(2048), _with_additions(64))
+    assert (one.other_sizes, len(one.speak_against)) == (False, 1)
+    assert work_signs(_with_additions(2048, 512, 64), _with_additions(64, 16, 2)).other_sizes
+    assert not work_signs(_with_additions(2048, 512, 64), _with_additions(2048, 512, 2)).other_sizes
 
 
 def test_launches_whose_shape_is_not_known_tell_nothing() -> None:
