@@ -25,9 +25,9 @@ OPS = 2_140
 """Groups of one step: op > op > op, runtime call, kernel; every 40th is a copy."""
 
 DEVICES = """
-INSERT INTO processes VALUES (0, 1, 0, 'h', 'p');
+INSERT INTO processes VALUES (0, 1, 0, 'h', 'p', false);
 INSERT INTO devices VALUES
-  (0, 0, 'nvidia', 0, 'NVIDIA H200', 'sm_90', 132, 32, 2048, 65536, 233472, 150109880320, NULL);
+  (0, 0, 'nvidia', 0, 'NVIDIA H200', 'sm_90', 132, 32, 2048, 65536, 233472, 150109880320, NULL, 0);
 INSERT INTO tracks VALUES (0, 'thread', 0, NULL, 1, 'main'), (1, 'thread', 0, NULL, 2, 'autograd'),
   (2, 'stream', 0, 0, 7, 's7'), (3, 'stream', 0, 0, 9, 's9')
 """

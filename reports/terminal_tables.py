@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.summary import Summary
 
 
+TORCH_DIFFERS = "it counts calls of other threads on the main thread, and some GPU work twice"
+"""Why ``OpRow.torch`` is not empty, in words."""
+
+
 def tables(summary: Summary) -> list[Part]:
     """Steps, kernels and operators; roofline, collectives and ranks where the trace has them."""
     return [
@@ -66,7 +70,18 @@ def _operators(summary: Summary) -> list[Part]:
         )
         for row in summary.ops
     ]
-    return titled("operators", _table(header, rows), omitted=summary.omitted.get("ops", 0))
+    return titled(
+        "operators", _table(header, rows), omitted=summary.omitted.get("ops", 0), note=_not_as_torch(summary)
+    )
+
+
+def _not_as_torch(summary: Summary) -> str:
+    """Which of the rows differ from torch's own table, and why; empty where none does."""
+    names = [row.name for row in summary.ops if row.torch]
+    if not names:
+        return ""
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"torch's own table has other numbers for {shown}: {TORCH_DIFFERS}"
 
 
 def _roofline(summary: Summary) -> list[Part]:

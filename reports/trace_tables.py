@@ -13,6 +13,7 @@ from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
 from profrun.reports.kernel_labels import kernel_labels
 from profrun.reports.quality_marks import MarkedColumns, Marks
+from profrun.reports.terminal_tables import TORCH_DIFFERS
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.collectives import CollectiveRow
@@ -92,6 +93,9 @@ def ops(summary: Summary, marks: Marks) -> Html | None:
         *(device if summary.devices else ()),
         column("flops", "FLOP", "amount", "by torch's counting, all calls; '-' where it counts none"),
     ]
+    if any(row.torch for row in summary.ops):
+        note = f"where key_averages() has another number: {TORCH_DIFFERS}"
+        columns.append(Column("torch's own", _torchs_own, note=note))
     if any(row.device_memory_bytes is not None for row in summary.ops):
         columns.append(
             column("device_memory_bytes", "device memory", "bytes", "allocated minus freed inside the calls")
@@ -99,6 +103,21 @@ def ops(summary: Summary, marks: Marks) -> Html | None:
     every = len(summary.ops) + summary.omitted.get("ops", 0)
     caption = "operators, ranges and calls"
     return table("ops", columns, summary.ops, caption=caption, filterable=True, total=every)
+
+
+def _torchs_own(row: OpRow) -> str | None:
+    """What torch's own table has instead, in words."""
+    words = {
+        "self_cpu_ns": "self CPU",
+        "cpu_ns": "CPU",
+        "self_device_ns": "self device",
+        "device_ns": "device",
+    }
+    found = []
+    for name, value in row.torch.items():
+        shown = "not known" if value is None else count_text(value) if name == "calls" else time_text(value)
+        found.append(f"{words.get(name, name)} {shown}")
+    return ", ".join(found) or None
 
 
 def ranges(summary: Summary, marks: Marks) -> Html | None:

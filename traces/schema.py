@@ -184,6 +184,7 @@ _TABLES = (
             _opt("flops", "BIGINT", "floating point operations, as the framework counted them"),
             _opt("sequence", "BIGINT", "autograd sequence number"),
             _opt("backward_of", "BIGINT", "forward op slice this is the backward of", refers="slices.slice"),
+            _opt("external_id", "BIGINT", "id that the framework gives the op (new in 1.1)"),
         ),
         ("slice",),
     ),

@@ -16,7 +16,7 @@ from profrun.analysis.compare.compared_trial import HostOp
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import KIND, Frame, Index, Mask
 from profrun.analysis.trace.intervals import covered, subtract, union
-from profrun.analysis.trace.ops import op_tree
+from profrun.analysis.trace.op_tree import op_tree
 from profrun.analysis.trace.steps import StepIndex, step_of_host
 
 WAITS = re.compile(

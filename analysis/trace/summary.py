@@ -84,7 +84,7 @@ class Summary:
     memory: list[MemoryPeak]
     ranks: RankReport | None
     gpus: dict[int, str]
-    guessed_ranks: list[int]
+    guessed_ranks: tuple[int, ...]
     peaks: dict[int, Peaks | None]
     roofline: Roofline | None
     counts: dict[str, int]
@@ -152,7 +152,7 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         memory=memory(trace),
         ranks=compare_ranks([trace]) if len(source.processes) > 1 and "collectives" not in hidden else None,
         gpus=dict(labels(trace).gpus),
-        guessed_ranks=sorted(labels(trace).guessed),
+        guessed_ranks=tuple(sorted(labels(trace).guessed)),
         peaks=device_peaks(source, peaks),
         roofline=roofs(),
         counts=_counts(source),

@@ -229,8 +229,8 @@ def ops(con: duckdb.DuckDBPyConnection, rank: str) -> None:
     """
     con.execute(_BACKWARD.format(rank=rank))
     con.execute(
-        "INSERT INTO ops (slice, shapes, dtypes, sequence, backward_of) "
-        "SELECT s.slice, d.text, t.text, CASE WHEN e.seq >= 0 THEN e.seq END, b.forward "
+        "INSERT INTO ops (slice, shapes, dtypes, sequence, backward_of, external_id) "
+        "SELECT s.slice, d.text, t.text, CASE WHEN e.seq >= 0 THEN e.seq END, b.forward, e.xid "
         'FROM k_op e JOIN k_slice s USING ("row") LEFT JOIN k_text d ON d.number = e.dims '
         "LEFT JOIN k_text t ON t.number = e.types LEFT JOIN k_backward b ON b.slice = s.slice "
         "WHERE s.kind = 'op' ORDER BY s.slice"

@@ -12,7 +12,8 @@ from profrun.analysis.trace.critical_path import critical_path
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.gpu import devices
 from profrun.analysis.trace.idle import idle
-from profrun.analysis.trace.ops import op_tree, operators
+from profrun.analysis.trace.op_tree import op_tree
+from profrun.analysis.trace.ops import operators
 from profrun.analysis.trace.steps import steps
 from profrun.analysis.trace.summary import summarize
 from profrun.traces.trace import Trace

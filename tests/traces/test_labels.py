@@ -149,7 +149,7 @@ def test_every_screen_says_the_same(
         assert [labels(trace).gpus[device] for device in ((0, 1) if own else (0, 3))] == list(expected)
         summary = summarize(trace)
         terminal = summary_text(summary)
-        findings = " ".join(finding.what for finding in diagnose(trace))
+        findings = [finding for finding in diagnose(trace) if finding.code == "memory-near-full"]
         timeline = timeline_slices(trace)
         html = page(trace).text
         export(trace, tmp_path / "x.json", "chrome")
@@ -164,8 +164,7 @@ def test_every_screen_says_the_same(
             assert f"{label}: NVIDIA H200" in terminal
             assert f"{label} idle" in terminal or summary.idle == []
             assert f"{label} memory peak" in terminal
-            assert f"utilization of {label} is" in findings
-            assert f"{label} holds" in findings
+            assert label in repr(findings)
             assert f"{label} stream 7" in names
             assert f"{label}: NVIDIA H200" in html
             assert f"{label} stream 7" in exported
