@@ -119,7 +119,7 @@ def two_ranks(late: str, ns: int) -> list[Row]:
             ]
         ):
             rows.append(("api", LAUNCH, 4 * US + fetch + place * 2 * US, US, f"{track}main"))
-            extra = {"launch": len(rows) - 1}
+            extra: dict[str, object] = {"launch": len(rows) - 1}
             if name == NCCL:
                 extra |= {
                     "collectives.op": "allreduce",

@@ -84,8 +84,7 @@ def test_the_table_is_whole() -> None:
 
 
 def test_what_the_findings_are_worth() -> None:
-    """No false one, at most 5 % misleading, and at least 80 % of the critical ones and warnings are useful.
-    """
+    """No false one, at most 5 % misleading, and at least 80 % of the critical ones and warnings are useful."""
     every = Counter(row.verdict for row in AFTER)
     grave = Counter(row.verdict for row in AFTER if row.severity in GRAVE)
     assert every["false"] == 0

@@ -11,8 +11,8 @@ from tests.analysis.kit import Row, memory_trace, step
 from tests.analysis.rules.cases import ADD, LAUNCH, NVJET, US, gpu
 
 
-def judged(rows: Sequence[Row], **options: int) -> JudgedSteps:
-    return judged_steps(memory_trace(rows, **options))
+def judged(rows: Sequence[Row], ranks: int = 1) -> JudgedSteps:
+    return judged_steps(memory_trace(rows, ranks=ranks))
 
 
 def numbers(found: JudgedSteps) -> list[int]:
