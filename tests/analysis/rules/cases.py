@@ -216,6 +216,18 @@ DYNAMO = "TorchDynamo Cache Lookup"
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 BIG, SMALL = "[[4096, 4096], [4096, 4096]]", "[[4096, 64], [64, 64]]"
 
+COMPILES = [
+    ("op", "_compile.compile_inner (dynamo_timed)", 5 * US, 40 * US, "main"),
+    ("op", "OutputGraph.call_user_compiler (dynamo_timed)", 9 * US, 20 * US, "main"),
+    ("op", "Torch-Compiled Region: 0/1", 50 * US, 9 * US, "main"),
+]
+RUNS_COMPILED = [
+    ("op", DYNAMO, 1 * US, 2 * US, "main"),
+    ("op", "Torch-Compiled Region: 0/3", 5 * US, 40 * US, "main"),
+    ("op", "CompiledFunction", 6 * US, 30 * US, "main"),
+    ("op", "CompiledFunctionBackward", 50 * US, 30 * US, "main"),
+]
+
 CASES: dict[str, tuple[Case, Case]] = {
     # rule: (has it, has it not)
     "overhead-bound": (Case(IDLE, says="waits for the host"), Case(BUSY)),
@@ -268,24 +280,9 @@ CASES: dict[str, tuple[Case, Case]] = {
     ),
     "recompilation": (
         Case(
-            [
-                step(0, 0, 100 * US),
-                ("op", "_compile.compile_inner (dynamo_timed)", 5 * US, 40 * US, "main"),
-                ("op", "OutputGraph.call_user_compiler (dynamo_timed)", 9 * US, 20 * US, "main"),
-                ("op", "Torch-Compiled Region: 0/1", 50 * US, 9 * US, "main"),
-            ],
-            says="the compiler works 40 us per step (1 times in 1 steps)",
+            [step(0, 0, 100 * US), *COMPILES], says="the compiler works 40 us per step (1 times in 1 steps)"
         ),
-        Case(
-            [
-                step(0, 0, 100 * US),
-                ("op", "TorchDynamo Cache Lookup", 1 * US, 2 * US, "main"),
-                ("op", "Torch-Compiled Region: 0/3", 5 * US, 40 * US, "main"),
-                ("op", "CompiledFunction", 6 * US, 30 * US, "main"),
-                ("range", "## Call CompiledFxGraph fxbd ##", 7 * US, 20 * US, "main"),
-                ("op", "CompiledFunctionBackward", 50 * US, 30 * US, "main"),
-            ]
-        ),
+        Case([step(0, 0, 100 * US), *RUNS_COMPILED]),
     ),
     "allocator-churn": (
         Case(
