@@ -13,7 +13,7 @@ from profrun.collectors.reading import Progress, Reader, Source
 from profrun.collectors.sniff import make_source
 from profrun.contract.profilers import BUILT_IN, UnknownProfilerError, names, profiler
 from profrun.errors import InputError, UnavailableError, UsageError
-from profrun.traces.meta import SourceFile, TraceMeta
+from profrun.traces.meta import ClockEntry, ContradictionEntry, SourceFile, TraceMeta
 from profrun.traces.writer import TraceWriter
 
 HASH_LIMIT = 64 << 20
@@ -43,6 +43,7 @@ class NormalizeResult:
         vendor: nvidia, amd or none.
         counts: slices (all kinds), kernels, memcpys, memsets, api, ops, ranges, steps.
         issues: rows of the issues table.
+        clocks, contradictions: ``meta.clocks`` and ``meta.contradictions``.
         seconds: wall time of reading, writing and checking.
     """
 
@@ -52,6 +53,8 @@ class NormalizeResult:
     vendor: str
     counts: dict[str, int]
     issues: list[Issue] = field(default_factory=list)
+    clocks: list[ClockEntry] = field(default_factory=list)
+    contradictions: list[ContradictionEntry] = field(default_factory=list)
     seconds: float = 0.0
 
     def as_json(self) -> dict[str, object]:
@@ -63,6 +66,8 @@ class NormalizeResult:
             "vendor": self.vendor,
             "counts": self.counts,
             "issues": self.issues,
+            "clocks": self.clocks,
+            "contradictions": self.contradictions,
             "seconds": self.seconds,
         }
 
@@ -104,6 +109,7 @@ def normalize(
     reader: str | None = None,
     job: Mapping[str, object] | None = None,
     progress: Progress | None = None,
+    repair: bool = True,
 ) -> NormalizeResult:
     """Read the files of one recording (ranks, databases, CSV families) into the trace folder ``out``.
 
@@ -113,6 +119,7 @@ def normalize(
         reader: name of the reader to force (``meta.source``), None to detect by content.
         job: what is known of the trial, kept as ``meta.job``.
         progress: called with bytes done and the total (None when unknown).
+        repair: put GPU times that cannot be true on the host's clock; ``meta.clocks`` says what was added.
 
     Raises:
         UsageError: no path, or an unknown reader name.
@@ -135,7 +142,7 @@ def normalize(
             Issue(code=code, count=count, message=message, example=example)
             for code, count, message, example in cursor.fetchall()
         ]
-        writer.finish(check=True)
+        writer.finish(check=True, clocks="repair" if repair else "keep")
     return _result(out, writer.meta, issues, time.perf_counter() - started)
 
 
@@ -166,6 +173,8 @@ def _result(out: Path, meta: TraceMeta, issues: list[Issue], seconds: float) -> 
         meta["vendor"],
         counts,
         issues,
+        meta["clocks"],
+        meta["contradictions"],
         round(seconds, 3),
     )
 

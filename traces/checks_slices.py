@@ -102,6 +102,11 @@ class Slices:
             for name in SIDE_KINDS
         }
 
+    def columns(self) -> dict[str, NDArray[np.integer]]:
+        """Columns by slice id, as ``causality.recording`` wants them: kinds are places in ``SLICE_KINDS``."""
+        at = self._at
+        return at | {"kind": at["kind"] - np.uint8(1), "end": at["ts"] + at["dur"]}
+
     def ids(self) -> list[str]:
         """Are ids dense from 0 and unique? As many rows as ids, and each id met: then each is met once."""
         if self._seen.all():

@@ -7,7 +7,7 @@ in docs/trace-format.md, and which of them are always there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 
 class SourceFile(TypedDict):
@@ -25,6 +25,43 @@ class Counts(TypedDict, total=False):
     slices: dict[str, int]
 
 
+class ClockEntry(TypedDict):
+    """The clock of one GPU in one profiler session: fields of ``causality.model.Clock``."""
+
+    process: int
+    device: int
+    session: int
+    begins_ns: int | None
+    first_ns: int
+    last_ns: int
+    launches: int
+    waits: int
+    low_ns: int | None
+    high_ns: int | None
+    last_low_ns: int | None
+    last_high_ns: int | None
+    verdict: Literal["consistent", "offset", "drift", "contradiction", "unknown"]
+    outliers: int
+    tolerance_ns: int
+    moved_ns: int
+    last_moved_ns: int
+
+
+class ContradictionEntry(TypedDict):
+    """Records that cannot all be true: fields of ``causality.model.Contradiction``."""
+
+    code: str
+    count: int
+    total: int
+    process: int | None
+    device: int | None
+    track: int | None
+    first_ns: int | None
+    last_ns: int | None
+    amount: float | None
+    example: int | None
+
+
 class TraceMeta(TypedDict, total=False):
     """meta.json; ``META_KEYS`` says what each key means. A reader sets its keys one after the other."""
 
@@ -40,17 +77,23 @@ class TraceMeta(TypedDict, total=False):
     launch_blocking: bool | None
     job: dict[str, Any] | None
     counts: Counts
+    clocks: list[ClockEntry]
+    contradictions: list[ContradictionEntry]
     extra: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class MetaKey:
-    """One key of meta.json: JSON type, meaning, and whether it is always there and never null."""
+    """One key of meta.json: JSON type, meaning, and whether it is always there and never null.
+
+    A key that came ``later`` than version 1.0 is missing in older traces.
+    """
 
     name: str
     type: str
     doc: str
     required: bool = False
+    later: bool = False
 
 
 META_KEYS = (
@@ -71,6 +114,19 @@ META_KEYS = (
     MetaKey("launch_blocking", "boolean or null", "was launch blocking set; null when not known"),
     MetaKey("job", "object or null", "run, trial, variant, repeat, work: what profrun knows of the trial"),
     MetaKey("counts", "object", "rows per table and slices per kind"),
+    MetaKey(
+        "clocks",
+        "array",
+        "the clock of each GPU in each profiler session: bounds of its offset from the host's clock, and what "
+        "was added to its times; see [clocks.md](clocks.md)",
+        later=True,
+    ),
+    MetaKey(
+        "contradictions",
+        "array",
+        "records that cannot all be true, by code; see [clocks.md](clocks.md)",
+        later=True,
+    ),
     MetaKey("extra", "object", "what else the tool stated: driver, runtime versions, world size, ..."),
 )
 """All keys of meta.json, in the order of the file."""

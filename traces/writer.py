@@ -13,12 +13,20 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
 from profrun.errors import InputError, UnavailableError
 from profrun.traces.meta import TraceMeta
 from profrun.traces.schema import FORMAT_VERSION, TABLES
+
+if TYPE_CHECKING:
+    from profrun.traces.causality.model import Ids, Ints
+    from profrun.traces.checks_slices import Slices
+
+Clocks = Literal["repair", "keep"]
+"""What to do with GPU times that cannot be true."""
 
 MAX_THREADS = 4
 """More would each hold their own read buffers and break the memory bound on large machines."""
@@ -220,12 +228,15 @@ class TraceWriter:
         self.con.execute(f"SET VARIABLE {name} = {value}")
         return f"getvariable('{name}')[{label} + 1]"
 
-    def finish(self, *, check: bool = False) -> Path:
+    def finish(self, *, check: bool = False, clocks: Clocks | None = None) -> Path:
         """Write Parquet and meta.json, then move the folder into place; returns its path.
 
         Args:
             check: check the written files against all invariants of the format before they appear, with the
                 code of ``Trace.check()``.
+            clocks: judge the clocks of the GPUs (``meta.clocks``) and the records that contradict each other
+                (``meta.contradictions``). 'repair' puts GPU times that cannot be true on the host's clock,
+                'keep' leaves all times as they are. None: nothing is judged.
 
         Raises:
             UnavailableError: no space left (raised by the context manager).
@@ -235,21 +246,63 @@ class TraceWriter:
         self._read_back()
         kinds = self.con.execute("SELECT kind, count(*) FROM slices GROUP BY kind ORDER BY kind").fetchall()
         self.meta["counts"] = {"rows": rows, "slices": dict(kinds)}
-        meta = json.dumps(self.meta, indent=1) + "\n"
-        if check:
-            from profrun.traces.checks import problems
+        if check or clocks:
+            from profrun.traces.checks_slices import Slices
 
-            found = problems(self.con, json.loads(meta))
-            if found:
-                raise RuntimeError("the reader made a trace that breaks the format: " + "; ".join(found))
+            slices = Slices(self.con)
+            if check:
+                self._check(slices)
+            if clocks and self._judge(slices, clocks) and check:
+                self._check(Slices(self.con))
         self.con.close()
         for folder in (self.partial / "spill", self.scratch):
             shutil.rmtree(folder, ignore_errors=True)
+        meta = json.dumps(self.meta, indent=1) + "\n"
         (self.partial / "meta.json").write_text(meta, encoding="utf-8")
         if self.out.exists():
             self.out.rmdir()
         self.partial.rename(self.out)
         return self.out
+
+    def _check(self, slices: Slices) -> None:
+        from profrun.traces.checks import problems
+
+        found = problems(self.con, json.loads(json.dumps(self.meta)), slices)
+        if found:
+            raise RuntimeError("the reader made a trace that breaks the format: " + "; ".join(found))
+
+    def _judge(self, slices: Slices, clocks: Clocks) -> bool:
+        """Fill ``meta.clocks`` and ``meta.contradictions``; whether times were moved."""
+        from profrun.traces.causality.judge import judge, judge_and_repair
+        from profrun.traces.causality.model import clock_entries, contradiction_entries
+        from profrun.traces.causality.recording import recording_of
+
+        if self.meta["replayed"]:
+            self.meta["clocks"], self.meta["contradictions"] = [], []
+            return False
+        recording = recording_of(
+            self.con, slices.columns(), blocking=self.meta["launch_blocking"] is True
+        )
+        found, moves = judge_and_repair(recording) if clocks == "repair" else (judge(recording), None)
+        self.meta["clocks"] = clock_entries(found.clocks)
+        self.meta["contradictions"] = contradiction_entries(found.contradictions)
+        if moves is not None:
+            self._move(*moves)
+        return moves is not None
+
+    def _move(self, ids: Ids, starts: Ints, ends: Ints) -> None:
+        """Write the slices again with other times for some of them."""
+        self.con.register("moved", {"slice": ids, "ts": starts, "dur": ends - starts})
+        file = self._file("slices")
+        part = file[:-1] + ".moved'"
+        self.con.execute(
+            "COPY (SELECT s.* REPLACE (coalesce(m.ts, s.ts_ns) AS ts_ns, coalesce(m.dur, s.dur_ns) AS dur_ns) "
+            f"FROM slices s LEFT JOIN moved m ON m.slice = s.slice {_ORDER['slices']}) "
+            f"TO {part} (FORMAT parquet, COMPRESSION zstd)"
+        )
+        self.con.unregister("moved")
+        (self.partial / "slices.parquet.moved").replace(self.partial / "slices.parquet")
+        self.con.execute(f"CREATE OR REPLACE VIEW slices AS SELECT * FROM read_parquet({file})")
 
     def _file(self, table: str) -> str:
         """SQL literal of the path of a table's file."""

@@ -1,0 +1,85 @@
+"""Put GPU times on the host's clock: what is added to each GPU slice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from profrun.traces.causality.model import Clock, Ids, Ints
+from profrun.traces.causality.recording import KIND, Recording
+
+
+MARGIN_NS = 5000
+"""The quickest launch and the quickest return from a wait take about this long; docs/clocks.md has what was
+measured."""
+
+
+def repaired(clock: Clock) -> Clock:
+    """The clock with what is to be added to its times, where an offset of 0 is not possible."""
+    if clock.verdict not in ("offset", "drift"):
+        return clock
+    low, last = clock.low_ns, clock.last_low_ns
+    grown = last - low if low is not None and last is not None else 0
+    move = chosen(low, clock.high_ns)
+    return replace(clock, moved_ns=move, last_moved_ns=move + grown)
+
+
+def chosen(low: int | None, high: int | None) -> int:
+    """The offset that is added where 0 is none: ``MARGIN_NS`` inside the bounds, from the one next to 0, or the
+    middle where the bounds are closer together than that."""
+    if low is not None and low > 0:
+        return low + (MARGIN_NS if high is None else min(MARGIN_NS, (high - low) // 2))
+    if high is not None and high < 0:
+        return high - (MARGIN_NS if low is None else min(MARGIN_NS, (high - low) // 2))
+    return 0 if low is None or high is None else (low + high) // 2
+
+
+def moved(rec: Recording, clocks: Sequence[Clock]) -> tuple[Ids, Ints, Ints]:
+    """The GPU slices whose times change, and their new starts and ends.
+
+    Slices of a GPU's tracks move with its clock: kernels, copies, fills, and the GPU's copies of ranges. A
+    record of a wait is of the host, wherever it lies, and stays.
+
+    Returns:
+        (slice ids, starts in ns, ends in ns).
+    """
+    parts: list[tuple[Ids, Ints, Ints]] = []
+    for device in sorted({clock.device for clock in clocks if clock.moved}):
+        mine = [clock for clock in clocks if clock.device == device]
+        on_device = rec.tracks.device == device
+        ids = np.flatnonzero(on_device[rec.track] & (rec.kind != KIND["sync"]) & (rec.kind != _UNUSED))
+        owner = _session_of(rec, ids, mine)
+        for place, clock in enumerate(mine):
+            own = ids[owner == place]
+            parts.append((own, _shifted(rec.ts[own], clock), _shifted(rec.end[own], clock)))
+    empty = np.zeros(0, np.int64)
+    if not parts:
+        return empty, empty, empty
+    ids, starts, ends = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return ids, starts, ends
+
+
+_UNUSED = 255
+
+
+def _shifted(times: Ints, clock: Clock) -> Ints:
+    span = clock.last_ns - clock.first_ns
+    grown = clock.last_moved_ns - clock.moved_ns
+    if not grown or not span:
+        return times + clock.moved_ns
+    return times + clock.moved_ns + np.rint((times - clock.first_ns) * (grown / span)).astype(np.int64)
+
+
+def _session_of(rec: Recording, ids: Ids, clocks: Sequence[Clock]) -> Ints:
+    """Place in ``clocks`` of each slice: by the host time of its launch, else by the nearest GPU time."""
+    if len(clocks) == 1:
+        return np.zeros(len(ids), np.int64)
+    begins = np.array([clock.begins_ns for clock in clocks[1:]], np.int64)
+    launch = rec.launch[ids]
+    known = launch >= 0
+    found = np.searchsorted(begins, rec.ts[np.where(known, launch, 0)], side="right")
+    middle = np.array([clock.first_ns for clock in clocks[1:]], np.int64)
+    found[~known] = np.searchsorted(np.sort(middle), rec.ts[ids[~known]], side="right")
+    return found.astype(np.int64)

@@ -1,0 +1,66 @@
+"""Profiler sessions of a recording: stretches that the profiler recorded one after the other.
+
+A schedule that repeats gives several sessions in one recording, and each may have clocks of its own. A new
+session begins where the numbers of the steps jump, and after a pause in which no call of the process is
+recorded and which is long against everything before and after it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from profrun.traces.causality.model import Ids, Ints
+from profrun.traces.causality.recording import Recording
+
+MOST_SESSIONS = 64
+"""More than these are no sessions but holes."""
+PAUSE = 20
+"""A pause is this many times as long as the 99th percentile of the distances between launches, and"""
+PAUSE_SHARE = 0.1
+"""at least this part of the whole recording."""
+
+
+def starts(rec: Recording, process: int, launches: Ints) -> Ints:
+    """Host time at which each session of a process but the first begins, sorted.
+
+    Args:
+        rec: the recording.
+        process: whose.
+        launches: start of each launching call of the process, sorted.
+    """
+    found = np.union1d(_jumps(rec, process), _pauses(launches))
+    found = found[(found > launches[0]) & (found <= launches[-1])] if len(launches) else found[:0]
+    return found if len(found) < MOST_SESSIONS else found[:0]
+
+
+def _jumps(rec: Recording, process: int) -> Ints:
+    """Starts of steps whose number does not follow that of the step before."""
+    ids, numbers = _steps(rec, process)
+    if len(ids) < 2:
+        return np.zeros(0, np.int64)
+    jump = (numbers[1:] != numbers[:-1] + 1) & (numbers[1:] != numbers[:-1])
+    return np.asarray(rec.ts[ids[1:][jump]])
+
+
+def _steps(rec: Recording, process: int) -> tuple[Ids, Ints]:
+    """Numbered steps of the thread that has most of them, by start, and their numbers."""
+    ids, numbers = rec.named.steps, rec.named.step_number
+    mine = (rec.process_of(ids) == process) & (rec.device_of(ids) < 0) & (numbers >= 0)
+    ids, numbers = ids[mine], numbers[mine]
+    if not len(ids):
+        return ids, numbers
+    tracks, count = np.unique(rec.track[ids], return_counts=True)
+    mine = rec.track[ids] == tracks[np.argmax(count)]
+    ids, numbers = ids[mine], numbers[mine]
+    order = np.argsort(rec.ts[ids], kind="stable")
+    return ids[order], numbers[order]
+
+
+def _pauses(launches: Ints) -> Ints:
+    """Times after which launches begin again."""
+    if len(launches) < 3:
+        return launches[:0]
+    gaps = np.diff(launches)
+    usual = float(np.partition(gaps, int(0.99 * (len(gaps) - 1)))[int(0.99 * (len(gaps) - 1))])
+    least = max(PAUSE * usual, PAUSE_SHARE * float(launches[-1] - launches[0]))
+    return launches[1:][gaps > least]
