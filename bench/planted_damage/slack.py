@@ -19,6 +19,8 @@ from planted_damage.model import GpuRecord, HostRecord, Recording
 DEVICE_WAITS = {"cudaDeviceSynchronize", "cuCtxSynchronize", "hipDeviceSynchronize"}
 STREAM_WAITS = {"cudaStreamSynchronize", "cuStreamSynchronize", "hipStreamSynchronize"}
 COPY_WAITS = {"cudaMemcpy", "hipMemcpy", "hipMemcpyWithStream", "cuMemcpyDtoH_v2"}
+READ_TO_NS = 2000
+"""Two ticks of a file with whole microseconds: less than that proves nothing."""
 ASYNC_COPIES = {"cudaMemcpyAsync", "hipMemcpyAsync"}
 
 
@@ -41,10 +43,10 @@ class Slack:
 
     @property
     def shows_displacement(self) -> bool:
-        """An offset of 0 is impossible."""
-        return (
-            self.empty or (self.low is not None and self.low > 0) or (self.high is not None and self.high < 0)
-        )
+        """An offset of 0 is impossible, by more than what clocks are read to."""
+        low = -READ_TO_NS if self.low is None else self.low
+        high = READ_TO_NS if self.high is None else self.high
+        return low > READ_TO_NS or high < -READ_TO_NS or low - high > 2 * READ_TO_NS
 
     def holds(self, offset: float) -> bool:
         """Whether the offset is possible."""

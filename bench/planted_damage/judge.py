@@ -1,0 +1,226 @@
+"""One damaged file through profrun: what it said, and whether that was right.
+
+``observe`` runs profrun and keeps what it says. ``judge`` holds that against the truth and against what
+profrun says of the same recording without damage; nothing here knows how profrun decides.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import profrun
+from planted_damage.model import Truth
+from profrun.errors import ProfrunError
+
+MOVED = ("offset", "drift")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What profrun says of one GPU clock; times in ns, bounds of what must be added to the GPU's times.
+
+    Attributes:
+        who: process, device and session, as numbers of the trace.
+        verdict: consistent, offset, drift, contradiction or unknown.
+        first: bounds at the first GPU record.
+        last: bounds at the last GPU record.
+        span: time from the first to the last GPU record, as the file has it.
+        moved: what was added at the first and at the last record.
+    """
+
+    who: tuple[int, int, int]
+    verdict: str
+    first: tuple[int | None, int | None]
+    last: tuple[int | None, int | None]
+    span: int
+    moved: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What profrun said of one recording.
+
+    Attributes:
+        error: type and text of an error; None where there was none.
+        refused: whether the error is a refusal in one line (InputError) and no crash.
+        clocks: every clock.
+        contradictions: codes of contradictions, with how many records.
+        quality: codes of findings about quality with their severity.
+        withheld: numbers that are withheld.
+        seconds: wall time.
+    """
+
+    error: str | None = None
+    refused: bool = False
+    clocks: tuple[Clock, ...] = ()
+    contradictions: dict[str, int] = field(default_factory=dict)
+    quality: dict[str, str] = field(default_factory=dict)
+    withheld: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def alarms(self) -> set[str]:
+        """Codes that say that times or records cannot be true."""
+        verdicts = {clock.verdict for clock in self.clocks}
+        return verdicts & {*MOVED, "contradiction"} | set(self.contradictions)
+
+
+def observe(paths: Sequence[Path], work: Path) -> Seen:
+    """Normalize the files and ask for the quality of the recording."""
+    began = time.perf_counter()
+    out = work / "trace"
+    try:
+        with profrun.normalize(list(paths), out) as trace:
+            meta: dict[str, Any] = dict(trace.meta)
+            summary = trace.summary(top=1)
+            trace.diagnose()
+        seen = Seen(
+            clocks=tuple(_clock(entry) for entry in meta.get("clocks", ())),
+            contradictions={entry["code"]: entry["count"] for entry in meta.get("contradictions", ())},
+            quality={found.code: found.severity for found in summary.quality},
+            withheld=tuple(str(item) for item in summary.withheld),
+            seconds=time.perf_counter() - began,
+        )
+    except ProfrunError as error:
+        seen = Seen(error=f"{type(error).__name__}: {error}", refused=True)
+    except Exception as error:
+        seen = Seen(error=f"{type(error).__name__}: {error}")
+    finally:
+        shutil.rmtree(out, ignore_errors=True)
+    return seen
+
+
+def _clock(entry: dict[str, Any]) -> Clock:
+    return Clock(
+        (entry["process"], entry["device"], entry["session"]),
+        entry["verdict"],
+        (entry["low_ns"], entry["high_ns"]),
+        (entry["last_low_ns"], entry["last_high_ns"]),
+        entry["last_ns"] - entry["first_ns"],
+        (entry["moved_ns"], entry["last_moved_ns"]),
+    )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How profrun did on one damaged file.
+
+    Attributes:
+        new: alarms and findings about quality that the undamaged recording does not have.
+        visible: whether the yardstick (``slack``) says that the damage must show; None for kinds that
+            displace no clock.
+        alarmed: whether there is a new alarm.
+        inside: whether the truth is inside the stated bounds; None where no bounds are stated.
+        residual_ns: what the repair left of the displacement, beyond what was there before; None without a
+            repair.
+    """
+
+    new: tuple[str, ...]
+    visible: bool | None
+    alarmed: bool
+    inside: bool | None
+    residual_ns: int | None
+
+    @property
+    def found(self) -> bool:
+        """Named, or too small to show and inside the stated bounds."""
+        return self.alarmed or (self.visible is False and self.inside is not False)
+
+
+def judge(truth: Truth, seen: Seen, before: Seen, visible: bool | None) -> Verdict:
+    """Hold what was said against what was done."""
+    quality = {f"quality:{code}" for code in seen.quality if code not in before.quality}
+    grown = {
+        code for code, count in seen.contradictions.items() if count > before.contradictions.get(code, 0)
+    }
+    verdicts = {clock.who: clock.verdict for clock in before.clocks}
+    changed = {
+        clock.verdict
+        for clock in seen.clocks
+        if clock.verdict != verdicts.get(clock.who) and clock.verdict in (*MOVED, "contradiction")
+    }
+    wrong = truth.offset_ns is None and truth.drift_ppm is None
+    inside = None if wrong else _inside(truth, seen, before)
+    new = tuple(sorted(quality | grown | changed))
+    return Verdict(new, visible, bool(new), inside, None if wrong else _residual(truth, seen, before))
+
+
+def _wanted(truth: Truth, clock: Clock) -> tuple[float, float]:
+    """What must be added at the first and at the last record of a clock that was displaced."""
+    if truth.drift_ppm is not None:
+        rate = truth.drift_ppm / 1e6
+        return 0.0, -clock.span * rate / (1 + rate)
+    assert truth.offset_ns is not None
+    return float(-truth.offset_ns), float(-truth.offset_ns)
+
+
+def _concerned(truth: Truth, seen: Seen) -> list[Clock]:
+    """The clocks that were displaced as a whole: of a session, or all of them."""
+    if truth.process is not None or truth.lane is not None or (truth.anchor_ns and truth.offset_ns):
+        return []  # a part of a clock's records, or host and GPU together
+    if truth.session is None:
+        return list(seen.clocks)
+    named = [clock for clock in seen.clocks if clock.who[2] == truth.session]
+    return named or [clock for clock in seen.clocks if clock.who[0] == truth.session]  # taken for a rank
+
+
+def _pairs(truth: Truth, seen: Seen, before: Seen) -> list[tuple[Clock, tuple[float, float]]]:
+    """Each concerned clock with what must be added; what was already added without damage counts."""
+    old = {clock.who: clock.moved for clock in before.clocks}
+    found = []
+    for clock in _concerned(truth, seen):
+        first, last = _wanted(truth, clock)
+        was = old.get((*clock.who[:2], 0), (0, 0))
+        found.append((clock, (first + was[0], last + was[1])))
+    return found
+
+
+def _inside(truth: Truth, seen: Seen, before: Seen) -> bool | None:
+    pairs = [
+        (bounds, value)
+        for clock, wanted in _pairs(truth, seen, before)
+        for bounds, value in zip((clock.first, clock.last), wanted, strict=True)
+        if bounds != (None, None)
+    ]
+    if not pairs:
+        return None
+    return all(
+        (low is None or low <= value + 1) and (high is None or value - 1 <= high)
+        for (low, high), value in pairs
+    )
+
+
+def _residual(truth: Truth, seen: Seen, before: Seen) -> int | None:
+    left = [
+        abs(moved - value)
+        for clock, wanted in _pairs(truth, seen, before)
+        if clock.moved != (0, 0)
+        for moved, value in zip(clock.moved, wanted, strict=True)
+    ]
+    return round(max(left)) if left else None
+
+
+def as_json(seen: Seen) -> dict[str, Any]:
+    """For a file of results."""
+    return asdict(seen)
+
+
+def from_json(raw: dict[str, Any]) -> Seen:
+    """Back from a file of results."""
+    clocks = tuple(
+        Clock(
+            tuple(clock["who"]),
+            clock["verdict"],
+            tuple(clock["first"]),
+            tuple(clock["last"]),
+            clock["span"],
+            tuple(clock["moved"]),
+        )
+        for clock in raw["clocks"]
+    )
+    return Seen(**(raw | {"clocks": clocks, "withheld": tuple(raw["withheld"])}))
