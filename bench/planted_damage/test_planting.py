@@ -37,7 +37,7 @@ class Made(Recording):
                 call, lane = 1000 * number * 1000, number % 2
                 ref = (rank, number)
                 self.host.append(HostRecord("api", "launch", call, call + 4000, rank, 1, number, ref))
-                start = call + 9000
+                start = call + 7000
                 self.gpu.append(
                     GpuRecord("kernel", f"k{number}", start, start + 500, rank, lane, number, ref)
                 )
@@ -68,18 +68,18 @@ def test_there_are_at_least_forty_files_of_all_families_and_twenty_kinds() -> No
 
 
 def test_the_slack_of_a_clean_recording() -> None:
-    """Launch to start is 9 us everywhere; the last kernel ends at 11 009.5 us, and its wait at 11 012 us."""
-    assert slack(Made()) == {0: Slack(-2500, 9000), 1: Slack(-2500, 9000)}
+    """Launch to start is 7 us everywhere; the last kernel ends at 11 007.5 us, and its wait at 11 012 us."""
+    assert slack(Made()) == {0: Slack(-4500, 7000), 1: Slack(-4500, 7000)}
 
 
 @pytest.mark.parametrize(
     ("name", "low", "high", "shown"),
     [
-        ("offset -1us", -3500, 8000, False),
-        ("offset +1us", -1500, 10_000, False),
-        ("offset -10us", -12_500, -1000, True),
-        ("offset +10us", 7500, 19_000, True),
-        ("offset +10s", 10 * S - 2500, 10 * S + 9000, True),
+        ("offset -1us", -5500, 6000, False),
+        ("offset +1us", -3500, 8000, False),
+        ("offset -10us", -14_500, -3000, True),
+        ("offset +10us", 5500, 17_000, True),
+        ("offset +10s", 10 * S - 4500, 10 * S + 7000, True),
     ],
 )
 def test_an_offset_moves_the_bounds_by_itself(name: str, low: int, high: int, shown: bool) -> None:
@@ -96,9 +96,9 @@ def test_an_offset_moves_the_bounds_by_itself(name: str, low: int, high: int, sh
 def test_a_drift_grows_from_the_first_record() -> None:
     recording = Made()
     truth = planted("drift +500 ppm", recording)
-    assert truth == Truth(24, drift_ppm=500, anchor_ns=9000)
-    assert [record.start for record in recording.gpu[:3]] == [9000, 1_009_500, 2_010_000]
-    assert recording.gpu[11].start == 11_009_000 + 5500
+    assert truth == Truth(24, drift_ppm=500, anchor_ns=7000)
+    assert [record.start for record in recording.gpu[:3]] == [7000, 1_007_500, 2_008_000]
+    assert recording.gpu[11].start == 11_007_000 + 5500
 
 
 def test_a_jump_moves_the_later_half() -> None:
@@ -156,7 +156,7 @@ def test_durations_change_and_starts_do_not(name: str, length: int) -> None:
 def test_times_in_another_unit_count_from_the_start_of_the_recording() -> None:
     recording = Made()
     planted("GPU times x1000", recording)
-    assert (recording.gpu[1].start, recording.gpu[1].end) == (1_009_000_000, 1_009_500_000)
+    assert (recording.gpu[1].start, recording.gpu[1].end) == (1_007_000_000, 1_007_500_000)
 
 
 def test_a_lost_block_is_one_after_the_other_and_not_at_an_end() -> None:
