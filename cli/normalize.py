@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from profrun.cli.options import JsonOption
 from profrun.cli.output import emit, note, say
 
+if TYPE_CHECKING:
+    from profrun.traces.meta import ClockEntry
+
 EXAMPLE = 120
 """Most characters of an issue's example that are printed; the trace has the whole example."""
+
+
+def clock_lines(clocks: list[ClockEntry]) -> list[str]:
+    """What was done about each clock that does not fit."""
+    from profrun.contract.units import signed_time_text
+
+    lines = []
+    for clock in clocks:
+        if clock["verdict"] in ("consistent", "unknown"):
+            continue
+        whose = f"GPU times of device {clock['device']}"
+        if clock["verdict"] == "contradiction":
+            lines.append(f"{whose} contradict themselves: they cannot be put on the host's clock")
+        elif clock["moved_ns"] or clock["last_moved_ns"]:
+            lines.append(
+                f"{whose} were moved by {signed_time_text(clock['moved_ns'])} "
+                f"({signed_time_text(clock['last_moved_ns'])} at the end): see docs/clocks.md"
+            )
+        else:
+            lines.append(f"{whose} are not on the host's clock, and were left as they are")
+    return lines
 
 
 def command(
@@ -23,6 +47,13 @@ def command(
         str | None,
         typer.Option(help="Use this reader instead of detecting the kind of file.", show_default=False),
     ] = None,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair/--no-repair",
+            help="Move GPU times that cannot be true to the host's clock; the trace's meta.json says by how much.",
+        ),
+    ] = True,
     json_: JsonOption = False,
 ) -> None:
     """Turn the files of any profiler into one trace."""
@@ -35,7 +66,7 @@ def command(
         if place in places[:number]:
             raise UsageError(f"{files[number]} is named twice", fix="name each file once")
     with BytesLine() as line:
-        result = normalize(files, out, reader=reader, progress=line.update)
+        result = normalize(files, out, reader=reader, progress=line.update, repair=repair)
     if json_:
         emit(result.as_json())
         return
@@ -43,6 +74,8 @@ def command(
     slices = result.counts["slices"]
     say(f"{result.trace}: {result.source}{version}, {slices} slices in {result.seconds:.2f} s")
     say("  " + ", ".join(f"{count} {name}" for name, count in result.counts.items() if name != "slices"))
+    for line_of_clock in clock_lines(result.clocks):
+        note(f"  {line_of_clock}")
     for issue in result.issues:
         text = " ".join(str(issue.get("example") or "").split())
         example = f" (e.g. {text[:EXAMPLE]}{'...' if len(text) > EXAMPLE else ''})" if text else ""

@@ -48,9 +48,7 @@ _RULES = (
 """A sentence, and a query that must return no row. Conditions over slices are in ``checks_slices``."""
 
 
-def problems(
-    con: duckdb.DuckDBPyConnection, meta: TraceMeta, slices: Slices | None = None
-) -> list[str]:
+def problems(con: duckdb.DuckDBPyConnection, meta: TraceMeta, slices: Slices | None = None) -> list[str]:
     """Every broken invariant as one sentence with a count; empty when the trace is sound.
 
     Ids are checked first to be dense and unique. Then a reference is valid when its number is in range, and
@@ -186,9 +184,7 @@ def _rules(con: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def _meta(meta: TraceMeta, sizes: Mapping[str, int], kinds: Mapping[str, int]) -> list[str]:
-    found = [
-        f"meta has no {key.name}" for key in META_KEYS if key.name not in meta and not key.later
-    ]
+    found = [f"meta has no {key.name}" for key in META_KEYS if key.name not in meta and not key.later]
     found += [f"meta.{key.name} is null" for key in META_KEYS if key.required and meta.get(key.name) is None]
     if meta.get("vendor") not in VENDORS:
         found.append(f"meta.vendor is {meta.get('vendor')!r}")

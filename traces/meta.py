@@ -117,8 +117,8 @@ META_KEYS = (
     MetaKey(
         "clocks",
         "array",
-        "the clock of each GPU in each profiler session: bounds of its offset from the host's clock, and what "
-        "was added to its times; see [clocks.md](clocks.md)",
+        "the clock of each GPU in each profiler session: bounds of its offset from the host's clock, and "
+        "what was added to its times; see [clocks.md](clocks.md)",
         later=True,
     ),
     MetaKey(

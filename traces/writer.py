@@ -280,9 +280,7 @@ class TraceWriter:
         if self.meta["replayed"]:
             self.meta["clocks"], self.meta["contradictions"] = [], []
             return False
-        recording = recording_of(
-            self.con, slices.columns(), blocking=self.meta["launch_blocking"] is True
-        )
+        recording = recording_of(self.con, slices.columns(), blocking=self.meta["launch_blocking"] is True)
         found, moves = judge_and_repair(recording) if clocks == "repair" else (judge(recording), None)
         self.meta["clocks"] = clock_entries(found.clocks)
         self.meta["contradictions"] = contradiction_entries(found.contradictions)
@@ -296,8 +294,8 @@ class TraceWriter:
         file = self._file("slices")
         part = file[:-1] + ".moved'"
         self.con.execute(
-            "COPY (SELECT s.* REPLACE (coalesce(m.ts, s.ts_ns) AS ts_ns, coalesce(m.dur, s.dur_ns) AS dur_ns) "
-            f"FROM slices s LEFT JOIN moved m ON m.slice = s.slice {_ORDER['slices']}) "
+            "COPY (SELECT s.* REPLACE (coalesce(m.ts, s.ts_ns) AS ts_ns, coalesce(m.dur, s.dur_ns) AS "
+            f"dur_ns) FROM slices s LEFT JOIN moved m ON m.slice = s.slice {_ORDER['slices']}) "
             f"TO {part} (FORMAT parquet, COMPRESSION zstd)"
         )
         self.con.unregister("moved")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from profrun.analysis.trace import quality_gpu_records, quality_kernels, quality_window
+from profrun.analysis.trace import quality_clocks, quality_gpu_records, quality_kernels, quality_window
 from profrun.analysis.trace.quality import QualityFinding
 from profrun.contract.finding import gravest_first
 from profrun.traces.memo import memoised
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 CHECKS = (
     quality_window.replayed,
     quality_window.no_launch_order,
+    quality_clocks.clocks,
+    quality_clocks.contradictions,
     quality_gpu_records.no_gpu_records,
     quality_gpu_records.launches_without_kernels,
     quality_gpu_records.unattributed_gpu_time,

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from profrun.analysis.trace.clocks import recording
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.quality import OP_WORK, STEP_WORK, QualityFinding, above
 from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
 from profrun.contract.units import percent_text
+from profrun.traces.causality.order import overlaps
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -154,20 +156,26 @@ def graphs(trace: Trace) -> Iterator[QualityFinding]:
 
 
 def stream_overlap(trace: Trace) -> Iterator[QualityFinding]:
-    """GPU slices that start before the previous one on their stream ends."""
-    source = frame(trace)
-    ids = source.gpu[np.lexsort((source.ts[source.gpu], source.track[source.gpu]))]
-    same = source.track[ids[1:]] == source.track[ids[:-1]]
-    count = int((same & (source.ts[ids[1:]] < source.end[ids[:-1]])).sum())
+    """GPU slices that start before the previous one on their stream ends, where something explains it.
+
+    Overlaps that nothing explains are ``gpu_work_overlaps`` (``quality_clocks``).
+    """
+    found = overlaps(recording(trace))
+    causes = {
+        "the tool's rounding": len(found.rounding),
+        "branches of one graph": len(found.branches),
+        "programmatic dependent launch": len(found.early),
+    }
+    count = sum(causes.values())
     if not count:
         return
-    share = count / len(ids)
+    share = count / len(frame(trace).gpu)
     yield QualityFinding(
         code="stream_overlap",
         severity=above(share, OVERLAP_SHARE),
         what=f"{count} GPU slices start before the previous one on the same stream ends: unions count this "
         "time once, sums count it twice",
-        why="programmatic dependent launch, or a tool's rounding",
+        why="; ".join(f"{cause}: {many}" for cause, many in causes.items() if many),
         affects=("kernels.total_ns",),
         count=count,
         share=share,

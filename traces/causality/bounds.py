@@ -143,4 +143,8 @@ def _copy_and_wait(rec: Recording, ids: Ids, calls: Ids, classes: NDArray[np.int
     after, copy = after[copy >= 0], copy[copy >= 0]
     tracks = rec.track[copy]
     own = rec.track[ids]
-    return [_after(rec, ids[own == track], after[tracks == track]) for track in np.unique(tracks) if (own == track).any()]
+    return [
+        _after(rec, ids[own == track], after[tracks == track])
+        for track in np.unique(tracks)
+        if (own == track).any()
+    ]

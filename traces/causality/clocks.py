@@ -8,7 +8,7 @@ import numpy as np
 
 from profrun.traces.causality.bounds import Bounds
 from profrun.traces.causality.lines import lines_between
-from profrun.traces.causality.model import Clock, Ids, Mask, Verdict
+from profrun.traces.causality.model import Clock, Ids, Verdict
 from profrun.traces.causality.recording import Recording
 
 TOLERANCE_NS = 1000

@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from profrun.traces.causality import bounds, clocks, sessions
-from profrun.traces.causality.model import Clock, Ids, Ints, Judgement
+from profrun.traces.causality import bounds, clocks, damage, order, sessions, units
+from profrun.traces.causality.model import Clock, Contradiction, Ids, Ints, Judgement
 from profrun.traces.causality.recording import Recording
 from profrun.traces.causality.repair import moved, repaired
+
+CHECKS = (
+    damage.duplicates,
+    damage.zero_durations,
+    damage.duration_unit,
+    damage.call_unit,
+    damage.steps,
+    damage.far_records,
+    order.work_overlaps,
+    order.launch_order,
+)
+"""What looks for records that contradict each other."""
 
 
 def judge(rec: Recording) -> Judgement:
     """What the times of a recording say of themselves; nothing is changed."""
     found: list[Clock] = []
+    wrong: list[Contradiction] = []
     for ids in rec.devices.values():
-        found += _clocks(rec, ids)
-    return Judgement(tuple(sorted(found, key=lambda one: (one.process, one.device, one.session))))
+        own = _clocks(rec, ids)
+        scaled = units.time_unit(rec, ids, own)
+        if scaled is not None:
+            wrong.append(scaled)
+            own = [replace(clock, verdict="contradiction") for clock in own]
+        found += own
+    wrong += [one for check in CHECKS for one in check(rec)]
+    return Judgement(
+        tuple(sorted(found, key=lambda one: (one.process, one.device, one.session))), tuple(wrong)
+    )
 
 
 def judge_and_repair(rec: Recording) -> tuple[Judgement, tuple[Ids, Ints, Ints] | None]:
@@ -45,8 +68,7 @@ def judge_and_repair(rec: Recording) -> tuple[Judgement, tuple[Ids, Ints, Ints] 
 def _clocks(rec: Recording, ids: Ids) -> list[Clock]:
     """The clock of one device: one for the whole recording where that is possible, else one per session."""
     process = int(rec.process_of(ids[:1])[0])
-    devices = [device for device, mine in rec.devices.items() if rec.process_of(mine[:1])[0] == process]
-    low, high = bounds.lower(rec, ids), bounds.upper(rec, ids, alone=len(devices) == 1)
+    low, high = bounds.lower(rec, ids), bounds.upper(rec, ids, alone=rec.alone(ids))
     whole = clocks.clock_of(rec, ids, low, high)
     if whole.verdict in ("consistent", "unknown", "offset"):
         return [whole]

@@ -60,9 +60,7 @@ def hull(t: Floats, v: Floats) -> tuple[Floats, Floats]:
 
 def _below(t: Floats, v: Floats, left: int, middle: int, right: int) -> bool:
     """Is the middle point on or below the line between the others?"""
-    return bool(
-        (v[middle] - v[left]) * (t[right] - t[left]) <= (v[right] - v[left]) * (t[middle] - t[left])
-    )
+    return bool((v[middle] - v[left]) * (t[right] - t[left]) <= (v[right] - v[left]) * (t[middle] - t[left]))
 
 
 def _above_neighbours(t: Floats, v: Floats) -> Mask:

@@ -20,8 +20,9 @@ Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 Verdict = Literal["consistent", "offset", "drift", "contradiction", "unknown"]
-"""``consistent``: an offset of 0 is possible. ``offset``: only other offsets are. ``drift``: no constant offset
-is possible, but one that grows evenly is. ``contradiction``: neither is. ``unknown``: nothing bounds it."""
+"""``consistent``: an offset of 0 is possible. ``offset``: only other offsets are. ``drift``: no constant
+offset is possible, but one that grows evenly is. ``contradiction``: neither is. ``unknown``: nothing bounds
+it."""
 
 
 @dataclass(frozen=True)

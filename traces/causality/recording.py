@@ -13,7 +13,7 @@ from profrun.traces.causality.model import Ids, Ints, Mask
 from profrun.traces.schema import GPU_KINDS, SLICE_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import duckdb
     from numpy.typing import NDArray
@@ -26,6 +26,7 @@ _COPY = re.compile(r"(?:cuda|hip)Memcpy(?!.*Async)|cuMemcpy(?!.*Async)")
 _COPY_ASYNC = re.compile(r"(?:cuda|cu|hip)Memcpy.*Async")
 _STREAM_OF = re.compile(r"\(stream (\d+)\)$")
 _STEP = re.compile(r"(\d+)$")
+_ARCH = re.compile(r"^sm_(\d+)")
 
 DEVICE_WAIT, STREAM_WAIT, COPY, COPY_ASYNC = 1, 2, 3, 4
 """Classes of calls; see ``_class``."""
@@ -54,6 +55,7 @@ class Named:
         calls, call_class: api slices that wait or copy, and which class each has.
         syncs, sync_stream: slices of kind sync, and the stream that the name tells, -1 for none.
         steps, step_number: slices of kind step, and the number in the name, -1 for none.
+        step_family: steps with the same text before the number have the same.
     """
 
     calls: Ids
@@ -62,6 +64,7 @@ class Named:
     sync_stream: Ints
     steps: Ids
     step_number: Ints
+    step_family: Ints
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,10 @@ class Recording:
         kind: code of the kind (``KIND``).
         ts, end: int64 ns.
         track, launch, parent: int32 ids.
-        tracks, named, copies: see there.
+        tracks: see there.
+        load_named, load_copies: give ``named`` and ``copies``, when they are asked for.
+        texts: gives the names of slices.
+        early_launch: devices on which programmatic dependent launch is possible.
         blocking: launches were stated to be blocking.
     """
 
@@ -94,13 +100,26 @@ class Recording:
     launch: NDArray[np.int32]
     parent: NDArray[np.int32]
     tracks: Tracks
-    named: Named
-    copies: Copies
+    load_named: Callable[[], Named]
+    load_copies: Callable[[], Copies]
+    texts: Callable[[Ids], list[str]]
+    early_launch: frozenset[int] = frozenset()
     blocking: bool = False
+
+    @cached_property
+    def named(self) -> Named:
+        """Slices that mean something by their names."""
+        return self.load_named()
+
+    @cached_property
+    def copies(self) -> Copies:
+        """The copies."""
+        return self.load_copies()
 
     def again(self) -> Recording:
         """The same columns without what was worked out of them."""
-        return replace(self)
+        named, copies = self.named, self.copies
+        return replace(self, load_named=lambda: named, load_copies=lambda: copies)
 
     def of(self, *kinds: str) -> Ids:
         """Ids of all slices of these kinds."""
@@ -113,7 +132,10 @@ class Recording:
         """Kernels, copies and fills, by track and start."""
         ids = self.of(*GPU_KINDS)
         track, ts = self.track[ids], self.ts[ids]
-        if len(ids) and not ((track[1:] > track[:-1]) | ((track[1:] == track[:-1]) & (ts[1:] >= ts[:-1]))).all():
+        if (
+            len(ids)
+            and not ((track[1:] > track[:-1]) | ((track[1:] == track[:-1]) & (ts[1:] >= ts[:-1]))).all()
+        ):
             ids = ids[np.lexsort((ts, track))]
         return ids
 
@@ -131,6 +153,22 @@ class Recording:
         return np.asarray(self.tracks.process[self.track[ids]])
 
     @cached_property
+    def calls(self) -> Ids:
+        """Runtime and driver calls, by track, start, and longest first."""
+        ids = self.of("api")
+        return ids[np.lexsort((-self.end[ids], self.ts[ids], self.track[ids]))]
+
+    @cached_property
+    def work(self) -> Ids:
+        """Slices whose times are those of the program: all but the profiler's own work."""
+        return np.flatnonzero((self.kind != KIND["overhead"]) & (self.kind < len(KIND)))
+
+    def parent_is_no_call(self, ids: Ids) -> Mask:
+        """Slices that do not lie inside a call."""
+        parent = self.parent[ids]
+        return np.asarray((parent < 0) | (self.kind[parent] != KIND["api"]))
+
+    @cached_property
     def devices(self) -> dict[int, Ids]:
         """``launched`` by device: by track and start inside each."""
         device = self.device_of(self.launched)
@@ -140,6 +178,11 @@ class Recording:
             return {}
         parts = np.split(self.launched[order], first[1:])
         return {int(one): part for one, part in zip(found, parts, strict=True)}
+
+    def alone(self, ids: Ids) -> bool:
+        """Is the device of these slices the only one that their process used?"""
+        process = self.process_of(ids[:1])[0]
+        return [self.process_of(mine[:1])[0] for mine in self.devices.values()].count(process) == 1
 
     @cached_property
     def call_class(self) -> NDArray[np.int8]:
@@ -201,10 +244,29 @@ def recording_of(
         launch=columns["launch"].astype(np.int32, copy=False),
         parent=columns["parent"].astype(np.int32, copy=False),
         tracks=read_tracks(con),
-        named=read_named(con),
-        copies=read_copies(con),
+        load_named=lambda: read_named(con),
+        load_copies=lambda: read_copies(con),
+        texts=lambda ids: _texts(con, ids),
+        early_launch=read_early_launch(con),
         blocking=blocking,
     )
+
+
+def _texts(con: duckdb.DuckDBPyConnection, ids: Ids) -> list[str]:
+    """Names of some slices, in their order."""
+    wanted = np.unique(ids)
+    con.register("wanted", {"slice": wanted})
+    rows = con.execute("SELECT s.slice, s.name FROM slices s JOIN wanted USING (slice)").fetchall()
+    con.unregister("wanted")
+    known = dict(rows)
+    return [known[int(one)] for one in ids]
+
+
+def read_early_launch(con: duckdb.DuckDBPyConnection) -> frozenset[int]:
+    """Devices on which a kernel may start before the one before it ends: from compute capability 9.0 on, or
+    of unknown architecture."""
+    rows = con.execute("SELECT device, arch FROM devices WHERE vendor = 'nvidia'").fetchall()
+    return frozenset(device for device, arch in rows if arch is None or _number(_ARCH, arch) >= 90)
 
 
 def read_tracks(con: duckdb.DuckDBPyConnection) -> Tracks:
@@ -234,6 +296,7 @@ def read_named(con: duckdb.DuckDBPyConnection) -> Named:
         sync_stream=_each(names[syncs], lambda name: _number(_STREAM_OF, name)),
         steps=ids[steps],
         step_number=_each(names[steps], lambda name: _number(_STEP, name)),
+        step_family=_numbered([_STEP.sub("", name) for name in names[steps]]),
     )
 
 
@@ -255,6 +318,12 @@ def _each(names: NDArray[np.object_], what: object) -> Ints:
     assert callable(what)
     known = {name: what(name) for name in set(names)}
     return np.array([known[name] for name in names], np.int64)
+
+
+def _numbered(texts: list[str]) -> Ints:
+    """A number for each distinct text."""
+    known: dict[str, int] = {}
+    return np.array([known.setdefault(text, len(known)) for text in texts], np.int64)
 
 
 def _number(pattern: re.Pattern[str], name: str) -> int:

@@ -10,7 +10,6 @@ import numpy as np
 from profrun.traces.causality.model import Clock, Ids, Ints
 from profrun.traces.causality.recording import KIND, Recording
 
-
 MARGIN_NS = 5000
 """The quickest launch and the quickest return from a wait take about this long; docs/clocks.md has what was
 measured."""
@@ -27,8 +26,10 @@ def repaired(clock: Clock) -> Clock:
 
 
 def chosen(low: int | None, high: int | None) -> int:
-    """The offset that is added where 0 is none: ``MARGIN_NS`` inside the bounds, from the one next to 0, or the
-    middle where the bounds are closer together than that."""
+    """The offset that is added where 0 is not possible.
+
+    ``MARGIN_NS`` inside the bounds from the one next to 0, or the middle where they are closer together.
+    """
     if low is not None and low > 0:
         return low + (MARGIN_NS if high is None else min(MARGIN_NS, (high - low) // 2))
     if high is not None and high < 0:
@@ -69,7 +70,10 @@ def _shifted(times: Ints, clock: Clock) -> Ints:
     grown = clock.last_moved_ns - clock.moved_ns
     if not grown or not span:
         return times + clock.moved_ns
-    return times + clock.moved_ns + np.rint((times - clock.first_ns) * (grown / span)).astype(np.int64)
+    more: Ints = np.rint((times - clock.first_ns) * (grown / span)).astype(
+        np.int64
+    )  # exact: no float of times
+    return times + clock.moved_ns + more
 
 
 def _session_of(rec: Recording, ids: Ids, clocks: Sequence[Clock]) -> Ints:
@@ -82,4 +86,4 @@ def _session_of(rec: Recording, ids: Ids, clocks: Sequence[Clock]) -> Ints:
     found = np.searchsorted(begins, rec.ts[np.where(known, launch, 0)], side="right")
     middle = np.array([clock.first_ns for clock in clocks[1:]], np.int64)
     found[~known] = np.searchsorted(np.sort(middle), rec.ts[ids[~known]], side="right")
-    return found.astype(np.int64)
+    return np.asarray(found, np.int64)

@@ -35,22 +35,24 @@ def starts(rec: Recording, process: int, launches: Ints) -> Ints:
 
 def _jumps(rec: Recording, process: int) -> Ints:
     """Starts of steps whose number does not follow that of the step before."""
-    ids, numbers = _steps(rec, process)
+    ids, numbers = steps_of(rec, process)
     if len(ids) < 2:
         return np.zeros(0, np.int64)
     jump = (numbers[1:] != numbers[:-1] + 1) & (numbers[1:] != numbers[:-1])
     return np.asarray(rec.ts[ids[1:][jump]])
 
 
-def _steps(rec: Recording, process: int) -> tuple[Ids, Ints]:
-    """Numbered steps of the thread that has most of them, by start, and their numbers."""
-    ids, numbers = rec.named.steps, rec.named.step_number
+def steps_of(rec: Recording, process: int) -> tuple[Ids, Ints]:
+    """Numbered steps of one kind of name on the thread that has most of them, by start, and their numbers."""
+    ids, numbers, family = rec.named.steps, rec.named.step_number, rec.named.step_family
     mine = (rec.process_of(ids) == process) & (rec.device_of(ids) < 0) & (numbers >= 0)
-    ids, numbers = ids[mine], numbers[mine]
+    ids, numbers, family = ids[mine], numbers[mine], family[mine]
     if not len(ids):
         return ids, numbers
-    tracks, count = np.unique(rec.track[ids], return_counts=True)
-    mine = rec.track[ids] == tracks[np.argmax(count)]
+    _, which, count = np.unique(
+        np.column_stack((rec.track[ids], family)), axis=0, return_inverse=True, return_counts=True
+    )
+    mine = which.reshape(-1) == np.argmax(count)
     ids, numbers = ids[mine], numbers[mine]
     order = np.argsort(rec.ts[ids], kind="stable")
     return ids[order], numbers[order]
