@@ -51,7 +51,7 @@ def command(
         bool,
         typer.Option(
             "--repair/--no-repair",
-            help="Move GPU times that cannot be true to the host's clock; the trace's meta.json says by how much.",
+            help="Move GPU times that cannot be true onto the host's clock; meta.json says by how much.",
         ),
     ] = True,
     json_: JsonOption = False,

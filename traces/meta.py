@@ -36,11 +36,15 @@ class ClockEntry(TypedDict):
     last_ns: int
     launches: int
     waits: int
+    verdict: Literal["consistent", "offset", "drift", "contradiction", "unknown"]
+    constant_low_ns: int | None
+    constant_high_ns: int | None
     low_ns: int | None
     high_ns: int | None
     last_low_ns: int | None
     last_high_ns: int | None
-    verdict: Literal["consistent", "offset", "drift", "contradiction", "unknown"]
+    drift_low_ppm: float | None
+    drift_high_ppm: float | None
     outliers: int
     tolerance_ns: int
     moved_ns: int

@@ -162,7 +162,9 @@ def _contradiction(clock: Clock) -> QualityFinding:
 
 
 def _bounds(clock: Clock) -> str:
-    low, high = clock.low_ns, clock.high_ns
+    low, high = clock.constant_low_ns, clock.constant_high_ns
+    if clock.verdict == "drift":
+        low, high = clock.low_ns, clock.high_ns
     if low is None or high is None:
         known = low if high is None else high
         return f"{'at least' if high is None else 'at most'} {signed_time_text(known)}"
@@ -187,8 +189,8 @@ def _moved(clock: Clock) -> QualityFinding:
 
 
 def _off(clock: Clock) -> QualityFinding:
-    least = min(abs(one) for one in (clock.low_ns, clock.high_ns) if one is not None)
-    severity: Severity = "warning" if clock.verdict == "offset" and least < SMALL_OFFSET_NS else "critical"
+    known = [abs(one) for one in (clock.constant_low_ns, clock.constant_high_ns) if one is not None]
+    severity: Severity = "warning" if known and min(known) < SMALL_OFFSET_NS else "critical"
     return QualityFinding(
         code="gpu_clock_drift" if clock.verdict == "drift" else "gpu_clock_offset",
         severity=severity,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from profrun.traces.causality.bounds import Bounds
-from profrun.traces.causality.lines import lines_between
+from profrun.traces.causality.lines import Lines, Points, lines_between
 from profrun.traces.causality.model import Clock, Ids, Verdict
 from profrun.traces.causality.recording import Recording
 
@@ -16,6 +17,9 @@ TOLERANCE_NS = 1000
 measured."""
 MOST_DRIFT = 1e-3
 """Clocks that drift faster than 1000 parts per million are damage."""
+MARGIN_NS = 5000
+"""The quickest launch and the quickest return from a wait take about this long; docs/clocks.md has what was
+measured."""
 OUTLIERS = 10_000
 """One constraint may be left out, and one more for each of these."""
 FEW = 100
@@ -24,76 +28,73 @@ FEW = 100
 
 @dataclass(frozen=True)
 class Fit:
-    """The lines d(t) = a + b t that the bounds allow, t from ``origin``.
+    """What the bounds of one clock in one session allow.
 
     Attributes:
         verdict: see ``Verdict``.
-        low, high: bounds of a; None where there is none.
-        slope: b.
+        low, high: the constant offsets that are possible; None where there is no bound, or none is possible.
+        lines: the offsets that are possible when the clock may drift, from the first time on; None for none.
         outliers: bounds that were left out.
     """
 
     verdict: Verdict
-    low: int | None
-    high: int | None
-    slope: float = 0.0
+    low: int | None = None
+    high: int | None = None
+    lines: Lines | None = None
     outliers: int = 0
 
 
 def fit(lower: Bounds, upper: Bounds, origin: int, tolerance: int) -> Fit:
-    """What the bounds of one clock in one session allow."""
+    """What bounds allow: no offset, else one that is constant, else one that drifts."""
     if not len(lower) and not len(upper):
-        return Fit("unknown", None, None)
+        return Fit("unknown")
     found = _constant(lower, upper, tolerance)
-    if found.verdict == "consistent":
-        return found
-    left_out = _without_outliers(lower, upper, tolerance)
-    if left_out is not None:
-        return left_out
-    if found.verdict != "contradiction":
-        return found
-    return _drifting(lower, upper, origin, tolerance) or found
+    outliers = 0
+    if found.verdict != "consistent":
+        below, above = _usual(lower, upper, tolerance)
+        left_out = len(lower) + len(upper) - len(below) - len(above)
+        again = _constant(below, above, tolerance)
+        if left_out and again.verdict == "consistent":
+            found, lower, upper, outliers = again, below, above, left_out
+    lines = _lines(lower, upper, origin, tolerance)
+    if found.verdict == "contradiction" and lines is not None:
+        found = Fit("drift")
+    return replace(found, lines=lines, outliers=outliers)
 
 
 def _constant(lower: Bounds, upper: Bounds, tolerance: int) -> Fit:
     low = int(lower.value.max()) - tolerance if len(lower) else None
     high = int(upper.value.min()) + tolerance if len(upper) else None
     if low is not None and high is not None and low > high:
-        return Fit("contradiction", None, None)
+        return Fit("contradiction")
     inside = (low is None or low <= 0) and (high is None or high >= 0)
     return Fit("consistent" if inside else "offset", low, high)
+
+
+def _usual(lower: Bounds, upper: Bounds, tolerance: int) -> tuple[Bounds, Bounds]:
+    """The bounds without those that speak against the file's times, where these are only a few."""
+    late, early = lower.value > tolerance, upper.value < -tolerance
+    few = late.sum() <= _allowed(lower) and early.sum() <= _allowed(upper)
+    return (lower.where(~late), upper.where(~early)) if few else (lower, upper)
 
 
 def _allowed(bounds: Bounds) -> int:
     return 0 if len(bounds) < FEW else 1 + len(bounds) // OUTLIERS
 
 
-def _without_outliers(lower: Bounds, upper: Bounds, tolerance: int) -> Fit | None:
-    """Are the times right but for a few? Then those bounds are left out."""
-    late, early = lower.value > tolerance, upper.value < -tolerance
-    if late.sum() > _allowed(lower) or early.sum() > _allowed(upper):
-        return None
-    rest = _constant(lower.where(~late), upper.where(~early), tolerance)
-    if rest.verdict != "consistent":
-        return None
-    return Fit("consistent", rest.low, rest.high, outliers=int(late.sum() + early.sum()))
+def _lines(lower: Bounds, upper: Bounds, origin: int, tolerance: int) -> Lines | None:
+    def points(bounds: Bounds, more: int) -> Points | None:
+        if not len(bounds):
+            return None
+        return (bounds.gpu - origin).astype(np.float64), (bounds.value + more).astype(np.float64)
 
-
-def _drifting(lower: Bounds, upper: Bounds, origin: int, tolerance: int) -> Fit | None:
-    found = lines_between(
-        ((lower.gpu - origin).astype(np.float64), (lower.value - tolerance).astype(np.float64)),
-        ((upper.gpu - origin).astype(np.float64), (upper.value + tolerance).astype(np.float64)),
-        MOST_DRIFT,
-    )
-    if found is None:
-        return None
-    return Fit("drift", round(found.low), round(found.high), found.slope)
+    return lines_between(points(lower, -tolerance), points(upper, tolerance), MOST_DRIFT)
 
 
 def clock_of(
     rec: Recording, ids: Ids, lower: Bounds, upper: Bounds, *, session: int = 0, begins: int | None = None
 ) -> Clock:
-    """What is known of the clock of one device in one session.
+    """What is known of the clock of one device in one session; ``moved_ns`` is what should be added.
 
     Args:
         rec: the recording.
@@ -104,7 +105,10 @@ def clock_of(
     tolerance = TOLERANCE_NS + rec.resolution
     first, last = int(rec.ts[ids].min()), int(rec.end[ids].max())
     found = fit(lower, upper, first, tolerance)
-    grown = round(found.slope * (last - first))
+    lines = found.lines
+    at_first = _whole(*lines.at(0)) if lines else (None, None)
+    at_last = _whole(*lines.at(last - first)) if lines else (None, None)
+    moved, grown = _moves(found, last - first)
     return Clock(
         process=int(rec.process_of(ids[:1])[0]),
         device=int(rec.device_of(ids[:1])[0]),
@@ -114,11 +118,44 @@ def clock_of(
         last_ns=last,
         launches=len(lower),
         waits=len(upper),
-        low_ns=found.low,
-        high_ns=found.high,
-        last_low_ns=None if found.low is None else found.low + grown,
-        last_high_ns=None if found.high is None else found.high + grown,
         verdict=found.verdict,
+        constant_low_ns=found.low,
+        constant_high_ns=found.high,
+        low_ns=at_first[0],
+        high_ns=at_first[1],
+        last_low_ns=at_last[0],
+        last_high_ns=at_last[1],
+        drift_low_ppm=float(lines.slopes[0]) * 1e6 if lines else None,
+        drift_high_ppm=float(lines.slopes[-1]) * 1e6 if lines else None,
         outliers=found.outliers,
         tolerance_ns=tolerance,
+        moved_ns=moved,
+        last_moved_ns=moved + grown,
     )
+
+
+def _whole(low: float | None, high: float | None) -> tuple[int | None, int | None]:
+    return None if low is None else math.floor(low), None if high is None else math.ceil(high)
+
+
+def _moves(found: Fit, span: int) -> tuple[int, int]:
+    """What should be added at the first time, and by how much more at the last."""
+    if found.verdict == "offset":
+        return chosen(found.low, found.high), 0
+    if found.verdict == "drift" and found.lines is not None:
+        slope, low, high = found.lines.best()
+        return chosen(*_whole(low, high)), round(slope * span)
+    return 0, 0
+
+
+def chosen(low: int | None, high: int | None) -> int:
+    """The offset that is added, of those between two bounds.
+
+    ``MARGIN_NS`` inside the bounds from the one next to 0, or the middle where they are closer together.
+    """
+    margin = MARGIN_NS if low is None or high is None else min(MARGIN_NS, (high - low) // 2)
+    if low is not None and low > 0:
+        return low + margin
+    if high is not None and high < 0:
+        return high - margin
+    return 0

@@ -9,7 +9,7 @@ import numpy as np
 from profrun.traces.causality import bounds, clocks, damage, order, sessions, units
 from profrun.traces.causality.model import Clock, Contradiction, Ids, Ints, Judgement
 from profrun.traces.causality.recording import Recording
-from profrun.traces.causality.repair import moved, repaired
+from profrun.traces.causality.repair import moved
 
 CHECKS = (
     damage.duplicates,
@@ -26,19 +26,8 @@ CHECKS = (
 
 def judge(rec: Recording) -> Judgement:
     """What the times of a recording say of themselves; nothing is changed."""
-    found: list[Clock] = []
-    wrong: list[Contradiction] = []
-    for ids in rec.devices.values():
-        own = _clocks(rec, ids)
-        scaled = units.time_unit(rec, ids, own)
-        if scaled is not None:
-            wrong.append(scaled)
-            own = [replace(clock, verdict="contradiction") for clock in own]
-        found += own
-    wrong += [one for check in CHECKS for one in check(rec)]
-    return Judgement(
-        tuple(sorted(found, key=lambda one: (one.process, one.device, one.session))), tuple(wrong)
-    )
+    found = _judge(rec)
+    return replace(found, clocks=tuple(clock.unmoved() for clock in found.clocks))
 
 
 def judge_and_repair(rec: Recording) -> tuple[Judgement, tuple[Ids, Ints, Ints] | None]:
@@ -50,34 +39,55 @@ def judge_and_repair(rec: Recording) -> tuple[Judgement, tuple[Ids, Ints, Ints] 
         What was found, with what was added to the times; and the slices that moved with their new starts and
         ends, or None when none moved.
     """
-    found = judge(rec)
-    clocks_now = tuple(repaired(clock) for clock in found.clocks)
-    if not any(clock.moved for clock in clocks_now):
+    found = _judge(rec)
+    devices = {clock.device for clock in found.clocks if clock.moved}
+    if not devices:
         return found, None
-    ids, starts, ends = moved(rec, clocks_now)
+    ids, starts, ends = moved(rec, found.clocks)
     before = rec.ts[ids], rec.end[ids]
     rec.ts[ids], rec.end[ids] = starts, ends
-    again = judge(rec.again())
-    wrong = {clock.device for clock in again.clocks if clock.verdict not in ("consistent", "unknown")}
-    if wrong & {clock.device for clock in clocks_now if clock.moved}:
-        rec.ts[ids], rec.end[ids] = before
-        return found, None
-    return Judgement(clocks_now, again.contradictions), (ids, starts, ends)
+    again = _judge(rec.again())
+    if all(clock.verdict == "consistent" for clock in again.clocks if clock.device in devices):
+        return Judgement(found.clocks, again.contradictions), (ids, starts, ends)
+    rec.ts[ids], rec.end[ids] = before
+    return judge(rec), None
+
+
+def _judge(rec: Recording) -> Judgement:
+    found: list[Clock] = []
+    wrong: list[Contradiction] = []
+    for ids in rec.devices.values():
+        own = _clocks(rec, ids)
+        scaled = units.time_unit(rec, ids, own)
+        if scaled is not None:
+            wrong.append(scaled)
+            own = [replace(clock.unmoved(), verdict="contradiction") for clock in own]
+        found += own
+    wrong += [one for check in CHECKS for one in check(rec)]
+    return Judgement(
+        tuple(sorted(found, key=lambda one: (one.process, one.device, one.session))), tuple(wrong)
+    )
 
 
 def _clocks(rec: Recording, ids: Ids) -> list[Clock]:
-    """The clock of one device: one for the whole recording where that is possible, else one per session."""
+    """The clock of one device: one for the whole recording where that is possible, else one per session.
+
+    Where the numbers of steps show sessions, clocks that differ between these are likelier than a drift;
+    where only a pause shows them, a drift is.
+    """
     process = int(rec.process_of(ids[:1])[0])
     low, high = bounds.lower(rec, ids), bounds.upper(rec, ids, alone=rec.alone(ids))
     whole = clocks.clock_of(rec, ids, low, high)
     if whole.verdict in ("consistent", "unknown", "offset"):
         return [whole]
-    starts = sessions.starts(rec, process, np.sort(low.host))
-    if not len(starts):
-        return [whole]
-    apart = _apart(rec, ids, starts, low, high)
-    fits = all(clock.verdict != "contradiction" for clock in apart)
-    return apart if fits or whole.verdict == "contradiction" else [whole]
+    by_steps, by_pauses = sessions.starts(rec, process, np.sort(low.host))
+    for starts, better in ((by_steps, True), (by_pauses, whole.verdict == "contradiction")):
+        if len(starts) and better:
+            apart = _apart(rec, ids, starts, low, high)
+            certain = starts is by_steps and whole.verdict == "contradiction"
+            if certain or all(clock.verdict in ("consistent", "unknown", "offset") for clock in apart):
+                return apart
+    return [whole]
 
 
 def _apart(rec: Recording, ids: Ids, starts: Ints, low: bounds.Bounds, high: bounds.Bounds) -> list[Clock]:

@@ -8,10 +8,14 @@ linear time after sorting.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from profrun.traces.causality.model import Floats, Mask
+
+Points: TypeAlias = tuple[Floats, Floats]
+"""Times and values of points."""
 
 _FEW = 4096
 """Points that are taken one by one; more are first thinned out by whole arrays."""
@@ -21,28 +25,40 @@ _PASSES = 64
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines that are possible.
+    """The lines that are possible; there is at least one.
 
     Attributes:
-        slope: that of the line with the most room between the bounds.
-        low, high: bounds of the intercept (the value at t = 0) for that slope.
-        least, most: all slopes that are possible lie between these.
+        slopes: their slopes, rising: the first and last are the least and the most, and between two of them
+            the bounds are straight.
+        low, high: for each slope the bounds of the value at t = 0; None where nothing bounds it on that side.
     """
 
-    slope: float
-    low: float
-    high: float
-    least: float
-    most: float
+    slopes: Floats
+    low: Floats | None
+    high: Floats | None
+
+    def best(self) -> tuple[float, float | None, float | None]:
+        """The slope with the most room between the bounds, and the bounds there; without both bounds the
+        smallest slope."""
+        if self.low is None or self.high is None:
+            place = int(np.argmin(np.abs(self.slopes)))
+        else:
+            place = int(np.argmax(self.high - self.low))
+        low, high = (None if bound is None else float(bound[place]) for bound in (self.low, self.high))
+        return float(self.slopes[place]), low, high
+
+    def at(self, t: float) -> tuple[float | None, float | None]:
+        """The least and the most value of any line at a time."""
+        low = None if self.low is None else float((self.low + self.slopes * t).min())
+        return low, None if self.high is None else float((self.high + self.slopes * t).max())
 
 
-def hull(t: Floats, v: Floats) -> tuple[Floats, Floats]:
+def hull(t: Floats, v: Floats) -> Points:
     """Corners of the upper hull of points, by t: the points that no line between two others lies above."""
-    order = np.lexsort((-v, t))
+    order = np.argsort(t, kind="stable")
     t, v = t[order], v[order]
-    first = np.ones(len(t), dtype=bool)
-    first[1:] = t[1:] != t[:-1]  # of points at one time the highest comes first
-    t, v = t[first], v[first]
+    first = np.flatnonzero(np.append(True, t[1:] != t[:-1]))
+    t, v = t[first], np.maximum.reduceat(v, first)  # of points at one time the highest
     for _ in range(_PASSES):
         if len(t) <= _FEW:
             break
@@ -70,45 +86,53 @@ def _above_neighbours(t: Floats, v: Floats) -> Mask:
     return keep
 
 
-def _highest(corners: tuple[Floats, Floats], slopes: Floats) -> Floats:
+def _edges(corners: Points) -> Floats:
+    return np.asarray(np.diff(corners[1]) / np.diff(corners[0]))
+
+
+def _highest(corners: Points, slopes: Floats) -> Floats:
     """For each slope b the largest v - b t over the points."""
     t, v = corners
-    edges = np.diff(v) / np.diff(t)  # falling along an upper hull
-    place = np.searchsorted(-edges, -slopes, side="left")
+    place = np.searchsorted(-_edges(corners), -slopes, side="left")  # edges fall along an upper hull
     return np.asarray(v[place] - slopes * t[place])
 
 
-def lines_between(lower: tuple[Floats, Floats], upper: tuple[Floats, Floats], limit: float) -> Lines | None:
+def lines_between(lower: Points | None, upper: Points | None, limit: float) -> Lines | None:
     """The lines above all lower and below all upper points, with a slope of at most ``limit`` either way.
 
     Args:
-        lower, upper: times and values of the points, each with at least one.
+        lower, upper: times and values of the points, each with at least one; None for no points.
+        limit: of the slope.
 
     Returns:
         None when there is no such line.
     """
-    floor = hull(*lower)
-    turned_t, turned_v = hull(upper[0], -upper[1])
-    ceiling = (turned_t, turned_v)
-    edges = np.concatenate(
-        (np.diff(floor[1]) / np.diff(floor[0]), -np.diff(turned_v) / np.diff(turned_t), [-limit, 0.0, limit])
-    )
-    slopes = np.unique(edges[np.abs(edges) <= limit])
-    low, high = _highest(floor, slopes), -_highest(ceiling, -slopes)
+    floor = None if lower is None else hull(*lower)
+    ceiling = None if upper is None else hull(upper[0], -upper[1])
+    edges = [np.array([-limit, 0.0, limit])]
+    edges += [] if floor is None else [_edges(floor)]
+    edges += [] if ceiling is None else [-_edges(ceiling)]
+    slopes = np.unique(np.concatenate(edges))
+    slopes = slopes[np.abs(slopes) <= limit]
+    low = None if floor is None else _highest(floor, slopes)
+    high = None if ceiling is None else -_highest(ceiling, -slopes)
+    if low is None or high is None:
+        return Lines(slopes, low, high)
+    return _possible(slopes, low, high)
+
+
+def _possible(slopes: Floats, low: Floats, high: Floats) -> Lines | None:
+    """The slopes that leave room between the bounds, with the ends of that stretch."""
     room = high - low  # concave in the slope, and straight between these slopes
-    best = int(np.argmax(room))
-    if room[best] < 0:
+    inside = np.flatnonzero(room >= 0)
+    if not len(inside):
         return None
-    possible = np.flatnonzero(room >= 0)
-    least = _crossing(slopes, room, int(possible[0]), -1)
-    most = _crossing(slopes, room, int(possible[-1]), 1)
-    return Lines(float(slopes[best]), float(low[best]), float(high[best]), least, most)
-
-
-def _crossing(slopes: Floats, room: Floats, last: int, step: int) -> float:
-    """The slope at which the room ends, on one side of the last slope that has room."""
-    beyond = last + step
-    if not 0 <= beyond < len(slopes):
-        return float(slopes[last])
-    part = room[last] / (room[last] - room[beyond])
-    return float(slopes[last] + part * (slopes[beyond] - slopes[last]))
+    parts: list[tuple[float, float, float]] = []
+    for place, beyond in ((inside[0], inside[0] - 1), (inside[-1], inside[-1] + 1)):
+        if 0 <= beyond < len(slopes):
+            part = room[place] / (room[place] - room[beyond])
+            end, value = (one[place] + part * (one[beyond] - one[place]) for one in (slopes, low))
+            parts.append((float(end), float(value), float(value)))
+    found = np.array([*zip(slopes[inside], low[inside], high[inside], strict=True), *parts])
+    found = found[np.argsort(found[:, 0], kind="stable")]
+    return Lines(found[:, 0], found[:, 1], found[:, 2])

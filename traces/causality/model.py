@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
@@ -29,17 +29,20 @@ it."""
 class Clock:
     """What a recording says of the clock of one GPU in one profiler session; all times in ns.
 
-    The offset is what must be added to the GPU's times so that they are on the host's clock. The bounds are
-    those of the file, before anything was moved.
+    The offset is what must be added to the GPU's times so that they are on the host's clock. All bounds are
+    those of the file, before anything was moved; None where nothing bounds the offset on that side.
 
     Attributes:
         process, device, session: whose; sessions of a process count from 0.
         begins_ns: host time from which on launches belong to the session; None for the first.
         first_ns, last_ns: first start and last end of its GPU slices in that session, in the file's times.
         launches, waits: constraints that bound the offset from below and from above.
-        low_ns, high_ns: bounds of the offset at ``first_ns``; None where nothing bounds it on that side.
-        last_low_ns, last_high_ns: bounds at ``last_ns``; others than at ``first_ns`` for a drift only.
         verdict: see ``Verdict``.
+        constant_low_ns, constant_high_ns: the constant offsets that are possible.
+        low_ns, high_ns: what the offset can be at ``first_ns`` when the clock may drift, too, by up to
+            ``clocks.MOST_DRIFT``.
+        last_low_ns, last_high_ns: the same at ``last_ns``.
+        drift_low_ppm, drift_high_ppm: the drifts that are possible, in parts per million.
         outliers: constraints that were left out because they contradict all others.
         tolerance_ns: by how much the bounds are wider than the constraints say.
         moved_ns, last_moved_ns: what was added to GPU times at ``first_ns`` and ``last_ns``; between them it
@@ -54,11 +57,15 @@ class Clock:
     last_ns: int
     launches: int
     waits: int
-    low_ns: int | None
-    high_ns: int | None
-    last_low_ns: int | None
-    last_high_ns: int | None
     verdict: Verdict
+    constant_low_ns: int | None = None
+    constant_high_ns: int | None = None
+    low_ns: int | None = None
+    high_ns: int | None = None
+    last_low_ns: int | None = None
+    last_high_ns: int | None = None
+    drift_low_ppm: float | None = None
+    drift_high_ppm: float | None = None
     outliers: int = 0
     tolerance_ns: int = 0
     moved_ns: int = 0
@@ -68,6 +75,10 @@ class Clock:
     def moved(self) -> bool:
         """Whether GPU times were changed."""
         return bool(self.moved_ns or self.last_moved_ns)
+
+    def unmoved(self) -> Clock:
+        """The same with the times of the file."""
+        return replace(self, moved_ns=0, last_moved_ns=0)
 
     @property
     def drift_ppm(self) -> float:

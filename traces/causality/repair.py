@@ -3,38 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from profrun.traces.causality.model import Clock, Ids, Ints
 from profrun.traces.causality.recording import KIND, Recording
-
-MARGIN_NS = 5000
-"""The quickest launch and the quickest return from a wait take about this long; docs/clocks.md has what was
-measured."""
-
-
-def repaired(clock: Clock) -> Clock:
-    """The clock with what is to be added to its times, where an offset of 0 is not possible."""
-    if clock.verdict not in ("offset", "drift"):
-        return clock
-    low, last = clock.low_ns, clock.last_low_ns
-    grown = last - low if low is not None and last is not None else 0
-    move = chosen(low, clock.high_ns)
-    return replace(clock, moved_ns=move, last_moved_ns=move + grown)
-
-
-def chosen(low: int | None, high: int | None) -> int:
-    """The offset that is added where 0 is not possible.
-
-    ``MARGIN_NS`` inside the bounds from the one next to 0, or the middle where they are closer together.
-    """
-    if low is not None and low > 0:
-        return low + (MARGIN_NS if high is None else min(MARGIN_NS, (high - low) // 2))
-    if high is not None and high < 0:
-        return high - (MARGIN_NS if low is None else min(MARGIN_NS, (high - low) // 2))
-    return 0 if low is None or high is None else (low + high) // 2
 
 
 def moved(rec: Recording, clocks: Sequence[Clock]) -> tuple[Ids, Ints, Ints]:

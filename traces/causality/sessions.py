@@ -20,17 +20,25 @@ PAUSE_SHARE = 0.1
 """at least this part of the whole recording."""
 
 
-def starts(rec: Recording, process: int, launches: Ints) -> Ints:
-    """Host time at which each session of a process but the first begins, sorted.
+def starts(rec: Recording, process: int, launches: Ints) -> tuple[Ints, Ints]:
+    """Host times at which the sessions of a process begin, without the first.
 
     Args:
         rec: the recording.
         process: whose.
         launches: start of each launching call of the process, sorted.
+
+    Returns:
+        As the numbers of the steps show them; and as pauses show them, too. Both sorted.
     """
-    found = np.union1d(_jumps(rec, process), _pauses(launches))
-    found = found[(found > launches[0]) & (found <= launches[-1])] if len(launches) else found[:0]
-    return found if len(found) < MOST_SESSIONS else found[:0]
+    steps = _inside(_jumps(rec, process), launches)
+    return steps, _inside(np.union1d(steps, _pauses(launches)), launches)
+
+
+def _inside(found: Ints, launches: Ints) -> Ints:
+    if not len(launches) or len(found) >= MOST_SESSIONS:
+        return found[:0]
+    return np.asarray(found[(found > launches[0]) & (found <= launches[-1])])
 
 
 def _jumps(rec: Recording, process: int) -> Ints:
