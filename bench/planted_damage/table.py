@@ -14,11 +14,33 @@ from planted_damage.model import Truth
 
 Row = dict[str, Any]
 UNDAMAGED = "as it is"
+NAMED_AS = {
+    "offset": ("gpu_clock",),
+    "drift": ("gpu_clock",),
+    "second session": ("gpu_clock",),
+    "clock jumps": ("clock_contradiction", "gpu_clock_jump"),
+    "one stream": ("clock_contradiction", "stream_clock"),
+    "one rank": ("rank_clock",),
+    "rank labels": ("rank",),
+    "rank GPU records": ("clock_contradiction", "launches_without_kernels", "launch_order"),
+    "10 % duplicates": ("duplicate_gpu_records",),
+    "durations x1000": ("gpu_duration_unit",),
+    "durations /1000": ("gpu_duration_unit",),
+    "GPU times x1000": ("gpu_time_unit",),
+    "durations all 0": ("zero_durations",),
+    "a third lost": ("launches_without_kernels",),
+    "steps overlap": ("steps_overlap",),
+    "launch against": ("launch_order",),
+    "one event": ("far_records",),
+    "correlations shuffled": ("launch_order", "clock_contradiction"),
+}
+"""How the codes begin that name a kind as what it is."""
 KIND_COLUMNS = (
     "kind",
     "files",
     "must show",
-    "named",
+    "alarm",
+    "named as it is",
     "found",
     "truth inside",
     "left by repair: median, worst",
@@ -81,6 +103,7 @@ def _kinds(damaged: list[Row], judged: list[tuple[Row, judge.Verdict]]) -> str:
             len(every) + errors,
             sum(verdict.visible is not False for _, verdict in every),
             sum(verdict.alarmed for _, verdict in every),
+            sum(named(kind.name, verdict) for _, verdict in every),
             sum(verdict.found for _, verdict in every),
             f"{sum(stated)} of {len(stated)}" if stated else "-",
             f"{_ns(statistics.median(left))}, {_ns(max(left))}" if left else "-",
@@ -90,6 +113,12 @@ def _kinds(damaged: list[Row], judged: list[tuple[Row, judge.Verdict]]) -> str:
         ]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
+
+
+def named(kind: str, verdict: judge.Verdict) -> bool:
+    """Whether a code says what was planted."""
+    starts = next(codes for begin, codes in NAMED_AS.items() if kind.startswith(begin))
+    return any(code.removeprefix("quality:").startswith(starts) for code in verdict.new)
 
 
 def _undamaged(before: list[Row]) -> str:
