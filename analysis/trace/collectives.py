@@ -181,14 +181,17 @@ def collective_calls(trace: Trace) -> Calls:
 
 def in_order(calls: Calls) -> dict[tuple[str, str | None], dict[int, Ints]]:
     """(op, group) -> process -> places in ``calls``, in the order of their starts."""
-    found: dict[tuple[str, str | None], dict[int, Ints]] = {}
-    keys = [(form.op, form.group) for form in calls.forms]
-    for key in sorted(set(keys), key=str):
-        mine = np.array([one == key for one in keys], dtype=bool)[calls.form]
-        found[key] = {
-            int(process): np.flatnonzero(mine & (calls.process == process))
-            for process in np.unique(calls.process[mine])
-        }
+    keys = sorted({(form.op, form.group) for form in calls.forms}, key=str)
+    place = {key: number for number, key in enumerate(keys)}
+    number = np.array([place[form.op, form.group] for form in calls.forms], np.int64)
+    found: dict[tuple[str, str | None], dict[int, Ints]] = {key: {} for key in keys}
+    if not len(calls.ids):
+        return found
+    kind = number[calls.form]
+    order = np.lexsort((calls.process, kind))  # keeps the order of starts inside
+    cuts = np.flatnonzero((np.diff(kind[order]) != 0) | (np.diff(calls.process[order]) != 0)) + 1
+    for places in np.split(order, cuts):
+        found[keys[int(kind[places[0]])]][int(calls.process[places[0]])] = places
     return found
 
 

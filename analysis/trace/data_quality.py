@@ -21,6 +21,7 @@ CHECKS = (
     quality_window.replayed,
     quality_window.no_launch_order,
     quality_clocks.clocks,
+    quality_clocks.ranks,
     quality_clocks.contradictions,
     quality_gpu_records.no_gpu_records,
     quality_gpu_records.launches_without_kernels,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from profrun.analysis.trace.clocks import judgement
 from profrun.analysis.trace.quality import OP_WORK, STEP_WORK, QualityFinding
+from profrun.analysis.trace.rank_clocks import RankClock, trace_rank_clocks
 from profrun.contract.finding import Severity
 from profrun.contract.units import percent_text, signed_time_text, time_text
 from profrun.traces.causality.model import Clock, Contradiction
@@ -34,6 +35,7 @@ JOINT = (
     "devices.window_ns",
 )
 """Numbers that need host and GPU on one axis."""
+_ACROSS = ("ranks.skew_p50_ns", "ranks.skew_max_ns")
 _GPU_TIME = ("kernels", "categories", "copies", "collectives", "devices", "idle", *STEP_WORK, *OP_WORK)
 _SUMS = ("kernels", "categories", "copies", "collectives", *STEP_WORK, *OP_WORK)
 
@@ -162,9 +164,12 @@ def _contradiction(clock: Clock) -> QualityFinding:
 
 
 def _bounds(clock: Clock) -> str:
-    low, high = clock.constant_low_ns, clock.constant_high_ns
     if clock.verdict == "drift":
-        low, high = clock.low_ns, clock.high_ns
+        return _between(clock.low_ns, clock.high_ns)
+    return _between(clock.constant_low_ns, clock.constant_high_ns)
+
+
+def _between(low: int | None, high: int | None) -> str:
     if low is None or high is None:
         known = low if high is None else high
         return f"{'at least' if high is None else 'at most'} {signed_time_text(known)}"
@@ -200,6 +205,41 @@ def _off(clock: Clock) -> QualityFinding:
         fix="normalize the recording without --no-repair",
         affects=JOINT,
         count=clock.launches + clock.waits,
+    )
+
+
+def ranks(trace: Trace) -> Iterator[QualityFinding]:
+    """Clocks of ranks that cannot be the same, though the trace has all ranks on one axis."""
+    found = trace_rank_clocks(trace)
+    if found is None or found.comparable:
+        return
+    if not found.consistent:
+        yield QualityFinding(
+            code="rank_clocks_contradict",
+            severity="critical",
+            what=f"no clocks of the {len(found.clocks)} ranks fit their collectives: one ends on a rank before "
+            "another rank has begun it, for every constant offset",
+            why="times of a rank jump or drift, ranks were mistaken for each other, or records are missing",
+            affects=_ACROSS,
+            count=len(found.clocks),
+        )
+        return
+    for clock in found.clocks:
+        if not clock.agrees:
+            yield _rank_off(clock, found.clocks[0].rank)
+
+
+def _rank_off(clock: RankClock, first: int) -> QualityFinding:
+    return QualityFinding(
+        code="rank_clock_offset",
+        severity="critical",
+        what=f"the clock of rank {clock.rank} is not that of rank {first}: what must be added to its times lies "
+        f"{_between(clock.low_ns, clock.high_ns)}",
+        why=f"{clock.collectives} collectives say so, which no rank ends before the last one has begun; clocks of "
+        "several hosts differ",
+        fix="read the bounds of skews and waits, which hold all the same",
+        affects=_ACROSS,
+        count=clock.collectives,
     )
 
 

@@ -2,7 +2,9 @@
 
 A collective ends at about the same time everywhere, and a rank that comes early waits inside it. So the rank
 with the shortest collective came last, and every other rank waited (its duration - the shortest). This needs
-no common clock; the skew of starts does, and is None where the clocks of the ranks cannot be compared.
+no common clock. The skew of starts does: it is None where the clocks of the ranks cannot be compared as they
+are. Bounds of skews and waits come from the collectives alone (``rank_clocks``): they hold whatever the
+clocks of the ranks are, over several hosts, too.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.trace.collectives import Calls, collective_calls, in_order, rates
+from profrun.analysis.trace.collectives import rates
 from profrun.analysis.trace.columns import Ints
-from profrun.analysis.trace.frame import Frame, Index, frame
-from profrun.analysis.trace.gpu import devices
+from profrun.analysis.trace.frame import frame
+from profrun.analysis.trace.gpu import DeviceMetrics, devices
+from profrun.analysis.trace.rank_clocks import Key, Member, RankClock, by_key, members, mutual, rank_clocks
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -34,6 +37,11 @@ class RankRow:
         waited_for_ns: time that all others together waited for it.
         waited_for_share: waited_for_ns / summed span of the other ranks.
         last: in how many matched collectives it came last.
+        waited_low_ns, waited_high_ns: bounds of the time that it waited in matched collectives, whatever the
+            clocks of the ranks are; None where nothing bounds them.
+        last_low, last_high: in how many matched collectives it came last for certain, and at most.
+        clock_low_ns, clock_high_ns: bounds of what must be added to its times to be on the axis of the first
+            rank; None where nothing bounds it.
     """
 
     rank: int
@@ -47,6 +55,12 @@ class RankRow:
     waited_for_ns: int
     waited_for_share: float | None
     last: int
+    waited_low_ns: int | None = None
+    waited_high_ns: int | None = None
+    last_low: int | None = None
+    last_high: int | None = None
+    clock_low_ns: int | None = None
+    clock_high_ns: int | None = None
     waited_for_share_of: str = field(default="span_ns of the other ranks", init=False)
 
 
@@ -61,6 +75,8 @@ class CollectiveSkew:
             waiting where all ranks of the group are here, at most that much otherwise.
         wait_ns: mean over collectives of the longest duration - the shortest.
         skew_p50_ns, skew_max_ns: last start - first start; None without comparable clocks.
+        skew_p50_low_ns, skew_p50_high_ns, skew_max_low_ns, skew_max_high_ns: bounds of the two, whatever the
+            clocks of the ranks are; None where nothing bounds them.
         alg_gb_s, bus_gb_s: bytes / latency_ns, and with nccl-tests' factor.
     """
 
@@ -76,6 +92,10 @@ class CollectiveSkew:
     skew_max_ns: int | None
     alg_gb_s: float | None
     bus_gb_s: float | None
+    skew_p50_low_ns: float | None = None
+    skew_p50_high_ns: float | None = None
+    skew_max_low_ns: int | None = None
+    skew_max_high_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +107,9 @@ class RankReport:
         collectives: by time.
         matched: collectives found on all their ranks.
         unmatched: those that some rank lacks.
-        clocks_comparable: whether start skews are given.
+        clocks_comparable: whether start skews are given: the ranks are stated to be on one axis, and their
+            collectives allow it.
+        clocks_consistent: whether any clocks of the ranks fit all collectives.
         imbalance: most compute_ns of a rank / mean of the ranks - 1.
     """
 
@@ -96,60 +118,67 @@ class RankReport:
     matched: int
     unmatched: int
     clocks_comparable: bool
+    clocks_consistent: bool
     imbalance: float | None
 
 
-_Key = tuple[str, str | None]
-"""Collective and process group."""
-
-
 @dataclass
-class _Rank:
-    """One rank's collectives, and what the comparison adds up for it.
+class _Tally:
+    """What the comparison adds up for one rank."""
 
-    Attributes:
-        places: for each collective and group the places in ``calls``, in the order of their starts.
-    """
-
-    rank: int
-    trace: int
-    host: str | None
-    epoch_ns: int | None
-    source: Frame
-    calls: Calls
-    places: dict[_Key, Ints] = field(default_factory=dict)
+    member: Member
+    clock: RankClock
     matched: int = 0
     waited_ns: int = 0
     waited_for_ns: int = 0
     last: int = 0
-
-    def ids(self, key: _Key, length: int) -> Index:
-        """Slices of the first ``length`` calls of a kind."""
-        return np.asarray(self.calls.ids[self.places[key][:length]])
-
-
-def _ranks(traces: Sequence[Trace]) -> list[_Rank]:
-    """Every rank that has collectives on its GPU, sorted by rank and trace."""
-    found: dict[tuple[int, int], _Rank] = {}
-    for number, trace in enumerate(traces):
-        source, calls = frame(trace), collective_calls(trace)
-        if not len(calls.ids) or not source.is_kind(calls.ids[:1], "kernel")[0]:
-            continue
-        epoch = trace.meta.get("epoch_ns")
-        for key, ranks in in_order(calls).items():
-            for process, places in ranks.items():
-                row = source.processes[process]
-                one = _Rank(row["rank"], number, row["host"], epoch, source, calls)
-                found.setdefault((number, process), one).places[key] = places
-    return [found[key] for key in sorted(found, key=lambda key: (found[key].rank, key))]
+    waited_low_ns: int | None = 0
+    waited_high_ns: int | None = 0
+    last_low: int | None = 0
+    last_high: int | None = 0
 
 
-def _comparable(ranks: Sequence[_Rank]) -> bool:
-    """Can start times of different ranks be compared? In one trace, or on one host with known epochs."""
-    if len({one.trace for one in ranks}) == 1:
-        return True
-    hosts = {one.host for one in ranks}
-    return all(one.epoch_ns is not None for one in ranks) and len(hosts) == 1 and None not in hosts
+@dataclass(frozen=True)
+class _Starts:
+    """Bounds of the starts of some collectives on the axis of the first rank, shape (ranks, collectives).
+
+    Attributes:
+        low, high: int64 ns.
+        durs: durations; of collectives in which every rank waits for all, else None.
+    """
+
+    low: Ints
+    high: Ints
+    durs: Ints | None
+
+    def waits(self) -> tuple[Ints, Ints]:
+        """Bounds of last start - own start."""
+        least = np.maximum(self.low.max(axis=0) - self.high, 0)
+        most = np.maximum(_most_of_others(self.high) - self.low, 0)
+        return least, most if self.durs is None else np.maximum(np.minimum(most, self.durs), least)
+
+    def last(self) -> tuple[Ints, Ints]:
+        """In how many collectives each rank came last for certain, and at most."""
+        certain = self.low >= _most_of_others(self.high)
+        possible = self.high >= _most_of_others(self.low)
+        return certain.sum(axis=1), possible.sum(axis=1)
+
+    def skews(self) -> tuple[Ints, Ints]:
+        """Bounds of last start - first start."""
+        least = np.maximum(self.low.max(axis=0) - self.high.min(axis=0), 0)
+        most = self.high.max(axis=0) - self.low.min(axis=0)
+        return least, most if self.durs is None else np.maximum(
+            np.minimum(most, self.durs.max(axis=0)), least
+        )
+
+
+def _most_of_others(values: Ints) -> Ints:
+    """For each rank and collective the largest value of the other ranks."""
+    order = np.argsort(values, axis=0)
+    columns = np.arange(values.shape[1])
+    found = np.broadcast_to(values[order[-1], columns], values.shape).copy()
+    found[order[-1], columns] = values[order[-2], columns]
+    return found
 
 
 def compare_ranks(traces: Sequence[Trace]) -> RankReport | None:
@@ -159,59 +188,91 @@ def compare_ranks(traces: Sequence[Trace]) -> RankReport | None:
     """
     if sum(len(frame(trace).processes) for trace in traces) < 2:
         return None
-    ranks = _ranks(traces)
+    ranks = members(traces)
     if len(ranks) < 2:
         return None
-    comparable = _comparable(ranks)
+    clocks = rank_clocks(ranks)
+    tallies = [_Tally(one, clock) for one, clock in zip(ranks, clocks.clocks, strict=True)]
     skews: list[CollectiveSkew] = []
     matched = unmatched = 0
-    for key in sorted({key for one in ranks for key in one.places}, key=str):
-        members = [one for one in ranks if key in one.places]
-        counts = [len(one.places[key]) for one in members]
+    for key, places in by_key(ranks).items():
+        mine = [tallies[place] for place in places]
+        counts = [len(one.member.places[key]) for one in mine]
         length = min(counts)
-        if len(members) < 2:
+        if len(mine) < 2:
             unmatched += counts[0]
             continue
-        unmatched += sum(counts) - length * len(members)
+        unmatched += sum(counts) - length * len(mine)
         matched += length
-        skews += _match(key, members, length, comparable)
-    rows = _rows(traces, ranks)
+        skews += _match(key, mine, length, clocks.comparable)
+    rows = _rows(traces, tallies)
     mean = sum(row.compute_ns for row in rows) / len(rows)
     return RankReport(
         ranks=rows,
         collectives=sorted(skews, key=lambda row: -row.latency_ns * row.count),
         matched=matched,
         unmatched=unmatched,
-        clocks_comparable=comparable,
+        clocks_comparable=clocks.comparable,
+        clocks_consistent=clocks.consistent,
         imbalance=max(row.compute_ns for row in rows) / mean - 1 if mean else None,
     )
 
 
-def _match(key: _Key, members: Sequence[_Rank], length: int, comparable: bool) -> list[CollectiveSkew]:
-    """Match the first ``length`` collectives of a group over its ranks; adds the waits to ``members``.
+def _starts(key: Key, mine: Sequence[_Tally], length: int, durs: Ints) -> _Starts | None:
+    """Bounds of all starts; None where a clock is not bounded."""
+    low, high = [], []
+    for one in mine:
+        if one.clock.low_ns is None or one.clock.high_ns is None:
+            return None
+        starts = one.member.starts(key, length)
+        low.append(starts + one.clock.low_ns)
+        high.append(starts + one.clock.high_ns)
+    return _Starts(np.array(low), np.array(high), durs if mutual(key[0]) else None)
+
+
+def _add(mine: Sequence[_Tally], starts: _Starts | None) -> None:
+    """Add bounds of waits to the ranks; without bounds of one collective there are none of the sum."""
+    if starts is None:
+        for one in mine:
+            one.waited_low_ns = one.waited_high_ns = one.last_low = one.last_high = None
+        return
+    waits, last = starts.waits(), starts.last()
+    for number, one in enumerate(mine):
+        for name, value in (
+            ("waited_low_ns", waits[0][number].sum()),
+            ("waited_high_ns", waits[1][number].sum()),
+            ("last_low", last[0][number]),
+            ("last_high", last[1][number]),
+        ):
+            before = getattr(one, name)
+            setattr(one, name, None if before is None else before + int(value))
+
+
+def _match(key: Key, mine: Sequence[_Tally], length: int, comparable: bool) -> list[CollectiveSkew]:
+    """Match the first ``length`` collectives of a group over its ranks; adds the waits to ``mine``.
 
     Returns:
         One row per size of the collective.
     """
-    durs = np.array([one.source.durs(one.ids(key, length)) for one in members])
+    durs = np.array([one.member.durs(key, length) for one in mine])
     waits = durs - durs.min(axis=0)
     late = durs.argmin(axis=0)
-    for number, one in enumerate(members):
+    for number, one in enumerate(mine):
         one.matched += length
         one.waited_ns += int(waits[number].sum())
         one.waited_for_ns += int(waits[:, late == number].sum())
         one.last += int((late == number).sum())
-    one_trace = len({one.trace for one in members}) == 1
-    starts = np.array(
-        [one.source.ts[one.ids(key, length)] + (0 if one_trace else one.epoch_ns or 0) for one in members]
-    )
-    first = members[0]
-    forms = [first.calls.forms[int(number)] for number in first.calls.form[first.places[key][:length]]]
-    sizes = np.array([-1 if form.bytes is None else form.bytes for form in forms], np.int64)
+    bounded = _starts(key, mine, length, durs)
+    _add(mine, bounded)
+    skews = bounded.skews() if bounded else None
+    starts = np.array([one.member.starts(key, length) for one in mine])
+    first = mine[0].member
+    sizes = first.sizes(key, length)
+    forms = first.calls.form[first.places[key][:length]]
     found = []
     for size in np.unique(sizes):
         mask = sizes == size
-        form = forms[int(np.flatnonzero(mask)[0])]
+        form = first.calls.forms[int(forms[np.flatnonzero(mask)[0]])]
         latency = float(durs[:, mask].min(axis=0).mean())
         spread = starts[:, mask].max(axis=0) - starts[:, mask].min(axis=0)
         alg, bus = rates(form, latency)
@@ -221,7 +282,7 @@ def _match(key: _Key, members: Sequence[_Rank], length: int, comparable: bool) -
                 group=form.group,
                 bytes=form.bytes,
                 group_size=form.group_size,
-                ranks=len(members),
+                ranks=len(mine),
                 count=int(mask.sum()),
                 latency_ns=latency,
                 wait_ns=float(waits[:, mask].max(axis=0).mean()),
@@ -229,19 +290,27 @@ def _match(key: _Key, members: Sequence[_Rank], length: int, comparable: bool) -
                 skew_max_ns=int(spread.max()) if comparable else None,
                 alg_gb_s=alg,
                 bus_gb_s=bus,
+                skew_p50_low_ns=float(np.median(skews[0][mask])) if skews else None,
+                skew_p50_high_ns=float(np.median(skews[1][mask])) if skews else None,
+                skew_max_low_ns=int(skews[0][mask].max()) if skews else None,
+                skew_max_high_ns=int(skews[1][mask].max()) if skews else None,
             )
         )
     return found
 
 
-def _rows(traces: Sequence[Trace], ranks: Sequence[_Rank]) -> list[RankRow]:
-    metrics = [devices(trace) for trace in traces]
-    mine = [[row for row in metrics[one.trace] if row.rank == one.rank] for one in ranks]
+def _rows(traces: Sequence[Trace], tallies: Sequence[_Tally]) -> list[RankRow]:
+    by_rank: dict[tuple[int, int], list[DeviceMetrics]] = {}
+    for number in sorted({one.member.trace for one in tallies}):
+        for row in devices(traces[number]):
+            by_rank.setdefault((number, row.process), []).append(row)
+    mine = [by_rank.get((one.member.trace, one.member.process), []) for one in tallies]
     spans = [sum(row.span_ns for row in rows) for rows in mine]
+    total = sum(spans)
     return [
         RankRow(
-            rank=one.rank,
-            trace=one.trace,
+            rank=one.member.rank,
+            trace=one.member.trace,
             compute_ns=sum(row.compute_ns for row in rows),
             comm_ns=sum(row.comm_ns for row in rows),
             exposed_comm_ns=sum(row.exposed_comm_ns for row in rows),
@@ -249,8 +318,14 @@ def _rows(traces: Sequence[Trace], ranks: Sequence[_Rank]) -> list[RankRow]:
             collectives=one.matched,
             waited_ns=one.waited_ns,
             waited_for_ns=one.waited_for_ns,
-            waited_for_share=one.waited_for_ns / (sum(spans) - span) if sum(spans) > span else None,
+            waited_for_share=one.waited_for_ns / (total - span) if total > span else None,
             last=one.last,
+            waited_low_ns=one.waited_low_ns,
+            waited_high_ns=one.waited_high_ns,
+            last_low=one.last_low,
+            last_high=one.last_high,
+            clock_low_ns=one.clock.low_ns,
+            clock_high_ns=one.clock.high_ns,
         )
-        for one, rows, span in zip(ranks, mine, spans, strict=True)
+        for one, rows, span in zip(tallies, mine, spans, strict=True)
     ]
