@@ -29,12 +29,11 @@ from planted_damage import judge
 from planted_damage.files import FILES, RealFile, located
 from planted_damage.kinds import KINDS, Kind
 from planted_damage.model import Truth
-from planted_damage.slack import Slack, slack
-from planted_damage.table import tables
+from planted_damage.slack import Slack, rank_slack, slack
+from planted_damage.table import RANKS, UNDAMAGED, tables
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("PROFRUN_SHARED", ROOT.parent / "shared"))
-UNDAMAGED = "as it is"
 
 
 def seed_of(name: str, kind: str) -> int:
@@ -42,7 +41,9 @@ def seed_of(name: str, kind: str) -> int:
     return zlib.crc32(f"{name}/{kind}".encode())
 
 
-def plant(real: RealFile, kind: Kind | None, scratch: Path, to: Path) -> tuple[list[Path], Truth | None, Any]:
+def plant(
+    real: RealFile, kind: Kind | None, scratch: Path, to: Path
+) -> tuple[list[Path], Truth | None, dict[str, Slack]]:
     """The files of a case, what was planted, and the bounds that the yardstick sees."""
     recording = real.family(located(real, SHARED, scratch / "unpacked"))  # type: ignore[call-arg]
     truth = None
@@ -51,6 +52,9 @@ def plant(real: RealFile, kind: Kind | None, scratch: Path, to: Path) -> tuple[l
         if truth is None:
             return [], None, {}
     bounds = {str(process): found for process, found in slack(recording).items()}
+    between = rank_slack(recording) if len(recording.processes) > 1 else None
+    if between is not None:
+        bounds[RANKS] = between
     to.mkdir(parents=True, exist_ok=True)
     return recording.save(to), truth, bounds
 
@@ -107,7 +111,7 @@ def one(real: RealFile, kind: Kind | None, out: Path) -> dict[str, Any]:
         "applies": True,
         "truth": _plain(truth),
         "slack": {process: asdict(found) for process, found in bounds.items()},
-        "shows": any(found.shows_displacement for found in bounds.values() if isinstance(found, Slack)),
+        "shows": any(found.shows_displacement for found in bounds.values()),
         "seen": judge.as_json(seen),
     }
 

@@ -6,6 +6,7 @@ profrun says of the same recording without damage; nothing here knows how profru
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from typing import Any
 
 import profrun
 from planted_damage.model import Truth
+from planted_damage.slack import READ_TO_NS
 from profrun.errors import ProfrunError
 
 MOVED = ("offset", "drift")
@@ -138,16 +140,23 @@ def judge(truth: Truth, seen: Seen, before: Seen, visible: bool | None) -> Verdi
     grown = {
         code for code, count in seen.contradictions.items() if count > before.contradictions.get(code, 0)
     }
-    verdicts = {clock.who: clock.verdict for clock in before.clocks}
+    old = {clock.who: clock for clock in before.clocks}
     changed = {
         clock.verdict
         for clock in seen.clocks
-        if clock.verdict != verdicts.get(clock.who) and clock.verdict in (*MOVED, "contradiction")
+        if clock.verdict in (*MOVED, "contradiction") and _differs(clock, old.get(clock.who))
     }
     wrong = truth.offset_ns is None and truth.drift_ppm is None
     inside = None if wrong else _inside(truth, seen, before)
     new = tuple(sorted(quality | grown | changed))
     return Verdict(new, visible, bool(new), inside, None if wrong else _residual(truth, seen, before))
+
+
+def _differs(clock: Clock, old: Clock | None) -> bool:
+    """Whether a clock is judged in another way than without damage."""
+    if old is None or clock.verdict != old.verdict:
+        return True
+    return any(abs(now - was) > READ_TO_NS for now, was in zip(clock.moved, old.moved, strict=True))
 
 
 def _wanted(truth: Truth, clock: Clock) -> tuple[float, float]:
@@ -169,38 +178,47 @@ def _concerned(truth: Truth, seen: Seen) -> list[Clock]:
     return named or [clock for clock in seen.clocks if clock.who[0] == truth.session]  # taken for a rank
 
 
-def _pairs(truth: Truth, seen: Seen, before: Seen) -> list[tuple[Clock, tuple[float, float]]]:
-    """Each concerned clock with what must be added; what was already added without damage counts."""
-    old = {clock.who: clock.moved for clock in before.clocks}
+Bounds = tuple[int | None, int | None]
+
+
+def _pairs(truth: Truth, seen: Seen, before: Seen) -> list[tuple[Clock, list[tuple[Bounds, Bounds, float]]]]:
+    """Each concerned clock: at its first and at its last record, what is stated, what was possible without
+    damage, and what was planted. A clock that is right without damage had nothing to add."""
+    old = {clock.who: clock for clock in before.clocks}
     found = []
     for clock in _concerned(truth, seen):
-        first, last = _wanted(truth, clock)
-        was = old.get((*clock.who[:2], 0), (0, 0))
-        found.append((clock, (first + was[0], last + was[1])))
+        was = old.get((*clock.who[:2], 0))
+        right = was is None or was.verdict not in (*MOVED, "contradiction")
+        possible: list[Bounds] = [(0, 0)] * 2 if right or was is None else [was.first, was.last]
+        rows = zip((clock.first, clock.last), possible, _wanted(truth, clock), strict=True)
+        found.append((clock, list(rows)))
     return found
 
 
 def _inside(truth: Truth, seen: Seen, before: Seen) -> bool | None:
-    pairs = [
-        (bounds, value)
-        for clock, wanted in _pairs(truth, seen, before)
-        for bounds, value in zip((clock.first, clock.last), wanted, strict=True)
-        if bounds != (None, None)
-    ]
-    if not pairs:
-        return None
-    return all(
-        (low is None or low <= value + 1) and (high is None or value - 1 <= high)
-        for (low, high), value in pairs
-    )
+    rows = [row for _, rows in _pairs(truth, seen, before) for row in rows if row[0] != (None, None)]
+    return all(_meet(*row) for row in rows) if rows else None
+
+
+def _meet(stated: Bounds, possible: Bounds, planted: float) -> bool:
+    """Whether what is stated holds something of what is true; to the ns, which rounding may cost."""
+    low, high = (_or(stated[0], -math.inf), _or(stated[1], math.inf))
+    least, most = (_or(possible[0], -math.inf) + planted, _or(possible[1], math.inf) + planted)
+    return low <= most + 1 and least - 1 <= high
+
+
+def _or(value: int | None, otherwise: float) -> float:
+    return otherwise if value is None else value
 
 
 def _residual(truth: Truth, seen: Seen, before: Seen) -> int | None:
+    """How far the repaired times are from the truth; not for clocks that were wrong before."""
     left = [
-        abs(moved - value)
-        for clock, wanted in _pairs(truth, seen, before)
+        abs(moved - planted)
+        for clock, rows in _pairs(truth, seen, before)
         if clock.moved != (0, 0)
-        for moved, value in zip(clock.moved, wanted, strict=True)
+        for moved, (_, possible, planted) in zip(clock.moved, rows, strict=True)
+        if possible == (0, 0)
     ]
     return round(max(left)) if left else None
 

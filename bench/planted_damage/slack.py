@@ -9,6 +9,7 @@ had: it knows no events, no order of streams, no steps and no collectives. What 
 from __future__ import annotations
 
 import itertools
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable
@@ -19,6 +20,8 @@ from planted_damage.model import GpuRecord, HostRecord, Recording
 DEVICE_WAITS = {"cudaDeviceSynchronize", "cuCtxSynchronize", "hipDeviceSynchronize"}
 STREAM_WAITS = {"cudaStreamSynchronize", "cuStreamSynchronize", "hipStreamSynchronize"}
 COPY_WAITS = {"cudaMemcpy", "hipMemcpy", "hipMemcpyWithStream", "cuMemcpyDtoH_v2"}
+COLLECTIVE = re.compile(r"(AllReduce|AllGather|ReduceScatter|AllToAll)(?=[_ A-Za-z(]|$)")
+"""In names of kernels: collectives that wait for every rank. A broadcast does not."""
 READ_TO_NS = 2000
 """Two ticks of a file with whole microseconds: less than that proves nothing."""
 ASYNC_COPIES = {"cudaMemcpyAsync", "hipMemcpyAsync"}
@@ -63,6 +66,26 @@ def slack(recording: Recording) -> dict[Hashable, Slack]:
     for record in recording.work:
         work[record.process].append(record)
     return {process: _of(records, apis[process]) for process, records in work.items()}
+
+
+def rank_slack(recording: Recording) -> Slack | None:
+    """Bounds of what the last rank's clock differs from the first's; None without the same collectives.
+
+    The k-th collective of its name ends on no rank before it has begun on every rank.
+    """
+    lists = []
+    for process in (recording.processes[0], recording.processes[-1]):
+        found = sorted(
+            (r.start, r.end, match.group())
+            for r in recording.work
+            if r.process == process and (match := COLLECTIVE.search(r.name))
+        )
+        lists.append(found)
+    one, other = lists
+    if not one or [row[2] for row in one] != [row[2] for row in other]:
+        return None
+    pairs = list(zip(one, other, strict=True))
+    return Slack(max(b[0] - a[1] for a, b in pairs), min(b[1] - a[0] for a, b in pairs))
 
 
 def _of(work: list[GpuRecord], apis: list[HostRecord]) -> Slack:

@@ -11,9 +11,11 @@ from typing import Any
 from planted_damage import judge
 from planted_damage.kinds import KINDS
 from planted_damage.model import Truth
+from planted_damage.slack import Slack
 
 Row = dict[str, Any]
 UNDAMAGED = "as it is"
+RANKS = "last rank to first"
 NAMED_AS = {
     "offset": ("gpu_clock",),
     "drift": ("gpu_clock",),
@@ -70,6 +72,9 @@ def read(path: Path) -> list[Row]:
 def verdict_of(row: Row, before: Row) -> judge.Verdict:
     """Hold one row against the undamaged recording."""
     visible = row["shows"] if row["kind"] in {kind.name for kind in KINDS if kind.clock} else None
+    if row["kind"].startswith("one rank"):
+        bounds = row["slack"].get(RANKS)
+        visible = bounds is not None and Slack(**bounds).shows_displacement
     return judge.judge(
         Truth(**row["truth"]), judge.from_json(row["seen"]), judge.from_json(before["seen"]), visible
     )
@@ -94,6 +99,8 @@ def _kinds(damaged: list[Row], judged: list[tuple[Row, judge.Verdict]]) -> str:
     lines = _head(KIND_COLUMNS)
     for kind in KINDS:
         every = by_kind[kind.name]
+        if not any(row["kind"] == kind.name for row in damaged):
+            continue
         errors = sum(row["kind"] == kind.name and bool(row["seen"]["error"]) for row in damaged)
         stated = [verdict.inside for _, verdict in every if verdict.inside is not None]
         left = [verdict.residual_ns for _, verdict in every if verdict.residual_ns is not None]
@@ -146,7 +153,9 @@ def _smallest(before: list[Row]) -> str:
                     unknown[side] += 1
                 else:
                     sides[side].append(value)
-        for found in row["slack"].values():
+        for process, found in row["slack"].items():
+            if process == RANKS:
+                continue
             if found["high"] is not None:
                 own["GPU early"].append(found["high"])
             if found["low"] is not None:
