@@ -24,6 +24,7 @@ CHECKS = (
     quality_clocks.ranks,
     quality_clocks.contradictions,
     quality_gpu_records.no_gpu_records,
+    quality_gpu_records.lost_gpu_records,
     quality_gpu_records.launches_without_kernels,
     quality_gpu_records.unattributed_gpu_time,
     quality_gpu_records.gpu_time_outside_ops,

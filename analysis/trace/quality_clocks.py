@@ -81,6 +81,27 @@ _MEANINGS = {
         (*JOINT, *_GPU_TIME),
         "GPU slices",
     ),
+    "stream_displaced": _Meaning(
+        "{count} of {total} GPU slices, those of one stream, are not on the clock of the others{by}",
+        "without this stream all launches and waits fit; its times were moved or belong to another recording",
+        JOINT,
+        "GPU slices",
+    ),
+    "clock_jump": _Meaning(
+        "the GPU's clock jumps by about {signed} within the recording: {count} of {total} GPU slices come "
+        "after",
+        "all launches and waits before that time fit, and all after it",
+        JOINT,
+        "GPU slices",
+    ),
+    "gpu_work_late": _Meaning(
+        "every GPU slice starts at least {time} after its launch, which is more than 10 times as long as all "
+        "launches took",
+        "the GPU's clock is late, or the GPU was busy with work from before the recording; no call waits for "
+        "the work, so that nothing tells which",
+        JOINT,
+        "GPU slices",
+    ),
     "call_duration_unit": _Meaning(
         "{count} of {total} runtime calls last longer than the time until the next call of their thread",
         "their durations are in another unit than their starts",
@@ -217,8 +238,8 @@ def ranks(trace: Trace) -> Iterator[QualityFinding]:
         yield QualityFinding(
             code="rank_clocks_contradict",
             severity="critical",
-            what=f"no clocks of the {len(found.clocks)} ranks fit their collectives: one ends on a rank before "
-            "another rank has begun it, for every constant offset",
+            what=f"no clocks of the {len(found.clocks)} ranks fit their collectives: whatever the offsets, one "
+            "ends on a rank before another rank has begun it",
             why="times of a rank jump or drift, ranks were mistaken for each other, or records are missing",
             affects=_ACROSS,
             count=len(found.clocks),
@@ -233,9 +254,9 @@ def _rank_off(clock: RankClock, first: int) -> QualityFinding:
     return QualityFinding(
         code="rank_clock_offset",
         severity="critical",
-        what=f"the clock of rank {clock.rank} is not that of rank {first}: what must be added to its times lies "
-        f"{_between(clock.low_ns, clock.high_ns)}",
-        why=f"{clock.collectives} collectives say so, which no rank ends before the last one has begun; clocks of "
+        what=f"the clock of rank {clock.rank} is not that of rank {first}: what must be added to its times "
+        f"lies {_between(clock.low_ns, clock.high_ns)}",
+        why=f"{clock.collectives} collectives say so: none ends before the last rank has begun it; clocks of "
         "several hosts differ",
         fix="read the bounds of skews and waits, which hold all the same",
         affects=_ACROSS,
@@ -259,6 +280,8 @@ def _of(one: Contradiction, meaning: _Meaning) -> QualityFinding:
         "total": one.total,
         "amount": amount,
         "time": time_text(amount),
+        "signed": signed_time_text(amount),
+        "by": f", by at least {time_text(amount)}" if amount else "",
         "factor": f"{amount:.0f}" if amount >= 1 else f"1/{1 / amount:.0f}" if amount else "?",
         "unit_why": "ns, us and ms were mistaken for each other: "
         + ("work of one stream would overlap" if amount >= 1 else "no kernel is that short"),
@@ -276,6 +299,8 @@ def _of(one: Contradiction, meaning: _Meaning) -> QualityFinding:
 
 
 def _severity(one: Contradiction, share: float) -> Severity:
-    if one.code == "far_records" or share > BROKEN_SHARE:
+    if one.code == "gpu_work_late":
+        return "warning"
+    if one.code in ("far_records", "stream_displaced") or share > BROKEN_SHARE:
         return "critical"
     return "warning" if one.count > BROKEN_RECORDS else "info"

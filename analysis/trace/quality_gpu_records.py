@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrun.analysis.trace.clocks import recording
-from profrun.analysis.trace.frame import frame
+from profrun.analysis.trace.frame import Frame, Index, Mask, frame
 from profrun.analysis.trace.quality import OP_WORK, STEP_WORK, QualityFinding, above
 from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
-from profrun.contract.units import percent_text
+from profrun.contract.units import percent_text, time_text
 from profrun.traces.causality.order import overlaps
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ EMPTY_LAUNCH_SHARE = 0.05
 """Launch calls without GPU work from which the GPU work of steps and ops is marked."""
 GRAPH_SHARE = 0.2
 """GPU time launched by graphs from which per-op GPU time is marked."""
+LOST_RUN = 5
+"""Fewer launches one after the other that have no GPU slice are no stretch."""
 OVERLAP_SHARE = 0.01
-"""GPU slices that overlap on their stream from which sums of kernel time are marked."""
+"""Time that sums of GPU time count twice from which they are marked."""
 
 
 def no_gpu_records(trace: Trace) -> Iterator[QualityFinding]:
@@ -48,17 +50,36 @@ def no_gpu_records(trace: Trace) -> Iterator[QualityFinding]:
     )
 
 
+def _ran(source: Frame) -> tuple[Index, Mask]:
+    """Launch calls that must have run something, by start; and which of them have a GPU slice.
+
+    A call that is recorded into a graph runs nothing.
+    """
+    api = source.of("api")
+    calls = api[source.named(api, is_launch)]
+    calls = calls[np.argsort(source.ts[calls], kind="stable")]
+    begins = api[source.named(api, lambda name: "StreamBeginCapture" in name)]
+    ends = api[source.named(api, lambda name: "StreamEndCapture" in name)]
+    if len(begins) and len(ends):
+        captured = np.zeros(len(calls), dtype=bool)
+        for process in np.unique(source.process_of(begins)):
+            opened = np.sort(source.ts[begins[source.process_of(begins) == process]])
+            closed = np.sort(source.ts[ends[source.process_of(ends) == process]])
+            at = source.ts[calls]
+            open_ = np.searchsorted(opened, at, side="right") - np.searchsorted(closed, at, side="right")
+            captured |= (open_ > 0) & (source.process_of(calls) == process)
+        calls = calls[~captured]
+    made = np.zeros(len(source), dtype=bool)
+    made[source.launch[source.launched]] = True
+    return calls, made[calls]
+
+
 def launches_without_kernels(trace: Trace) -> Iterator[QualityFinding]:
     """Launch calls of which no GPU slice is recorded."""
     source = frame(trace)
-    api = source.of("api")
-    calls = api[source.named(api, is_launch)]
-    if not len(calls) or not len(source.gpu):
-        return
-    made = np.zeros(len(source), dtype=bool)
-    made[source.launch[source.launched]] = True
-    empty = int((~made[calls]).sum())
-    if not empty:
+    calls, made = _ran(source)
+    empty = int((~made).sum())
+    if not empty or not len(source.gpu):
         return
     share = empty / len(calls)
     yield QualityFinding(
@@ -71,6 +92,54 @@ def launches_without_kernels(trace: Trace) -> Iterator[QualityFinding]:
         share=share,
         share_of="launch calls",
     )
+
+
+def lost_gpu_records(trace: Trace) -> Iterator[QualityFinding]:
+    """A stretch of launch calls without GPU slices between calls that have some: records were lost there."""
+    source = frame(trace)
+    calls, made = _ran(source)
+    for process in np.unique(source.process_of(calls)):
+        mine = source.process_of(calls) == process
+        own, has = calls[mine], made[mine]
+        if not has.any():
+            continue
+        first, last = np.flatnonzero(has)[[0, -1]]
+        own, has = own[first : last + 1], has[first : last + 1]
+        if has.all():
+            continue
+        start, length = _longest_run(~has)
+        if length < max(LOST_RUN, 1.5 * _longest_by_chance(~has) + 2):
+            continue
+        share, end = length / int(mine.sum()), start + length
+        yield QualityFinding(
+            code="lost_gpu_records",
+            severity="critical" if share > EMPTY_LAUNCH_SHARE else "warning",
+            what=f"{length} launch calls one after the other have no GPU slice ({percent_text(share)} of all) "
+            f"from {_since(source, source.ts[own[start]])} to {_since(source, source.end[own[end - 1]])} of "
+            "the recording; calls before and after them have",
+            why="the profiler lost the records of that time",
+            affects=("devices", "kernels", "categories", "idle", "collectives", *STEP_WORK, *OP_WORK),
+            count=length,
+            share=share,
+            share_of="launch calls",
+        )
+
+
+def _since(source: Frame, ns: int) -> str:
+    return time_text(int(ns) - source.extent[0])
+
+
+def _longest_run(mask: Mask) -> tuple[int, int]:
+    """(first place, length) of the longest run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False]))))
+    starts, lengths = edges[::2], edges[1::2] - edges[::2]
+    longest = int(np.argmax(lengths))
+    return int(starts[longest]), int(lengths[longest])
+
+
+def _longest_by_chance(mask: Mask) -> float:
+    """How long the longest run of True is when they are spread by chance: log(n) / log(1 / share)."""
+    return float(np.log(len(mask)) / -np.log(mask.mean()))
 
 
 def unattributed_gpu_time(trace: Trace) -> Iterator[QualityFinding]:
@@ -162,22 +231,24 @@ def stream_overlap(trace: Trace) -> Iterator[QualityFinding]:
     """
     found = overlaps(recording(trace))
     causes = {
-        "the tool's rounding": len(found.rounding),
-        "branches of one graph": len(found.branches),
-        "programmatic dependent launch": len(found.early),
+        "the tool's rounding": found.rounding,
+        "branches of one graph": found.branches,
+        "programmatic dependent launch": found.early,
     }
-    count = sum(causes.values())
+    count = sum(map(len, causes.values()))
     if not count:
         return
-    share = count / len(frame(trace).gpu)
+    source = frame(trace)
+    twice = sum(found.length(places) for places in causes.values())
+    share = twice / max(int(source.durs(source.gpu).sum()), 1)
     yield QualityFinding(
         code="stream_overlap",
         severity=above(share, OVERLAP_SHARE),
-        what=f"{count} GPU slices start before the previous one on the same stream ends: unions count this "
-        "time once, sums count it twice",
-        why="; ".join(f"{cause}: {many}" for cause, many in causes.items() if many),
+        what=f"{count} GPU slices start before the previous one on the same stream ends, by {time_text(twice)} in "
+        "all: unions count this time once, sums count it twice",
+        why="; ".join(f"{cause}: {len(many)}" for cause, many in causes.items() if len(many)),
         affects=("kernels.total_ns",),
         count=count,
         share=share,
-        share_of="GPU slices",
+        share_of="GPU time",
     )

@@ -15,6 +15,8 @@ ZERO_SHARE = 0.5
 in files in whole microseconds."""
 SHORTEST_NS = 300
 """No kernel of any file that was measured is shorter than 560 ns."""
+FEWEST_SHORT = 3
+"""So many kernels that are too short are no single bad record."""
 UNIT = 1000
 """Units are mistaken by this factor."""
 FAR = 100
@@ -54,7 +56,7 @@ def zero_durations(rec: Recording) -> list[Contradiction]:
 def duration_unit(rec: Recording) -> list[Contradiction]:
     """GPU durations that are 1000 times too long or too short."""
     kernels = rec.gpu[rec.kind[rec.gpu] == KIND["kernel"]]
-    if len(kernels) < FEWEST:
+    if len(kernels) < FEWEST_SHORT:
         return []
     dur = rec.end[kernels] - rec.ts[kernels]
     short = (dur > 0) & (dur < SHORTEST_NS)
@@ -66,7 +68,8 @@ def duration_unit(rec: Recording) -> list[Contradiction]:
     dur = (rec.end[ids] - rec.ts[ids])[:-1]
     long = same & (dur > room + rec.resolution)
     fits = same & (dur // UNIT <= room + rec.resolution)
-    if long.sum() > ZERO_SHARE * same.sum() and fits.sum() > 0.99 * same.sum():
+    enough = same.sum() >= FEWEST and long.sum() > ZERO_SHARE * same.sum()
+    if enough and fits.sum() > 0.99 * same.sum():
         return [_whole(rec, "gpu_duration_unit", ids[:-1][long], len(ids), float(UNIT))]
     return []
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from profrun.traces.causality import bounds, clocks, damage, order, sessions, units
+from profrun.traces.causality import bounds, clocks, damage, explain, order, sessions
 from profrun.traces.causality.model import Clock, Contradiction, Ids, Ints, Judgement
 from profrun.traces.causality.recording import Recording
 from profrun.traces.causality.repair import moved
@@ -57,16 +57,33 @@ def _judge(rec: Recording) -> Judgement:
     found: list[Clock] = []
     wrong: list[Contradiction] = []
     for ids in rec.devices.values():
-        own = _clocks(rec, ids)
-        scaled = units.time_unit(rec, ids, own)
-        if scaled is not None:
-            wrong.append(scaled)
-            own = [replace(clock.unmoved(), verdict="contradiction") for clock in own]
+        own, because = _device(rec, ids)
         found += own
+        wrong += because
     wrong += [one for check in CHECKS for one in check(rec)]
     return Judgement(
         tuple(sorted(found, key=lambda one: (one.process, one.device, one.session))), tuple(wrong)
     )
+
+
+def _device(rec: Recording, ids: Ids) -> tuple[list[Clock], list[Contradiction]]:
+    """The clocks of one device, and why they do not fit, where that can be told."""
+    found = _clocks(rec, ids)
+    late = explain.late_work(rec, ids, found)
+    if late is not None:
+        return found, [late]
+    scaled = explain.time_unit(rec, ids, found)
+    if scaled is not None:
+        return [replace(clock.unmoved(), verdict="contradiction") for clock in found], [scaled]
+    if all(clock.verdict != "contradiction" for clock in found):
+        return found, []
+    stream = explain.one_stream(rec, ids)
+    if stream is not None:
+        why, rest = stream
+        return [clock.unmoved() for clock in _clocks(rec, rest)], [why]
+    low, high = bounds.lower(rec, ids), bounds.upper(rec, ids, alone=rec.alone(ids))
+    jump = explain.jump(rec, ids, low, high)
+    return found, [] if jump is None else [jump]
 
 
 def _clocks(rec: Recording, ids: Ids) -> list[Clock]:

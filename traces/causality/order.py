@@ -23,6 +23,7 @@ class Overlaps:
     Each is the place of the earlier one in ``Recording.gpu``.
 
     Attributes:
+        rec: the recording.
         rounding: too short to be more than rounding.
         branches: both were launched by one graph, whose branches run side by side.
         early: programmatic dependent launch is possible: two kernels, the GPU can do it, the overlap is
@@ -30,10 +31,16 @@ class Overlaps:
         impossible: all others.
     """
 
+    rec: Recording
     rounding: Ints
     branches: Ints
     early: Ints
     impossible: Ints
+
+    def length(self, places: Ints) -> int:
+        """Summed ns of these overlaps."""
+        ids = self.rec.gpu
+        return int((self.rec.end[ids[places]] - self.rec.ts[ids[places + 1]]).sum())
 
 
 def overlaps(rec: Recording) -> Overlaps:
@@ -43,12 +50,12 @@ def overlaps(rec: Recording) -> Overlaps:
     length = np.where(rec.track[before] == rec.track[after], rec.end[before] - rec.ts[after], 0)
     places = np.flatnonzero(length > 0)
     before, after, length = before[places], after[places], length[places]
-    rounding = length <= ROUNDING_NS
     launch = rec.launch[before]
-    branches = ~rounding & (launch >= 0) & (launch == rec.launch[after])
-    early = ~rounding & ~branches & _early(rec, ids, places) & (length <= EARLY_LAUNCH_NS)
+    branches = (launch >= 0) & (launch == rec.launch[after])
+    early = _early(rec, ids, places) & (length <= EARLY_LAUNCH_NS) & (length > rec.resolution) & ~branches
+    rounding = (length <= ROUNDING_NS) & ~branches & ~early
     rest = ~(rounding | branches | early)
-    return Overlaps(places[rounding], places[branches], places[early], places[rest])
+    return Overlaps(rec, places[rounding], places[branches], places[early], places[rest])
 
 
 def _early(rec: Recording, ids: Ids, places: Ints) -> Mask:
