@@ -52,7 +52,8 @@ class Seen:
         refused: whether the error is a refusal in one line (InputError) and no crash.
         clocks: every clock.
         contradictions: codes of contradictions, with how many records.
-        quality: codes of findings about quality with their severity.
+        quality: codes of findings about quality, with how many records they concern (0 where none is said).
+        critical: codes among them that are critical.
         withheld: numbers that are withheld.
         seconds: wall time.
     """
@@ -61,7 +62,8 @@ class Seen:
     refused: bool = False
     clocks: tuple[Clock, ...] = ()
     contradictions: dict[str, int] = field(default_factory=dict)
-    quality: dict[str, str] = field(default_factory=dict)
+    quality: dict[str, int] = field(default_factory=dict)
+    critical: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     seconds: float = 0.0
 
@@ -84,7 +86,8 @@ def observe(paths: Sequence[Path], work: Path) -> Seen:
         seen = Seen(
             clocks=tuple(_clock(entry) for entry in meta.get("clocks", ())),
             contradictions={entry["code"]: entry["count"] for entry in meta.get("contradictions", ())},
-            quality={found.code: found.severity for found in summary.quality},
+            quality={found.code: found.count or 0 for found in summary.quality},
+            critical=tuple({found.code for found in summary.quality if found.severity == "critical"}),
             withheld=tuple(str(item) for item in summary.withheld),
             seconds=time.perf_counter() - began,
         )
@@ -136,7 +139,11 @@ class Verdict:
 
 def judge(truth: Truth, seen: Seen, before: Seen, visible: bool | None) -> Verdict:
     """Hold what was said against what was done."""
-    quality = {f"quality:{code}" for code in seen.quality if code not in before.quality}
+    quality = {
+        f"quality:{code}"
+        for code, count in seen.quality.items()
+        if code not in before.quality or count > 1.5 * before.quality[code]
+    }
     grown = {
         code for code, count in seen.contradictions.items() if count > before.contradictions.get(code, 0)
     }
@@ -146,10 +153,14 @@ def judge(truth: Truth, seen: Seen, before: Seen, visible: bool | None) -> Verdi
         for clock in seen.clocks
         if clock.verdict in (*MOVED, "contradiction") and _differs(clock, old.get(clock.who))
     }
-    wrong = truth.offset_ns is None and truth.drift_ppm is None
-    inside = None if wrong else _inside(truth, seen, before)
+    other = truth.offset_ns is None and truth.drift_ppm is None
+    inside = None if other else _inside(truth, seen, before)
     new = tuple(sorted(quality | grown | changed))
-    return Verdict(new, visible, bool(new), inside, None if wrong else _residual(truth, seen, before))
+    # A clock that was wrong before the damage and is wrong with it was found, too.
+    alarmed = bool(new) or (not other and bool(seen.alarms & before.alarms & {*MOVED, "contradiction"}))
+    if truth.visible is not None:
+        visible = truth.visible
+    return Verdict(new, visible, alarmed, inside, None if other else _residual(truth, seen, before))
 
 
 def _differs(clock: Clock, old: Clock | None) -> bool:
@@ -189,6 +200,8 @@ def _pairs(truth: Truth, seen: Seen, before: Seen) -> list[tuple[Clock, list[tup
     for clock in _concerned(truth, seen):
         was = old.get((*clock.who[:2], 0))
         right = was is None or was.verdict not in (*MOVED, "contradiction")
+        if not right and truth.drift_ppm is not None:
+            continue  # how this clock ran without damage is not known
         possible: list[Bounds] = [(0, 0)] * 2 if right or was is None else [was.first, was.last]
         rows = zip((clock.first, clock.last), possible, _wanted(truth, clock), strict=True)
         found.append((clock, list(rows)))
@@ -241,4 +254,6 @@ def from_json(raw: dict[str, Any]) -> Seen:
         )
         for clock in raw["clocks"]
     )
-    return Seen(**(raw | {"clocks": clocks, "withheld": tuple(raw["withheld"])}))
+    return Seen(
+        **(raw | {"clocks": clocks, "withheld": tuple(raw["withheld"]), "critical": tuple(raw["critical"])})
+    )

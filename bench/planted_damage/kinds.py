@@ -128,7 +128,7 @@ def swap_labels(recording: Recording, _: random.Random) -> Truth | None:
     processes = recording.processes
     if len(processes) < 2 or not recording.swap_labels(processes[0], processes[-1]):
         return None
-    return Truth(2, process=processes[0])
+    return Truth(2, process=processes[0], visible=recording.events_say_rank())
 
 
 def swap_gpu(recording: Recording, _: random.Random) -> Truth | None:
@@ -157,7 +157,7 @@ def durations(factor: float) -> Plant:
     def plant(recording: Recording, _: random.Random) -> Truth:
         for record in recording.work:
             record.end = record.start + recording.tick((record.end - record.start) * factor)
-        return Truth(len(recording.work))
+        return Truth(len(recording.work), visible=_too_short(recording) if 0 < factor < 1 else None)
 
     return plant
 
@@ -175,6 +175,29 @@ def times(factor: int) -> Plant:
     return plant
 
 
+def _too_short(recording: Recording) -> bool:
+    """Whether most work took less than any kernel takes: a launch alone needs more than 0.5 us on a GPU."""
+    short = sum(record.end - record.start < 500 for record in recording.work)
+    return short > len(recording.work) / 2
+
+
+Calls = set[tuple[Hashable, Hashable]]
+
+
+def _answered(recording: Recording) -> Calls:
+    """Calls that have a GPU record."""
+    return {(record.process, record.correlation) for record in recording.work if record.copies}
+
+
+def _calls_unanswered(recording: Recording, before: Calls) -> bool:
+    """Whether calls are left without any record that had one, more than had none before."""
+    now = _answered(recording)
+    apis = [row for row in recording.host if row.kind == "api" and row.correlation is not None]
+    enqueue = {row.name for row in apis if (row.process, row.correlation) in before}
+    calls = {(row.process, row.correlation) for row in apis if row.name in enqueue}
+    return len(calls & before - now) > max(1, len(calls - before))
+
+
 def lost_block(recording: Recording, rng: random.Random) -> Truth | None:
     """A third of the GPU records, one after the other, was lost; neither the first nor the last."""
     ordered = sorted(recording.work, key=lambda record: record.start)
@@ -182,9 +205,10 @@ def lost_block(recording: Recording, rng: random.Random) -> Truth | None:
     if count < 1:
         return None
     begin = rng.randint(1, len(ordered) - count - 1)
+    before = _answered(recording)
     for record in ordered[begin : begin + count]:
         record.copies = 0
-    return Truth(count)
+    return Truth(count, visible=_calls_unanswered(recording, before))
 
 
 def lost_random(recording: Recording, rng: random.Random) -> Truth | None:
@@ -192,9 +216,10 @@ def lost_random(recording: Recording, rng: random.Random) -> Truth | None:
     count = len(recording.work) // 3
     if count < 1:
         return None
+    before = _answered(recording)
     for record in rng.sample(recording.work, count):
         record.copies = 0
-    return Truth(count)
+    return Truth(count, visible=_calls_unanswered(recording, before))
 
 
 def overlapping_steps(recording: Recording, _: random.Random) -> Truth | None:

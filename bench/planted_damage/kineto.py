@@ -134,6 +134,10 @@ class Kineto(Recording):
         infos[0]["rank"], infos[1]["rank"] = infos[1]["rank"], infos[0]["rank"]
         return True
 
+    def events_say_rank(self) -> bool:
+        """Old and new versions write ``Rank`` on record_param_comms."""
+        return any("Rank" in (e.get("args") or {}) for d in self.documents for e in d["traceEvents"])
+
     def second_session(self, gap: int, displaced: int) -> bool:
         """A second file of the same process, as ``schedule(repeat=2)`` writes one; ids go on."""
         if len(self.documents) != 1:

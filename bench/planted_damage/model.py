@@ -123,6 +123,10 @@ class Recording(ABC):
         del one, other
         return False
 
+    def events_say_rank(self) -> bool:
+        """Whether events state the rank that they were recorded on, besides what the file states."""
+        return False
+
     def swap_gpu(self, one: Hashable, other: Hashable) -> None:
         """Exchange the GPU records of two processes."""
         for record in self.gpu:
@@ -153,6 +157,8 @@ class Truth:
         lane: the lane concerned; None for all.
         session: the session concerned; None for all.
         note: one sentence for a reader.
+        visible: for damage that displaces no clock, whether the records that are left can show it; None
+            where they always can.
     """
 
     count: int
@@ -163,3 +169,4 @@ class Truth:
     lane: Hashable | None = None
     session: int | None = None
     note: str = ""
+    visible: bool | None = None

@@ -103,12 +103,11 @@ def _of(work: list[GpuRecord], apis: list[HostRecord]) -> Slack:
             continue
         returned = [time for time, _ in launched]
         last = list(itertools.accumulate((end for _, end in launched), max))
-        only = len({record.lane for record in work}) == 1
         for api in apis:
             waits = (
                 api.name in DEVICE_WAITS
                 if lane is None
-                else api.name in STREAM_WAITS and (api.waits_for == lane or (only and api.waits_for is None))
+                else api.name in STREAM_WAITS and api.waits_for == lane
             )
             before = bisect_left(returned, api.start) if waits else 0
             if before:

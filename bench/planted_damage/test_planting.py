@@ -162,7 +162,7 @@ def test_times_in_another_unit_count_from_the_start_of_the_recording() -> None:
 def test_a_lost_block_is_one_after_the_other_and_not_at_an_end() -> None:
     for seed in range(20):
         recording = Made()
-        assert planted("a third lost, block", recording, seed) == Truth(8)
+        assert planted("a third lost, block", recording, seed) == Truth(8, visible=True)
         ordered = sorted(recording.gpu, key=lambda record: record.start)
         text = "".join(str(record.copies) for record in ordered)
         assert text.strip("1") == "0" * 8
@@ -171,7 +171,7 @@ def test_a_lost_block_is_one_after_the_other_and_not_at_an_end() -> None:
 
 def test_a_random_third_is_lost() -> None:
     recording = Made()
-    assert planted("a third lost, random", recording) == Truth(8)
+    assert planted("a third lost, random", recording) == Truth(8, visible=True)
     assert Counter(record.copies for record in recording.gpu) == {1: 16, 0: 8}
 
 
@@ -298,7 +298,9 @@ def test_the_text_of_a_json_file_differs_only_in_what_was_moved(tmp_path: Path) 
 
 def test_ranks_of_two_files_are_exchanged(tmp_path: Path) -> None:
     recording = original("mi300-ranks", tmp_path)
-    planted("rank labels swapped", recording)
+    truth = planted("rank labels swapped", recording)
+    assert truth is not None
+    assert truth.visible
     saved = recording.save(tmp_path)
     ranks = [json.loads(gzip.decompress(path.read_bytes()))["distributedInfo"]["rank"] for path in saved]
     assert ranks == [1, 0]
