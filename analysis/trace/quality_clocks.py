@@ -238,8 +238,8 @@ def ranks(trace: Trace) -> Iterator[QualityFinding]:
         yield QualityFinding(
             code="rank_clocks_contradict",
             severity="critical",
-            what=f"no clocks of the {len(found.clocks)} ranks fit their collectives: whatever the offsets, one "
-            "ends on a rank before another rank has begun it",
+            what=f"no clocks of the {len(found.clocks)} ranks fit their collectives: whatever the offsets, "
+            "one ends on a rank before another rank has begun it",
             why="times of a rank jump or drift, ranks were mistaken for each other, or records are missing",
             affects=_ACROSS,
             count=len(found.clocks),

@@ -114,7 +114,7 @@ def lost_gpu_records(trace: Trace) -> Iterator[QualityFinding]:
         yield QualityFinding(
             code="lost_gpu_records",
             severity="critical" if share > EMPTY_LAUNCH_SHARE else "warning",
-            what=f"{length} launch calls one after the other have no GPU slice ({percent_text(share)} of all) "
+            what=f"{length} successive launch calls have no GPU slice ({percent_text(share)} of all) "
             f"from {_since(source, source.ts[own[start]])} to {_since(source, source.end[own[end - 1]])} of "
             "the recording; calls before and after them have",
             why="the profiler lost the records of that time",
@@ -244,7 +244,7 @@ def stream_overlap(trace: Trace) -> Iterator[QualityFinding]:
     yield QualityFinding(
         code="stream_overlap",
         severity=above(share, OVERLAP_SHARE),
-        what=f"{count} GPU slices start before the previous one on the same stream ends, by {time_text(twice)} in "
+        what=f"{count} GPU slices start before the one before them on their stream ends, {time_text(twice)} in "
         "all: unions count this time once, sums count it twice",
         why="; ".join(f"{cause}: {len(many)}" for cause, many in causes.items() if len(many)),
         affects=("kernels.total_ns",),

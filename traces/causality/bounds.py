@@ -96,15 +96,22 @@ def _direct(rec: Recording, ids: Ids) -> Bounds:
 
 
 def _after(rec: Recording, ids: Ids, waits: Ids) -> Bounds:
-    """Bounds of calls that wait for all of ``ids`` that was enqueued before they began."""
+    """Bounds of calls that wait for all of ``ids`` that was enqueued before they began.
+
+    Each bounds what was enqueued since the call before it, which waited for everything earlier.
+    """
     if not len(ids) or not len(waits):
         return joined([])
     enqueued = rec.end[rec.launch[ids]]
     order = np.argsort(enqueued, kind="stable")
-    latest = np.maximum.accumulate(rec.end[ids[order]])
-    place = np.searchsorted(enqueued[order], rec.ts[waits], side="right") - 1
-    waits, place = waits[place >= 0], place[place >= 0]
-    return Bounds(latest[place], rec.end[waits] - latest[place], rec.ts[waits])
+    waits = waits[np.argsort(rec.ts[waits], kind="stable")]
+    stop = np.searchsorted(enqueued[order], rec.ts[waits], side="right")
+    start = np.append(0, stop[:-1])
+    waits, start, stop = (one[stop > start] for one in (waits, start, stop))
+    if not len(waits):
+        return joined([])
+    latest = np.maximum.reduceat(rec.end[ids[order[: stop[-1]]]], start)
+    return Bounds(latest, rec.end[waits] - latest, rec.ts[waits])
 
 
 def _streams(rec: Recording, ids: Ids, process: int) -> list[Bounds]:

@@ -19,6 +19,8 @@ Points: TypeAlias = tuple[Floats, Floats]
 
 _FEW = 4096
 """Points that are taken one by one; more are first thinned out by whole arrays."""
+_ROUNDING = 1e-12
+"""Of floating point numbers."""
 _PASSES = 64
 """Each pass takes a third of the points away where times are random."""
 
@@ -124,13 +126,13 @@ def lines_between(lower: Points | None, upper: Points | None, limit: float) -> L
 def _possible(slopes: Floats, low: Floats, high: Floats) -> Lines | None:
     """The slopes that leave room between the bounds, with the ends of that stretch."""
     room = high - low  # concave in the slope, and straight between these slopes
-    inside = np.flatnonzero(room >= 0)
+    inside = np.flatnonzero(room >= -_ROUNDING * np.maximum(np.abs(low), 1))
     if not len(inside):
         return None
     parts: list[tuple[float, float, float]] = []
     for place, beyond in ((inside[0], inside[0] - 1), (inside[-1], inside[-1] + 1)):
         if 0 <= beyond < len(slopes):
-            part = room[place] / (room[place] - room[beyond])
+            part = max(room[place], 0.0) / (room[place] - room[beyond])
             end, value = (one[place] + part * (one[beyond] - one[place]) for one in (slopes, low))
             parts.append((float(end), float(value), float(value)))
     found = np.array([*zip(slopes[inside], low[inside], high[inside], strict=True), *parts])

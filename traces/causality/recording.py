@@ -29,7 +29,7 @@ _STEP = re.compile(r"(\d+)$")
 _ARCH = re.compile(r"^sm_(\d+)")
 
 DEVICE_WAIT, STREAM_WAIT, COPY, COPY_ASYNC = 1, 2, 3, 4
-"""Classes of calls; see ``_class``."""
+"""Classes of calls; see ``call_class``."""
 
 _NAMED = """
 SELECT slice, kind, name FROM slices WHERE kind IN ('step', 'sync') OR (kind = 'api' AND
@@ -288,7 +288,7 @@ def read_named(con: duckdb.DuckDBPyConnection) -> Named:
     ids = np.asarray(got["slice"], np.int64)
     kinds, names = np.asarray(got["kind"], object), np.asarray(got["name"], object)
     calls, syncs, steps = (np.asarray(kinds == kind, bool) for kind in ("api", "sync", "step"))
-    classes = _each(names[calls], _class).astype(np.int8)
+    classes = _each(names[calls], call_class).astype(np.int8)
     return Named(
         calls=ids[calls],
         call_class=classes,
@@ -331,7 +331,8 @@ def _number(pattern: re.Pattern[str], name: str) -> int:
     return int(hit[1]) if hit and len(hit[1]) < 18 else -1
 
 
-def _class(name: str) -> int:
+def call_class(name: str) -> int:
+    """The class of a call by its name; 0 for one that neither waits nor copies."""
     if _DEVICE_WAIT.match(name):
         return DEVICE_WAIT
     if _STREAM_WAIT.match(name):

@@ -26,6 +26,8 @@ def moved(rec: Recording, clocks: Sequence[Clock]) -> tuple[Ids, Ints, Ints]:
         ids = np.flatnonzero(on_device[rec.track] & (rec.kind != KIND["sync"]) & (rec.kind != _UNUSED))
         owner = _session_of(rec, ids, mine)
         for place, clock in enumerate(mine):
+            if not clock.moved:
+                continue
             own = ids[owner == place]
             parts.append((own, _shifted(rec.ts[own], clock), _shifted(rec.end[own], clock)))
     empty = np.zeros(0, np.int64)

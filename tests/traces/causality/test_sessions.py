@@ -1,0 +1,50 @@
+"""Where sessions begin, and clocks that differ between them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from profrun.traces.causality import sessions
+from profrun.traces.causality.judge import judge, judge_and_repair
+from tests.traces.causality.kit import Row, recording
+from tests.traces.causality.test_explain import after, program
+
+
+def steps(first: int, start: int, count: int = 3) -> list[Row]:
+    return [
+        ("step", f"ProfilerStep#{first + number}", (start + 1000 * number) * 1000, 999_000, "main", -1)
+        for number in range(count)
+    ]
+
+
+def two_sessions(gpu: int = 0) -> list[Row]:
+    """Steps 3 to 5, and steps 13 to 15 with GPU times that are ``gpu`` us later."""
+    return after(after(steps(3, 0), program()), after(steps(13, 3000), program(start=3000, gpu=gpu)))
+
+
+def test_a_session_begins_where_step_numbers_jump() -> None:
+    rows = two_sessions()
+    rec = recording(rows)
+    by_steps, by_pauses = sessions.starts(rec, 0, np.sort(rec.ts[rec.launch[rec.launched]]))
+    assert by_steps.tolist() == by_pauses.tolist() == [3_000_000]
+
+
+def test_a_session_begins_after_a_long_pause() -> None:
+    rec = recording(after(program(), program(start=50_000)))
+    by_steps, by_pauses = sessions.starts(rec, 0, np.sort(rec.ts[rec.launch[rec.launched]]))
+    assert (by_steps.tolist(), by_pauses.tolist()) == ([], [50_000_001])
+
+
+def test_the_second_session_is_displaced_and_moved_alone() -> None:
+    rows = two_sessions(gpu=400)
+    found, moves = judge_and_repair(recording(rows))
+    assert [(clock.session, clock.verdict) for clock in found.clocks] == [(0, "consistent"), (1, "offset")]
+    assert found.clocks[0].moved_ns == 0
+    assert -410_000 < found.clocks[1].moved_ns < -390_000
+    assert moves is not None
+    assert len(moves[0]) == 30
+
+
+def test_sessions_with_one_clock_are_one() -> None:
+    rows = two_sessions()
+    assert [(clock.session, clock.verdict) for clock in judge(recording(rows)).clocks] == [(0, "consistent")]
