@@ -122,7 +122,11 @@ def open_trace(path: str | Path) -> Trace:
 
 
 def normalize(
-    files: str | Path | Sequence[str | Path], out: str | Path, *, reader: str | None = None
+    files: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    reader: str | None = None,
+    repair: bool = True,
 ) -> Trace:
     """Read the files of one recording, of any profiler, into a trace folder and open it.
 
@@ -130,6 +134,7 @@ def normalize(
         files: one file, or all files of one recording (ranks, databases, CSV families).
         out: the folder; must not exist or be empty.
         reader: name of the reader to force; None detects it by content.
+        repair: put GPU times that cannot be true on the host's clock; ``meta["clocks"]`` says what was added.
 
     Raises:
         UsageError: no file, or an unknown reader.
@@ -139,4 +144,4 @@ def normalize(
     from profrun.collectors.normalize import normalize as read
 
     given = [files] if isinstance(files, (str, Path)) else files
-    return Trace(read([Path(file) for file in given], Path(out), reader=reader).trace)
+    return Trace(read([Path(file) for file in given], Path(out), reader=reader, repair=repair).trace)

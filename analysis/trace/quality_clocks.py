@@ -41,7 +41,7 @@ _SUMS = ("kernels", "categories", "copies", "collectives", *STEP_WORK, *OP_WORK)
 
 
 @dataclass(frozen=True)
-class _Meaning:
+class Meaning:
     """What a contradiction means: the sentence, the likely reason, what it affects, what it is a share of."""
 
     what: str
@@ -50,51 +50,51 @@ class _Meaning:
     records: str
 
 
-_MEANINGS = {
-    "duplicate_gpu_records": _Meaning(
+MEANINGS = {
+    "duplicate_gpu_records": Meaning(
         "{count} of {total} GPU slices are in the recording twice, with the same name, times and launch",
         "events were written or merged twice",
         _SUMS,
         "GPU slices",
     ),
-    "duplicate_calls": _Meaning(
+    "duplicate_calls": Meaning(
         "{count} of {total} runtime calls are in the recording twice, with the same name and times",
         "events were written or merged twice",
         ("apis", "launches"),
         "runtime calls",
     ),
-    "zero_durations": _Meaning(
+    "zero_durations": Meaning(
         "{count} of {total} kernels have a duration of 0",
         "the profiler lost their ends",
         _GPU_TIME,
         "kernels",
     ),
-    "gpu_duration_unit": _Meaning(
+    "gpu_duration_unit": Meaning(
         "durations of {count} of {total} GPU slices are wrong by a factor of about {factor}",
         "{unit_why}",
         _GPU_TIME,
         "GPU slices",
     ),
-    "gpu_time_unit": _Meaning(
+    "gpu_time_unit": Meaning(
         "GPU times are on a scale of their own: against the host's they are wrong by a factor of {factor}",
         "ns, us and ms were mistaken for each other",
         (*JOINT, *_GPU_TIME),
         "GPU slices",
     ),
-    "stream_displaced": _Meaning(
+    "stream_displaced": Meaning(
         "{count} of {total} GPU slices, those of one stream, are not on the clock of the others{by}",
         "without this stream all launches and waits fit; its times were moved or belong to another recording",
         JOINT,
         "GPU slices",
     ),
-    "clock_jump": _Meaning(
+    "clock_jump": Meaning(
         "the GPU's clock jumps by about {signed} within the recording: {count} of {total} GPU slices come "
         "after",
         "all launches and waits before that time fit, and all after it",
         JOINT,
         "GPU slices",
     ),
-    "gpu_work_late": _Meaning(
+    "gpu_work_late": Meaning(
         "every GPU slice starts at least {time} after its launch, which is more than 10 times as long as all "
         "launches took",
         "the GPU's clock is late, or the GPU was busy with work from before the recording; no call waits for "
@@ -102,25 +102,19 @@ _MEANINGS = {
         JOINT,
         "GPU slices",
     ),
-    "call_duration_unit": _Meaning(
+    "call_duration_unit": Meaning(
         "{count} of {total} runtime calls last longer than the time until the next call of their thread",
         "their durations are in another unit than their starts",
         ("apis", "launches", "queues", "idle"),
         "runtime calls",
     ),
-    "steps_overlap": _Meaning(
+    "steps_overlap": Meaning(
         "{count} of {total} steps of one thread begin before the one before them has ended",
         "the steps of several recordings, or of several threads, are on one thread",
         ("steps", "devices.utilization", "devices.est_sm_efficiency"),
         "steps",
     ),
-    "steps_out_of_order": _Meaning(
-        "the numbers of {count} of {total} steps are smaller than that of the step before",
-        "sessions are not in the order in which they were recorded, or were merged",
-        ("steps",),
-        "steps",
-    ),
-    "far_records": _Meaning(
+    "far_records": Meaning(
         "{count} of {total} slices lie {amount:.0f} times as far from all others as those extend",
         "their times are damaged",
         (
@@ -129,14 +123,14 @@ _MEANINGS = {
         ),
         "slices",
     ),
-    "gpu_work_overlaps": _Meaning(
+    "gpu_work_overlaps": Meaning(
         "{count} of {total} GPU slices run while the one before them on their stream still runs, by up to "
         "{time}, and neither rounding, graphs nor programmatic dependent launch explains it",
         "a stream runs its work one after the other: start, end or stream of these slices are wrong",
         ("kernels", "categories", "queues", "launches", *STEP_WORK, *OP_WORK),
         "GPU slices",
     ),
-    "launch_order": _Meaning(
+    "launch_order": Meaning(
         "{count} of {total} GPU slices run before work of their stream that was launched earlier, by up to "
         "{time}",
         "a stream keeps the order of its launches: launches and slices were put together wrongly, or their "
@@ -245,34 +239,37 @@ def ranks(trace: Trace) -> Iterator[QualityFinding]:
             count=len(found.clocks),
         )
         return
-    for clock in found.clocks:
-        if not clock.agrees:
-            yield _rank_off(clock, found.clocks[0].rank)
+    off = [clock for clock in found.clocks if not clock.agrees]
+    yield _ranks_off(off, found.clocks[0].rank)
 
 
-def _rank_off(clock: RankClock, first: int) -> QualityFinding:
+def _ranks_off(off: list[RankClock], first: int) -> QualityFinding:
+    """One finding for all ranks whose clock is another than that of the first one."""
+    worst = max(off, key=lambda clock: abs(clock.offset_ns))
+    whose = f"the clock of rank {worst.rank} is" if len(off) == 1 else f"the clocks of {len(off)} ranks are"
+    most = "" if len(off) == 1 else f" of rank {worst.rank}, the most"
     return QualityFinding(
         code="rank_clock_offset",
         severity="critical",
-        what=f"the clock of rank {clock.rank} is not that of rank {first}: what must be added to its times "
-        f"lies {_between(clock.low_ns, clock.high_ns)}",
-        why=f"{clock.collectives} collectives say so: none ends before the last rank has begun it; clocks of "
+        what=f"{whose} not that of rank {first}: what must be added to the times{most} lies "
+        f"{_between(worst.low_ns, worst.high_ns)}",
+        why=f"{worst.collectives} collectives say so: none ends before the last rank has begun it; clocks of "
         "several hosts differ",
         fix="read the bounds of skews and waits, which hold all the same",
         affects=_ACROSS,
-        count=clock.collectives,
+        count=len(off),
     )
 
 
 def contradictions(trace: Trace) -> Iterator[QualityFinding]:
     """Records that no run can have made."""
     for one in judgement(trace).contradictions:
-        meaning = _MEANINGS.get(one.code)
+        meaning = MEANINGS.get(one.code)
         if meaning is not None:
             yield _of(one, meaning)
 
 
-def _of(one: Contradiction, meaning: _Meaning) -> QualityFinding:
+def _of(one: Contradiction, meaning: Meaning) -> QualityFinding:
     share = one.count / one.total if one.total else 0.0
     amount = one.amount or 0.0
     known = {

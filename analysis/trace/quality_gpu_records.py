@@ -244,8 +244,8 @@ def stream_overlap(trace: Trace) -> Iterator[QualityFinding]:
     yield QualityFinding(
         code="stream_overlap",
         severity=above(share, OVERLAP_SHARE),
-        what=f"{count} GPU slices start before the one before them on their stream ends, {time_text(twice)} in "
-        "all: unions count this time once, sums count it twice",
+        what=f"{count} GPU slices start before the one before them on their stream ends, {time_text(twice)} "
+        "in all: unions count this time once, sums count it twice",
         why="; ".join(f"{cause}: {len(many)}" for cause, many in causes.items() if len(many)),
         affects=("kernels.total_ns",),
         count=count,

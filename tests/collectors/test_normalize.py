@@ -103,7 +103,8 @@ def test_a_wrong_suffix_does_not_matter(tmp_path: Path) -> None:
     )
     assert Trace(tmp_path / "trace").meta["job"] == {"trial": "x"}
     assert set(result.as_json()) == {
-        "trace", "source", "tool_version", "vendor", "counts", "issues", "seconds"
+        "trace", "source", "tool_version", "vendor", "counts", "issues", "clocks", "contradictions",
+        "seconds",
     }  # fmt: skip
 
 
@@ -226,3 +227,89 @@ def test_text_behind_the_end_is_said(whole: bytes, tmp_path: Path) -> None:
     with Trace(tmp_path / "trace") as trace:
         rows = trace.sql("SELECT code, example FROM issues").rows
     assert rows == [("trailing_text", "Segmentation fault")]
+
+
+def _displaced(offset: float) -> list[Any]:
+    """Twenty launches with a wait at the end; the GPU's times are off by some us."""
+    events = [
+        event
+        for n in range(20)
+        for event in (
+            api("cudaLaunchKernel", 100 * n + 5.001, 10, n + 1),
+            kernel("gemm", 100 * n + 20 + offset, 30, n + 1),
+        )
+    ]
+    return [*events, api("cudaDeviceSynchronize", 1920, 40, 99)]
+
+
+@pytest.mark.parametrize("offset", [-5000.0, 0.0, 5000.0])
+def test_gpu_times_that_cannot_be_true_are_moved(offset: float, tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps(document(_displaced(offset))))
+    result = normalize([file], tmp_path / "moved")
+    (clock,) = result.clocks
+    assert clock["verdict"] == ("consistent" if not offset else "offset")
+    assert abs(clock["moved_ns"] + offset * 1000) <= 20_000
+    with Trace(tmp_path / "moved") as trace:
+        trace.check()
+        assert trace.meta["clocks"] == result.clocks
+        (late,) = trace.sql("SELECT min(latency_ns) FROM launches").rows
+        assert 0 < late[0] < 25_000
+        (waited,) = trace.sql(
+            "SELECT max(ts_ns + dur_ns) < (SELECT max(ts_ns + dur_ns) FROM slices WHERE kind = 'api') "
+            "FROM slices WHERE kind = 'kernel'"
+        ).rows
+        assert waited[0]
+
+
+def test_no_repair_leaves_the_times_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps(document(_displaced(5000.0))))
+    (clock,) = normalize([file], tmp_path / "kept", repair=False).clocks
+    assert (clock["verdict"], clock["moved_ns"]) == ("offset", 0)
+    with Trace(tmp_path / "kept") as trace:
+        assert trace.sql("SELECT min(ts_ns) FROM slices WHERE kind = 'kernel'").scalar() == 5_020_000
+
+
+SHIFTED = {
+    "amd/kineto-rocm-tracelens/mi300/Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz": (0, -26_638, -7_065),
+    "amd/kineto-rocm-tracelens/mi300/google_owlv2-large-patch14-ensemble__1016001.json.gz": (
+        0,
+        -19_006,
+        -276,
+    ),
+    "amd/rpd/matmul_result_large.rpd": (0, -9_565, -480),
+    "nvidia/nsys-ai/mfu_2gpu_before.sqlite": (0, -6_892, -5_688),
+}
+"""Public recordings whose GPU clock is behind: device, and bounds in ns; docs/clocks.md explains each."""
+
+
+@pytest.mark.parametrize("name", sorted(SHIFTED))
+def test_real_recordings_with_a_shifted_clock(name: str, tmp_path: Path) -> None:
+    device, low, high = SHIFTED[name]
+    result = normalize([shared_data(name)], tmp_path / "t")
+    clock = result.clocks[device]
+    assert (clock["verdict"], clock["constant_low_ns"], clock["constant_high_ns"]) == ("offset", low, high)
+    assert low <= clock["moved_ns"] <= high
+    assert [other["verdict"] for other in result.clocks[1:]] in ([], ["consistent"])
+
+
+SOUND = (
+    "h200/torch/train.json.gz",
+    "h200/nsys/train.sqlite",
+    "nvidia/hta/ns_resolution_rank-0.pt.trace.json.gz",
+    "nvidia/hta/trace_diff_control.json.gz",
+    "nvidia/kineto-tb/resnet50_nw0_old.pt.trace.json.gz",
+    "nvidia/tracelens/b200_eager_trace.json.gz",
+    "nvidia/pipit/perlmutter-cloverleaf-cuda.sqlite",
+    "amd/rocpd-batched-gemm-mi300x/bmm/37ca13315e70/21_results.db",
+    "amd/kineto-rocm-multirank-derived/rank0.json.gz",
+    "amd/rocprofv3-json-mi350-aorta/908_results.json.gz",
+)
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_real_recordings_raise_no_alarm(name: str, tmp_path: Path) -> None:
+    result = normalize([shared_data(name)], tmp_path / "t")
+    assert {clock["verdict"] for clock in result.clocks} <= {"consistent"}
+    assert result.contradictions == []

@@ -115,3 +115,36 @@ def test_rows_of_threads_and_others_come_in_the_order_of_tracks(
         query = writer.by_track("SELECT track, ts FROM calls", "SELECT track, ts FROM others", "track, ts")
         found = writer.con.execute(query).fetchall()
     assert found == [(track, ts) for track in range(len(kinds)) for ts in range(1000)]
+
+
+def test_clocks_are_judged_only_when_asked_for(tmp_path: Path) -> None:
+    assert "clocks" not in make_trace(tmp_path / "t", [("op", "aten::mm", 0, 2, "main")]).meta
+
+
+def test_moved_slices_keep_the_order_of_their_tracks(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "t") as writer:
+        fill(writer, [(0, 9_000_001, 9_100_001), (1, 50_001, 60_001)])
+        writer.finish(check=True, clocks="repair")
+    trace = Trace(tmp_path / "t")
+    (clock,) = trace.meta["clocks"]
+    assert clock["verdict"] == "offset"
+    moved = clock["moved_ns"]
+    rows = trace.sql("SELECT slice, ts_ns, dur_ns FROM slices WHERE kind = 'kernel'").rows
+    assert rows == [(3, 50_001 + moved, 10_000), (2, 9_000_001 + moved, 100_000)]
+
+
+def fill(writer: TraceWriter, kernels: list[tuple[int, int, int]]) -> None:
+    """Two launches at 9 ms, and kernels: (launch, start, end) in ns."""
+    writer.meta.update({"source": "synthetic", "collector": "torch", "vendor": "nvidia"})
+    writer.insert("processes", ("process", "pid", "rank"), [(0, 100, 0)])
+    writer.insert(
+        "devices", ("device", "process", "vendor", "ordinal", "name"), [(0, 0, "nvidia", 0, "Test GPU")]
+    )
+    writer.insert(
+        "tracks", ("track", "kind", "process", "device"), [(0, "thread", 0, None), (1, "stream", 0, 0)]
+    )
+    columns = ("slice", "kind", "name", "ts_ns", "dur_ns", "track", "depth", "launch")
+    calls = [(n, "api", "cudaLaunchKernel", 9_000_000 + n * 5000, 2000, 0, 0, None) for n in range(2)]
+    work = [(2 + n, "kernel", "k", a, b - a, 1, None, call) for n, (call, a, b) in enumerate(kernels)]
+    writer.insert("slices", columns, [*calls, *work])
+    writer.insert("kernels", ("slice",), [(2 + n,) for n in range(len(kernels))])

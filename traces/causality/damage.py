@@ -89,17 +89,14 @@ def call_unit(rec: Recording) -> list[Contradiction]:
 
 
 def steps(rec: Recording) -> list[Contradiction]:
-    """Steps of one thread that overlap, or whose numbers do not grow with time."""
+    """Steps of one thread that cross each other."""
     found = []
     for process in np.unique(rec.process_of(rec.named.steps)):
-        ids, numbers = sessions.steps_of(rec, int(process))
-        if len(ids) < 2:
-            continue
+        ids, _ = sessions.steps_of(rec, int(process))
         before, after = ids[:-1], ids[1:]
-        crossing = (rec.end[before] > rec.ts[after] + rec.resolution) & (rec.end[after] > rec.end[before])
-        for code, wrong in (("steps_overlap", crossing), ("steps_out_of_order", np.diff(numbers) < 0)):
-            if wrong.any():
-                found.append(_whole(rec, code, before[wrong], len(ids), process=int(process)))
+        wrong = (rec.end[before] > rec.ts[after] + rec.resolution) & (rec.end[after] > rec.end[before])
+        if wrong.any():
+            found.append(_whole(rec, "steps_overlap", before[wrong], len(ids), process=int(process)))
     return found
 
 

@@ -23,6 +23,23 @@ CHECKS = (
 )
 """What looks for records that contradict each other."""
 
+CODES = (
+    "duplicate_gpu_records",
+    "duplicate_calls",
+    "zero_durations",
+    "gpu_duration_unit",
+    "gpu_time_unit",
+    "stream_displaced",
+    "clock_jump",
+    "gpu_work_late",
+    "call_duration_unit",
+    "steps_overlap",
+    "far_records",
+    "gpu_work_overlaps",
+    "launch_order",
+)
+"""Every code of a contradiction."""
+
 
 def judge(rec: Recording) -> Judgement:
     """What the times of a recording say of themselves; nothing is changed."""

@@ -30,8 +30,8 @@ def recording(
 ) -> Recording:
     """A recording of one process and its devices.
 
-    Tracks: 'main', ... are threads; 'stream 7' is a stream of device 0, 'gpu1 stream 7' one of device 1. Copies
-    whose rows are in ``pageable`` go to pageable memory of the host.
+    Tracks: 'main', ... are threads; 'stream 7' is a stream of device 0, 'gpu1 stream 7' one of device 1.
+    Copies whose rows are in ``pageable`` go to pageable memory of the host.
     """
     names = list(dict.fromkeys(row[4] for row in rows))
     device = [

@@ -52,7 +52,7 @@ def test_calls_that_last_longer_than_there_is_time() -> None:
     assert damage.call_unit(recording(calls(9_000))) == []
 
 
-def test_steps_that_overlap_or_count_backwards() -> None:
+def test_steps_that_overlap() -> None:
     def steps(*rows: tuple[int, int, int]) -> list[Row]:
         return [
             ("step", f"ProfilerStep#{number}", start, end - start, "main", -1) for number, start, end in rows
@@ -63,9 +63,8 @@ def test_steps_that_overlap_or_count_backwards() -> None:
     assert codes(damage.steps(recording(steps((3, 0, 150), (4, 100, 250), (5, 200, 300))))) == {
         "steps_overlap": (2, 3)
     }
-    assert codes(damage.steps(recording(steps((8, 0, 100), (9, 100, 200), (3, 300, 400))))) == {
-        "steps_out_of_order": (1, 3)
-    }
+    again = steps((8, 0, 100), (9, 100, 200), (0, 300, 400))
+    assert damage.steps(recording(again)) == []  # a second loop may count from 0
 
 
 def test_a_record_far_away_from_all_others() -> None:
