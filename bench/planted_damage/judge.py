@@ -29,7 +29,8 @@ class Clock:
     Attributes:
         who: process, device and session, as numbers of the trace.
         verdict: consistent, offset, drift, contradiction or unknown.
-        first: bounds at the first GPU record.
+        constant: bounds of what must be added if that is one number.
+        first: bounds at the first GPU record if the clock may drift.
         last: bounds at the last GPU record.
         span: time from the first to the last GPU record, as the file has it.
         moved: what was added at the first and at the last record.
@@ -37,6 +38,7 @@ class Clock:
 
     who: tuple[int, int, int]
     verdict: str
+    constant: tuple[int | None, int | None]
     first: tuple[int | None, int | None]
     last: tuple[int | None, int | None]
     span: int
@@ -104,6 +106,7 @@ def _clock(entry: dict[str, Any]) -> Clock:
     return Clock(
         (entry["process"], entry["device"], entry["session"]),
         entry["verdict"],
+        (entry["constant_low_ns"], entry["constant_high_ns"]),
         (entry["low_ns"], entry["high_ns"]),
         (entry["last_low_ns"], entry["last_high_ns"]),
         entry["last_ns"] - entry["first_ns"],
@@ -203,8 +206,11 @@ def _pairs(truth: Truth, seen: Seen, before: Seen) -> list[tuple[Clock, list[tup
         if not right and truth.drift_ppm is not None:
             continue  # how this clock ran without damage is not known
         possible: list[Bounds] = [(0, 0)] * 2 if right or was is None else [was.first, was.last]
-        rows = zip((clock.first, clock.last), possible, _wanted(truth, clock), strict=True)
-        found.append((clock, list(rows)))
+        rows = list(zip((clock.first, clock.last), possible, _wanted(truth, clock), strict=True))
+        if truth.drift_ppm is None and clock.constant != (None, None):
+            one = (0, 0) if right or was is None else was.constant
+            rows.append((clock.constant, one, rows[0][2]))
+        found.append((clock, rows))
     return found
 
 
@@ -230,7 +236,7 @@ def _residual(truth: Truth, seen: Seen, before: Seen) -> int | None:
         abs(moved - planted)
         for clock, rows in _pairs(truth, seen, before)
         if clock.moved != (0, 0)
-        for moved, (_, possible, planted) in zip(clock.moved, rows, strict=True)
+        for moved, (_, possible, planted) in zip(clock.moved, rows[:2], strict=True)
         if possible == (0, 0)
     ]
     return round(max(left)) if left else None
@@ -247,6 +253,7 @@ def from_json(raw: dict[str, Any]) -> Seen:
         Clock(
             tuple(clock["who"]),
             clock["verdict"],
+            tuple(clock["constant"]),
             tuple(clock["first"]),
             tuple(clock["last"]),
             clock["span"],

@@ -147,7 +147,7 @@ def _smallest(before: list[Row]) -> str:
     unknown: Counter[str] = Counter()
     for row in before:
         for clock in judge.from_json(row["seen"]).clocks:
-            low, high = clock.first
+            low, high = clock.constant
             for side, value in (("GPU late", high), ("GPU early", None if low is None else -low)):
                 if value is None:
                     unknown[side] += 1
