@@ -275,12 +275,12 @@ class TraceWriter:
         """Fill ``meta.clocks`` and ``meta.contradictions``; whether times were moved."""
         from profrun.traces.causality.judge import judge, judge_and_repair
         from profrun.traces.causality.model import clock_entries, contradiction_entries
-        from profrun.traces.causality.recording import recording_of
+        from profrun.traces.causality.recording import launches_wait, recording_of
 
         if self.meta["replayed"]:
             self.meta["clocks"], self.meta["contradictions"] = [], []
             return False
-        recording = recording_of(self.con, slices.columns(), blocking=self.meta["launch_blocking"] is True)
+        recording = recording_of(self.con, slices.columns(), blocking=launches_wait(self.meta))
         found, moves = judge_and_repair(recording) if clocks == "repair" else (judge(recording), None)
         self.meta["clocks"] = clock_entries(found.clocks)
         self.meta["contradictions"] = contradiction_entries(found.contradictions)

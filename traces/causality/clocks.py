@@ -9,7 +9,7 @@ import numpy as np
 
 from profrun.traces.causality.bounds import Bounds
 from profrun.traces.causality.lines import Lines, Points, lines_between
-from profrun.traces.causality.model import Clock, Ids, Verdict
+from profrun.traces.causality.model import Clock, Ids, Ints, Mask, Verdict
 from profrun.traces.causality.recording import Recording
 
 TOLERANCE_NS = 1000
@@ -22,8 +22,12 @@ MARGIN_NS = 5000
 measured."""
 OUTLIERS = 10_000
 """One constraint may be left out, and one more for each of these."""
-FEW = 100
+FEWEST = 10
 """Of fewer constraints none is left out."""
+FEW = 100
+"""Of fewer constraints one is left out only if it stands apart from all others."""
+APART_NS = 50_000
+"""By this much."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +53,29 @@ def fit(lower: Bounds, upper: Bounds, origin: int, tolerance: int) -> Fit:
     if not len(lower) and not len(upper):
         return Fit("unknown")
     found = _constant(lower, upper, tolerance)
-    outliers = 0
-    if found.verdict != "consistent":
-        below, above = _usual(lower, upper, tolerance)
-        left_out = len(lower) + len(upper) - len(below) - len(above)
-        again = _constant(below, above, tolerance)
-        if left_out and again.verdict == "consistent":
-            found, lower, upper, outliers = again, below, above, left_out
+    if found.verdict == "consistent":
+        return replace(found, lines=_lines(lower, upper, origin, tolerance))
+    usual = _without(lower, upper, lower.value > tolerance, upper.value < -tolerance)
+    if usual is not None:
+        again = _constant(*usual, tolerance)
+        if again.verdict == "consistent":
+            return _left_out(again, usual, lower, upper, origin, tolerance)
     lines = _lines(lower, upper, origin, tolerance)
-    if found.verdict == "contradiction" and lines is not None:
-        found = Fit("drift")
-    return replace(found, lines=lines, outliers=outliers)
+    if found.verdict != "contradiction" or lines is not None:
+        return replace(found, verdict="drift" if found.verdict == "contradiction" else "offset", lines=lines)
+    rest = _without(lower, upper, _last(lower.value), _last(-upper.value))
+    if rest is not None:
+        again = _constant(*rest, tolerance)
+        if again.verdict != "contradiction":
+            return _left_out(again, rest, lower, upper, origin, tolerance)
+    return found
+
+
+def _left_out(
+    found: Fit, kept: tuple[Bounds, Bounds], lower: Bounds, upper: Bounds, origin: int, tolerance: int
+) -> Fit:
+    outliers = len(lower) + len(upper) - len(kept[0]) - len(kept[1])
+    return replace(found, lines=_lines(*kept, origin, tolerance), outliers=outliers)
 
 
 def _constant(lower: Bounds, upper: Bounds, tolerance: int) -> Fit:
@@ -71,15 +87,30 @@ def _constant(lower: Bounds, upper: Bounds, tolerance: int) -> Fit:
     return Fit("consistent" if inside else "offset", low, high)
 
 
-def _usual(lower: Bounds, upper: Bounds, tolerance: int) -> tuple[Bounds, Bounds]:
-    """The bounds without those that speak against the file's times, where these are only a few."""
-    late, early = lower.value > tolerance, upper.value < -tolerance
-    few = late.sum() <= _allowed(lower) and early.sum() <= _allowed(upper)
-    return (lower.where(~late), upper.where(~early)) if few else (lower, upper)
+def _without(lower: Bounds, upper: Bounds, late: Mask, early: Mask) -> tuple[Bounds, Bounds] | None:
+    """The bounds without some of them, where these are few and stand apart; else None."""
+    if not (_few(lower.value, late) and _few(-upper.value, early)):
+        return None
+    return lower.where(~late), upper.where(~early)
 
 
-def _allowed(bounds: Bounds) -> int:
-    return 0 if len(bounds) < FEW else 1 + len(bounds) // OUTLIERS
+def _few(values: Ints, out: Mask) -> bool:
+    """Are the largest values so few, and so far from the others, that they can be single wrong times?"""
+    count, size = int(out.sum()), len(values)
+    if not count:
+        return True
+    if size < FEWEST or count > 1 + size // OUTLIERS:
+        return False
+    return size >= FEW or int(values[out].min()) - int(values[~out].max()) > APART_NS
+
+
+def _last(values: Ints) -> Mask:
+    """The largest values, as many as may be left out."""
+    found = np.zeros(len(values), bool)
+    count = 1 + len(values) // OUTLIERS
+    if len(values) >= FEWEST:
+        found[np.argpartition(values, len(values) - count)[-count:]] = True
+    return found
 
 
 def _lines(lower: Bounds, upper: Bounds, origin: int, tolerance: int) -> Lines | None:

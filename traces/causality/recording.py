@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
+    from profrun.traces.meta import TraceMeta
+
 KIND = {kind: code for code, kind in enumerate(SLICE_KINDS)}
 
 _DEVICE_WAIT = re.compile(r"(?:cuda|hip)DeviceSynchronize|(?:cu|hip)CtxSynchronize")
@@ -90,7 +92,7 @@ class Recording:
         load_named, load_copies: give ``named`` and ``copies``, when they are asked for.
         texts: gives the names of slices.
         early_launch: devices on which programmatic dependent launch is possible.
-        blocking: launches were stated to be blocking.
+        blocking: each launch returns when its kernel has ended.
     """
 
     kind: NDArray[np.uint8]
@@ -226,6 +228,11 @@ class Recording:
         return 1 if (times[:1000] % 1000).any() or (times % 1000).any() else 1000
 
 
+def launches_wait(meta: TraceMeta) -> bool:
+    """Does each launch return when its kernel has ended? Where the recording states it; known for NVIDIA."""
+    return meta.get("launch_blocking") is True and meta.get("vendor") == "nvidia"
+
+
 def recording_of(
     con: duckdb.DuckDBPyConnection, columns: Mapping[str, NDArray[np.integer]], *, blocking: bool = False
 ) -> Recording:
@@ -234,7 +241,7 @@ def recording_of(
     Args:
         con: offers the tables of the trace.
         columns: kind, ts, end, track, launch and parent by slice id, as ``Recording`` holds them.
-        blocking: launches were stated to be blocking.
+        blocking: each launch returns when its kernel has ended.
     """
     return Recording(
         kind=columns["kind"].astype(np.uint8, copy=False),

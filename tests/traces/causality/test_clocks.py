@@ -104,14 +104,29 @@ def test_a_drift_by_hand() -> None:
     assert abs(clock.drift_ppm - 100) < 10
 
 
-def test_a_single_wrong_time_is_an_outlier() -> None:
+def outlying(count: int, early: int, gpu: int = 0) -> Clock:
+    """Launches of which one kernel is ``early`` us too early, on a clock that is ``gpu`` us ahead."""
     rows: list[Row] = []
-    for number in range(200):
-        early = 30 if number == 77 else 0
-        kernel = launches((20 * number, 20 * number + 8, 20 * number + 10), gpu=-early)
-        rows += [kernel[0], (*kernel[1][:5], len(rows))]
+    for number in range(count):
+        more = gpu - (early if number == count // 2 else 0)
+        kernel = launches((20 * number, 20 * number + 8, 20 * number + 10), gpu=more)
+        rows += [kernel[0], (*kernel[1][:5], len(rows)), wait(20 * number + 4, 20 * number + 12)]
     (clock,) = judge(recording(rows)).clocks
-    assert (clock.verdict, clock.outliers) == ("consistent", 1)
+    return clock
+
+
+def test_a_single_wrong_time_is_an_outlier() -> None:
+    assert (outlying(200, 30).verdict, outlying(200, 30).outliers) == ("consistent", 1)
+    assert (outlying(20, 3000).verdict, outlying(20, 3000).outliers) == ("consistent", 1)
+    assert outlying(5, 3000).verdict == "contradiction"
+
+
+def test_a_single_wrong_time_does_not_hide_an_offset() -> None:
+    clock = outlying(200, 30, gpu=50)
+    assert (clock.verdict, clock.outliers) == ("offset", 2)  # one of each side
+    assert clock.constant_low_ns is not None
+    assert clock.constant_high_ns is not None
+    assert clock.constant_low_ns <= -50_000 <= clock.constant_high_ns
 
 
 def test_the_offset_that_is_added() -> None:
