@@ -124,6 +124,7 @@ class Verdict:
             displace no clock.
         alarmed: whether there is a new alarm.
         inside: whether the truth is inside the stated bounds; None where no bounds are stated.
+        wrongly_moved: whether the times of a GPU were moved although no clock was displaced as a whole.
         residual_ns: what the repair left of the displacement, beyond what was there before; None without a
             repair.
     """
@@ -133,6 +134,7 @@ class Verdict:
     alarmed: bool
     inside: bool | None
     residual_ns: int | None
+    wrongly_moved: bool = False
 
     @property
     def found(self) -> bool:
@@ -163,7 +165,13 @@ def judge(truth: Truth, seen: Seen, before: Seen, visible: bool | None) -> Verdi
     alarmed = bool(new) or (not other and bool(seen.alarms & before.alarms & {*MOVED, "contradiction"}))
     if truth.visible is not None:
         visible = truth.visible
-    return Verdict(new, visible, alarmed, inside, None if other else _residual(truth, seen, before))
+    moved = any(
+        abs(clock.moved[0] - (old[clock.who].moved[0] if clock.who in old else 0)) > READ_TO_NS
+        for clock in seen.clocks
+    )
+    whole = truth.drift_ppm is not None or bool(not other and _concerned(truth, seen))
+    residual = None if other else _residual(truth, seen, before)
+    return Verdict(new, visible, alarmed, inside, residual, moved and not whole)
 
 
 def _differs(clock: Clock, old: Clock | None) -> bool:

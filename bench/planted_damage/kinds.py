@@ -100,11 +100,12 @@ def stream(delta: int) -> Plant:
         for record in recording.work:
             lanes[record.process, record.lane].append(record)
         ranked = sorted(lanes, key=lambda lane: (-len(lanes[lane]), str(lane)))
-        if len(ranked) < 2:
-            return None
-        process, lane = ranked[1]
-        _move(lanes[ranked[1]], delta)
-        return Truth(len(lanes[ranked[1]]), offset_ns=delta, process=process, lane=lane)
+        for process in recording.processes:  # a process with one stream would have its whole clock moved
+            own = [key for key in ranked if key[0] == process]
+            if len(own) > 1:
+                _move(lanes[own[1]], delta)
+                return Truth(len(lanes[own[1]]), offset_ns=delta, process=process, lane=own[1][1])
+        return None
 
     return plant
 

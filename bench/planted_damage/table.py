@@ -46,6 +46,7 @@ KIND_COLUMNS = (
     "found",
     "truth inside",
     "left by repair: median, worst",
+    "wrong repair",
     "silent",
     "errors",
     "codes",
@@ -114,6 +115,7 @@ def _kinds(damaged: list[Row], judged: list[tuple[Row, judge.Verdict]]) -> str:
             sum(verdict.found for _, verdict in every),
             f"{sum(stated)} of {len(stated)}" if stated else "-",
             f"{_ns(statistics.median(left))}, {_ns(max(left))}" if left else "-",
+            sum(verdict.wrongly_moved for _, verdict in every),
             sum(verdict.visible is False and not verdict.alarmed for _, verdict in every),
             errors,
             ", ".join(f"{code} {count}" for code, count in codes.most_common(4)),
@@ -181,7 +183,7 @@ def _misses(damaged: list[Row], judged: list[tuple[Row, judge.Verdict]]) -> str:
         if row["seen"]["error"] and not row["seen"]["refused"]:
             lines.append(f"* crash: {row['file']} | {row['kind']} | {row['seen']['error'][:160]}")
     for row, verdict in judged:
-        if not verdict.found or verdict.inside is False:
+        if not verdict.found or verdict.inside is False or verdict.wrongly_moved:
             clocks = [
                 (clock.verdict, clock.first, clock.last) for clock in judge.from_json(row["seen"]).clocks
             ][:3]
