@@ -47,13 +47,13 @@ def command(
         str | None,
         typer.Option(help="Use this reader instead of detecting the kind of file.", show_default=False),
     ] = None,
-    repair: Annotated[
+    no_repair: Annotated[
         bool,
         typer.Option(
-            "--repair/--no-repair",
-            help="Move GPU times that cannot be true onto the host's clock; meta.json says by how much.",
+            "--no-repair",
+            help="Leave GPU times that cannot be true instead of moving them onto the host's clock.",
         ),
-    ] = True,
+    ] = False,
     json_: JsonOption = False,
 ) -> None:
     """Turn the files of any profiler into one trace."""
@@ -66,7 +66,7 @@ def command(
         if place in places[:number]:
             raise UsageError(f"{files[number]} is named twice", fix="name each file once")
     with BytesLine() as line:
-        result = normalize(files, out, reader=reader, progress=line.update, repair=repair)
+        result = normalize(files, out, reader=reader, progress=line.update, repair=not no_repair)
     if json_:
         emit(result.as_json())
         return

@@ -128,15 +128,18 @@ def _collective(row: CollectiveRow, *, several: bool) -> str:
 def _ranks(summary: Summary) -> list[Part]:
     if summary.ranks is None:
         return []
-    header = ("rank", "compute", "comm", "exposed", "waited", "waited for", "last in")
+    header = ("rank", "compute", "comm", "exposed", "waited", "at least", "at most", "waited for", "last in")
     rows = [
         (
             row.rank,
             *map(time_text, (row.compute_ns, row.comm_ns, row.exposed_comm_ns)),
-            *map(time_text, (row.waited_ns, row.waited_for_ns)),
+            *map(time_text, (row.waited_ns, row.waited_low_ns, row.waited_high_ns, row.waited_for_ns)),
             f"{row.last} of {row.collectives}",
         )
         for row in summary.ranks.ranks
     ]
-    note = "waited: in collectives, for later ranks; waited for: by all others together"
+    note = (
+        "waited: in collectives, for later ranks; at least, at most: whatever the clocks of the ranks are; "
+        "waited for: by all others together"
+    )
     return titled("ranks", _table(header, rows), note=note)

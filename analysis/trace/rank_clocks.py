@@ -192,10 +192,12 @@ def _exchanges(ranks: Sequence[Member]) -> tuple[Exchanges, Ints]:
     counts = np.zeros(len(ranks), np.int64)
     first = 0
     for key, places in by_key(ranks).items():
-        fits = len(places) > 1 and _one_group(ranks[places[0]], key, len(places))
-        if not fits or not mutual(key[0]):
+        lengths = {len(ranks[place].places[key]) for place in places}
+        if len(places) < 2 or len(lengths) > 1 or not mutual(key[0]):
+            continue  # with other numbers of collectives their order does not tell which belong together
+        if not _one_group(ranks[places[0]], key, len(places)):
             continue
-        length = min(len(ranks[place].places[key]) for place in places)
+        length = lengths.pop()
         same = _same_sizes([ranks[place].sizes(key, length) for place in places])
         number = first + np.arange(length)[same]
         first += length

@@ -14,10 +14,12 @@ from tests.tracekit import make_trace
 def test_json_has_every_row_and_the_text_says_what_it_leaves_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_trace(tmp_path / "t", [("kernel", f"k{n:02}", 10 * n, 5, "stream 7") for n in range(20)])
+    make_trace(tmp_path / "t", [("kernel", f"k{n:02}", 10_000 * n, 5000, "stream 7") for n in range(20)])
     found = call(capsys, "summary", tmp_path / "t", "--json").json
     assert (len(found["kernels"]), found["omitted"]) == (20, {})
-    assert sum(row["total_ns"] for row in found["kernels"]) == found["devices"][0]["total_kernel_ns"] == 100
+    assert (
+        sum(row["total_ns"] for row in found["kernels"]) == found["devices"][0]["total_kernel_ns"] == 100_000
+    )
     cut = call(capsys, "summary", tmp_path / "t", "--json", "--top", 3).json
     assert (len(cut["kernels"]), cut["omitted"]) == (3, {"kernels": 17})
     assert "5 more" in call(capsys, "summary", tmp_path / "t").out

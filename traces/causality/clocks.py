@@ -123,7 +123,13 @@ def _lines(lower: Bounds, upper: Bounds, origin: int, tolerance: int) -> Lines |
 
 
 def clock_of(
-    rec: Recording, ids: Ids, lower: Bounds, upper: Bounds, *, session: int = 0, begins: int | None = None
+    rec: Recording,
+    ids: Ids,
+    lower: Bounds,
+    upper: Bounds,
+    *,
+    session: int | None = None,
+    begins: int | None = None,
 ) -> Clock:
     """What is known of the clock of one device in one session; ``moved_ns`` is what should be added.
 
@@ -131,10 +137,14 @@ def clock_of(
         rec: the recording.
         ids: the device's GPU slices with known launches in that session.
         lower, upper: their bounds.
-        session, begins: its number, and the host time from which on launches belong to it.
+        session, begins: its number, and the host time from which on launches belong to it; None where the
+            recording is one session.
     """
     tolerance = TOLERANCE_NS + rec.resolution
-    first, last = int(rec.ts[ids].min()), int(rec.end[ids].max())
+    device = int(rec.device_of(ids[:1])[0])
+    first, last = (
+        rec.extents[device] if session is None else (int(rec.ts[ids].min()), int(rec.end[ids].max()))
+    )
     found = fit(lower, upper, first, tolerance)
     lines = found.lines
     at_first = _whole(*lines.at(0)) if lines else (None, None)
@@ -142,8 +152,8 @@ def clock_of(
     moved, grown = _moves(found, last - first)
     return Clock(
         process=int(rec.process_of(ids[:1])[0]),
-        device=int(rec.device_of(ids[:1])[0]),
-        session=session,
+        device=device,
+        session=session or 0,
         begins_ns=begins,
         first_ns=first,
         last_ns=last,

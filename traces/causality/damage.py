@@ -15,7 +15,7 @@ ZERO_SHARE = 0.5
 in files in whole microseconds."""
 SHORTEST_NS = 300
 """No kernel of any file that was measured is shorter than 560 ns."""
-FEWEST_SHORT = 5
+FEWEST_SHORT = 6
 """So many kernels that are too short are no single bad record."""
 UNIT = 1000
 """Units are mistaken by this factor."""

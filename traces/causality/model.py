@@ -35,7 +35,8 @@ class Clock:
     Attributes:
         process, device, session: whose; sessions of a process count from 0.
         begins_ns: host time from which on launches belong to the session; None for the first.
-        first_ns, last_ns: first start and last end of its GPU slices in that session, in the file's times.
+        first_ns, last_ns: first start and last end of its GPU slices in that session, in the file's times;
+            of several sessions only slices with a known launch count.
         launches, waits: constraints that bound the offset from below and from above.
         verdict: see ``Verdict``.
         constant_low_ns, constant_high_ns: the constant offsets that are possible.

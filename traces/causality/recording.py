@@ -171,6 +171,18 @@ class Recording:
         return np.asarray((parent < 0) | (self.kind[parent] != KIND["api"]))
 
     @cached_property
+    def extents(self) -> dict[int, tuple[int, int]]:
+        """First start and last end of the GPU slices of each device, ns."""
+        device = self.device_of(self.gpu)
+        order = np.argsort(device, kind="stable")
+        ids = self.gpu[order]
+        found, first = np.unique(device[order], return_index=True)
+        if not len(ids):
+            return {}
+        starts, ends = np.minimum.reduceat(self.ts[ids], first), np.maximum.reduceat(self.end[ids], first)
+        return {int(one): (int(a), int(b)) for one, a, b in zip(found, starts, ends, strict=True)}
+
+    @cached_property
     def devices(self) -> dict[int, Ids]:
         """``launched`` by device: by track and start inside each."""
         device = self.device_of(self.launched)

@@ -59,6 +59,11 @@ def test_collectives_of_different_sizes_were_matched_wrongly() -> None:
     assert bounds(rows) == (None, None)
 
 
+def test_another_number_of_collectives_leaves_open_which_belong_together() -> None:
+    rows = [*collectives((0, 20), (100, 120), rank=0), *collectives((115, 130), rank=1)]
+    assert bounds(rows) == (None, None)
+
+
 def test_files_of_two_hosts_are_compared_on_the_axis_of_the_epoch() -> None:
     """The clock of the second host is 7 s ahead."""
     one = memory_trace(collectives((0, 20), rank=0), meta={"epoch_ns": 10**18})
