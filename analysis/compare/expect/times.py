@@ -9,8 +9,14 @@ from profrun.analysis.compare.expect.model import Answer
 from profrun.analysis.rules.diagnose import diagnose
 from profrun.contract.units import time_text
 
-_BOUNDS = {"overhead-bound": "overhead", "compute-bound": "compute", "memory-bound": "memory"}
-"""Rule of the diagnosis -> word of the guess."""
+_BOUNDS = {
+    "overhead-bound": "overhead",
+    "host-code": "overhead",
+    "compute-bound": "compute",
+    "memory-bound": "memory",
+}
+"""Rule of the diagnosis -> word of the guess. Overhead is host time for which the GPU waits: the framework's, or
+the program's own."""
 
 
 def no_sync_in_step(evidence: Evidence, wanted: bool) -> Answer:
@@ -39,7 +45,7 @@ def step_ms(evidence: Evidence, limit: float) -> Answer:
 def bound(evidence: Evidence, wanted: str) -> Answer:
     """Does the diagnosis find that overhead, compute or memory bounds the step?"""
     found = {finding.code: finding for finding in diagnose(evidence.trace)}
-    told = {word: found[rule] for rule, word in _BOUNDS.items() if rule in found}
+    told = {word: found[rule] for rule, word in reversed(_BOUNDS.items()) if rule in found}
     if not told:
         return False, "nothing bounds it clearly: neither overhead, compute nor memory"
     shown = told.get(wanted) or next(iter(told.values()))
