@@ -15,8 +15,7 @@ _BOUNDS = {
     "compute-bound": "compute",
     "memory-bound": "memory",
 }
-"""Rule of the diagnosis -> word of the guess. Overhead is host time for which the GPU waits: the framework's, or
-the program's own."""
+"""Rule of the diagnosis -> word of the guess; overhead is any host time for which the GPU waits."""
 
 
 def no_sync_in_step(evidence: Evidence, wanted: bool) -> Answer:
