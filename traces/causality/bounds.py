@@ -9,6 +9,7 @@ Which work a call waits for is taken from what is known, never guessed:
 
 * a wait for the device waits for all work of the process, where the process uses one device;
 * a wait for a stream waits for the work of that stream, where the recording names the stream;
+* a long wait for a stream waits for the work of the process, where all of that lies on one stream;
 * a wait for a stream that follows an asynchronous copy inside the same op waits for the copy's stream: the op
   enqueues the copy and waits for it;
 * a blocking copy to the host, or an asynchronous one to pageable memory, returns when the copy has ended;
@@ -29,6 +30,10 @@ from profrun.traces.causality.recording import COPY_ASYNC, DEVICE_WAIT, KIND, ST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+LONG_NS = 50_000
+"""A wait for an empty stream returns at once; one that takes longer than this waited for some work."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,9 @@ def upper(rec: Recording, ids: Ids, *, alone: bool) -> Bounds:
     parts = [_direct(rec, ids[rec.ends_in_call[ids]])]
     if alone:
         parts.append(_after(rec, ids, calls[classes == DEVICE_WAIT]))
+        long = (classes == STREAM_WAIT) & (rec.end[calls] - rec.ts[calls] >= LONG_NS)
+        if long.any() and len(np.unique(rec.track[ids])) == 1:
+            parts.append(_after(rec, ids, calls[long]))
     parts += _streams(rec, ids, process)
     parts += _copy_and_wait(rec, ids, calls, classes)
     return joined(parts)

@@ -17,6 +17,10 @@ SHORTEST_NS = 300
 """No kernel of any file that was measured is shorter than 560 ns."""
 FEWEST_SHORT = 6
 """So many kernels that are too short are no single bad record."""
+LARGE_BYTES = 1 << 16
+"""Smaller copies take their time to start."""
+MOST_BYTES_PER_NS = 2000
+"""The fastest copy between host and GPU that was measured moves 50 bytes per ns; no link moves 1000."""
 UNIT = 1000
 """Units are mistaken by this factor."""
 FAR = 100
@@ -56,12 +60,13 @@ def zero_durations(rec: Recording) -> list[Contradiction]:
 def duration_unit(rec: Recording) -> list[Contradiction]:
     """GPU durations that are 1000 times too long or too short."""
     kernels = rec.gpu[rec.kind[rec.gpu] == KIND["kernel"]]
-    if len(kernels) < FEWEST_SHORT:
-        return []
     dur = rec.end[kernels] - rec.ts[kernels]
     short = (dur > 0) & (dur < SHORTEST_NS)
-    if short.sum() > ZERO_SHARE * len(kernels):
+    if len(kernels) >= FEWEST_SHORT and short.sum() > ZERO_SHARE * len(kernels):
         return [_whole(rec, "gpu_duration_unit", kernels[short], len(kernels), 1 / UNIT)]
+    fast, large = _too_fast(rec)
+    if len(fast) > ZERO_SHARE * large:
+        return [_whole(rec, "gpu_duration_unit", fast, large, 1 / UNIT)]
     ids = rec.gpu
     same = rec.track[ids[:-1]] == rec.track[ids[1:]]
     room = rec.ts[ids[1:]] - rec.ts[ids[:-1]]
@@ -72,6 +77,15 @@ def duration_unit(rec: Recording) -> list[Contradiction]:
     if enough and fits.sum() > 0.99 * same.sum():
         return [_whole(rec, "gpu_duration_unit", ids[:-1][long], len(ids), float(UNIT))]
     return []
+
+
+def _too_fast(rec: Recording) -> tuple[Ids, int]:
+    """Large copies between host and GPU that are faster than any link, and how many large ones there are."""
+    copies = rec.copies
+    large = (copies.to_host | copies.from_host) & (copies.size >= LARGE_BYTES)
+    ids, size = copies.slices[large], copies.size[large]
+    dur = rec.end[ids] - rec.ts[ids]
+    return ids[(dur > 0) & (size > MOST_BYTES_PER_NS * dur)], len(ids)
 
 
 def call_unit(rec: Recording) -> list[Contradiction]:

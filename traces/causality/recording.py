@@ -37,7 +37,10 @@ _NAMED = """
 SELECT slice, kind, name FROM slices WHERE kind IN ('step', 'sync') OR (kind = 'api' AND
   (contains(name, 'ynchronize') OR contains(name, 'Memcpy')))
 """
-_COPIES = "SELECT slice, direction, coalesce(src_kind, '') AS src, coalesce(dst_kind, '') AS dst FROM copies"
+_COPIES = """
+SELECT slice, direction, coalesce(src_kind, '') AS src, coalesce(dst_kind, '') AS dst,
+  coalesce(bytes, 0) AS size FROM copies
+"""
 
 
 @dataclass(frozen=True)
@@ -71,13 +74,15 @@ class Named:
 
 @dataclass(frozen=True)
 class Copies:
-    """Copies: their slices, and whether they come from or go to memory of the host, and whether pageable."""
+    """Copies: their slices and bytes (0: not known), and which come from or go to memory of the host, and of
+    which kind."""
 
     slices: Ids
     to_host: Mask
     from_host: Mask
     to_pageable: Mask
     from_pinned: Mask
+    size: Ints
 
 
 @dataclass
@@ -329,6 +334,7 @@ def read_copies(con: duckdb.DuckDBPyConnection) -> Copies:
         from_host=np.asarray(way == "HtoD", bool),
         to_pageable=np.asarray(target == "pageable", bool),
         from_pinned=np.asarray(source == "pinned", bool),
+        size=np.asarray(got["size"], np.int64),
     )
 
 

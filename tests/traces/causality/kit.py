@@ -27,12 +27,14 @@ def recording(
     early_launch: bool = False,
     pageable: Sequence[int] = (),
     parents: dict[int, int] | None = None,
+    sizes: dict[int, int] | None = None,
 ) -> Recording:
     """A recording of one process and its devices.
 
     Tracks: 'main', ... are threads; 'stream 7' is a stream of device 0, 'gpu1 stream 7' one of device 1.
     Copies whose rows are in ``pageable`` go to pageable memory of the host.
     """
+    sizes = sizes or {}
     names = list(dict.fromkeys(row[4] for row in rows))
     device = [
         int(name[3]) if name.startswith("gpu") else 0 if name.startswith("stream") else -1 for name in names
@@ -75,6 +77,7 @@ def recording(
             from_host=np.array(["HtoD" in texts[one] for one in copies], bool),
             to_pageable=np.isin(copies, list(pageable)),
             from_pinned=np.zeros(len(copies), bool),
+            size=np.array([sizes.get(int(one), 0) for one in copies], np.int64),
         ),
         texts=lambda wanted: [texts[int(one)] for one in wanted],
         early_launch=frozenset(device) if early_launch else frozenset(),

@@ -65,6 +65,15 @@ def test_a_wait_for_a_stream_counts_where_a_record_names_the_stream() -> None:
     assert upper(recording(rows[:5])) == []
 
 
+def test_a_long_wait_of_a_program_with_one_stream_is_for_that_stream() -> None:
+    rows = [*launches((10, 18, 80)), wait(12, 84, "cudaStreamSynchronize")]
+    assert upper(recording(rows)) == [4]
+    short = [*launches((10, 18, 30)), wait(12, 34, "cudaStreamSynchronize")]
+    assert upper(recording(short)) == []  # perhaps of an empty stream
+    second = ("kernel", "other", 1000, 500, "stream 9", 0)
+    assert upper(recording([*rows, second])) == []
+
+
 def test_a_wait_behind_a_copy_of_the_same_op_is_for_its_stream() -> None:
     rows: list[Row] = [
         ("op", "aten::_local_scalar_dense", 9000, 40_000, "main", -1),

@@ -39,6 +39,15 @@ def test_durations_in_another_unit(dur: int, amount: float) -> None:
     assert (found.code, found.amount) == ("gpu_duration_unit", amount)
 
 
+@pytest.mark.parametrize(("dur", "alarm"), [(80, True), (80_000, False)])
+def test_copies_that_are_faster_than_any_link(dur: int, alarm: bool) -> None:
+    rows: list[Row] = [
+        ("memcpy", "Memcpy HtoD", 1_000_000 * number, dur, "stream 7", -1) for number in range(2)
+    ]
+    found = damage.duration_unit(recording(rows, sizes={0: 1 << 20, 1: 1 << 20}))
+    assert codes(found) == ({"gpu_duration_unit": (2, 2)} if alarm else {})
+
+
 @pytest.mark.parametrize("dur", [700, 5000, 9999])
 def test_durations_that_can_be(dur: int) -> None:
     assert damage.duration_unit(recording(kernels(20, dur))) == []
