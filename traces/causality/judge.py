@@ -41,6 +41,16 @@ CODES = (
 """Every code of a contradiction."""
 
 
+OF_THE_TIMELINE = frozenset(CODES) - {
+    "duplicate_gpu_records",
+    "duplicate_calls",
+    "zero_durations",
+    "steps_overlap",
+}
+"""Codes with which a common offset explains nothing: something else is wrong with the times of the GPU, or with
+which launch each record belongs to."""
+
+
 def judge(rec: Recording) -> Judgement:
     """What the times of a recording say of themselves; nothing is changed."""
     found = _judge(rec)
@@ -50,7 +60,8 @@ def judge(rec: Recording) -> Judgement:
 def judge_and_repair(rec: Recording) -> tuple[Judgement, tuple[Ids, Ints, Ints] | None]:
     """Judge a recording and put GPU times that cannot be true on the host's clock; changes ``rec``.
 
-    The moved times are judged again. Where they are not consistent then, nothing is moved.
+    The moved times are judged again. Where they are not consistent then, or still contradict each other,
+    nothing is moved: one offset does not explain what is wrong.
 
     Returns:
         What was found, with what was added to the times; and the slices that moved with their new starts and
@@ -64,7 +75,8 @@ def judge_and_repair(rec: Recording) -> tuple[Judgement, tuple[Ids, Ints, Ints] 
     before = rec.ts[ids], rec.end[ids]
     rec.ts[ids], rec.end[ids] = starts, ends
     again = _judge(rec.again())
-    if all(clock.verdict == "consistent" for clock in again.clocks if clock.device in devices):
+    broken = any(one.code in OF_THE_TIMELINE for one in again.contradictions)
+    if not broken and all(clock.verdict == "consistent" for clock in again.clocks if clock.device in devices):
         return Judgement(found.clocks, again.contradictions), (ids, starts, ends)
     rec.ts[ids], rec.end[ids] = before
     return judge(rec), None
