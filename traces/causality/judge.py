@@ -47,8 +47,8 @@ OF_THE_TIMELINE = frozenset(CODES) - {
     "zero_durations",
     "steps_overlap",
 }
-"""Codes with which a common offset explains nothing: something else is wrong with the times of the GPU, or with
-which launch each record belongs to."""
+"""Codes with which a common offset explains nothing: the times of the GPU are wrong in another way, or the
+records belong to other launches."""
 
 
 def judge(rec: Recording) -> Judgement:
