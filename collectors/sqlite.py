@@ -16,6 +16,7 @@ import duckdb
 from profrun.errors import InputError
 
 _BATCH_ROWS = "65536"
+_BUSY_MS = 30_000
 TEXT_NULL = "\x01"
 """Stands for NULL in text columns on their way: the driver takes a column's type from its first batch."""
 
@@ -99,6 +100,9 @@ class SqliteFile:
                 adbc_driver_manager.AdbcConnection(database) as connection,
                 adbc_driver_manager.AdbcStatement(connection) as statement,
             ):
+                # With a log, another connection holds the lock for a moment while it opens it.
+                statement.set_sql_query(f"PRAGMA busy_timeout = {_BUSY_MS}")
+                statement.execute_update()
                 statement.set_options(**{"adbc.sqlite.query.batch_rows": _BATCH_ROWS})
                 statement.set_sql_query(query)
                 stream, _ = statement.execute_query()

@@ -60,8 +60,8 @@ def judge(rec: Recording) -> Judgement:
 def judge_and_repair(rec: Recording) -> tuple[Judgement, tuple[Ids, Ints, Ints] | None]:
     """Judge a recording and put GPU times that cannot be true on the host's clock; changes ``rec``.
 
-    The moved times are judged again. Where they are not consistent then, or still contradict each other,
-    nothing is moved: one offset does not explain what is wrong.
+    The moved times are judged again. Where they are not consistent then, or more than a single record still
+    contradicts others, nothing is moved: one offset does not explain what is wrong.
 
     Returns:
         What was found, with what was added to the times; and the slices that moved with their new starts and
@@ -75,7 +75,7 @@ def judge_and_repair(rec: Recording) -> tuple[Judgement, tuple[Ids, Ints, Ints] 
     before = rec.ts[ids], rec.end[ids]
     rec.ts[ids], rec.end[ids] = starts, ends
     again = _judge(rec.again())
-    broken = any(one.code in OF_THE_TIMELINE for one in again.contradictions)
+    broken = any(one.code in OF_THE_TIMELINE and one.count > 1 for one in again.contradictions)
     if not broken and all(clock.verdict == "consistent" for clock in again.clocks if clock.device in devices):
         return Judgement(found.clocks, again.contradictions), (ids, starts, ends)
     rec.ts[ids], rec.end[ids] = before

@@ -140,7 +140,7 @@ def damaged(seed: int) -> bytes:
 @given(st.integers(0, 2**64 - 1))
 def test_damaged_files_end_in_a_checked_trace_or_a_clear_refusal(seed: int) -> None:
     folder = Path(tempfile.mkdtemp(prefix="profrun-fuzz-"))
-    started = time.monotonic()
+    started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         (folder / "a.json").write_bytes(damaged(seed))
         refusal = None
@@ -156,7 +156,8 @@ def test_damaged_files_end_in_a_checked_trace_or_a_clear_refusal(seed: int) -> N
     finally:
         shutil.rmtree(folder)
     assert time.monotonic() - started < 60
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20, "kilobytes: one GB"
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # kilobytes, of all tests of this process
+    assert peak < 1 << 20 or peak == before, "one GB"
 
 
 @given(
