@@ -193,7 +193,10 @@ def full_queue(ctx: Context) -> Iterator[Hit]:
         },
         rows=[
             FindingRow(
-                f"stream {row.stream} of device {row.device}", None, row.blocked_ns, "with a full queue"
+                f"stream {row.stream} of {ctx.labels.gpus[row.device]}",
+                None,
+                row.blocked_ns,
+                "with a full queue",
             )
             for row in full
         ]
