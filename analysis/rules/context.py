@@ -14,7 +14,7 @@ from profrun.analysis.rules.idle_time import DeviceIdle, device_idle, lies_in
 from profrun.analysis.rules.judged_steps import JudgedSteps, judged_steps
 from profrun.analysis.rules.program import Program, program
 from profrun.analysis.rules.replay import Floats, Replay, replay
-from profrun.analysis.rules.step_cost import KEPT_BUSY, MOST_TWIN, SLOWDOWN, Gain, StepCost, UnprofiledStep
+from profrun.analysis.rules.step_cost import KEPT_BUSY, SLOWDOWN, Gain, StepCost, UnprofiledStep, usable
 from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.frame import Frame, Index, frame
@@ -353,11 +353,6 @@ class Context:
         return max(1, len(self.steps))
 
 
-def like_the_recording(twin: UnprofiledStep | None, recorded_ns: float) -> bool:
-    """Can the step time without a profiler be that of this recording's steps? A profiler saves no time."""
-    return twin is not None and twin.median_ns <= MOST_TWIN * recorded_ns
-
-
 def step_cost(ctx: Context) -> StepCost:
     """What a step of the trace costs."""
     judged = ctx.judged
@@ -370,7 +365,7 @@ def step_cost(ctx: Context) -> StepCost:
         work_ns=work / whole * recorded if whole else 0.0,
         busy_ns=busy / whole * recorded if whole else 0.0,
         has_steps=bool(judged.steps),
-        unprofiled=ctx.unprofiled if like_the_recording(ctx.unprofiled, recorded) else None,
+        unprofiled=usable(ctx.unprofiled, recorded),
     )
 
 

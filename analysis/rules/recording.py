@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from profrun.analysis.rules.context import Context, like_the_recording
+from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.rules.judged_steps import LeftOut
 from profrun.analysis.rules.rule import Hit, rule
+from profrun.analysis.rules.step_cost import usable
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.intervals import covered, union
 from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
@@ -84,7 +85,7 @@ def profiler_overhead(ctx: Context) -> Iterator[Hit]:
 def slower_twin(ctx: Context) -> Iterator[Hit]:
     """A step time without a profiler that cannot be this recording's."""
     twin, recorded = ctx.unprofiled, ctx.cost.recorded_ns
-    if twin is None or not ctx.steps or like_the_recording(twin, recorded):
+    if twin is None or not ctx.steps or usable(twin, recorded):
         return
     yield Hit(
         f"a step took {time_text(twin.median_ns)} without a profiler ({twin.trials} trials, medians from "

@@ -93,6 +93,11 @@ class Gain:
         return f"{of} per step" + (f" ({'; '.join(notes)})" if notes else "")
 
 
+def usable(twin: UnprofiledStep | None, recorded_ns: float) -> UnprofiledStep | None:
+    """The step time without a profiler, where it can be that of the recorded steps: a profiler saves no time."""
+    return twin if twin is not None and twin.median_ns <= MOST_TWIN * recorded_ns else None
+
+
 def severity_of(gain: Gain) -> Severity:
     """How grave it is to leave this gain, by its share of the step alone.
 

@@ -1,8 +1,7 @@
 """``*_results.json`` of rocprofv3: streamed, one list element per process.
 
-Numbers of kinds and operations change between releases, so names come from the file's own ``strings``; agents
-are opaque handles that the file's ``agents`` explain; kernels are ids into ``kernel_symbols``. A file that
-was cut off keeps its whole records and says so.
+Numbers of kinds and operations change between releases, so names come from the file's own ``strings``.
+A file that was cut off keeps its whole records and says so.
 """
 
 from __future__ import annotations
