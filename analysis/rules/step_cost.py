@@ -94,7 +94,7 @@ class Gain:
 
 
 def usable(twin: UnprofiledStep | None, recorded_ns: float) -> UnprofiledStep | None:
-    """The step time without a profiler, where it can be that of the recorded steps: a profiler saves no time."""
+    """The step time without a profiler, where it can be that of these steps: a profiler saves no time."""
     return twin if twin is not None and twin.median_ns <= MOST_TWIN * recorded_ns else None
 
 
