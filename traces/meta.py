@@ -51,6 +51,13 @@ class ClockEntry(TypedDict):
     last_moved_ns: int
 
 
+class SessionEntry(TypedDict):
+    """A profiler session of a process that already had one: which process, and where it begins, ns."""
+
+    process: int
+    begin_ns: int
+
+
 class ContradictionEntry(TypedDict):
     """Records that cannot all be true: fields of ``causality.model.Contradiction``."""
 
@@ -83,6 +90,7 @@ class TraceMeta(TypedDict, total=False):
     counts: Counts
     clocks: list[ClockEntry]
     contradictions: list[ContradictionEntry]
+    sessions: list[SessionEntry]
     extra: dict[str, Any]
 
 
@@ -129,6 +137,12 @@ META_KEYS = (
         "contradictions",
         "array",
         "records that cannot all be true, by code; see [clocks.md](clocks.md)",
+        later=True,
+    ),
+    MetaKey(
+        "sessions",
+        "array",
+        "where a process's second and later files begin: each file is a profiler session of its own",
         later=True,
     ),
     MetaKey("extra", "object", "what else the tool stated: driver, runtime versions, world size, ..."),

@@ -94,6 +94,7 @@ class TraceWriter:
             "launch_blocking": None,
             "job": None,
             "counts": {},
+            "sessions": [],
             "extra": {},
         }
 
@@ -280,12 +281,12 @@ class TraceWriter:
         """Fill ``meta.clocks`` and ``meta.contradictions``; whether times were moved."""
         from profrun.traces.causality.judge import judge, judge_and_repair
         from profrun.traces.causality.model import clock_entries, contradiction_entries
-        from profrun.traces.causality.recording import launches_wait, recording_of
+        from profrun.traces.causality.recording import recording_of
 
         if self.meta["replayed"]:
             self.meta["clocks"], self.meta["contradictions"] = [], []
             return False
-        recording = recording_of(self.con, slices.columns(), blocking=launches_wait(self.meta))
+        recording = recording_of(self.con, slices.columns(), meta=self.meta)
         found, moves = judge_and_repair(recording) if clocks == "repair" else (judge(recording), None)
         self.meta["clocks"] = clock_entries(found.clocks)
         self.meta["contradictions"] = contradiction_entries(found.contradictions)

@@ -13,7 +13,7 @@ import numpy as np
 from profrun.analysis.trace.frame import frame
 from profrun.traces.causality.judge import judge
 from profrun.traces.causality.model import Judgement, judgement_of
-from profrun.traces.causality.recording import Recording, launches_wait, recording_of
+from profrun.traces.causality.recording import Recording, recording_of
 from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def recording(trace: Trace) -> Recording:
         "launch": source.launch,
         "parent": source.parent,
     }
-    return recording_of(trace.tables, columns, blocking=launches_wait(trace.meta))
+    return recording_of(trace.tables, columns, meta=trace.meta)
 
 
 @memoised

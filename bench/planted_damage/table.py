@@ -23,7 +23,7 @@ NAMED_AS = {
     "clock jumps": ("clock_contradiction", "clock_jump"),
     "one stream": ("stream_displaced",),
     "one rank": ("rank_clock",),
-    "rank labels": ("rank",),
+    "rank labels": ("reader:rank_contradicted",),
     "rank GPU records": ("clock_contradiction", "launches_without_kernels", "launch_order"),
     "10 % duplicates": ("duplicate_gpu_records",),
     "durations x1000": ("gpu_duration_unit",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ from profrun.collectors.reading import Progress, Source
 from profrun.collectors.torch import reader_issues, reader_metrics, reader_stage, reader_tables
 from profrun.collectors.torch.events import library
 from profrun.collectors.torch.reader_cut import EventFile
-from profrun.collectors.torch.reader_parts import Divided, Part, divide, ranks_of
+from profrun.collectors.torch.reader_parts import Divided, divide
+from profrun.collectors.torch.reader_ranks import Extent, Placed, pids, placed
 from profrun.collectors.torch.reader_tracks import (
     GPU_KINDS,
     HOST_KINDS,
@@ -22,6 +24,7 @@ from profrun.collectors.torch.reader_tracks import (
     number,
     vendor_of,
 )
+from profrun.traces.meta import SessionEntry
 from profrun.traces.writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -44,6 +47,10 @@ _BESIDE = 2_000_000
 """More slices are written when the rest is done, to keep the memory within bounds."""
 _ANCHORED_FROM_NS = 10**17
 """Larger times can only be unix times (1973 and later)."""
+
+
+Names = dict[tuple[str, int | None, int | None], str]
+"""(process_name or thread_name, pid, tid) -> the name."""
 
 
 class KinetoReader:
@@ -142,9 +149,12 @@ class _Recording:
         ]
         samples = con.execute("SELECT DISTINCT src, rank FROM k_memory").fetchall()
         self.divided = divide(groups, len(self.keys), samples)
-        self.vendors = [self._vendor(src, groups) for src in range(len(self.keys))]
-        shifts = self._clocks()
-        self._tracks(self._ranks())
+        self.vendors = self._vendors(groups)
+        shifts, extents = self._clocks()
+        whose = placed(self.writer, self.divided, self.keys, self.beside, extents)
+        self.tracks = Tracks(whose.homes)
+        self._tracks(whose)
+        self._sessions(whose.homes, extents)
         con.execute(
             "CREATE TABLE k_track (owner BIGINT, src INTEGER, part INTEGER, rank BIGINT, pid VARCHAR, "
             "tid VARCHAR, kind VARCHAR, track INTEGER, host BOOLEAN, shift BIGINT)"
@@ -160,54 +170,33 @@ class _Recording:
         self._write()
         self._meta()
 
-    def _vendor(self, src: int, groups: Sequence[Group]) -> str:
-        gpu = sum(g.count for g in groups if g.src == src and (g.cat or "").lower() in GPU_KINDS)
-        apis = self.writer.con.execute(
-            "SELECT text FROM k_text WHERE number IN (SELECT name FROM k_core JOIN k_owner USING (owner) "
-            "WHERE src = ? AND cat IN ('cuda_runtime', 'cuda_driver', 'Runtime')) LIMIT 200",
-            [src],
-        ).fetchall()
-        return vendor_of(self.keys[src], [str(row[0]) for row in apis], gpu)
+    def _vendors(self, groups: Sequence[Group]) -> list[str]:
+        apis: dict[int, list[str]] = {}
+        for src, name in self.writer.con.execute(
+            "SELECT src, text FROM (SELECT DISTINCT src, name FROM k_core JOIN k_owner USING (owner) "
+            "WHERE cat IN ('cuda_runtime', 'cuda_driver', 'Runtime')) c JOIN k_text t ON c.name = t.number"
+        ).fetchall():
+            apis.setdefault(src, []).append(str(name))
+        gpu: Counter[int] = Counter()
+        for group in groups:
+            gpu[group.src] += group.count if (group.cat or "").lower() in GPU_KINDS else 0
+        return [vendor_of(keys, apis.get(src, []), gpu[src]) for src, keys in enumerate(self.keys)]
 
-    def _ranks(self) -> list[tuple[int, bool]]:
-        """Rank of each part, and whether it is a guess; what events state comes before what files state."""
-        parts = self.divided.parts
-        stated = []
-        for place, part in enumerate(parts):
-            known = part.stated
-            if known is None and part.src not in self.divided.split:
-                known = _rank(self.keys[part.src])
-                known = self.beside[part.src].rank(self._pids(place)) if known is None else known
-            stated.append(known)
-        ranks, guessed = ranks_of(stated)
-        self.writer.issue(
-            "ranks_by_order",
-            sum(guessed),
-            "nothing states the rank, or two files state the same one: the rank is a guess, "
-            "numbered in the order given",
-            ", ".join(f"rank {rank}" for rank, guess in zip(ranks, guessed, strict=True) if guess)[:200],
-        )
-        self.writer.issue(
-            "event_ranks_ignored",
-            self.divided.ignored,
-            "events state a rank, but most of their file do not: it is not taken as the rank of the process",
-        )
-        return list(zip(ranks, guessed, strict=True))
-
-    def _pids(self, part: int) -> set[int | None]:
-        return {number(group.pid) for group in self.divided.groups if group.src == part}
-
-    def _clocks(self) -> list[int]:
-        """Shift of each file onto one axis, ns; sets epoch and clock."""
+    def _clocks(self) -> tuple[list[int], list[Extent | None]]:
+        """Shift of each file onto one axis, and where its events lie on it, ns; sets epoch and clock."""
         anchors: list[int | None] = []
+        counts = {
+            src: found
+            for src, *found in self.writer.con.execute(
+                f"SELECT src, count(*), count(*) FILTER (ts >= {_ANCHORED_FROM_NS}), min(ts), max(ts) "
+                "FROM k_core JOIN k_owner USING (owner) "
+                f"WHERE abs(ts) < {reader_tables.TIME_LIMIT_NS} GROUP BY src"
+            ).fetchall()
+        }
         for src, keys in enumerate(self.keys):
-            row = self.writer.con.execute(
-                f"SELECT count(*), count(*) FILTER (ts >= {_ANCHORED_FROM_NS}) FROM k_core "
-                f"JOIN k_owner USING (owner) WHERE src = ? AND abs(ts) < {reader_tables.TIME_LIMIT_NS}",
-                [src],
-            ).fetchone()
+            count, unix, _first, _last = counts.get(src, (0, 0, 0, 0))
             base = keys.get("baseTimeNanoseconds")
-            if row and 2 * row[1] > row[0]:
+            if 2 * unix > count:
                 anchors.append(0)
             else:
                 sound = isinstance(base, int) and 0 < base < reader_tables.TIME_LIMIT_NS
@@ -222,54 +211,80 @@ class _Recording:
                     len(anchors) - len(known),
                     "files without baseTimeNanoseconds: the ranks' times cannot be put on one axis",
                 )
-            return [0] * len(anchors)
+            return [0] * len(anchors), [None] * len(anchors)
         meta["epoch_ns"], meta["clock"] = min(known), "epoch"
-        return [anchor - min(known) for anchor in known]
+        shifts = [anchor - min(known) for anchor in known]
+        extents: list[Extent | None] = [
+            (counts[src][2] + shift, counts[src][3] + shift) if src in counts else None
+            for src, shift in enumerate(shifts)
+        ]
+        return shifts, extents
 
-    def _tracks(self, ranks: Sequence[tuple[int, bool]]) -> None:
+    def _tracks(self, whose: Placed) -> None:
         tracks, divided = self.tracks, self.divided
-        own: dict[int, list[Group]] = {place: [] for place in range(len(ranks))}
+        order = sorted(range(len(whose.homes)), key=lambda place: whose.homes[place] != place)
+        own: dict[int, list[Group]] = {place: [] for place in order}  # first sessions come first
         files: dict[int, list[Group]] = {}
         for group in divided.groups:
             own[group.src].append(group)
             files.setdefault(divided.parts[group.src].src, []).append(group)
-        named = {place: self._names(divided.parts[place]) for place in own}
+        named, allocators = self._names(), self._allocators()
         for place, mine in own.items():
             host = self.beside[divided.parts[place].src].host
-            tracks.add_processes(place, mine, ranks[place], named[place], host)
+            tracks.add_processes(place, mine, whose.ranks[place], named[place], host)
         for place, mine in own.items():
-            src, allocator = divided.parts[place].src, self._allocator(divided.parts[place])
-            tracks.add_devices(place, mine, files.get(src, []), self.keys[src], self.vendors[src], allocator)
-            self.beside[src].describe(tracks.devices_of(place), self._pids(place))
+            part = divided.parts[place]
+            src, sampled = part.src, allocators.get((part.src, part.rank), set())
+            tracks.add_devices(place, mine, files.get(src, []), self.keys[src], self.vendors[src], sampled)
+            self.beside[src].describe(tracks.devices_of(place), pids(divided, place))
         for place, mine in own.items():
             tracks.add_host_tracks(place, mine, named[place])
         for place, mine in own.items():
             tracks.add_gpu_tracks(place, mine)
 
-    def _names(self, part: Part) -> dict[tuple[str, int | None, int | None], str]:
-        """Names of processes and threads; of several for one thread that which is not just the process's."""
-        rows = self.writer.con.execute(
-            "SELECT name, pid, tid, label FROM k_other WHERE src = ? AND ph = 'M' "
-            f"AND (rank IS NULL OR {self.divided.key('src', 'rank')} = ?) "
-            "AND name IN ('process_name', 'thread_name') AND label <> '' ORDER BY name, label",
-            [part.src, part.rank],
-        ).fetchall()
-        names: dict[tuple[str, int | None, int | None], str] = {}
-        for kind, pid, tid, label in rows:
-            process, thread = number(pid), number(tid) if kind == "thread_name" else None
-            before = names.get((kind, process, thread))
-            common = names.get(("process_name", process, None), "python")
-            if before is None or (f"({common})" in before and f"({common})" not in label):
-                names[kind, process, thread] = label
-        return names
+    def _names(self) -> dict[int, Names]:
+        """Part -> names of its processes and threads.
 
-    def _allocator(self, part: Part) -> set[int]:
+        Of several names for one thread it is the one that is not just the name of the process.
+        """
         rows = self.writer.con.execute(
-            "SELECT DISTINCT dev_id FROM k_memory "
-            f"WHERE src = ? AND {self.divided.key('src', 'rank')} = ? AND dev_type = 1 AND dev_id >= 0",
-            [part.src, part.rank],
+            f"SELECT src, CASE WHEN rank IS NOT NULL THEN {self.divided.key('src', 'rank')} END, name, pid, "
+            "tid, label FROM k_other WHERE ph = 'M' AND name IN ('process_name', 'thread_name') "
+            "AND label <> '' ORDER BY name, label"
         ).fetchall()
-        return {int(row[0]) for row in rows}
+        places: dict[int, list[int]] = {}
+        for place, part in enumerate(self.divided.parts):
+            places.setdefault(part.src, []).append(place)
+        named: dict[int, Names] = {place: {} for place in range(len(self.divided.parts))}
+        for src, rank, kind, pid, tid, label in rows:
+            process, thread = number(pid), number(tid) if kind == "thread_name" else None
+            for place in places[src]:
+                if rank is not None and rank != self.divided.parts[place].rank:
+                    continue
+                names = named[place]
+                before = names.get((kind, process, thread))
+                common = names.get(("process_name", process, None), "python")
+                if before is None or (f"({common})" in before and f"({common})" not in label):
+                    names[kind, process, thread] = label
+        return named
+
+    def _allocators(self) -> dict[tuple[int, int], set[int]]:
+        """(File, rank of the part) -> GPUs that the allocator's samples name."""
+        found: dict[tuple[int, int], set[int]] = {}
+        for src, rank, device in self.writer.con.execute(
+            f"SELECT DISTINCT src, {self.divided.key('src', 'rank')}, dev_id FROM k_memory "
+            "WHERE dev_type = 1 AND dev_id >= 0"
+        ).fetchall():
+            found.setdefault((src, rank), set()).add(int(device))
+        return found
+
+    def _sessions(self, homes: Sequence[int], extents: Sequence[Extent | None]) -> None:
+        """State where the later sessions of a process begin."""
+        for place, home in enumerate(homes):
+            extent = extents[self.divided.parts[place].src]
+            if place != home and extent is not None:
+                entry = SessionEntry(process=self.tracks.main_process(home), begin_ns=extent[0])
+                self.writer.meta["sessions"].append(entry)
 
     def _counters(self, shifts: Sequence[int]) -> None:
         con = self.writer.con
@@ -333,12 +348,6 @@ class _Recording:
 def _many(con: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Sequence[object]]) -> None:
     if rows:
         con.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
-
-
-def _rank(keys: Keys) -> int | None:
-    info = keys.get("distributedInfo")
-    rank = info.get("rank") if isinstance(info, dict) else None
-    return rank if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 2**31 else None
 
 
 def _backend(keys: Keys) -> str | None:

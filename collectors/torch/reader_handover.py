@@ -21,7 +21,7 @@ TABLES = {
     # arguments of ops and ranges. xid: external id; dims, types: in k_text; seq: links forward and backward
     "k_op": "row, xid, dims, types, seq",
     # arguments of collectives, of what has any
-    "k_coll": "row, coll, in_nelems, out_nelems, group_size, dtype, pg",
+    "k_coll": "row, coll, in_nelems, out_nelems, group_size, dtype, pg, own_rank, pg_ranks",
     # samples of the allocator; sizes in bytes
     "k_memory": "row, src, ts, dev_type, dev_id, allocated, reserved, mem_bytes, rank",
     # every other event (names of processes and threads, arrows, marks); label: the argument ``name``

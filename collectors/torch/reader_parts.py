@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from profrun.collectors.torch.reader_tracks import Group, kind_of
+from profrun.collectors.torch.reader_tracks import Group, PartRank, kind_of
 
 NO_RANK = -1
 """Stands for "no rank" in SQL, so that joins need no NULL-safe comparison."""
@@ -111,20 +111,20 @@ def _adopted(groups: Sequence[Group]) -> list[Group]:
     return found
 
 
-def ranks_of(stated: Sequence[int | None]) -> tuple[list[int], list[bool]]:
-    """Rank of each part, and whether it is a guess.
+def ranks_of(stated: Sequence[int | None]) -> list[PartRank]:
+    """Rank of each part.
 
     A stated rank is kept. Parts that state none, or one that an earlier part has, get the lowest free ranks
     in the order given. A single part without a rank has rank 0.
     """
     if list(stated) == [None]:
-        return [0], [False]
+        return [PartRank(0, False)]
     taken = {rank for rank in stated if rank is not None}
     free = (rank for rank in range(len(stated) + len(taken)) if rank not in taken)
-    ranks: list[int] = []
-    guessed: list[bool] = []
+    seen: set[int] = set()
+    found: list[PartRank] = []
     for rank in stated:
-        known = None if rank in ranks else rank
-        ranks.append(next(free) if known is None else known)
-        guessed.append(known is None)
-    return ranks, guessed
+        known = None if rank in seen else rank
+        found.append(PartRank(next(free), True) if known is None else PartRank(known, False))
+        seen.add(found[-1].rank)
+    return found

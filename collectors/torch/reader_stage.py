@@ -64,13 +64,15 @@ ARGS = (
     ("label", "name", "VARCHAR"),
     ("pyid", "Python id", "BIGINT"),
     ("rank", "rank", "BIGINT"),
+    ("own_rank", "Own Rank", "BIGINT"),
+    ("pg_ranks", "Process Group Ranks", "VARCHAR"),
 )
-COLLECTIVE = ("coll", "in_nelems", "out_nelems", "group_size", "dtype", "pg")
+COLLECTIVE = ("coll", "in_nelems", "out_nelems", "group_size", "dtype", "pg", "own_rank", "pg_ranks")
 _RENAMED = (  # DuckDB's field names ignore case: keys that differ only there are renamed in the text
-    (b'"external id"', b'"External id"'),
-    (b'"Input dims"', b'"Input Dims"'),
-    (b'"Bytes"', b'"Mem Bytes"'),
+    (b'"Bytes":', b'"Mem Bytes":'),
+    (b'"Rank":', b'"Own Rank":'),
 )
+_RENAMED_OF_OLD = ((b'"external id"', b'"External id"'), (b'"Input dims"', b'"Input Dims"'), *_RENAMED)
 _OLD = re.compile(rb'"cat"\s*:\s*"(?:Operator|Kernel|Runtime)"')
 _TIME = re.compile(rb'"(ts|dur)"\s*:\s*(-?[0-9][0-9.eE+-]*)')
 
@@ -102,7 +104,7 @@ class Staged:
     file: EventFile
     number: int
     work: Path
-    renames: Sequence[tuple[bytes, bytes]] = _RENAMED[-1:]
+    renames: Sequence[tuple[bytes, bytes]] = _RENAMED
     quote: bool = False
     time_type: str = "DOUBLE"
     parts: list[Path] = field(default_factory=list)
@@ -243,7 +245,7 @@ def _look(staged: Staged, head: bytes) -> None:
     if staged.quote:
         staged.time_type = "DECIMAL(20,3)"
     if _OLD.search(head[: 1 << 20]):
-        staged.renames = _RENAMED
+        staged.renames = _RENAMED_OF_OLD
 
 
 def _is_number(text: bytes) -> bool:

@@ -87,6 +87,19 @@ def number(text: str | None) -> int | None:
     return value if -(2**63) <= value < 2**63 else None
 
 
+@dataclass(frozen=True)
+class PartRank:
+    """The rank of one part.
+
+    Attributes:
+        rank: the rank.
+        guessed: nothing states it, or another part states the same one.
+    """
+
+    rank: int
+    guessed: bool
+
+
 def kind_of(cat: str | None) -> tuple[str | None, bool]:
     """(slice kind or None, lies on a GPU) of a category; unknown ones are ranges of a thread."""
     low = (cat or "").lower()
@@ -95,6 +108,17 @@ def kind_of(cat: str | None) -> tuple[str | None, bool]:
     if low in GPU_KINDS:
         return GPU_KINDS[low], True
     return HOST_KINDS.get(low, "range"), False
+
+
+def host_events(groups: Sequence[Group]) -> Counter[int]:
+    """Process id -> number of host events."""
+    busy: Counter[int] = Counter()
+    for group in groups:
+        kind, on_gpu = kind_of(group.cat)
+        pid = number(group.pid)
+        if kind and not on_gpu and pid is not None and pid >= 0:
+            busy[pid] += group.count
+    return busy
 
 
 def vendor_of(keys: Keys, apis: Sequence[str], gpu_events: int) -> str:
@@ -134,7 +158,9 @@ class Tracks:
         guessed: sentences about device numbers that could not be mapped for sure.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, homes: Sequence[int] = ()) -> None:
+        """``homes``: for each part the first session of its process (``reader_sessions.homes``)."""
+        self._home = dict(enumerate(homes))
         self.processes: list[tuple[int, int, int, bool, str | None, str | None]] = []
         self.devices: list[Properties] = []
         self.tracks: list[tuple[int, str, int, int | None, int | None, str | None]] = []
@@ -148,33 +174,31 @@ class Tracks:
         self._device: dict[tuple[int, int], int] = {}
         self._ordinals: dict[int, dict[int, int]] = {}
         self._counter: dict[tuple[int, int | None], int] = {}
+        self._thread: dict[tuple[int, int | None], int] = {}
+        self._stream: dict[tuple[int, int | None], int] = {}
 
     def add_processes(
         self,
         src: int,
         groups: Sequence[Group],
-        rank: tuple[int, bool],
+        rank: PartRank,
         labels: Mapping[tuple[str, int | None, int | None], str],
         host: str | None = None,
     ) -> None:
-        """Processes of one part; the busiest is the one that GPU events belong to.
-
-        ``rank``: the rank, and whether it is a guess.
-        """
-        busy: Counter[int] = Counter()
-        for group in groups:
-            kind, on_gpu = kind_of(group.cat)
-            pid = number(group.pid)
-            if kind and not on_gpu and pid is not None and pid >= 0:
-                busy[pid] += group.count
+        """Processes of one part; the busiest is the one that GPU events belong to."""
+        busy = host_events(groups)
         if not busy:
             self.without_pid.append(src)
             busy[0] = 1
+        home = self._home.get(src, src)
         for pid, _ in busy.most_common():
+            if (home, pid) in self._process:  # a later session of the same process
+                continue
             process = len(self.processes)
-            self.processes.append((process, pid, *rank, host, labels.get(("process_name", pid, None))))
-            self._process[src, pid] = process
-            self._main.setdefault(src, process)
+            name = labels.get(("process_name", pid, None))
+            self.processes.append((process, pid, rank.rank, rank.guessed, host, name))
+            self._process[home, pid] = process
+            self._main.setdefault(home, process)
 
     def add_devices(
         self,
@@ -189,12 +213,14 @@ class Tracks:
         listed = {item["id"]: item for item in properties(keys) if _is_ordinal(item.get("id"))}
         self._ordinals[src] = self._map_ordinals(_used(together), listed, keys, vendor, allocator)
         own = {self._ordinals[src][device] for device in _used(groups)}
+        home = self._home.get(src, src)
         for ordinal in sorted(set(listed) | own):
-            self._new_device(src, ordinal, vendor, listed.get(ordinal, {}))
+            if (home, ordinal) not in self._device:
+                self._new_device(home, ordinal, vendor, listed.get(ordinal, {}))
 
-    def _new_device(self, src: int, ordinal: int, vendor: str, item: Keys) -> None:
-        self._device[src, ordinal] = len(self.devices)
-        row = {"device": len(self.devices), "process": self._main[src], "vendor": vendor, "ordinal": ordinal}
+    def _new_device(self, home: int, ordinal: int, vendor: str, item: Keys) -> None:
+        self._device[home, ordinal] = len(self.devices)
+        row = {"device": len(self.devices), "process": self._main[home], "vendor": vendor, "ordinal": ordinal}
         self.devices.append(row | _properties_row(item, vendor))
 
     def _map_ordinals(
@@ -225,11 +251,15 @@ class Tracks:
 
     def devices_of(self, src: int) -> list[Properties]:
         """Rows of the GPUs of one part."""
-        return [row for row in self.devices if row["process"] == self._main[src]]
+        return [row for row in self.devices if row["process"] == self.main_process(src)]
+
+    def main_process(self, src: int) -> int:
+        """The process that the GPU events of one part belong to."""
+        return self._main[self._home.get(src, src)]
 
     def add_host_tracks(self, src: int, groups: Sequence[Group], labels: Labels) -> None:
         """Threads of one file; call for all files before ``add_gpu_tracks``."""
-        seen: dict[tuple[int, int | None], int] = {}
+        home, seen = self._home.get(src, src), self._thread
         for group in groups:
             kind, on_gpu = kind_of(group.cat)
             if kind is None or on_gpu:
@@ -237,7 +267,7 @@ class Tracks:
             if (group.cat or "").lower() not in HOST_KINDS:
                 self.unknown[str(group.cat)] += group.count
             pid, tid = number(group.pid), number(group.tid)
-            process = self._process.get((src, -1 if pid is None else pid), self._main[src])
+            process = self._process.get((home, -1 if pid is None else pid), self._main[home])
             if kind == "overhead":
                 tid = None
             if (process, tid) not in seen:
@@ -249,7 +279,7 @@ class Tracks:
 
     def add_gpu_tracks(self, src: int, groups: Sequence[Group]) -> None:
         """Streams of one part. What states no device lies on that of other GPU events with its pid."""
-        seen: dict[tuple[int, int | None], int] = {}
+        seen = self._stream
         by_pid = {group.pid: group.dev for group in groups if kind_of(group.cat)[1] and group.dev is not None}
         for group in groups:
             kind, on_gpu = kind_of(group.cat)
@@ -263,25 +293,27 @@ class Tracks:
             if (device, stream) not in seen:
                 seen[device, stream] = len(self.tracks)
                 name = f"stream {stream}" if stream is not None else "no stream"
-                self.tracks.append((len(self.tracks), "stream", self._main[src], device, stream, name))
+                self.tracks.append((len(self.tracks), "stream", self.main_process(src), device, stream, name))
             self._map(group, kind, seen[device, stream], host=False)
 
     def counter_track(self, src: int, ordinal: int | None) -> int:
         """Track of the allocator's samples of one file on a GPU, or on the host (None)."""
-        if (src, ordinal) not in self._counter:
-            self._counter[src, ordinal] = len(self.tracks)
+        home = self._home.get(src, src)
+        if (home, ordinal) not in self._counter:
+            self._counter[home, ordinal] = len(self.tracks)
             device = None if ordinal is None else self._device_row(src, ordinal, mapped=True)
             name = "memory of the host" if ordinal is None else f"memory of GPU {ordinal}"
-            self.tracks.append((len(self.tracks), "counter", self._main[src], device, None, name))
-        return self._counter[src, ordinal]
+            self.tracks.append((len(self.tracks), "counter", self._main[home], device, None, name))
+        return self._counter[home, ordinal]
 
     def _device_row(self, src: int, device: int | None, *, mapped: bool = False) -> int:
         found = device if device is not None else min(self._ordinals[src], default=0)
         ordinal = found if mapped else self._ordinals[src].get(found, found)
-        if (src, ordinal) not in self._device:
+        home = self._home.get(src, src)
+        if (home, ordinal) not in self._device:
             own = (row["vendor"] for row in self.devices_of(src))
-            self._new_device(src, ordinal, next(own, "nvidia"), {})
-        return self._device[src, ordinal]
+            self._new_device(home, ordinal, next(own, "nvidia"), {})
+        return self._device[home, ordinal]
 
     def _map(self, group: Group, kind: str, track: int, *, host: bool) -> None:
         self.mapping.append((group.owner, group.src, group.pid, group.tid, kind, track, host))

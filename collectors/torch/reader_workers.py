@@ -32,13 +32,15 @@ WORKERS = 2
 """More would each hold a piece and its columns, and DuckDB needs cores too."""
 
 _KINDS: dict[str, Kind] = {"VARCHAR": "text", "BIGINT": "integer", "DOUBLE": "real", "BIGINT[]": "triple"}
+_AS_WRITTEN = {"mem_bytes": "Bytes", "own_rank": "Rank"}
+"""Keys that ``reader_stage`` renames for DuckDB; this parser tells them apart by their case."""
 _TOP = ("ph", "cat", "name", "pid", "tid")
 FIELDS = (
     *(Field(name, name, "text", inside=False) for name in _TOP),
     Field("flow", "id", "integer", inside=False),
     *(Field(name, name, "microseconds", inside=False) for name in ("ts", "dur")),
-    *(Field(name, key, _KINDS[type_]) for name, key, type_ in ARGS if name != "mem_bytes"),
-    Field("mem_bytes", "Bytes", "integer"),
+    *(Field(name, key, _KINDS[type_]) for name, key, type_ in ARGS if name not in _AS_WRITTEN),
+    *(Field(name, key, "integer") for name, key in _AS_WRITTEN.items()),
     Field("xid", "external id", "integer"),  # as written before 2022
     Field("dims", "Input dims", "text"),
 )

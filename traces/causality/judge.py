@@ -118,16 +118,20 @@ def _device(rec: Recording, ids: Ids) -> tuple[list[Clock], list[Contradiction]]
 def _clocks(rec: Recording, ids: Ids) -> list[Clock]:
     """The clock of one device: one for the whole recording where that is possible, else one per session.
 
-    Where the numbers of steps show sessions, clocks that differ between these are likelier than a drift;
-    where only a pause shows them, a drift is.
+    Where files or the numbers of steps show sessions, clocks that differ between these are likelier than a
+    drift; where only a pause shows them, a drift is. Sessions of different files are also judged apart where
+    one offset of all would do: no session is moved that fits as it is.
     """
     process = int(rec.process_of(ids[:1])[0])
     low, high = bounds.lower(rec, ids), bounds.upper(rec, ids, alone=rec.alone(ids))
     whole = clocks.clock_of(rec, ids, low, high)
-    if whole.verdict in ("consistent", "unknown", "offset"):
+    if whole.verdict in ("consistent", "unknown"):
         return [whole]
-    by_steps, by_pauses = sessions.starts(rec, process, np.sort(low.host))
-    for starts, better in ((by_steps, True), (by_pauses, whole.verdict == "contradiction")):
+    found = sessions.starts(rec, process, np.sort(low.host))
+    if whole.verdict == "offset":
+        return _apart(rec, ids, found.by_files, low, high) if len(found.by_files) else [whole]
+    by_steps = found.by_steps
+    for starts, better in ((by_steps, True), (found.by_pauses, whole.verdict == "contradiction")):
         if len(starts) and better:
             apart = _apart(rec, ids, starts, low, high)
             certain = starts is by_steps and whole.verdict == "contradiction"

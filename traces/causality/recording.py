@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -98,6 +98,7 @@ class Recording:
         texts: gives the names of slices.
         early_launch: devices on which programmatic dependent launch is possible.
         blocking: each launch returns when its kernel has ended.
+        session_starts: process -> where its second and later sessions begin, as the files show them, ns.
     """
 
     kind: NDArray[np.uint8]
@@ -112,6 +113,7 @@ class Recording:
     texts: Callable[[Ids], list[str]]
     early_launch: frozenset[int] = frozenset()
     blocking: bool = False
+    session_starts: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @cached_property
     def named(self) -> Named:
@@ -251,15 +253,18 @@ def launches_wait(meta: TraceMeta) -> bool:
 
 
 def recording_of(
-    con: duckdb.DuckDBPyConnection, columns: Mapping[str, NDArray[np.integer]], *, blocking: bool = False
+    con: duckdb.DuckDBPyConnection, columns: Mapping[str, NDArray[np.integer]], meta: TraceMeta
 ) -> Recording:
     """The recording of a trace's tables.
 
     Args:
         con: offers the tables of the trace.
         columns: kind, ts, end, track, launch and parent by slice id, as ``Recording`` holds them.
-        blocking: each launch returns when its kernel has ended.
+        meta: meta of the trace.
     """
+    starts: dict[int, tuple[int, ...]] = {}
+    for entry in meta.get("sessions", ()):
+        starts[entry["process"]] = (*starts.get(entry["process"], ()), entry["begin_ns"])
     return Recording(
         kind=columns["kind"].astype(np.uint8, copy=False),
         ts=columns["ts"].astype(np.int64, copy=False),
@@ -272,7 +277,8 @@ def recording_of(
         load_copies=lambda: read_copies(con),
         texts=lambda ids: _texts(con, ids),
         early_launch=read_early_launch(con),
-        blocking=blocking,
+        blocking=launches_wait(meta),
+        session_starts=starts,
     )
 
 

@@ -1,11 +1,13 @@
 """Profiler sessions of a recording: stretches that the profiler recorded one after the other.
 
 A schedule that repeats gives several sessions in one recording, and each may have clocks of its own. A new
-session begins where the numbers of the steps jump, and after a pause in which no call of the process is
-recorded and which is long against everything before and after it.
+session begins where another file of the process begins, where the numbers of the steps jump, and after a
+pause in which no call of the process is recorded and which is long against everything before and after it.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,19 +22,32 @@ PAUSE_SHARE = 0.1
 """at least this part of the whole recording."""
 
 
-def starts(rec: Recording, process: int, launches: Ints) -> tuple[Ints, Ints]:
+@dataclass(frozen=True)
+class Starts:
+    """Host times at which the sessions of a process begin, without the first; each sorted, ns.
+
+    Attributes:
+        by_files: where another file begins: the profiler was started anew.
+        by_steps: these, and where the numbers of the steps jump.
+        by_pauses: these, and where launches begin again after a long pause.
+    """
+
+    by_files: Ints
+    by_steps: Ints
+    by_pauses: Ints
+
+
+def starts(rec: Recording, process: int, launches: Ints) -> Starts:
     """Host times at which the sessions of a process begin, without the first.
 
     Args:
         rec: the recording.
         process: whose.
         launches: start of each launching call of the process, sorted.
-
-    Returns:
-        As the numbers of the steps show them; and as pauses show them, too. Both sorted.
     """
-    steps = _inside(_jumps(rec, process), launches)
-    return steps, _inside(np.union1d(steps, _pauses(launches)), launches)
+    files = _inside(np.array(sorted(rec.session_starts.get(process, ())), np.int64), launches)
+    steps = _inside(np.union1d(files, _jumps(rec, process)), launches)
+    return Starts(files, steps, _inside(np.union1d(steps, _pauses(launches)), launches))
 
 
 def _inside(found: Ints, launches: Ints) -> Ints:

@@ -59,7 +59,7 @@ def counted(path: Path) -> dict[str, tuple[int, int]]:
 @pytest.mark.parametrize("name", EXPORTS)
 def test_counts_and_sums_are_those_of_the_file(tmp_path: Path, name: str) -> None:
     path = shared_data(name)
-    normalize([path], tmp_path / "t")
+    normalize([path], tmp_path / "t", repair=False)
     with Trace(tmp_path / "t") as trace:
         rows = trace.sql(
             "SELECT kind, count(*), sum(dur_ns)::BIGINT FROM slices "
@@ -98,7 +98,7 @@ def test_nvtx_ranges_are_all_there_with_their_names(tmp_path: Path) -> None:
         "LEFT JOIN StringIds s ON s.id = n.textId WHERE n.eventType = 59 GROUP BY name ORDER BY name"
     )
     wanted = con.execute(query).fetchall()
-    normalize([path], tmp_path / "t")
+    normalize([path], tmp_path / "t", repair=False)
     with Trace(tmp_path / "t") as trace:
         ours = trace.sql(
             "SELECT name, count(*), sum(dur_ns)::BIGINT FROM slices WHERE kind = 'range' "

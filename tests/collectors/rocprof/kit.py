@@ -170,6 +170,12 @@ def trace_of(paths: Path | Sequence[Path], out: Path) -> Trace:
     return Trace(out)
 
 
+def as_recorded(paths: Path | Sequence[Path], out: Path) -> Trace:
+    """Normalize without moving any time, so that every time is the file's own, and open."""
+    normalize([paths] if isinstance(paths, Path) else list(paths), out, repair=False)
+    return Trace(out)
+
+
 def totals(trace: Trace) -> dict[str, tuple[int, int]]:
     """Count and summed duration in ns of each kind of slice."""
     rows = trace.sql("SELECT kind, count(*), sum(dur_ns)::BIGINT FROM slices GROUP BY kind").rows

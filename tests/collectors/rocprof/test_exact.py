@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from profrun.errors import InputError
-from tests.collectors.rocprof.kit import issue_codes, summed, totals, trace_of
+from tests.collectors.rocprof.kit import as_recorded, issue_codes, summed, totals
 from tests.conftest import first, shared_data
 
 ROCPD = (
@@ -34,7 +34,7 @@ def _sql(path: Path, query: str) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("name", first(1, ROCPD))
 def test_rocpd_equals_the_databases_own_views(name: str, tmp_path: Path) -> None:
     path = shared_data(name)
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     kernels = _sql(path, "SELECT count(*), sum(duration) FROM kernels")[0]
     regions = _sql(path, "SELECT count(*), sum(duration) FROM regions")[0]
     assert totals(trace) == {"kernel": kernels, "api": regions}
@@ -83,7 +83,7 @@ def test_grid_in_blocks_is_what_the_launch_was_given(tmp_path: Path) -> None:
         stack: tuple(int(re.search(rf"{axis}=(\d+)", text)[1]) for axis in "xyz")  # type: ignore[index]
         for stack, text in stated
     }
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     rows = trace.sql("SELECT correlation, grid_x, grid_y, grid_z FROM slices JOIN kernels USING (slice)").rows
     compared = [(blocks[row[0]], tuple(row[1:])) for row in rows if row[0] in blocks]
     assert len(compared) == 150
@@ -92,7 +92,7 @@ def test_grid_in_blocks_is_what_the_launch_was_given(tmp_path: Path) -> None:
 
 def test_two_databases_are_two_processes_on_one_clock(tmp_path: Path) -> None:
     paths = [shared_data(name) for name in ROCPD]
-    trace = trace_of(paths, tmp_path / "t")
+    trace = as_recorded(paths, tmp_path / "t")
     assert trace.sql("SELECT pid FROM processes ORDER BY pid").rows == [(21,), (28,)]
     counts = [_sql(path, "SELECT count(*), sum(duration) FROM kernels")[0] for path in paths]
     assert totals(trace)["kernel"] == tuple(map(sum, zip(*counts, strict=True)))
@@ -103,7 +103,7 @@ def test_two_databases_are_two_processes_on_one_clock(tmp_path: Path) -> None:
 
 def test_nothing_personal_is_imported(tmp_path: Path) -> None:
     path = shared_data(ROCPD[0])
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     ((machine, host),) = _sql(path, "SELECT machine_id, hostname FROM rocpd_info_node")
     ((environment, command),) = _sql(path, "SELECT environment, command FROM rocpd_info_process")
     secrets = [
@@ -129,7 +129,7 @@ def test_results_json_equals_json(tmp_path: Path) -> None:
     with gzip.open(path, "rt") as file:
         run = json.load(file)["rocprofiler-sdk-tool"][0]
     rows = run["buffer_records"]["kernel_dispatch"]
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     expected = summed((row["start_timestamp"], row["end_timestamp"]) for row in rows)
     assert totals(trace) == {"kernel": expected}
 
@@ -186,7 +186,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 def test_csv_kernels_equal_csv(name: str, tmp_path: Path) -> None:
     path = shared_data(name)
     rows = _rows(path)
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     assert totals(trace) == {
         "kernel": summed((int(row["Start_Timestamp"]), int(row["End_Timestamp"])) for row in rows)
     }
@@ -209,7 +209,7 @@ def test_csv_kernels_equal_csv(name: str, tmp_path: Path) -> None:
 def test_csv_calls_equal_csv(name: str, tmp_path: Path) -> None:
     path = shared_data(name)
     rows = _rows(path)
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     spans = summed((int(row["Start_Timestamp"]), int(row["End_Timestamp"])) for row in rows)
     assert totals(trace) == {"api": spans}
     assert dict(trace.sql("SELECT name, count(*) FROM slices GROUP BY name").rows) == dict(
@@ -224,7 +224,7 @@ def test_csv_family_links_launches_and_says_what_is_missing(tmp_path: Path) -> N
         shared_data(f"{folder}/decode_kernel_trace.csv"),
         shared_data(f"{folder}/decode_hip_api_trace.csv"),
     )
-    trace = trace_of([kernels, calls], tmp_path / "t")
+    trace = as_recorded([kernels, calls], tmp_path / "t")
     ids = {row["Correlation_Id"] for row in _rows(calls)}
     linked = sum(row["Correlation_Id"] in ids for row in _rows(kernels))
     assert trace.sql("SELECT count(launch) FROM slices WHERE kind = 'kernel'").scalar() == linked > 0
@@ -248,7 +248,7 @@ def test_csv_counters_equal_csv(name: str, tmp_path: Path) -> None:
     path = shared_data(name)
     with path.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if (row["Counter_Value"] or "") != ""]
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     ours = "SELECT count(*), sum(value) FROM metrics WHERE name NOT IN ('Grid_Size', 'Workgroup_Size')"
     ((count, total),) = trace.sql(ours).rows
     assert count == len(rows)
@@ -260,7 +260,7 @@ def test_csv_counters_equal_csv(name: str, tmp_path: Path) -> None:
 def test_markers_are_ranges_on_their_threads(tmp_path: Path) -> None:
     """A start/stop range has thread 0 and its own lane; push/pop ranges nest on their thread."""
     path = shared_data("amd/rocprofv3-docs-samples-rocm7/marker_api_trace.csv")
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     ours = (
         "SELECT s.name, t.kind, s.dur_ns FROM slices s JOIN tracks t USING (track) "
         "ORDER BY s.ts_ns, s.dur_ns DESC"
@@ -282,7 +282,7 @@ def test_markers_are_ranges_on_their_threads(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", ["rocprofv3-docs-samples-rocm6_3", "rocprofv3-docs-samples-rocm7"])
 def test_csv_copies_have_no_size(folder: str, tmp_path: Path) -> None:
     path = shared_data(f"amd/{folder}/memory_copy_trace.csv")
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     rows = _rows(path)
     spans = summed((int(row["Start_Timestamp"]), int(row["End_Timestamp"])) for row in rows)
     assert totals(trace) == {"memcpy": spans}
@@ -302,7 +302,7 @@ def test_allocations_become_a_running_counter(tmp_path: Path) -> None:
     for row in sorted(_rows(path), key=lambda row: int(row["End_Timestamp"])):
         live[row["Address"]] = 0 if row["Operation"].endswith("FREE") else int(row["Allocation_Size"])
         wanted.append((int(row["End_Timestamp"]), float(sum(live.values())), "byte"))
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     assert trace.sql("SELECT ts_ns, value, unit FROM counters ORDER BY ts_ns").rows == wanted
 
 
@@ -315,7 +315,7 @@ def test_v1_kernels(folder: str, file: str, tmp_path: Path) -> None:
     path = shared_data(f"amd/rocprofv1-hpctraining/{folder}/{file}")
     table = shared_data(f"amd/rocprofv1-hpctraining/{folder}/results.csv")
     rows = _rows(table)
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     assert totals(trace) == {"kernel": summed((int(row["BeginNs"]), int(row["EndNs"])) for row in rows)}
     clean = Counter(re.sub(r"(\.kd)?( \[clone \.kd\])?$", "", row["KernelName"]) for row in rows)
     assert dict(trace.sql("SELECT name, count(*) FROM slices GROUP BY name").rows) == dict(clean)
@@ -333,7 +333,7 @@ def test_v1_trace(file: str, tmp_path: Path) -> None:
         kind: _sql(database, f"SELECT count(*), sum(EndNs - BeginNs) FROM {table}")[0]
         for kind, table in (("api", "HIP"), ("kernel", "OPS"), ("memcpy", "COPY"))
     }
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     assert totals(trace) == wanted
     pairs = _sql(
         database,
@@ -351,7 +351,7 @@ def test_v1_writes_one_run_in_three_forms(tmp_path: Path) -> None:
     """A trial leaves all of them; the records are counted once."""
     folder = "amd/rocprofv1-hpctraining/finite-difference"
     files = [shared_data(f"{folder}/{name}") for name in ("results.csv", "results.db", "results.stats.csv")]
-    trace = trace_of(files, tmp_path / "t")
+    trace = as_recorded(files, tmp_path / "t")
     assert totals(trace)["kernel"][0] == 1004
     assert trace.meta["source"] == "rocprofv1-db"
     assert trace.sql("SELECT count FROM issues WHERE code = 'other_forms_left_out'").scalar() == 2
@@ -360,7 +360,7 @@ def test_v1_writes_one_run_in_three_forms(tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", first(1, ["matmul_result.rpd", "matmul_result_large.rpd"]))
 def test_rpd(file: str, tmp_path: Path) -> None:
     path = shared_data(f"amd/rpd/{file}")
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     kinds = {
         "KernelExecution": "kernel",
         "CopyHostToDevice": "memcpy",
@@ -402,7 +402,7 @@ def test_compute_wide(gpu: str, tmp_path: Path) -> None:
     )
     columns = [number for number, name in enumerate(header) if not known.match(name)]
     values = [float(row[number]) for row in rows for number in columns if row[number] != ""]
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     ours = "SELECT count(*), sum(value) FROM metrics WHERE name NOT IN ('Grid_Size', 'Workgroup_Size')"
     ((count, total),) = trace.sql(ours).rows
     assert count == len(values)
@@ -415,7 +415,7 @@ def test_compute_long(tmp_path: Path) -> None:
     path = shared_data("amd/rocprof-compute-vcopy/MI300X_A1_rocpd/pmc_perf.csv")
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    trace = trace_of(path, tmp_path / "t")
+    trace = as_recorded(path, tmp_path / "t")
     ours = "SELECT count(*), sum(value) FROM metrics WHERE name NOT IN ('Grid_Size', 'Workgroup_Size')"
     ((count, total),) = trace.sql(ours).rows
     assert count == len(rows)
@@ -433,4 +433,4 @@ def test_compute_long(tmp_path: Path) -> None:
 )
 def test_files_beside_a_trace_are_refused_with_the_reason(name: str, word: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=word):
-        trace_of(shared_data(name), tmp_path / "t")
+        as_recorded(shared_data(name), tmp_path / "t")

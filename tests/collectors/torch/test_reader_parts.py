@@ -14,7 +14,7 @@ from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
 from profrun.collectors.torch.events import library
 from profrun.collectors.torch.reader_parts import NO_RANK, Part, divide, ranks_of
-from profrun.collectors.torch.reader_tracks import Group
+from profrun.collectors.torch.reader_tracks import Group, PartRank
 from profrun.contract.codec import to_json
 from profrun.contract.steps import Anchor, StepsDevice, StepsFile
 from profrun.traces.trace import Trace
@@ -173,7 +173,7 @@ def test_the_hook_says_rank_host_and_gpu(tmp_path: Path) -> None:
     ],
 )
 def test_ranks_of_parts(stated: list[int | None], ranks: list[int], guessed: list[bool]) -> None:
-    assert ranks_of(stated) == (ranks, guessed)
+    assert ranks_of(stated) == [PartRank(*pair) for pair in zip(ranks, guessed, strict=True)]
 
 
 def test_the_parts_of_files() -> None:

@@ -75,7 +75,7 @@ def test_what_is_read_of_a_trace(tmp_path: Path) -> None:
         [True],
     )
     assert read_early_launch(trace.tables) == {0}
-    rec = recording_of(trace.tables, Slices(trace.tables).columns())
+    rec = recording_of(trace.tables, Slices(trace.tables).columns(), trace.meta)
     assert rec.gpu.tolist() == [2, 5]
     assert rec.launched.tolist() == [2]
     assert rec.texts(rec.gpu[::-1]) == ["k", "Memcpy DtoH"]
