@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
+from mmap import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -115,13 +116,13 @@ class Parser:
         if not self._library.events_field(self._parser, int(field.inside), key, kind, place):
             raise RuntimeError(f"events.c has no room for {field}")
 
-    def read(self, text: bytes | bytearray, at: int, end: int | None = None) -> tuple[int, int]:
+    def read(self, text: bytes | mmap, at: int, end: int | None = None) -> tuple[int, int]:
         """Read events from ``at`` on until ``end`` or until the room is full.
 
         Args:
-            text: a bytes object, or a bytearray with a NUL behind ``end``.
+            text: a bytes object, or anonymous memory with a NUL behind ``end``.
             at: where to begin: between events.
-            end: where the text ends, None for all of it; never None for a bytearray.
+            end: where the text ends, None for all of it; never None for anonymous memory.
 
         Returns:
             (events now in ``values``, where reading stopped).

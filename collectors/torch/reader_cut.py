@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +164,7 @@ class EventFile:
             self.blocks.file.seek(start)
             self._carry = b""
 
-    def load(self, piece: Piece, buffer: bytearray) -> int | None:
+    def load(self, piece: Piece, buffer: mmap) -> int | None:
         """Put a piece into a buffer, a NUL behind it; its length, or None when it does not fit."""
         lengths = [part.length if isinstance(part, Range) else len(part) for part in piece]
         if sum(lengths) >= len(buffer) or not hasattr(os, "preadv"):

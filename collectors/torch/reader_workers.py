@@ -8,6 +8,7 @@ import queue
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from mmap import mmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,13 +116,13 @@ class _Worker:
     src: int
     numbers: Numbers
     parser: Parser = field(default_factory=lambda: Parser(FIELDS, OWNER))
-    buffer: bytearray = field(default_factory=lambda: bytearray(BLOCK + (1 << 20)))
+    buffer: mmap = field(default_factory=lambda: mmap(-1, BLOCK + (1 << 20)))  # costs what is written to it
     texts: NDArray[np.int64] = field(default_factory=lambda: np.full(1, -1, dtype=np.int64))
     owners: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def read(self, file: EventFile, piece: Piece, base: int) -> Iterator[dict[str, Columns]]:
         """Rows of each table in a piece whose events are numbered from ``base``, some at a time."""
-        text: bytes | bytearray = self.buffer
+        text: bytes | mmap = self.buffer
         end = file.load(piece, self.buffer)
         if end is None:
             text = file.text(piece)

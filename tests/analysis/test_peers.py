@@ -35,7 +35,7 @@ FLOATS = 5e-6
 """The plugin keeps newer traces' times as float us and libkineto rounds blocks per SM to six places."""
 
 
-@pytest.mark.parametrize("name", first(4, PLUGIN))
+@pytest.mark.parametrize("name", first(2, PLUGIN))
 def test_the_tensorboard_plugins_three_numbers(name: str, real: Callable[..., Trace]) -> None:
     (row,) = devices(real(name))
     utilization, efficiency, occupancy, window = PLUGIN[name]

@@ -67,6 +67,7 @@ def test_the_notebook_holds_no_output() -> None:
         assert cell.get("execution_count") is None
 
 
+@pytest.mark.thorough
 def test_the_notebook_runs(tmp_path: Path) -> None:
     done = tmp_path / "done.ipynb"
     finished = subprocess.run(

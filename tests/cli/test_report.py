@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Capture, call
+from tests.conftest import first
 from tests.reports.documents import parse
 from tests.reports.runs import finished_run
 from tests.tracekit import make_trace
 
 
-@pytest.mark.parametrize(("works", "code"), [(True, 0), (False, 69)])
+@pytest.mark.parametrize(("works", "code"), first(1, [(False, 69), (True, 0)]))
 def test_open_asks_for_a_browser(
     tmp_path: Path,
     capsys: Capture,

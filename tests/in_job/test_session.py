@@ -190,6 +190,7 @@ print(torch.nn.Module.__call__ is torch._dynamo.utils.unpatched_nn_module_call)
 """
 
 
+@pytest.mark.thorough
 def test_compiled_modules_keep_one_graph_and_have_one_range(jobs: Jobs) -> None:
     done = jobs.done("compiled")
     assert done.exit["state"] == "finished", done.exit["reason"]
@@ -225,7 +226,7 @@ for step in range(int(sys.argv[2])):
 @pytest.mark.parametrize(
     ("name", "end", "memory"),
     first(
-        2,
+        1,
         [
             ("raised", ("failed", 1, None), True),
             ("ended", ("timeout", None, "SIGTERM"), False),
@@ -274,6 +275,7 @@ assert own.key_averages().total_average().count > 0
 """
 
 
+@pytest.mark.thorough
 def test_under_nsys_record_function_is_emitted_and_lossy_nvtx_is_told(jobs: Jobs) -> None:
     done = jobs.done("nsys")
     assert done.exit["state"] == "finished", done.exit["reason"]

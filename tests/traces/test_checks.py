@@ -205,9 +205,9 @@ def same(engine: tuple[duckdb.DuckDBPyConnection, Any], change: str) -> bool:
 
 def test_changes_are_refused_as_by_naive_sql(engine: tuple[duckdb.DuckDBPyConnection, Any]) -> None:
     assert not same(engine, "SELECT 1")
-    chosen = random.Random(20).sample(changes(), 40)
+    chosen = random.Random(20).sample(changes(), 20)
     refused = [same(engine, change) for _, change in chosen]
-    assert 8 < sum(refused) < 32, sum(refused)  # the changes are neither all fatal nor all harmless
+    assert 4 < sum(refused) < 16, sum(refused)  # the changes are neither all fatal nor all harmless
 
 
 @pytest.mark.thorough

@@ -94,6 +94,7 @@ def test_nothing_is_said_where_the_step_times_prove_something(b_us: int) -> None
     assert found.next_steps == ()
 
 
+@pytest.mark.thorough
 def test_eager_and_compiled_code_on_a_busy_machine(recorded: Recorded) -> None:
     """Three repeats each on an H200: host time differs too much for a verdict, the GPU's work does not."""
     a, b = (

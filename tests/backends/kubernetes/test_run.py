@@ -162,6 +162,7 @@ class Driven:
         return trial.state
 
 
+@pytest.mark.thorough
 def test_cancel_lets_the_wrapper_write_how_it_ended(cluster: Cluster, server: Server, tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text(LONG)
     driven = Driven(tmp_path)
@@ -174,6 +175,7 @@ def test_cancel_lets_the_wrapper_write_how_it_ended(cluster: Cluster, server: Se
     assert server.of("jobs") == []
 
 
+@pytest.mark.thorough
 def test_a_trial_on_a_lost_node_is_a_new_attempt(cluster: Cluster, server: Server, tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text(
         "import pathlib, time, profrun\n"
@@ -214,6 +216,7 @@ def test_a_preempted_trial_is_done_again_although_it_said_how_it_ended(
     assert (record.state, record.attempt, record.steps.count) == ("finished", 2, 4)
 
 
+@pytest.mark.thorough
 def test_a_killed_submitter_loses_nothing(
     cluster: Cluster, server: Server, desk: Desk, tmp_path: Path
 ) -> None:
@@ -245,6 +248,7 @@ def test_a_claim_that_is_another_folder_is_said_and_ends_the_job(
     assert job["status"]["conditions"][0]["reason"] == "PodFailurePolicy"
 
 
+@pytest.mark.thorough
 def test_nodes_of_a_trial_share_its_folder_and_give_one_answer(
     cluster: Cluster, server: Server, tmp_path: Path
 ) -> None:
@@ -277,6 +281,7 @@ def test_the_doctor_asks_a_node_and_leaves_nothing(
     assert server.of("jobs") == []
 
 
+@pytest.mark.thorough
 def test_a_probe_that_policy_forbids_says_so(
     server: Server, tmp_path: Path, connect: Callable[[str | None, str | None], Api]
 ) -> None:

@@ -11,7 +11,7 @@ from profrun.collectors.normalize import normalize
 from profrun.errors import InputError
 from profrun.traces.trace import Trace
 from tests.collectors.nsys.exports import issues
-from tests.conftest import shared_data
+from tests.conftest import first, shared_data
 
 EXPORTS = (
     "h200/nsys/mlp.sqlite",
@@ -56,7 +56,7 @@ def counted(path: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.parametrize("name", first(6, EXPORTS))
 def test_counts_and_sums_are_those_of_the_file(tmp_path: Path, name: str) -> None:
     path = shared_data(name)
     normalize([path], tmp_path / "t", repair=False)

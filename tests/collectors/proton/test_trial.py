@@ -10,7 +10,7 @@ import pytest
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
 from tests.collectors.proton.files import issues
-from tests.conftest import ROOT
+from tests.conftest import ROOT, first
 from tests.in_job.kit import Trial
 
 SCRIPT = """
@@ -65,6 +65,7 @@ def test_the_active_steps_are_in_the_trace_with_their_ranges(tmp_path: Path) -> 
     assert trace.sql("SELECT pid > 0, rank FROM processes").rows == [(True, 0)]
 
 
+@pytest.mark.thorough
 def test_what_the_hook_emitted_is_counted(tmp_path: Path) -> None:
     trial, _ = run(tmp_path)
     steps = (trial.folder / "raw" / "rank0" / "steps.json").read_text()
@@ -72,7 +73,7 @@ def test_what_the_hook_emitted_is_counted(tmp_path: Path) -> None:
     assert '"ranges_emitted": 4' in steps
 
 
-@pytest.mark.parametrize("data", ["trace", "tree"])
+@pytest.mark.parametrize("data", first(1, ["tree", "trace"]))
 def test_each_kind_of_data_leaves_its_file(tmp_path: Path, data: str) -> None:
     _, files = run(tmp_path, options={"data": data, "hook": "none"})
     assert [path.suffix for path in files] == [{"trace": ".chrome_trace", "tree": ".hatchet"}[data]]

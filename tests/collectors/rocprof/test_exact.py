@@ -124,6 +124,7 @@ def test_nothing_personal_is_imported(tmp_path: Path) -> None:
         assert not any(secret in text for text in texts)
 
 
+@pytest.mark.thorough
 def test_results_json_equals_json(tmp_path: Path) -> None:
     path = shared_data("amd/rocprofv3-json-mi350-aorta/908_results.json.gz")
     with gzip.open(path, "rt") as file:

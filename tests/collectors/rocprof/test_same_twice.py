@@ -9,7 +9,7 @@ import pytest
 
 from profrun.collectors.normalize import normalize
 from profrun.traces.schema import TABLES
-from tests.conftest import shared_data
+from tests.conftest import first, shared_data
 
 FILES = (
     "amd/rocprofv3-csv-strix-halo-llamacpp/decode_stall_counter_collection.csv",
@@ -19,7 +19,7 @@ FILES = (
 )
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", first(2, FILES))
 def test_twice_the_same(name: str, tmp_path: Path) -> None:
     path = shared_data(name)
     for number in range(3):

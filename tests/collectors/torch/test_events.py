@@ -325,7 +325,7 @@ def tables(folder: Path) -> Iterator[tuple[str, list[Any]]]:
         yield table, con.execute(f"SELECT * FROM {table} ORDER BY ALL").fetchall()
 
 
-@pytest.mark.parametrize("name", first(5, sorted({*FILES, *MORE}, key=lambda name: name.rsplit("/")[-1])))
+@pytest.mark.parametrize("name", first(2, sorted({*FILES, *MORE}, key=lambda name: name.rsplit("/")[-1])))
 def test_the_trace_is_the_same_without_the_parser(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,12 +19,7 @@ from tests.collectors.torch.kineto import (
     trace_of_files,
 )
 
-
-@pytest.fixture(params=["compiled", "duckdb"], autouse=True)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every rule holds whichever way the events are read."""
-    if request.param == "duckdb":
-        monkeypatch.setenv("PROFRUN_COMPILED", "0")
+pytestmark = pytest.mark.usefixtures("way")
 
 
 def test_op_to_launch_to_kernel(tmp_path: Path) -> None:

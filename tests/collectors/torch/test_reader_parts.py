@@ -12,7 +12,6 @@ from profrun.analysis.rules.diagnose import diagnose
 from profrun.analysis.trace.steps import steps
 from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
-from profrun.collectors.torch.events import library
 from profrun.collectors.torch.reader_parts import NO_RANK, Part, divide, ranks_of
 from profrun.collectors.torch.reader_tracks import Group, PartRank
 from profrun.contract.codec import to_json
@@ -25,15 +24,6 @@ WHO = (
     "SELECT p.rank, p.pid, p.rank_guessed, count(s.slice) FROM processes p "
     "LEFT JOIN tracks t USING (process) LEFT JOIN slices s USING (track) GROUP BY ALL ORDER BY 1"
 )
-
-
-@pytest.fixture(params=["compiled", "duckdb"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways of reading."""
-    if request.param == "compiled" and library() is None:
-        missing("the compiled parser")
-    monkeypatch.setenv("PROFRUN_COMPILED", "1" if request.param == "compiled" else "0")
-    return str(request.param)
 
 
 def of_rank(rank: int, events: list[Event], **changed: Any) -> list[Event]:

@@ -6,21 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from profrun.collectors.torch.events import library
 from tests.collectors.torch.kineto import Event, document, issues, op, trace_of, trace_of_files
-from tests.conftest import missing
 
 RANKS = "SELECT rank, rank_guessed FROM processes ORDER BY process"
-
-
-@pytest.fixture(params=["compiled", "duckdb"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both parsers; the compiled one must be there."""
-    if request.param == "duckdb":
-        monkeypatch.setenv("PROFRUN_COMPILED", "0")
-    elif library() is None:
-        missing("the compiled parser")
-    return str(request.param)
 
 
 def collective(name: str, rank: int, members: str = "[0, 1, 2, 3]", size: int = 4) -> Event:

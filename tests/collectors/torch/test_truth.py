@@ -9,7 +9,7 @@ import pytest
 
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
-from tests.conftest import shared_data
+from tests.conftest import first, shared_data
 
 # torch's table: a thread's ops, annotations and API calls; self CPU = duration less its direct children;
 # device time belongs to the op (or API call) round the launch; an op that is the only child of one of the
@@ -58,7 +58,7 @@ def _ns(microseconds: float) -> int:
     return round(microseconds * 1000)
 
 
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize("name", first(3, TRACES))
 def test_calls_and_self_times_equal_torchs_own_table(name: str, tmp_path: Path) -> None:
     normalize([shared_data(f"h200/torch/{name}.json.gz")], tmp_path / "trace")
     with Trace(tmp_path / "trace") as trace:
