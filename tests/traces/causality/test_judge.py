@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from profrun.traces.causality.judge import CODES, judge, judge_and_repair
 from profrun.traces.causality.model import (
     Judgement,
@@ -9,7 +11,7 @@ from profrun.traces.causality.model import (
     contradiction_entries,
     judgement_of,
 )
-from tests.traces.causality.kit import codes, recording
+from tests.traces.causality.kit import Row, codes, launches, recording, wait
 from tests.traces.causality.test_explain import program
 
 
@@ -45,3 +47,33 @@ def test_a_recording_without_gpu_work_has_no_clock() -> None:
 def test_a_judgement_survives_meta_json() -> None:
     found, _ = judge_and_repair(recording([*program(gpu=500), program()[1]]))
     assert judgement_of(clock_entries(found.clocks), contradiction_entries(found.contradictions)) == found
+
+
+def jumped(count: int) -> list[Row]:
+    """Launches, and one wait at the end; the GPU's clock is set back by 450 us before the last two."""
+    last = 100 * (count - 4)
+    rows: list[Row] = []
+    for at in [*range(0, last + 1, 100), last + 500, last + 800, last + 1400]:
+        kernel = launches((at, at + 8, at + 28), gpu=-450 if at > last + 500 else 0)
+        rows += [kernel[0], (*kernel[1][:5], len(rows))]
+    return [*rows, wait(last + 1500, last + 2500)]
+
+
+@pytest.mark.parametrize("count", [20, 150])
+def test_nothing_is_moved_when_the_clock_differs_between_records_of_a_stream(count: int) -> None:
+    found, moves = judge_and_repair(recording(jumped(count)))
+    assert moves is None
+    assert codes(found.contradictions) == {"launch_order": (1, count)}
+    assert [(clock.verdict, clock.moved) for clock in found.clocks] == [("offset", False)]
+
+
+def test_one_odd_record_among_many_does_not_undo_a_repair() -> None:
+    rows = program(gpu=-400, count=150)
+    launch, kernel, _ = rows[-3:]
+    rows += [
+        launch,
+        (*kernel[:2], kernel[2] - 5_000, *kernel[3:5], len(rows)),
+    ]  # 5 us before the one before it
+    found, moves = judge_and_repair(recording(rows))
+    assert moves is not None
+    assert codes(found.contradictions).keys() <= {"launch_order", "gpu_work_overlaps", "duplicate_calls"}
