@@ -9,7 +9,7 @@ from profrun.analysis.compare import Comparison as ComparisonValue
 from profrun.analysis.compare import compare as compare_trials
 from profrun.analysis.compare.model import By
 from profrun.analysis.compare.ratio import THRESHOLD
-from profrun.analysis.compare.stats import Statistic
+from profrun.analysis.step_time import Statistic
 from profrun.api.results import STYLE, Result
 from profrun.reports.compare_text import comparison_text
 from profrun.runner.comparison_sides import find_sides, read_trials

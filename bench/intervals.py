@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from profrun.analysis.compare.rows import EstimateOf, Limits, judged, new_row
-from profrun.analysis.compare.stats import Estimate, Statistic, estimate, verdict
+from profrun.analysis.compare.stats import Estimate, estimate, verdict
+from profrun.analysis.step_time import Statistic
 
 RESAMPLES = 1000
 

@@ -14,8 +14,16 @@ from profrun.store.runs import Run
 from profrun.store.state import RunState
 
 
-def carry_out(prepared: PreparedRun, *, json_: bool, repeat_failed: bool = False) -> int:
+def carry_out(
+    prepared: PreparedRun, *, json_: bool, repeat_failed: bool = False, verbose: bool = False
+) -> int:
     """Execute and finish a run and show it.
+
+    Args:
+        prepared: the run.
+        json_: print one JSON document instead of text.
+        repeat_failed: also repeat trials that failed or ran out of time.
+        verbose: also print every trial and every comparison.
 
     Returns:
         The exit code: 0; 1 when a trial, a trace or an expectation failed; else that of what went wrong at
@@ -29,22 +37,8 @@ def carry_out(prepared: PreparedRun, *, json_: bool, repeat_failed: bool = False
         emit(to_json(result))
     else:
         say()
-        say(f"{state.run.name}: {state.phase}")
-        result = show_run(state)
-        _next_commands(state, result)
+        result = show_run(state, verbose=verbose)
     return next(iter(codes), 1 if _failed(state, result) else 0)
-
-
-def _next_commands(state: RunState, result: RunResult) -> None:
-    if state.phase in ("cancelled", "interrupted"):
-        say()
-        say(f"continue it with `profrun resume {state.run.name}`")
-    elif state.count("failed", "timeout"):
-        say()
-        say(f"repeat what failed with `profrun resume {state.run.name} --failed`")
-    if result.report:
-        say()
-        say(f"report: {result.report}")
 
 
 def _failed(state: RunState, result: RunResult) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from profrun.analysis.compare import Comparison
     from profrun.analysis.compare.gate import Gate
     from profrun.analysis.compare.model import By
-    from profrun.analysis.compare.stats import Statistic
+    from profrun.analysis.step_time import Statistic
     from profrun.runner.comparison_sides import Sides
 
 

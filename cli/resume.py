@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from profrun.cli.options import JsonOption, RunArgument, RunsOption, runs_root
+from profrun.cli.options import JsonOption, RunArgument, RunsOption, VerboseOption, runs_root
 
 
 def command(
@@ -18,6 +18,7 @@ def command(
         bool, typer.Option("--detach", help="Return at once; the run continues in the background.")
     ] = False,
     runs: RunsOption = None,
+    verbose: VerboseOption = False,
     json_: JsonOption = False,
 ) -> None:
     """Continue a run that was interrupted; nothing that finished is repeated."""
@@ -28,4 +29,4 @@ def command(
     prepared = reopen(find(runs_root(runs), run))
     if detach:
         raise typer.Exit(detach_run(prepared.run, json_=json_, repeat_failed=failed))
-    raise typer.Exit(carry_out(prepared, json_=json_, repeat_failed=failed))
+    raise typer.Exit(carry_out(prepared, json_=json_, repeat_failed=failed, verbose=verbose))

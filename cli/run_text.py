@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from profrun.cli.output import columns, say, tell
-from profrun.contract.units import time_text
+from profrun.cli.output import columns, say, tell, terminal_style
+from profrun.contract.units import elapsed_text, time_text
+from profrun.reports.answer_text import answer_parts
+from profrun.reports.terminal_layout import lay_out
 from profrun.runner.problems import problems_of
 from profrun.store.run_result import ExpectationResult, PairKind, PairResult, RunResult, run_result
 from profrun.store.state import RunState
@@ -36,12 +38,26 @@ def trial_table(state: RunState) -> str:
     return columns(header, rows, right=(0, 4, 6, 7))
 
 
-def show_run(state: RunState) -> RunResult:
-    """Print the result of a run and return it."""
+def show_run(state: RunState, *, verbose: bool = False) -> RunResult:
+    """Print the result of a run and return it: the answers first.
+
+    Args:
+        state: the run.
+        verbose: print every trial and every comparison, too. Trials are always printed while there are no
+            answers, and when one of them did not finish.
+    """
     result = run_result(state)
-    say(trial_table(state))
-    for kind, title in TITLES.items():
-        _show_pairs(title, [pair for pair in result.comparisons if pair.kind == kind])
+    say(_headline(state, result))
+    parts = answer_parts(result.answers, result.comparisons)
+    if parts:
+        say()
+        say(lay_out(parts, terminal_style()))
+    if verbose or not parts or any(record.state != "finished" for record in state.trials):
+        say()
+        say(trial_table(state))
+    if verbose or not parts:
+        for kind, title in TITLES.items():
+            _show_pairs(title, [pair for pair in result.comparisons if pair.kind == kind])
     if result.expectations:
         say()
         say(f"Expectations: {_tally(result.expectations)}")
@@ -53,7 +69,40 @@ def show_run(state: RunState) -> RunResult:
         say()
     for problem in problems:
         tell(str(problem))
+    _go_on(state, result)
     return result
+
+
+def _headline(state: RunState, result: RunResult) -> str:
+    """The run's name, how far it is, how long it took and on which GPUs."""
+    total, done = len(state.trials), state.count("finished")
+    trials = f"{total} trial{'s' * (total != 1)}" if done == total else f"{done} of {total} trials finished"
+    begins = [record.started_ns for record in state.trials if record.started_ns is not None]
+    ends = [record.ended_ns for record in state.trials if record.ended_ns is not None]
+    took = (
+        f" after {elapsed_text((max(ends) - min(begins)) / 1e9)}" if begins and ends and done == total else ""
+    )
+    gpus = list(dict.fromkeys(name for answer in result.answers for name in answer.gpus))
+    return ", ".join([f"{state.run.name}: {state.phase}{took}", trials, *gpus])
+
+
+def _go_on(state: RunState, result: RunResult) -> None:
+    """The commands that go on, and where the files are."""
+    name = state.run.name
+    lines = []
+    if state.phase == "interrupted":
+        lines.append(f"no process drives this run; continue it with `profrun resume {name}`")
+    elif state.phase == "cancelled":
+        lines.append(f"continue it with `profrun resume {name}`")
+    elif state.count("failed", "timeout"):
+        lines.append(f"repeat what failed with `profrun resume {name} --failed`")
+    lines.append(f"report: {result.report}" if result.report else f"folder: {state.run.path}")
+    told = next((answer.trial for answer in result.answers if answer.trial is not None), None)
+    if told is not None:
+        lines.append(f"next:   profrun diagnose {name}/{told.split('-')[0]}")
+    say()
+    for line in lines:
+        say(line)
 
 
 def _show_pairs(title: str, pairs: list[PairResult]) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from profrun.cli.options import JsonOption, RunArgument, RunsOption, runs_root
-from profrun.cli.output import emit, say
+from profrun.cli.options import JsonOption, RunArgument, RunsOption, VerboseOption, runs_root
+from profrun.cli.output import emit
 
 
-def command(run: RunArgument = "last", runs: RunsOption = None, json_: JsonOption = False) -> None:
+def command(
+    run: RunArgument = "last",
+    runs: RunsOption = None,
+    verbose: VerboseOption = False,
+    json_: JsonOption = False,
+) -> None:
     """Show a run and its trials."""
     from profrun.cli.run_text import show_run
     from profrun.contract.codec import to_json
@@ -18,10 +23,4 @@ def command(run: RunArgument = "last", runs: RunsOption = None, json_: JsonOptio
     if json_:
         emit(to_json(run_result(state)))
         return
-    say(f"{state.run.name}: {state.phase}, {state.count('finished')} of {len(state.trials)} trials finished")
-    say(str(state.run.path))
-    say()
-    show_run(state)
-    if state.phase == "interrupted":
-        say()
-        say(f"no process drives this run; continue it with `profrun resume {state.run.name}`")
+    show_run(state, verbose=verbose)

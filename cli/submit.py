@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.options import JsonOption, RunsOption, VerboseOption, runs_root
 from profrun.cli.output import emit, note, say
 
 
@@ -32,6 +32,7 @@ def command(
         bool, typer.Option("--detach", help="Return at once; the run continues in the background.")
     ] = False,
     runs: RunsOption = None,
+    verbose: VerboseOption = False,
     json_: JsonOption = False,
 ) -> None:
     """Plan a job, run its trials, make traces and a report."""
@@ -58,4 +59,4 @@ def command(
     note(f"{prepared.run.name}: {count} trial{'s' * (count != 1)} in {prepared.run.path}")
     if detach:
         raise typer.Exit(detach_run(prepared.run, json_=json_))
-    raise typer.Exit(carry_out(prepared, json_=json_))
+    raise typer.Exit(carry_out(prepared, json_=json_, verbose=verbose))

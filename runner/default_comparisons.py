@@ -79,7 +79,7 @@ def default_pairs(points: Sequence[Point]) -> list[Pair]:
     by_key = {(point.collector, point.variant, point.blocking): point for point in points}
     collectors = list(dict.fromkeys(point.collector for point in points))
     timed = UNPROFILED if UNPROFILED in collectors else next(iter(collectors), None)
-    timeline = next((point.collector for point in points if _has_time_axis(point)), None)
+    timeline = next((point.collector for point in points if has_time_axis(point)), None)
     pairs = _against_first("variant", points, timed)
     for point in points:
         blocking = by_key.get((point.collector, point.variant, True))
@@ -87,14 +87,14 @@ def default_pairs(points: Sequence[Point]) -> list[Pair]:
             pairs.append(Pair("blocking", point, blocking))
     for point in points:
         plain = by_key.get((UNPROFILED, point.variant, point.blocking))
-        if _has_time_axis(point) and plain is not None:
+        if has_time_axis(point) and plain is not None:
             pairs.append(Pair("overhead", plain, point))
     if timed == UNPROFILED and timeline is not None:
         pairs += _against_first("change", points, timeline)
     return pairs
 
 
-def _has_time_axis(point: Point) -> bool:
+def has_time_axis(point: Point) -> bool:
     """Whether a profiler recorded the point as the program ran, not kernel by kernel."""
     return point.collector != UNPROFILED and not point.serial
 
@@ -148,6 +148,9 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
                 changed=() if pair.kind == "overhead" else tuple(largest_changes(result)),
                 same_kernels=agreement.equal if agreement else None,
                 kernels=kernels_sentence(agreement) if agreement else None,
+                a_variant=pair.a.variant,
+                b_variant=pair.b.variant,
+                collector=pair.b.collector,
             )
         )
     return found

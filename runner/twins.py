@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profrun.errors import ProfrunError
 from profrun.runner.default_comparisons import UNPROFILED
-from profrun.store.documents import median_ns
 
 if TYPE_CHECKING:
     from profrun.analysis.rules.step_cost import UnprofiledStep
@@ -39,24 +39,20 @@ def unprofiled_step(trace: Path) -> UnprofiledStep | None:
 
 def unprofiled_twin(state: RunState, trial: str) -> UnprofiledStep | None:
     """The same for a run that was read already; ``trial`` is the id of the profiled trial."""
-    from profrun.analysis.rules.step_cost import UnprofiledStep
-
     record = next((one for one in state.trials if one.id == trial), None)
     if record is None or record.collector == UNPROFILED:
         return None
-    twins = [one for one in state.trials if _is_twin(one, record)]
-    medians = [median for one in twins if (median := one.steps.median_ns) is not None]
-    middle = median_ns(medians)
-    if middle is None or middle <= 0:
+    return step_of([one for one in state.trials if _is_twin(one, record)])
+
+
+def step_of(trials: Sequence[TrialRecord]) -> UnprofiledStep | None:
+    """The step time of trials as comparisons take it; None where no step was measured."""
+    from profrun.analysis.rules.step_cost import UnprofiledStep
+
+    measured = [one.steps.measured for one in trials if one.steps.measured]
+    if not measured or min(map(min, measured)) <= 0:
         return None
-    return UnprofiledStep(
-        median_ns=middle,
-        low_ns=min(medians),
-        high_ns=max(medians),
-        trials=len(medians),
-        steps=sum(len(one.steps.measured) for one in twins),
-        clock=twins[0].steps.clock or "wall",
-    )
+    return UnprofiledStep.of(measured, trials[0].steps.clock or "wall")
 
 
 def _is_twin(one: TrialRecord, record: TrialRecord) -> bool:

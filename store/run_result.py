@@ -13,6 +13,7 @@ from profrun.contract.finding import Finding
 from profrun.contract.states import TrialState
 from profrun.errors import InputError
 from profrun.store.files import read_json
+from profrun.store.run_answer import VariantAnswer
 from profrun.store.runs import Run
 from profrun.store.state import RunPhase, RunState, TrialRecord
 
@@ -42,6 +43,7 @@ class PairResult:
 
     Attributes:
         a, b: names of the points; ``a`` is the base.
+        a_variant, b_variant: their variants. collector: of side b.
         verdict: faster, slower, same, inconclusive or incomparable.
         a_ns, b_ns: step time of each side; None when the sides are incomparable.
         ratio: b_ns over a_ns. ci95: its 95 % interval, None with one trial per side.
@@ -67,6 +69,9 @@ class PairResult:
     changed: tuple[str, ...] = ()
     same_kernels: bool | None = None
     kernels: str | None = None
+    a_variant: str = ""
+    b_variant: str = ""
+    collector: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,10 +95,12 @@ class ExpectationResult:
 
 @dataclass(frozen=True)
 class Findings:
-    """``comparison.json``: what the traces of a run say about each other and about the expectations."""
+    """``comparison.json``: what the traces of a run say of each variant, about each other and about the
+    expectations."""
 
     comparisons: tuple[PairResult, ...] = ()
     expectations: tuple[ExpectationResult, ...] = ()
+    answers: tuple[VariantAnswer, ...] = ()
     format: int = FORMAT
 
 
@@ -139,6 +146,7 @@ class RunResult:
     state: RunPhase
     created_ns: int
     trials: tuple[TrialResult, ...]
+    answers: tuple[VariantAnswer, ...] = ()
     comparisons: tuple[PairResult, ...] = ()
     expectations: tuple[ExpectationResult, ...] = ()
     report: str | None = None
@@ -156,6 +164,7 @@ def run_result(state: RunState) -> RunResult:
         state=state.phase,
         created_ns=state.created_ns,
         trials=tuple(trial_result(record) for record in state.trials),
+        answers=findings.answers,
         comparisons=findings.comparisons,
         expectations=findings.expectations,
         report=str(state.run.report) if state.run.report.exists() else None,

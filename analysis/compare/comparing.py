@@ -19,10 +19,10 @@ from profrun.analysis.compare.next_steps import next_steps
 from profrun.analysis.compare.ratio import THRESHOLD, step_ratio
 from profrun.analysis.compare.side_info import side_infos
 from profrun.analysis.compare.sides import Side, Sides
-from profrun.analysis.compare.stats import Statistic
 from profrun.analysis.compare.step_parts import step_parts
 from profrun.analysis.compare.vendors import vendor_view
 from profrun.analysis.compare.work_normalisation import divisors
+from profrun.analysis.step_time import Statistic
 from profrun.errors import UsageError
 
 

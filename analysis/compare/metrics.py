@@ -13,15 +13,8 @@ from collections.abc import Callable, Iterator
 from profrun.analysis.compare.compared_trial import ComparedTrial, StepSample
 from profrun.analysis.compare.model import Metric, MetricName
 from profrun.analysis.compare.sides import Sides
-from profrun.analysis.compare.stats import (
-    Estimate,
-    RatioVerdict,
-    Statistic,
-    estimate,
-    proven_below,
-    side_value,
-    verdict,
-)
+from profrun.analysis.compare.stats import Estimate, RatioVerdict, estimate, proven_below, verdict
+from profrun.analysis.step_time import Statistic, side_value
 
 P99_STEPS = 100
 """Steps per trial from which a 99th percentile is worked out."""

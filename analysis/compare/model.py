@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from profrun.analysis.compare.compared_trial import Rate, StepWork
-from profrun.analysis.compare.stats import RatioVerdict, Statistic
+from profrun.analysis.compare.stats import RatioVerdict
 from profrun.analysis.json import to_json
+from profrun.analysis.step_time import Statistic
 from profrun.contract.finding import Finding
 
 Verdict = RatioVerdict | Literal["incomparable"]

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from profrun.analysis.compare.comparability import stopped
 from profrun.analysis.compare.model import Reason, StepRatio
 from profrun.analysis.compare.sides import Sides
-from profrun.analysis.compare.stats import Estimate, Statistic, estimate, side_value, trials_needed, verdict
+from profrun.analysis.compare.stats import Estimate, estimate, trials_needed, verdict
+from profrun.analysis.step_time import Statistic, side_value
 
 THRESHOLD = 0.01
 """Practical threshold unless the user gives another: smaller changes are the same."""

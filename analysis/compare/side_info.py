@@ -8,7 +8,7 @@ from profrun.analysis.compare.compared_trial import StepSample
 from profrun.analysis.compare.model import Row, SideInfo
 from profrun.analysis.compare.side_names import side_names
 from profrun.analysis.compare.sides import Side, Sides
-from profrun.analysis.compare.stats import Statistic, side_value
+from profrun.analysis.step_time import Statistic, side_value
 
 
 def side_infos(

@@ -26,13 +26,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from profrun.analysis.compare.student_t import t_quantile, t_two_sided
+from profrun.analysis.step_time import Floats, Statistic, checked, logarithms, p99_index
 
-Statistic = Literal["median", "mean", "p99"]
 RatioVerdict = Literal["faster", "slower", "same", "inconclusive"]
-Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 POWER = 0.8
@@ -86,8 +84,8 @@ def estimate(
     Raises:
         ValueError: a side has no trial, a trial no step, or a duration is not above 0.
     """
-    sides = [_checked(side) for side in (a, b)]
-    logs = [_logs(side, statistic) for side in sides]
+    sides = [checked(side) for side in (a, b)]
+    logs = [logarithms(side, statistic) for side in sides]
     log_ratio = float(logs[1].mean() - logs[0].mean())
     trials = (len(sides[0]), len(sides[1]))
     steps = (sum(map(len, sides[0])), sum(map(len, sides[1])))
@@ -190,46 +188,6 @@ def outlier_steps(steps: Sequence[float], *, width: float = 8.0) -> list[int]:
     return [int(index) for index in np.nonzero(values > middle + width * deviation)[0]]
 
 
-def _checked(side: Sequence[Sequence[float]]) -> list[Floats]:
-    """The durations of each trial, sorted: float64 arrays of shape (steps,)."""
-    arrays = [np.sort(np.asarray(trial, dtype=np.float64)) for trial in side]
-    if not arrays or any(len(trial) == 0 for trial in arrays):
-        raise ValueError("each side needs at least one trial, and each trial a step")
-    if any(not (trial[0] > 0 and math.isfinite(trial[-1])) for trial in arrays):
-        raise ValueError("step durations must be above 0 and finite")
-    return arrays
-
-
-def side_value(side: Sequence[Sequence[float]], statistic: Statistic) -> float:
-    """Geometric mean over trials of the statistic of each: the ratio of two sides is ``Estimate.ratio``.
-
-    Args:
-        side: for each trial the durations of its steps, all above 0.
-
-    Returns:
-        A duration in the same unit.
-    """
-    return math.exp(float(_logs(_checked(side), statistic).mean()))
-
-
-def _logs(side: Sequence[Floats], statistic: Statistic) -> Floats:
-    """Logarithm of the statistic of each trial: float64, shape (trials,)."""
-    return np.log([_statistic(trial, statistic) for trial in side])
-
-
-def _statistic(ordered: Floats, statistic: Statistic) -> float:
-    if statistic == "mean":
-        return float(ordered.mean())
-    if statistic == "median":
-        return float(np.median(ordered))
-    return float(ordered[_p99_index(len(ordered))])
-
-
-def _p99_index(count: int) -> int:
-    """Index of the nearest-rank 99th percentile in ``count`` ordered values."""
-    return max(0, math.ceil(0.99 * count) - 1)
-
-
 def _bootstrap_variance(
     side: Sequence[Floats], statistic: Statistic, resamples: int, rng: np.random.Generator
 ) -> float:
@@ -255,7 +213,7 @@ def _resampled(ordered: Floats, statistic: Statistic, draws: int, rng: np.random
     count = len(ordered)
     if statistic == "mean":
         return _resampled_means(ordered, draws, rng)
-    rank = _p99_index(count) + 1 if statistic == "p99" else (count + 1) // 2
+    rank = p99_index(count) + 1 if statistic == "p99" else (count + 1) // 2
     uniform = rng.beta(rank, count - rank + 1, size=draws)
     value = ordered[np.minimum((uniform * count).astype(np.int64), count - 1)]
     if statistic == "p99" or count % 2 == 1:

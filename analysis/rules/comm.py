@@ -16,6 +16,7 @@ from profrun.contract.units import percent_text, time_text
 @rule(
     "exposed-communication",
     "Communication that nothing hides",
+    remedy="overlap it: other buckets, fewer exchanges",
     meaning="Collectives run while no computation does: the GPU moves data, or waits for another rank, and "
     "does nothing else.",
     threshold="Communication not covered by computation takes at least 5 % of the step, on average over the "
@@ -76,6 +77,7 @@ def compute_ns(ctx: Context) -> float:
 @rule(
     "straggler",
     "Ranks wait for one rank",
+    remedy="look at that rank: data, host, clocks",
     meaning="In a collective every rank waits for the last to arrive; the rank whose collectives are "
     "shortest is the one that the others wait for.",
     threshold="At least two ranks in the trace, and waiting for one of them takes at least 5 % of the step "

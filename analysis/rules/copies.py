@@ -114,6 +114,7 @@ def waits_of_copies(ctx: Context, ids: Index) -> Index:
 @rule(
     "host-device-copies",
     "Data crosses the bus inside steps",
+    remedy="create and keep tensors on the GPU",
     meaning="Each step copies between host and device; input batches are expected, anything else is worth a "
     "look.",
     threshold="At least one HtoD or DtoH copy per step. In recordings without steps: when nothing covers "
@@ -154,6 +155,7 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
 @rule(
     "pageable-copies",
     "Copies go through pageable memory",
+    remedy="pin_memory=True and non_blocking=True",
     meaning="The driver stages such a copy through a pinned buffer of its own; it is slower, the host waits "
     "for it, and it cannot overlap.",
     threshold="A copy between the device and pageable host memory of at least 64 KiB, or at least one per "
@@ -213,6 +215,7 @@ def _pageable_gain(ctx: Context, ids: Index, calls: Index, exposed: int) -> Gain
 @rule(
     "copy-before-gemm",
     "A matrix multiply copies on the device first",
+    remedy="a bias and layout that the GEMM takes as is",
     meaning="The op that multiplies also launches a device-to-device copy: the bias is expanded into the "
     "output before an addmm without a fused epilogue, or an operand is made contiguous.",
     threshold="A DtoD memcpy launched by addmm, mm, bmm or another op that multiplies matrices.",
@@ -241,6 +244,7 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
 @rule(
     "copies-not-overlapped",
     "Copies and kernels take turns on one stream",
+    remedy="copy the next batch on a second stream",
     meaning="Copies between host and device run while no kernel does, and everything is on a single stream, "
     "so they cannot overlap.",
     threshold="All GPU work of a device is on one stream, and copies between host and device that steps "

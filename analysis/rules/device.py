@@ -32,6 +32,7 @@ ROWS = 8
 @rule(
     "few-blocks",
     "Kernels too small to fill the GPU",
+    remedy="larger batches, or streams side by side",
     meaning="A grid with fewer blocks than the GPU has SMs (CUs) leaves the rest idle, however busy the "
     "timeline looks.",
     threshold="Kernels with under one block per SM take at least 25 % of the kernel time of a GPU. "
@@ -284,6 +285,7 @@ def _stated(row: Mapping[str, object]) -> set[str]:
 @rule(
     "throttled",
     "The GPU ran below its clocks",
+    remedy="more cooling or power, or locked clocks",
     meaning="The driver states a reason for lower clocks (power, temperature, hardware slowdown) before or "
     "after the run.",
     threshold="provenance.json names a throttle reason other than idling.",

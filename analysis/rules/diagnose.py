@@ -4,6 +4,7 @@ gained."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profrun.analysis.json import to_json
@@ -12,7 +13,8 @@ from profrun.analysis.rules.causes import Explained, explain
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow, RuleFinding
 from profrun.analysis.rules.rule import Hit, Rule
-from profrun.analysis.rules.step_cost import UnprofiledStep, severity_of
+from profrun.analysis.rules.step_cost import StepCost, UnprofiledStep, severity_of
+from profrun.analysis.rules.step_parts import StepPart, step_parts
 from profrun.analysis.trace.data_quality import withheld
 from profrun.analysis.trace.quality import QualityFinding
 from profrun.contract.finding import SEVERITIES, Severity
@@ -21,7 +23,26 @@ if TYPE_CHECKING:
     from profrun.contract.provenance import Provenance
     from profrun.traces.trace import Trace
 
-__all__ = ["FindingRow", "RuleFinding", "UnprofiledStep", "diagnose"]
+__all__ = ["Diagnosis", "FindingRow", "RuleFinding", "UnprofiledStep", "diagnose", "diagnosis"]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a trace shows: what a step costs, what its time is made of, and what could be better.
+
+    Attributes:
+        cost: times per step of one rank.
+        steps: how many steps of all ranks are judged; 0 for a recording without steps.
+        parts: what the work is made of, most time first.
+        findings: as ``diagnose`` returns them.
+        gpus: names of the GPUs that worked, such as 'NVIDIA H200', each once.
+    """
+
+    cost: StepCost
+    steps: int
+    parts: tuple[StepPart, ...]
+    findings: tuple[RuleFinding, ...]
+    gpus: tuple[str, ...]
 
 
 def diagnose(
@@ -41,7 +62,28 @@ def diagnose(
         The findings, at most one of each rule. Those that no other explains are sorted by severity, and by
         what could be gained; each is followed by the findings that it explains.
     """
+    return _findings(Context(trace, provenance, unprofiled))
+
+
+def diagnosis(
+    trace: Trace, *, provenance: Provenance | None = None, unprofiled: UnprofiledStep | None = None
+) -> Diagnosis:
+    """What a step of a trace costs, what its time is made of, and what could be better.
+
+    Args:
+        trace, provenance, unprofiled: as for ``diagnose``.
+    """
     context = Context(trace, provenance, unprofiled)
+    return Diagnosis(
+        cost=context.cost,
+        steps=len(context.steps),
+        parts=tuple(step_parts(context)),
+        findings=tuple(_findings(context)),
+        gpus=tuple(dict.fromkeys(one.name for one in context.devices)),
+    )
+
+
+def _findings(context: Context) -> list[RuleFinding]:
     hidden = withheld(context.quality)
     rules: dict[str, Rule] = {}
     hits: dict[str, Hit] = {}
@@ -76,6 +118,7 @@ def _finding(rule: Rule, hit: Hit, marks: tuple[str, ...], explained: Explained 
         fix=hit.fix or rule.advice,
         title=rule.title,
         threshold=rule.threshold,
+        remedy=hit.remedy or rule.remedy,
         evidence=evidence,
         quality=marks,
         gain_ns=gain.ns if gain else None,

@@ -35,6 +35,7 @@ class RuleFinding(Finding):
 
     Attributes:
         title, threshold: the rule's words.
+        remedy: what to change, in a few words; empty for findings without a gain.
         evidence: numbers by name (units in the names), ``names`` of kernels, ops or calls, ``slices`` to
             open.
         quality: codes of warnings about the recording that affect the numbers it rests on.
@@ -55,6 +56,7 @@ class RuleFinding(Finding):
 
     title: str = ""
     threshold: str = ""
+    remedy: str = ""
     evidence: dict[str, Any] = field(default_factory=dict)
     quality: tuple[str, ...] = ()
     gain_ns: int | None = None

@@ -22,6 +22,7 @@ SOFTMAX_SHARE = 0.005
 @rule(
     "unfused-attention",
     "Attention runs as separate kernels",
+    remedy="scaled_dot_product_attention",
     meaning="Scores, softmax and the product with the values are kernels of their own: the score matrix "
     "(sequence x sequence) is written to memory and read again, twice.",
     threshold="Batched matrix multiplies (bmm, baddbmm) and a softmax under the same parent op or in the "
@@ -83,6 +84,7 @@ def _between(ctx: Context, scores: Index, gemms: Index) -> Index:
 @rule(
     "pointwise-chains",
     "Point-wise kernels follow each other",
+    remedy="torch.compile, fused=True optimizers",
     meaning="Each of them reads and writes whole tensors; fused, the values between stay in registers.",
     threshold="Runs of at least two consecutive element-wise or copy kernels of a step on a stream, "
     "launched by steps, with at least 5 % of the time of the steps' kernels.",

@@ -28,6 +28,7 @@ _LOOKUP = "TorchDynamo Cache Lookup"
 @rule(
     "dataloader-stall",
     "Steps wait for data",
+    remedy="num_workers, prefetch_factor, pin_memory",
     meaning="The main thread fetches the next batch while the GPU has nothing to do.",
     threshold="Fetching a batch (enumerate(DataLoader)...__next__) takes at least 5 % of the step, and the "
     "GPU is idle for at least as long.",
@@ -88,6 +89,7 @@ def _by_name(ctx: Context, ids: Index) -> list[FindingRow]:
 @rule(
     "dynamo-lookup",
     "Compiled code spends its time in guards and look-ups",
+    remedy="compile larger regions, fewer graph breaks",
     meaning="Before each compiled region Dynamo checks guards and finds the compiled code; for small graphs "
     "that is a visible share of the step.",
     threshold="'TorchDynamo Cache Lookup' takes at least 5 % of the step, and the GPU is idle for at least "
@@ -121,6 +123,7 @@ def dynamo_lookup(ctx: Context) -> Iterator[Hit]:
 @rule(
     "recompilation",
     "The program compiles again inside the window",
+    remedy="fixed or dynamic shapes: TORCH_LOGS=recompiles",
     meaning="The compiler itself works inside a step: a guard failed, usually for a changed shape or Python "
     "value, and the function is compiled once more.",
     threshold="Work of a compiler inside the steps: a range that torch.compile opens while it compiles "
@@ -197,6 +200,7 @@ def _late_regions(ctx: Context) -> tuple[Index, Index]:
 @rule(
     "allocator-churn",
     "Device memory is allocated or freed inside steps",
+    remedy="constant shapes, no empty_cache()",
     meaning="cudaMalloc and cudaFree wait for the GPU; the framework's caching allocator should make them "
     "rare after the first steps.",
     threshold="At least one device or pinned allocation or free per step, on average.",
@@ -231,6 +235,7 @@ def allocator_churn(ctx: Context) -> Iterator[Hit]:
 @rule(
     "occupancy-queries",
     "Libraries query occupancy before launching",
+    remedy="CUDA graphs",
     meaning="A heuristic chooses kernels at every call (cuBLAS for GEMMs, Triton's or PyTorch's launchers); "
     "each query is host time in front of a launch.",
     threshold="At least one occupancy query (cudaOccupancyMaxActiveBlocksPerMultiprocessor or similar) per "

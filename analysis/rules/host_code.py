@@ -26,6 +26,7 @@ LEAST_PIECES = 2
 @rule(
     "host-code",
     "The GPU waits for code outside of the framework",
+    remedy="move this code out of the step",
     meaning="The host is in no recorded op or call, so it runs the program's own code: Python between two "
     "calls of the framework, garbage collection, reading files, logging, sleeping.",
     threshold="The GPU waits for the host, and for at least 1 ms at a time no op, no call and no fetch of a "

@@ -19,6 +19,7 @@ ROWS = 8
 @rule(
     "layout-changes",
     "Convolutions change the memory layout of their tensors",
+    remedy="memory_format=torch.channels_last",
     meaning="The convolution kernels want channels last (NHWC), and the tensors have channels first (NCHW): "
     "the library copies each of them into the other layout before and after.",
     threshold="Kernels of the category `layout` in steps that run convolutions take at least 2 % of the time "

@@ -48,11 +48,11 @@ def profiler_overhead(ctx: Context) -> Iterator[Hit]:
     share = inside / ctx.step_ns if ctx.step_ns else 0.0
     told = []
     known = ctx.cost.unprofiled
-    slower = ctx.cost.recorded_ns / known.median_ns if known is not None and known.median_ns else 0.0
+    slower = ctx.cost.recorded_ns / known.ns if known is not None and known.ns else 0.0
     if known is not None and slower > SLOWER:
         told.append(
             f"a step takes {time_text(ctx.cost.recorded_ns)} with the profiler and "
-            f"{time_text(known.median_ns)} without it"
+            f"{time_text(known.ns)} without it"
         )
     if share > OVERHEAD_SHARE:
         told.append(
@@ -66,7 +66,7 @@ def profiler_overhead(ctx: Context) -> Iterator[Hit]:
                 "overhead_share": share,
                 "overhead_of": "host time of steps",
                 "profiled_step_ns": ctx.cost.recorded_ns,
-                "unprofiled_step_ns": known.median_ns if known is not None else None,
+                "unprofiled_step_ns": known.ns if known is not None else None,
             },
             slices=ctx.worst(ids),
         )
@@ -88,10 +88,10 @@ def slower_twin(ctx: Context) -> Iterator[Hit]:
     if twin is None or not ctx.steps or usable(twin, recorded):
         return
     yield Hit(
-        f"a step took {time_text(twin.median_ns)} without a profiler ({twin.trials} trials, medians from "
+        f"a step took {time_text(twin.ns)} without a profiler ({twin.trials} trials, medians from "
         f"{time_text(twin.low_ns)} to {time_text(twin.high_ns)}), and takes {time_text(recorded)} here",
         {
-            "unprofiled_step_ns": twin.median_ns,
+            "unprofiled_step_ns": twin.ns,
             "recorded_step_ns": recorded,
             "unprofiled_trials": twin.trials,
         },

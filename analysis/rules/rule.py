@@ -30,6 +30,7 @@ class Hit:
         idle_ns: idle time of the GPU that it accounts for, ns per step; what findings by cause compare.
         rows: what it is about, most time first.
         fix: advice for this program; None for the rule's.
+        remedy: the same in a few words; None for the rule's.
         at_most: the gravest that this finding can be, where the evidence carries no more.
     """
 
@@ -41,6 +42,7 @@ class Hit:
     idle_ns: float = 0.0
     rows: Sequence[FindingRow] = ()
     fix: str | None = None
+    remedy: str | None = None
     at_most: Severity | None = None
 
 
@@ -57,6 +59,7 @@ class Rule:
         meaning: what it means when it fires.
         threshold: when it fires, in words with numbers.
         advice: what to do.
+        remedy: the same in at most 48 characters; empty for a rule whose findings have no gain.
         severity: of its findings.
         bound: how it computes the most that could be gained; empty for a rule that states no gain.
         relies_on: numbers that it rests on, by the names that ``QualityFinding.affects`` uses.
@@ -71,6 +74,7 @@ class Rule:
     severity: RuleSeverity
     bound: str
     relies_on: tuple[str, ...]
+    remedy: str
     find: Find
 
 
@@ -81,9 +85,10 @@ def rule(
     meaning: str,
     threshold: str,
     advice: str,
+    remedy: str = "",
     severity: RuleSeverity = "by gain",
     bound: str = "",
     relies_on: tuple[str, ...] = (),
 ) -> Callable[[Find], Rule]:
     """Make a rule of a function; the arguments are the attributes of ``Rule``."""
-    return lambda find: Rule(id_, title, meaning, threshold, advice, severity, bound, relies_on, find)
+    return lambda find: Rule(id_, title, meaning, threshold, advice, severity, bound, relies_on, remedy, find)

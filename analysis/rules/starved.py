@@ -32,6 +32,7 @@ ROWS = 8
 @rule(
     "overhead-bound",
     "The host cannot keep the GPU busy",
+    remedy="more work per launch: batch, compile, graphs",
     meaning="The GPU waits for work because Python, the framework and launches take longer than the kernels "
     "that they enqueue.",
     threshold="Over half of the GPU's idle time waits for the host (the next piece was enqueued only after "
@@ -122,6 +123,7 @@ def _waited_for(ctx: Context, rest: list[tuple[DeviceIdle, Intervals]]) -> list[
 @rule(
     "low-utilization",
     "The GPU is idle most of the time",
+    remedy="see what the host does while the GPU is idle",
     meaning="Kernels, copies and fills together cover less than half of the steps, and no other finding "
     "says why.",
     threshold="Kernels, copies and fills together cover under 50 % of the step. It is a finding of its own "
@@ -178,6 +180,7 @@ def _device_row(ctx: Context, one: DeviceIdle) -> FindingRow:
 @rule(
     "tiny-kernels",
     "Many kernels too short to hide their launch",
+    remedy="fuse them, or launch them as one graph",
     meaning="A launch costs a few microseconds on the host; kernels that run shorter than that leave the "
     "GPU idle.",
     threshold="At least 10 kernels per step that have a launch of their own (not in a graph), at least half "

@@ -7,9 +7,14 @@ or ns of the whole recording where it has no steps.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
+import numpy as np
+
+from profrun.analysis.step_time import side_value
 from profrun.contract.finding import Severity
 from profrun.contract.units import time_text
 
@@ -41,18 +46,39 @@ class UnprofiledStep:
     """Step time of trials of the same variant that ran without a profiler.
 
     Attributes:
-        median_ns: median over these trials of the median of their measured steps.
-        low_ns, high_ns: least and largest median of a trial.
+        ns: geometric mean over these trials of the median of their measured steps, as comparisons take it.
+        low_ns, high_ns: least and largest median of a trial; of a single trial the middle half of its steps.
         trials, steps: how many trials, and how many steps of them were measured.
         clock: what measured them: cuda_event, hip_event or wall.
     """
 
-    median_ns: int
+    ns: int
     low_ns: int
     high_ns: int
     trials: int
     steps: int
     clock: str
+
+    @classmethod
+    def of(cls, trials: Sequence[Sequence[int]], clock: str) -> UnprofiledStep:
+        """The step time of trials.
+
+        Args:
+            trials: the measured steps of each trial, ns; at least one trial, each with at least one step.
+            clock: what measured them.
+        """
+        medians = [median(steps) for steps in trials]
+        low, high = min(medians), max(medians)
+        if len(trials) == 1:
+            low, high = np.quantile(trials[0], [0.25, 0.75])
+        return cls(
+            ns=round(side_value(trials, "median")),
+            low_ns=round(low),
+            high_ns=round(high),
+            trials=len(trials),
+            steps=sum(map(len, trials)),
+            clock=clock,
+        )
 
 
 @dataclass(frozen=True)
@@ -95,7 +121,7 @@ class Gain:
 
 def usable(twin: UnprofiledStep | None, recorded_ns: float) -> UnprofiledStep | None:
     """The step time without a profiler, where it can be that of these steps: a profiler saves no time."""
-    return twin if twin is not None and twin.median_ns <= MOST_TWIN * recorded_ns else None
+    return twin if twin is not None and twin.ns <= MOST_TWIN * recorded_ns else None
 
 
 def severity_of(gain: Gain) -> Severity:
@@ -141,7 +167,7 @@ class StepCost:
     def step_ns(self) -> float:
         """The step time that shares are of."""
         known = self.unprofiled if self.has_steps else None
-        return self.recorded_ns if known is None else known.median_ns
+        return self.recorded_ns if known is None else known.ns
 
     @property
     def busy_share(self) -> float:

@@ -116,6 +116,7 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
 @rule(
     "implicit-sync",
     "An op makes the host wait for the GPU",
+    remedy="keep the value on the GPU, read it rarely",
     meaning="Reading a value on the host (.item(), .cpu(), printing a tensor, nonzero(), a copy from "
     "pageable memory) waits until everything queued before it has run; the queue runs dry.",
     threshold="A blocking runtime call (Synchronize, or a copy that is not Async) under an op, inside a "
@@ -146,6 +147,7 @@ def implicit_waits(ctx: Context) -> Index:
 @rule(
     "explicit-sync",
     "The program makes the host wait for the GPU",
+    remedy="remove it, or move it out of the loop",
     meaning="torch.cuda.synchronize(), a stream or an event synchronise in the step's own code empties the "
     "queue each time.",
     threshold="A blocking Synchronize call inside a step that no op made, or whose op is not known because "

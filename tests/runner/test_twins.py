@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -28,14 +29,14 @@ US = 1000
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """A run all of whose trials have finished; a step of trial N takes N us, or its steps are of no use."""
+    """A run all of whose trials have finished; a step of trial N takes N + 1 us."""
     made, plan = new_run(tmp_path, SPEC)
     for trial in plan.trials:
         paths = begin(made.trial(trial.id))
         paths.trace.mkdir()
         (paths.trace / "meta.json").write_text("{}")
         made.log().append("started", trial.id, attempt=1)
-        leave(paths, steps=[trial.index * US, trial.index * US, 900 * US])
+        leave(paths, steps=[(trial.index + 1) * US, (trial.index + 1) * US, 900 * US])
     return made
 
 
@@ -44,15 +45,15 @@ def asked(run: Run, name: str) -> UnprofiledStep | None:
     return unprofiled_step(found / "trace")
 
 
-def index(run: Run, name: str) -> int:
+def number(run: Run, name: str) -> int:
     (found,) = run.path.glob(f"trials/*-{name}")
-    return int(found.name.split("-")[0])
+    return int(found.name.split("-")[0]) + 1
 
 
 def test_the_twins_are_the_trials_of_the_variant_without_a_profiler(run: Run) -> None:
-    first, second = index(run, "a-none-r1") * US, index(run, "a-none-r2") * US
+    first, second = number(run, "a-none-r1") * US, number(run, "a-none-r2") * US
     assert asked(run, "a-torch-r1") == UnprofiledStep(
-        median_ns=(first + second) // 2,
+        ns=round(math.sqrt(first * second)),
         low_ns=min(first, second),
         high_ns=max(first, second),
         trials=2,
@@ -61,13 +62,13 @@ def test_the_twins_are_the_trials_of_the_variant_without_a_profiler(run: Run) ->
     )
     other = asked(run, "b-torch-r2")
     assert other is not None
-    assert other.low_ns == index(run, "b-none-r1") * US
+    assert other.low_ns == number(run, "b-none-r1") * US
 
 
 def test_blocking_launches_have_twins_of_their_own(run: Run) -> None:
     found = asked(run, "a-torch-blocking-r1")
     assert found is not None
-    assert found.low_ns == index(run, "a-none-blocking-r1") * US
+    assert found.low_ns == number(run, "a-none-blocking-r1") * US
 
 
 def test_a_trial_without_a_profiler_has_no_twin(run: Run) -> None:
@@ -85,7 +86,7 @@ def test_a_twin_that_failed_or_counts_other_steps_is_none(run: Run) -> None:
         write_json(folder / "raw/rank0/steps.json", to_json(other))
     found = asked(run, "a-torch-r1")
     assert found is not None
-    assert (found.trials, found.median_ns) == (1, index(run, "a-none-r2") * US)
+    assert (found.trials, found.ns) == (1, number(run, "a-none-r2") * US)
     assert asked(run, "b-torch-r1") is None
 
 
@@ -100,4 +101,4 @@ def test_a_trace_that_is_no_trials_has_none(tmp_path: Path, run: Run) -> None:
 def test_runs_of_an_h200(name: str, ns: int, tmp_path: Path) -> None:
     found = unprofiled_step(run_trial(f"{name}/torch", tmp_path) / "trace")
     assert found is not None
-    assert (found.median_ns, found.trials, found.steps, found.clock) == (ns, 1, 5, "cuda_event")
+    assert (found.ns, found.trials, found.steps, found.clock) == (ns, 1, 5, "cuda_event")

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from profrun.analysis.compare.stats import (
     Estimate,
-    Statistic,
     estimate,
     outlier_steps,
     proven_below,
@@ -20,6 +19,7 @@ from profrun.analysis.compare.stats import (
     verdict,
 )
 from profrun.analysis.compare.student_t import t_quantile
+from profrun.analysis.step_time import Statistic, trial_value
 
 
 def _side(
@@ -91,11 +91,11 @@ def test_verdicts(ratio: float, ci95: tuple[float, float] | None, expected: str)
 
 @pytest.mark.parametrize("statistic", ["median", "mean", "p99"])
 def test_order_statistics_drawn_by_beta_have_the_variance_of_real_resampling(statistic: Statistic) -> None:
-    from profrun.analysis.compare.stats import _resampled, _statistic
+    from profrun.analysis.compare.stats import _resampled
 
     rng = np.random.default_rng(3)
     trial = np.sort(rng.lognormal(0, 0.2, 60))
-    real = [_statistic(np.sort(rng.choice(trial, 60)), statistic) for _ in range(4000)]
+    real = [trial_value(np.sort(rng.choice(trial, 60)), statistic) for _ in range(4000)]
     drawn = _resampled(trial, statistic, 4000, rng)
     assert float(drawn.mean()) == pytest.approx(float(np.mean(real)), rel=0.01)
     assert float(drawn.std()) == pytest.approx(float(np.std(real)), rel=0.1)

@@ -16,7 +16,7 @@ from profrun.analysis.rules.finding import RuleFinding
 from profrun.analysis.rules.step_cost import UnprofiledStep
 from profrun.contract.codec import from_json
 from profrun.contract.steps import StepsFile
-from profrun.store.documents import fold_steps, median_ns
+from profrun.store.documents import fold_steps
 from tests.conftest import ROOT, SHARED, missing, shared_data, unpack
 
 OWN = ROOT / "tests/data/h200"
@@ -133,8 +133,4 @@ def _twin(where: str, rest: str) -> UnprofiledStep:
         )
         for trial in trials
     ]
-    medians = [one.median_ns or 0 for one in steps]
-    count = sum(len(one.measured) for one in steps)
-    return UnprofiledStep(
-        median_ns(medians) or 0, min(medians), max(medians), len(steps), count, steps[0].clock or "wall"
-    )
+    return UnprofiledStep.of([one.measured for one in steps], steps[0].clock or "wall")

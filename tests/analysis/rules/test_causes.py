@@ -64,7 +64,7 @@ def test_findings_that_could_explain_each_other_in_a_circle_do_not(monkeypatch: 
 
 def test_a_loader_that_takes_most_of_the_step_comes_before_everything_else() -> None:
     """91 % of the step is loading; the GPU works 50 us of it, in fp32."""
-    twin = UnprofiledStep(median_ns=5_120 * US, low_ns=0, high_ns=0, trials=1, steps=3, clock="wall")
+    twin = UnprofiledStep(ns=5_120 * US, low_ns=0, high_ns=0, trials=1, steps=3, clock="wall")
     every = diagnose(memory_trace(training(5 * MS)), unprofiled=twin)
     assert (every[0].code, every[0].severity) == ("dataloader-stall", "critical")
     assert every[0].gain_ns == 5 * MS
@@ -158,7 +158,7 @@ def syncs(count: int, *, after: int) -> list[Row]:
 
 def test_waits_after_which_the_gpu_runs_dry_explain_that_the_host_is_late() -> None:
     """Without its waits the host, 40 us per step, would be ahead of the GPU, 50 us per step."""
-    twin = UnprofiledStep(median_ns=90 * US, low_ns=0, high_ns=0, trials=1, steps=9, clock="wall")
+    twin = UnprofiledStep(ns=90 * US, low_ns=0, high_ns=0, trials=1, steps=9, clock="wall")
     every = diagnose(memory_trace(syncs(9, after=30 * US)), unprofiled=twin)
     found = {one.code: one for one in every}
     assert every[0].code == "explicit-sync"
@@ -168,7 +168,7 @@ def test_waits_after_which_the_gpu_runs_dry_explain_that_the_host_is_late() -> N
 
 
 def test_waits_of_a_host_that_is_late_anyway_explain_nothing() -> None:
-    twin = UnprofiledStep(median_ns=560 * US, low_ns=0, high_ns=0, trials=1, steps=9, clock="wall")
+    twin = UnprofiledStep(ns=560 * US, low_ns=0, high_ns=0, trials=1, steps=9, clock="wall")
     every = diagnose(memory_trace(syncs(9, after=500 * US)), unprofiled=twin)
     found = {one.code: one for one in every}
     assert found["overhead-bound"].explained_by is None

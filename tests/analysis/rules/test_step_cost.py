@@ -8,7 +8,7 @@ from profrun.analysis.rules.step_cost import Basis, Gain, Side, StepCost, Unprof
 from profrun.contract.finding import Severity
 
 US = 1000
-TWIN = UnprofiledStep(median_ns=40 * US, low_ns=39 * US, high_ns=41 * US, trials=3, steps=15, clock="wall")
+TWIN = UnprofiledStep(ns=40 * US, low_ns=39 * US, high_ns=41 * US, trials=3, steps=15, clock="wall")
 
 
 def cost(work: float, *, recorded: float = 100 * US, twin: UnprofiledStep | None = None) -> StepCost:

@@ -1,0 +1,174 @@
+"""The first screen of a run as text: what a step costs, where it goes, what would help most, what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from profrun.contract.units import (
+    change_interval_text,
+    change_text,
+    signed_change_text,
+    time_text,
+)
+from profrun.reports.terminal_layout import Part, Prose, Table
+from profrun.store.run_answer import FindingAnswer, StepAnswer, VariantAnswer
+from profrun.store.run_result import PairResult
+
+MOST = 5
+"""Findings that are shown."""
+
+
+def answer_parts(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) -> list[Part]:
+    """The answers of a run, and its comparisons of variants, profilers and launch blocking in one line each.
+
+    Args:
+        answers: of each variant.
+        pairs: the comparisons of the run.
+    """
+    parts: list[Part] = []
+    if len(answers) == 1:
+        parts += _one(answers[0])
+    elif answers:
+        parts.append(_several(answers))
+    parts += _findings(answers)
+    lines = [*_variants(pairs), *_ratios("overhead", pairs), *_ratios("blocking", pairs)]
+    if lines:
+        parts += ["", *(Prose(line, indent="  ") for line in lines)]
+    return parts
+
+
+def _one(answer: VariantAnswer) -> list[Part]:
+    """Sentences for a run with one variant."""
+    lines = []
+    if answer.step is not None:
+        lines.append(f"step {time_text(answer.step.ns)} {_where(answer.step)} ({_range(answer.step)})")
+    busy, mostly = _busy(answer), _mostly(answer)
+    if busy is not None:
+        lines.append(
+            f"GPU busy {busy} of {_of(answer)}" + (f"; {mostly} of the GPU's time" if mostly else "")
+        )
+    elif mostly is not None:
+        lines.append(f"no GPU worked; {mostly} of the CPU time of all operators")
+    lines += [f"doubtful: {title}" for title in answer.doubts]
+    return [Prose(line, indent="  ") for line in lines]
+
+
+def _where(step: StepAnswer) -> str:
+    return "without a profiler" if step.profiled_by is None else f"under {step.profiled_by}"
+
+
+def _range(step: StepAnswer) -> str:
+    ends = f"{time_text(step.low_ns)} to {time_text(step.high_ns)}"
+    if step.trials > 1:
+        return f"{ends} in {step.trials} trials"
+    return f"half of {step.steps} steps: {ends}" if step.steps > 1 else "1 step"
+
+
+def _of(answer: VariantAnswer) -> str:
+    return {"recording": "the whole recording", "profiled": "the recorded step"}.get(
+        answer.basis or "", "the step"
+    )
+
+
+def _busy(answer: VariantAnswer) -> str | None:
+    """'18.03 ms = 80 %'."""
+    if answer.gpu_ns is None or answer.gpu_share is None:
+        return None
+    return f"{time_text(answer.gpu_ns)} = {_percent(answer.gpu_share)}"
+
+
+def _mostly(answer: VariantAnswer) -> str | None:
+    """'fp32 gemm 67 %': the largest part of the work."""
+    if not answer.parts:
+        return None
+    return f"{answer.parts[0].name} {_percent(answer.parts[0].share)}"
+
+
+def _percent(share: float) -> str:
+    """Whole per cent from 10 on, else with one decimal."""
+    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
+
+
+def _several(answers: Sequence[VariantAnswer]) -> Table:
+    """A row for each variant."""
+    on_gpu = any(answer.gpu_ns is not None for answer in answers)
+    rows = [
+        (
+            answer.variant,
+            time_text(answer.step.ns if answer.step else None),
+            f"{time_text(answer.step.low_ns)} to {time_text(answer.step.high_ns)}" if answer.step else None,
+            *([_busy(answer)] if on_gpu else []),
+            _mostly(answer),
+        )
+        for answer in answers
+    ]
+    header = ("variant", "step", "range", *(["GPU busy"] if on_gpu else []), "mostly")
+    return Table(header, rows, right=(1,))
+
+
+def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
+    """What would help most: each finding once, in the variant where it could save the largest part."""
+    best: dict[str, tuple[VariantAnswer, FindingAnswer]] = {}
+    for answer in answers:
+        for finding in answer.findings:
+            known = best.get(finding.code)
+            if known is None or finding.gain_share > known[1].gain_share:
+                best[finding.code] = (answer, finding)
+    if not best:
+        judged = any(answer.trial is not None for answer in answers)
+        return ["", Prose("no finding could save 5 % of a step or more", indent="  ")] if judged else []
+    ordered = sorted(best.values(), key=lambda pair: (-pair[1].gain_share, pair[1].code))
+    gains = [f"{time_text(one.gain_ns)} ({_percent(one.gain_share)})" for _, one in ordered]
+    width = max(map(len, gains))
+    lines: list[Part] = ["", Prose("What would help most, at most per step:", indent="  ")]
+    for number, (answer, finding) in enumerate(ordered[:MOST]):
+        where = f" [{answer.variant}]" if len(answers) > 1 else ""
+        text = f"{gains[number].rjust(width)}  {finding.title}{where}: {finding.remedy}"
+        lines.append(Prose(f"{number + 1}  {text}", indent="  "))
+    more = len(ordered) - MOST
+    return [*lines, *([f"     ... and {more} more"] if more > 0 else [])]
+
+
+def _variants(pairs: Sequence[PairResult]) -> list[str]:
+    lines = []
+    for pair in pairs:
+        if pair.kind == "variant":
+            lines.append(f"{pair.b_variant} vs {pair.a_variant}: {_change(pair)}")
+    if any(pair.kind == "variant" and min(pair.trials, default=0) == 1 for pair in pairs):
+        lines.append("one trial per variant proves nothing; `--set repeats=3` gives intervals")
+    return lines
+
+
+def _change(pair: PairResult) -> str:
+    if pair.a_ns is None or pair.b_ns is None or pair.ratio is None:
+        return pair.text
+    times = f"{time_text(pair.a_ns)} -> {time_text(pair.b_ns)}"
+    trials = " + ".join(str(count) for count in pair.trials) + " trials"
+    if pair.ci95 is None or len(pair.ci95) != 2:
+        return times
+    low, high = pair.ci95
+    interval = change_interval_text((low, high))
+    if pair.verdict in ("faster", "slower"):
+        return f"{times}, {change_text(pair.ratio)} ({interval}; {trials})"
+    said = "the same" if pair.verdict == "same" else "no difference is proven"
+    return f"{times}, {said} ({interval}; {trials})"
+
+
+def _ratios(kind: str, pairs: Sequence[PairResult]) -> list[str]:
+    """One line: how much longer a step takes under each profiler, or with blocking launches."""
+    known = [pair for pair in pairs if pair.kind == kind and pair.ratio is not None]
+    if not known:
+        return []
+    if kind == "blocking":
+        told = [f"{pair.b_variant} {signed_change_text(pair.ratio)}" for pair in known]
+        return [f"launch blocking, step time: {', '.join(told)}"]
+    found: dict[str, list[float]] = {}
+    for pair in known:
+        found.setdefault(pair.collector, []).append(pair.ratio or 0.0)
+    told = [f"{name} {_span(ratios)}" for name, ratios in found.items()]
+    return [f"profilers, step time: {', '.join(told)}"]
+
+
+def _span(ratios: Sequence[float]) -> str:
+    low, high = signed_change_text(min(ratios)), signed_change_text(max(ratios))
+    return low if low == high else f"{low} to {high}"

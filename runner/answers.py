@@ -1,0 +1,108 @@
+"""The answers of a run: per variant what a step costs, where it goes, and what would help most.
+
+The step time is that of the trials without a profiler. The rest is told by the first recording with a time
+axis and without launch blocking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from profrun.runner.default_comparisons import UNPROFILED, Point, has_time_axis
+from profrun.runner.twins import step_of, unprofiled_twin
+from profrun.store.documents import provenance_beside
+from profrun.store.run_answer import FindingAnswer, PartAnswer, StepAnswer, VariantAnswer
+
+if TYPE_CHECKING:
+    from profrun.analysis.rules.diagnose import Diagnosis
+    from profrun.analysis.rules.step_cost import UnprofiledStep
+    from profrun.store.state import RunState, TrialRecord
+    from profrun.traces.trace import Trace
+
+PARTS = 3
+"""Parts of the work that an answer keeps."""
+
+
+def answers(points: Sequence[Point], diagnoses: dict[str, Diagnosis]) -> tuple[VariantAnswer, ...]:
+    """The answer of each variant, in the order of the plan.
+
+    Args:
+        points: the points of the run.
+        diagnoses: id of a trial -> what its recording shows, for the trials that ``told_by`` names.
+    """
+    variants = dict.fromkeys(point.variant for point in points)
+    return tuple(_answer(variant, points, diagnoses) for variant in variants)
+
+
+def told_by(points: Sequence[Point]) -> dict[str, TrialRecord]:
+    """Variant -> the trial whose recording tells where its time goes, for the variants that have one."""
+    found: dict[str, TrialRecord] = {}
+    for point in points:
+        if has_time_axis(point) and not point.blocking:
+            found.setdefault(point.variant, point.trials[0])
+    return found
+
+
+def diagnosed(trace: Trace, record: TrialRecord, state: RunState) -> Diagnosis:
+    """What the recording of a trial shows; gains are of the step without a profiler where that is known."""
+    from profrun.analysis.rules.diagnose import diagnosis
+
+    assert record.trace is not None  # points hold trials with a trace only
+    return diagnosis(
+        trace,
+        provenance=provenance_beside(record.trace),
+        unprofiled=unprofiled_twin(state, record.id),
+    )
+
+
+def _answer(variant: str, points: Sequence[Point], diagnoses: dict[str, Diagnosis]) -> VariantAnswer:
+    record = told_by(points).get(variant)
+    step = _step_answer(step_of(_unprofiled(variant, points)))
+    found = diagnoses.get(record.id) if record is not None else None
+    if record is None or found is None:
+        return VariantAnswer(variant, step=step)
+    if step is None:
+        step = _step_answer(step_of([record]), profiled_by=record.collector)
+    cost = found.cost
+    return VariantAnswer(
+        variant,
+        step=step,
+        trial=record.id,
+        gpus=found.gpus,
+        gpu_ns=round(cost.work_ns) if found.gpus else None,
+        gpu_share=cost.busy_share if found.gpus else None,
+        step_ns=round(cost.step_ns),
+        basis=cost.basis,
+        side=found.parts[0].side if found.parts else None,
+        parts=tuple(PartAnswer(part.name, part.share) for part in found.parts[:PARTS]),
+        findings=_findings(found),
+        doubts=tuple(one.title for one in found.findings if one.severity == "critical" and one.gain is None),
+    )
+
+
+def _findings(found: Diagnosis) -> tuple[FindingAnswer, ...]:
+    """What is worth to be told first: what no other finding explains, by what could be gained."""
+    kept = [
+        FindingAnswer(one.code, one.title, one.severity, one.gain_ns, one.gain_share or 0.0, one.remedy)
+        for one in found.findings
+        if one.explained_by is None and one.severity != "info" and one.gain_ns
+    ]
+    return tuple(sorted(kept, key=lambda one: (-one.gain_ns, one.code)))
+
+
+def _unprofiled(variant: str, points: Sequence[Point]) -> list[TrialRecord]:
+    return [
+        record
+        for point in points
+        if (point.variant, point.collector, point.blocking) == (variant, UNPROFILED, False)
+        for record in point.trials
+    ]
+
+
+def _step_answer(step: UnprofiledStep | None, profiled_by: str | None = None) -> StepAnswer | None:
+    if step is None:
+        return None
+    return StepAnswer(
+        step.ns, step.low_ns, step.high_ns, step.trials, step.steps, step.clock, profiled_by=profiled_by
+    )

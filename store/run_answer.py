@@ -1,0 +1,96 @@
+"""What a run tells first, per variant: what a step costs, where it goes, and what would help most.
+
+Values for ``comparison.json``, the end of ``submit``, ``status``, the report and ``--json``: the same
+everywhere.
+Times are ns per step of one rank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from profrun.contract.finding import Severity
+
+
+@dataclass(frozen=True)
+class StepAnswer:
+    """The step time of a variant.
+
+    Attributes:
+        ns: geometric mean over trials of the median of their measured steps, as in comparisons.
+        low_ns, high_ns: least and largest median of a trial; of a single trial the middle half of its steps.
+        trials, steps: how many trials, and how many steps of them were measured.
+        clock: what measured them: cuda_event, hip_event or wall.
+        profiled_by: collector under which they ran; None without a profiler.
+    """
+
+    ns: int
+    low_ns: int
+    high_ns: int
+    trials: int
+    steps: int
+    clock: str
+    profiled_by: str | None = None
+
+
+@dataclass(frozen=True)
+class PartAnswer:
+    """A part of the work: its name, and its share of the GPU's or the host's time in the steps, 0 to 1."""
+
+    name: str
+    share: float
+
+
+@dataclass(frozen=True)
+class FindingAnswer:
+    """A finding, shortly; ``profrun diagnose`` has the rest.
+
+    Attributes:
+        code: the rule's id.
+        title: the rule's title.
+        gain_ns: the most that could be gained per step, ns.
+        gain_share: gain_ns as a part of the step.
+        remedy: what to change, in a few words.
+    """
+
+    code: str
+    title: str
+    severity: Severity
+    gain_ns: int
+    gain_share: float
+    remedy: str
+
+
+@dataclass(frozen=True)
+class VariantAnswer:
+    """What a run tells first of one variant.
+
+    Attributes:
+        variant: its name.
+        step: its step time, without a profiler where that was measured; None without steps.
+        trial: id of the trial whose recording tells the rest; None where nothing was recorded.
+        gpus: names of the GPUs that worked.
+        gpu_ns: time per step in which GPUs work; None without a GPU.
+        gpu_share: gpu_ns as a part of ``step_ns``, at most 1.
+        step_ns: the step time that shares and gains are of: ``step.ns`` where that can be the time of the
+            recorded steps, else the recording's own.
+        basis: which time that is: unprofiled, profiled, or recording (no steps: the whole recording).
+        side: whose time ``parts`` divide.
+        parts: what the work is made of, most time first, a few.
+        findings: warnings and critical findings that no other explains, the largest gain first.
+        doubts: titles of critical findings about the recording itself.
+    """
+
+    variant: str
+    step: StepAnswer | None = None
+    trial: str | None = None
+    gpus: tuple[str, ...] = ()
+    gpu_ns: int | None = None
+    gpu_share: float | None = None
+    step_ns: int | None = None
+    basis: Literal["unprofiled", "profiled", "recording"] | None = None
+    side: Literal["gpu", "host"] | None = None
+    parts: tuple[PartAnswer, ...] = ()
+    findings: tuple[FindingAnswer, ...] = ()
+    doubts: tuple[str, ...] = ()
