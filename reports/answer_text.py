@@ -31,21 +31,26 @@ def answer_parts(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) 
     elif answers:
         parts.append(_several(answers))
     parts += _findings(answers)
-    lines = [*_variants(pairs), *_ratios("overhead", pairs), *_ratios("blocking", pairs)]
+    lines = comparison_lines(pairs)
     if lines:
         parts += ["", *(Prose(line, indent="  ") for line in lines)]
     return parts
+
+
+def comparison_lines(pairs: Sequence[PairResult]) -> list[str]:
+    """The comparisons of a run in one line each: variants, then all profilers, then launch blocking."""
+    return [*_variants(pairs), *_ratios("overhead", pairs), *_ratios("blocking", pairs)]
 
 
 def _one(answer: VariantAnswer) -> list[Part]:
     """Sentences for a run with one variant."""
     lines = []
     if answer.step is not None:
-        lines.append(f"step {time_text(answer.step.ns)} {_where(answer.step)} ({_range(answer.step)})")
+        lines.append(f"step {time_text(answer.step.ns)} {where(answer.step)} ({range_of(answer.step)})")
     busy, mostly = _busy(answer), _mostly(answer)
     if busy is not None:
         lines.append(
-            f"GPU busy {busy} of {_of(answer)}" + (f"; {mostly} of the GPU's time" if mostly else "")
+            f"GPU busy {busy} of {step_of(answer)}" + (f"; {mostly} of the GPU's time" if mostly else "")
         )
     elif mostly is not None:
         lines.append(f"no GPU worked; {mostly} of the CPU time of all operators")
@@ -53,18 +58,21 @@ def _one(answer: VariantAnswer) -> list[Part]:
     return [Prose(line, indent="  ") for line in lines]
 
 
-def _where(step: StepAnswer) -> str:
+def where(step: StepAnswer) -> str:
+    """Whether a profiler ran."""
     return "without a profiler" if step.profiled_by is None else f"under {step.profiled_by}"
 
 
-def _range(step: StepAnswer) -> str:
+def range_of(step: StepAnswer) -> str:
+    """The range of a step time, and of what."""
     ends = f"{time_text(step.low_ns)} to {time_text(step.high_ns)}"
     if step.trials > 1:
         return f"{ends} in {step.trials} trials"
     return f"half of {step.steps} steps: {ends}" if step.steps > 1 else "1 step"
 
 
-def _of(answer: VariantAnswer) -> str:
+def step_of(answer: VariantAnswer) -> str:
+    """What the GPU's time is a part of."""
     return {"recording": "the whole recording", "profiled": "the recorded step"}.get(
         answer.basis or "", "the step"
     )
@@ -74,17 +82,17 @@ def _busy(answer: VariantAnswer) -> str | None:
     """'18.03 ms = 80 %'."""
     if answer.gpu_ns is None or answer.gpu_share is None:
         return None
-    return f"{time_text(answer.gpu_ns)} = {_percent(answer.gpu_share)}"
+    return f"{time_text(answer.gpu_ns)} = {percent(answer.gpu_share)}"
 
 
 def _mostly(answer: VariantAnswer) -> str | None:
     """'fp32 gemm 67 %': the largest part of the work."""
     if not answer.parts:
         return None
-    return f"{answer.parts[0].name} {_percent(answer.parts[0].share)}"
+    return f"{answer.parts[0].name} {percent(answer.parts[0].share)}"
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """Whole per cent from 10 on, else with one decimal."""
     return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
 
@@ -106,19 +114,24 @@ def _several(answers: Sequence[VariantAnswer]) -> Table:
     return Table(header, rows, right=(1,))
 
 
-def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
-    """What would help most: each finding once, in the variant where it could save the largest part."""
+def best_findings(answers: Sequence[VariantAnswer]) -> list[tuple[VariantAnswer, FindingAnswer]]:
+    """Each finding once, in the variant where it could save the largest part of a step; that part first."""
     best: dict[str, tuple[VariantAnswer, FindingAnswer]] = {}
     for answer in answers:
         for finding in answer.findings:
             known = best.get(finding.code)
             if known is None or finding.gain_share > known[1].gain_share:
                 best[finding.code] = (answer, finding)
-    if not best:
+    return sorted(best.values(), key=lambda pair: (-pair[1].gain_share, pair[1].code))
+
+
+def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
+    """What would help most."""
+    ordered = best_findings(answers)
+    if not ordered:
         judged = any(answer.trial is not None for answer in answers)
         return ["", Prose("no finding could save 5 % of a step or more", indent="  ")] if judged else []
-    ordered = sorted(best.values(), key=lambda pair: (-pair[1].gain_share, pair[1].code))
-    gains = [f"{time_text(one.gain_ns)} ({_percent(one.gain_share)})" for _, one in ordered]
+    gains = [f"{time_text(one.gain_ns)} ({percent(one.gain_share)})" for _, one in ordered]
     width = max(map(len, gains))
     lines: list[Part] = ["", Prose("What would help most, at most per step:", indent="  ")]
     for number, (answer, finding) in enumerate(ordered[:MOST]):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.recorded_tables import IssueRow, MetricRow
     from profrun.analysis.trace.summary import Summary
     from profrun.analysis.trace.timeline_slices import Timeline
+    from profrun.store.run_answer import VariantAnswer
     from profrun.store.run_result import ExpectationResult, PairResult
     from profrun.store.state import RunState
 
@@ -49,7 +50,7 @@ class RunContent:
     Attributes:
         state: the run and its trials.
         job: text of the spec as it was given; resolved: of the one that repeats the run.
-        comparisons, expectations: what its traces say; empty before the end of the run.
+        answers, comparisons, expectations: what its traces say; empty before the end of the run.
         machines: trial -> its provenance, for the trials that have one.
         troubles: what went wrong, a line each; missing: what could not be shown, a line each.
         shown, total: how many traces have a tab of their own, and how many there are.
@@ -58,6 +59,7 @@ class RunContent:
     state: RunState
     job: str | None = None
     resolved: str | None = None
+    answers: Sequence[VariantAnswer] = ()
     comparisons: Sequence[PairResult] = ()
     expectations: Sequence[ExpectationResult] = ()
     machines: Mapping[str, Provenance] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from profrun.reports.content import RunContent
 from profrun.reports.html import Html, el, sections_html
 from profrun.reports.html_table import Column, table
 from profrun.reports.machine_section import images_html, machines_html
+from profrun.reports.overview_section import overview_html
 from profrun.store.run_result import ExpectationResult
 from profrun.store.state import RunState, TrialRecord
 
@@ -24,6 +25,7 @@ def run_html(run: RunContent) -> Html:
     """Every section of a run; the last line names the sections that it does not have."""
     state = run.state
     sections: list[tuple[str, str, Html | None]] = [
+        ("overview", "Overview", overview_html(run.answers, run.comparisons)),
         ("troubles", "What to know first", _troubles(run)),
         ("comparisons", "Comparisons", comparisons_html(run.comparisons)),
         ("steps", "Step times", _step_times(state)),
@@ -69,7 +71,7 @@ def _troubles(run: RunContent) -> Html:
         shown = f"{run.shown} of {run.total} profiled traces have a tab: the first of each point"
         lines.append(("note", "note", f"{shown}; `profrun report RUN/NUMBER` shows any other"))
     if not lines:
-        return el("p", _chip("fine"), " every trial finished without a warning")
+        return el("p", f"All {len(run.state.trials)} trials finished without warnings.")
     rows = (el("li", el("b", kind, class_=f"chip {class_}"), " ", line) for kind, class_, line in lines)
     return el("ul", rows, class_="quality")
 

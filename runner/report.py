@@ -48,6 +48,7 @@ def run_report(state: RunState) -> str:
         state=state,
         job=_text(state.run.job),
         resolved=_text(state.run.resolved),
+        answers=findings.answers,
         comparisons=findings.comparisons,
         expectations=findings.expectations,
         machines=_machines(state, missing),

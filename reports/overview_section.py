@@ -1,0 +1,115 @@
+"""The first section of a report: what a step costs, where it goes, what would help most, what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from profrun.contract.units import time_text
+from profrun.reports.answer_text import (
+    MOST,
+    best_findings,
+    comparison_lines,
+    percent,
+    range_of,
+    step_of,
+    where,
+)
+from profrun.reports.charts import legend, stacked_bar
+from profrun.reports.html import Html, el
+from profrun.store.run_answer import FindingAnswer, VariantAnswer
+from profrun.store.run_result import PairResult
+
+
+def overview_html(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) -> Html | None:
+    """The answers of a run; None before its end.
+
+    Args:
+        answers: of each variant.
+        pairs: the comparisons of the run.
+    """
+    if not answers:
+        return None
+    lines = comparison_lines(pairs)
+    return el(
+        "div",
+        (_variant(answer, named=len(answers) > 1) for answer in answers),
+        _helps(answers),
+        el("ul", (el("li", line) for line in lines), class_="plain") if lines else None,
+    )
+
+
+def _variant(answer: VariantAnswer, *, named: bool) -> Html:
+    """A variant's step, as large numbers and as a bar."""
+    tiles = []
+    if answer.step is not None:
+        tiles.append(
+            _tile("step", time_text(answer.step.ns), f"{where(answer.step)}; {range_of(answer.step)}")
+        )
+    if answer.gpu_share is not None:
+        tiles.append(
+            _tile("GPU busy", percent(answer.gpu_share), f"{time_text(answer.gpu_ns)} of {step_of(answer)}")
+        )
+    if answer.parts:
+        whose = "the GPU's time" if answer.side == "gpu" else "the CPU time of all operators"
+        tiles.append(_tile("mostly", answer.parts[0].name, f"{percent(answer.parts[0].share)} of {whose}"))
+    doubts = [el("p", el("b", "doubtful", class_="chip critical"), " ", title) for title in answer.doubts]
+    told = f"{answer.variant}" if named else None
+    return el(
+        "article",
+        el("h4", told) if told else None,
+        el("dl", tiles, class_="tiles") if tiles else el("p", "No step was measured."),
+        _bar(answer),
+        doubts,
+    )
+
+
+def _tile(title: str, value: str, of: str) -> Html:
+    return el("div", el("dt", title), el("dd", value, class_="big"), el("dd", of, class_="of"), class_="tile")
+
+
+def _bar(answer: VariantAnswer) -> Html | None:
+    """The step as a bar: the GPU's work by what it does, and the time in which it has none."""
+    if answer.gpu_share is None or answer.side != "gpu":
+        return None
+    shares = {f"part{place}": part.share * answer.gpu_share for place, part in enumerate(answer.parts)}
+    rest = answer.gpu_share - sum(shares.values())
+    if rest > 0.0005:
+        shares["rest"] = rest
+    shares["idle"] = 1 - answer.gpu_share
+    names = [part.name for part in answer.parts] + (["other GPU work"] if "rest" in shares else [])
+    texts = [
+        (role, f"{name} {percent(share)}")
+        for (role, share), name in zip(shares.items(), [*names, "GPU idle"], strict=True)
+    ]
+    label = "; ".join(text for _, text in texts)
+    return el("div", stacked_bar(shares, 1.0, f"the step: {label}"), legend(texts))
+
+
+def _helps(answers: Sequence[VariantAnswer]) -> Html | None:
+    """What would help most, as a table with bars."""
+    found = best_findings(answers)
+    if not found:
+        judged = any(answer.trial is not None for answer in answers)
+        return el("p", "No finding could save 5 % of a step or more.") if judged else None
+    several = len(answers) > 1
+    titles = ("what would help most", *(("in",) if several else ()), "at most per step", "", "change")
+    head = el("tr", (el("th", title, scope="col") for title in titles))
+    body = (_row(answer, finding, several) for answer, finding in found[:MOST])
+    more = len(found) - MOST
+    return el(
+        "div",
+        el("table", el("thead", head), el("tbody", body), class_="helps"),
+        el("p", f"{more} more in the tabs of the trials.", class_="note") if more > 0 else None,
+    )
+
+
+def _row(answer: VariantAnswer, finding: FindingAnswer, several: bool) -> Html:
+    bar = stacked_bar({finding.severity: finding.gain_share}, 1.0, f"{percent(finding.gain_share)} of a step")
+    return el(
+        "tr",
+        el("th", finding.title, scope="row"),
+        el("td", answer.variant) if several else None,
+        el("td", f"{time_text(finding.gain_ns)} ({percent(finding.gain_share)})", class_="n"),
+        el("td", bar, class_="gain"),
+        el("td", finding.remedy),
+    )
