@@ -131,7 +131,8 @@ def whole_run(walk: Walk, archive: Path) -> None:
     """A run of an earlier version: its own commands, and each of its traces."""
     label = f"h200_runs/{archive.name}"
     with tarfile.open(archive) as packed:
-        packed.extractall(walk.folder / "runs", filter="data")
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # none before Python 3.11.4
+        packed.extractall(walk.folder / "runs")
     (run,) = (walk.folder / "runs").iterdir()
     for words in (["status"], ["blocking"], ["report", "--out", str(walk.folder / "run.html")]):
         walk.ask(label, JUDGED, words[0], str(run), *words[1:])

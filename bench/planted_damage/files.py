@@ -127,7 +127,8 @@ def _locate(text: str, shared: Path, unpacked: Path) -> Path:
     if not home.is_dir():
         home.mkdir(parents=True)
         with tarfile.open(shared / name) as archive:
-            archive.extractall(home, filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # none before Python 3.11.4
+            archive.extractall(home)
     found = [path for path in home.rglob("*") if fnmatch.fnmatch(path.relative_to(home).as_posix(), member)]
     if len(found) != 1:
         raise FileNotFoundError(f"{text} is {len(found)} files")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from types import FrameType
 
 import pytest
 
@@ -12,12 +13,18 @@ from profrun.runner.interrupt import Interrupts
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_are_wishes_and_handlers_come_back(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
-    with Interrupts() as interrupts:
-        os.kill(os.getpid(), number)
-        interrupts.wait(5.0)
-        assert (interrupts.count, interrupts.reason) == (1, number.name)
-    assert signal.getsignal(number) is before
+    def before(_number: int, _frame: FrameType | None) -> None:
+        """Stands for whatever was there; under `nohup` that would be SIG_IGN."""
+
+    found = signal.signal(number, before)
+    try:
+        with Interrupts() as interrupts:
+            os.kill(os.getpid(), number)
+            interrupts.wait(5.0)
+            assert (interrupts.count, interrupts.reason) == (1, number.name)
+        assert signal.getsignal(number) is before
+    finally:
+        signal.signal(number, found)
 
 
 def test_an_ignored_signal_stays_ignored() -> None:
