@@ -16,6 +16,8 @@ from profrun.store.runs import Run
 from tests.store.states import STATE, state_of, trial_record
 
 TABLE = """\
+t-1: failed, 3 of 5 trials finished
+
 #  variant  collector  blocking  rep  state     steps      step  trace
 0  base     none       off         1  finished      8   1.25 ms  yes
 1  base     none       on          1  finished      8  1.875 ms  -
@@ -25,6 +27,9 @@ TABLE = """\
 
 002-base-torch-r1: no trace: it is torn
 003-base-torch-blocking-r1: failed: the command ended with code 3
+
+repeat what failed with `profrun resume t-1 --failed`
+folder: /r/t-1
 """
 
 
@@ -57,6 +62,9 @@ PAIR = PairResult(
     text="a 1.25 ms, b 1.875 ms",
     same_kernels=True,
     kernels="both sides launched the same kernels",
+    a_variant="base",
+    b_variant="base",
+    collector="none",
 )
 EXPECTED = ExpectationResult(0, "present", "base", "gemm is there", "failed", "no gemm", failed_on=("002",))
 
@@ -66,8 +74,9 @@ def test_comparisons_and_expectations_stand_below_the_trials(
 ) -> None:
     state = dataclasses.replace(STATE, run=Run(tmp_path))
     write_json(state.run.comparison, to_json(Findings((PAIR,), (EXPECTED,))))
-    show_run(state)
+    show_run(state, verbose=True)
     text = capsys.readouterr().out
+    assert "\n  launch blocking, step time: base +50.0 %\n" in text
     assert (
         "\nLaunch blocking (step time, blocking against not):\n"
         "  base-none vs base-none-blocking: a 1.25 ms, b 1.875 ms\n"

@@ -46,7 +46,10 @@ def test_a_run_lists_what_each_trial_measured(here: Path, capsys: Capture) -> No
         "inconclusive",
         "incomparable",
     }  # one trial a side
-    assert "a-none vs b-none: " in call(capsys, "status", "last").out
+    shown = call(capsys, "status", "last").out
+    assert "  b vs a: " in shown
+    assert "a-none vs b-none: " not in shown
+    assert "a-none vs b-none: " in call(capsys, "status", "last", "--verbose").out
     twins = call(capsys, "blocking", "last", "--json")
     assert twins.code == 2  # one trial a side: no interval
     assert [point["variant"] for point in twins.json["points"]] == ["a", "b"]

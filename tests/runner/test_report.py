@@ -28,4 +28,4 @@ def test_a_run_without_one_trial_started_has_a_report(tmp_path: Path) -> None:
     run, plan = new_run(tmp_path / "runs")
     document = parse(run_report(read_state(run)))
     assert [row[5] for row in rows_of(document, "trials")] == ["planned"] * len(plan.trials)
-    assert "Not in this run: Comparisons, Step times" in document.text
+    assert "Not in this run: Overview, Comparisons, Step times" in document.text

@@ -1,0 +1,137 @@
+"""The first screen of a run, golden."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from profrun.reports.answer_text import answer_parts
+from profrun.reports.terminal_layout import Style, lay_out
+from profrun.store.run_answer import FindingAnswer, PartAnswer, StepAnswer, VariantAnswer
+from profrun.store.run_result import PairResult
+
+MS = 1_000_000
+LOADER = FindingAnswer("dataloader-stall", "Steps wait for data", "critical", 15 * MS, 0.75, "num_workers")
+FP32 = FindingAnswer(
+    "fp32-gemm", "Matrix work in full fp32", "warning", 2 * MS, 0.1, "bf16 autocast, or TF32"
+)
+EAGER = VariantAnswer(
+    "eager",
+    step=StepAnswer(20 * MS, 19 * MS, 21 * MS, 3, 15, "cuda_event"),
+    trial="001-eager-torch-r1",
+    gpus=("NVIDIA H200",),
+    gpu_ns=5 * MS,
+    gpu_share=0.25,
+    step_ns=20 * MS,
+    basis="unprofiled",
+    side="gpu",
+    parts=(PartAnswer("fp32 gemm", 0.67), PartAnswer("copies", 0.033)),
+    findings=(LOADER, FP32),
+)
+CPU = VariantAnswer(
+    "default",
+    step=StepAnswer(4 * MS, 3 * MS, 5 * MS, 1, 5, "wall", profiled_by="torch"),
+    trial="000-default-torch-r1",
+    basis="profiled",
+    side="host",
+    parts=(PartAnswer("aten::addmm", 0.41),),
+)
+PAIR = PairResult(
+    kind="variant",
+    a="eager-none",
+    b="fast-none",
+    verdict="faster",
+    a_ns=20e6,
+    b_ns=10e6,
+    ratio=0.5,
+    ci95=(0.4, 0.6),
+    mde=0.05,
+    trials=(3, 3),
+    text="",
+    a_variant="eager",
+    b_variant="fast",
+    collector="none",
+)
+
+
+def shown(*answers: VariantAnswer, pairs: tuple[PairResult, ...] = (), width: int = 80) -> str:
+    """The screen."""
+    return lay_out(answer_parts(answers, pairs), Style(width)) + "\n"
+
+
+def test_one_variant() -> None:
+    torch = dataclasses.replace(PAIR, kind="overhead", ratio=1.35, collector="torch")
+    assert shown(EAGER, pairs=(torch,)) == (
+        "  step 20 ms without a profiler (19 ms to 21 ms in 3 trials)\n"
+        "  GPU busy 5 ms = 25 % of the step; fp32 gemm 67 % of the GPU's time\n"
+        "\n"
+        "  What would help most, at most per step:\n"
+        "  1  15 ms (75 %)  Steps wait for data: num_workers\n"
+        "  2   2 ms (10 %)  Matrix work in full fp32: bf16 autocast, or TF32\n"
+        "\n"
+        "  profilers, step time: torch +35.0 %\n"
+    )
+
+
+def test_two_variants() -> None:
+    fast = dataclasses.replace(
+        EAGER, variant="fast", step=StepAnswer(10 * MS, 9 * MS, 11 * MS, 3, 15, "cuda_event"), gpu_share=0.5
+    )
+    fast = dataclasses.replace(fast, findings=(dataclasses.replace(LOADER, gain_ns=5 * MS, gain_share=0.5),))
+    blocking = dataclasses.replace(PAIR, kind="blocking", ratio=2.5, b_variant="eager")
+    assert shown(EAGER, fast, pairs=(PAIR, blocking)) == (
+        "  variant   step  range           GPU busy     mostly\n"
+        "  eager    20 ms  19 ms to 21 ms  5 ms = 25 %  fp32 gemm 67 %\n"
+        "  fast     10 ms  9 ms to 11 ms   5 ms = 50 %  fp32 gemm 67 %\n"
+        "\n"
+        "  What would help most, at most per step:\n"
+        "  1  15 ms (75 %)  Steps wait for data [eager]: num_workers\n"
+        "  2   2 ms (10 %)  Matrix work in full fp32 [eager]: bf16 autocast, or TF32\n"
+        "\n"
+        "  fast vs eager: 20 ms -> 10 ms, 50.0 % less time (40.0 to 60.0 % less; 3 + 3\n"
+        "    trials)\n"
+        "  launch blocking, step time: eager 2.50 x\n"
+    )
+
+
+def test_a_program_on_the_cpu_without_an_unprofiled_trial() -> None:
+    assert shown(CPU) == (
+        "  step 4 ms under torch (half of 5 steps: 3 ms to 5 ms)\n"
+        "  no GPU worked; aten::addmm 41 % of the CPU time of all operators\n"
+        "\n"
+        "  no finding could save 5 % of a step or more\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"ci95": None, "trials": (1, 1), "verdict": "inconclusive"}, "fast vs eager: 20 ms -> 10 ms"),
+        ({"verdict": "same", "ci95": (0.99, 1.01)}, "the same (1.0 % less to 1.0 % more; 3 + 3 trials)"),
+        (
+            {"verdict": "inconclusive", "ci95": (0.8, 1.1)},
+            "no difference is proven (20.0 % less to 10.0 % more; 3 + 3 trials)",
+        ),
+        (
+            {
+                "verdict": "incomparable",
+                "a_ns": None,
+                "b_ns": None,
+                "ratio": None,
+                "text": "not compared: why",
+            },
+            "fast vs eager: not compared: why",
+        ),
+    ],
+)
+def test_no_verdict_word_without_a_proof(changed: dict[str, object], said: str) -> None:
+    text = shown(EAGER, pairs=(dataclasses.replace(PAIR, **changed),), width=200)  # type: ignore[arg-type]
+    assert said in text
+    assert "less time" not in text
+
+
+def test_nothing_was_measured() -> None:
+    assert shown(VariantAnswer("a"), VariantAnswer("b")) == (
+        "  variant  step  range  mostly\n  a           -  -      -\n  b           -  -      -\n"
+    )
