@@ -25,7 +25,7 @@ from profrun.analysis.trace.quality import QualityFinding
 from profrun.analysis.trace.ranks import RankReport, compare_ranks
 from profrun.analysis.trace.roles import COMM, kernel_names, on_device, roles
 from profrun.analysis.trace.roofline import Roofline, roofline
-from profrun.analysis.trace.runtime_calls import LaunchWaits, is_launch, launch_waits
+from profrun.analysis.trace.runtime_calls import LaunchWaits, is_launch, launch_waits, launches_blocked
 from profrun.analysis.trace.steps import Step, StepIndex, step_index
 from profrun.traces.labels import Labels, labels
 
@@ -158,7 +158,7 @@ class Context:
         """Readings of kernel names by name id."""
         return kernel_names(self.frame)
 
-    @cached_property
+    @property
     def launch_waits(self) -> LaunchWaits | None:
         """How launch calls lie to their kernels; None without launches."""
         return launch_waits(self.frame)
@@ -166,9 +166,7 @@ class Context:
     @property
     def blocking(self) -> bool:
         """Did launches wait for their kernels: by the recording's own statement, else by their timing?"""
-        stated = self.trace.meta.get("launch_blocking")
-        told = self.launch_waits is not None and self.launch_waits.blocking
-        return told if stated is None else bool(stated)
+        return launches_blocked(self.trace)
 
     @cached_property
     def unseen(self) -> bool:

@@ -34,7 +34,7 @@ class Placed:
 
     Attributes:
         ranks: the rank of each part.
-        homes: for each part the first session of its process; its own place where it is the first.
+        homes: for each part the number of the part that is the first session of its process.
     """
 
     ranks: list[PartRank]
