@@ -48,7 +48,7 @@ TOGETHER = (
 READ = {0}
 REFUSED = {65, 69}
 JUDGED = {0, 1, 2, 65}
-"""A comparison may also be inconclusive, or refuse traces that say nothing about time."""
+"""A comparison may also be inconclusive, or refuse traces that have no times."""
 
 
 @dataclass

@@ -130,7 +130,8 @@ def _need_no_gate(fail_on: Sequence[str] | None, junit: Path | None, *, markdown
     for name, given in (("--fail-on", fail_on), ("--junit", junit), ("--markdown", markdown)):
         if given:
             raise UsageError(
-                f"--same-kernels has no {name}", fix="its exit code is 0, 1 or 2; --json has all"
+                f"--same-kernels has no {name}",
+                fix="leave it out: the exit code is the answer, and --json has every kernel",
             )
 
 

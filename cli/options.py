@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from profrun.store import runs
-
 RunsOption = Annotated[
     Path | None,
     typer.Option("--runs", help="Folder of the runs [default: $PROFRUN_RUNS or ./runs].", show_default=False),
@@ -28,4 +26,9 @@ TraceArgument = Annotated[
     ),
 ]
 
-runs_root = runs.runs_root
+
+def runs_root(given: Path | None) -> Path:
+    """The folder of the runs; the store is imported only by commands that use it."""
+    from profrun.store.runs import runs_root as root
+
+    return root(given)

@@ -17,11 +17,14 @@ _RANK_FOLDER = re.compile(r"rank(\d{1,8})")
 
 def rank_of(path: Path) -> int | None:
     """Rank by the nearest folder that is named ``rank<k>``, as profrun lays out a trial; None without one."""
-    for part in reversed(path.parts[:-1]):
-        found = _RANK_FOLDER.fullmatch(part)
-        if found:
-            return int(found[1])
-    return None
+    ranks = (rank_of_folder(part) for part in reversed(path.parts[:-1]))
+    return next((rank for rank in ranks if rank is not None), None)
+
+
+def rank_of_folder(name: str) -> int | None:
+    """The rank in a folder's name ``rank<k>``; None for other names."""
+    found = _RANK_FOLDER.fullmatch(name)
+    return int(found[1]) if found else None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from profrun.collectors.reading import Source
 from profrun.collectors.unpack import Packing, packing
 from profrun.errors import InputError
 
+MOST_FILES = 10_000
+"""Files of a folder that are looked at."""
 HEAD_BYTES = 64 * 1024
 _REFUSED = (
     (b"version https://git-lfs", "a git-LFS pointer, not the file itself", "fetch it with `git lfs pull`"),

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from profrun.collectors.reading import Source
-from profrun.collectors.sniff import make_source
+from profrun.collectors.sniff import MOST_FILES, make_source
 from profrun.collectors.unpack import Packing, blocks, packing
 from profrun.errors import InputError, ProfrunError, UnavailableError
 
@@ -24,8 +24,6 @@ KEEP_FREE = 1 << 30
 """Bytes of the disk that unpacking leaves free: the trace is written there too."""
 LAYERS = 3
 """Packed files in packed files: more are refused."""
-MOST_FILES = 10_000
-"""Files of a folder that are looked at."""
 
 
 @dataclass

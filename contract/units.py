@@ -61,6 +61,11 @@ def count_text(count: int | None) -> str:
     return UNKNOWN if count is None else f"{count:,}".replace(",", " ")
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things: "1 step", "3 steps"."""
+    return f"{number} {word}{'s' * (number != 1)}"
+
+
 def amount_text(value: float | None) -> str:
     """A large number in four digits with a decimal prefix (k, M, G, T, P): 1.93e11 is "193 G"."""
     return UNKNOWN if value is None else _with_unit(value, _PREFIXES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from profrun.analysis.compare.comparability import ALLOWABLE
-from profrun.contract.units import change_interval_text, change_text, percent_text, time_text
+from profrun.contract.units import change_interval_text, change_text, counted, percent_text, time_text
 from profrun.reports.terminal_layout import cut
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def trials_text(found: StepRatio) -> str:
     a, b = found.trials
     if a != b:
         return f"{a} and {b} trials"
-    return f"{a} trial{'s' * (a != 1)} per side"
+    return f"{counted(a, 'trial')} per side"
 
 
 def go_on(comparison: Comparison, command: str | None) -> str | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from profrun.analysis.compare.stats import MIN_TRIALS
 from profrun.contract.units import (
     UNKNOWN,
+    counted,
     rate_text,
     signed_change_interval_text,
     signed_change_text,
@@ -15,7 +15,7 @@ from profrun.contract.units import (
     time_text,
 )
 from profrun.reports.compare_sentence import go_on, refusal, side_name, verdict_line
-from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, cut, lay_out
+from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, cut, first_three, lay_out
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.gate import Gate
@@ -67,18 +67,10 @@ def comparison_text(
 
 def _side_line(letter: str, side: SideInfo) -> str:
     device = "/".join(side.devices) or "no GPU"
-    counts = f"{_count(side.trials, 'trial')}, {_count(side.steps, 'step')}"
+    counts = f"{counted(side.trials, 'trial')}, {counted(side.steps, 'step')}"
     name = letter if side.labels == (side.name,) else side_name(letter, side.name)
-    text = f"{name}: {_first_three(side.labels)} ({device}, {side.collector}, {counts})"
-    return f"{text}; outlying steps: {_first_three(side.outliers)}" if side.outliers else text
-
-
-def _first_three(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"
+    text = f"{name}: {first_three(side.labels)} ({device}, {side.collector}, {counts})"
+    return f"{text}; outlying steps: {first_three(side.outliers)}" if side.outliers else text
 
 
 def _metrics(comparison: Comparison) -> list[Part]:

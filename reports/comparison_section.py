@@ -55,15 +55,18 @@ def _span(rows: Sequence[PairResult]) -> float:
     return math.exp(1.05 * max([abs(math.log(end)) for end in ends if end > 0] + [math.log(1.1)]))
 
 
+def _interval(row: PairResult) -> tuple[float, float] | None:
+    return (row.ci95[0], row.ci95[1]) if row.ci95 else None
+
+
 def _bar_of(row: PairResult) -> tuple[float, float] | None:
     """The interval that is drawn; None without one, and for one that says nothing."""
-    interval = (row.ci95[0], row.ci95[1]) if row.ci95 else None
+    interval = _interval(row)
     return None if is_too_wide(interval) else interval
 
 
 def _numbers(row: PairResult, span: float) -> Html:
-    interval = (row.ci95[0], row.ci95[1]) if row.ci95 else None
-    shown = _bar_of(row)
+    interval, shown = _interval(row), _bar_of(row)
     bar = interval_bar(row.ratio, *shown, span=span) if row.ratio and shown else None
     return el(
         "tr",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import UNKNOWN, percent_text, rate_text, signed_time_text, time_text
+from profrun.contract.units import UNKNOWN, counted, percent_text, rate_text, signed_time_text, time_text
 from profrun.reports.compare_sentence import side_name
-from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, cut_apart, lay_out
+from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, cut_apart, first_three, lay_out
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.kernel_agreement import SeenKernel, SeenKernels, SeenSide
@@ -38,10 +38,10 @@ def answer_line(found: SeenKernels) -> str:
     both = f"{side_name('a', a.name)} and {side_name('b', b.name)}"
     times = f"they take a {time_text(a.kernel_ns)} -> b {time_text(b.kernel_ns)} per step"
     if found.answer == "same":
-        names = f"{_count(len(found.kernels), 'name')}, {_launches(a.kernels)} per step"
+        names = f"{counted(len(found.kernels), 'name')}, {_launches(a.kernels)} per step"
         return f"{both} saw the same kernels: {names} on both sides; {times}"
     differ = sum(not one.equal for one in found.kernels)
-    counts = f"{differ} of {_count(len(found.kernels), 'name')} are not launched as often"
+    counts = f"{differ} of {counted(len(found.kernels), 'name')} are not launched as often"
     launches = f"{_launches(a.kernels)} per step in a, {rate_text(b.kernels)} in b"
     if found.answer == "different":
         return f"{both} did not see the same kernels: {counts}; {launches}; {times}"
@@ -49,11 +49,9 @@ def answer_line(found: SeenKernels) -> str:
 
 
 def _side_line(letter: str, side: SeenSide) -> str:
-    more = len(side.labels) - 3
-    labels = ", ".join(side.labels[:3]) + (f" and {more} more" if more > 0 else "")
-    steps = _count(side.steps, "step") if side.has_steps else "no steps: the whole recording counts as one"
+    steps = counted(side.steps, "step") if side.has_steps else "no steps: the whole recording counts as one"
     copies = f"{rate_text(side.copies)} copies and fills per step take {time_text(side.copy_ns)}"
-    text = f"{letter}: {labels} ({side.tool}, {steps}); {copies}"
+    text = f"{letter}: {first_three(side.labels)} ({side.tool}, {steps}); {copies}"
     if side.outside_share >= 0.001:
         share = percent_text(side.outside_share)
         text += f"; {share} of its GPU time is outside of whole steps and is not compared"
@@ -74,7 +72,7 @@ def _table(found: SeenKernels, top: int) -> list[Part]:
         rest = f"a {times[0]} -> b {times[1]} per step"
         parts.append(f"  ... and {len(left_out)} more that are launched as often, {rest} (--top 0 shows all)")
     total = signed_time_text(found.sides[1].kernel_ns - found.sides[0].kernel_ns)
-    why = "the sides are runs of their own, so that times differ a little"
+    why = "the sides are separate runs, so their times differ a little"
     parts.append(f"  all kernels: b - a is {total} per step ({why})")
     return parts
 
@@ -88,7 +86,3 @@ def _row(one: SeenKernel, name: str) -> tuple[str, ...]:
 
 def _launches(number: float) -> str:
     return f"{rate_text(number)} launch{'es' * (number != 1)}"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from profrun.contract.units import bytes_text, percent_text, rate_text, time_text
 from profrun.reports.kernel_labels import kernel_labels
-from profrun.reports.terminal_layout import Part, Table, titled
+from profrun.reports.terminal_layout import Part, Table, first_three, titled
 from profrun.traces.labels import rank_cell
 
 if TYPE_CHECKING:
@@ -80,8 +80,7 @@ def _not_as_torch(summary: Summary) -> str:
     names = [row.name for row in summary.ops if row.torch]
     if not names:
         return ""
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"torch's own table has other numbers for {shown}: {TORCH_DIFFERS}"
+    return f"torch's own table has other numbers for {first_three(names)}: {TORCH_DIFFERS}"
 
 
 def _roofline(summary: Summary) -> list[Part]:

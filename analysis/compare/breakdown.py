@@ -150,12 +150,12 @@ def _cpu_rows(sides: Sides, by: By, limits: Limits) -> tuple[Row, ...]:
     means: tuple[Means, Means] = ({}, {})
     for number, side in enumerate(sides):
         for trial in side.trials:
+            samples = trial.typical_count
             for op in trial.host_ops:
                 name = "(ops)" if by in ("range", "module") and op.kind not in ("range", "step") else op.name
                 sums[name].ns[number] += op.main_ns / side.samples / side.per
                 sums[name].calls[number] += op.calls / side.samples
                 one = means[number].setdefault(name, {})
-                samples = max(1, len(trial.typical))
                 one[id(trial)] = one.get(id(trial), 0.0) + op.main_ns / samples / side.per
     rows = [
         replace(

@@ -293,6 +293,11 @@ class ComparedTrial:
         """Samples in the table of what changed: whole, and no outliers."""
         return tuple(sample for sample in self.samples if not sample.edge and not sample.outlier)
 
+    @property
+    def typical_count(self) -> int:
+        """Number of typical samples, at least 1: sums over them are divided by it."""
+        return max(1, len(self.typical))
+
     def to_json(self) -> dict[str, object]:
         """Plain JSON values; ``trial_from_json`` reads them back."""
         found: dict[str, object] = to_json(self)

@@ -69,19 +69,20 @@ def compare_work(a: ComparedTrial, b: ComparedTrial) -> WorkComparison:
             return WorkComparison("same", flops.text) if flops.differ else _SAME
     if flops.known and not flops.differ:
         return _SAME
-    signs = work_signs(a, b)
     if flops.proves_difference:
-        explained = signs.same_program and 1 / RECOMPUTE < flops.ratio < RECOMPUTE
-        if explained:
+        signs = work_signs(a, b)
+        if signs.same_program and 1 / RECOMPUTE < flops.ratio < RECOMPUTE:
             return WorkComparison("unknown", flops.text, signs=signs)
         return _more_flops(a, b, flops)
-    if kernel_launches(a) and kernel_launches(a) == kernel_launches(b):
+    launches = kernel_launches(a)
+    if launches and launches == kernel_launches(b):
         return _SAME
     declared = {**_amounts(left, right), **_amount_arguments(left, right)}
     if declared:
         return WorkComparison("different", ", ".join(f"{key} {text}" for key, text in declared.items()))
     if _same_amounts(left, right) or _same_variant(left, right):
         return _SAME
+    signs = work_signs(a, b)
     if signs.other_sizes or (signs.speak_against and not signs.speak_for):
         return WorkComparison("different", "; ".join(signs.speak_against), signs=signs)
     return WorkComparison("unknown", "; ".join(signs.speak_against), signs=signs)
@@ -133,7 +134,7 @@ def differing_values(a: RecordingConditions, b: RecordingConditions, keys: list[
 
 def kernel_launches(trial: ComparedTrial) -> dict[str, Launches]:
     """Launches per typical step by kernel, copies left out: equal means the same GPU work."""
-    samples = max(1, len(trial.typical))
+    samples = trial.typical_count
     counts: dict[str, int] = {}
     for group in trial.kernel_groups:
         if group.is_kernel_work:

@@ -67,7 +67,7 @@ def _samples_of(
         gpu = source.gpu[own]
         sample_of[gpu] = first
         return [_sample(source, gpu, -1, 0, process, spans.get(-1))]
-    launched = (owner >= mine[0]) & (owner <= mine[-1])  # on whichever process's GPU it ran
+    launched = index.launched_by(source.gpu, mine)
     gpu = source.gpu[launched | (own & (owner < 0))]
     local = np.where(index.of_gpu[gpu] >= 0, index.of_gpu[gpu] - mine[0], -1)
     sample_of[gpu] = np.where(local >= 0, local + first, -1)

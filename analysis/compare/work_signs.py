@@ -127,10 +127,10 @@ def _matrix_kernels(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], ag
 
 
 def _sizes(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], against: list[str]) -> bool:
-    """Is it evidence of different work, how many threads the kernels have that both launch as often?
+    """Do the thread counts of kernels that both launch equally often prove different work?
 
-    It is, if most of their time has other numbers of threads. Kernels of one op tell it alone. Of kernels of
-    any op (an addition) several must: what a compiler leaves of them may be another addition.
+    They do if kernels with other thread counts take most of the time. One kernel of a single op is enough. Of
+    kernels of any op (an addition) several are needed: what a compiler leaves may be another addition.
     """
     left, right = thread_counts(a), thread_counts(b)
     shared = [key for key in left.keys() & right.keys() if left[key].calls == right[key].calls]
@@ -168,7 +168,7 @@ def thread_counts(trial: ComparedTrial) -> dict[str, ThreadCount]:
     Matrix kernels, collectives and generated kernels choose their grids otherwise, and those of optimizers
     grow with the model.
     """
-    samples = max(1, len(trial.typical))
+    samples = trial.typical_count
     calls: dict[str, int] = {}
     time: dict[str, int] = {}
     for group in trial.kernel_groups:
@@ -195,4 +195,4 @@ def _ratio(one: float, two: float) -> float:
 def matrix_launches(trial: ComparedTrial) -> float:
     """Launches per typical step of kernels that multiply matrices, convolve or attend."""
     calls = sum(group.calls for group in trial.kernel_groups if group.category in MATRIX_CATEGORIES)
-    return calls / max(1, len(trial.typical))
+    return calls / trial.typical_count

@@ -258,7 +258,7 @@ def _igemm(name: str) -> MatrixDetails | None:
     if hit is None:
         return None
     arch = {"": "gfx908", "2": "gfx90a", "3": "gfx942"}.get(hit["gen"]) if hit["x"] else None
-    dtype = {"bf16": "bf16", "fp16": "fp16", "fp32": "fp32", "int8": "int8"}.get(hit["type"])
+    dtype = hit["type"] if hit["type"] in ("bf16", "fp16", "fp32", "int8") else None
     sums = None if dtype is None else ("int32" if dtype == "int8" else "fp32")
     return MatrixDetails(None, dtype, (int(hit[4]), int(hit[5]), int(hit[6])), arch, hit["x"] == "x", sums)
 

@@ -66,7 +66,7 @@ split_with_sizes expand unsqueeze squeeze select as_strided reshape pad
 """
 COPIES = frozenset(_COPIES.split())
 """Ops that move values; a kernel of nothing else is a copy."""
-_ORDER = tuple((category, re.compile(pattern)) for category, pattern in ORDER)
+_PATTERNS = {category: re.compile(pattern) for category, pattern in ORDER}
 
 
 def kind_of(name: str) -> str | None:
@@ -116,7 +116,7 @@ def category_of(name: str) -> str:
     reduces = kind in ("red", "per")
     if (reduces and {"mean", "rsqrt"} <= set(own)) or {"var_mean", "rsqrt"} <= set(own):
         return "norm"
-    for category, pattern in _ORDER:
+    for category, pattern in _PATTERNS.items():
         if category == "fill" or (category in ("sort", "reduction") and not reduces):
             continue
         if any(pattern.fullmatch(op) for op in own):
@@ -134,14 +134,13 @@ def _template(kind: str, ops: tuple[str, ...]) -> str:
 
 def _multiplies_and_adds(ops: tuple[str, ...], own: list[str]) -> bool:
     """A product of a thin matrix becomes a multiplication and a sum: no other op of the name reduces."""
-    reduction = next(pattern for category, pattern in _ORDER if category == "reduction")
+    reduction = _PATTERNS["reduction"]
     return any(_PRODUCT.fullmatch(op) for op in ops) and not any(reduction.fullmatch(op) for op in own)
 
 
 def _pointwise(kind: str, own: list[str]) -> str:
     if kind == "unk":
         return "triton"
-    fill = next(pattern for category, pattern in _ORDER if category == "fill")
-    if own and all(fill.fullmatch(op) for op in own):
+    if own and all(_PATTERNS["fill"].fullmatch(op) for op in own):
         return "copy" if set(own) == {"copy"} else "fill"
     return "copy" if own and set(own) <= COPIES else "elementwise"

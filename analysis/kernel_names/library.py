@@ -124,10 +124,9 @@ def _of_scopes(parts: Parts) -> str | None:
 
 def _builder(parts: Parts, depth: int) -> str | None:
     """Who instantiated a CUTLASS kernel: the namespace of what stands in its arguments."""
-    for inner in parts.inner[:1]:
-        found = _of_scopes(inner)
-        if found not in (None, "cutlass"):
-            return found
-        if depth and (deeper := _builder(inner, depth - 1)):
-            return deeper
-    return None
+    if not parts.inner:
+        return None
+    found = _of_scopes(parts.inner[0])
+    if found not in (None, "cutlass"):
+        return found
+    return _builder(parts.inner[0], depth - 1) if depth else None

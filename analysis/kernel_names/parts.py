@@ -14,6 +14,8 @@ from functools import cached_property
 _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)::|\(anonymous namespace\)|_GLOBAL__N_?\d*")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_LENGTH = re.compile(r"L?(\d+)")
+_NESTED = re.compile(r"(?:N(?:S\d*_)?|S\d*_|(?<![0-9A-Za-z_])|(?<=[IEJ]))(?=\d)")
 _OPENERS, _CLOSERS = "<([{", ">)]}"
 
 
@@ -120,7 +122,7 @@ def _identifiers(text: str, at: int) -> tuple[list[str], int]:
     while at < len(text) and text[at] in "NLKrVRO":
         at += 1
     found = []
-    while hit := re.compile(r"L?(\d+)").match(text, at):
+    while hit := _LENGTH.match(text, at):
         size = int(hit[1][:6])
         name = text[hit.end() : hit.end() + size]
         if not size or len(name) < size:
@@ -136,7 +138,7 @@ def _nested(text: str) -> list[tuple[list[str], str]]:
     found = []
     at = 1
     while at < len(text):
-        hit = re.compile(r"(?:N(?:S\d*_)?|S\d*_|(?<![0-9A-Za-z_])|(?<=[IEJ]))(?=\d)").search(text, at)
+        hit = _NESTED.search(text, at)
         if hit is None:
             break
         names, behind = _identifiers(text, hit.end())

@@ -13,6 +13,7 @@ from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_text import span_text
 from profrun.analysis.trace.columns import groups
 from profrun.contract.units import percent_text
+from profrun.traces.memo import memoised
 
 HIGH_BUSY = 0.6
 BOUND_SHARE = 0.5
@@ -20,6 +21,11 @@ DOMINANT = 0.5
 AHEAD = 1.5
 
 
+_NO_TRAFFIC = frozenset({*MATRIX_CATEGORIES, "collective", "unknown"})
+"""Categories of kernels that are not taken for bound by memory."""
+
+
+@memoised
 def _bound_shares(ctx: Context) -> tuple[float, float, str]:
     """(share of GPU time bound by arithmetic, by memory, how it is known)."""
     total = ctx.total(ctx.frame.gpu)
@@ -28,19 +34,12 @@ def _bound_shares(ctx: Context) -> tuple[float, float, str]:
     if total and known / total > BOUND_SHARE:
         compute = sum(row.gpu_ns for row in rows if row.bound == "compute")
         return compute / total, (known - compute) / total, "roofline"
-    work = ctx.step_gpu
-    total = ctx.total(work)
-    run = work[ctx.frame.is_kind(work, "kernel")]
-    names, place = np.unique(ctx.frame.name[run], return_inverse=True)
-    times = np.bincount(place, weights=ctx.frame.durs(run), minlength=len(names))
-    matrix = other = 0.0
-    for name, time in zip(names, times, strict=True):
-        category = ctx.names[int(name)].category
-        matrix += time if category in MATRIX_CATEGORIES else 0
-        other += time if category not in (*MATRIX_CATEGORIES, "collective", "unknown") else 0
+    total = ctx.total(ctx.step_gpu)
     if not total:
         return 0.0, 0.0, "nothing"
-    return float(matrix) / total, float(other) / total, "kernel categories"
+    matrix = ctx.kernel_slices(lambda kernel: kernel.category in MATRIX_CATEGORIES)
+    other = ctx.kernel_slices(lambda kernel: kernel.category not in _NO_TRAFFIC)
+    return ctx.total(matrix) / total, ctx.total(other) / total, "kernel categories"
 
 
 @rule(
@@ -109,7 +108,7 @@ def memory_bound(ctx: Context) -> Iterator[Hit]:
     "dominant-kernel",
     "One kernel takes most of the time",
     severity="info",
-    meaning="Work on anything else can win little: Amdahl's law on this kernel.",
+    meaning="Faster code elsewhere saves little time, because this kernel takes most of it (Amdahl's law).",
     threshold="One kernel name has at least 50 % of the time of all kernels and at least 1.5 times that of "
     "the next one. Not for a collective: its time is mostly waiting (see exposed-communication, straggler).",
     advice="Record this kernel with hardware counters (job key `collectors: [counters]`) and look at its "
@@ -145,8 +144,8 @@ def _brief(name: str, limit: int = 72) -> str:
     "kernel-mix",
     "What a step runs on the GPU",
     severity="info",
-    meaning="The recipe of a step: kernels by category. A change of code that should not change it is a "
-    "surprise.",
+    meaning="The recipe of a step: kernels by category. If it differs after a change of code that "
+    "should not affect it, find out why.",
     threshold="Always, when steps and kernels are recorded and every step has the same recipe; else the "
     "finding is that they differ.",
     advice="Compare it with what you expect (job key `expect`) and with another variant.",

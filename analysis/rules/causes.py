@@ -13,14 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from profrun.analysis.rules.context import Context
-from profrun.analysis.rules.copies import exposed_ns, pageable, waits_of_copies
-from profrun.analysis.rules.fusion import chain_of
+from profrun.analysis.rules.copies import pageable, waits_of_copies
 from profrun.analysis.rules.host_causes import loader_slices, profiler_slices
 from profrun.analysis.rules.idle_time import DeviceIdle, lies_in
 from profrun.analysis.rules.quiet_host import quiet_host
 from profrun.analysis.rules.rule import Hit
 from profrun.analysis.rules.waits import implicit_waits
-from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.intervals import intersect
 from profrun.contract.finding import SEVERITIES, Severity
@@ -38,8 +36,8 @@ class Part:
     """How much of an effect a cause accounts for.
 
     Attributes:
-        ns: the part, ns per step.
-        of_ns: the whole, ns per step.
+        ns: the part.
+        of_ns: the whole, over the same steps as the part.
         of: what the whole is, in words.
     """
 
@@ -90,17 +88,18 @@ def _idle_of_effect(_ctx: Context, cause: Hit, effect: Hit) -> Part:
 
 def _gain_of_effect(_ctx: Context, cause: Hit, effect: Hit) -> Part:
     mine, whole = (hit.gain.ns if hit.gain else 0 for hit in (cause, effect))
-    return Part(mine, whole, "that could be gained without the waits, after which the GPU has nothing to run")
+    return Part(
+        mine, whole, "what could be gained (it goes with the waits, after which the GPU has nothing to run)"
+    )
 
 
 def _wait_of_effect(_ctx: Context, cause: Hit, effect: Hit) -> Part:
-    return Part(min(cause.idle_ns, effect.idle_ns), effect.idle_ns, "the idle time that it is about")
+    return Part(cause.idle_ns, effect.idle_ns, "the idle time before the short kernels")
 
 
 def _wait_for_ranks(ctx: Context, cause: Hit, _effect: Hit) -> Part:
-    exposed = ctx.per_device_ns(sum(one.total for one in ctx.exposed.values()))
     waits = cause.gain.ns if cause.gain else 0
-    return Part(waits, exposed, "the communication that nothing hides")
+    return Part(waits, ctx.exposed_comm_ns, "the communication that nothing hides")
 
 
 def _late_host(ctx: Context, _cause: Hit, effect: Hit) -> Part:
@@ -112,13 +111,11 @@ def _late_host(ctx: Context, _cause: Hit, effect: Hit) -> Part:
 
     longer = _rank_mean(ctx, work, rank) - _rank_mean(ctx, work, rank, others=True)
     waits = 0.0 if longer >= HALF * wait else _rank_mean(ctx, lambda one: one.host.total, rank)
-    return Part(
-        waits, wait, "the wait: its GPU works no longer than the others', and waits so long for its host"
-    )
+    return Part(waits, wait, "the wait (its GPU works no longer than the other GPUs, but waits for its host)")
 
 
 def _late_loader(ctx: Context, _cause: Hit, effect: Hit) -> Part:
-    return _late_slices(ctx, loader_slices(ctx), effect, "the wait: so much longer it fetches batches")
+    return _late_slices(ctx, loader_slices(ctx), effect, "the wait (its fetches of batches take longer)")
 
 
 def _late_code(ctx: Context, _cause: Hit, effect: Hit) -> Part:
@@ -128,12 +125,12 @@ def _late_code(ctx: Context, _cause: Hit, effect: Hit) -> Part:
         return quiet_host(ctx, one).total
 
     more = _rank_mean(ctx, quiet, rank) - _rank_mean(ctx, quiet, rank, others=True)
-    return Part(more, wait, "the wait: so much longer its host is in no op and no call")
+    return Part(more, wait, "the wait (its host is outside of ops and calls for longer)")
 
 
 def _late_profiler(ctx: Context, _cause: Hit, effect: Hit) -> Part:
     return _late_slices(
-        ctx, profiler_slices(ctx), effect, "the wait: so much longer the profiler works there"
+        ctx, profiler_slices(ctx), effect, "the wait (the profiler works longer on that rank)"
     )
 
 
@@ -148,8 +145,13 @@ def _late_slices(ctx: Context, ids: Index, effect: Hit, of: str) -> Part:
 
 
 def _late_rank(effect: Hit) -> tuple[object, float]:
-    wait = effect.numbers.get("waited_for_ns_per_step")
-    return effect.numbers.get("rank"), float(wait) if isinstance(wait, (int, float)) else 0.0
+    return effect.numbers.get("rank"), _number(effect, "waited_for_ns_per_step")
+
+
+def _number(hit: Hit, key: str) -> float:
+    """A number of the evidence; 0 where the rule did not give it."""
+    value = hit.numbers.get(key)
+    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def _steps_of(ctx: Context, rank: object) -> int:
@@ -168,21 +170,14 @@ def _rank_mean(
     return sum(found) / len(found) if found else 0.0
 
 
-def _same_copies(ctx: Context, _cause: Hit, effect: Hit) -> Part:
-    whole = effect.numbers.get("exposed_memcpy_ns", effect.numbers.get("exposed_ns", 0))
-    part = exposed_ns(ctx, pageable(ctx).ids)
-    count = ctx.judged.count
-    return Part(
-        part / count, float(whole) / count if isinstance(whole, (int, float)) else 0.0, "these copies"
-    )
+def _same_copies(_ctx: Context, cause: Hit, effect: Hit) -> Part:
+    whole = "exposed_memcpy_ns" if "exposed_memcpy_ns" in effect.numbers else "exposed_ns"
+    return Part(_number(cause, "exposed_ns"), _number(effect, whole), "these copies")
 
 
-def _bus_copies(ctx: Context, cause: Hit, effect: Hit) -> Part:
-    part, whole = cause.numbers.get("exposed_ns", 0), effect.numbers.get("exposed_memcpy_ns", 0)
-    if not isinstance(part, (int, float)) or not isinstance(whole, (int, float)):
-        return Part(0.0, 0.0, "")
-    count = ctx.judged.count
-    return Part(min(part, whole) / count, whole / count, "the time of these copies that nothing covers")
+def _bus_copies(_ctx: Context, cause: Hit, effect: Hit) -> Part:
+    part, whole = _number(cause, "exposed_ns"), _number(effect, "exposed_memcpy_ns")
+    return Part(part, whole, "the time of these copies that nothing covers")
 
 
 def _waits_for_copies(ctx: Context, _cause: Hit, _effect: Hit) -> Part:
@@ -190,44 +185,33 @@ def _waits_for_copies(ctx: Context, _cause: Hit, _effect: Hit) -> Part:
     copies = pageable(ctx)
     ours = waits_of_copies(ctx, copies.only(copies.direction == "HtoD").ids)
     mine = np.intersect1d(waits, ours).astype(np.intp)
-    count = ctx.judged.count
-    return Part(ctx.host_time(mine) / count, ctx.host_time(waits) / count, "the waiting")
+    return Part(ctx.host_time(mine), ctx.host_time(waits), "the waiting")
 
 
 def _for_comm(ctx: Context, _cause: Hit, effect: Hit) -> Part:
     """How much of blocking calls the GPU communicates and does nothing else."""
-    source, total = ctx.frame, 0
-    whole = effect.numbers.get("total_ns", 0)
-    calls = ctx.in_steps(ctx.named("api", is_blocking))
-    for one in ctx.waiting:
-        total += intersect(ctx.exposed[one.device], lies_in(source, calls, one.process)).total
-    count = ctx.judged.count
-    return Part(
-        total / count, float(whole) / count if isinstance(whole, (int, float)) else 0.0, "the waiting"
+    held = (
+        intersect(ctx.exposed[one.device], lies_in(ctx.frame, ctx.blocking_calls, one.process)).total
+        for one in ctx.waiting
     )
+    return Part(sum(held), _number(effect, "total_ns"), "the waiting")
 
 
-def _chains(ctx: Context, _cause: Hit, _effect: Hit) -> Part:
-    source = ctx.frame
-    ids = ctx.step_gpu
-    ids = ids[np.lexsort((ids, source.ts[ids], source.track[ids]))]
-    part = ctx.total(ids[chain_of(ctx, ids) >= 0])
-    return Part(ctx.per_step_ns(part), ctx.per_step_ns(ctx.kernel_ns), "the kernel time")
+def _chains(ctx: Context, cause: Hit, _effect: Hit) -> Part:
+    return Part(_number(cause, "total_ns"), ctx.kernel_ns, "the kernel time")
 
 
 def _queries(ctx: Context, _cause: Hit, effect: Hit) -> Part:
     """How much of these calls lies in time in which a GPU waits for the host."""
-    whole = effect.numbers.get("total_ns", 0)
-    per_step = ctx.per_step_ns(float(whole)) if isinstance(whole, (int, float)) else 0.0
-    return Part(effect.idle_ns, per_step, "the time of these calls")
+    return Part(effect.idle_ns, ctx.per_step_ns(_number(effect, "total_ns")), "the time of these calls")
 
 
-_WHY_IDLE = "at least half of the GPU's idle time lies inside what the cause is about"
+_WHY_IDLE = "at least half of the GPU's idle time is time that the cause accounts for"
 _WHY_WAIT = (
-    "at least half of the time in which the GPU waits for the host lies inside what the cause is about"
+    "at least half of the time in which the GPU waits for the host is time that the cause accounts for"
 )
-_LATE = "at least half of the wait is time that the late rank spends longer {} than the other ranks"
-_WHY_SYNC = "at least half of what could be gained could be gained without the waits of the cause"
+_LATE = "at least half of the wait is extra time that the late rank spends {}"
+_WHY_SYNC = "removing the waits of the cause brings at least half of the gain"
 _SYNCS = ("implicit-sync", "explicit-sync")
 _HOST_CAUSES = ("dataloader-stall", "recompilation", "allocator-churn", "host-code")
 

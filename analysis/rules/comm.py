@@ -30,7 +30,7 @@ from profrun.contract.units import percent_text, time_text
 def exposed_communication(ctx: Context) -> Iterator[Hit]:
     """Exposed communication by device."""
     found = [(one, ctx.exposed[one.device].total) for one in ctx.waiting]
-    exposed = ctx.per_device_ns(sum(ns for _, ns in found))
+    exposed = ctx.exposed_comm_ns
     gain = comm_gain(ctx, exposed)
     if not exposed or gain.share < WARNING_SHARE:
         return
@@ -44,7 +44,9 @@ def exposed_communication(ctx: Context) -> Iterator[Hit]:
         )
         for one, ns in sorted(found, key=lambda item: -item[1])
     ]
-    alone = "" if ctx.ranks else "; how much of it is waiting for other ranks, one rank's trace does not tell"
+    alone = (
+        "" if ctx.ranks else "; the trace of one rank does not show how much of it is waiting for other ranks"
+    )
     yield Hit(
         f"{time_text(exposed)} of communication {ctx.per_step} is exposed (mean of {len(rows)} "
         f"{'GPU' if len(rows) == 1 else 'GPUs'}), {percent_text(gain.share)} of {span_text(ctx)}{alone}",
@@ -94,7 +96,7 @@ def straggler(ctx: Context) -> Iterator[Hit]:
     ranked = sorted(ctx.ranks.ranks, key=lambda row: -row.waited_for_ns)
     worst = ranked[0]
     each = waited_for_ns(ctx, worst)
-    exposed = ctx.per_device_ns(sum(ctx.exposed[one.device].total for one in ctx.waiting))
+    exposed = ctx.exposed_comm_ns
     gain = comm_gain(ctx, min(each, exposed))
     if gain.share < WARNING_SHARE:
         return

@@ -14,7 +14,7 @@ from profrun.analysis.rules.idle_time import DeviceIdle, device_idle, lies_in
 from profrun.analysis.rules.judged_steps import JudgedSteps, judged_steps
 from profrun.analysis.rules.program import Program, program
 from profrun.analysis.rules.replay import Floats, Replay, replay
-from profrun.analysis.rules.step_cost import KEPT_BUSY, SLOWDOWN, Gain, StepCost, UnprofiledStep, usable
+from profrun.analysis.rules.step_cost import SLOWDOWN, Gain, StepCost, UnprofiledStep, usable
 from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.frame import Frame, Index, frame
@@ -25,9 +25,10 @@ from profrun.analysis.trace.quality import QualityFinding
 from profrun.analysis.trace.ranks import RankReport, compare_ranks
 from profrun.analysis.trace.roles import COMM, kernel_names, on_device, roles
 from profrun.analysis.trace.roofline import Roofline, roofline
-from profrun.analysis.trace.runtime_calls import LaunchWaits, is_launch, launch_waits
+from profrun.analysis.trace.runtime_calls import LaunchWaits, is_launch, launch_waits, launches_blocked
 from profrun.analysis.trace.steps import Step, StepIndex, step_index
 from profrun.traces.labels import Labels, labels
+from profrun.traces.memo import Memo
 
 if TYPE_CHECKING:
     from profrun.contract.provenance import Provenance
@@ -60,6 +61,7 @@ class Context:
         self.trace = trace
         self.provenance = provenance
         self.unprofiled = unprofiled
+        self.memo = Memo()
 
     @cached_property
     def frame(self) -> Frame:
@@ -158,7 +160,7 @@ class Context:
         """Readings of kernel names by name id."""
         return kernel_names(self.frame)
 
-    @cached_property
+    @property
     def launch_waits(self) -> LaunchWaits | None:
         """How launch calls lie to their kernels; None without launches."""
         return launch_waits(self.frame)
@@ -166,9 +168,12 @@ class Context:
     @property
     def blocking(self) -> bool:
         """Did launches wait for their kernels: by the recording's own statement, else by their timing?"""
-        stated = self.trace.meta.get("launch_blocking")
-        told = self.launch_waits is not None and self.launch_waits.blocking
-        return told if stated is None else bool(stated)
+        return launches_blocked(self.trace)
+
+    @cached_property
+    def blocking_calls(self) -> Index:
+        """Calls of the steps in which the host waits for the GPU."""
+        return self.in_steps(self.named("api", is_blocking))
 
     @cached_property
     def unseen(self) -> bool:
@@ -200,12 +205,10 @@ class Context:
         """
         if not self.steps or self.blocking:
             return []
-        calls = self.frame.of("api")
-        waits = self.in_steps(calls[self.frame.named(calls, is_blocking)])
         found = []
         for one in self.waiting:
             end = int(self.judged.host[one.process][1][-1])
-            made = replay(self.frame, one, self.step_gpu, waits, end)
+            made = replay(self.frame, one, self.step_gpu, self.blocking_calls, end)
             if made is None or not made.faithful:
                 continue
             comm = roles(self.trace)[made.ids] == COMM
@@ -213,7 +216,7 @@ class Context:
             if exposed:  # other ranks are not replayed: waiting for them goes
                 made = made.shorter(np.where(comm, max(0.0, 1 - _rank_wait_ns(self, one) / exposed), 1.0))
             scale = 1 / SLOWDOWN
-            if self.cost.basis == "unprofiled" and self.cost.busy_share < KEPT_BUSY:
+            if self.cost.basis == "unprofiled" and self.cost.host_sets_pace:
                 wanted = self.cost.step_ns * len(self.judged.spans[one.process][0])
                 scale = made.scale_for(wanted, scale)
             found.append((one, made, scale))
@@ -283,10 +286,15 @@ class Context:
             return self.cost.recorded_ns
         return self.per_device_ns(sum(one.host.total for one in self.waiting))
 
-    def busy(self, device: int) -> Intervals:
-        """Union of the GPU slices of a device."""
-        ids = on_device(self.frame, self.frame.gpu_by_time, device)
-        return union(self.frame.ts[ids], self.frame.end[ids])
+    @cached_property
+    def idle_ns(self) -> float:
+        """Time in which GPUs do nothing, ns per step."""
+        return self.per_device_ns(sum(one.idle.total for one in self.waiting))
+
+    @cached_property
+    def exposed_comm_ns(self) -> float:
+        """Time in which GPUs communicate and do nothing else, ns per step."""
+        return self.per_device_ns(sum(one.total for one in self.exposed.values()))
 
     def in_steps(self, ids: Index) -> Index:
         """The host slices that start inside a step; all of them when there are no steps."""

@@ -19,6 +19,7 @@ from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index, Mask
 from profrun.analysis.trace.intervals import subtract, union
 from profrun.contract.units import bytes_text, percent_text, time_text
+from profrun.traces.memo import memoised
 
 EXPOSED_SHARE = 0.05
 LARGE = 65536
@@ -81,18 +82,19 @@ def exposed_ns(ctx: Context, ids: Index) -> int:
     for device in np.unique(source.device_of(ids)):
         work = ctx.step_gpu[source.device_of(ctx.step_gpu) == device]
         mine = ids[source.device_of(ids) == device]
-        rest = work[~np.isin(work, mine)]
-        rest = rest[~source.is_kind(rest, "memcpy")]
+        rest = work[~source.is_kind(work, "memcpy")]
         moved = union(source.ts[mine], source.end[mine])
         total += subtract(moved, union(source.ts[rest], source.end[rest])).total
     return total
 
 
+@memoised
 def bus_copies(ctx: Context) -> _Copies:
     """The steps' copies between host and device."""
     return _of_steps(ctx, _copies(ctx, "c.direction IN ('HtoD', 'DtoH')"))
 
 
+@memoised
 def pageable(ctx: Context) -> _Copies:
     """The steps' copies from or to pageable memory."""
     return _of_steps(ctx, _copies(ctx, "c.src_kind = 'pageable' OR c.dst_kind = 'pageable'"))
@@ -105,8 +107,7 @@ def waits_of_copies(ctx: Context, ids: Index) -> Index:
     calls = np.unique(calls[calls >= 0]).astype(np.intp)
     api = calls[source.is_kind(calls, "api")]
     ops = source.op_of(calls)
-    under = source.of("api")
-    under = under[source.named(under, is_blocking)]
+    under = ctx.named("api", is_blocking)
     mine = under[np.isin(source.nearest("op")[under], ops[ops >= 0])]
     return np.union1d(api, mine).astype(np.intp)
 
@@ -255,9 +256,9 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
     relies_on=("devices.busy_ns",),
 )
 def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
-    """Exposed copy time of single-stream devices, of the steps' own copies: set-up is not their business."""
+    """Exposed copy time of single-stream devices; only copies that steps launched count."""
     source = ctx.frame
-    crossing = _of_steps(ctx, _copies(ctx, "c.direction IN ('HtoD', 'DtoH')")).ids
+    crossing = bus_copies(ctx).ids
     alone = together = 0
     rows: list[FindingRow] = []
     slices: list[int] = []

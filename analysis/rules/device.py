@@ -36,8 +36,8 @@ ROWS = 8
     meaning="A grid with fewer blocks than the GPU has SMs (CUs) leaves the rest idle, however busy the "
     "timeline looks.",
     threshold="Kernels with under one block per SM take at least 25 % of the kernel time of a GPU. "
-    "Collectives are left out: they use few blocks by design. Silent when the grids of most kernels are not "
-    "recorded.",
+    "Collectives are left out: they use few blocks by design. The rule does not fire when the grids of most "
+    "kernels are not recorded.",
     advice="Larger batches or sequences, split-K GEMMs, or several streams so that small kernels run side "
     "by side.",
     bound="For each such kernel its time on the SMs that have no block: with blocks on all SMs it takes at "
@@ -267,7 +267,8 @@ _HARMLESS = frozenset({"gpu_idle", "applications_clocks_setting", "display_clock
 def throttle_reasons(provenance: Provenance | None) -> list[str]:
     """Active throttle reasons in provenance.json (``gpus.before`` and ``gpus.after``, ``throttled_by``).
 
-    Idling and chosen clocks are none. AMD's tools state them in words of their own, which are not read.
+    Idling and clocks set by the user are left out. AMD's tools state them in words of their own, which are
+    not read.
     """
     rows = (*provenance.gpus.before, *provenance.gpus.after) if provenance else ()
     found: set[str] = set()

@@ -90,21 +90,22 @@ recorded, is left out: the profiler's own start makes it longer (rules `cold-sta
 *Host time.* A step takes at least the time of its GPU work. So no gain of host time is larger than the part
 of the step in which the GPU does not work.
 
-*GPU time.* The steps are replayed: the host runs as it did but for its waits; a piece of GPU work starts
-when its launch has arrived and the work before it has ended; waits end when the work that they wait for has
-ended. Then the work that the rule is about is shortened by the most that it could be, and the replay gets
-so much shorter. Work that the step does not wait for gains nothing. In the replay the host is so much
-faster that the steps take as long as without a profiler; where that is not known, it is {slowdown} times
-faster, which is more than a profiler was seen to cost. Where a replay of the unchanged steps differs from
-the recording by over 15 %, or there are no steps, all of the shortening counts.
+*GPU time.* The steps are replayed: the host runs as in the recording, without its waits; a piece of GPU work
+starts when its launch has arrived and the work before it has ended; waits end when the work that they wait
+for has ended. Then the work that the rule is about is shortened by the most that it could be, and the gain is
+the time by which the replay gets shorter. Work that the step does not wait for gains nothing. In the replay
+the host is made faster, until the steps take as long as without a profiler; where that time is not known,
+it is {slowdown} times faster, which is more than a profiler was seen to cost. Where a replay of the unchanged
+steps differs from the recording by over 15 %, or there are no steps, the gain is the whole time by which the
+work is shortened.
 
 """
 _CAUSES = """## Findings by cause
 
 A finding that another one explains goes below it: `explained_by` has the rule's id, `because` the numbers.
-It is for information then, because its time is the other one's; only `overhead-bound` counts time of its
-own there. Each edge has a condition on the trace, and a cause must be able to gain at least half as much as
-what it explains, and be as grave.
+It is for information then, because the same time is counted for the cause already; only `overhead-bound`
+can still have a gain of its own. Each link has a condition on the trace. The gain of the cause must be at
+least half of the gain of the finding below it, and its severity must be at least as high.
 """
 
 

@@ -89,7 +89,7 @@ def _between(ctx: Context, scores: Index, gemms: Index) -> Index:
     threshold="Runs of at least two consecutive element-wise or copy kernels of a step on a stream, "
     "launched by steps, with at least 5 % of the time of the steps' kernels.",
     advice="torch.compile, or a hand-written fused kernel (Triton, Liger); for optimizers fused=True.",
-    bound="The time of each chain but for its longest kernel: one fused kernel reads and writes at least as "
+    bound="The time of each chain except its longest kernel: one fused kernel reads and writes at least as "
     "much as that one.",
     relies_on=("kernels", "kernels.order"),
 )
@@ -101,7 +101,7 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
     whole = ctx.total(ctx.step_kernels)
     if not len(ids) or not whole:
         return
-    group = chain_of(ctx, ids)
+    group = _chain_of(ctx, ids)
     member = group >= 0
     time = ctx.total(ids[member])
     if time / whole < CHAIN_SHARE:
@@ -136,7 +136,7 @@ def _all_but_longest(durs: Ints, group: Ints) -> Floats:
     return saved
 
 
-def chain_of(ctx: Context, ids: Index) -> Ints:
+def _chain_of(ctx: Context, ids: Index) -> Ints:
     """The chain of each GPU slice: consecutive element-wise or copy kernels of a step on a stream.
 
     Args:

@@ -67,7 +67,7 @@ def dataloader_stall(ctx: Context) -> Iterator[Hit]:
         idle_ns=idle,
         rows=_by_name(ctx, ids) if len(np.unique(ctx.frame.name[ids])) > 1 else (),
         fix="More workers (num_workers), a larger prefetch_factor, persistent_workers=True, or cheaper "
-        "preprocessing: the workers that there are do not keep up."
+        "preprocessing: the present workers are too slow."
         if workers
         else None,
     )
@@ -128,9 +128,9 @@ def dynamo_lookup(ctx: Context) -> Iterator[Hit]:
     "value, and the function is compiled once more.",
     threshold="Work of a compiler inside the steps: a range that torch.compile opens while it compiles "
     "('... (dynamo_timed)', 'entire_frame_compile'), or nvFuser's. Where no such range is recorded: over 5 "
-    "ms between a 'TorchDynamo Cache Lookup' and the 'Torch-Compiled Region' that it is for. That a later "
-    "version of a region runs (M > 0 in 'Torch-Compiled Region: N/M'), or compiled code (CompiledFunction, "
-    "CompiledFunctionBackward), is none.",
+    "ms between a 'TorchDynamo Cache Lookup' and the 'Torch-Compiled Region' that it is for. Compiled code "
+    "that runs (CompiledFunction, CompiledFunctionBackward) and a later version of a region that runs (M > 0 "
+    "in 'Torch-Compiled Region: N/M') do not count.",
     advice="TORCH_LOGS=recompiles says which guard failed; torch.compile(dynamic=True), mark_dynamic, "
     "padding to a few shapes, or no Python value that changes in each step avoid it.",
     bound="The time of the compiler, and at most the part of the step in which the GPU does not work.",

@@ -12,7 +12,6 @@ from collections.abc import Callable
 import numpy as np
 
 from profrun.analysis.rules.context import Context
-from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.steps import is_dataloader
 
@@ -51,7 +50,7 @@ def allocation_slices(ctx: Context) -> Index:
 
 def wait_slices(ctx: Context) -> Index:
     """Calls in which the host itself waits for the GPU: that cannot wait for the host then."""
-    return ctx.in_steps(ctx.named("api", is_blocking))
+    return ctx.blocking_calls
 
 
 def profiler_slices(ctx: Context) -> Index:

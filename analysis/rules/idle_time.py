@@ -1,4 +1,4 @@
-"""Idle time of GPUs inside the judged steps, and what the host did meanwhile: ``IdleTime``.
+"""Idle time of GPUs inside the judged steps, and what the host did meanwhile: ``device_idle``.
 
 The idle time of a device is what of the judged steps none of its GPU work covers. It is the host's where the
 work after the gap was enqueued only when the GPU had run dry already, as in ``analysis.trace.idle``; the idle
@@ -19,7 +19,7 @@ from profrun.analysis.trace.roles import on_device
 _HOST = CLASSES.index("host_wait")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DeviceIdle:
     """One GPU inside the judged steps of its process.
 

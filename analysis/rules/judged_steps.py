@@ -1,4 +1,4 @@
-"""The steps that a diagnosis judges: all but a first one that the start of the recording made longer.
+"""The steps that a diagnosis judges: all except a first one that the start of the recording made longer.
 
 ``judged_steps`` is given a trace and returns ``JudgedSteps``. What the profiler's own start causes (the first
 step is slow, or nothing is recorded at its begin) is a finding about the recording, and no part of any share.

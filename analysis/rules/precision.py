@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,35 +14,18 @@ from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.trace.frame import Index
 from profrun.contract.units import percent_text, time_text
 
-FP32_SHARE = 0.05
-TF32_SHARE = 0.05
+LEAST_SHARE = 0.05
+"""Part of the kernel time from which matrix work of one type is a finding."""
 ROWS = 8
 
 
-@dataclass(frozen=True)
-class _Matrix:
-    """Matrix kernels of one type inside the steps; ns."""
-
-    names: list[str]
-    total_ns: int
-
-    def rows(self, ctx: Context) -> list[FindingRow]:
-        """Each kernel, most time first."""
-        calls = {row.name: row for row in ctx.kernels}
-        ranked = sorted(self.names, key=lambda name: (-ctx.kernel_time.get(name, 0), name))[:ROWS]
-        return [
-            FindingRow(calls[name].short, None, ctx.kernel_time.get(name, 0), calls[name].category)
-            for name in ranked
-        ]
-
-
-def _matrix_work(ctx: Context, dtype: str) -> _Matrix:
-    names = [
+def _matrix_kernels(ctx: Context, dtype: str) -> list[str]:
+    """Names of matrix kernels of one type inside the steps."""
+    return [
         row.name
         for row in ctx.kernels
         if row.category in MATRIX_CATEGORIES and row.dtype == dtype and row.name in ctx.kernel_time
     ]
-    return _Matrix(names, sum(ctx.kernel_time[name] for name in names))
 
 
 def _fp32_inputs(ctx: Context) -> frozenset[str]:
@@ -50,9 +33,9 @@ def _fp32_inputs(ctx: Context) -> frozenset[str]:
     return frozenset(row.kernel for row in ctx.roofline.rows if row.flops is not None and row.dtype == "fp32")
 
 
-def fp32_work(ctx: Context) -> _Matrix:
-    """Matrix kernels in full fp32."""
-    known, more = _matrix_work(ctx, "fp32"), _fp32_inputs(ctx)
+def _fp32_kernels(ctx: Context) -> list[str]:
+    """Names of matrix kernels in full fp32."""
+    more = _fp32_inputs(ctx)
     untold = [
         row.name
         for row in ctx.kernels
@@ -61,7 +44,7 @@ def fp32_work(ctx: Context) -> _Matrix:
         and row.matrix_core is not True
         and (row.category in MATRIX_CATEGORIES and row.dtype is None)
     ]
-    return _Matrix([*known.names, *untold], known.total_ns + sum(ctx.kernel_time[name] for name in untold))
+    return [*_matrix_kernels(ctx, "fp32"), *untold]
 
 
 def _kept_share(ctx: Context, dtype: str) -> tuple[float, str] | None:
@@ -96,30 +79,51 @@ def _kept_share(ctx: Context, dtype: str) -> tuple[float, str] | None:
 )
 def fp32_gemm(ctx: Context) -> Iterator[Hit]:
     """Time of fp32 matrix kernels."""
-    work = fp32_work(ctx)
-    if not ctx.kernel_ns or work.total_ns / ctx.kernel_ns < FP32_SHARE:
-        return
     faster = _kept_share(ctx, "fp32")
-    kept, best = faster or (0.0, "any type")
-    share = work.total_ns / ctx.kernel_ns
-    ids = _slices(ctx, work.names)
+    kept = faster or (0.0, "any type")
+    for hit in _slower_type(ctx, "fp32", _fp32_kernels(ctx), "fp32 matrix work without TF32", kept):
+        yield replace(hit, fix=_fp32_advice(ctx, faster), at_most=None if faster else "info")
+
+
+def _slower_type(
+    ctx: Context, dtype: str, names: list[str], told: str, kept: tuple[float, str]
+) -> Iterator[Hit]:
+    """Matrix work in a type that is slower than another one of this GPU.
+
+    Args:
+        dtype: the type.
+        names: the kernels.
+        told: the work in words.
+        kept: part of the time that the faster type keeps, and that type's name.
+    """
+    total = sum(ctx.kernel_time[name] for name in names)
+    if not ctx.kernel_ns or total / ctx.kernel_ns < LEAST_SHARE:
+        return
+    share, ids = total / ctx.kernel_ns, _slices(ctx, names)
     yield Hit(
-        f"{percent_text(share)} of the kernel time ({time_text(ctx.per_step_ns(work.total_ns))} "
-        f"{ctx.per_step}) is fp32 matrix work without TF32",
+        f"{percent_text(share)} of the kernel time ({time_text(ctx.per_step_ns(total))} {ctx.per_step}) "
+        f"is {told}",
         {
-            "total_ns": work.total_ns,
+            "total_ns": total,
             "share": share,
             "share_of": "time of all kernels",
-            "kept_share": kept,
-            "kept_of": f"time, by the peaks of fp32 and {best}",
+            "kept_share": kept[0],
+            "kept_of": f"time, by the peaks of {dtype} and {kept[1]}",
         },
         slices=ctx.worst(ids),
-        names=work.names,
-        gain=ctx.gpu_gain(ids, np.full(len(ids), 1 - kept)),
-        rows=work.rows(ctx),
-        fix=_fp32_advice(ctx),
-        at_most=None if faster else "info",
+        names=names,
+        gain=ctx.gpu_gain(ids, np.full(len(ids), 1 - kept[0])),
+        rows=_rows(ctx, names),
     )
+
+
+def _rows(ctx: Context, names: list[str]) -> list[FindingRow]:
+    """Each kernel, most time first."""
+    known = {row.name: row for row in ctx.kernels}
+    ranked = sorted(names, key=lambda name: (-ctx.kernel_time[name], name))[:ROWS]
+    return [
+        FindingRow(known[name].short, None, ctx.kernel_time[name], known[name].category) for name in ranked
+    ]
 
 
 def _slices(ctx: Context, names: list[str]) -> Index:
@@ -128,7 +132,7 @@ def _slices(ctx: Context, names: list[str]) -> Index:
     return np.asarray(ctx.step_kernels[ctx.frame.named(ctx.step_kernels, lambda name: name in wanted)])
 
 
-def _fp32_advice(ctx: Context) -> str | None:
+def _fp32_advice(ctx: Context, faster: tuple[float, str] | None) -> str | None:
     """What to do in a program that uses faster types already, or that is not PyTorch; None for the rule's."""
     if not ctx.program.torch:
         return (
@@ -139,7 +143,6 @@ def _fp32_advice(ctx: Context) -> str | None:
             "Most matrix work is in a 16-bit type already: see which ops run outside of autocast, or with "
             "fp32 inputs."
         )
-    faster = _kept_share(ctx, "fp32")
     if faster is not None and faster[1] == "fp16":
         return "torch.autocast with float16 and a gradient scaler: this GPU has neither TF32 nor bf16."
     if ctx.program.tf32:
@@ -164,27 +167,7 @@ def _fp32_advice(ctx: Context) -> str | None:
 )
 def tf32_gemm(ctx: Context) -> Iterator[Hit]:
     """Time of TF32 matrix kernels."""
-    work = _matrix_work(ctx, "tf32")
-    if not ctx.kernel_ns or work.total_ns / ctx.kernel_ns < TF32_SHARE:
-        return
-    kept, best = _kept_share(ctx, "tf32") or (0.5, "bf16")
-    share = work.total_ns / ctx.kernel_ns
-    ids = _slices(ctx, work.names)
-    yield Hit(
-        f"{percent_text(share)} of the kernel time ({time_text(ctx.per_step_ns(work.total_ns))} "
-        f"{ctx.per_step}) is TF32 matrix work",
-        {
-            "total_ns": work.total_ns,
-            "share": share,
-            "share_of": "time of all kernels",
-            "kept_share": kept,
-            "kept_of": f"time, by the peaks of tf32 and {best}",
-        },
-        slices=ctx.worst(ids),
-        names=work.names,
-        gain=ctx.gpu_gain(ids, np.full(len(ids), 1 - kept)),
-        rows=work.rows(ctx),
-        fix="Most matrix work is in a 16-bit type already: see which ops run outside of autocast."
-        if ctx.program.half
-        else None,
-    )
+    half = "Most matrix work is in a 16-bit type already: see which ops run outside of autocast."
+    kept = _kept_share(ctx, "tf32") or (0.5, "bf16")
+    for hit in _slower_type(ctx, "tf32", _matrix_kernels(ctx, "tf32"), "TF32 matrix work", kept):
+        yield replace(hit, fix=half if ctx.program.half else None)

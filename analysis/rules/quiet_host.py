@@ -13,16 +13,19 @@ from profrun.analysis.rules.host_causes import CAUSES
 from profrun.analysis.rules.idle_time import DeviceIdle, lies_in
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.intervals import Intervals, merge, subtract
+from profrun.traces.memo import memoised
 
 QUIET_NS = 1_000_000
 """Least length of a piece, ns. Between two ops of a training step lie 5 to 50 us of Python."""
 
 
+@memoised
 def caused(ctx: Context, one: DeviceIdle) -> Intervals:
     """When the host of a GPU does something that is a cause of its own (``host_causes.CAUSES``)."""
     return merge(*(lies_in(ctx.frame, find(ctx), one.process) for find in CAUSES))
 
 
+@memoised
 def host_work(ctx: Context, process: int) -> Index:
     """Recorded ops, calls and work of the profiler on the host's threads, by time."""
     source = ctx.frame
@@ -31,6 +34,7 @@ def host_work(ctx: Context, process: int) -> Index:
     return np.asarray(ids[np.argsort(source.ts[ids], kind="stable")])
 
 
+@memoised
 def quiet_host(ctx: Context, one: DeviceIdle) -> Intervals:
     """When a GPU waits for the host, and the host is in no recorded op or call for at least ``QUIET_NS``."""
     work = lies_in(ctx.frame, host_work(ctx, one.process), one.process)

@@ -76,8 +76,8 @@ def profiler_overhead(ctx: Context) -> Iterator[Hit]:
     "slower-twin",
     "The trials without a profiler were slower than this recording",
     severity="info",
-    meaning="They ran under other conditions: a busy machine, cold caches, other clocks. So their step time "
-    "is not that of this recording, and shares are of the recorded step.",
+    meaning="The trials without a profiler ran under other conditions: a busy machine, cold caches, other "
+    "clocks. So their step time is not that of this recording, and shares are of the recorded step.",
     threshold="The step time of the trials of the same variant without a profiler is over 1.25 times the "
     "recorded one.",
     advice="Repeat the run on a quiet machine, with more repeats.",
@@ -165,10 +165,11 @@ def _starving(ctx: Context, calls: Index) -> Index:
     "AMD_SERIALIZE_KERNEL): host and GPU never overlap, so times of ops are true latencies and utilization "
     "is not the program's.",
     threshold="meta.launch_blocking is true, or it is not stated and at least 90 % of 5 or more launch "
-    "calls cover their kernel: it starts after the call began, and the call returns at most 100 us after "
-    "its end. They must be 90 % by the kernels' time too, and calls of long kernels must be longer.",
-    advice="Use this recording to see which op a kernel's time belongs to; read step times from the other "
-    "one.",
+    "calls cover their kernel: the kernel starts after the call began, and the call returns at most 100 us "
+    "after the kernel's end. These kernels must also have 90 % of the kernel time, and longer kernels must "
+    "have longer calls.",
+    advice="Use this recording to see which op a kernel's time belongs to; read step times from a "
+    "recording without blocking launches.",
 )
 def launch_blocking(ctx: Context) -> Iterator[Hit]:
     """The setting where it is known, else the timing."""
@@ -247,7 +248,7 @@ def cold_start(ctx: Context) -> Iterator[Hit]:
     "Nothing happens at the start of the window",
     severity="info",
     meaning="Between the start of the first step and its first op nothing is recorded: the profiler starts, "
-    "or code without records runs. The other findings leave this step out where there are more.",
+    "or code without records runs. The other findings leave this step out if the recording has other steps.",
     threshold="Over 25 % of the first step and over 50 us pass before its first op, runtime call or fetch "
     "of a batch.",
     advice="Do not read this gap as the program's; leave the first step out, or add ranges to see what runs "

@@ -19,6 +19,7 @@ from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.intervals import Intervals, merge, subtract
 from profrun.analysis.trace.runtime_calls import is_graph_launch
 from profrun.contract.units import percent_text, time_text
+from profrun.traces.memo import memoised
 
 LOW_BUSY = 0.5
 HOST_SHARE = 0.5
@@ -38,11 +39,10 @@ ROWS = 8
     threshold="Over half of the GPU's idle time waits for the host (the next piece was enqueued only after "
     "the GPU had run dry), and at least 5 % of the step is such idle time without a cause of its own "
     "(loading data, compiling, allocating, code outside of the framework, waiting for the GPU, the "
-    "profiler's work). Where the step time "
-    "without a profiler is not known, also: GPU work covers under 50 % of the steps; and it is for "
-    "information only while the GPU would be busy if the host were three times faster, because a profiler "
-    "made hosts up to 2.4 times slower. Not on recordings with blocking launches; for information only "
-    "where no steps are recorded.",
+    "profiler's work). Where the step time without a profiler is not known, GPU work must also cover under "
+    "50 % of the steps. The finding is then for information only if a host that is three times faster could "
+    "keep the GPU busy, because a profiler made hosts up to 2.4 times slower. Not on recordings with "
+    "blocking launches; for information only where no steps are recorded.",
     advice="Do more work per launch: larger batches, torch.compile, CUDA/HIP graphs "
     "(mode='reduce-overhead'), fused optimizers; move Python work out of the step.",
     bound="The idle time of the GPU that waits for the host and has no cause of its own, and at most the "
@@ -54,7 +54,7 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
     share, cost = ctx.gpu_busy_share, ctx.cost
     if share is None or ctx.blocking or ctx.unseen or (cost.basis != "unprofiled" and share >= LOW_BUSY):
         return
-    idle = ctx.per_device_ns(sum(one.idle.total for one in ctx.waiting))
+    idle = ctx.idle_ns
     rest = [(one, own_wait(ctx, one)) for one in ctx.waiting]
     alone = ctx.per_device_ns(sum(part.total for _, part in rest))
     gain = cost.host_gain(alone)
@@ -85,6 +85,7 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
     )
 
 
+@memoised
 def own_wait(ctx: Context, one: DeviceIdle) -> Intervals:
     """When a GPU waits for the host, and the host does nothing that is a cause of its own."""
     return subtract(one.host, merge(caused(ctx, one), quiet_host(ctx, one)))
@@ -145,7 +146,7 @@ def low_utilization(ctx: Context) -> Iterator[Hit]:
     metrics = {row.device: row for row in ctx.devices}
     names = sorted({metrics[one.device].name for one in low} - {"unknown"})
     share = scale * sum(one.busy.total for one in low) / max(1, sum(one.span.total for one in low))
-    idle = ctx.per_device_ns(sum(one.idle.total for one in ctx.waiting))
+    idle = ctx.idle_ns
     if 2 * ctx.idle_inside(wait_slices(ctx)) > idle:
         return  # the host waits for a GPU that seems idle: its work is not recorded
     some = f" ({len(low)} of {len(ctx.waiting)} GPUs)" if len(ctx.waiting) > 1 else ""

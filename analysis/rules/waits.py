@@ -10,11 +10,11 @@ import numpy as np
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.rules.rule import Hit, rule
-from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.queue import queues
 from profrun.analysis.trace.runtime_calls import is_launch
 from profrun.contract.units import percent_text, time_text
+from profrun.traces.memo import memoised
 
 QUEUE_SHARE = 0.05
 CULPRITS = (
@@ -31,10 +31,6 @@ CULPRITS = (
     "aten::repeat_interleave",
 )
 """Ops that people call without knowing that they wait, outermost first when nested."""
-
-
-def _sync_calls(ctx: Context) -> Index:
-    return ctx.in_steps(ctx.named("api", is_blocking))
 
 
 def _felt(ctx: Context, ids: Index) -> Index:
@@ -138,9 +134,10 @@ def implicit_sync(ctx: Context) -> Iterator[Hit]:
     yield _hit(ctx, under, sorted(rows, key=lambda row: (-(row.total_ns or 0), row.name)))
 
 
+@memoised
 def implicit_waits(ctx: Context) -> Index:
     """Blocking calls that an op made."""
-    ids = _sync_calls(ctx)
+    ids = ctx.blocking_calls
     return np.asarray(ids[ctx.frame.nearest("op")[ids] >= 0])
 
 
@@ -160,7 +157,7 @@ def implicit_waits(ctx: Context) -> Index:
 )
 def explicit_sync(ctx: Context) -> Iterator[Hit]:
     """Blocking calls that no op made."""
-    ids = _sync_calls(ctx)
+    ids = ctx.blocking_calls
     own = ids[ctx.frame.nearest("op")[ids] < 0]
     if len(own):
         recorded = len(ctx.frame.of("op")) > 0

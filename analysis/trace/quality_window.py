@@ -10,7 +10,7 @@ import numpy as np
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.intervals import covered, union
 from profrun.analysis.trace.quality import QualityFinding, above
-from profrun.analysis.trace.runtime_calls import looks_blocking
+from profrun.analysis.trace.runtime_calls import launches_blocked
 from profrun.analysis.trace.steps import step_index, step_spans
 from profrun.contract.units import percent_text
 
@@ -125,8 +125,7 @@ def window_end(trace: Trace) -> Iterator[QualityFinding]:
                 share_of="steps",
             )
         last = int(source.end[index.slices[mine]].max())
-        step = index.of_gpu[source.gpu]  # the steps of a process have consecutive indices
-        gpu = source.gpu[(step >= mine[0]) & (step <= mine[-1])]
+        gpu = source.gpu[index.launched_by(source.gpu, mine)]
         late = int(np.maximum(source.end[gpu] - np.maximum(source.ts[gpu], last), 0).sum())
         total = int(source.durs(gpu).sum())
         if total and late / total > AHEAD_SHARE:
@@ -157,9 +156,8 @@ def no_steps(trace: Trace) -> Iterator[QualityFinding]:
 
 def launch_blocking(trace: Trace) -> Iterator[QualityFinding]:
     """Launches waited for their kernels: by the recording's own statement, else by their timing."""
-    stated = trace.meta.get("launch_blocking")
-    if stated or (stated is None and looks_blocking(frame(trace))):
-        how = "" if stated else " (told from their timing)"
+    if launches_blocked(trace):
+        how = "" if trace.meta.get("launch_blocking") else " (told from their timing)"
         yield QualityFinding(
             code="launch_blocking",
             severity="warning",

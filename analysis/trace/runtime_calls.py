@@ -9,6 +9,7 @@ import numpy as np
 
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import Frame, frame
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -70,6 +71,7 @@ class LaunchWaits:
         return enough and min(self.share, self.time_share) >= BLOCKING_SHARE
 
 
+@memoised
 def launch_waits(source: Frame) -> LaunchWaits | None:
     """How launch calls lie to their kernels; None without launches whose kernel is known.
 
@@ -115,6 +117,12 @@ def looks_blocking(source: Frame) -> bool:
     """Does the timing of the launches say that they were blocking?"""
     waits = launch_waits(source)
     return waits is not None and waits.blocking
+
+
+def launches_blocked(trace: Trace) -> bool:
+    """Did launches wait for their kernels: by the recording's own statement, else by their timing?"""
+    stated = trace.meta.get("launch_blocking")
+    return looks_blocking(frame(trace)) if stated is None else bool(stated)
 
 
 @dataclass(frozen=True)

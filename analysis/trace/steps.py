@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profrun.analysis.trace.columns import Ints
-from profrun.analysis.trace.frame import STEP_NAMES, Frame, Index, frame
+from profrun.analysis.trace.frame import STEP_NAMES, Frame, Index, Mask, frame
 from profrun.analysis.trace.intervals import EMPTY, Intervals, covered, merge, union
 from profrun.analysis.trace.roles import COMM, COMPUTE, MEMCPY, MEMSET, roles
 from profrun.traces.memo import memoised
@@ -83,6 +83,16 @@ class StepIndex:
     numbers: Ints
     process: Ints
     of_gpu: NDArray[np.int32]
+
+    def launched_by(self, ids: Index, mine: Index) -> Mask:
+        """Which GPU slices the steps ``mine`` launched, on whichever process's GPU they ran.
+
+        Args:
+            ids: GPU slices.
+            mine: all steps of one process; their indices are consecutive.
+        """
+        owner = self.of_gpu[ids]
+        return np.asarray((owner >= mine[0]) & (owner <= mine[-1]))
 
 
 def step_of_host(source: Frame, index: StepIndex, ids: Index) -> Ints:
@@ -185,10 +195,10 @@ def step_spans(source: Frame, process: int) -> tuple[Ints, Ints, Index]:
     own = source.process_of(source.gpu) == process
     if len(mine):
         starts, ends = source.ts[steps.slices[mine]].copy(), source.end[steps.slices[mine]].copy()
-        owner = steps.of_gpu[source.gpu]  # the steps of a process have consecutive indices
-        launched = (owner >= mine[0]) & (owner <= mine[-1])  # on whichever process's GPU it ran
+        launched = steps.launched_by(source.gpu, mine)
+        owner = steps.of_gpu[source.gpu].astype(np.int64)
         gpu = source.gpu[own | launched]
-        step_of = np.where(launched, owner.astype(np.int64) - mine[0], -1)[own | launched]
+        step_of = np.where(launched, owner - mine[0], -1)[own | launched]
         keep = step_of >= 0
         calls = source.launch[gpu[keep]]
         step_of[np.flatnonzero(keep)[source.end[calls] > ends[step_of[keep]]]] = -1  # must end inside, too
@@ -299,8 +309,7 @@ def _work(trace: Trace, mine: Index) -> dict[str, Ints]:
     """Columns of ``Step`` for the steps ``mine``, which are those of one process."""
     source, role = frame(trace), roles(trace)
     index = step_index(source)
-    owner = index.of_gpu[source.gpu]  # the steps of a process have consecutive indices
-    gpu = source.gpu[(owner >= mine[0]) & (owner <= mine[-1])]
+    gpu = source.gpu[index.launched_by(source.gpu, mine)]
     step_of = index.of_gpu[gpu].astype(np.int64) - mine[0]
     size, dur = len(mine), source.durs(gpu)
     found: dict[str, Ints] = {}

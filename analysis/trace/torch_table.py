@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profrun.analysis.trace.columns import Ints
-from profrun.analysis.trace.frame import Frame, Index, Mask, frame
+from profrun.analysis.trace.frame import KIND, Frame, Index, Mask, frame
 from profrun.analysis.trace.op_tree import OpTree, device_by_op, make_tree, op_tree, parents_of, tree_nodes
 from profrun.traces.memo import memoised
 from profrun.traces.nest import KIND_ORDER
-from profrun.traces.schema import SLICE_KINDS
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -87,7 +86,7 @@ def _main_track(source: Frame, process: int) -> int:
 def _sorted(source: Frame, nodes: Mask, track: NDArray[np.int32]) -> Index:
     """The nodes by the given tracks, start, and longest first."""
     order = np.zeros(256, dtype=np.int64)
-    for code, kind in enumerate(SLICE_KINDS):
+    for kind, code in KIND.items():
         order[code] = KIND_ORDER.index(kind) if kind in KIND_ORDER else len(KIND_ORDER)
     ids = np.flatnonzero(nodes)
     start, dur = source.ts[ids], source.durs(ids)

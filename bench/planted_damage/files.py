@@ -1,4 +1,4 @@
-"""The recordings that damage is planted into: 40 of all families, with host and GPU records.
+"""The recordings that damage is planted into: 48 of all families, with host and GPU records.
 
 Paths are relative to the folder of shared files. ``a.tar.xz!member`` is a file in an archive, which is
 unpacked first; several paths are one recording.

@@ -7,17 +7,16 @@ is known here by ``globalTid >> 24``, a device by its ordinal in that process.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from profrun.collectors.beside import rank_of_folder
 from profrun.collectors.nsys.source import Export
 from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
 
 _PID_MASK = 0xFFFFFF
-_RANK_FOLDER = re.compile(r"^rank(\d+)$")
 
 
 @dataclass
@@ -110,8 +109,9 @@ def _environment(export: Export) -> dict[str, str] | None:
 def _find_ranks(found: Origin) -> None:
     """Rank from the hook's steps.json files beside the report, the environment, or the folder's name."""
     folder = found.path.resolve().parent
-    named = _RANK_FOLDER.match(folder.name)
-    beside = sorted(folder.parent.glob("rank*/steps.json")) if named else sorted(folder.glob("steps.json"))
+    named = rank_of_folder(folder.name)
+    around = folder if named is None else folder.parent
+    beside = sorted(around.glob("steps.json" if named is None else "rank*/steps.json"))
     for file in beside:
         try:
             steps = json.loads(file.read_text(encoding="utf-8"))
@@ -125,8 +125,8 @@ def _find_ranks(found: Origin) -> None:
     rank = (found.environment or {}).get("RANK", "")
     if rank.isdigit():
         found.rank = int(rank)
-    elif named:
-        found.rank = int(named.group(1))
+    elif named is not None:
+        found.rank = named
 
 
 def align(origins: list[Origin], writer: TraceWriter) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profrun.collectors.reading import Reader, Source
-from profrun.collectors.sniff import make_source
+from profrun.collectors.sniff import MOST_FILES, make_source
 from profrun.errors import InputError
-
-_MOST = 10_000
 
 
 def inside(source: Source) -> list[Source]:
@@ -17,7 +15,7 @@ def inside(source: Source) -> list[Source]:
         return [source]
     found: list[Source] = []
     for number, path in enumerate(sorted(source.path.rglob("*"))):
-        if number >= _MOST:
+        if number >= MOST_FILES:
             break
         if not path.is_file():
             continue

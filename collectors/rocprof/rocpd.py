@@ -24,6 +24,7 @@ from profrun.collectors.rocprof.build import build
 from profrun.collectors.rocprof.folder import expand, knows
 from profrun.collectors.rocprof.sqlite import Database
 from profrun.collectors.rocprof.staging import Staging
+from profrun.collectors.values import whole
 from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
 
@@ -184,13 +185,6 @@ def _agents(staging: Staging, database: Database, part: facts.Part, processes: S
                 name=str(product) if product else None,
                 **properties(more, uuid),
             )
-
-
-def whole(value: object, below: int = 2**31) -> int | None:
-    """A number from 0 on; None for anything else, because SQLite and JSON hold what was written."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below:
-        return value
-    return None
 
 
 def properties(agent: object, uuid: object = None) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from profrun.collectors.torch.reader_tracks import (
     Group,
     Keys,
     Tracks,
+    distributed,
     number,
     vendor_of,
 )
@@ -194,7 +195,7 @@ class _Recording:
             ).fetchall()
         }
         for src, keys in enumerate(self.keys):
-            count, unix, _first, _last = counts.get(src, (0, 0, 0, 0))
+            count, unix = counts.get(src, (0, 0))[:2]
             base = keys.get("baseTimeNanoseconds")
             if 2 * unix > count:
                 anchors.append(0)
@@ -223,10 +224,9 @@ class _Recording:
     def _tracks(self, whose: Placed) -> None:
         tracks, divided = self.tracks, self.divided
         order = sorted(range(len(whose.homes)), key=lambda place: whose.homes[place] != place)
-        own: dict[int, list[Group]] = {place: [] for place in order}  # first sessions come first
+        own = {place: divided.by_part[place] for place in order}  # first sessions come first
         files: dict[int, list[Group]] = {}
         for group in divided.groups:
-            own[group.src].append(group)
             files.setdefault(divided.parts[group.src].src, []).append(group)
         named, allocators = self._names(), self._allocators()
         for place, mine in own.items():
@@ -326,9 +326,8 @@ class _Recording:
             for key in ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
             if keys.get(key)
         ]
-        info = keys.get("distributedInfo")
-        world = info.get("world_size") if isinstance(info, dict) else None
-        world = world if isinstance(world, int) else None
+        world = distributed(keys).get("world_size")
+        backend = distributed(keys).get("backend")
         self.writer.meta.update(
             {
                 "source": "kineto",
@@ -338,8 +337,8 @@ class _Recording:
                 "extra": {
                     "versions": versions,
                     "asked": asked,
-                    "world_size": world,
-                    "backend": _backend(keys),
+                    "world_size": world if isinstance(world, int) else None,
+                    "backend": backend if isinstance(backend, str) else None,
                 },
             }
         )
@@ -348,12 +347,6 @@ class _Recording:
 def _many(con: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Sequence[object]]) -> None:
     if rows:
         con.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
-
-
-def _backend(keys: Keys) -> str | None:
-    info = keys.get("distributedInfo")
-    backend = info.get("backend") if isinstance(info, dict) else None
-    return backend if isinstance(backend, str) else None
 
 
 def _tool_version(keys: Keys) -> str | None:

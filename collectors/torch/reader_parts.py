@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from profrun.collectors.torch.reader_tracks import Group, PartRank, kind_of
 
@@ -49,6 +50,14 @@ class Divided:
     split: dict[int, list[int]]
     ignored: int
 
+    @cached_property
+    def by_part(self) -> list[list[Group]]:
+        """Owners of the events of each part."""
+        found: list[list[Group]] = [[] for _ in self.parts]
+        for group in self.groups:
+            found[group.src].append(group)
+        return found
+
     def key(self, src: str, rank: str) -> str:
         """SQL of ``Part.rank`` of the part that an event belongs to, from its file and the rank it states."""
         cases = (
@@ -70,8 +79,11 @@ def divide(groups: Sequence[Group], files: int, samples: Sequence[tuple[int, int
     found: list[Group] = []
     split: dict[int, list[int]] = {}
     ignored = 0
+    of_file: list[list[Group]] = [[] for _ in range(files)]
+    for group in groups:
+        of_file[group.src].append(_sound(group))
     for src in range(files):
-        mine = [_sound(group) for group in groups if group.src == src]
+        mine = of_file[src]
         stating = sum(group.count for group in mine if group.rank is not None)
         if 2 * stating < sum(group.count for group in mine):
             ignored += stating  # an argument of these events, not the rank of their process

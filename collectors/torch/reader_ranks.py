@@ -11,7 +11,8 @@ from profrun.collectors.beside import Beside
 from profrun.collectors.torch.reader_parts import Divided, ranks_of
 from profrun.collectors.torch.reader_sessions import Session, homes
 from profrun.collectors.torch.reader_stage import FILE_BITS
-from profrun.collectors.torch.reader_tracks import Group, Keys, PartRank, host_events, number
+from profrun.collectors.torch.reader_tracks import Keys, PartRank, distributed, host_events, number
+from profrun.collectors.values import whole
 from profrun.traces.writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Placed:
 
     Attributes:
         ranks: the rank of each part.
-        homes: for each part the first session of its process; its own place where it is the first.
+        homes: for each part the number of the part that is the first session of its process.
     """
 
     ranks: list[PartRank]
@@ -86,15 +87,12 @@ def _sessions(
     besides: Sequence[Beside],
     extents: Sequence[Extent | None],
 ) -> list[Session]:
-    groups: dict[int, list[Group]] = {}
-    for group in divided.groups:
-        groups.setdefault(group.src, []).append(group)
     found = []
     for place, part in enumerate(divided.parts):
         alone = part.src not in divided.split
         extent = extents[part.src] if alone else None
         begin, end = (None, None) if extent is None else extent
-        busiest = host_events(groups.get(place, [])).most_common(1)
+        busiest = host_events(divided.by_part[place]).most_common(1)
         pid = busiest[0][0] if busiest else None
         found.append(Session(pid, stated[place], besides[part.src].host, begin, end))
     return found
@@ -110,7 +108,7 @@ def _stated(
     for place, part in enumerate(divided.parts):
         known = part.stated
         if known is None and part.src not in divided.split:
-            of_file, of_events = _rank_of_file(keys[part.src]), ran_as.get(part.src)
+            of_file, of_events = whole(distributed(keys[part.src]).get("rank")), ran_as.get(part.src)
             if None not in (of_file, of_events) and of_file != of_events:
                 contradicted.append(f"file of rank {of_file}, collectives of rank {of_events}")
             known = of_file if of_events is None else of_events
@@ -129,13 +127,7 @@ def _stated(
 
 def pids(divided: Divided, part: int) -> set[int | None]:
     """Process ids of a part's events."""
-    return {number(group.pid) for group in divided.groups if group.src == part}
-
-
-def _rank_of_file(keys: Keys) -> int | None:
-    info = keys.get("distributedInfo")
-    rank = info.get("rank") if isinstance(info, dict) else None
-    return rank if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 2**31 else None
+    return {number(group.pid) for group in divided.by_part[part]}
 
 
 def _ranks_of_collectives(con: duckdb.DuckDBPyConnection, keys: Sequence[Keys]) -> dict[int, int]:
@@ -162,6 +154,4 @@ def _covers_all(members: str, size: int | None, keys: Keys) -> bool:
     try:
         return bool(json.loads(members) == list(range(size)))
     except ValueError:
-        info = keys.get("distributedInfo")
-        world = info.get("world_size") if isinstance(info, dict) else None
-        return size == world and members.replace(" ", "").startswith("[0,1,2,")
+        return size == distributed(keys).get("world_size") and members.replace(" ", "").startswith("[0,1,2,")

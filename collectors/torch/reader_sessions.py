@@ -42,7 +42,7 @@ def _agree(one: object, other: object) -> bool:
 
 
 def homes(parts: Sequence[Session]) -> list[int]:
-    """For each part the first session of its process; its own place where it is the first.
+    """For each part the number of the part that is the first session of its process.
 
     Parts whose times overlap are never sessions of one process: containers often give several ranks the same
     process id.

@@ -19,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from profrun.collectors.values import whole
+
 HOST_KINDS = {
     "cpu_op": "op",
     "operator": "op",
@@ -144,6 +146,12 @@ def properties(keys: Keys) -> list[Properties]:
     return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
 
 
+def distributed(keys: Keys) -> Keys:
+    """``distributedInfo``: rank, world_size, backend and process groups; empty where the file has none."""
+    info = keys.get("distributedInfo")
+    return info if isinstance(info, dict) else {}
+
+
 class Tracks:
     """Collects the rows of processes, devices and tracks, and the map from owners to tracks.
 
@@ -210,7 +218,7 @@ class Tracks:
         allocator: set[int],
     ) -> None:
         """GPUs that one part announces or uses, with ordinals from 0; ``together``: of the whole file."""
-        listed = {item["id"]: item for item in properties(keys) if _is_ordinal(item.get("id"))}
+        listed = {item["id"]: item for item in properties(keys) if whole(item.get("id")) is not None}
         self._ordinals[src] = self._map_ordinals(_used(together), listed, keys, vendor, allocator)
         own = {self._ordinals[src][device] for device in _used(groups)}
         home = self._home.get(src, src)
@@ -319,13 +327,9 @@ class Tracks:
         self.mapping.append((group.owner, group.src, group.pid, group.tid, kind, track, host))
 
 
-def _is_ordinal(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
-
-
 def _device(group: Group) -> int | None:
     device = group.dev if group.dev is not None else number(group.pid)
-    return device if _is_ordinal(device) else None
+    return whole(device)
 
 
 def _used(groups: Sequence[Group]) -> list[int]:
@@ -344,23 +348,19 @@ def _stream(group: Group) -> int | None:
 def _properties_row(item: Keys, vendor: str) -> Properties:
     """Columns of the devices table from one entry of deviceProperties."""
 
-    def whole(*names: str, below: int = 2**31) -> int | None:
-        for name in names:
-            value = item.get(name)
-            if isinstance(value, int) and not isinstance(value, bool) and 0 < value < below:
-                return value
-        return None
+    def known(*names: str, below: int = 2**31) -> int | None:
+        return next((value for name in names if (value := whole(item.get(name), below))), None)
 
     name = str(item.get("name") or "unknown")
     return {
         "name": name,
         "arch": _arch(name, item.get("computeMajor"), item.get("computeMinor"), vendor),
-        "sm_count": whole("numSms", "multiProcessorCount"),
-        "warp_size": whole("warpSize"),
-        "max_threads_per_sm": whole("maxThreadsPerMultiprocessor", "maxThreadsPerMultiProcessor"),
-        "regs_per_sm": whole("regsPerMultiprocessor"),
-        "smem_per_sm": whole("sharedMemPerMultiprocessor", "maxSharedMemoryPerMultiProcessor", below=2**63),
-        "memory_bytes": whole("totalGlobalMem", below=2**63),
+        "sm_count": known("numSms", "multiProcessorCount"),
+        "warp_size": known("warpSize"),
+        "max_threads_per_sm": known("maxThreadsPerMultiprocessor", "maxThreadsPerMultiProcessor"),
+        "regs_per_sm": known("regsPerMultiprocessor"),
+        "smem_per_sm": known("sharedMemPerMultiprocessor", "maxSharedMemoryPerMultiProcessor", below=2**63),
+        "memory_bytes": known("totalGlobalMem", below=2**63),
     }
 
 

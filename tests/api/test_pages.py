@@ -33,6 +33,7 @@ def snippets() -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.thorough
 def test_every_snippet_of_the_page_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,7 +20,8 @@ FEWEST_SHORT = 6
 LARGE_BYTES = 1 << 16
 """Smaller copies take their time to start."""
 MOST_BYTES_PER_NS = 2000
-"""The fastest copy between host and GPU that was measured moves 50 bytes per ns; no link moves 1000."""
+"""The fastest copy between host and GPU that was measured moves 50 bytes per ns. One that moves more than
+this has a wrong duration."""
 UNIT = 1000
 """Units are mistaken by this factor."""
 FAR = 100

@@ -86,8 +86,9 @@ def judge_and_repair(rec: Recording) -> tuple[Judgement, tuple[Ids, Ints, Ints] 
 def _explains(moved_ns: int, left: Contradiction) -> bool:
     """Whether a move of a GPU's times is sound although this contradiction is left.
 
-    A single odd record among 100 or more may be left, but none that ran before work whose launch was earlier
-    by half of the move or more: then the clock differs between records of one stream.
+    One contradicting record among 100 or more may be left. It may not be left if it ran before work of its
+    stream that was launched earlier, and earlier by at least half of the move: then the clock differs between
+    records of one stream.
     """
     if left.code not in OF_THE_TIMELINE:
         return True
@@ -132,8 +133,8 @@ def _clocks(rec: Recording, ids: Ids) -> list[Clock]:
     """The clock of one device: one for the whole recording where that is possible, else one per session.
 
     Where files or the numbers of steps show sessions, clocks that differ between these are likelier than a
-    drift; where only a pause shows them, a drift is. Sessions of different files are also judged apart where
-    one offset of all would do: no session is moved that fits as it is.
+    drift; where only a pause shows them, a drift is. Sessions of different files are judged apart also
+    where one offset fits all of them. So a session whose times are consistent is not moved.
     """
     process = int(rec.process_of(ids[:1])[0])
     low, high = bounds.lower(rec, ids), bounds.upper(rec, ids, alone=rec.alone(ids))

@@ -28,7 +28,7 @@ class Evidence:
     @property
     def samples(self) -> int:
         """Number of typical samples, at least 1: counts of calls are divided by it."""
-        return max(1, len(self.trial.typical))
+        return self.trial.typical_count
 
     def short_name(self, kernel: str) -> str:
         """What a person calls a kernel, by its normalised name."""

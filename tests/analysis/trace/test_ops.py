@@ -116,6 +116,7 @@ open(sys.argv[1] + "/truth.json", "w").write(json.dumps(rows))
 """
 
 
+@pytest.mark.thorough
 def test_a_profile_recorded_here_on_the_cpu(tmp_path: Path) -> None:
     """In a process of its own: torch's profiler wants to be the first to start threads."""
     from profrun.collectors.normalize import normalize
