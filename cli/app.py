@@ -15,7 +15,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "runs": "List the runs.",
         "status": "Show a run and its trials.",
         "logs": "Show what a trial printed.",
-        "cancel": "End a run and let the profilers write their files.",
+        "cancel": "Stop a run and keep what was recorded.",
         "resume": "Continue a run that was interrupted; nothing that finished is repeated.",
     },
     "Look at a trace": {
@@ -24,16 +24,16 @@ COMMANDS: dict[str, dict[str, str]] = {
         "diagnose": "Say what slows the recorded program down, with the evidence.",
         "query": "Answer an SQL query over a trace.",
         "export": "Write a trace for Perfetto or chrome://tracing.",
-        "open": "Write a trace for Perfetto and say how to open it.",
+        "open": "Show a run's report in the browser, or a trace in Perfetto.",
         "report": "Write one self-contained HTML file about a run or about traces.",
     },
     "Compare": {
         "compare": "Compare two sets of traces or runs: what changed, by how much, how sure.",
-        "blocking": "Compare a run's trials with and without launch blocking.",
+        "blocking": "Show how much slower each variant gets with CUDA_LAUNCH_BLOCKING=1.",
         "baseline": "Keep a run's numbers to compare with later.",
     },
     "Set up": {
-        "doctor": "Say what this machine can collect, and why not.",
+        "doctor": "Check which profilers work here, and how to fix those that do not.",
         "images": "List, build and inspect container images.",
         "job": "Print the schema of job specs, or check one.",
     },
@@ -78,15 +78,21 @@ def no_such_command(name: str, names: list[str]) -> str:
 
 def load_command(name: str) -> Any:
     """Import a command's module: it offers ``command`` (a function) or ``app`` (a group)."""
+    from profrun.cli.help import Command, Group, with_examples
+
     module = importlib.import_module(f"profrun.cli.{name}")
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         settings = getattr(module, "CONTEXT", {})
         app.command(name, context_settings=settings)(module.command)
+    else:
+        app.info.cls = Group
+    for info in app.registered_commands:
+        info.cls = Command
     found = typer.main.get_command(app)
     found.name = name
-    return found
+    return with_examples(found, getattr(module, "EXAMPLES", ()), f"profrun {name}")
 
 
 def build() -> Any:

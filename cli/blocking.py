@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from profrun.store.runs import Run
 
 
+EXAMPLES = (("profrun blocking last", "every variant that has launch-blocking trials"),)
+
+
 def command(
     sides: Annotated[
         list[str] | None,
@@ -28,16 +31,16 @@ def command(
         ),
     ] = None,
     variant: Annotated[
-        str | None, typer.Option(help="Only this variant of the run.", show_default=False)
+        str | None, typer.Option(metavar="NAME", help="Only this variant of the run.", show_default=False)
     ] = None,
     threshold: Annotated[
-        str, typer.Option(help="Changes smaller than this count as the same: 0.01 or 1%.")
+        str, typer.Option(metavar="SHARE", help="Changes smaller than this count as the same: 0.01 or 1%.")
     ] = "1%",
-    top: Annotated[int, typer.Option(help="Rows of each table; 0 for all.", min=0)] = 10,
+    top: Annotated[int, typer.Option(metavar="N", help="Rows of each table; 0 for all.", min=0)] = 10,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Compare a run's trials with and without launch blocking."""
+    """Show how much slower each variant gets with CUDA_LAUNCH_BLOCKING=1."""
     from profrun.reports.blocking_text import blocking_text
 
     words = sides or ["last"]

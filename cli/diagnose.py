@@ -6,6 +6,11 @@ from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say, terminal_style
 from profrun.runner.references import opened
 
+EXAMPLES = (
+    ("profrun diagnose last/1", "what slows trial 1 of the newest run"),
+    ("profrun diagnose trace.json.gz --json", "a file, for a script"),
+)
+
 
 def command(trace: TraceArgument, runs: RunsOption = None, json_: JsonOption = False) -> None:
     """Say what slows the recorded program down, with the evidence."""

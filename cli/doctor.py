@@ -16,11 +16,18 @@ if TYPE_CHECKING:
     from profrun.doctor import Machine
 
 
+EXAMPLES = (
+    ("profrun doctor", "which profilers work here"),
+    ("profrun doctor nsys ncu", "fail unless both work"),
+    ("profrun doctor --backend slurm --partition gpu", "ask a node of a cluster"),
+)
+
+
 def command(
     collectors: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[COLLECTOR]...",
+            metavar="COLLECTOR...",
             help="Collectors that must work; exit code 69 if one of them cannot.",
             show_default=False,
         ),
@@ -28,18 +35,21 @@ def command(
     backend: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
             help="Where they must work: local, docker (default: either), slurm or kubernetes.",
             show_default=False,
         ),
     ] = None,
     partition: Annotated[
-        str | None, typer.Option(help="Slurm partition to which a probe is sent.", show_default=False)
+        str | None,
+        typer.Option(metavar="NAME", help="Slurm partition to which a probe is sent.", show_default=False),
     ] = None,
     profile: Annotated[
-        str | None, typer.Option(help="Profile of clusters.yaml for the probe.", show_default=False)
+        str | None,
+        typer.Option(metavar="NAME", help="Profile of clusters.yaml for the probe.", show_default=False),
     ] = None,
     gpus: Annotated[
-        int | None, typer.Option(help="GPUs that the probe asks for.", min=0, show_default=False)
+        int | None, typer.Option(metavar="N", help="GPUs that the probe asks for.", min=0, show_default=False)
     ] = None,
     image: Annotated[
         list[str] | None,
@@ -51,7 +61,7 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Say what this machine can collect, and why not."""
+    """Check which profilers work here, and how to fix those that do not."""
     if backend in ("slurm", "kubernetes"):
         first = image[0] if image else None
         _cluster(backend, runs_root(runs), collectors or (), partition, profile, first, gpus, json_=json_)

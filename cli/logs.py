@@ -9,6 +9,11 @@ import typer
 from profrun.cli.options import RunArgument, RunsOption, runs_root
 from profrun.cli.output import note, say
 
+EXAMPLES = (
+    ("profrun logs last --follow", "what the running trial prints"),
+    ("profrun logs last 3", "what trial 3 printed"),
+)
+
 
 def command(
     run: RunArgument = "last",

@@ -9,6 +9,11 @@ from profrun.cli.output import emit, say
 from profrun.contract.units import bytes_text
 from profrun.runner.references import opened
 
+EXAMPLES = (
+    ("profrun open", "the report of the newest run, in the browser"),
+    ("profrun open last/1", "the timeline of its trial 1, in Perfetto"),
+    ("profrun open trace.json.gz --no-browser", "print the link only"),
+)
 HOW = "open https://ui.perfetto.dev and drop the file there: the browser reads it, nothing is uploaded"
 
 

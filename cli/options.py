@@ -9,7 +9,12 @@ import typer
 
 RunsOption = Annotated[
     Path | None,
-    typer.Option("--runs", help="Folder of the runs [default: $PROFRUN_RUNS or ./runs].", show_default=False),
+    typer.Option(
+        "--runs",
+        metavar="DIR",
+        help="Folder of the runs [default: $PROFRUN_RUNS or ./runs].",
+        show_default=False,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 VerboseOption = Annotated[

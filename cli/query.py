@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 
+EXAMPLES = (
+    ("profrun query last/1 'SHOW TABLES'", "the tables and views"),
+    ("profrun query last/1 'SELECT * FROM kernels LIMIT 5'", "rows, cut to the terminal"),
+    ("profrun query last/1 - < question.sql | cut -f 1", "a query from a file, answer into a pipe"),
+    ("profrun query last/1 'FROM slices' --parquet slices.parquet", "a table for pandas or polars"),
+)
+
+
 def command(
     trace: TraceArgument,
     sql: Annotated[str, typer.Argument(metavar="SQL", help="The query; `-` reads it from stdin.")],

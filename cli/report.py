@@ -12,12 +12,17 @@ from profrun.cli.output import emit, say
 from profrun.errors import UnavailableError, UsageError
 from profrun.store.runs import Run
 
+EXAMPLES = (
+    ("profrun report last --open", "write the report of a run, and show it"),
+    ("profrun report a.json.gz b.json.gz --out ab.html", "one page about two recordings"),
+)
+
 
 def command(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="RUN | TRACE...",
+            metavar="RUN|TRACE...",
             help="A run, or traces, trials (RUN/NUMBER) and profiler files [default: last].",
             show_default=False,
         ),
@@ -25,6 +30,7 @@ def command(
     out: Annotated[
         Path | None,
         typer.Option(
+            metavar="FILE",
             help="File to write [default: the run's report.html, or NAME.html in this folder].",
             show_default=False,
         ),

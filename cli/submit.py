@@ -10,11 +10,18 @@ import typer
 from profrun.cli.options import JsonOption, RunsOption, VerboseOption, runs_root
 from profrun.cli.output import emit, note, say
 
+EXAMPLES = (
+    ("profrun submit job.yaml", "run every trial of a job"),
+    ("profrun submit job.yaml --dry-run", "show what would be started"),
+    ("profrun submit job.yaml --set repeats=3", "change one value of the job"),
+    ("profrun submit job.yaml --backend slurm", "run the trials on a cluster"),
+)
+
 
 def command(
     job: Annotated[Path, typer.Argument(metavar="JOB", help="The job spec (YAML).")],
     backend: Annotated[
-        str, typer.Option(help="Where trials run: local, docker, slurm or kubernetes.")
+        str, typer.Option(metavar="NAME", help="Where trials run: local, docker, slurm or kubernetes.")
     ] = "local",
     set_: Annotated[
         list[str] | None,

@@ -11,11 +11,19 @@ from profrun.cli.output import emit, say, terminal_style
 from profrun.runner.references import opened
 
 
+EXAMPLES = (
+    ("profrun summary last/1", "trial 1 of the newest run"),
+    ("profrun summary trace.json.gz --top 5", "a profiler's own file"),
+)
+
+
 def command(
     trace: TraceArgument,
     top: Annotated[
         int | None,
-        typer.Option(help="Rows of each table; 0 for all [default: 15; with --json all].", min=0),
+        typer.Option(
+            metavar="N", help="Rows of each table; 0 for all [default: 15; with --json all].", min=0
+        ),
     ] = None,
     runs: RunsOption = None,
     json_: JsonOption = False,
