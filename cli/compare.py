@@ -52,7 +52,7 @@ def command(
         str | None,
         typer.Option(
             metavar="WORK",
-            help="Report time per unit of work, e.g. --per token; also gflop, a variant's value, two amounts.",
+            help="Report time per unit of work, e.g. --per token; or gflop, a variant's value, two amounts.",
             show_default=False,
         ),
     ] = None,

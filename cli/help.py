@@ -23,6 +23,10 @@ def _write_examples(examples: Examples, formatter: Any) -> None:
             formatter.write_dl(list(examples), col_max=WIDEST)
 
 
+def _title(command: Any) -> str:
+    return (command.help or "").strip().partition("\n")[0]
+
+
 class Command(typer.core.TyperCommand):
     """A command whose page names values in capitals, and ends with examples."""
 
@@ -70,6 +74,11 @@ class Group(typer.core.TyperGroup):
     """A command of several commands, whose page ends with their examples."""
 
     examples: Examples = ()
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Each command with the whole first line of its help."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _title(self.commands[name])) for name in self.list_commands(ctx)])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The examples of all its commands."""

@@ -10,7 +10,6 @@ from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say, terminal_style
 from profrun.runner.references import opened
 
-
 EXAMPLES = (
     ("profrun summary last/1", "trial 1 of the newest run"),
     ("profrun summary trace.json.gz --top 5", "a profiler's own file"),
