@@ -106,14 +106,19 @@ def test_a_browser_may_ask_first_and_this_does_not_end_the_wait(server: FileServ
     assert not server.wait(0)
 
 
+def begin_fetch(server: FileServer) -> socket.socket:
+    """A fetch of which only the first bytes have been read."""
+    client = socket.create_connection(("127.0.0.1", server.server_port))
+    request = f"GET {server.file_path} HTTP/1.0\r\nHost: {server.host}\r\nOrigin: {ORIGIN}\r\n\r\n"
+    client.sendall(request.encode())
+    assert client.recv(12) == b"HTTP/1.0 200"
+    return client
+
+
 def test_a_fetch_that_breaks_may_be_repeated(file: Path) -> None:
     file.write_bytes(CONTENT * 32)  # more than sockets buffer
     with serving(file, "t", port=0) as server:
-        with socket.create_connection(("127.0.0.1", server.server_port)) as client:
-            client.sendall(
-                f"GET {server.file_path} HTTP/1.0\r\nHost: {server.host}\r\nOrigin: {ORIGIN}\r\n\r\n".encode()
-            )
-            assert client.recv(16).startswith(b"HTTP/1.0 200")
+        begin_fetch(server).close()
         assert not server.fetched.is_set()
         _, body = ask(server)
         assert len(body) == 32 * len(CONTENT)
@@ -122,16 +127,13 @@ def test_a_fetch_that_breaks_may_be_repeated(file: Path) -> None:
 
 def test_a_slow_fetch_is_waited_for(file: Path) -> None:
     file.write_bytes(CONTENT * 32)
-    with (
-        serving(file, "t", port=0) as server,
-        socket.create_connection(("127.0.0.1", server.server_port)) as client,
-    ):
-        client.sendall(
-            f"GET {server.file_path} HTTP/1.0\r\nHost: {server.host}\r\nOrigin: {ORIGIN}\r\n\r\n".encode()
-        )
-        client.recv(16)
-        threading.Timer(0.5, lambda: [None for _ in iter(lambda: client.recv(1 << 20), b"")]).start()
+    with serving(file, "t", port=0) as server:
+        client = begin_fetch(server)
+        reader = threading.Timer(0.5, lambda: [None for _ in iter(lambda: client.recv(1 << 20), b"")])
+        reader.start()
         assert server.wait(0.05)
+        reader.join()
+        client.close()
 
 
 def test_the_port_is_free_afterwards_and_taken_meanwhile(file: Path) -> None:
