@@ -17,6 +17,8 @@ COMMANDS: dict[str, dict[str, str]] = {
         "logs": "Show what a trial printed.",
         "cancel": "Stop a run and keep what was recorded.",
         "resume": "Continue a run that was interrupted; nothing that finished is repeated.",
+        "rm": "Remove runs from the disk.",
+        "prune": "Remove old runs from the disk.",
     },
     "Look at a trace": {
         "normalize": "Turn the files of any profiler into one trace.",
