@@ -84,7 +84,7 @@ class Table:
     indent: str = "  "
 
     def lines(self, style: Style) -> list[str]:
-        """The header and each row; where they do not fit, names are cut, of the widest column of text first."""
+        """The header and each row; where they do not fit, names are cut, in the widest column first."""
         rows = [["-" if cell is None else str(cell) for cell in row] for row in (self.header, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         whole = len(self.indent) + sum(widths) + 2 * (len(widths) - 1)

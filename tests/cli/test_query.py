@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import duckdb
@@ -74,16 +75,12 @@ def test_query_as_text_csv_and_json(trace: Path, capsys: Capture) -> None:
     assert call(capsys, "query", trace, "SELECT 'nan'::DOUBLE AS x", "--json").json["rows"] == [[None]]
 
 
-@pytest.fixture
-def terminal(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal of 60 columns."""
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+def test_on_a_terminal_it_is_a_table_that_fits(
+    trace: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("NO_COLOR", "1")
-
-
-@pytest.mark.usefixtures("terminal")
-def test_on_a_terminal_it_is_a_table_that_fits(trace: Path, capsys: Capture) -> None:
     sql = "SELECT kind, count(*) AS n, max(dur_ns) AS longest, NULL AS x FROM slices GROUP BY 1 ORDER BY 1"
     assert call(capsys, "query", trace, sql).out.splitlines() == [
         "kind    n  longest  x",
