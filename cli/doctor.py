@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import emit, say, tell
+from profrun.cli.options import JsonOption, RunsOption, VerboseOption, runs_root
+from profrun.cli.output import emit, say, tell, terminal_style
 from profrun.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def command(
     inside: Annotated[
         bool, typer.Option(help="Run the images that were built here to see what is inside.")
     ] = True,
+    verbose: VerboseOption = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
@@ -78,7 +79,7 @@ def command(
     if json_:
         emit({**report(machine), "cannot": [verdict.collector for verdict in failing]})
     else:
-        _show(machine)
+        _show(machine, verbose=verbose)
     if failing:
         raise typer.Exit(69)
 
@@ -108,18 +109,15 @@ def _cluster(
         raise typer.Exit(69)
 
 
-def _show(machine: Machine) -> None:
-    """Print each check with what it found, then where each collector works."""
-    from profrun.doctor import check_machine, verdicts
-    from profrun.doctor.model import HOST
+def _show(machine: Machine, *, verbose: bool) -> None:
+    """Print where each profiler works and what to mend; with ``verbose`` every check before that."""
+    from profrun.doctor import check_machine
+    from profrun.doctor.advice import advise
+    from profrun.reports.doctor_text import advice_parts, check_parts
+    from profrun.reports.terminal_layout import lay_out
 
-    for found in check_machine(machine):
-        where = "" if found.where == HOST else f" ({found.where})"
-        result = found.result
-        parts = (result.what, getattr(result, "why", ""), getattr(result, "fix", ""))
-        said = "; ".join(part for part in parts if part)
-        tell(f"{found.severity or 'ok':8}  {result.code}{where}: {said}")
-    say()
-    for verdict in verdicts(machine):
-        places = (["local"] if verdict.local else []) + [name for name, ok in verdict.images.items() if ok]
-        tell(f"{verdict.collector}: {', '.join(places) or 'no: ' + '; '.join(verdict.reasons)}")
+    advice = advise(machine)
+    parts = advice_parts(advice)
+    if verbose:
+        parts = [*parts[:-2], "", *check_parts(check_machine(machine), advice)]
+    say(lay_out(parts, terminal_style()))
