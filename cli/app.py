@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 import typer.core
 import typer.main
+from typer._completion_classes import completion_init
 
 COMMANDS: dict[str, dict[str, str]] = {
     "Run a job": {
@@ -38,9 +39,18 @@ COMMANDS: dict[str, dict[str, str]] = {
         "doctor": "Check which profilers work here, and how to fix those that do not.",
         "images": "List, build and inspect container images.",
         "job": "Print the schema of job specs, or check one.",
+        "completion": "Print the script that lets a shell complete commands, options, runs and trials.",
     },
 }
 """Command -> one line, by section. A test holds each line equal to the command's own help."""
+
+
+class CompletionItem(NamedTuple):
+    """A word that a shell offers, as click's class of this name; typer has no public name for that."""
+
+    value: str
+    help: str
+    type: str = "plain"
 
 
 class LazyGroup(typer.core.TyperGroup):
@@ -58,9 +68,17 @@ class LazyGroup(typer.core.TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As click does, with the nearest names from all commands, loaded or not."""
-        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+        wrong = args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx)
+        if wrong and not ctx.resilient_parsing:  # not while a shell asks for completions
             ctx.fail(no_such_command(args[0], self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Options, or commands from the table above: no command is imported for that."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        rows = [row for section in COMMANDS.values() for row in section.items()]
+        return [CompletionItem(name, line) for name, line in rows if name.startswith(incomplete)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The commands by section, from the table above."""
@@ -110,6 +128,7 @@ def build() -> Any:
         "69 something needed is not there, 70 a bug of profrun.",
     )
     app.callback()(_top)
+    completion_init()  # tells typer the shells; else it answers "Shell source not supported"
     return typer.main.get_command(app)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import columns, emit, say
 from profrun.contract.units import time_text
@@ -39,7 +40,11 @@ def save(
     name: Annotated[str, typer.Argument(help="Name of the baseline.")],
     traces: Annotated[
         list[str],
-        typer.Argument(metavar="A...", help="Traces, RUN/NUMBER, RUN/POINT or runs: repeats of one point."),
+        typer.Argument(
+            metavar="A...",
+            help="Traces, RUN/NUMBER, RUN/POINT or runs: repeats of one point.",
+            autocompletion=completers.sides,
+        ),
     ],
     folder: FolderOption = DEFAULT,
     force: Annotated[bool, typer.Option("--force", help="Replace a baseline of this name.")] = False,
@@ -118,7 +123,11 @@ def compare(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline, or its file.")],
     traces: Annotated[
         list[str],
-        typer.Argument(metavar="B...", help="Traces, RUN/NUMBER, RUN/POINT or runs to compare with it."),
+        typer.Argument(
+            metavar="B...",
+            help="Traces, RUN/NUMBER, RUN/POINT or runs to compare with it.",
+            autocompletion=completers.sides,
+        ),
     ],
     folder: FolderOption = DEFAULT,
     by: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.compare_args import fraction, sides_of
 from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import emit, say, terminal_style
@@ -27,11 +28,18 @@ def command(
         typer.Argument(
             metavar="RUN | A... vs B...",
             help="A run with launch-blocking twins [default: last], or trials without blocking vs with.",
+            autocompletion=completers.sides,
             show_default=False,
         ),
     ] = None,
     variant: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this variant of the run.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this variant of the run.",
+            show_default=False,
+            autocompletion=completers.variants_of_run,
+        ),
     ] = None,
     threshold: Annotated[
         str, typer.Option(metavar="SHARE", help="Changes smaller than this count as the same: 0.01 or 1%.")

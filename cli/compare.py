@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import UsageError
@@ -34,16 +35,22 @@ def command(
         typer.Argument(
             metavar="A... vs B...",
             help="Traces, trials (RUN/NUMBER), points (RUN/VARIANT-COLLECTOR) or runs; A is the base.",
+            autocompletion=completers.sides,
         ),
     ],
     by: Annotated[
         str,
         typer.Option(
-            metavar="VIEW", help="Show what changed by kernel, op, range, module, category or step."
+            metavar="VIEW",
+            help="Show what changed by kernel, op, range, module, category or step.",
         ),
     ] = "kernel",
     statistic: Annotated[
-        str, typer.Option(metavar="NAME", help="Statistic to compare: median, mean or p99 of step times.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Statistic to compare: median, mean or p99 of step times.",
+        ),
     ] = "median",
     threshold: Annotated[
         str, typer.Option(metavar="SHARE", help="Changes smaller than this count as the same: 0.01 or 1%.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, VerboseOption, runs_root
 from profrun.cli.output import emit, say, tell, terminal_style
 from profrun.errors import UsageError
@@ -29,6 +30,7 @@ def command(
         typer.Argument(
             metavar="COLLECTOR...",
             help="Collectors that must work; exit code 69 if one of them cannot.",
+            autocompletion=completers.collectors,
             show_default=False,
         ),
     ] = None,
@@ -37,6 +39,7 @@ def command(
         typer.Option(
             metavar="NAME",
             help="Where they must work: local, docker (default: either), slurm or kubernetes.",
+            autocompletion=completers.backends,
             show_default=False,
         ),
     ] = None,

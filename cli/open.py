@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import emit, say
 from profrun.contract.units import bytes_text
@@ -27,6 +28,7 @@ def command(
         typer.Argument(
             metavar="RUN|TRACE",
             help="A run, for its report; or a trace folder, a trial (RUN/NUMBER) or a profiler's file.",
+            autocompletion=completers.runs_and_traces,
         ),
     ] = "last",
     no_browser: Annotated[

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from profrun.cli import completers
+
 RunsOption = Annotated[
     Path | None,
     typer.Option(
@@ -21,13 +23,19 @@ VerboseOption = Annotated[
     bool, typer.Option("-v", "--verbose", help="Also print every trial and every comparison.")
 ]
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run's name, the beginning of its name, its path, or `last`.")
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run's name, the beginning of its name, its path, or `last`.",
+        autocompletion=completers.runs,
+    ),
 ]
 TraceArgument = Annotated[
     str,
     typer.Argument(
         metavar="TRACE",
         help="A trace folder, a trial (RUN/NUMBER), a run with one trace, or a profiler's file.",
+        autocompletion=completers.traces,
     ),
 ]
 

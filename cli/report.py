@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import emit, note, say
 from profrun.errors import UsageError
@@ -23,6 +24,7 @@ def command(
         typer.Argument(
             metavar="RUN|TRACE...",
             help="A run, or traces, trials (RUN/NUMBER) and profiler files [default: last].",
+            autocompletion=completers.runs_and_traces,
             show_default=False,
         ),
     ] = None,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.removal import DryRunOption, RawOption, YesOption, remove
 
@@ -19,7 +20,11 @@ EXAMPLES = (
 def command(
     run: Annotated[
         list[str],
-        typer.Argument(metavar="RUN...", help="Runs: a name, the beginning of a name, a path, or `last`."),
+        typer.Argument(
+            metavar="RUN...",
+            help="Runs: a name, the beginning of a name, a path, or `last`.",
+            autocompletion=completers.runs,
+        ),
     ],
     raw: RawOption = False,
     dry_run: DryRunOption = False,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, VerboseOption, runs_root
 from profrun.cli.output import emit, note, say
 
@@ -21,7 +22,12 @@ EXAMPLES = (
 def command(
     job: Annotated[Path, typer.Argument(metavar="JOB", help="The job spec (YAML).")],
     backend: Annotated[
-        str, typer.Option(metavar="NAME", help="Where trials run: local, docker, slurm or kubernetes.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Where trials run: local, docker, slurm or kubernetes.",
+            autocompletion=completers.backends,
+        ),
     ] = "local",
     set_: Annotated[
         list[str] | None,

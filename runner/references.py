@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profrun.errors import InputError, UsageError
-from profrun.runner.default_comparisons import point_name
 
 if TYPE_CHECKING:
     from profrun.store.runs import Run
@@ -70,6 +69,7 @@ def trace_paths(reference: str, root: Path) -> list[Path]:
 def _traces_in(name: str, wanted: str, root: Path) -> list[Path]:
     """``RUN/TRIAL``: a trial by its id, the beginning of it, or its number; ``RUN/POINT``: all repeats of a
     point, ``<variant>-<collector>[-blocking]``."""
+    from profrun.runner.default_comparisons import point_name
     from profrun.runner.watch import pick_trial
     from profrun.store.runs import find
     from profrun.store.state import read_state
