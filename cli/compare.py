@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     ("profrun compare last/eager-none vs last/fast-none", "two variants of a run"),
-    ("profrun compare old.json.gz vs new.json.gz", "two recordings"),
+    ("profrun compare before vs after", "two folders that `profrun normalize` made"),
     ("profrun compare run-a vs run-b --allow work", "although their work differs"),
     ("profrun compare a vs b --fail-on 'slower > 3%'", "a gate for CI"),
 )

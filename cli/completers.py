@@ -75,7 +75,7 @@ def sides(ctx: typer.Context, incomplete: str) -> Iterable[Word]:
 @_quiet
 def trials_of_run(ctx: typer.Context, incomplete: str) -> Iterable[Word]:
     """TRIAL after a RUN: ids and numbers of its trials."""
-    run = _run(ctx, str(ctx.params.get("run") or "last"))
+    run = _run(ctx, _given(ctx, "run") or "last")
     return _ids_and_numbers([path.name for path in _folders(run.trials)], "", incomplete)
 
 
@@ -84,8 +84,7 @@ def variants_of_run(ctx: typer.Context, incomplete: str) -> Iterable[Word]:
     """A variant of the run that the command names."""
     from profrun.store.runs import read_plan
 
-    named = ctx.params.get("run") or ctx.params.get("sides") or "last"
-    run = _run(ctx, str(named[0] if isinstance(named, (list, tuple)) else named))
+    run = _run(ctx, _given(ctx, "sides") or "last")
     return [(name, "") for name in dict.fromkeys(trial.variant for trial in read_plan(run).trials)]
 
 
@@ -94,7 +93,7 @@ def variants_of_job(ctx: typer.Context, incomplete: str) -> Iterable[Word]:
     """A variant of the job file that the command names."""
     from profrun.jobs.load import load_job
 
-    return [(name, "") for name in load_job(Path(str(ctx.params["job"]))).variants]
+    return [(name, "") for name in load_job(Path(_given(ctx, "job"))).variants]
 
 
 @_quiet
@@ -112,6 +111,15 @@ def backends(ctx: typer.Context, incomplete: str) -> Iterable[Word]:
     from profrun.backends.base import BACKENDS
 
     return [(name, "") for name in BACKENDS]
+
+
+def _given(ctx: typer.Context, name: str) -> str:
+    """The value of an argument, the first of several; empty where it is not given.
+
+    Behind an option that waits for its value, click leaves the arguments in ``ctx.args``.
+    """
+    value = ctx.params.get(name) or ctx.args
+    return str(value[0] if isinstance(value, (list, tuple)) and value else value or "")
 
 
 def _root(ctx: typer.Context) -> Path:
@@ -176,4 +184,6 @@ def _beside_files(words: Sequence[Word], incomplete: str) -> list[Word]:
     head, slash, tail = incomplete.rpartition("/")
     found = sorted(path for path in Path(head + slash).iterdir() if path.name.startswith(tail))
     files = [head + slash + path.name + "/" * path.is_dir() for path in found]
-    return fitting + [(name, "") for name in files if shlex.quote(name) == name]
+    known = {name for name, _ in fitting}
+    new = [name for name in files if name.rstrip("/") not in known and shlex.quote(name) == name]
+    return fitting + [(name, "") for name in new]

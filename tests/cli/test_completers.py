@@ -15,7 +15,7 @@ from tests.runner.test_removal import ended_run, rename
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Runs a (1 January) and b (2 January), each with a trial 0 that has a trace and a trial 1 that has none."""
+    """Runs a (1 January) and b (2 January): trial 0 of each has a trace, and trial 1 has none."""
     root = tmp_path / "runs"
     for day, job in enumerate("ab", start=1):
         run = rename(ended_run(root), job, day)
@@ -142,11 +142,14 @@ def test_nothing_heavy_is_imported(runs: Path, tmp_path: Path) -> None:
 
 
 def test_it_answers_fast(runs: Path, tmp_path: Path) -> None:
-    """In CPU seconds; once of many times is enough, because a busy machine only ever adds."""
+    """In CPU seconds; once of many times is enough, because a busy machine only ever adds.
+
+    0.10 s were measured on an idle machine, of which 0.06 s are the import of typer.
+    """
     found: list[float] = []
-    while len(found) < 20 and min(found, default=1.0) >= 0.2:
+    while len(found) < 20 and min(found, default=1.0) >= 0.25:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         ask(tmp_path, "summary", "last/")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(found) < 0.2, found
+    assert min(found) < 0.25, found

@@ -96,7 +96,7 @@ NOT_RUN = {
     "images": "needs an engine; tests/real/docker",
 }
 """Commands whose examples are not carried out here, and why."""
-FILES = ("trace.json.gz", "old.json.gz", "new.json.gz", "a.json.gz", "b.json.gz")
+FILES = ("trace.json.gz", "a.json.gz", "b.json.gz")
 RECORDING = ROOT / "tests/data/h200/transformer/baseline-torch-r3/rank0/pt.trace.json.gz"
 
 
@@ -117,6 +117,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run.path.rename(run.path.with_name("mlp-20261122T014813Z-00ff"))
     (folder / "job.yaml").write_text(spec)
     (folder / "question.sql").write_text("SELECT 1")
+    for number, name in enumerate(("before", "after")):
+        write_trial(folder / name, 1_000_000 + 1000 * number, 500_000, number)
     for file in FILES:
         shutil.copy(RECORDING, folder / file)
     return folder
