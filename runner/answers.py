@@ -104,5 +104,12 @@ def _step_answer(step: UnprofiledStep | None, profiled_by: str | None = None) ->
     if step is None:
         return None
     return StepAnswer(
-        step.ns, step.low_ns, step.high_ns, step.trials, step.steps, step.clock, profiled_by=profiled_by
+        step.ns,
+        step.low_ns,
+        step.high_ns,
+        step.trials,
+        step.steps,
+        step.clock,
+        profiled_by=profiled_by,
+        mean_ns=step.mean_ns,
     )

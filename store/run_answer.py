@@ -12,6 +12,10 @@ from typing import Literal
 
 from profrun.contract.finding import Severity
 
+UNEVEN = 1.5
+"""Steps whose mean is so many times their median are uneven: a loader with workers, for example, delivers
+several batches at once and then none for a while."""
+
 
 @dataclass(frozen=True)
 class StepAnswer:
@@ -23,6 +27,7 @@ class StepAnswer:
         trials, steps: how many trials, and how many steps of them were measured.
         clock: what measured them: cuda_event, hip_event or wall.
         profiled_by: collector under which they ran; None without a profiler.
+        mean_ns: the same as ``ns`` with means instead of medians; 0 where it is not known.
     """
 
     ns: int
@@ -32,6 +37,12 @@ class StepAnswer:
     steps: int
     clock: str
     profiled_by: str | None = None
+    mean_ns: int = 0
+
+    @property
+    def uneven(self) -> bool:
+        """Whether a few steps take much of the time, so that the median says little."""
+        return self.mean_ns > UNEVEN * self.ns
 
 
 @dataclass(frozen=True)
