@@ -151,7 +151,7 @@ def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
     lines: list[Part] = ["", Prose("What would help most, at most per step:", indent="  ")]
     for number, (answer, finding) in enumerate(ordered[:MOST]):
         where = f" [{answer.variant}]" if len(answers) > 1 else ""
-        text = f"{gains[number].rjust(width)}  {finding.title}{where}: {finding.remedy}"
+        text = f"{gains[number].rjust(width)}  {finding.text}{where}: {finding.remedy}"
         lines.append(Prose(f"{number + 1}  {text}", indent="  "))
     more = len(ordered) - MOST
     return [*lines, *([f"     ... and {more} more"] if more > 0 else [])]

@@ -107,7 +107,7 @@ def _row(answer: VariantAnswer, finding: FindingAnswer, several: bool) -> Html:
     bar = stacked_bar({finding.severity: finding.gain_share}, 1.0, f"{percent(finding.gain_share)} of a step")
     return el(
         "tr",
-        el("th", finding.title, scope="row"),
+        el("th", finding.text, scope="row"),
         el("td", answer.variant) if several else None,
         el("td", f"{time_text(finding.gain_ns)} ({percent(finding.gain_share)})", class_="n"),
         el("td", bar, class_="gain"),

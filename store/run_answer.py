@@ -63,6 +63,7 @@ class FindingAnswer:
         gain_ns: the most that could be gained per step, ns.
         gain_share: gain_ns as a part of the step.
         remedy: what to change, in a few words.
+        extent: what or how much of it there is, in a few words that follow the title; may be empty.
     """
 
     code: str
@@ -71,6 +72,12 @@ class FindingAnswer:
     gain_ns: int
     gain_share: float
     remedy: str
+    extent: str = ""
+
+    @property
+    def text(self) -> str:
+        """The title and the extent: 'Matrix work in full fp32, 75.5 % of the kernel time'."""
+        return f"{self.title}, {self.extent}" if self.extent else self.title
 
 
 @dataclass(frozen=True)
