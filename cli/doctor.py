@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     ("profrun doctor", "which profilers work here"),
-    ("profrun doctor nsys ncu", "fail unless both work"),
+    ("profrun doctor timeline counters", "fail unless both work"),
     ("profrun doctor --backend slurm --partition gpu", "ask a node of a cluster"),
 )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     ("profrun normalize trace.json.gz -o t", "a file of torch.profiler"),
     ("profrun normalize rank0.json rank1.json -o t", "all ranks of one recording"),
-    ("profrun normalize report.nsys-rep -o t", "a file of Nsight Systems"),
+    ("profrun normalize results.db -o t", "a file of another profiler, known by its content"),
 )
 EXAMPLE = 120
 """Most characters of an issue's example that are printed; the trace has the whole example."""

@@ -27,7 +27,7 @@ EXAMPLES = [
     for pair in getattr(importlib.import_module(f"profrun.cli.{name}"), "EXAMPLES", ())
 ]
 LINES = [line for _, line, _ in EXAMPLES]
-OTHER = re.compile(r"run-[ab]|rank0|nsys-rep|/data/|compare a vs b|--no-browser|blocking last")
+OTHER = re.compile(r"run-[ab]|rank0|results.db|/data/|compare a vs b|--no-browser|blocking last")
 """Examples with files, folders or runs that the folder of the tests has not, or that wait for a browser."""
 
 
