@@ -44,6 +44,12 @@ COMMANDS: dict[str, dict[str, str]] = {
 }
 """Command -> one line, by section. A test holds each line equal to the command's own help."""
 
+EXAMPLES = (
+    ("profrun submit job.yaml", "what a step costs, and what would help"),
+    ("profrun open", "the report of the newest run"),
+    ("profrun compare last/old-none vs last/new-none", "two of its variants"),
+)
+
 
 class CompletionItem(NamedTuple):
     """A word that a shell offers, as click's class of this name; typer has no public name for that."""
@@ -79,6 +85,13 @@ class LazyGroup(typer.core.TyperGroup):
             return super().shell_complete(ctx, incomplete)
         rows = [row for section in COMMANDS.values() for row in section.items()]
         return [CompletionItem(name, line) for name, line in rows if name.startswith(incomplete)]
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The examples, then the exit codes."""
+        from profrun.cli.help import write_examples
+
+        write_examples(EXAMPLES, formatter)
+        super().format_epilog(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The commands by section, from the table above."""

@@ -17,7 +17,8 @@ WIDEST = 44
 """A command line that is longer has its meaning on the next line."""
 
 
-def _write_examples(examples: Examples, formatter: Any) -> None:
+def write_examples(examples: Examples, formatter: Any) -> None:
+    """The section of a page with examples; nothing without any."""
     if examples:
         with formatter.section("Examples"):
             formatter.write_dl(list(examples), col_max=WIDEST)
@@ -67,7 +68,7 @@ class Command(typer.core.TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The examples."""
-        _write_examples(self.examples, formatter)
+        write_examples(self.examples, formatter)
 
 
 class Group(typer.core.TyperGroup):
@@ -82,7 +83,7 @@ class Group(typer.core.TyperGroup):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The examples of all its commands."""
-        _write_examples(self.examples, formatter)
+        write_examples(self.examples, formatter)
 
 
 def with_examples(command: Any, examples: Examples, path: str) -> Any:

@@ -105,11 +105,12 @@ def _show_trace(path: Path, name: str, timeout: float, *, no_browser: bool) -> N
             say("Open this link in a browser on this machine; profrun ends when Perfetto has the trace.")
         else:
             show(server.link, f"drop {path} on {ORIGIN}")
+        say(f"If the browser asks whether {ORIGIN} may reach this device, allow it.")
         sys.stdout.flush()
         if not server.wait(timeout):
             raise UnavailableError(
                 f"Perfetto's page did not fetch the trace within {timeout:g} s",
-                why="the link was not opened, or the browser asked for a permission",
+                why="the link was not opened, or the page was not allowed to reach this device",
                 fix=f"try again with a longer --timeout, or drop {path} on {ORIGIN}",
             )
     say("Perfetto has the trace.")

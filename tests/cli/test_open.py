@@ -68,10 +68,11 @@ def test_perfetto_fetches_the_trace_and_the_command_ends(
     assert (done.code, done.err) == (0, "")
     path = trace.parent / "t.pftrace"
     assert bodies == [path.read_bytes()]
-    first, link, last = done.out.splitlines()
+    first, link, permission, last = done.out.splitlines()
     assert first.startswith(f"{path} (")
     assert link.startswith("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:")
     assert link.endswith("/t.pftrace")
+    assert "allow it" in permission
     assert last == "Perfetto has the trace."
 
 
