@@ -104,8 +104,8 @@ RECORDING = ROOT / "tests/data/h200/transformer/baseline-torch-r3/rank0/pt.trace
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run of five variants, twice each, with a job file and recordings."""
     folder = tmp_path_factory.mktemp("project")
-    spec = "name: mlp\ncommand: python x.py\nvariants: {eager: {}, fast: {}, main: {}, old: {}, new: {}}\ncollectors: [none]\n"
-    spec += "repeats: 2\n"
+    variants = "{eager: {}, fast: {}, main: {}, old: {}, new: {}}"
+    spec = f"name: mlp\ncommand: python x.py\nvariants: {variants}\ncollectors: [none]\nrepeats: 2\n"
     run, plan = new_run(folder / "runs", spec)
     for trial in plan.trials:
         paths = begin(run.trial(trial.id))
