@@ -56,7 +56,7 @@ def show_file(path: Path) -> str | None:
 
 
 def copy_hint(path: Path) -> str:
-    """One line that says how to get a file from this machine to a browser."""
+    """A sentence, and on a line of its own the command that copies a file to the user's machine."""
     import getpass
     import socket
 
@@ -65,4 +65,4 @@ def copy_hint(path: Path) -> str:
     except (KeyError, OSError):  # a container may run as a user without a name
         user = str(os.getuid())
     source = shlex.quote(f"{user}@{socket.gethostname()}:{path.absolute()}")
-    return f"No browser can be shown here. Copy the file to your own machine: scp {source} ."
+    return f"No browser can be shown here. On your own machine, copy the file and open it:\n  scp {source} ."

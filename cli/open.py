@@ -9,7 +9,7 @@ import typer
 
 from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import emit, say
+from profrun.cli.output import emit, say, tell
 from profrun.contract.units import bytes_text
 from profrun.errors import UnavailableError
 from profrun.runner.references import opened, run_meant, shown_name
@@ -97,15 +97,15 @@ def _show_trace(path: Path, name: str, timeout: float, *, no_browser: bool) -> N
 
     if not no_browser and not can_show():
         say(copy_hint(path))
-        say(f"Then {DROP}.")
+        tell(f"Then {DROP}.")
         return
     with serving(path, name + ".pftrace") as server:
         say(server.link)
         if no_browser:
-            say("Open this link in a browser on this machine; profrun ends when Perfetto has the trace.")
+            tell("Open this link in a browser on this machine; profrun ends when Perfetto has the trace.")
         else:
             show(server.link, f"drop {path} on {ORIGIN}")
-        say(f"If the browser asks whether {ORIGIN} may reach this device, allow it.")
+        tell(f"If the browser asks whether {ORIGIN} may reach this device, allow it.")
         sys.stdout.flush()
         if not server.wait(timeout):
             raise UnavailableError(
