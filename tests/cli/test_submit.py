@@ -17,6 +17,7 @@ from tests.cli.running import Capture, call, start
 from tests.conftest import first
 
 
+@pytest.mark.usefixtures("maybe_a_gpu")
 def test_a_run_lists_what_each_trial_measured(here: Path, capsys: Capture) -> None:
     job = write_job(here, STEPS, "{n}", variants={"a": {"n": 8}, "b": {"n": 9}}, launch_blocking="both")
     done = call(capsys, "submit", job, "--json")
@@ -86,7 +87,7 @@ def test_a_missing_script_is_said_before_anything_starts(here: Path, capsys: Cap
     done = call(capsys, "submit", job)
     assert done.code == 69
     (said,) = done.err.splitlines()
-    assert said.startswith(f"profrun: work.py is not in {here}: ")
+    assert said.startswith(f"profrun: cannot find work.py in {here}: the command runs there, ")
     assert not (here / "runs").exists()
     done = call(capsys, "submit", job, "--set", f"command=python {here}/work.py")
     assert done.code == 1  # an absolute path may lie in an image: only the interpreter can tell
@@ -221,6 +222,7 @@ def test_an_unwritable_runs_folder_is_one_line(here: Path, capsys: Capture) -> N
     assert "--runs DIR" in done.err
 
 
+@pytest.mark.usefixtures("maybe_a_gpu")
 def test_dry_run_starts_and_writes_nothing_and_says_the_same_twice(here: Path, capsys: Capture) -> None:
     job = write_job(here, STEPS, env={"MODE": "a b"}, launch_blocking="both")
     first = call(capsys, "submit", job, "--dry-run")
@@ -296,6 +298,7 @@ def test_it_is_refused_and_nothing_is_made(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")  # no engine, no scheduler, no cluster
     monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "python").symlink_to(sys.executable)
     spec = {"name": "t", "command": "python -c pass", "collectors": ["none"], **more}
     (tmp_path / "job.yaml").write_text(json.dumps(spec).replace("HERE", str(tmp_path)))
     done = call(capsys, "submit", "job.yaml", "--backend", backend, *dry)
