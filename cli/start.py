@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -95,6 +96,11 @@ def drafted(
         raise UsageError(
             f"{argv[0]!r} is one word, so it would be the name of a program",
             fix=f"leave out the quotes: profrun run -- {argv[0]}",
+        )
+    if re.fullmatch(r"[A-Za-z_]\w*=.*", argv[0], re.DOTALL):
+        raise UsageError(
+            f"{argv[0]!r} sets a variable and is no program",
+            fix=f"write profrun run -- env {shlex.join(argv)}",
         )
     return Draft.of(
         argv,

@@ -35,7 +35,7 @@ def spec_at(path: Path, cwd: Path | None = None) -> Spec:
         )
     if cwd is None and is_run(path.parent):
         cwd = Path(str(created(Run(path.parent)).get("cwd", path.parent)))
-    return Spec(text, str(path), (cwd or path.parent).absolute())
+    return Spec(text, str(path), (cwd or path.parent).resolve())
 
 
 def plan_job(

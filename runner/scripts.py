@@ -7,7 +7,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from profrun.backends.mounts import parse_mount
 from profrun.errors import UnavailableError
+from profrun.jobs.model import Job
 from profrun.jobs.problems import nearest
 from profrun.plans.model import Plan, Trial
 
@@ -54,12 +56,32 @@ def need_programs(plan: Plan, cwd: Path, backend: str) -> None:
         return  # it may lie in an image too
     for trial in plan.trials:
         script = script_of(trial.argv)
-        if script is None or Path(script).is_absolute() or (folder / script).exists():
+        if script is None or Path(script).is_absolute():
+            continue
+        if (folder / script).exists():
+            if backend == "docker":
+                _need_inside(script, folder, plan.job, cwd)
             continue
         raise UnavailableError(
             f"cannot find {script} in {folder}",
             why=f"the command runs there, because {_reason(plan.job.workdir)}",
             fix=_CORRECT,
+        )
+
+
+def _need_inside(script: str, folder: Path, job: Job, cwd: Path) -> None:
+    """Refuse a script that containers do not see: they see the job's folder, its workdir and its mounts."""
+    place = Path(os.path.normpath(folder / script))
+    seen = [
+        cwd,
+        Path(os.path.normpath(folder)),
+        *(Path(parse_mount(text, cwd).target) for text in job.mounts),
+    ]
+    if not any(place.is_relative_to(root) for root in seen):
+        raise UnavailableError(
+            f"the container does not see {place}",
+            why=f"it sees the folder of the job, {cwd}, and what the job mounts",
+            fix=f"set `workdir: {os.path.relpath(place.parent, cwd)}` in the job, and write {place.name} there",
         )
 
 

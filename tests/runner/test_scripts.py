@@ -54,6 +54,24 @@ def test_an_absolute_path_may_lie_in_the_image(tmp_path: Path) -> None:
     need_programs(planned(tmp_path, "command: python3 /opt/only/in/the/image.py"), tmp_path, "docker")
 
 
+def test_a_container_sees_the_jobs_folder_its_workdir_and_its_mounts(tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
+    folder = tmp_path / "jobs"
+    folder.mkdir()
+    outside = planned(folder, "command: python3 ../a.py")
+    need_programs(outside, folder, "local")
+    with pytest.raises(UnavailableError) as caught:
+        need_programs(outside, folder, "docker")
+    said = str(caught.value)
+    assert said.startswith(
+        f"the container does not see {tmp_path}/a.py: it sees the folder of the job, {folder},"
+    )
+    assert "; set `workdir: ..` in the job," in said
+    need_programs(planned(folder, "command: python3 a.py\nworkdir: .."), folder, "docker")
+    mounts = f"mounts: ['..:{tmp_path}']"
+    need_programs(planned(folder, f"command: python3 ../a.py\n{mounts}"), folder, "docker")
+
+
 def test_a_clusters_pods_do_not_see_this_folder(tmp_path: Path) -> None:
     need_programs(planned(tmp_path, "command: python only_in_the_image.py"), tmp_path, "kubernetes")
 

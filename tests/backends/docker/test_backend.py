@@ -80,6 +80,7 @@ def test_the_command_is_written_once_with_the_digest_that_a_dry_run_shows(
     engine: Engine, tmp_path: Path
 ) -> None:
     (tmp_path / "job.yaml").write_text(SPEC)
+    (tmp_path / "x.py").touch()
     plan = make_plan(load_text(SPEC))
     shown = to_json(dry_run(plan, "docker", tmp_path, tmp_path).trials[0].command)
     backend = DockerBackend(CPU)
