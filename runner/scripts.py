@@ -81,7 +81,7 @@ def _need_inside(script: str, folder: Path, job: Job, cwd: Path) -> None:
         raise UnavailableError(
             f"the container does not see {place}",
             why=f"it sees the folder of the job, {cwd}, and what the job mounts",
-            fix=f"set `workdir: {os.path.relpath(place.parent, cwd)}` in the job, and write {place.name} there",
+            fix=f"set `workdir: {os.path.relpath(place.parent, cwd)}` in the job, and run {place.name}",
         )
 
 
