@@ -73,13 +73,13 @@ def kept(made: Path) -> Path:
 @pytest.fixture
 def maybe_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine of which it is not sure that it has no GPU: launch-blocking twins are planned."""
-    monkeypatch.setattr(local_checks, "surely_no_gpu", lambda: False)
+    monkeypatch.setattr(local_checks, "surely_no_gpu", lambda *_: False)
 
 
 @pytest.fixture
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that surely has no GPU."""
-    monkeypatch.setattr(local_checks, "surely_no_gpu", lambda: True)
+    monkeypatch.setattr(local_checks, "surely_no_gpu", lambda *_: True)
 
 
 @pytest.fixture

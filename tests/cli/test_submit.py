@@ -396,7 +396,7 @@ def test_paths_count_from_the_folder_of_the_job(
     done = call(capsys, "submit", "../project/job.yaml", "--cwd", "nowhere")
     assert (done.code, done.err) == (
         64,
-        "profrun: nowhere is not a folder; name the folder that the job's paths count from\n",
+        "profrun: --cwd nowhere is not a folder; name the folder that the job's paths count from\n",
     )
 
 
