@@ -44,6 +44,10 @@ COMMANDS: dict[str, dict[str, str]] = {
 """Command -> one line, by section. A test holds each line equal to the command's own help."""
 
 
+MODULES = {"run": "run_command"}
+"""Command -> module where they differ: ``profrun.cli.run`` is the function that runs a command line."""
+
+
 class LazyGroup(typer.core.TyperGroup):
     """Knows every command's name and line; imports a command only when it is called."""
 
@@ -81,7 +85,7 @@ def no_such_command(name: str, names: list[str]) -> str:
 
 def load_command(name: str) -> Any:
     """Import a command's module: it offers ``command`` (a function) or ``app`` (a group)."""
-    module = importlib.import_module(f"profrun.cli.{name}")
+    module = importlib.import_module(f"profrun.cli.{MODULES.get(name, name)}")
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)

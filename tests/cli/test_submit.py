@@ -411,6 +411,7 @@ def test_without_a_gpu_the_twins_are_left_out_and_one_line_says_so(here: Path, c
     assert [trial["blocking"] for trial in done.json["trials"]] == [False, False]
     assert json.loads(last_run(here).plan.read_text())["left_out"] == [said]
     assert call(capsys, "resume", "last", "--json").code == 0
+    assert f"{said}; submit the job on a machine with a GPU" in call(capsys, "blocking", "last").err
     kept = call(
         capsys, "submit", job, "--backend", "docker", "--set", "image=i:1", "--dry-run", "--json"
     ).json
