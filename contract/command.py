@@ -30,8 +30,8 @@ class Ranges:
 
     modules: int | None = option(
         Whole(0, 64),
-        "Put ranges around the forward and the backward of nn.Modules down to this depth; 0: around none. The "
-        "root has depth 0; containers that are never called (ModuleList) do not count.",
+        "Put ranges around the forward and the backward of nn.Modules down to this depth; 0: around none. "
+        "The root has depth 0; containers that are never called (ModuleList) do not count.",
         "torch: 3, around the forward only; others: 0",
         null=True,
     )
