@@ -97,6 +97,9 @@ def drafted(
             f"{argv[0]!r} is one word, so it would be the name of a program",
             fix=f"leave out the quotes: profrun run -- {argv[0]}",
         )
+    if any(not _is_utf8(word) for word in argv):
+        fix = "rename the file, or pass it from a script"
+        raise UsageError("an argument of the command is not UTF-8", fix=fix)
     if re.fullmatch(r"[A-Za-z_]\w*=.*", argv[0], re.DOTALL):
         raise UsageError(
             f"{argv[0]!r} sets a variable and is no program",
@@ -111,6 +114,14 @@ def drafted(
         steps=steps,
         workdir=workdir,
     )
+
+
+def _is_utf8(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def start(
