@@ -11,7 +11,7 @@ import typer.main
 
 COMMANDS: dict[str, dict[str, str]] = {
     "Run a job": {
-        "run": "Profile a command without a job file: profrun run -- python train.py.",
+        "run": "Profile a command: profrun run -- python train.py.",
         "submit": "Plan a job, run its trials, make traces and a report.",
         "init": "Write a commented job file: profrun init train.py.",
         "demo": "Run the example: a small transformer in two variants, compared.",

@@ -53,20 +53,22 @@ def command(
         workdir=None if up == "." else up,
     )
     file = "job.yaml" if shown else str(out)
-    text = commented_text(
-        draft,
-        (
-            f"A job for profrun. To run it: profrun submit {file}",
-            f"To see what it would do: profrun submit {file} --dry-run",
-            "Relative paths count from the folder of this file.",
-        ),
-    )
+    text = commented_text(draft, _head(file))
     load_text(text, file, short_overrides(collectors, repeats, steps, name))
     if shown:
         say(text.rstrip("\n"))
         return
     _write(out, text, force=force)
     note(f"wrote {out}; next: profrun submit {out}")
+
+
+def _head(file: str) -> tuple[str, ...]:
+    """The comment at the top of a job file."""
+    return (
+        f"A job for profrun. To run it: profrun submit {file}",
+        f"To see what it would do: profrun submit {file} --dry-run",
+        "Relative paths count from the folder of this file.",
+    )
 
 
 def _write(out: Path, text: str, *, force: bool) -> None:

@@ -41,7 +41,7 @@ def command(
     verbose: VerboseOption = False,
     json_: JsonOption = False,
 ) -> None:
-    """Profile a command without a job file: profrun run -- python train.py."""
+    """Profile a command: profrun run -- python train.py."""
     from profrun.jobs.draft import short_text
     from profrun.jobs.load import Spec
 

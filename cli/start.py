@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from profrun.jobs.draft import Draft
     from profrun.jobs.load import Spec
     from profrun.jobs.overrides import Override
+    from profrun.plans.model import Plan
 
 
 @dataclass(frozen=True)
@@ -88,20 +89,7 @@ def drafted(
     from profrun.jobs.draft import Draft
     from profrun.jobs.sweep import sweep_of
 
-    if not argv:
-        raise UsageError(
-            "no command is given", fix="write it at the end: profrun run -n 3 -- python train.py --epochs 1"
-        )
-    if len(argv) == 1 and " " in argv[0] and not Path(argv[0]).exists():
-        raise UsageError(
-            f"{argv[0]!r} is one word, so it would be the name of a program",
-            fix=f"leave out the quotes: profrun run -- {argv[0]}",
-        )
-    if re.fullmatch(r"[A-Za-z_]\w*=.*", argv[0], re.DOTALL):
-        raise UsageError(
-            f"{argv[0]!r} sets a variable and is no program",
-            fix=f"write profrun run -- env {shlex.join(argv)}",
-        )
+    _refuse_odd_words(argv)
     return Draft.of(
         argv,
         name=name,
@@ -111,6 +99,35 @@ def drafted(
         steps=steps,
         workdir=workdir,
     )
+
+
+def _refuse_odd_words(argv: Sequence[str]) -> None:
+    """Refuse words that make no command."""
+    if not argv:
+        raise UsageError(
+            "no command is given", fix="write it at the end: profrun run -n 3 -- python train.py --epochs 1"
+        )
+    if len(argv) == 1 and " " in argv[0] and not Path(argv[0]).exists():
+        raise UsageError(
+            f"{argv[0]!r} is one word, so it would be the name of a program",
+            fix=f"leave out the quotes: profrun run -- {argv[0]}",
+        )
+    if any(not _is_utf8(word) for word in argv):
+        fix = "rename the file, or pass it from a script"
+        raise UsageError("an argument of the command is not UTF-8", fix=fix)
+    if re.fullmatch(r"[A-Za-z_]\w*=.*", argv[0], re.DOTALL):
+        raise UsageError(
+            f"{argv[0]!r} sets a variable and is no program",
+            fix=f"write profrun run -- env {shlex.join(argv)}",
+        )
+
+
+def _is_utf8(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def start(
@@ -133,11 +150,7 @@ def start(
     planned = plan(spec, [*overrides, *how.set_], only=only, backend=how.backend)
     root = runs_root(how.runs)
     if how.dry_run:
-        from profrun.contract.codec import to_json
-        from profrun.runner.dry_run import dry_run, dry_text
-
-        found = dry_run(planned, how.backend, root, spec.folder)
-        emit(to_json(found)) if how.json_ else say(dry_text(found))
+        _show_requests(planned, spec.folder, root, how)
         return 0
     from profrun.cli.carry_out import carry_out, detach_run  # not needed by a dry run, which should be fast
 
@@ -154,6 +167,14 @@ def start(
     if how.detach:
         return detach_run(prepared.run, json_=how.json_)
     return carry_out(prepared, json_=how.json_, verbose=how.verbose)
+
+
+def _show_requests(planned: Plan, cwd: Path, root: Path, how: HowToStart) -> None:
+    from profrun.contract.codec import to_json
+    from profrun.runner.dry_run import dry_run, dry_text
+
+    found = dry_run(planned, how.backend, root, cwd)
+    emit(to_json(found)) if how.json_ else say(dry_text(found))
 
 
 def _near(path: Path) -> str:

@@ -106,6 +106,7 @@ def test_a_detached_run_goes_on(here: Path, capsys: Capture) -> None:
         (("--steps", "0", "python3", "t.py"), 64, "--steps 0: schedule.active: '0' is too small; write"),
         (("--name", "a b", "python3", "t.py"), 64, "--name a b: name: 'a b' does not fit; write letters"),
         (("--variant", "bs=", "python3", "t.py"), 64, "--variant bs=: a value is empty"),
+        (("--", "python3", "t.py", "\udcff"), 64, "an argument of the command is not UTF-8; rename the file"),
         (
             ("--", "A=1", "python3", "t.py"),
             64,
