@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -12,7 +13,10 @@ from typer._completion_classes import completion_init
 
 COMMANDS: dict[str, dict[str, str]] = {
     "Run a job": {
+        "run": "Profile a command: profrun run -- python train.py.",
         "submit": "Plan a job, run its trials, make traces and a report.",
+        "init": "Write a commented job file: profrun init train.py.",
+        "demo": "Run the example: a small transformer in two variants, compared.",
         "runs": "List the runs.",
         "status": "Show a run and its trials.",
         "logs": "Show what a trial printed.",
@@ -23,8 +27,8 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Look at a trace": {
         "normalize": "Turn the files of any profiler into one trace.",
-        "summary": "Show GPU utilization, steps, kernels and operators of a trace.",
-        "diagnose": "Say what slows the recorded program down, with the evidence.",
+        "summary": "Show GPU utilization, steps, kernels, operators and modules of a trace.",
+        "diagnose": "Say what slows the recorded program down, and what could be gained.",
         "query": "Answer an SQL query over a trace.",
         "export": "Write a trace for Perfetto or chrome://tracing.",
         "open": "Show a run's report in the browser, or a trace in Perfetto.",
@@ -45,7 +49,7 @@ COMMANDS: dict[str, dict[str, str]] = {
 """Command -> one line, by section. A test holds each line equal to the command's own help."""
 
 EXAMPLES = (
-    ("profrun submit job.yaml", "what a step costs, and what would help"),
+    ("profrun run -- python train.py", "what a step costs, and what would help"),
     ("profrun open", "the report of the newest run"),
     ("profrun compare last/old-none vs last/new-none", "two of its variants"),
 )
@@ -57,6 +61,10 @@ class CompletionItem(NamedTuple):
     value: str
     help: str
     type: str = "plain"
+
+
+MODULES = {"run": "run_command"}
+"""Command -> module where they differ: ``profrun.cli.run`` is the function that runs a command line."""
 
 
 class LazyGroup(typer.core.TyperGroup):
@@ -109,11 +117,16 @@ def no_such_command(name: str, names: list[str]) -> str:
     return f"no command {name!r}; {hint}"
 
 
+def module_of(name: str) -> ModuleType:
+    """The module of a command, imported now."""
+    return importlib.import_module(f"profrun.cli.{MODULES.get(name, name)}")
+
+
 def load_command(name: str) -> Any:
     """Import a command's module: it offers ``command`` (a function) or ``app`` (a group)."""
     from profrun.cli.help import Command, Group, with_examples
 
-    module = importlib.import_module(f"profrun.cli.{name}")
+    module = module_of(name)
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -90,10 +90,12 @@ def variants_of_run(ctx: typer.Context, incomplete: str) -> Iterable[Word]:
 
 @_quiet
 def variants_of_job(ctx: typer.Context, incomplete: str) -> Iterable[Word]:
-    """A variant of the job file that the command names."""
+    """A variant of the job file that the command names; after a comma, one more."""
     from profrun.jobs.load import load_job
 
-    return [(name, "") for name in load_job(Path(_given(ctx, "job"))).variants]
+    before, comma, _ = incomplete.rpartition(",")
+    variants = load_job(Path(_given(ctx, "job"))).variants
+    return [(f"{before}{comma}{name}", "") for name in variants]
 
 
 @_quiet
