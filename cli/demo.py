@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from profrun.jobs.overrides import Override
 
 JOB = "transformer.yaml"
+EXAMPLES = (
+    ("profrun demo", "in any folder; runs are written to ./runs"),
+    ("profrun demo --repeats 1", "faster, and nothing is proven then"),
+)
 
 
 def command(
