@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from profrun.analysis.rules.finding import RuleFinding
     from profrun.analysis.trace.memory import MemorySeries
     from profrun.analysis.trace.recorded_tables import IssueRow, MetricRow
+    from profrun.analysis.trace.step_spread import StepSpread
     from profrun.analysis.trace.summary import Summary
     from profrun.analysis.trace.timeline_slices import Timeline
     from profrun.store.run_answer import VariantAnswer
@@ -25,8 +26,12 @@ class TraceContent:
 
     Attributes:
         name: what the trace is called: the name of its trial, or of its file.
+        tab: name of its tab; ``name`` where it is empty.
+        answer: what it tells first; None where nothing can be told.
+        recorded_ns: mean time of a recorded step, ns; None for a recording without steps.
         summary: whole tables; the page shows the first rows and says how many there are.
         findings: of the diagnosis.
+        spread: how the times of its steps are spread; None without steps.
         memory: series of allocated bytes.
         timeline: slices of a few steps; None for a trace without slices or of serialised kernels.
         issues: what the reader noticed.
@@ -36,11 +41,15 @@ class TraceContent:
     name: str
     summary: Summary
     findings: Sequence[RuleFinding]
+    spread: StepSpread | None = None
     memory: Sequence[MemorySeries] = ()
     timeline: Timeline | None = None
     issues: Sequence[IssueRow] = ()
     metrics: Sequence[MetricRow] = ()
     metric_count: int = 0
+    tab: str = ""
+    answer: VariantAnswer | None = None
+    recorded_ns: float | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,12 @@ from profrun.reports.trace_page import trace_html
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """With this content security policy the browser fetches nothing from anywhere."""
+SCRIPTS = ("report.js", "flame.js")
+"""Scripts of a report, in order."""
+FOOT = (
+    "Times are measured in whole ns; hover a number for its exact value, a column's title for what it is. "
+    "This file asks the network for nothing."
+)
 
 
 def report_html(
@@ -25,21 +31,29 @@ def report_html(
         run: the run they belong to; its tab comes first.
         made_by: the program and when, for the foot of the page.
     """
-    tabs = [] if run is None else [("run", "Run", run_html(run))]
+    keys = {content.name: f"t{number}" for number, content in enumerate(traces)}
+    tabs = [] if run is None else [("run", "Overview", run_html(run, keys))]
     for number, content in enumerate(traces):
         key, titled = f"t{number}", len(traces) == 1 and run is None
-        tabs.append((key, content.name, trace_html(content, key, titled=titled)))
-    foot = (
-        f"Made by {made_by}. Times are measured in whole ns; hover a number for its exact value, a column's "
-        "title for what it is. This file asks the network for nothing."
-    )
-    body = el(
-        "body",
-        el("div", el("h1", title), _tab_bar(tabs), class_="top"),
+        tabs.append((key, content.tab or content.name, trace_html(content, key, titled=titled)))
+    return document(
+        title,
+        _tab_bar(tabs),
         el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs)),
-        el("footer", foot),
-        el("script", Html(_static("report.js"))),
+        made_by=f"Made by {made_by}. {FOOT}",
+        scripts=SCRIPTS,
     )
+
+
+def document(title: str, *body: Html | None, made_by: str, scripts: Sequence[str] = ()) -> str:
+    """A page with its title, style and scripts.
+
+    Args:
+        title: of the page.
+        body: what stands below the title.
+        made_by: text of the foot.
+        scripts: files of ``static/``.
+    """
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -49,17 +63,21 @@ def report_html(
         el("link", rel="icon", href="data:,"),
         el("style", Html(_static("report.css"))),
     )
-    return "<!doctype html>\n" + el("html", head, body, lang="en") + "\n"
+    top = el("header", el("h1", title), class_="top")
+    foot = el("footer", made_by)
+    running = (el("script", Html(_static(name))) for name in scripts)
+    return "<!doctype html>\n" + el("html", head, el("body", top, body, foot, running), lang="en") + "\n"
 
 
 def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:
+    """Links to the tabs: they work without the script, too, which shows one tab at a time."""
     if len(tabs) < 2:
         return None
-    buttons = []
+    links = []
     for place, (key, name, _) in enumerate(tabs):
         state = {"aria_controls": key, "aria_selected": "false" if place else "true"}
-        buttons.append(el("button", name, type="button", role="tab", id=f"tab-{key}", **state))
-    return el("div", buttons, class_="tabs", role="tablist", hidden=True)
+        links.append(el("a", name, href=f"#{key}", role="tab", id=f"tab-{key}", **state))
+    return el("div", el("div", links, class_="tabs", role="tablist", aria_label="tabs"), class_="bar")
 
 
 def _panel(key: str, markup: Html, count: int) -> Html:
@@ -69,4 +87,4 @@ def _panel(key: str, markup: Html, count: int) -> Html:
 
 
 def _static(name: str) -> str:
-    return (files("profrun.reports") / "static" / name).read_text(encoding="utf-8")
+    return files("profrun.reports").joinpath("static", name).read_text(encoding="utf-8")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from profrun.contract.units import counted
 from profrun.reports.charts import strip_chart
 from profrun.reports.comparison_section import comparisons_html
 from profrun.reports.content import RunContent
@@ -21,11 +22,16 @@ STRIP_NOTE = (
 )
 
 
-def run_html(run: RunContent) -> Html:
-    """Every section of a run; the last line names the sections that it does not have."""
+def run_html(run: RunContent, tabs: Mapping[str, str]) -> Html:
+    """Every section of a run; the last line names the sections that it does not have.
+
+    Args:
+        run: what is shown.
+        tabs: id of a trial -> id of its tab, for the trials that have one.
+    """
     state = run.state
     sections: list[tuple[str, str, Html | None]] = [
-        ("overview", "Overview", overview_html(run.answers, run.comparisons)),
+        ("overview", "Overview", overview_html(run.answers, run.comparisons, tabs)),
         ("troubles", "What to know first", _troubles(run)),
         ("comparisons", "Comparisons", comparisons_html(run.comparisons)),
         ("steps", "Step times", _step_times(state)),
@@ -49,7 +55,8 @@ def _chip(word: str) -> Html:
 def _headline(state: RunState) -> str:
     return (
         f"job {state.job}, backend {state.backend}, submitted {_utc(state.created_ns)}; "
-        f"{state.count('finished')} of {len(state.trials)} trials finished; folder {state.run.path}"
+        f"{state.count('finished')} of {counted(len(state.trials), 'trial')} finished; "
+        f"folder {state.run.path}"
     )
 
 
@@ -106,7 +113,9 @@ def _trials(state: RunState) -> Html:
         Column("trace", lambda row: "yes" if row.trace else (row.normalise_error or "-")),
         Column("reason", lambda row: row.reason),
     ]
-    return table("trials", columns, state.trials, caption="trials, in the order they ran", limit=400)
+    return table(
+        "trials", columns, state.trials, caption="trials, in the order they ran", limit=400, whole=True
+    )
 
 
 def _on(flag: bool) -> str:

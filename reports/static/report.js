@@ -1,40 +1,54 @@
 "use strict";
-// Tabs, sortable and filterable tables, and the timeline. Without it the page shows everything, unsorted.
+// Tabs, sortable and filterable tables that can be copied, and the timeline. Without it the page shows everything, unsorted.
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-  // Tabs -----------------------------------------------------------------------------------------
-  const bar = document.querySelector(".tabs");
-  if (bar) {
-    const buttons = all("button", bar);
-    const show = (button, focus) => {
-      for (const one of buttons) {
-        const on = one === button;
-        one.setAttribute("aria-selected", String(on));
-        one.tabIndex = on ? 0 : -1;
-        document.getElementById(one.getAttribute("aria-controls")).hidden = !on;
-      }
-      if (focus) button.focus();
-      document.dispatchEvent(new Event("shown"));
-    };
-    const of = id => buttons.find(one => one.getAttribute("aria-controls") === id);
-    const follow = () => {
-      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-      const panel = target && target.closest("[role=tabpanel]");
-      if (panel) { show(of(panel.id)); target.scrollIntoView(); }
-      return Boolean(panel);
-    };
-    buttons.forEach((button, place) => {
-      button.addEventListener("click", () => show(button));
-      button.addEventListener("keydown", event => {
-        const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-        if (move) show(buttons[(place + move + buttons.length) % buttons.length], true);
-      });
-    });
-    bar.hidden = false;
-    if (!follow()) show(buttons[0]);
-    addEventListener("hashchange", follow);
-  }
+  // Tabs: links to panels. The address of the page names what is shown, so going back and links work. ----------
+  const links = all(".tabs [role=tab]");
+  const panelOf = link => document.getElementById(link.getAttribute("aria-controls"));
+  const show = panel => {
+    for (const link of links) {
+      const on = panelOf(link) === panel;
+      link.setAttribute("aria-selected", String(on));
+      link.tabIndex = on ? 0 : -1;
+      panelOf(link).hidden = !on;
+    }
+    document.dispatchEvent(new Event("shown"));
+  };
+  const shown = id => {
+    const target = document.getElementById(id);
+    if (target) return target.closest("[role=tabpanel]") || (links.length ? null : target);
+    const slice = /^(.+)-slice-\d+$/.exec(id); // the timeline shows the slice; here its tab comes to the front
+    return slice && document.getElementById(slice[1]);
+  };
+  const follow = () => {
+    let id = location.hash.slice(1);
+    try { id = decodeURIComponent(id); } catch { /* a text of its own: no id of this page */ }
+    const panel = shown(id) || (links.length ? panelOf(links[0]) : null);
+    if (panel && links.length) show(panel);
+    const target = document.getElementById(id);
+    for (let box = target; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
+    if (target && target === panel) scrollTo(0, 0);
+    else if (target) target.scrollIntoView();
+  };
+  links.forEach((link, place) => link.addEventListener("keydown", event => {
+    const to = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: links.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    const next = links[(to + links.length) % links.length];
+    location.hash = next.hash;
+    next.focus();
+  }));
+  addEventListener("hashchange", follow);
+  follow();
+  // The section in view is marked among the links to sections.
+  const seen = new IntersectionObserver(entries => {
+    for (const entry of entries) {
+      const link = document.querySelector(`.sections a[href="#${CSS.escape(entry.target.id)}"]`);
+      if (link) link.classList.toggle("here", entry.isIntersecting);
+    }
+  }, { rootMargin: "-90px 0px -60% 0px" });
+  for (const section of all("section[id]")) seen.observe(section);
 
   // Tables ---------------------------------------------------------------------------------------
   const keyOf = cell => {
@@ -78,6 +92,31 @@
       }
       box.querySelector(".matches").textContent = wanted ? `${left} of ${rows.length} rows` : "";
     });
+  }
+  // A table as Markdown, as it is sorted and filtered.
+  const markdown = table => {
+    const text = cell => (cell.querySelector(".name") ? cell.querySelector(".name").title || cell.textContent : cell.textContent).replace(/\s+/g, " ").trim().replaceAll("|", "\\|");
+    const rows = all("tr", table).filter(row => !row.hidden && row.closest("table") === table).map(row => `| ${[...row.cells].map(text).join(" | ")} |`);
+    const heads = table.tHead ? [...table.tHead.rows[0].cells] : [];
+    rows.splice(1, 0, `|${heads.map(head => (head.classList.contains("n") ? " ---: |" : " --- |")).join("")}`);
+    return rows.join("\n") + "\n";
+  };
+  for (const box of all(".tablebox")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "copy as Markdown";
+    button.addEventListener("click", () => {
+      const area = document.createElement("textarea"); // the clipboard's own API needs https
+      area.value = markdown(box.querySelector("table"));
+      document.body.append(area);
+      area.select();
+      const done = document.execCommand("copy");
+      area.remove();
+      button.textContent = done ? "copied" : "not allowed by the browser";
+      setTimeout(() => { button.textContent = "copy as Markdown"; }, 1500);
+    });
+    box.prepend(button);
   }
   // A cut name shows whole on a click.
   document.addEventListener("click", event => {
