@@ -17,6 +17,7 @@ from profrun.analysis.trace.gpu import DeviceMetrics, devices
 from profrun.analysis.trace.idle import IdleRow, idle
 from profrun.analysis.trace.kernels import CategoryRow, KernelRow, categories, kernels
 from profrun.analysis.trace.memory import MemoryPeak, memory
+from profrun.analysis.trace.modules import ModuleTree, module_tree
 from profrun.analysis.trace.ops import OpRow, operators
 from profrun.analysis.trace.peaks import Peaks
 from profrun.analysis.trace.quality import QualityFinding
@@ -52,6 +53,7 @@ class Summary:
         withheld: names of the numbers that are None or empty for them.
         devices, steps, categories, kernels, ops, ranges, apis, copies, collectives, idle, queues, launches,
             memory: see their modules. Tables are sorted by time.
+        modules: the tree of nn.Modules; None where none is recorded, or its GPU times are withheld.
         omitted: how many rows ``top`` cut from each table.
         ranks: what several ranks in this trace show together; None for a single one.
         counts: slices by kind.
@@ -75,6 +77,7 @@ class Summary:
     kernels: list[KernelRow]
     ops: list[OpRow]
     ranges: list[RangeRow]
+    modules: ModuleTree | None
     apis: list[ApiRow]
     copies: list[CopyRow]
     collectives: list[CollectiveRow]
@@ -143,6 +146,7 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         kernels=cut("kernels", table),
         ops=cut("ops", _hide(operators(trace), "ops", hidden)),
         ranges=cut("ranges", _hide(ranges(trace), "ranges", hidden)),
+        modules=None if "modules.gpu_ns" in hidden else module_tree(trace),
         apis=cut("apis", apis(trace)),
         copies=cut("copies", copies(trace)),
         collectives=cut("collectives", collectives(trace)),
