@@ -12,6 +12,8 @@ from profrun.reports.trace_page import trace_html
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """With this content security policy the browser fetches nothing from anywhere."""
+SCRIPTS = ("units.js", "report.js", "timeline.js")
+"""Scripts of the page, in the order in which they run; those of the timeline only where there is one."""
 
 
 def report_html(
@@ -29,6 +31,7 @@ def report_html(
     for number, content in enumerate(traces):
         key, titled = f"t{number}", len(traces) == 1 and run is None
         tabs.append((key, content.name, trace_html(content, key, titled=titled)))
+    timeline = any(content.timeline is not None for content in traces)
     foot = (
         f"Made by {made_by}. Times are measured in whole ns; hover a number for its exact value, a column's "
         "title for what it is. This file asks the network for nothing."
@@ -38,7 +41,11 @@ def report_html(
         el("div", el("h1", title), _tab_bar(tabs), class_="top"),
         el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs)),
         el("footer", foot),
-        el("script", Html(_static("report.js"))),
+        (
+            el("script", Html(_static(name)))
+            for name in SCRIPTS
+            if timeline or not name.startswith("timeline")
+        ),
     )
     head = el(
         "head",
@@ -47,7 +54,10 @@ def report_html(
         el("meta", http_equiv="Content-Security-Policy", content=POLICY),
         el("title", title),
         el("link", rel="icon", href="data:,"),
-        el("style", Html(_static("report.css"))),
+        (
+            el("style", Html(_static(name)))
+            for name in ("report.css", *(["timeline.css"] if timeline else []))
+        ),
     )
     return "<!doctype html>\n" + el("html", head, body, lang="en") + "\n"
 
