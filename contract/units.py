@@ -3,7 +3,7 @@
 Every function is given a plain number, or None for "not known", and returns its text; None becomes "-".
 Significant digits are rounded to the nearest, a tie to the even digit, and zeros at the end are left out. The
 unit is chosen after rounding, so 999 999 ns are "1 ms" and not "1000 us".
-The function ``timeText`` in ``reports/static/units.js`` is the twin of ``time_text``; a test holds them equal.
+``timeText`` in ``reports/static/units.js`` is the twin of ``time_text``; a test holds them equal.
 """
 
 from __future__ import annotations

@@ -12,8 +12,12 @@ from profrun.reports.trace_page import trace_html
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """With this content security policy the browser fetches nothing from anywhere."""
-SCRIPTS = ("units.js", "report.js", "timeline.js")
-"""Scripts of the page, in the order in which they run; those of the timeline only where there is one."""
+STYLES = ("report.css",)
+SCRIPTS = ("units.js", "report.js")
+"""Style sheets and scripts of every page, in the order in which they run."""
+TIMELINE_STYLES = ("timeline.css",)
+TIMELINE_SCRIPTS = ("timeline.js",)
+"""Those of the timeline, only where there is one: a small report stays small."""
 
 
 def report_html(
@@ -32,6 +36,8 @@ def report_html(
         key, titled = f"t{number}", len(traces) == 1 and run is None
         tabs.append((key, content.name, trace_html(content, key, titled=titled)))
     timeline = any(content.timeline is not None for content in traces)
+    styles = (*STYLES, *(TIMELINE_STYLES if timeline else ()))
+    scripts = (*SCRIPTS, *(TIMELINE_SCRIPTS if timeline else ()))
     foot = (
         f"Made by {made_by}. Times are measured in whole ns; hover a number for its exact value, a column's "
         "title for what it is. This file asks the network for nothing."
@@ -41,11 +47,7 @@ def report_html(
         el("div", el("h1", title), _tab_bar(tabs), class_="top"),
         el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs)),
         el("footer", foot),
-        (
-            el("script", Html(_static(name)))
-            for name in SCRIPTS
-            if timeline or not name.startswith("timeline")
-        ),
+        (el("script", Html(_static(name))) for name in scripts),
     )
     head = el(
         "head",
@@ -54,10 +56,7 @@ def report_html(
         el("meta", http_equiv="Content-Security-Policy", content=POLICY),
         el("title", title),
         el("link", rel="icon", href="data:,"),
-        (
-            el("style", Html(_static(name)))
-            for name in ("report.css", *(["timeline.css"] if timeline else []))
-        ),
+        (el("style", Html(_static(name))) for name in styles),
     )
     return "<!doctype html>\n" + el("html", head, body, lang="en") + "\n"
 
