@@ -10,6 +10,7 @@ from profrun.contract.provenance import Provenance
 
 if TYPE_CHECKING:
     from profrun.analysis.rules.finding import RuleFinding
+    from profrun.analysis.trace.call_tree import CallTree
     from profrun.analysis.trace.memory import MemorySeries
     from profrun.analysis.trace.recorded_tables import IssueRow, MetricRow
     from profrun.analysis.trace.step_spread import StepSpread
@@ -32,6 +33,7 @@ class TraceContent:
         summary: whole tables; the page shows the first rows and says how many there are.
         findings: of the diagnosis.
         spread: how the times of its steps are spread; None without steps.
+        calls: call trees by module, call and Python stack.
         memory: series of allocated bytes.
         timeline: slices of a few steps; None for a trace without slices or of serialised kernels.
         issues: what the reader noticed.
@@ -42,6 +44,7 @@ class TraceContent:
     summary: Summary
     findings: Sequence[RuleFinding]
     spread: StepSpread | None = None
+    calls: Sequence[CallTree] = ()
     memory: Sequence[MemorySeries] = ()
     timeline: Timeline | None = None
     issues: Sequence[IssueRow] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 
 from profrun.reports.content import RunContent, TraceContent
@@ -12,8 +13,21 @@ from profrun.reports.trace_page import trace_html
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """With this content security policy the browser fetches nothing from anywhere."""
-SCRIPTS = ("report.js", "flame.js")
-"""Scripts of a report, in order."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Style sheets and scripts in ``static/``, in the order in which they are read."""
+
+    styles: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+
+
+EVERY = Parts(("report.css",), ("units.js", "report.js"))
+"""Of every page."""
+TIMELINE = Parts(("timeline.css",), ("timeline.js",))
+FLAME = Parts(("flame.css",), ("flame.js",))
+"""Those of a timeline and of a flame graph, only where there is one: a small report stays small."""
 FOOT = (
     "Times are measured in whole ns; hover a number for its exact value, a column's title for what it is. "
     "This file asks the network for nothing."
@@ -36,23 +50,28 @@ def report_html(
     for number, content in enumerate(traces):
         key, titled = f"t{number}", len(traces) == 1 and run is None
         tabs.append((key, content.tab or content.name, trace_html(content, key, titled=titled)))
+    parts = [EVERY]
+    if any(content.timeline is not None for content in traces):
+        parts.append(TIMELINE)
+    if any(content.calls for content in traces):
+        parts.append(FLAME)
     return document(
         title,
         _tab_bar(tabs),
         el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs)),
-        made_by=f"Made by {made_by}. {FOOT}",
-        scripts=SCRIPTS,
+        foot=f"Made by {made_by}. {FOOT}",
+        parts=parts,
     )
 
 
-def document(title: str, *body: Html | None, made_by: str, scripts: Sequence[str] = ()) -> str:
-    """A page with its title, style and scripts.
+def document(title: str, *body: Html | None, foot: str, parts: Sequence[Parts] = (EVERY,)) -> str:
+    """A page with its title, styles and scripts.
 
     Args:
         title: of the page.
         body: what stands below the title.
-        made_by: text of the foot.
-        scripts: files of ``static/``.
+        foot: text at the end of the page.
+        parts: what it needs of ``static/``.
     """
     head = el(
         "head",
@@ -61,12 +80,12 @@ def document(title: str, *body: Html | None, made_by: str, scripts: Sequence[str
         el("meta", http_equiv="Content-Security-Policy", content=POLICY),
         el("title", title),
         el("link", rel="icon", href="data:,"),
-        el("style", Html(_static("report.css"))),
+        (el("style", Html(_static(name))) for part in parts for name in part.styles),
     )
     top = el("header", el("h1", title), class_="top")
-    foot = el("footer", made_by)
-    running = (el("script", Html(_static(name))) for name in scripts)
-    return "<!doctype html>\n" + el("html", head, el("body", top, body, foot, running), lang="en") + "\n"
+    scripts = (el("script", Html(_static(name))) for part in parts for name in part.scripts)
+    page = el("body", top, body, el("footer", foot), scripts)
+    return "<!doctype html>\n" + el("html", head, page, lang="en") + "\n"
 
 
 def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:
@@ -87,4 +106,4 @@ def _panel(key: str, markup: Html, count: int) -> Html:
 
 
 def _static(name: str) -> str:
-    return files("profrun.reports").joinpath("static", name).read_text(encoding="utf-8")
+    return (files("profrun.reports") / "static" / name).read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from profrun.reports import trace_tables
+from profrun.reports.calls_section import calls_html
 from profrun.reports.device_section import devices_html
 from profrun.reports.findings_section import findings_html
 from profrun.reports.html import Html, el, sections_html
@@ -37,9 +38,10 @@ def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html
         ("gpus", "GPUs", devices_html(summary, marks)),
         ("steps", "Steps", steps_html(summary, content.spread, marks)),
         ("timeline", "Timeline", timeline_html(timeline, key) if timeline else None),
+        ("calls", "Call tree", calls_html(content.calls, summary.modules, key)),
         ("kernels", "Kernels", trace_tables.kernels(summary, marks)),
         ("ops", "Operators", trace_tables.ops(summary, marks)),
-        ("ranges", "Ranges and modules", trace_tables.ranges(summary, marks)),
+        ("ranges", "Ranges", trace_tables.ranges(summary, marks)),
         ("runtime", "Runtime calls", trace_tables.runtime(summary, marks)),
         ("copies", "Copies and fills", trace_tables.copies(summary, marks)),
         ("collectives", "Collectives", trace_tables.collectives(summary, marks)),

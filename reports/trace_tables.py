@@ -121,7 +121,7 @@ def _torchs_own(row: OpRow) -> str | None:
 
 
 def ranges(summary: Summary, marks: Marks) -> Html | None:
-    """Named regions; modules as a tree by their qualified names."""
+    """Named regions of the program; the call tree has the modules."""
     if not summary.ranges:
         return marks.instead("ranges")
     column = MarkedColumns("ranges", marks)
@@ -138,27 +138,11 @@ def ranges(summary: Summary, marks: Marks) -> Html | None:
         numbers.append(
             column("adopted_ns", "backward GPU", "ns", "GPU time that autograd's threads launched meanwhile")
         )
-    modules = sorted((row for row in summary.ranges if row.module is not None), key=_path)
-    others = [row for row in summary.ranges if row.module is None]
-    parts: list[Html] = []
-    if others:
-        named: Column[RangeRow] = Column("range", lambda row: row.name, "name")
-        parts.append(table("ranges", [named, *numbers], others, caption="ranges and steps", filterable=True))
-    if modules:
-        tree: Column[RangeRow] = Column("module", _branch, "name", full=lambda row: row.name)
-        cls: Column[RangeRow] = Column("class", lambda row: row.module_class)
-        parts.append(table("modules", [tree, cls, *numbers], modules, caption="modules, as they nest"))
-    return el("div", parts)
-
-
-def _path(row: RangeRow) -> list[str]:
-    """The qualified name of a module in parts; the hook's name for the outermost one, "root", has none."""
-    return [part for part in str(row.module).split(".") if part and part != "root"]
-
-
-def _branch(row: RangeRow) -> str:
-    path = _path(row)
-    return "\u2003" * len(path) + (path[-1] if path else "(root)")
+    rows = [row for row in summary.ranges if row.module is None]
+    if not rows:
+        return None
+    named: Column[RangeRow] = Column("range", lambda row: row.name, "name")
+    return table("ranges", [named, *numbers], rows, caption="ranges and steps", filterable=True)
 
 
 def runtime(summary: Summary, marks: Marks) -> Html | None:

@@ -121,6 +121,7 @@ def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceConten
         slices: most slices of the timeline; kernels that were serialised have no timeline.
     """
     from profrun.analysis.rules.diagnose import diagnosis
+    from profrun.analysis.trace.call_tree import call_trees
     from profrun.analysis.trace.memory import allocated
     from profrun.analysis.trace.recorded_tables import hardware_metrics, reader_issues
     from profrun.analysis.trace.step_spread import step_spread
@@ -135,6 +136,7 @@ def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceConten
         name=name,
         summary=summary,
         spread=step_spread(summary.steps),
+        calls=call_trees(trace),
         findings=found.findings,
         memory=allocated(trace),
         timeline=None if trace.meta.get("replayed") else timeline_slices(trace, most=slices),
