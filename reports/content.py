@@ -11,6 +11,7 @@ from profrun.contract.provenance import Provenance
 if TYPE_CHECKING:
     from profrun.analysis.rules.finding import RuleFinding
     from profrun.analysis.trace.call_tree import CallTree
+    from profrun.analysis.trace.key_averages import KeyAverages
     from profrun.analysis.trace.memory import MemorySeries
     from profrun.analysis.trace.recorded_tables import IssueRow, MetricRow
     from profrun.analysis.trace.step_spread import StepSpread
@@ -33,6 +34,7 @@ class TraceContent:
         summary: whole tables; the page shows the first rows and says how many there are.
         findings: of the diagnosis.
         spread: how the times of its steps are spread; None without steps.
+        shapes: operators by the shapes of their inputs; None where no shapes are recorded.
         calls: call trees by module, call and Python stack.
         memory: series of allocated bytes.
         timeline: slices of a few steps; None for a trace without slices or of serialised kernels.
@@ -44,6 +46,7 @@ class TraceContent:
     summary: Summary
     findings: Sequence[RuleFinding]
     spread: StepSpread | None = None
+    shapes: KeyAverages | None = None
     calls: Sequence[CallTree] = ()
     memory: Sequence[MemorySeries] = ()
     timeline: Timeline | None = None

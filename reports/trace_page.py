@@ -40,7 +40,7 @@ def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html
         ("timeline", "Timeline", timeline_html(timeline, key) if timeline else None),
         ("calls", "Call tree", calls_html(content.calls, summary.modules, key)),
         ("kernels", "Kernels", trace_tables.kernels(summary, marks)),
-        ("ops", "Operators", trace_tables.ops(summary, marks)),
+        ("ops", "Operators", trace_tables.ops(summary, content.shapes, marks)),
         ("ranges", "Ranges", trace_tables.ranges(summary, marks)),
         ("runtime", "Runtime calls", trace_tables.runtime(summary, marks)),
         ("copies", "Copies and fills", trace_tables.copies(summary, marks)),

@@ -122,7 +122,9 @@ def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceConten
     """
     from profrun.analysis.rules.diagnose import diagnosis
     from profrun.analysis.trace.call_tree import call_trees
+    from profrun.analysis.trace.key_averages import key_averages
     from profrun.analysis.trace.memory import allocated
+    from profrun.analysis.trace.op_shapes import op_shapes
     from profrun.analysis.trace.recorded_tables import hardware_metrics, reader_issues
     from profrun.analysis.trace.step_spread import step_spread
     from profrun.analysis.trace.summary import summarize
@@ -136,6 +138,7 @@ def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceConten
         name=name,
         summary=summary,
         spread=step_spread(summary.steps),
+        shapes=key_averages(trace, by_shapes=True) if op_shapes(trace).shapes else None,
         calls=call_trees(trace),
         findings=found.findings,
         memory=allocated(trace),
