@@ -25,7 +25,18 @@ def command(
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
             help="File to write [default: the run's report.html, or NAME.html in this folder].",
+            show_default=False,
+        ),
+    ] = None,
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Make a page of all runs in a folder instead: each job's step times over time, with what "
+            "changed [written to DIR/index.html].",
             show_default=False,
         ),
     ] = None,
@@ -35,7 +46,16 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Write one self-contained HTML file about a run or about traces."""
+    """Write one self-contained HTML file about a run, about traces, or about the history of all runs."""
+    if index is not None:
+        if what:
+            raise UsageError(
+                "--index takes no runs", fix="`profrun report --index DIR` shows all runs of DIR"
+            )
+        _history(index, out or index / "index.html", json_)
+        if open_:
+            _show(out or index / "index.html")
+        return
     from profrun.runner.report import run_report, traces_report
     from profrun.store.files import write_text
     from profrun.store.state import read_state
@@ -57,6 +77,21 @@ def command(
         say(str(path))
     if open_:
         _show(path)
+
+
+def _history(root: Path, out: Path, json_: bool) -> None:
+    """Write the page of all runs in a folder."""
+    from profrun.runner.history import history_page
+    from profrun.store.files import write_text
+    from profrun.store.runs import all_runs
+
+    if not all_runs(root):
+        raise UsageError(f"no runs in {root}", fix="name the folder that holds the runs: --index runs")
+    write_text(out, history_page(root, out), fix="name another file with --out")
+    if json_:
+        emit({"report": str(out), "bytes": out.stat().st_size, "runs": len(all_runs(root))})
+    else:
+        say(str(out))
 
 
 def _run(word: str, root: Path) -> Run | None:

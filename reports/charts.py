@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profrun.contract.units import bytes_text, interval_text, percent_text, ratio_text, time_text
-from profrun.reports.html import Html, el
+from profrun.reports.html import Html, el, join
 
 Ints = NDArray[np.int64]
 WIDTH = 760
@@ -288,6 +288,64 @@ def interval_chart(rows: Sequence[IntervalRow], label: str, *, base: float | Non
     return _svg(parts, WIDTH, height, f"{label}: {told}")
 
 
+@dataclass(frozen=True)
+class HistoryDot:
+    """A run in a history chart; times in ns.
+
+    Attributes:
+        value: the dot. range: the line through it.
+        title: its tooltip. link: where a click leads.
+        verdict: faster or slower than the dot before, where that is proven; else empty.
+        broken: it is not comparable with the dot before.
+    """
+
+    value: float
+    range: tuple[float, float]
+    title: str
+    link: str | None = None
+    verdict: str = ""
+    broken: bool = False
+
+
+def history_chart(dots: Sequence[HistoryDot], label: str, ends: tuple[str, str]) -> Html:
+    """Values of runs from left to right, oldest first, on an axis from 0.
+
+    Args:
+        dots: of the runs.
+        label: what the chart shows.
+        ends: dates of the first and the last run.
+    """
+    height, left, right, top, base = 190, 70, WIDTH - 20, 12, 150
+    high = max(max(dot.value, *dot.range) for dot in dots) * 1.05
+    pace = (right - left) / max(len(dots), 1)
+
+    def down(value: float) -> float:
+        return base - value / high * (base - top)
+
+    parts = []
+    for value in _ticks(high / 2, high, logarithmic=False):
+        at = down(value)
+        parts += [
+            _line(left, right, at, at),
+            _text(left - 6, at + 4, time_text(value) if value else "0", "end"),
+        ]
+    for place, dot in enumerate(dots):
+        x = left + pace * (place + 0.5)
+        if dot.broken:
+            parts.append(_line(x - pace / 2, x - pace / 2, top, base, "base"))
+        ends_of = (down(dot.range[0]), down(dot.range[1]))
+        shape = [_line(x, x, *ends_of, "interval thin"), _mark(x, down(dot.value), dot)]
+        parts.append(el("a", shape, href=dot.link, aria_label=dot.title) if dot.link else join(shape))
+    parts += [_text(left, height - 18, ends[0]), _text(right, height - 18, ends[1], "end")]
+    return _svg(parts, WIDTH, height, label, role="group")
+
+
+def _mark(x: float, y: float, dot: HistoryDot) -> Html:
+    """A dot; larger and coloured where a change is proven."""
+    place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": "5" if dot.verdict else "3"}
+    return el("circle", el("title", dot.title), **place, class_=f"dot {dot.verdict}".rstrip())
+
+
 def _cut(name: str, most: int) -> str:
     return name if len(name) <= most else name[: most - 3] + "..."
 
@@ -314,10 +372,17 @@ def interval_bar(ratio: float, low: float, high: float, *, span: float) -> Html:
 
 
 def _svg(
-    parts: Sequence[Html], width: int, height: int, label: str, *, class_: str = "chart", **more: str
+    parts: Sequence[Html],
+    width: int,
+    height: int,
+    label: str,
+    *,
+    class_: str = "chart",
+    role: str = "img",
+    **more: str,
 ) -> Html:
     box = f"0 0 {width} {height}"
-    return el("svg", parts, viewBox=box, class_=class_, role="img", aria_label=label, **more)
+    return el("svg", parts, viewBox=box, class_=class_, role=role, aria_label=label, **more)
 
 
 def _line(x1: float, x2: float, y1: float, y2: float, class_: str = "grid") -> Html:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from profrun.contract.provenance import Provenance
 
 if TYPE_CHECKING:
+    from profrun.analysis.compare.history import Change
     from profrun.analysis.rules.finding import RuleFinding
     from profrun.analysis.trace.call_tree import CallTree
     from profrun.analysis.trace.key_averages import KeyAverages
@@ -82,3 +83,53 @@ class RunContent:
     missing: Sequence[str] = ()
     shown: int = 0
     total: int = 0
+
+
+@dataclass(frozen=True)
+class HistoryRun:
+    """One variant in one run, as the history shows it.
+
+    Attributes:
+        run: name of the run. created_ns: unix ns at which it was made.
+        link: address of its report from the page; None where it has none.
+        step_ns, low_ns, high_ns: step time with its range, as ``StepAnswer`` has them.
+        trials, steps: that were measured.
+        change: against the run before; None for the first.
+    """
+
+    run: str
+    created_ns: int
+    link: str | None
+    step_ns: int
+    low_ns: int
+    high_ns: int
+    trials: int
+    steps: int
+    change: Change | None = None
+
+
+@dataclass(frozen=True)
+class HistorySeries:
+    """The runs of one variant of a job, oldest first; ``collector``: under which its steps were timed."""
+
+    job: str
+    variant: str
+    collector: str
+    runs: Sequence[HistoryRun]
+
+
+@dataclass(frozen=True)
+class HistoryContent:
+    """What the history page shows.
+
+    Attributes:
+        root: folder of the runs.
+        runs: how many runs there are.
+        series: of each job and variant, in the order of their newest runs.
+        left_out: runs that are in no series and why, a line each.
+    """
+
+    root: str
+    runs: int
+    series: Sequence[HistorySeries]
+    left_out: Sequence[str] = ()

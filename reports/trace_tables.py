@@ -127,9 +127,7 @@ def _by_shapes(found: KeyAverages, *, on_gpu: bool) -> Html | None:
         Column("device", lambda row: row.device_ns, "ns", "GPU time of what it and its children launched"),
     ]
     memory: list[Column[KeyAverage]] = [
-        Column(
-            "self memory", lambda row: row.self_device_bytes, "bytes", "allocated minus freed"
-        ),
+        Column("self memory", lambda row: row.self_device_bytes, "bytes", "allocated minus freed"),
     ]
     columns: list[Column[KeyAverage]] = [
         Column("operator", lambda row: row.name, "name"),
