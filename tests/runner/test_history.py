@@ -56,7 +56,7 @@ def test_a_series_for_each_variant_with_its_step_times_and_links(tmp_path: Path)
         assert [row.change.verdict for row in one.runs[1:] if row.change] == ["inconclusive", "slower"]
     document = parse(history_page(tmp_path / "runs", tmp_path / "out/index.html"))
     assert document.every("title")[0].text == "History of train"
-    assert "train, a: 1.001 us -> 2.001 us" in document.every("ul", class_="quality")[0].text
+    assert "train, a: 1.002 us -> 2.002 us, +99.8 %" in document.every("ul", class_="quality")[0].text
     assert [row[0] for row in rows_of(document, "runs-0-0")] == [run.name for run in reversed(made)]
     assert len(document.every("svg")) == 2
 
