@@ -129,6 +129,7 @@ def _finding(context: Context, rule: Rule, hit: Hit, explained: Explained | None
         title=rule.title,
         threshold=rule.threshold,
         remedy=hit.remedy or rule.remedy,
+        extent=hit.extent,
         evidence=evidence,
         quality=_marks(rule, context.quality),
         gain_ns=gain.ns if gain else None,
