@@ -29,14 +29,16 @@ VARIANTS_NOTE = (
 
 
 def overview_html(
-    answers: Sequence[VariantAnswer], pairs: Sequence[PairResult], tabs: Mapping[str, str]
+    answers: Sequence[VariantAnswer],
+    pairs: Sequence[PairResult],
+    tabs: Mapping[str, str] | None = None,
 ) -> Html | None:
     """The answers of a run; None before its end.
 
     Args:
         answers: of each variant.
         pairs: the comparisons of the run.
-        tabs: id of a trial -> id of its tab in the page.
+        tabs: id of a trial -> id of its tab in the page; findings of these are links.
     """
     if not answers:
         return None
@@ -45,7 +47,7 @@ def overview_html(
         "div",
         (_variant(answer, named=len(answers) > 1) for answer in answers),
         _variants(answers, pairs),
-        _helps(answers, tabs),
+        _helps(answers, tabs or {}),
         el("ul", (el("li", line) for line in lines), class_="plain") if lines else None,
     )
 

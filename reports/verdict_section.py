@@ -57,7 +57,7 @@ def _best(answer: VariantAnswer, key: str) -> Child:
         return "No finding could save 5 % of it or more."
     first = answer.findings[0]
     gain = f"at most {time_text(first.gain_ns)} ({percent(first.gain_share)})"
-    title = el("a", first.title, href=f"#{finding_id(key, first.code)}")
+    title = el("a", first.text, href=f"#{finding_id(key, first.code)}")
     return ("What would help most: ", title, f", {gain}", f": {first.remedy}." if first.remedy else ".")
 
 
