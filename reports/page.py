@@ -16,7 +16,13 @@ STYLES = ("report.css",)
 SCRIPTS = ("units.js", "report.js")
 """Style sheets and scripts of every page, in the order in which they run."""
 TIMELINE_STYLES = ("timeline.css",)
-TIMELINE_SCRIPTS = ("timeline.js",)
+TIMELINE_SCRIPTS = (
+    "timeline_data.js",
+    "timeline_draw.js",
+    "timeline_panel.js",
+    "timeline_view.js",
+    "timeline.js",
+)
 """Those of the timeline, only where there is one: a small report stays small."""
 
 
