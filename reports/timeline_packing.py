@@ -4,13 +4,13 @@ What is compressed (zlib) is, one after the other:
 
 * the length of the header in bytes, 4 bytes, little-endian;
 * the header, JSON in ASCII: names, tracks, and how many bytes per value each column has (``columns``);
-* the columns, in the order of ``columns``. A column is split into planes: the lowest bytes of all its values,
-  then the next bytes, and so on. Planes compress well, because the high bytes are mostly 0, and a script reads
-  them fast. Values have as many planes as the largest needs.
+* the columns, in the order of ``columns``. A column is split into planes: the lowest bytes of all its
+  values, then the next bytes, and so on. Planes compress well, because the high bytes are mostly 0, and a
+  script reads them fast. Values have as many planes as the largest needs.
 
-``start`` holds differences within a row, ``launch`` and ``slice`` hold differences to the value before with the
-sign in the lowest bit. Times are counted from the first slice of the trace, so they are exact as numbers of
-JavaScript below 2^53 ns, which is 104 days.
+``start`` holds differences within a row, ``launch`` and ``slice`` hold differences to the value before with
+the sign in the lowest bit. Times are counted from the first slice of the trace, so they are exact as numbers
+of JavaScript below 2^53 ns, which is 104 days.
 
 ``reports/static/timeline_data.js`` reads it.
 """
@@ -45,7 +45,9 @@ def packed(timeline: Timeline) -> str:
     """
     columns = dict(_columns(timeline))
     planes = {name: _width(values) for name, values in columns.items()}
-    header = _header(timeline) | {"columns": [[name, width, len(columns[name])] for name, width in planes.items()]}
+    header = _header(timeline) | {
+        "columns": [[name, width, len(columns[name])] for name, width in planes.items()]
+    }
     text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode("ascii")
     press = zlib.compressobj(LEVEL)
     parts = [press.compress(len(text).to_bytes(4, "little") + text)]
@@ -89,8 +91,9 @@ def _columns(timeline: Timeline) -> Iterator[tuple[str, NDArray[np.uint64]]]:
 
 def _signed(values: NDArray[np.integer]) -> NDArray[np.uint64]:
     """Differences to the value before, with the sign in the lowest bit."""
-    change = np.diff(values.astype(np.int64), prepend=0)
-    return ((change << 1) ^ (change >> 63)).astype(np.uint64)
+    wide = values.astype(np.int64)
+    change: NDArray[np.int64] = wide - np.concatenate([[0], wide[:-1]])
+    return np.asarray((change << 1) ^ (change >> 63), dtype=np.int64).astype(np.uint64)
 
 
 def _width(values: NDArray[np.uint64]) -> int:

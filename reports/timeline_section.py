@@ -61,6 +61,6 @@ def _shown(timeline: Timeline) -> str:
         return f"All {total} slices of the trace, {time_text(timeline.span_ns)}. {opens}"
     python = f", {count_text(timeline.python)} of them Python frames" if timeline.python else ""
     return (
-        f"{shown} of {total} slices of the trace, {time_text(timeline.span_ns)}. The shortest host slices are "
-        f"left out{python}; `profrun open` shows all. {opens}"
+        f"{shown} of {total} slices of the trace, {time_text(timeline.span_ns)}. The shortest host slices "
+        f"are left out{python}; `profrun open` shows all. {opens}"
     )

@@ -50,7 +50,9 @@ def timeline_counters(trace: Trace, start_ns: int) -> list[TimelineCounter]:
     first, group = groups(track, name, unit)
     order = np.lexsort((times, group))
     cuts = np.searchsorted(group[order], np.arange(len(first) + 1))
-    ranks = sorted(range(len(source.processes)), key=lambda number: (source.processes[number]["rank"], number))
+    ranks = sorted(
+        range(len(source.processes)), key=lambda number: (source.processes[number]["rank"], number)
+    )
     found = []
     for number, at in enumerate(first.tolist()):
         mine = order[cuts[number] : cuts[number + 1]]

@@ -1,4 +1,4 @@
-"""What a timeline says about a slice beside its name: the grid of a kernel, the bytes of a copy, shapes of an op.
+"""What a timeline says about a slice beside its name: grid of a kernel, bytes of a copy, shapes of an op.
 
 Equal texts are written once; a slice holds the number of its text.
 """
@@ -33,7 +33,8 @@ def details(trace: Trace) -> tuple[NDArray[np.int32], list[str]]:
         int32, shape (largest slice id + 1,): the index of its text by slice id, -1 for none; and the texts.
     """
     size = trace.sql("SELECT coalesce(max(slice), -1) + 1 FROM slices").scalar()
-    code, texts = np.full(size, -1, dtype=np.int32), []
+    code = np.full(size, -1, dtype=np.int32)
+    texts: list[str] = []
     for slices, group, found in (_kernels(trace), _copies(trace), _ops(trace)):
         if not 0 < len(found) <= MOST_TEXTS:
             continue

@@ -1,7 +1,7 @@
 """The row in which each slice of a timeline is drawn, so that no slice hides another.
 
-Slices of a host thread lie by their nesting depth. Slices that overlap without nesting, as on a GPU stream that
-runs several kernels at once, take the first row that is free.
+Slices of a host thread lie by their nesting depth. Slices that overlap without nesting, as on a GPU stream
+that runs several kernels at once, take the first row that is free.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The slices and counters of a whole trace, placed in rows of their tracks: what a timeline view draws.
 
-``timeline_slices`` is given a trace and returns a ``Timeline``, or None for a trace without slices. Its values
-are numpy arrays with one element per slice; no slice becomes a Python object.
+``timeline_slices`` is given a trace and returns a ``Timeline``, or None for a trace without slices. Its
+values are numpy arrays with one element per slice; no slice becomes a Python object.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 CATEGORIES = (
-    "kernel", "memcpy", "memset", "comm", "runtime", "dataloader", "cpu_op", "range", "step", "sync", "python",
-    "overhead",
+    "kernel", "memcpy", "memset", "comm", "runtime", "dataloader", "cpu_op", "range", "step", "sync",
+    "python", "overhead",
 )  # fmt: skip
-"""What a slice is, in the order of ``Timeline.category``. Those that ``Step.wall_ns`` has mean the same there."""
+"""What a slice is, by the numbers of ``Timeline.category``. Names of ``Step.wall_ns`` mean the same there."""
 STEPS = 2
 """Steps of the window on which a timeline opens, at most."""
 
 TrackKind = Literal["host", "gpu", "python", "annotations"]
 _BY_KIND = {
-    "op": "cpu_op", "range": "range", "step": "step", "api": "runtime", "kernel": "kernel", "memcpy": "memcpy",
-    "memset": "memset", "sync": "sync", "python": "python", "overhead": "overhead",
+    "op": "cpu_op", "range": "range", "step": "step", "api": "runtime", "kernel": "kernel",
+    "memcpy": "memcpy", "memset": "memset", "sync": "sync", "python": "python", "overhead": "overhead",
 }  # fmt: skip
 _PARTS = 3  # of a track: its slices, Python frames apart, and copies of annotations on a GPU apart
 
@@ -46,7 +46,7 @@ class TimelineTrack(NamedTuple):
     Attributes:
         name: in words.
         process: index of ``Timeline.processes``.
-        kind: ``python`` are the Python frames of a thread, ``annotations`` the copies of ranges on a GPU stream.
+        kind: ``python``: Python frames of a thread; ``annotations``: copies of ranges on a GPU stream.
         rows: rows that its slices take, at least 1.
     """
 
@@ -57,7 +57,7 @@ class TimelineTrack(NamedTuple):
 
 
 class TimelineStep(NamedTuple):
-    """A step: its number, index of its process, and its time with the GPU work it launched, ns from the start."""
+    """A step: its number, index of its process, and its time with its GPU work in ns from the start."""
 
     number: int
     process: int
@@ -72,7 +72,7 @@ class Timeline:
     Attributes:
         start_ns, span_ns: first start on the time axis of the trace, and ns from there to the last end.
         processes: name of each process, by rank; tracks: in the order in which they are drawn.
-        rows: int64, shape (rows of all tracks + 1,): the slices of row r are those from rows[r] to rows[r + 1].
+        rows: int64, shape (rows of all tracks + 1,): row r has the slices from rows[r] to rows[r + 1].
         start, dur: int64 ns, shape (n,): from ``start_ns``, and duration. A start never decreases in a row.
         name: int32, shape (n,): index of ``names``.
         category: uint8, shape (n,): index of ``CATEGORIES``.
@@ -109,12 +109,12 @@ class Timeline:
         return len(self.start)
 
 
-def timeline_slices(trace: Trace, *, most: int) -> Timeline | None:
+def timeline_slices(trace: Trace, *, most: int | None = None) -> Timeline | None:
     """Place the slices of a trace.
 
     Args:
         trace: any trace.
-        most: slices to keep: GPU work and steps first, then the longest.
+        most: slices to keep, GPU work and steps first, then the longest; None: all.
     """
     source = frame(trace)
     used = np.flatnonzero(source.kind != UNUSED)
@@ -156,9 +156,9 @@ def timeline_slices(trace: Trace, *, most: int) -> Timeline | None:
     )
 
 
-def _kept(source: Frame, used: Index, most: int) -> Index:
+def _kept(source: Frame, used: Index, most: int | None) -> Index:
     """The slices to show, in the order of the file."""
-    if len(used) > most:
+    if most is not None and len(used) > most:
         first = source.kinds("kernel", "memcpy", "memset", "step")[source.kind[used]]
         first &= ~(source.on_gpu[source.track[used]] & source.is_kind(used, "step"))
         weight = np.where(first, np.iinfo(np.int64).max, source.durs(used))
@@ -172,14 +172,14 @@ def _kept(source: Frame, used: Index, most: int) -> Index:
 
 
 def _part(source: Frame, ids: Index) -> Index:
-    """Which part of its track each slice belongs to: 0 its slices, 1 Python frames, 2 copies of annotations."""
+    """The part of its track: 0 for slices, 1 for Python frames, 2 for copies of annotations on a GPU."""
     streams = np.array([kind in ("stream", "queue", "copy") for kind in source.track_kind] or [False])
     copied = streams[source.track[ids]] & source.is_kind(ids, "range", "step")
     return np.where(source.is_kind(ids, "python"), 1, np.where(copied, 2, 0)).astype(np.intp)
 
 
 def _tracks(trace: Trace, source: Frame, ids: Index) -> tuple[Index, list[TimelineTrack]]:
-    """The track of each slice as an index of the tracks in drawing order, and these; their rows are still 0."""
+    """The track of each slice as an index of the tracks in drawing order, and these, still without rows."""
     number = source.track[ids].astype(np.intp) * _PARTS + _part(source, ids)
     order = []
     for one in np.flatnonzero(np.bincount(number)).tolist():
@@ -188,14 +188,19 @@ def _tracks(trace: Trace, source: Frame, ids: Index) -> tuple[Index, list[Timeli
         device = int(source.track_device[track])
         order.append((source.processes[process]["rank"], process, device >= 0, device, track, part))
     order.sort()
-    new = np.zeros((order and max(one[4] for one in order) + 1) * _PARTS, dtype=np.intp)
+    new = np.zeros(int(number.max()) + 1, dtype=np.intp)
     names = dict(trace.sql("SELECT track, name FROM tracks").rows)
     seen = _process_order(source)
     tracks = []
     for index, (_, process, on_gpu, _, track, part) in enumerate(order):
         new[track * _PARTS + part] = index
-        kind: TrackKind = "python" if part == 1 else "annotations" if part == 2 else "gpu" if on_gpu else "host"
-        text = _track_name(trace, source, track, names.get(track)) + ("", ": Python frames", ": annotations")[part]
+        kind: TrackKind = (
+            "python" if part == 1 else "annotations" if part == 2 else "gpu" if on_gpu else "host"
+        )
+        text = (
+            _track_name(trace, source, track, names.get(track))
+            + ("", ": Python frames", ": annotations")[part]
+        )
         tracks.append(TimelineTrack(text, seen.index(process), kind, 0))
     return new[number], tracks
 

@@ -21,6 +21,7 @@
       const host = root(key);
       views.set(key, dataOf(key).then(data => {
         const view = new TimelineView(host, data, { label: host.dataset.label, from: data.window[0], to: data.window[1], address: key });
+        host.view = view; // for tests and for the console of the browser
         host.dataset.ready = "true";
         return view;
       }).catch(error => {

@@ -86,7 +86,7 @@ class TimelineData {
     const { start, dur } = column;
     const count = this.count = start.length;
     this.name = column.name;
-    this.category = Uint8Array.from(column.category);
+    this.category = new Uint8Array(column.category);
     this.detail = column.detail;
     this.launch = TimelineData.signed(column.launch, new Int32Array(count));
     this.slice = TimelineData.signed(column.slice, new Float64Array(count));
@@ -102,9 +102,10 @@ class TimelineData {
   /** A column that is split into planes of bytes, the lowest first, as whole numbers below 2^53. */
   static planes(bytes, offset, width, count) {
     const found = width < 4 ? new Int32Array(count) : new Float64Array(count);
-    for (let plane = 0, scale = 1; plane < width; plane += 1, scale *= 256) {
+    found.set(bytes.subarray(offset, offset + count));
+    for (let plane = 1, scale = 256; plane < width; plane += 1, scale *= 256) {
       const from = offset + plane * count;
-      for (let at = 0; at < count; at += 1) found[at] += bytes[from + at] * scale;
+      for (let at = 0; at < count; at += 1) if (bytes[from + at]) found[at] += bytes[from + at] * scale;
     }
     return found;
   }
