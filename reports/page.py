@@ -25,7 +25,10 @@ class Parts:
 
 EVERY = Parts(("report.css",), ("units.js", "report.js"))
 """Of every page."""
-TIMELINE = Parts(("timeline.css",), ("timeline.js",))
+TIMELINE = Parts(
+    ("timeline.css",),
+    ("timeline_data.js", "timeline_draw.js", "timeline_panel.js", "timeline_view.js", "timeline.js"),
+)
 FLAME = Parts(("flame.css",), ("flame.js",))
 """Those of a timeline and of a flame graph, only where there is one: a small report stays small."""
 FOOT = (

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 TABS = 8
 """At most this many traces of a run have a tab of their own."""
+SLICES = 2_000_000
+"""Most slices of all timelines of a report; its traces share them."""
 METRICS = 200
 """Most hardware counters of a trace that are shown."""
 
@@ -42,7 +44,7 @@ def run_report(state: RunState) -> str:
     contents = []
     for record in chosen:
         try:
-            contents.append(_trial_content(record, named=named))
+            contents.append(_trial_content(record, SLICES // len(chosen), named=named))
         except ProfrunError as error:  # one damaged trace must not take the report with it
             missing.append(f"{record.id} has no tab: {error}")
     if not state.run.comparison.exists():
@@ -77,7 +79,7 @@ def traces_report(references: Sequence[str], root: Path) -> tuple[str, str]:
         references: traces, trials (RUN/NUMBER) or profiler files.
         root: folder of the runs.
     """
-    contents = [_content(reference, root) for reference in references]
+    contents = [_content(reference, root, SLICES // len(references)) for reference in references]
     return contents[0].name, report_page(" / ".join(content.name for content in contents), contents)
 
 
@@ -94,25 +96,25 @@ def _chosen(state: RunState) -> tuple[list[TrialRecord], int]:
     return list(firsts.values())[:TABS], len(profiled)
 
 
-def _trial_content(record: TrialRecord, *, named: bool) -> TraceContent:
-    """What the report shows of a trial; ``named``: its tab states the variant."""
+def _trial_content(record: TrialRecord, slices: int, *, named: bool) -> TraceContent:
+    """What the report shows of a trial, with so many slices; ``named``: its tab states the variant."""
     from profrun.reports.titles import tab_name
     from profrun.traces.trace import Trace
 
     assert record.trace is not None
     with Trace(record.trace) as trace:
-        found = trace_content(trace, name=record.id, slices=2000)
+        found = trace_content(trace, name=record.id, slices=slices)
     return replace(
         found, tab=tab_name(record.variant, record.collector, blocking=record.blocking, named=named)
     )
 
 
-def _content(reference: str, root: Path) -> TraceContent:
+def _content(reference: str, root: Path, slices: int) -> TraceContent:
     with opened(reference, root) as trace:
-        return trace_content(trace, name=shown_name(reference, trace.path))
+        return trace_content(trace, name=shown_name(reference, trace.path), slices=slices)
 
 
-def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceContent:
+def trace_content(trace: Trace, *, name: str, slices: int = SLICES) -> TraceContent:
     """What the report shows of one trace.
 
     Args:
