@@ -98,4 +98,5 @@ def _rows(rows: Sequence[FindingRow]) -> Html | None:
         )
         for row in rows
     )
-    return el("table", el("thead", head), el("tbody", body), class_="finding-rows")
+    found = el("table", el("thead", head), el("tbody", body), class_="finding-rows")
+    return el("div", found, class_="scroll", tabindex="0", role="region", aria_label="what it is about")

@@ -21,15 +21,15 @@
     const slice = /^(.+)-slice-\d+$/.exec(id); // the timeline shows the slice; here its tab comes to the front
     return slice && document.getElementById(slice[1]);
   };
-  const follow = () => {
+  const follow = behavior => {
     let id = location.hash.slice(1);
     try { id = decodeURIComponent(id); } catch { /* a text of its own: no id of this page */ }
     const panel = shown(id) || (links.length ? panelOf(links[0]) : null);
     if (panel && links.length) show(panel);
     const target = document.getElementById(id);
     for (let box = target; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
-    if (target && target === panel) scrollTo(0, 0);
-    else if (target) target.scrollIntoView();
+    if (target && target === panel) scrollTo({ top: 0, behavior });
+    else if (target) target.scrollIntoView({ behavior });
   };
   links.forEach((link, place) => link.addEventListener("keydown", event => {
     const to = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: links.length - 1 }[event.key];
@@ -39,8 +39,9 @@
     location.hash = next.hash;
     next.focus();
   }));
-  addEventListener("hashchange", follow);
-  follow();
+  addEventListener("hashchange", () => follow("auto"));
+  addEventListener("load", () => { if (location.hash) follow("instant"); }); // what other scripts drew moved the rest
+  follow("instant");
   // The section in view is marked among the links to sections.
   const seen = new IntersectionObserver(entries => {
     for (const entry of entries) {

@@ -144,7 +144,7 @@ def test_the_tabs_of_a_run(chromium: Any, cpu_run: Path) -> None:
     seen = Watched(chromium, cpu_run)
     page = seen.page
     tabs = page.locator("[role=tab]")
-    assert tabs.all_text_contents() == ["Run", "001-default-torch-r1"]
+    assert tabs.all_text_contents() == ["Overview", "torch"]
     assert page.locator("table[data-table=trials]").is_visible()
     assert not page.locator("table[data-table=ops]").is_visible()
     tabs.nth(1).click()
