@@ -17,7 +17,7 @@
   };
   const shown = id => {
     const target = document.getElementById(id);
-    if (target) return target.closest("[role=tabpanel]") || (links.length ? null : target);
+    if (target) return target.closest("[role=tabpanel]");
     const slice = /^(.+)-slice-\d+$/.exec(id); // the timeline shows the slice; here its tab comes to the front
     return slice && document.getElementById(slice[1]);
   };
@@ -28,7 +28,7 @@
     if (panel && links.length) show(panel);
     const target = document.getElementById(id);
     for (let box = target; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
-    if (target && target === panel) scrollTo({ top: 0, behavior });
+    if (target && target.parentElement.tagName === "MAIN") scrollTo({ top: 0, behavior });
     else if (target) target.scrollIntoView({ behavior });
   };
   links.forEach((link, place) => link.addEventListener("keydown", event => {

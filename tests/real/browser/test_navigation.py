@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,14 @@ def report(tmp_path: Path) -> Path:
     """The report of a run with several tabs."""
     run, _ = finished_run(tmp_path)
     return write_run_report(read_state(run))
+
+
+def eventually(page: Any, script: str, seconds: float = 60) -> None:
+    """Wait until an expression is true; playwright's own way needs eval, which the page's policy forbids."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(script):
+        assert time.monotonic() < end, f"never true: {script}"
+        page.wait_for_timeout(50)
 
 
 def shown(page: Any) -> str:
@@ -46,10 +55,10 @@ def test_a_tab_changes_the_address_and_back_goes_back(chromium: Any, report: Pat
     assert (shown(page), address(page)) == ("t1", "#t1-steps")
     page.go_back()
     page.go_back()
-    page.wait_for_function("!document.getElementById('run').hidden")
+    eventually(page, "!document.getElementById('run').hidden")
     assert (shown(page), address(page)) == ("run", "")
     tabs.nth(0).press("ArrowRight")
-    page.wait_for_function("!document.getElementById('t0').hidden")
+    eventually(page, "!document.getElementById('t0').hidden")
     assert (shown(page), address(page)) == ("t0", "#t0")
     assert page.evaluate("document.activeElement.id") == "tab-t0"
     assert seen.quiet(report)
@@ -70,11 +79,11 @@ def test_the_links_stay_in_view_and_lead_to_the_top(chromium: Any, h200: tuple[P
     page = (seen := Watched(chromium, path, "#t0-kernels")).page
     links = page.locator(".sections").bounding_box()
     assert links["y"] >= 0
-    page.wait_for_function("document.querySelector('#t0-kernels h3').getBoundingClientRect().y < 300")
+    eventually(page, "document.querySelector('#t0-kernels h3').getBoundingClientRect().y < 300")
     heading = page.locator("#t0-kernels h3").bounding_box()
     assert links["y"] + links["height"] <= heading["y"]
     page.locator(".sections .totop").click()
-    page.wait_for_function("scrollY === 0")
+    eventually(page, "scrollY === 0")
     assert seen.quiet(path)
 
 
@@ -85,7 +94,7 @@ def test_a_finding_opens_where_it_is_linked(chromium: Any, h200: tuple[Path, dic
     finding = page.locator(link.get_attribute("href"))
     assert finding.evaluate("one => one.open") is False
     link.click()
-    page.wait_for_function("id => document.querySelector(id).open", arg=link.get_attribute("href"))
+    eventually(page, f"document.querySelector('{link.get_attribute('href')}').open")
     assert finding.locator("a[href*='-slice-']").count() > 0
     assert seen.quiet(path)
 
