@@ -86,6 +86,7 @@ def answer_of(
         gpus=found.gpus,
         gpu_ns=round(cost.work_ns) if found.gpus else None,
         gpu_share=cost.busy_share if found.gpus else None,
+        rank_wait_ns=round(cost.rank_wait_ns),
         step_ns=round(cost.step_ns),
         basis=cost.basis,
         side=found.parts[0].side if found.parts else None,
