@@ -382,7 +382,10 @@ def _svg(
     **more: str,
 ) -> Html:
     box = f"0 0 {width} {height}"
-    return el("svg", parts, viewBox=box, class_=class_, role=role, aria_label=label, **more)
+    found = el("svg", parts, viewBox=box, class_=class_, role=role, aria_label=label, **more)
+    if class_ != "chart":
+        return found
+    return el("div", found, class_="chartbox", tabindex="0", role="group", aria_label="chart")
 
 
 def _line(x1: float, x2: float, y1: float, y2: float, class_: str = "grid") -> Html:

@@ -21,6 +21,9 @@
     const slice = /^(.+)-slice-\d+$/.exec(id); // the timeline shows the slice; here its tab comes to the front
     return slice && document.getElementById(slice[1]);
   };
+  let aim = null; // what the address names stays in view while other scripts draw, until somebody does something
+  for (const kind of ["wheel", "keydown", "pointerdown", "touchstart"]) addEventListener(kind, () => { aim = null; }, { capture: true, passive: true });
+  new ResizeObserver(() => { if (aim) aim.scrollIntoView({ behavior: "instant" }); }).observe(document.body);
   const follow = behavior => {
     let id = location.hash.slice(1);
     try { id = decodeURIComponent(id); } catch { /* a text of its own: no id of this page */ }
@@ -28,7 +31,9 @@
     if (panel && links.length) show(panel);
     const target = document.getElementById(id);
     for (let box = target; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
-    if (target && target.parentElement.tagName === "MAIN") scrollTo({ top: 0, behavior });
+    const whole = target && target.parentElement.tagName === "MAIN";
+    aim = whole ? null : target;
+    if (whole) scrollTo({ top: 0, behavior });
     else if (target) target.scrollIntoView({ behavior });
   };
   links.forEach((link, place) => link.addEventListener("keydown", event => {
@@ -40,7 +45,6 @@
     next.focus();
   }));
   addEventListener("hashchange", () => follow("auto"));
-  addEventListener("load", () => { if (location.hash) follow("instant"); }); // what other scripts drew moved the rest
   follow("instant");
   // The section in view is marked among the links to sections.
   const seen = new IntersectionObserver(entries => {
