@@ -106,10 +106,12 @@ def _unprofiled(summary: Summary, cost: StepCost | None) -> list[str]:
 
 def _idle(row: IdleRow) -> str:
     """Why a GPU was idle between its first and its last work."""
-    parts = [f"waited for the CPU {time_text(row.host_wait_ns)}"]
-    other = row.kernel_wait_ns + row.other_ns
-    parts += [f"other waits {time_text(other)}"] if other else []
-    parts += [f"not known {time_text(row.unknown_ns)}"] if row.unknown_ns else []
+    waits = {
+        "waited for the CPU": row.host_wait_ns,
+        "other waits": row.kernel_wait_ns + row.other_ns,
+        "waits of unknown cause": row.unknown_ns,
+    }
+    parts = [f"{text} {time_text(ns)}" for text, ns in waits.items() if ns]
     return f"{', '.join(parts)}, of {time_text(row.span_ns)} from its first to its last work"
 
 

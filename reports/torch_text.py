@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profrun.reports.terminal_layout import PLAIN, Part, Table, cut, lay_out
+from profrun.reports.terminal_layout import PLAIN, Part, Table, lay_out
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.key_averages import KeyAverage, KeyAverages
@@ -50,7 +50,7 @@ def torch_text(table: KeyAverages, rows: int | None) -> str:
 def _cells(row: KeyAverage, table: KeyAverages, on_gpu: bool, gpu_memory: bool) -> list[object]:
     calls = row.calls or 1
     cells: list[object] = [
-        cut(row.name, NAME),
+        row.name if len(row.name) < NAME - 3 else f"{row.name[: NAME - 3]}...",  # as torch cuts them
         _share(row.self_cpu_ns, table.self_cpu_total_ns),
         _time(row.self_cpu_ns),
         _share(row.cpu_ns, table.self_cpu_total_ns),

@@ -139,10 +139,10 @@ def key_averages(trace: Trace, *, by_shapes: bool = False) -> KeyAverages:
     source = frame(trace)
     table = _Table()
     _host(trace, table, by_shapes)
-    _device(source, table)
+    _device(source, table, "[]" if by_shapes else "")
     memory = bool(changes(trace))
     if memory:
-        _outside(trace, table)
+        _outside(trace, table, "[]" if by_shapes else "")
     rows = tuple(row for _, row in sorted(table.rows, key=lambda pair: pair[0]))
     return KeyAverages(
         rows,
@@ -207,7 +207,7 @@ def _memory(
     return columns
 
 
-def _device(source: Frame, table: _Table) -> None:
+def _device(source: Frame, table: _Table, shapes: str) -> None:
     """Rows of kernels, copies and fills, and of annotations on the GPU."""
     same = row_names(source)
     copies = source.of("range", "step")
@@ -220,11 +220,11 @@ def _device(source: Frame, table: _Table) -> None:
         np.minimum.at(first, place, source.ts[ids])
         for name, ns, count, at in zip(names.tolist(), time, calls, first, strict=True):
             text = row_text(source, name)
-            row = KeyAverage(text, True, annotation, "[]", int(count), 0, 0, int(ns), int(ns))
+            row = KeyAverage(text, True, annotation, shapes, int(count), 0, 0, int(ns), int(ns))
             table.rows.append((int(at), row))
 
 
-def _outside(trace: Trace, table: _Table) -> None:
+def _outside(trace: Trace, table: _Table, shapes: str) -> None:
     """torch's row ``[memory]``: allocations and frees at a time when nothing was recorded."""
     source = frame(trace)
     ids = source.of("op", "range", "step", "api", "overhead")
@@ -242,7 +242,7 @@ def _outside(trace: Trace, table: _Table) -> None:
         if alone.any():
             first = min(first, int(one.times[alone][0]))
     if calls:
-        row = KeyAverage(MEMORY, False, False, "[]", calls, 0, 0, 0, 0, sums[0], sums[0], sums[1], sums[1])
+        row = KeyAverage(MEMORY, False, False, shapes, calls, 0, 0, 0, 0, sums[0], sums[0], sums[1], sums[1])
         table.rows.append((int(first), row))
 
 
