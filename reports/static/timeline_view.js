@@ -101,7 +101,9 @@ class TimelineView {
     if (!width || !height) return;
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
+    const first = !this.canvas.dataset.drawn;
     this.canvas.dataset.drawn = this.painter.draw(this, width, height);
+    if (first) performance.mark("timeline drawn");
     this.extent.textContent = `${timeText(this.from - this.zero)} to ${timeText(this.to - this.zero)} (${timeText(this.to - this.from)})`;
   }
 
