@@ -1,7 +1,7 @@
 """The timeline of 10^4, 10^5 and 10^6 slices in Chromium: size of the file, first draw, and zooming.
 
-``pytest -m browser tests/real/browser/test_timeline_speed.py -s`` prints the figures of docs/performance.md. The
-limits are on CPU seconds of the page's main thread, and the best of several tries counts. What the clock
+``pytest -m browser tests/real/browser/test_timeline_speed.py -s`` prints the figures of docs/performance.md.
+The limits are on CPU seconds of the page's main thread, and the best of several tries counts. What the clock
 says is printed and not judged, because the machine may be busy.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from bench.enlarge import kineto
+
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.timeline_slices import Timeline
 from profrun.collectors.normalize import normalize
@@ -113,7 +113,8 @@ def test_the_first_draw_is_quick(chromium: Any, large: tuple[int, Path]) -> None
         cpu.append(timed.seconds())
         wall.append(timed.page.evaluate("performance.measure('x', undefined, 'timeline drawn').duration"))
         timed.page.close()
-    print(f"\n{count} slices: first draw after {min(wall):.0f} ms, {min(cpu):.2f} CPU s, load {os.getloadavg()[0]:.1f}")
+    load = os.getloadavg()[0]
+    print(f"\n{count} slices: first draw after {min(wall):.0f} ms, {min(cpu):.2f} CPU s, load {load:.1f}")
     assert min(cpu) < LIMITS[count][1]
 
 
