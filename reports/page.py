@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 
+from profrun.reports.aligned_section import aligned_html
 from profrun.reports.content import RunContent, TraceContent
 from profrun.reports.html import Html, el
 from profrun.reports.run_page import run_html
@@ -21,6 +22,7 @@ TIMELINE_SCRIPTS = (
     "timeline_draw.js",
     "timeline_panel.js",
     "timeline_view.js",
+    "timeline_aligned.js",
     "timeline.js",
 )
 """Those of the timeline, only where there is one: a small report stays small."""
@@ -41,6 +43,9 @@ def report_html(
     for number, content in enumerate(traces):
         key, titled = f"t{number}", len(traces) == 1 and run is None
         tabs.append((key, content.name, trace_html(content, key, titled=titled)))
+    aligned = aligned_html([(f"t{number}", content) for number, content in enumerate(traces)])
+    if aligned is not None:
+        tabs.append(("aligned", "Step on step", aligned))
     timeline = any(content.timeline is not None for content in traces)
     styles = (*STYLES, *(TIMELINE_STYLES if timeline else ()))
     scripts = (*SCRIPTS, *(TIMELINE_SCRIPTS if timeline else ()))

@@ -39,6 +39,7 @@ class TimelinePainter {
       mixed(colour, strength * (0.35 + 0.65 * level / (TimelinePainter.SHADES - 1)))));
     this.shades = [levels(1), levels(0.25)];
     this.ground = pixel(ground);
+    this.rule = pixel(rgb(this.colours.rule));
     const light = parts => parts.map(part => (part / 255) ** 2.2).reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
     this.ink = rich.map(colour => (light(colour) > 0.22 ? "#000" : "#fff"));
   }
@@ -116,21 +117,23 @@ class TimelinePainter {
     this.letter ||= context.measureText("0").width;
     this.names();
     for (const item of seen) this.head(item);
-    const numbers = this.steps();
+    context.fillStyle = this.colours.rule;
+    context.fillRect(this.left - 1, TimelinePainter.AXIS, 1, height);
     this.marks();
-    this.axis(numbers);
+    this.axis(this.steps());
     return drawn;
   }
 
   track(item, ratio) {
-    const { ROW, BOX, AXIS } = TimelinePainter, { first } = this.data.tracks[item.index];
+    const { ROW, BOX, AXIS } = TimelinePainter, { first, process } = this.data.tracks[item.index];
     const left = Math.round(this.left * ratio), wide = this.canvas.width;
-    const line = new Uint32Array(wide - left);
+    const line = new Uint32Array(wide - left), ground = new Uint32Array(wide - left).fill(this.ground);
+    for (const x of this.begins(process)) ground[Math.round((x - this.left) * ratio)] = this.rule;
     let drawn = 0;
     for (let down = 0; down < item.rows; down += 1) {
       const y = this.top(item) + down * ROW;
       if (y + BOX <= AXIS || y >= this.height) continue;
-      line.fill(this.ground);
+      line.set(ground);
       drawn += this.row(first + down, line, y, ratio);
       const stop = Math.min(Math.round((y + BOX) * ratio), this.canvas.height);
       for (let at = Math.max(Math.round(y * ratio), 0); at < stop; at += 1) this.pixels.set(line, at * wide + left);
@@ -205,7 +208,10 @@ class TimelinePainter {
   /** A text in at most `most` lines of `room` letters; what does not fit is cut. */
   lines(text, room, most) {
     if (text.length <= room) return [text];
-    if (most === 1) return [`${text.slice(0, Math.max(room - 1, 1))}\u2026`];
+    if (most === 1) { // the end of a name tells as much as its begin
+      const head = Math.ceil((room - 1) * 0.45);
+      return [`${text.slice(0, head)}\u2026${text.slice(text.length - Math.max(room - 1 - head, 0))}`];
+    }
     const gap = text.lastIndexOf(" ", room), cut = gap > 4 ? gap : room;
     return [text.slice(0, cut), ...this.lines(`  ${text.slice(cut).trim()}`, room, most - 1)];
   }
@@ -227,21 +233,24 @@ class TimelinePainter {
     context.globalAlpha = 1;
   }
 
-  /** Lines where steps begin; returns [text, x] of their numbers, which stand in the ruler. */
+  /** Where steps of a process begin, in pixels of the canvas. */
+  begins(process) {
+    const { from, to } = this.view;
+    return this.data.steps.filter(step => step[1] === process && step[2] >= from && step[2] < to).map(step => this.x(step[2]));
+  }
+
+  /** [text, x] of the numbers of steps, which stand in the ruler. */
   steps() {
-    const { context, colours, data, view } = this, first = data.steps.length ? data.steps[0][1] : 0;
+    const { data, view } = this, mine = data.steps.length ? data.steps.filter(step => step[1] === data.steps[0][1]) : [], numbers = [];
     let free = this.left;
-    const numbers = [];
-    for (const [number, process, start, end] of data.steps) {
-      if (process !== first || end < view.from || start > view.to) continue;
-      const x = this.x(start);
-      context.fillStyle = colours.rule;
-      if (x >= this.left) context.fillRect(Math.round(x), TimelinePainter.AXIS - 16, 1, this.height);
-      const text = `step ${number}`, at = Math.max(x, this.left) + 3;
-      if (at < free || at + text.length * this.letter > Math.min(this.x(end), this.width)) continue;
-      numbers.push([text, at]);
-      free = at + (text.length + 1) * this.letter;
-    }
+    mine.forEach(([number, , start, end], at) => {
+      const stop = at + 1 < mine.length ? Math.min(end, mine[at + 1][2]) : end; // its GPU work may run into the next
+      if (stop < view.from || start > view.to) return;
+      const text = `step ${number}`, x = Math.max(this.x(start), this.left) + 3;
+      if (x < free || x + text.length * this.letter > Math.min(this.x(stop), this.width)) return;
+      numbers.push([text, x]);
+      free = x + (text.length + 1) * this.letter;
+    });
     return numbers;
   }
 

@@ -11,7 +11,7 @@ class TimelinePanel {
     this.data = view.data;
     this.box = make("div", { className: "picked", "aria-live": "polite" });
     this.rest();
-    view.host.append(this.box, make("p", { className: "note keys", textContent: TimelineView.HELP }));
+    view.host.append(this.box, ...(view.helps ? [make("p", { className: "note keys", textContent: TimelineView.HELP })] : []));
   }
 
   rest() {
@@ -75,7 +75,7 @@ class TimelinePanel {
   details(slice) {
     if (slice < 0) return this.rest();
     const { data, view } = this, launch = data.launch[slice], facts = [], add = (name, ...what) => facts.push(make("dt", { textContent: name }), make("dd", {}, ...what));
-    const step = data.steps.find(([, process, from, to]) => process === data.tracks[data.trackOf(slice)].process && data.start[slice] >= from && data.start[slice] < to);
+    const step = data.steps.findLast(([, process, from, to]) => process === data.tracks[data.trackOf(slice)].process && data.start[slice] >= from && data.start[slice] < to);
     const nanoseconds = data.end[slice] - data.start[slice];
     add("duration", nanoseconds < 1000 ? this.length(slice) : `${this.length(slice)} (${countText(nanoseconds)} ns)`);
     add("start", `${this.from(slice)}${step ? `, ${timeText(data.start[slice] - step[2])} after step ${step[0]} began` : ""}`);
@@ -89,7 +89,7 @@ class TimelinePanel {
     }
     const around = data.around(slice);
     if (around.length) add("inside of", ...around.map(one => this.jump(one)));
-    add("slice", String(data.slice[slice]), view.address ? make("a", { href: `#${view.address}-slice-${data.slice[slice]}`, textContent: "link to it", className: "self" }) : null);
+    add("slice", String(data.slice[slice]), make("a", { href: `#${view.address}-slice-${data.slice[slice]}`, textContent: view.aligned ? "show it in its own timeline" : "link to it", className: "self" }));
     this.box.replaceChildren(
       make("p", { className: "what" }, make("i", { className: `swatch role-${data.categories[data.category[slice]]}` }), make("b", { textContent: this.category(slice) }), " ",
         make("code", { textContent: this.nameOf(slice) }), " ", make("button", { type: "button", className: "copy", textContent: "copy name", on: { click: () => this.copy() } }),

@@ -37,7 +37,7 @@ def test_ids_are_unique_and_links_lead_somewhere(h200: Path) -> None:
     targets = [node.attributes["href"] for node in document.every("a")]
     targets += ["#" + node.attributes["aria-controls"] for node in document.every("button", role="tab")]
     assert {target.removeprefix("#") for target in targets} <= set(every)
-    assert len(document.every("div", role="tabpanel")) == 2
+    assert len(document.every("div", role="tabpanel")) == 3  # two traces, and both step on step
 
 
 def test_hostile_kernel_names_stay_text(tmp_path: Path) -> None:
