@@ -192,17 +192,18 @@ class TimelinePainter {
 
   /** The name of a process, track or counter, on the left; and the line of a counter. */
   head(item) {
-    const { context, colours, data, left } = this, { GAP } = TimelinePainter, y = this.top(item);
+    const { context, colours, data, left } = this, { GAP, AXIS, ROW } = TimelinePainter, y = this.top(item);
     context.fillStyle = colours.rule;
     context.fillRect(0, y - GAP / 2, this.width, 1);
     if (item.kind === "counter") this.counter(data.counters[item.index], y);
     const track = item.kind === "track" && data.tracks[item.index];
+    const top = Math.min(Math.max(y, AXIS + 4), y + item.height - ROW); // a name stays in sight as long as its track
     const text = item.kind === "process" ? data.processes[item.index] : track ? track.name : data.counters[item.index].name;
     const arrow = item.kind === "process" || (track && track.rows > 1) ? (item.folded ? "\u25b8 " : "\u25be ") : "  ";
     context.fillStyle = item.kind === "process" ? colours.text : colours.soft;
     const room = Math.floor(((item.kind === "process" ? this.width : left) - 8) / this.letter);
-    this.lines(arrow + text, room, item.kind === "track" && item.height > 24 || item.kind === "counter" ? 2 : 1)
-      .forEach((part, line) => context.fillText(part, 4, y + 7 + 13 * line));
+    this.lines(arrow + text, room, top + 24 < y + item.height ? 2 : 1).forEach((part, line) => context.fillText(part, 4, top + 7 + 13 * line));
+    if (item.kind === "counter") context.fillText(`  at most ${data.counters[item.index].amount(data.counters[item.index].most)}`, 4, y + 33);
   }
 
   /** A text in at most `most` lines of `room` letters; what does not fit is cut. */
@@ -216,7 +217,7 @@ class TimelinePainter {
     return [text.slice(0, cut), ...this.lines(`  ${text.slice(cut).trim()}`, room, most - 1)];
   }
 
-  /** A counter as an area from the lower edge; each pixel shows the largest value in it. */
+  /** A counter as an area from 0; each pixel shows the largest value in it. */
   counter(counter, y) {
     const { context, colours, view, left, width } = this, { times, values, largest, most, least } = counter;
     const high = TimelinePainter.COUNTER - 4, scale = most > least ? high / (most - least) : 0;
@@ -227,7 +228,7 @@ class TimelinePainter {
       const next = firstFrom(times, view.from + (x + 1) * size, Math.max(at, 0), times.length);
       if (next === 0) continue;
       const value = values[largest.of(Math.max(at, 0), Math.max(next, Math.max(at, 0) + 1))];
-      context.fillRect(left + x, y + high - (value - least) * scale, 1, (value - least) * scale);
+      context.fillRect(left + x, y + high - (Math.max(value, 0) - least) * scale, 1, Math.abs(value) * scale);
       at = next - 1;
     }
     context.globalAlpha = 1;

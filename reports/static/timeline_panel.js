@@ -36,7 +36,8 @@ class TimelinePanel {
     const { data } = this, name = this.nameOf(slice), launch = data.launch[slice], detail = data.detail[slice];
     return [
       name.length > 160 ? `${name.slice(0, 160)}\u2026` : name, `${this.length(slice)}, ${this.category(slice)}`, `starts at ${this.from(slice)}`,
-      ...(launch < 0 ? [] : [`launched by ${this.nameOf(launch).slice(0, 80)}, ${timeText(data.start[slice] - data.start[launch])} before`]),
+      ...(launch < 0 ? [] : [`launched by ${this.nameOf(launch).slice(0, 80)}, ${timeText(data.start[slice] - data.start[launch])} before`,
+        ...data.around(launch).slice(0, 1).map(one => `in ${this.nameOf(one).slice(0, 80)}`)]),
       ...(detail < 1 ? [] : [data.details[detail - 1].slice(0, 160)]),
     ].join("\n");
   }
@@ -46,17 +47,12 @@ class TimelinePanel {
     const { data, view } = this;
     if (item.kind === "counter") {
       const counter = data.counters[item.index], at = firstFrom(counter.times, view.painter.time(x) + 1, 0, counter.times.length) - 1;
-      return `${counter.name}\n${at < 0 || x < view.painter.left ? `at most ${this.amount(counter, counter.most)}` : this.amount(counter, counter.values[at])}`;
+      return `${counter.name}\n${at < 0 || x < view.painter.left ? `at most ${counter.amount(counter.most)}` : counter.amount(counter.values[at])}`;
     }
     if (x >= view.painter.left) return "";
     if (item.kind === "process") return data.processes[item.index];
     const { name, first, rows } = data.tracks[item.index], count = data.rows[first + rows] - data.rows[first];
     return `${name}\n${countText(count)} slices in ${rows} ${rows === 1 ? "row" : "rows"}${item.folded ? ", folded: the outermost are drawn" : ""}`;
-  }
-
-  amount(counter, value) {
-    if (/^bytes?$/.test(counter.unit)) return bytesText(value);
-    return `${significantDigits.format(value)}${counter.unit === "1" ? "" : ` ${counter.unit}`}`;
   }
 
   /** Pairs [launch, work] for the arrows of a slice, both ways. */
@@ -82,6 +78,7 @@ class TimelinePanel {
     add("track", data.tracks[data.trackOf(slice)].name);
     if (data.detail[slice] > 0) add("details", data.details[data.detail[slice] - 1]);
     if (launch >= 0) add("launched by", this.jump(launch), ` at ${this.from(launch)}, ${timeText(data.start[slice] - data.start[launch])} before it starts`);
+    if (launch >= 0 && data.around(launch).length) add("launched in", ...data.around(launch).map(one => this.jump(one)));
     if (this.launched.length) {
       const total = this.launched.reduce((sum, one) => sum + data.end[one] - data.start[one], 0), more = this.launched.length - TimelinePanel.LINKED;
       const list = this.launched.slice(0, TimelinePanel.LINKED).map(one => this.jump(one));

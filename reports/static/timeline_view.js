@@ -73,6 +73,9 @@ class TimelineView {
     for (const name of ["pointerdown", "pointermove", "pointerup", "pointercancel", "pointerleave", "wheel"]) {
       canvas.addEventListener(name, event => this[name](event), { passive: false });
     }
+    canvas.addEventListener("pointerenter", () => { // so that the keys work without a click
+      if (document.activeElement === document.body) canvas.focus({ preventScroll: true });
+    });
     box.addEventListener("scroll", () => { this.scroll = box.scrollTop; this.dirty(); });
     this.host.addEventListener("keydown", event => this.keydown(event));
     this.find.addEventListener("input", () => this.searchFor(this.find.value));
