@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from profrun.reports.aligned_section import aligned_html
 from profrun.reports.content import RunContent, TraceContent
 from profrun.reports.html import Html, el
 from profrun.reports.run_page import run_html
@@ -27,7 +28,14 @@ EVERY = Parts(("report.css",), ("units.js", "report.js"))
 """Of every page."""
 TIMELINE = Parts(
     ("timeline.css",),
-    ("timeline_data.js", "timeline_draw.js", "timeline_panel.js", "timeline_view.js", "timeline.js"),
+    (
+        "timeline_data.js",
+        "timeline_draw.js",
+        "timeline_panel.js",
+        "timeline_view.js",
+        "timeline_aligned.js",
+        "timeline.js",
+    ),
 )
 FLAME = Parts(("flame.css",), ("flame.js",))
 """Those of a timeline and of a flame graph, only where there is one: a small report stays small."""
@@ -53,6 +61,9 @@ def report_html(
     for number, content in enumerate(traces):
         key, titled = f"t{number}", len(traces) == 1 and run is None
         tabs.append((key, content.tab or content.name, trace_html(content, key, titled=titled)))
+    aligned = aligned_html([(f"t{number}", content) for number, content in enumerate(traces)])
+    if aligned is not None:
+        tabs.append(("aligned", "Step on step", aligned))
     parts = [EVERY]
     if any(content.timeline is not None for content in traces):
         parts.append(TIMELINE)

@@ -34,7 +34,7 @@ class TimelineCounter(NamedTuple):
 
 
 def timeline_counters(trace: Trace, start_ns: int) -> list[TimelineCounter]:
-    """Every counter of a trace.
+    """Every counter of a trace, without changes of memory where their sum is recorded.
 
     Args:
         trace: any trace.
@@ -53,8 +53,11 @@ def timeline_counters(trace: Trace, start_ns: int) -> list[TimelineCounter]:
     ranks = sorted(
         range(len(source.processes)), key=lambda number: (source.processes[number]["rank"], number)
     )
+    totals = {int(track[at]) for at in first if "allocated" in names[name[at]]}
     found = []
     for number, at in enumerate(first.tolist()):
+        if "memory change" in names[name[at]] and int(track[at]) in totals:
+            continue  # the sum of the changes stands beside it
         mine = order[cuts[number] : cuts[number + 1]]
         process, device = int(source.track_process[track[at]]), int(source.track_device[track[at]])
         owner = labels(trace).gpus[device] if device >= 0 else ""

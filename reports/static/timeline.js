@@ -34,6 +34,9 @@
 
   /** Make the views of timelines that are on the tab that is shown, after the page itself is painted. */
   const wake = () => {
+    for (const host of document.querySelectorAll("[data-aligned]")) {
+      if (host.offsetParent) host.aligned ||= new AlignedTimelines(host, dataOf);
+    }
     for (const host of document.querySelectorAll("[data-timeline]")) {
       if (host.offsetParent) viewOf(host.dataset.timeline).then(view => view.dirty(), () => {});
     }

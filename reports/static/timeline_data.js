@@ -137,7 +137,8 @@ class TimelineData {
       most = Math.max(most, values[at]);
       least = Math.min(least, values[at]);
     }
-    return { name, unit, process, times, values, most, least, largest: new LargestOf(values.length, at => values[at]) };
+    const amount = value => (/^bytes?$/.test(unit) ? bytesText(value) : `${significantDigits.format(value)}${unit === "1" ? "" : ` ${unit}`}`);
+    return { name, unit, process, amount, times, values, most, least, largest: new LargestOf(values.length, at => values[at]) };
   }
 
   /** Starts and ends in ns; the latest end so far in each row; and the time of all slices before each. */

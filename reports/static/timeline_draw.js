@@ -39,6 +39,7 @@ class TimelinePainter {
       mixed(colour, strength * (0.35 + 0.65 * level / (TimelinePainter.SHADES - 1)))));
     this.shades = [levels(1), levels(0.25)];
     this.ground = pixel(ground);
+    this.rule = pixel(rgb(this.colours.rule));
     const light = parts => parts.map(part => (part / 255) ** 2.2).reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
     this.ink = rich.map(colour => (light(colour) > 0.22 ? "#000" : "#fff"));
   }
@@ -116,21 +117,23 @@ class TimelinePainter {
     this.letter ||= context.measureText("0").width;
     this.names();
     for (const item of seen) this.head(item);
-    const numbers = this.steps();
+    context.fillStyle = this.colours.rule;
+    context.fillRect(this.left - 1, TimelinePainter.AXIS, 1, height);
     this.marks();
-    this.axis(numbers);
+    this.axis(this.steps());
     return drawn;
   }
 
   track(item, ratio) {
-    const { ROW, BOX, AXIS } = TimelinePainter, { first } = this.data.tracks[item.index];
+    const { ROW, BOX, AXIS } = TimelinePainter, { first, process } = this.data.tracks[item.index];
     const left = Math.round(this.left * ratio), wide = this.canvas.width;
-    const line = new Uint32Array(wide - left);
+    const line = new Uint32Array(wide - left), ground = new Uint32Array(wide - left).fill(this.ground);
+    for (const x of this.begins(process)) ground[Math.round((x - this.left) * ratio)] = this.rule;
     let drawn = 0;
     for (let down = 0; down < item.rows; down += 1) {
       const y = this.top(item) + down * ROW;
       if (y + BOX <= AXIS || y >= this.height) continue;
-      line.fill(this.ground);
+      line.set(ground);
       drawn += this.row(first + down, line, y, ratio);
       const stop = Math.min(Math.round((y + BOX) * ratio), this.canvas.height);
       for (let at = Math.max(Math.round(y * ratio), 0); at < stop; at += 1) this.pixels.set(line, at * wide + left);
@@ -189,28 +192,32 @@ class TimelinePainter {
 
   /** The name of a process, track or counter, on the left; and the line of a counter. */
   head(item) {
-    const { context, colours, data, left } = this, { GAP } = TimelinePainter, y = this.top(item);
+    const { context, colours, data, left } = this, { GAP, AXIS, ROW } = TimelinePainter, y = this.top(item);
     context.fillStyle = colours.rule;
     context.fillRect(0, y - GAP / 2, this.width, 1);
     if (item.kind === "counter") this.counter(data.counters[item.index], y);
     const track = item.kind === "track" && data.tracks[item.index];
+    const top = Math.min(Math.max(y, AXIS + 4), y + item.height - ROW); // a name stays in sight as long as its track
     const text = item.kind === "process" ? data.processes[item.index] : track ? track.name : data.counters[item.index].name;
     const arrow = item.kind === "process" || (track && track.rows > 1) ? (item.folded ? "\u25b8 " : "\u25be ") : "  ";
     context.fillStyle = item.kind === "process" ? colours.text : colours.soft;
     const room = Math.floor(((item.kind === "process" ? this.width : left) - 8) / this.letter);
-    this.lines(arrow + text, room, item.kind === "track" && item.height > 24 || item.kind === "counter" ? 2 : 1)
-      .forEach((part, line) => context.fillText(part, 4, y + 7 + 13 * line));
+    this.lines(arrow + text, room, top + 24 < y + item.height ? 2 : 1).forEach((part, line) => context.fillText(part, 4, top + 7 + 13 * line));
+    if (item.kind === "counter") context.fillText(`  at most ${data.counters[item.index].amount(data.counters[item.index].most)}`, 4, y + 33);
   }
 
   /** A text in at most `most` lines of `room` letters; what does not fit is cut. */
   lines(text, room, most) {
     if (text.length <= room) return [text];
-    if (most === 1) return [`${text.slice(0, Math.max(room - 1, 1))}\u2026`];
+    if (most === 1) { // the end of a name tells as much as its begin
+      const head = Math.ceil((room - 1) * 0.45);
+      return [`${text.slice(0, head)}\u2026${text.slice(text.length - Math.max(room - 1 - head, 0))}`];
+    }
     const gap = text.lastIndexOf(" ", room), cut = gap > 4 ? gap : room;
     return [text.slice(0, cut), ...this.lines(`  ${text.slice(cut).trim()}`, room, most - 1)];
   }
 
-  /** A counter as an area from the lower edge; each pixel shows the largest value in it. */
+  /** A counter as an area from 0; each pixel shows the largest value in it. */
   counter(counter, y) {
     const { context, colours, view, left, width } = this, { times, values, largest, most, least } = counter;
     const high = TimelinePainter.COUNTER - 4, scale = most > least ? high / (most - least) : 0;
@@ -221,27 +228,30 @@ class TimelinePainter {
       const next = firstFrom(times, view.from + (x + 1) * size, Math.max(at, 0), times.length);
       if (next === 0) continue;
       const value = values[largest.of(Math.max(at, 0), Math.max(next, Math.max(at, 0) + 1))];
-      context.fillRect(left + x, y + high - (value - least) * scale, 1, (value - least) * scale);
+      context.fillRect(left + x, y + high - (Math.max(value, 0) - least) * scale, 1, Math.abs(value) * scale);
       at = next - 1;
     }
     context.globalAlpha = 1;
   }
 
-  /** Lines where steps begin; returns [text, x] of their numbers, which stand in the ruler. */
+  /** Where steps of a process begin, in pixels of the canvas. */
+  begins(process) {
+    const { from, to } = this.view;
+    return this.data.steps.filter(step => step[1] === process && step[2] >= from && step[2] < to).map(step => this.x(step[2]));
+  }
+
+  /** [text, x] of the numbers of steps, which stand in the ruler. */
   steps() {
-    const { context, colours, data, view } = this, first = data.steps.length ? data.steps[0][1] : 0;
+    const { data, view } = this, mine = data.steps.length ? data.steps.filter(step => step[1] === data.steps[0][1]) : [], numbers = [];
     let free = this.left;
-    const numbers = [];
-    for (const [number, process, start, end] of data.steps) {
-      if (process !== first || end < view.from || start > view.to) continue;
-      const x = this.x(start);
-      context.fillStyle = colours.rule;
-      if (x >= this.left) context.fillRect(Math.round(x), TimelinePainter.AXIS - 16, 1, this.height);
-      const text = `step ${number}`, at = Math.max(x, this.left) + 3;
-      if (at < free || at + text.length * this.letter > Math.min(this.x(end), this.width)) continue;
-      numbers.push([text, at]);
-      free = at + (text.length + 1) * this.letter;
-    }
+    mine.forEach(([number, , start, end], at) => {
+      const stop = at + 1 < mine.length ? Math.min(end, mine[at + 1][2]) : end; // its GPU work may run into the next
+      if (stop < view.from || start > view.to) return;
+      const text = `step ${number}`, x = Math.max(this.x(start), this.left) + 3;
+      if (x < free || x + text.length * this.letter > Math.min(this.x(stop), this.width)) return;
+      numbers.push([text, x]);
+      free = x + (text.length + 1) * this.letter;
+    });
     return numbers;
   }
 

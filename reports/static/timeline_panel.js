@@ -11,7 +11,7 @@ class TimelinePanel {
     this.data = view.data;
     this.box = make("div", { className: "picked", "aria-live": "polite" });
     this.rest();
-    view.host.append(this.box, make("p", { className: "note keys", textContent: TimelineView.HELP }));
+    view.host.append(this.box, ...(view.helps ? [make("p", { className: "note keys", textContent: TimelineView.HELP })] : []));
   }
 
   rest() {
@@ -36,7 +36,8 @@ class TimelinePanel {
     const { data } = this, name = this.nameOf(slice), launch = data.launch[slice], detail = data.detail[slice];
     return [
       name.length > 160 ? `${name.slice(0, 160)}\u2026` : name, `${this.length(slice)}, ${this.category(slice)}`, `starts at ${this.from(slice)}`,
-      ...(launch < 0 ? [] : [`launched by ${this.nameOf(launch).slice(0, 80)}, ${timeText(data.start[slice] - data.start[launch])} before`]),
+      ...(launch < 0 ? [] : [`launched by ${this.nameOf(launch).slice(0, 80)}, ${timeText(data.start[slice] - data.start[launch])} before`,
+        ...data.around(launch).slice(0, 1).map(one => `in ${this.nameOf(one).slice(0, 80)}`)]),
       ...(detail < 1 ? [] : [data.details[detail - 1].slice(0, 160)]),
     ].join("\n");
   }
@@ -46,17 +47,12 @@ class TimelinePanel {
     const { data, view } = this;
     if (item.kind === "counter") {
       const counter = data.counters[item.index], at = firstFrom(counter.times, view.painter.time(x) + 1, 0, counter.times.length) - 1;
-      return `${counter.name}\n${at < 0 || x < view.painter.left ? `at most ${this.amount(counter, counter.most)}` : this.amount(counter, counter.values[at])}`;
+      return `${counter.name}\n${at < 0 || x < view.painter.left ? `at most ${counter.amount(counter.most)}` : counter.amount(counter.values[at])}`;
     }
     if (x >= view.painter.left) return "";
     if (item.kind === "process") return data.processes[item.index];
     const { name, first, rows } = data.tracks[item.index], count = data.rows[first + rows] - data.rows[first];
     return `${name}\n${countText(count)} slices in ${rows} ${rows === 1 ? "row" : "rows"}${item.folded ? ", folded: the outermost are drawn" : ""}`;
-  }
-
-  amount(counter, value) {
-    if (/^bytes?$/.test(counter.unit)) return bytesText(value);
-    return `${significantDigits.format(value)}${counter.unit === "1" ? "" : ` ${counter.unit}`}`;
   }
 
   /** Pairs [launch, work] for the arrows of a slice, both ways. */
@@ -75,13 +71,14 @@ class TimelinePanel {
   details(slice) {
     if (slice < 0) return this.rest();
     const { data, view } = this, launch = data.launch[slice], facts = [], add = (name, ...what) => facts.push(make("dt", { textContent: name }), make("dd", {}, ...what));
-    const step = data.steps.find(([, process, from, to]) => process === data.tracks[data.trackOf(slice)].process && data.start[slice] >= from && data.start[slice] < to);
+    const step = data.steps.findLast(([, process, from, to]) => process === data.tracks[data.trackOf(slice)].process && data.start[slice] >= from && data.start[slice] < to);
     const nanoseconds = data.end[slice] - data.start[slice];
     add("duration", nanoseconds < 1000 ? this.length(slice) : `${this.length(slice)} (${countText(nanoseconds)} ns)`);
     add("start", `${this.from(slice)}${step ? `, ${timeText(data.start[slice] - step[2])} after step ${step[0]} began` : ""}`);
     add("track", data.tracks[data.trackOf(slice)].name);
     if (data.detail[slice] > 0) add("details", data.details[data.detail[slice] - 1]);
     if (launch >= 0) add("launched by", this.jump(launch), ` at ${this.from(launch)}, ${timeText(data.start[slice] - data.start[launch])} before it starts`);
+    if (launch >= 0 && data.around(launch).length) add("launched in", ...data.around(launch).map(one => this.jump(one)));
     if (this.launched.length) {
       const total = this.launched.reduce((sum, one) => sum + data.end[one] - data.start[one], 0), more = this.launched.length - TimelinePanel.LINKED;
       const list = this.launched.slice(0, TimelinePanel.LINKED).map(one => this.jump(one));
@@ -89,7 +86,7 @@ class TimelinePanel {
     }
     const around = data.around(slice);
     if (around.length) add("inside of", ...around.map(one => this.jump(one)));
-    add("slice", String(data.slice[slice]), view.address ? make("a", { href: `#${view.address}-slice-${data.slice[slice]}`, textContent: "link to it", className: "self" }) : null);
+    add("slice", String(data.slice[slice]), make("a", { href: `#${view.address}-slice-${data.slice[slice]}`, textContent: view.aligned ? "show it in its own timeline" : "link to it", className: "self" }));
     this.box.replaceChildren(
       make("p", { className: "what" }, make("i", { className: `swatch role-${data.categories[data.category[slice]]}` }), make("b", { textContent: this.category(slice) }), " ",
         make("code", { textContent: this.nameOf(slice) }), " ", make("button", { type: "button", className: "copy", textContent: "copy name", on: { click: () => this.copy() } }),

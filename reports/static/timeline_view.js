@@ -25,15 +25,16 @@ class TimelineView {
 
   /**
    * host: the element that it fills. data: TimelineData. options: label; zero: the time that the ruler calls 0;
-   * low, high: what can be shown; from, to: what is shown first; address: begin of links to slices, or nothing.
+   * low, high: what can be shown; from, to: what is shown first; address: begin of links to slices; aligned: it is one of
+   * two that move together; helps: whether the keys are listed below it.
    */
   constructor(host, data, options) {
-    Object.assign(this, { host, data, zero: 0, low: 0, high: data.span, address: "" }, options);
+    Object.assign(this, { host, data, zero: 0, low: 0, high: data.span, aligned: false, helps: true }, options);
     this.home = [this.from, this.to];
     this.scroll = 0;
     this.chosen = this.hovered = -1;
     this.linked = [];
-    this.range = this.search = this.grip = this.moved = null;
+    this.range = this.search = this.grip = this.moved = this.searched = null;
     this.folded = TimelineView.foldedAtFirst(data);
     this.build();
     this.painter = new TimelinePainter(this.canvas, data);
@@ -57,8 +58,8 @@ class TimelineView {
     this.extent = make("span", { className: "range" });
     this.tools = make("div", { className: "tools", role: "group", "aria-label": "view of the timeline" },
       button("in", "+", "zoom in (W)"), button("out", "\u2212", "zoom out (S)"), button("left", "\u2190", "earlier (A)"),
-      button("right", "\u2192", "later (D)"), this.data.steps.length ? button("typical", "typical steps", "the steps of median duration (T)") : null,
-      button("whole", "whole trace", "from the first to the last slice (0)"), make("span", { className: "finder" }, this.find,
+      button("right", "\u2192", "later (D)"), this.data.steps.length && !this.aligned ? button("typical", "typical steps", "the steps of median duration (T)") : null,
+      this.aligned ? button("whole", "whole step", "all of the longer step (0)") : button("whole", "whole trace", "from the first to the last slice (0)"), make("span", { className: "finder" }, this.find,
         button("back", "\u2191", "hit before (Shift+N)"), button("next", "\u2193", "next hit (N)"), this.hits), this.extent);
     this.canvas = make("canvas", { tabIndex: 0, role: "application", "aria-label": `timeline of ${this.label}`, "aria-description": TimelineView.HELP });
     this.tall = make("div", { className: "tall" }, this.canvas);
@@ -72,6 +73,9 @@ class TimelineView {
     for (const name of ["pointerdown", "pointermove", "pointerup", "pointercancel", "pointerleave", "wheel"]) {
       canvas.addEventListener(name, event => this[name](event), { passive: false });
     }
+    canvas.addEventListener("pointerenter", () => { // so that the keys work without a click
+      if (document.activeElement === document.body) canvas.focus({ preventScroll: true });
+    });
     box.addEventListener("scroll", () => { this.scroll = box.scrollTop; this.dirty(); });
     this.host.addEventListener("keydown", event => this.keydown(event));
     this.find.addEventListener("input", () => this.searchFor(this.find.value));
@@ -101,7 +105,9 @@ class TimelineView {
     if (!width || !height) return;
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
+    const first = !this.canvas.dataset.drawn;
     this.canvas.dataset.drawn = this.painter.draw(this, width, height);
+    if (first) performance.mark("timeline drawn");
     this.extent.textContent = `${timeText(this.from - this.zero)} to ${timeText(this.to - this.zero)} (${timeText(this.to - this.from)})`;
   }
 
@@ -272,7 +278,8 @@ class TimelineView {
     if (top < this.box.scrollTop || top + 40 > this.box.scrollTop + high) this.box.scrollTop = Math.max(top - high / 3, 0);
   }
 
-  searchFor(text) {
+  searchFor(text, silent = false) {
+    if (!silent && this.searched) this.searched(text);
     this.search = text ? this.data.search(text) : null;
     this.hits.textContent = this.search ? `${countText(this.search.count)} ${this.search.count === 1 ? "slice" : "slices"}` : "";
     this.dirty();

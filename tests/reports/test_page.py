@@ -39,7 +39,7 @@ def test_ids_are_unique_and_links_lead_somewhere(h200: Path) -> None:
     elsewhere = {target for target in targets if "-slice-" in target}  # the timeline's script follows these
     assert elsewhere
     assert {target.removeprefix("#") for target in set(targets) - elsewhere} <= set(every)
-    assert len(document.every("div", role="tabpanel")) == 2
+    assert len(document.every("div", role="tabpanel")) == 3  # two traces, and both step on step
 
 
 def test_hostile_kernel_names_stay_text(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The report for everybody: axe finds no serious violation, in light and dark, on a desk and on a telephone.
 
 axe-core (MPL-2.0) is fetched by npm, in a pinned version, into a cache; it is no part of profrun
-(docs/decisions/0010-axe-in-tests.md).
+(docs/decisions/0011-axe-in-tests.md).
 """
 
 from __future__ import annotations

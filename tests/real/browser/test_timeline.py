@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -300,3 +301,45 @@ def test_print_shows_the_picture_and_no_buttons(chromium: Any, h200: tuple[Path,
     assert canvas.is_visible()
     assert not seen.page.locator(".timeline .tools").is_visible()
     assert len(seen.page.pdf()) > 20_000
+
+
+def test_two_typical_steps_move_together(
+    chromium: Any, h200: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    with Trace(h200[0].with_suffix("")) as trace:
+        pages = [trace_content(trace, name=name) for name in ("one", "two", "three")]
+    timeline = pages[0].timeline
+    assert timeline is not None
+    later = next(one for one in timeline.steps if one.start_ns != timeline.window[0])
+    pages[1] = replace(pages[1], timeline=replace(timeline, window=(later.start_ns, later.end_ns, "another")))
+    path = tmp_path / "three.html"
+    path.write_text(report_html("three", pages, made_by="a test"))
+    seen = Watched(chromium, path, "#t0-timeline")
+    page = seen.page
+    page.locator("#tab-aligned").click()
+    page.wait_for_selector(".aligned[data-ready='t0 t1']")
+    page.wait_for_function("document.querySelectorAll('.aligned canvas[data-drawn]').length === 2")
+    above, below = (page.locator(".aligned canvas").nth(number) for number in (0, 1))
+    first = next(one for one in timeline.steps if one.start_ns == timeline.window[0])
+    longest = max(one.end_ns - one.start_ns for one in (first, later))
+    assert view(above) == (first.start_ns, first.start_ns + longest)
+    assert view(below) == (later.start_ns, later.start_ns + longest)
+    above.press("w")
+    above.press("a")
+    shift = later.start_ns - first.start_ns
+    assert view(below) == pytest.approx([one + shift for one in view(above)], abs=1)
+    assert view(below)[1] - view(below)[0] < longest
+    page.locator(".aligned input").nth(1).fill("gemm")
+    assert page.locator(".aligned input").nth(0).input_value() == "gemm"
+    page.locator("select[data-place=below]").select_option("t2")
+    page.wait_for_selector(".aligned[data-ready='t0 t2']")
+    assert not seen.complaints
+
+
+@pytest.mark.parametrize("width", [390, 800])
+def test_a_narrow_page_holds_the_timeline(
+    chromium: Any, h200: tuple[Path, dict[str, Any]], width: int
+) -> None:
+    seen, canvas = opened(chromium, h200[0], viewport={"width": width, "height": 800})
+    assert seen.page.evaluate("document.querySelector('.timeline').scrollWidth") <= width
+    assert canvas.bounding_box()["width"] > width - 60
