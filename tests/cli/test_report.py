@@ -56,7 +56,7 @@ def test_report_of_traces_makes_a_tab_each_and_replaces_nothing_unasked(
         make_trace(tmp_path / name, [("step", "profrun.step#1", 0, 10, "main")]).close()
     assert call(capsys, "report", "one", "two").out == "one.html\n"
     tabs = parse(Path("one.html").read_text()).every("a", role="tab")
-    assert [tab.text for tab in tabs] == ["one", "two"]
+    assert [tab.text for tab in tabs] == ["one", "two", "Step on step"]
     again = call(capsys, "report", "one")
     assert again.code == 64
     assert "exists already" in again.err
