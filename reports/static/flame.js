@@ -8,7 +8,7 @@
 
   function flame(root) {
     const { names, kinds, trees } = JSON.parse(document.getElementById(root.dataset.flame).textContent);
-    const tools = make("div", "tools"), told = make("output", "picked"), frames = make("div", "frames");
+    const tools = make("div", "tools"), told = make("output", "told"), frames = make("div", "frames");
     frames.setAttribute("role", "group");
     told.setAttribute("aria-live", "polite");
     root.append(tools, told, frames);

@@ -150,7 +150,8 @@ def test_the_tabs_of_a_run(chromium: Any, cpu_run: Path) -> None:
     tabs.nth(1).click()
     assert page.locator("table[data-table=ops]").is_visible()
     assert not page.locator("table[data-table=trials]").is_visible()
-    assert int(page.locator("canvas").get_attribute("data-drawn")) > 0  # drawn once it was shown
+    page.locator("canvas[data-drawn]").wait_for()  # drawn once it is shown
+    assert int(page.locator("canvas").get_attribute("data-drawn")) > 0
     tabs.nth(1).press("ArrowLeft")
     assert page.locator("table[data-table=trials]").is_visible()
     document = json.loads((cpu_run.parent / "comparison.json").read_text())

@@ -134,10 +134,10 @@ def test_the_flame_graph_zooms_searches_and_adds_up(chromium: Any, h200: tuple[P
     page.keyboard.press("Escape")
     assert frames.count() == whole
     flame.locator("input").fill("GEMM")
-    assert "paths found" in flame.locator(".picked").text_content()
+    assert "paths found" in flame.locator(".told").text_content()
     assert 0 < flame.locator(".frame:not(.miss)").count() < whole
     flame.get_by_role("button", name="CPU time").click()
-    assert "CPU time" in flame.locator(".picked").text_content()
+    assert "CPU time" in flame.locator(".told").text_content()
     assert seen.quiet(path)
 
 
