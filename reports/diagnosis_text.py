@@ -79,14 +79,19 @@ def _overview(findings: Sequence[RuleFinding], style: Style) -> list[Part]:
     head: list[Part] = []
     if known is not None and known.basis is not None:
         head.append(Prose(STEP[known.basis].format(time_text(known.step_ns))))
-    depth, rows = _depths(findings), []
+    depth, rows, extents = _depths(findings), [], []
     for rank, one in numbered(findings):
         number = "" if rank is None else str(rank)
         gain = time_text(one.gain_ns) if one.gain_ns is not None else ""
         share = percent_text(one.gain_share) if one.gain_ns is not None else ""
         rows.append((number, one.severity, gain, share, "  " * depth[one.code] + one.title, one.remedy))
+        extents.append(one.extent)
     header = ("", "", "at most", "share", "finding", "what to change")
-    whole = Table(header, rows, right=(0, 2, 3), indent="")
+    full = [
+        (*row[:4], f"{row[4]}: {extent}" if extent else row[4], row[5])
+        for row, extent in zip(rows, extents, strict=True)
+    ]
+    whole = Table(header, full, right=(0, 2, 3), indent="")
     wide = max(map(len, whole.lines(PLAIN)))
     if style.width is None or wide <= style.width:
         return [*head, whole]
@@ -94,11 +99,11 @@ def _overview(findings: Sequence[RuleFinding], style: Style) -> list[Part]:
     narrow = short.lines(style)
     lines: list[Part] = [Prose(narrow[0], whole=True)]
     column = short.lines(Style(style.width))[0].index("finding")
-    for line, row in zip(narrow[1:], rows, strict=True):
+    for line, row, extent in zip(narrow[1:], rows, extents, strict=True):
         lines.append(Prose(line, whole=True))
-        if row[-1]:
-            title = row[-2]
-            lines.append(Prose(f"{' ' * (column + len(title) - len(title.lstrip()))}-> {row[-1]}"))
+        told = " ".join(part for part in (extent, f"-> {row[5]}" if row[5] else "") if part)
+        if told:
+            lines.append(Prose(f"{' ' * (column + len(row[4]) - len(row[4].lstrip()))}{told}"))
     return [*head, *lines]
 
 
