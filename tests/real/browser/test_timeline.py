@@ -261,6 +261,41 @@ def test_hostile_names_stay_text(chromium: Any, tmp_path: Path) -> None:
     assert seen.quiet(path)
 
 
+def test_slices_are_chosen_with_keys_alone(chromium: Any, h200: tuple[Path, dict[str, Any]]) -> None:
+    seen, canvas = opened(chromium, h200[0])
+    chosen = "(view => view.data.slice[view.chosen])(document.querySelector('[data-timeline]').view)"
+    canvas.focus()
+    canvas.press(".")
+    first = seen.page.evaluate(chosen)
+    canvas.press(".")
+    assert seen.page.evaluate(chosen) > first
+    canvas.press(",")
+    assert seen.page.evaluate(chosen) == first
+    assert seen.page.locator(".picked code").text_content()
+    assert seen.quiet(h200[0])
+
+
+def test_a_trace_of_one_instant_is_drawn(chromium: Any, tmp_path: Path) -> None:
+    path = tmp_path / "one.html"
+    with make_trace(tmp_path / "t", [("op", "mark", 5, 0, "main")]) as trace:
+        path.write_text(report_html("one", [trace_content(trace, name="one")], made_by="a test"))
+    seen, canvas = opened(chromium, path)
+    assert canvas.get_attribute("data-drawn") == "1"
+    canvas.press("w")
+    canvas.press(".")
+    assert seen.page.locator(".picked code").text_content() == "mark"
+    assert seen.quiet(path)
+
+
+def test_a_browser_that_cannot_unpack_says_so(chromium: Any, h200: tuple[Path, dict[str, Any]]) -> None:
+    page = chromium.new_page()
+    page.add_init_script("delete window.DecompressionStream")
+    page.goto(h200[0].as_uri())
+    said = page.locator(".timeline .note", has_text="cannot be shown")
+    said.wait_for()
+    assert "DecompressionStream" in said.text_content()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colours_are_those_of_the_theme(
     chromium: Any, h200: tuple[Path, dict[str, Any]], scheme: str
