@@ -44,8 +44,8 @@ class TimelinePainter {
     this.ink = rich.map(colour => (light(colour) > 0.22 ? "#000" : "#fff"));
   }
 
-  /** Where each process, track and counter stands; returns the height of all. */
-  layout(folded) {
+  /** Where each process, track and counter stands, GPUs above the host if `gpusFirst`; returns the height of all. */
+  layout(folded, gpusFirst) {
     const { ROW, GAP, COUNTER } = TimelinePainter, several = this.data.processes.length > 1;
     this.items = [];
     let top = 4;
@@ -54,8 +54,9 @@ class TimelinePainter {
       const hidden = several && folded.has(`process ${process}`);
       if (several) add("process", process, ROW, { folded: hidden });
       if (hidden) return;
-      this.data.tracks.forEach((track, index) => {
-        if (track.process !== process) return;
+      const tracks = [...this.data.tracks.entries()].filter(([, track]) => track.process === process);
+      if (gpusFirst) tracks.sort(([, one], [, other]) => (other.kind === "gpu") - (one.kind === "gpu"));
+      tracks.forEach(([index, track]) => {
         const short = track.rows > 1 && folded.has(`track ${index}`);
         add("track", index, (short ? 1 : track.rows) * ROW, { folded: short, rows: short ? 1 : track.rows });
       });

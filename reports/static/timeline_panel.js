@@ -89,8 +89,8 @@ class TimelinePanel {
     add("slice", String(data.slice[slice]), make("a", { href: `#${view.address}-slice-${data.slice[slice]}`, textContent: view.aligned ? "show it in its own timeline" : "link to it", className: "self" }));
     this.box.replaceChildren(
       make("p", { className: "what" }, make("i", { className: `swatch role-${data.categories[data.category[slice]]}` }), make("b", { textContent: this.category(slice) }), " ",
-        make("code", { textContent: this.nameOf(slice) }), " ", make("button", { type: "button", className: "copy", textContent: "copy name", on: { click: () => this.copy() } }),
-        make("button", { type: "button", className: "copy", textContent: "find all of this name", on: { click: () => { view.find.value = this.nameOf(slice); view.searchFor(view.find.value); } } })),
+        make("code", { textContent: this.nameOf(slice) }), " ", make("button", { type: "button", className: "naming", textContent: "copy name", on: { click: () => this.copy() } }),
+        make("button", { type: "button", className: "naming", textContent: "find all of this name", on: { click: () => { view.find.value = this.nameOf(slice); view.searchFor(view.find.value); } } })),
       make("dl", { className: "facts" }, ...facts),
     );
   }
@@ -98,7 +98,7 @@ class TimelinePanel {
   /** Put the name of the chosen slice on the clipboard. */
   async copy() {
     if (this.view.chosen < 0) return;
-    const name = this.nameOf(this.view.chosen), button = this.box.querySelector(".copy");
+    const name = this.nameOf(this.view.chosen), button = this.box.querySelector(".naming");
     try {
       await navigator.clipboard.writeText(name);
       button.textContent = "copied";

@@ -89,7 +89,7 @@ class TimelineView {
   }
 
   relayout() {
-    this.tall.style.height = `${this.painter.layout(this.folded)}px`;
+    this.tall.style.height = `${this.painter.layout(this.folded, this.aligned)}px`;
     this.dirty();
   }
 

@@ -146,6 +146,17 @@ def test_a_click_says_what_a_slice_is_and_follows_its_launch(
     assert seen.quiet(h200[0])
 
 
+def test_a_name_can_be_copied(chromium: Any, h200: tuple[Path, dict[str, Any]]) -> None:
+    seen, canvas = opened(chromium, h200[0], permissions=["clipboard-read", "clipboard-write"])
+    canvas.focus()
+    canvas.press(".")
+    name = seen.page.locator(".picked code").text_content()
+    seen.page.get_by_role("button", name="copy name").click()
+    seen.page.get_by_role("button", name="copied").wait_for()
+    assert seen.page.evaluate("navigator.clipboard.readText()") == name
+    assert seen.quiet(h200[0])
+
+
 def test_search_counts_and_goes_from_hit_to_hit(chromium: Any, h200: tuple[Path, dict[str, Any]]) -> None:
     with Trace(h200[0].with_suffix("")) as trace:
         hits = trace.sql(
