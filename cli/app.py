@@ -9,6 +9,8 @@ import typer
 import typer.core
 import typer.main
 
+from profrun.cli.asked import add_to
+
 COMMANDS: dict[str, dict[str, str]] = {
     "Run a job": {
         "submit": "Plan a job, run its trials, make traces and a report.",
@@ -86,7 +88,7 @@ def load_command(name: str) -> Any:
         app.command(name, context_settings=settings)(module.command)
     found = typer.main.get_command(app)
     found.name = name
-    return found
+    return add_to(found)
 
 
 def build() -> Any:
@@ -102,12 +104,12 @@ def build() -> Any:
         "69 something needed is not there, 70 a bug of profrun.",
     )
     app.callback()(_top)
-    return typer.main.get_command(app)
+    return add_to(typer.main.get_command(app))
 
 
 def _top(
     ctx: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[bool, typer.Option("-V", "--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         from profrun.version import VERSION

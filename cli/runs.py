@@ -6,7 +6,7 @@ import datetime
 from typing import TYPE_CHECKING
 
 from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import columns, emit, note, say
+from profrun.cli.output import columns, complain, emit, say
 
 if TYPE_CHECKING:
     from profrun.store.state import RunState
@@ -24,7 +24,7 @@ def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
         try:
             states.append(read_state(run))
         except ProfrunError as error:
-            note(f"profrun: {error}")
+            complain(str(error))
     if json_:
         emit({"runs": [_document(state) for state in states]})
         return
