@@ -17,7 +17,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "runs": "List the runs.",
         "status": "Show a run and its trials.",
         "logs": "Show what a trial printed.",
-        "cancel": "End a run and let the profilers write their files.",
+        "cancel": "Stop a run and keep what was recorded.",
         "resume": "Continue a run that was interrupted; nothing that finished is repeated.",
     },
     "Look at a trace": {

@@ -29,7 +29,7 @@ def carry_out(
         The exit code: 0; 1 when a trial, a trace or an expectation failed; else that of what went wrong at
         the end.
     """
-    with Progress(prepared.run, prepared.plan) as progress:
+    with Progress(prepared.run, prepared.plan, concurrent=prepared.backend.concurrent) as progress:
         state = execute(prepared, progress, repeat_failed=repeat_failed)
     codes = [_tell(problem) for problem in finish(state, prepared.plan)]
     if json_:

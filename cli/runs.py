@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
     """List the runs."""
     from profrun.errors import ProfrunError
+    from profrun.reports.tones import toned
     from profrun.store.runs import all_runs
     from profrun.store.state import read_state
 
@@ -35,7 +36,7 @@ def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
         (
             state.run.name,
             state.backend,
-            state.phase,
+            toned(state.phase),
             f"{state.count('finished')}/{len(state.trials)}",
             f"{datetime.datetime.fromtimestamp(state.created_ns // 10**9).astimezone():%Y-%m-%d %H:%M}",
         )

@@ -10,7 +10,8 @@ from profrun.contract.units import (
     signed_change_text,
     time_text,
 )
-from profrun.reports.terminal_layout import Part, Prose, Table
+from profrun.reports.terminal_layout import Part, Prose, Table, Toned
+from profrun.reports.tones import TONES
 from profrun.store.run_answer import FindingAnswer, StepAnswer, VariantAnswer
 from profrun.store.run_result import PairResult
 
@@ -33,13 +34,23 @@ def answer_parts(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) 
     parts += _findings(answers)
     lines = comparison_lines(pairs)
     if lines:
-        parts += ["", *(Prose(line, indent="  ") for line in lines)]
+        tones = _tones_of_changes(pairs)
+        parts += ["", *(Prose(line, indent="  ", toned=tones) for line in lines)]
     return parts
 
 
 def comparison_lines(pairs: Sequence[PairResult]) -> list[str]:
     """The comparisons of a run in one line each: variants, then all profilers, then launch blocking."""
     return [*_variants(pairs), *_ratios("overhead", pairs), *_ratios("blocking", pairs)]
+
+
+def _tones_of_changes(pairs: Sequence[PairResult]) -> list[Toned]:
+    """The changes of the comparisons of variants, where there is a verdict, in its tone."""
+    return [
+        Toned(change_text(pair.ratio), TONES[pair.verdict])
+        for pair in pairs
+        if pair.kind == "variant" and pair.verdict in ("faster", "slower")
+    ]
 
 
 def _one(answer: VariantAnswer) -> list[Part]:
@@ -55,7 +66,8 @@ def _one(answer: VariantAnswer) -> list[Part]:
     elif mostly is not None:
         lines.append(f"no GPU worked; {mostly} of the CPU time of all operators")
     lines += [f"doubtful: {title}" for title in answer.doubts]
-    return [Prose(line, indent="  ") for line in lines]
+    strong = [] if answer.step is None else [Toned(f"step {time_text(answer.step.ns)}", "strong")]
+    return [Prose(line, indent="  ", toned=strong) for line in lines]
 
 
 def where(step: StepAnswer) -> str:
@@ -137,7 +149,7 @@ def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
     for number, (answer, finding) in enumerate(ordered[:MOST]):
         where = f" [{answer.variant}]" if len(answers) > 1 else ""
         text = f"{gains[number].rjust(width)}  {finding.title}{where}: {finding.remedy}"
-        lines.append(Prose(f"{number + 1}  {text}", indent="  "))
+        lines.append(Prose(f"{number + 1}  {text}", indent="  ", toned=[Toned(finding.title, "strong")]))
     more = len(ordered) - MOST
     return [*lines, *([f"     ... and {more} more"] if more > 0 else [])]
 
@@ -148,7 +160,7 @@ def _variants(pairs: Sequence[PairResult]) -> list[str]:
         if pair.kind == "variant":
             lines.append(f"{pair.b_variant} vs {pair.a_variant}: {_change(pair)}")
     if any(pair.kind == "variant" and min(pair.trials, default=0) == 1 for pair in pairs):
-        lines.append("one trial per variant proves nothing; `--set repeats=3` gives intervals")
+        lines.append("one trial per variant: no verdict; `--repeats 3` gives intervals")
     return lines
 
 
@@ -158,7 +170,7 @@ def _change(pair: PairResult) -> str:
     times = f"{time_text(pair.a_ns)} -> {time_text(pair.b_ns)}"
     trials = " + ".join(str(count) for count in pair.trials) + " trials"
     if pair.ci95 is None or len(pair.ci95) != 2:
-        return times
+        return f"{times} ({signed_change_text(pair.ratio)})"
     low, high = pair.ci95
     interval = change_interval_text((low, high))
     if pair.verdict in ("faster", "slower"):

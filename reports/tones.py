@@ -1,0 +1,35 @@
+"""The tones of the words for states, verdicts and expectations: here alone they get their colours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from profrun.reports.terminal_layout import Tone, Toned
+
+TONES: Mapping[str, Tone] = {
+    "finished": "good",
+    "failed": "bad",
+    "timeout": "bad",
+    "lost": "bad",
+    "broken": "bad",
+    "cancelled": "care",
+    "interrupted": "care",
+    "faster": "good",
+    "slower": "bad",
+    "inconclusive": "care",
+    "incomparable": "care",
+    "held": "good",
+    "unknown": "care",
+}
+"""State of a run, a trial or an expectation, or verdict of a comparison -> its tone; others have none."""
+
+
+def toned(word: str) -> str:
+    """A state or a verdict in its tone, for a cell of a table."""
+    tone = TONES.get(word)
+    return word if tone is None else Toned(word, tone)
+
+
+def tones_of(*words: str) -> tuple[Toned, ...]:
+    """The states and verdicts among some words that have a tone, for ``Prose.toned``."""
+    return tuple(Toned(word, TONES[word]) for word in words if word in TONES)
