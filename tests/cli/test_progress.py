@@ -12,7 +12,6 @@ from profrun.cli.progress import Progress, stopping_text
 from profrun.store.files import write_json
 from tests.runner.scripted import begin, leave, new_run
 
-
 SPEC = (
     "name: t\ncommand: python x.py --n {n}\nvariants: {a: {n: 1}, b: {n: 2}}\n"
     "collectors: [none]\nrepeats: 2\n"
