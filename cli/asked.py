@@ -7,6 +7,7 @@ of them write into one value, ``asked()``, which ``reset`` makes new for each co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
 import typer
@@ -93,13 +94,18 @@ def _common(
 
 def add_to(command: Any) -> Any:
     """Give a command, and all commands below it, the options that they do not have yet; returns it."""
+    _add(command, _parameters())
+    return command
+
+
+@cache
+def _parameters() -> list[Any]:
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command()(_common)
-    common = typer.main.get_command(app).params
-    for parameter in common:
+    parameters: list[Any] = typer.main.get_command(app).params
+    for parameter in parameters:
         parameter.expose_value = False
-    _add(command, common)
-    return command
+    return parameters
 
 
 def _add(command: Any, common: list[Any]) -> None:
