@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from profrun.cli.asked import asked
@@ -73,6 +74,14 @@ def terminal_style() -> Style:
     shown = sys.stdout.isatty() or "COLUMNS" in os.environ
     width = shutil.get_terminal_size().columns if shown else PIPED_WIDTH
     return Style(width, wrap=shown, colour=colours_on(sys.stdout))
+
+
+def shown_path(path: Path | str) -> str:
+    """A path as short as it can be used here: relative to the current folder where it lies in it."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
 
 
 def tell(*parts: Part) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profrun.cli.output import columns, say, tell
+from profrun.cli.output import columns, say, shown_path, tell
 from profrun.contract.ends import asked_text
 from profrun.contract.units import elapsed_text, time_text
 from profrun.reports.answer_text import answer_parts
@@ -100,7 +100,8 @@ def _go_on(state: RunState, result: RunResult) -> None:
         lines.append(f"continue it with `profrun resume {name}`")
     elif state.count("failed", "timeout"):
         lines.append(f"repeat what failed with `profrun resume {name} --failed`")
-    lines.append(f"report: {result.report}" if result.report else f"folder: {state.run.path}")
+    where = ("report", result.report) if result.report else ("folder", state.run.path)
+    lines.append(f"{where[0]}: {shown_path(where[1])}")
     told = next((answer.trial for answer in result.answers if answer.trial is not None), None)
     if told is not None:
         lines.append(f"next:   profrun diagnose {name}/{told.split('-')[0]}")

@@ -31,6 +31,9 @@ def answer_parts(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) 
         parts += _one(answers[0])
     elif answers:
         parts.append(_several(answers))
+        parts += [
+            Prose(f"{answer.variant}: {doubt}", indent="  ") for answer in answers for doubt in doubts(answer)
+        ]
     parts += _findings(answers)
     lines = comparison_lines(pairs)
     if lines:
@@ -65,9 +68,21 @@ def _one(answer: VariantAnswer) -> list[Part]:
         )
     elif mostly is not None:
         lines.append(f"no GPU worked; {mostly} of the CPU time of all operators")
-    lines += [f"doubtful: {title}" for title in answer.doubts]
+    lines += doubts(answer)
     strong = [] if answer.step is None else [Toned(f"step {time_text(answer.step.ns)}", "strong")]
     return [Prose(line, indent="  ", toned=strong) for line in lines]
+
+
+def doubts(answer: VariantAnswer) -> list[str]:
+    """Why the numbers of an answer may mislead, a sentence each."""
+    found = [f"doubtful: {title}" for title in answer.doubts]
+    step = answer.step
+    if step is not None and step.uneven:
+        found.append(
+            f"steps are uneven: {time_text(step.mean_ns)} on average; record more of them "
+            "(`schedule: {active: 20}`)"
+        )
+    return found
 
 
 def where(step: StepAnswer) -> str:
@@ -148,7 +163,7 @@ def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
     lines: list[Part] = ["", Prose("What would help most, at most per step:", indent="  ")]
     for number, (answer, finding) in enumerate(ordered[:MOST]):
         where = f" [{answer.variant}]" if len(answers) > 1 else ""
-        text = f"{gains[number].rjust(width)}  {finding.title}{where}: {finding.remedy}"
+        text = f"{gains[number].rjust(width)}  {finding.text}{where}: {finding.remedy}"
         lines.append(Prose(f"{number + 1}  {text}", indent="  ", toned=[Toned(finding.title, "strong")]))
     more = len(ordered) - MOST
     return [*lines, *([f"     ... and {more} more"] if more > 0 else [])]

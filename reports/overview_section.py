@@ -9,6 +9,7 @@ from profrun.reports.answer_text import (
     MOST,
     best_findings,
     comparison_lines,
+    doubts,
     percent,
     range_of,
     step_of,
@@ -52,14 +53,13 @@ def _variant(answer: VariantAnswer, *, named: bool) -> Html:
     if answer.parts:
         whose = "the GPU's time" if answer.side == "gpu" else "the CPU time of all operators"
         tiles.append(_tile("mostly", answer.parts[0].name, f"{percent(answer.parts[0].share)} of {whose}"))
-    doubts = [el("p", el("b", "doubtful", class_="chip critical"), " ", title) for title in answer.doubts]
     told = f"{answer.variant}" if named else None
     return el(
         "article",
         el("h4", told) if told else None,
         el("dl", tiles, class_="tiles") if tiles else el("p", "No step was measured."),
         _bar(answer),
-        doubts,
+        (el("p", el("b", "doubt", class_="chip warning"), " ", text) for text in doubts(answer)),
     )
 
 
@@ -107,7 +107,7 @@ def _row(answer: VariantAnswer, finding: FindingAnswer, several: bool) -> Html:
     bar = stacked_bar({finding.severity: finding.gain_share}, 1.0, f"{percent(finding.gain_share)} of a step")
     return el(
         "tr",
-        el("th", finding.title, scope="row"),
+        el("th", finding.text, scope="row"),
         el("td", answer.variant) if several else None,
         el("td", f"{time_text(finding.gain_ns)} ({percent(finding.gain_share)})", class_="n"),
         el("td", bar, class_="gain"),

@@ -84,7 +84,9 @@ def _answer(variant: str, points: Sequence[Point], diagnoses: dict[str, Diagnosi
 def _findings(found: Diagnosis) -> tuple[FindingAnswer, ...]:
     """What is worth to be told first: what no other finding explains, by what could be gained."""
     kept = [
-        FindingAnswer(one.code, one.title, one.severity, one.gain_ns, one.gain_share or 0.0, one.remedy)
+        FindingAnswer(
+            one.code, one.title, one.severity, one.gain_ns, one.gain_share or 0.0, one.remedy, one.extent
+        )
         for one in found.findings
         if one.explained_by is None and one.severity != "info" and one.gain_ns
     ]
@@ -104,5 +106,12 @@ def _step_answer(step: UnprofiledStep | None, profiled_by: str | None = None) ->
     if step is None:
         return None
     return StepAnswer(
-        step.ns, step.low_ns, step.high_ns, step.trials, step.steps, step.clock, profiled_by=profiled_by
+        step.ns,
+        step.low_ns,
+        step.high_ns,
+        step.trials,
+        step.steps,
+        step.clock,
+        profiled_by=profiled_by,
+        mean_ns=step.mean_ns,
     )

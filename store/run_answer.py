@@ -12,6 +12,10 @@ from typing import Literal
 
 from profrun.contract.finding import Severity
 
+UNEVEN = 1.5
+"""Steps whose mean is so many times their median are uneven: a loader with workers, for example, delivers
+several batches at once and then none for a while."""
+
 
 @dataclass(frozen=True)
 class StepAnswer:
@@ -23,6 +27,7 @@ class StepAnswer:
         trials, steps: how many trials, and how many steps of them were measured.
         clock: what measured them: cuda_event, hip_event or wall.
         profiled_by: collector under which they ran; None without a profiler.
+        mean_ns: the same as ``ns`` with means instead of medians; 0 where it is not known.
     """
 
     ns: int
@@ -32,6 +37,12 @@ class StepAnswer:
     steps: int
     clock: str
     profiled_by: str | None = None
+    mean_ns: int = 0
+
+    @property
+    def uneven(self) -> bool:
+        """Whether a few steps take much of the time, so that the median says little."""
+        return self.mean_ns > UNEVEN * self.ns
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,7 @@ class FindingAnswer:
         gain_ns: the most that could be gained per step, ns.
         gain_share: gain_ns as a part of the step.
         remedy: what to change, in a few words.
+        extent: what or how much of it there is, in a few words that follow the title; may be empty.
     """
 
     code: str
@@ -60,6 +72,12 @@ class FindingAnswer:
     gain_ns: int
     gain_share: float
     remedy: str
+    extent: str = ""
+
+    @property
+    def text(self) -> str:
+        """The title and the extent: 'Matrix work in full fp32, 75.5 % of the kernel time'."""
+        return f"{self.title}, {self.extent}" if self.extent else self.title
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,8 @@ class UnprofiledStep:
         low_ns, high_ns: least and largest median of a trial; of a single trial the middle half of its steps.
         trials, steps: how many trials, and how many steps of them were measured.
         clock: what measured them: cuda_event, hip_event or wall.
+        mean_ns: geometric mean over these trials of the mean of their measured steps; 0 where not known.
+            It is far from ``ns`` where a few steps take most of the time.
     """
 
     ns: int
@@ -58,6 +60,7 @@ class UnprofiledStep:
     trials: int
     steps: int
     clock: str
+    mean_ns: int = 0
 
     @classmethod
     def of(cls, trials: Sequence[Sequence[int]], clock: str) -> UnprofiledStep:
@@ -78,6 +81,7 @@ class UnprofiledStep:
             trials=len(trials),
             steps=sum(map(len, trials)),
             clock=clock,
+            mean_ns=round(side_value(trials, "mean")),
         )
 
 

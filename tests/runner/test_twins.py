@@ -59,6 +59,7 @@ def test_the_twins_are_the_trials_of_the_variant_without_a_profiler(run: Run) ->
         trials=2,
         steps=6,
         clock="wall",
+        mean_ns=round(math.sqrt((2 * first + 900 * US) / 3 * (2 * second + 900 * US) / 3)),
     )
     other = asked(run, "b-torch-r2")
     assert other is not None

@@ -50,3 +50,9 @@ def test_every_rule_has_its_two_cases_its_words_and_a_known_severity() -> None:
         assert rule.threshold.endswith(".")
         assert rule.advice.endswith(".")
         assert re.fullmatch(r"[a-z0-9-]+", rule.id)
+
+
+def test_every_rule_that_can_gain_says_in_a_few_words_what_to_change() -> None:
+    for rule in RULES.values():
+        assert bool(rule.remedy) == (rule.severity == "by gain"), rule.id
+        assert len(rule.remedy) <= 48, "it must fit beside the gain in 80 columns"

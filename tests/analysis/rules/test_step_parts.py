@@ -1,0 +1,55 @@
+"""What the work of a step is made of."""
+
+from __future__ import annotations
+
+import pytest
+
+from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.diagnose import diagnosis
+from profrun.analysis.rules.step_parts import step_parts
+from tests.analysis.kit import Row, memory_trace
+
+GEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_cublas"
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)"
+STEP: list[Row] = [
+    ("step", "profrun.step#0", 0, 100, "main"),
+    ("api", "cudaLaunchKernel", 0, 1, "main"),
+    ("kernel", GEMM, 10, 60, "stream 7", {"launch": 1}),
+    ("kernel", ADD, 70, 10, "stream 7", {"launch": 1}),
+    ("kernel", "what_is_this", 80, 5, "stream 7", {"launch": 1}),
+    ("memcpy", "Memcpy HtoD", 85, 20, "stream 9", {"launch": 1}),
+    ("memset", "Memset", 90, 5, "stream 9", {"launch": 1}),
+]
+HOST: list[Row] = [
+    ("step", "profrun.step#0", 0, 100, "main"),
+    ("op", "aten::linear", 0, 80, "main", {"parent": 0, "depth": 1}),
+    ("op", "aten::addmm", 10, 60, "main", {"parent": 1, "depth": 2}),
+]
+
+
+def test_gpu_work_by_what_it_does_most_first() -> None:
+    parts = step_parts(Context(memory_trace(STEP), None, None))
+    assert [(one.name, one.side, one.ns, one.share) for one in parts] == [
+        ("fp32 gemm", "gpu", 60, 0.60),
+        ("copies", "gpu", 20, 0.20),
+        ("elementwise", "gpu", 10, 0.10),
+        ("fills", "gpu", 5, 0.05),
+        ("other kernels", "gpu", 5, 0.05),
+    ]
+
+
+def test_without_a_gpu_the_operators_by_their_own_time() -> None:
+    parts = step_parts(Context(memory_trace(HOST), None, None))
+    assert [(one.name, one.side, one.ns) for one in parts] == [
+        ("aten::addmm", "host", None),
+        ("aten::linear", "host", None),
+    ]
+    assert [one.share for one in parts] == pytest.approx([0.75, 0.25])
+
+
+def test_a_diagnosis_has_them_with_the_cost_of_the_step() -> None:
+    found = diagnosis(memory_trace(STEP))
+    assert (found.cost.step_ns, found.cost.work_ns, found.steps) == (105, 95, 1)  # its GPU work ends at 105
+    assert found.parts[0].name == "fp32 gemm"
+    assert sum(part.share for part in found.parts) == pytest.approx(1.0)
+    assert len(found.gpus) == 1

@@ -1,0 +1,60 @@
+"""The first section of a report."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from profrun.reports.overview_section import overview_html
+from profrun.store.run_answer import PartAnswer
+from tests.reports.test_answer_text import CPU, EAGER, MS, PAIR
+
+
+def text(html: object) -> str:
+    """The words of a section."""
+    return re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", str(html)))
+
+
+def test_the_numbers_and_the_bar_of_a_variant() -> None:
+    said = text(overview_html([EAGER], []))
+    assert "step 20 ms without a profiler; 19 ms to 21 ms in 3 trials" in said
+    assert "GPU busy 25 % 5 ms of the step" in said
+    assert "mostly fp32 gemm 67 % of the GPU" in said
+    # 25 % of the step: 0.67 and 0.033 of it are named, the rest is other work
+    for legend in ("fp32 gemm 17 %", "copies 0.8 %", "other GPU work 7.4 %", "GPU idle 75 %"):
+        assert legend in said
+
+
+def test_findings_by_what_they_could_save() -> None:
+    said = text(overview_html([EAGER], []))
+    assert said.index("Steps wait for data 15 ms (75 %)") < said.index("Matrix work in full fp32 2 ms (10 %)")
+    assert "bf16 autocast, or TF32" in said
+
+
+def test_several_variants_are_named_and_compared() -> None:
+    said = text(overview_html([EAGER, dataclasses.replace(EAGER, variant="fast")], [PAIR]))
+    assert "what would help most in at most per step" in said
+    assert "fast vs eager: 20 ms -&gt; 10 ms, 50.0 % less time" in said
+
+
+def test_a_program_on_the_cpu_has_no_gpu_and_no_bar() -> None:
+    html = str(overview_html([CPU], []))
+    assert "GPU busy" not in html
+    assert "mostly" in html
+    assert "No finding could save 5 % of a step or more." in html
+    assert 'class="bar"' not in html
+
+
+def test_uneven_steps_are_said() -> None:
+    assert EAGER.step is not None
+    uneven = dataclasses.replace(EAGER, step=dataclasses.replace(EAGER.step, mean_ns=100 * MS))
+    assert "steps are uneven: 100 ms on average" in text(overview_html([uneven], []))
+
+
+def test_before_the_end_of_a_run_there_is_none() -> None:
+    assert overview_html([], []) is None
+
+
+def test_names_are_escaped() -> None:
+    hostile = dataclasses.replace(EAGER, parts=(PartAnswer("<script>alert(1)</script>", 0.9),))
+    assert "<script>" not in str(overview_html([hostile], []))

@@ -1,0 +1,105 @@
+"""The answers of a run: each variant's step time without a profiler, and what its recording tells."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from profrun.contract.paths import TrialPaths
+from profrun.runner.answers import answers, diagnosed, told_by
+from profrun.runner.default_comparisons import points_of
+from profrun.store.documents import Steps
+from profrun.store.run_answer import VariantAnswer
+from profrun.store.runs import Run
+from profrun.store.state import RunState, TrialRecord
+from profrun.traces.trace import Trace
+from tests.tracekit import ThinSlice, make_trace
+
+MS = 1_000_000
+STEP: list[ThinSlice] = [
+    ("step", "profrun.step#1", 0, 10 * MS, "main"),
+    ("api", "cudaLaunchKernel", 100, 500, "main", {"parent": 0, "depth": 1}),
+    ("kernel", "some_gemm", 1 * MS, 2 * MS, "stream 7", {"launch": 1}),
+]
+
+
+def record(root: Path, number: int, variant: str, collector: str, steps: list[int]) -> TrialRecord:
+    """A finished trial with a trace in which the GPU works 2 of 10 ms per step."""
+    folder = root / f"{number:03}-{variant}-{collector}"
+    folder.mkdir()
+    make_trace(folder / "trace", STEP, meta={"collector": collector}).close()
+    return TrialRecord(
+        id=folder.name,
+        index=number,
+        variant=variant,
+        collector=collector,
+        blocking=False,
+        repeat=1,
+        state="finished",
+        paths=TrialPaths(folder),
+        trace=folder / "trace",
+        steps=Steps(how="optimizer", clock="cuda_event", measured=tuple(steps)),
+        serial=collector == "ncu",
+    )
+
+
+def asked(root: Path, *records: TrialRecord) -> tuple[VariantAnswer, ...]:
+    state = RunState(Run(root), "t", "local", root, 5, "finished", False, records)
+    points = points_of(records)
+    told = told_by(points)
+    found = {}
+    for one in told.values():
+        assert one.trace is not None
+        with Trace(one.trace) as trace:
+            found[one.id] = diagnosed(trace, one, state)
+    return answers(points, found)
+
+
+def test_the_step_is_that_without_a_profiler_and_shares_are_of_it(tmp_path: Path) -> None:
+    (answer,) = asked(
+        tmp_path,
+        record(tmp_path, 0, "a", "none", [4 * MS, 4 * MS, 7 * MS]),
+        record(tmp_path, 1, "a", "torch", [10 * MS] * 3),
+        record(tmp_path, 2, "a", "none", [6 * MS, 6 * MS, 9 * MS]),
+    )
+    assert answer.step is not None
+    assert answer.step.ns == round(math.sqrt(4 * MS * 6 * MS))
+    assert (answer.step.low_ns, answer.step.high_ns) == (4 * MS, 6 * MS)
+    assert (answer.step.trials, answer.step.steps, answer.step.profiled_by) == (2, 6, None)
+    assert answer.step.mean_ns == round(math.sqrt(5 * MS * 7 * MS))
+    assert (answer.trial, answer.basis) == ("001-a-torch", "unprofiled")
+    assert (answer.gpu_ns, answer.step_ns) == (2 * MS, answer.step.ns)
+    assert answer.gpu_share == pytest.approx(2 / math.sqrt(24))
+    assert [(part.name, part.share) for part in answer.parts] == [("gemm", 1.0)]
+    assert [one.gain_ns for one in answer.findings] == sorted(
+        (one.gain_ns for one in answer.findings), reverse=True
+    )
+    assert all(one.remedy for one in answer.findings)
+
+
+def test_without_such_a_trial_the_step_is_the_recorded_one_and_says_so(tmp_path: Path) -> None:
+    (answer,) = asked(tmp_path, record(tmp_path, 0, "a", "torch", [10 * MS] * 3))
+    assert answer.step is not None
+    assert (answer.step.ns, answer.step.profiled_by, answer.basis) == (10 * MS, "torch", "profiled")
+
+
+def test_serialised_kernels_tell_nothing_of_a_step(tmp_path: Path) -> None:
+    (answer,) = asked(
+        tmp_path,
+        record(tmp_path, 0, "a", "none", [4 * MS] * 3),
+        record(tmp_path, 1, "a", "ncu", [90 * MS] * 3),
+    )
+    assert (answer.trial, answer.gpu_ns, answer.parts) == (None, None, ())
+    assert answer.step is not None
+    assert answer.step.ns == 4 * MS
+
+
+def test_variants_come_in_the_order_of_the_plan(tmp_path: Path) -> None:
+    found = asked(
+        tmp_path,
+        record(tmp_path, 0, "slow", "torch", [10 * MS]),
+        record(tmp_path, 1, "fast", "torch", [10 * MS]),
+    )
+    assert [one.variant for one in found] == ["slow", "fast"]
