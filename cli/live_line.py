@@ -71,7 +71,7 @@ class LiveLine:
         if state is not None:
             shown.highlight_words([f": {state}"], _STYLES[TONES[state]])
         self._console.file.write(_CLEAR)
-        self._console.print(shown, soft_wrap=True)
+        self._console.print(shown)
         if self._fields:
             self.draw(self._fields)
 

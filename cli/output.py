@@ -35,17 +35,23 @@ def say(text: str = "") -> None:
 def note(text: str) -> None:
     """Print a note on stderr; nothing with ``--quiet``."""
     if not asked().quiet:
-        sys.stderr.write(text + "\n")
+        _on_stderr("", text)
 
 
 def complain(text: str) -> None:
     """Print an error on stderr, with or without ``--quiet``."""
-    name = "profrun:"
-    if colours_on(sys.stderr):
-        from profrun.reports.terminal_layout import Toned  # imported only where it is used
+    _on_stderr("profrun", text)
 
-        name = Toned(name, "bad").coloured()
-    sys.stderr.write(f"{name} {text}\n")
+
+def _on_stderr(label: str, text: str) -> None:
+    """Print lines, broken between words where stderr is a terminal."""
+    from profrun.reports.terminal_layout import Prose, Style, lay_out  # imported only where it is used
+
+    terminal = sys.stderr.isatty()
+    width = os.get_terminal_size(sys.stderr.fileno()).columns if terminal else None
+    first, *others = text.split("\n")
+    parts = [Prose(first, label=label), *map(Prose, others)]
+    sys.stderr.write(lay_out(parts, Style(width, colour=colours_on(sys.stderr))) + "\n")
 
 
 def colours_on(stream: TextIO) -> bool:

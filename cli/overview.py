@@ -21,7 +21,7 @@ def show_next_steps() -> None:
     for job in jobs[:3]:
         steps.append((f"profrun submit {job}", "run this job"))
     if not jobs:
-        steps.append(("profrun submit JOB.yaml", "run a job; its file needs only `name` and `command`"))
+        steps.append(("profrun submit JOB.yaml", "run a job: `name` and `command` suffice"))
         steps.append(("profrun normalize FILE... --out DIR", "or read profiler files that you have"))
     steps.append(("profrun doctor", "see what this machine can collect"))
     steps.append(("profrun --help", "list every command"))

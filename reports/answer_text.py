@@ -8,6 +8,7 @@ from profrun.contract.units import (
     change_interval_text,
     change_text,
     signed_change_text,
+    time_range_text,
     time_text,
 )
 from profrun.reports.terminal_layout import Part, Prose, Table, Toned
@@ -92,7 +93,7 @@ def where(step: StepAnswer) -> str:
 
 def range_of(step: StepAnswer) -> str:
     """The range of a step time, and of what."""
-    ends = f"{time_text(step.low_ns)} to {time_text(step.high_ns)}"
+    ends = time_range_text(step.low_ns, step.high_ns)
     if step.trials > 1:
         return f"{ends} in {step.trials} trials"
     return f"half of {step.steps} steps: {ends}" if step.steps > 1 else "1 step"
@@ -105,11 +106,11 @@ def step_of(answer: VariantAnswer) -> str:
     )
 
 
-def _busy(answer: VariantAnswer) -> str | None:
+def _busy(answer: VariantAnswer, between: str = " = ") -> str | None:
     """'18.03 ms = 80 %'."""
     if answer.gpu_ns is None or answer.gpu_share is None:
         return None
-    return f"{time_text(answer.gpu_ns)} = {percent(answer.gpu_share)}"
+    return f"{time_text(answer.gpu_ns)}{between}{percent(answer.gpu_share)}"
 
 
 def _mostly(answer: VariantAnswer) -> str | None:
@@ -131,14 +132,14 @@ def _several(answers: Sequence[VariantAnswer]) -> Table:
         (
             answer.variant,
             time_text(answer.step.ns if answer.step else None),
-            f"{time_text(answer.step.low_ns)} to {time_text(answer.step.high_ns)}" if answer.step else None,
-            *([_busy(answer)] if on_gpu else []),
+            time_range_text(answer.step.low_ns, answer.step.high_ns) if answer.step else None,
+            *([_busy(answer, " ")] if on_gpu else []),
             _mostly(answer),
         )
         for answer in answers
     ]
     header = ("variant", "step", "range", *(["GPU busy"] if on_gpu else []), "mostly")
-    return Table(header, rows, right=(1,))
+    return Table(header, rows, right=(1, 2, 3) if on_gpu else (1, 2))
 
 
 def best_findings(answers: Sequence[VariantAnswer]) -> list[tuple[VariantAnswer, FindingAnswer]]:

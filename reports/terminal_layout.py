@@ -18,8 +18,8 @@ Tone = Literal["strong", "good", "care", "bad", "faint"]
 """What a piece of text means: a heading, better or done, doubtful, worse or failed, less important."""
 CODES: Mapping[Tone, str] = {"strong": "1", "good": "32", "care": "33", "bad": "31", "faint": "2"}
 """ANSI codes: 1 is bold, 2 faint, 31 red, 32 green, 33 yellow."""
-LABELS: Mapping[str, str] = {"critical": "1;31", "care": "1;33", "warning": "1;33"}
-"""ANSI codes of labels; every other label is bold."""
+LABELS: Mapping[str, str] = {"critical": "1;31", "profrun": "1;31", "care": "1;33", "warning": "1;33"}
+"""ANSI codes of labels ("profrun" stands before errors); every other label is bold."""
 
 
 class Toned(str):
@@ -32,10 +32,6 @@ class Toned(str):
         made = super().__new__(cls, text)
         made.tone = tone
         return made
-
-    def coloured(self) -> str:
-        """The text with its ANSI codes."""
-        return _coloured(self, CODES[self.tone])
 
 
 @dataclass(frozen=True)

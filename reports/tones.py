@@ -1,4 +1,4 @@
-"""The tones of the words for states, verdicts and expectations: here alone they get their colours."""
+"""The tones of the words for severities, states and verdicts: here alone they get their colours."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from profrun.reports.terminal_layout import Tone, Toned
 
 TONES: Mapping[str, Tone] = {
+    "critical": "bad",
+    "warning": "care",
     "finished": "good",
     "failed": "bad",
     "timeout": "bad",
@@ -21,7 +23,7 @@ TONES: Mapping[str, Tone] = {
     "held": "good",
     "unknown": "care",
 }
-"""State of a run, a trial or an expectation, or verdict of a comparison -> its tone; others have none."""
+"""Severity, state of a run, a trial or an expectation, or verdict -> its tone; other words have none."""
 
 
 def toned(word: str) -> str:

@@ -73,7 +73,7 @@ def test_quiet_keeps_errors_and_leaves_out_notes(
     monkeypatch.setattr(asked(), "colour", "always")
     complain("it broke")
     shown = capsys.readouterr()
-    assert shown.err == "profrun: it broke\n\x1b[31mprofrun:\x1b[0m it broke\n"
+    assert shown.err == "profrun: it broke\n\x1b[1;31mprofrun\x1b[0m: it broke\n"
     assert shown.out == "a result\n"
 
 
