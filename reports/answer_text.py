@@ -67,11 +67,20 @@ def _one(answer: VariantAnswer) -> list[Part]:
         lines.append(
             f"GPU busy {busy} of {step_of(answer)}" + (f"; {mostly} of the GPU's time" if mostly else "")
         )
-    elif mostly is not None:
+    if answer.rank_wait_ns:
+        lines.append(waiting(answer))
+    if busy is None and mostly is not None:
         lines.append(f"no GPU worked; {mostly} of the CPU time of all operators")
     lines += doubts(answer)
     strong = [] if answer.step is None else [Toned(f"step {time_text(answer.step.ns)}", "strong")]
     return [Prose(line, indent="  ", toned=strong) for line in lines]
+
+
+def waiting(answer: VariantAnswer) -> str:
+    """How long a GPU waits for other ranks."""
+    return (
+        f"waits for other ranks inside of collectives, as recorded: {time_text(answer.rank_wait_ns)} per step"
+    )
 
 
 def doubts(answer: VariantAnswer) -> list[str]:

@@ -72,6 +72,7 @@ def _answer(variant: str, points: Sequence[Point], diagnoses: dict[str, Diagnosi
         gpus=found.gpus,
         gpu_ns=round(cost.work_ns) if found.gpus else None,
         gpu_share=cost.busy_share if found.gpus else None,
+        rank_wait_ns=round(cost.rank_wait_ns),
         step_ns=round(cost.step_ns),
         basis=cost.basis,
         side=found.parts[0].side if found.parts else None,

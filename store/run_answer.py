@@ -91,6 +91,8 @@ class VariantAnswer:
         gpus: names of the GPUs that worked.
         gpu_ns: time per step in which GPUs work; None without a GPU.
         gpu_share: gpu_ns as a part of ``step_ns``, at most 1.
+        rank_wait_ns: time per step in which a GPU waits for other ranks inside of collectives, as recorded;
+            not part of ``gpu_ns``; 0 where there is none.
         step_ns: the step time that shares and gains are of: ``step.ns`` where that can be the time of the
             recorded steps, else the recording's own.
         basis: which time that is: unprofiled, profiled, or recording (no steps: the whole recording).
@@ -106,6 +108,7 @@ class VariantAnswer:
     gpus: tuple[str, ...] = ()
     gpu_ns: int | None = None
     gpu_share: float | None = None
+    rank_wait_ns: int = 0
     step_ns: int | None = None
     basis: Literal["unprofiled", "profiled", "recording"] | None = None
     side: Literal["gpu", "host"] | None = None
