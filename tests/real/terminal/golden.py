@@ -22,7 +22,7 @@ def golden(screen: Screen, terminal: Terminal) -> str:
     """The text of a screen at all widths; a width at which it is as at the one before has no section."""
     text, before = f"$ {screen.command}\n", ""
     for width in WIDTHS:
-        shown = screen.masked(terminal.show(screen.command, width))
+        shown = screen.masked(terminal.show(screen.line, width))
         if shown == before:
             text += f"\n=== {width} columns: the same\n"
         else:

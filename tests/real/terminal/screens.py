@@ -33,11 +33,18 @@ class Screen:
         name: of the file in ``tests/golden``.
         command: what a person types.
         masks: (pattern, text) of what varies between machines and is replaced by the text.
+        writes: a file that the command makes; it is removed before.
     """
 
     name: str
     command: str
     masks: Sequence[tuple[str, str]] = ()
+    writes: str = ""
+
+    @property
+    def line(self) -> str:
+        """What the shell is given."""
+        return f"rm -f {self.writes}; {self.command}" if self.writes else self.command
 
     def masked(self, shown: str) -> str:
         """A screen without what varies."""
@@ -46,6 +53,7 @@ class Screen:
         return shown
 
 
+_SIZE = ((r"[\d.]+ [KM]iB", "SIZE"),)
 SCREENS = (
     Screen("alone", "profrun"),
     Screen("version", "profrun -V", ((r"\d+\.\d+\.\d+\S*", "VERSION"),)),
@@ -66,7 +74,12 @@ SCREENS = (
     Screen("compare", "profrun compare compiled/1 vs compiled_good/1"),
     Screen("compare-allowed", "profrun compare compiled/1 vs compiled_good/1 --allow work"),
     Screen("query", "profrun query trainer/1 'select kind, count(*) n from slices group by 1 order by 1'"),
-    Screen("query-wrong", "profrun query trainer/1 'select nam from slices'"),
+    Screen("export", "profrun export trainer/1 --out t.pftrace", _SIZE, writes="t.pftrace"),
+    Screen("report", "profrun report trainer --out t.html", writes="t.html"),
+    Screen("baseline", "profrun baseline save kept compiled_good", writes="baselines/kept.json"),
+    Screen("blocking-none", "profrun blocking trainer"),
+    Screen("cancel-none", "profrun cancel trainer"),
+    Screen("logs-none", "profrun logs trainer 0"),
     Screen("no-command", "profrun statuss"),
     Screen("no-job", "profrun submit nowhere.yaml"),
     Screen("wrong-job", "profrun job check wrong.yaml"),
