@@ -64,18 +64,14 @@ def _no_colour(given: bool) -> None:
         _asked.colour = "never"
 
 
-VerboseOption = Annotated[
-    bool, typer.Option("-v", "--verbose", help="Print more detail.", callback=_verbose, show_default=False)
-]
-"""For a command that prints more with it; the command is told whether it stands anywhere on the line."""
-
-
 def _common(
     quiet: Annotated[
         bool,
         typer.Option("-q", "--quiet", help="Print results and errors only.", callback=_quiet),
     ] = False,
-    verbose: VerboseOption = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Print more detail.", callback=_verbose)
+    ] = False,
     color: Annotated[
         ColourChoice | None,
         typer.Option(
@@ -93,7 +89,11 @@ def _common(
 
 
 def add_to(command: Any) -> Any:
-    """Give a command, and all commands below it, the options that they do not have yet; returns it."""
+    """Give a command, and all commands below it, the options that they do not have yet; returns it.
+
+    A command that prints more with ``--verbose`` has this option itself, with its own help, and is told
+    whether it stands anywhere on the line.
+    """
     _add(command, _parameters())
     return command
 
@@ -109,6 +109,9 @@ def _parameters() -> list[Any]:
 
 
 def _add(command: Any, common: list[Any]) -> None:
+    for parameter in command.params:
+        if "--verbose" in parameter.opts and parameter.callback is None:
+            parameter.callback = lambda ctx, option, given: _verbose(given)
     known = {name for parameter in command.params for name in parameter.opts}
     command.params += [parameter for parameter in common if not known & set(parameter.opts)]
     for below in getattr(command, "commands", {}).values():

@@ -7,15 +7,14 @@ from typing import Annotated
 
 import typer
 
-from profrun.cli.asked import VerboseOption
-
-__all__ = ["JsonOption", "RunArgument", "RunsOption", "TraceArgument", "VerboseOption", "runs_root"]
-
 RunsOption = Annotated[
     Path | None,
     typer.Option("--runs", help="Folder of the runs [default: $PROFRUN_RUNS or ./runs].", show_default=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+VerboseOption = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Also print every trial and every comparison.")
+]
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's name, the beginning of its name, its path, or `last`.")
 ]
