@@ -110,7 +110,7 @@ def _show_pairs(title: str, pairs: list[PairResult]) -> None:
         say()
         say(title)
     for pair in pairs:
-        tell(f"  {pair.a} vs {pair.b}: {pair.text}")
+        tell(f"  {pair.text}")
         for line in (*pair.changed, *([pair.kernels] if pair.kernels else ())):
             tell(f"    {line}")
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profrun.contract.units import (
-    change_interval_text,
-    change_text,
-    signed_change_text,
-    time_text,
-)
+from profrun.contract.units import signed_change_text, time_text
+from profrun.reports.compare_sentence import pair_sentence
 from profrun.reports.terminal_layout import Part, Prose, Table
 from profrun.store.run_answer import FindingAnswer, StepAnswer, VariantAnswer
 from profrun.store.run_result import PairResult
@@ -158,28 +154,11 @@ def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
 
 
 def _variants(pairs: Sequence[PairResult]) -> list[str]:
-    lines = []
-    for pair in pairs:
-        if pair.kind == "variant":
-            lines.append(f"{pair.b_variant} vs {pair.a_variant}: {_change(pair)}")
-    if any(pair.kind == "variant" and min(pair.trials, default=0) == 1 for pair in pairs):
+    found = [pair for pair in pairs if pair.kind == "variant"]
+    lines = [pair_sentence(pair, (pair.a_variant, pair.b_variant)) for pair in found]
+    if any(min(pair.trials, default=0) == 1 for pair in found):
         lines.append("one trial per variant proves nothing; `--set repeats=3` gives intervals")
     return lines
-
-
-def _change(pair: PairResult) -> str:
-    if pair.a_ns is None or pair.b_ns is None or pair.ratio is None:
-        return pair.text
-    times = f"{time_text(pair.a_ns)} -> {time_text(pair.b_ns)}"
-    trials = " + ".join(str(count) for count in pair.trials) + " trials"
-    if pair.ci95 is None or len(pair.ci95) != 2:
-        return times
-    low, high = pair.ci95
-    interval = change_interval_text((low, high))
-    if pair.verdict in ("faster", "slower"):
-        return f"{times}, {change_text(pair.ratio)} ({interval}; {trials})"
-    said = "the same" if pair.verdict == "same" else "no difference is proven"
-    return f"{times}, {said} ({interval}; {trials})"
 
 
 def _ratios(kind: str, pairs: Sequence[PairResult]) -> list[str]:

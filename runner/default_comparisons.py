@@ -143,7 +143,7 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
                 ci95=result.ci95,
                 mde=result.mde,
                 trials=tuple(result.trials),
-                text="; ".join([verdict_line(result), *_advice(result, pair)]),
+                text="; ".join([verdict_line(result, (pair.a.name, pair.b.name)), *_advice(result, pair)]),
                 reasons=tuple(from_json(PairReason, to_json(reason)) for reason in result.reasons),
                 changed=() if pair.kind == "overhead" else tuple(largest_changes(result)),
                 same_kernels=agreement.equal if agreement else None,
@@ -158,12 +158,12 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
 
 def _advice(result: Comparison, pair: Pair) -> list[str]:
     """What can be said or done, in words; that one trial proves nothing is said by the verdict already."""
-    from profrun.reports.compare_sentence import go_on
+    from profrun.reports.compare_sentence import Called, go_on
 
     run = pair.a.run
-    command = go_on(result, f"profrun compare {run}/{pair.a.name} vs {run}/{pair.b.name}")
-    if command is not None:
-        return [command]
+    commands = go_on(result, Called((f"{run}/{pair.a.name}", "vs", f"{run}/{pair.b.name}")))
+    if commands:
+        return [str(one) for one in commands]
     return [str(one) for one in result.next_steps[:1] if one.code != "one_trial"]
 
 

@@ -152,7 +152,7 @@ def _recorded(a: Trials, b: Trials) -> list[Reason]:
         return [Reason("profiled", "critical", text, why, "compare unprofiled trials of both sides")]
     found = []
     tools = {one.tool for one in left}, {one.tool for one in right}
-    if tools[0] != tools[1] and all(_records_timeline(one) for one in (*left, *right)):
+    if tools[0] != tools[1] and all(records_timeline(one) for one in (*left, *right)):
         found += _differ("collector", "warning", "profilers with overheads of their own", *tools)
     elif not all(recorded_alike(one, two) for one in left for two in right):
         recorders = map(_recorder, left), map(_recorder, right)
@@ -162,7 +162,7 @@ def _recorded(a: Trials, b: Trials) -> list[Reason]:
     return found + _differ("clock", "critical", "what the time of a step is", *measures, fix=fix)
 
 
-def _records_timeline(one: RecordingConditions) -> bool:
+def records_timeline(one: RecordingConditions) -> bool:
     """Is the tool the timeline profiler of a vendor? Two vendors can only be compared with two tools."""
     return one.collector != COUNTERS and one.tool in {found.name for found in candidates(TIMELINE)}
 
@@ -194,6 +194,7 @@ def _mixed(a: Trials, b: Trials) -> list[Reason]:
 
 
 _REPEATED: dict[str, Callable[[RecordingConditions], object]] = {
+    "variants": lambda one: one.variant,
     "numbers of ranks": lambda one: one.ranks,
     "GPUs": lambda one: "/".join(one.devices),
     "trials with and without launch blocking": lambda one: one.launches_block,

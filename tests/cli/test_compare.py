@@ -27,8 +27,8 @@ def test_slower_faster_and_their_exit_codes(sides: Path, kept: Path, capsys: Cap
 
 def test_text_says_verdict_interval_and_what_changed(kept: Path, capsys: Capture) -> None:
     out = call(capsys, "compare", kept / "a.json", "vs", kept / "b.json").out
-    assert out.startswith("a a* 1 ms, b b* 1.5 ms: b takes 50.0 % more time per step (95 % interval ")
-    assert f", {TRIALS} trials per side)" in out
+    assert out.startswith("a* 1 ms -> b* 1.5 ms per step: 50.0 % slower [")
+    assert f"], {TRIALS} + {TRIALS} trials" in out
     rows = [line.split()[:2] for line in out.splitlines() if "gemm" in line]
     assert rows == [["slower", "gemm"], ["slower:", "gemm:"]]
     assert "  slower: gemm: +99.9 % (95 % interval +" in out
@@ -82,9 +82,11 @@ def test_the_same_side_twice_is_same_and_one_trial_is_inconclusive(sides: Path, 
 def test_a_refusal_ends_with_the_command_that_goes_on(sides: Path, capsys: Capture) -> None:
     done = call(capsys, "compare", "a0", "vs", "c0")
     assert done.code == 2
-    assert done.out.startswith("a a0 and b c0 are not compared: launches block on one side only")
+    assert done.out.startswith(
+        "a0-async 1 ms, c0-blocking 1.2 ms per step, no verdict: launches block on one side only"
+    )
     command = "profrun compare a0 vs c0 --allow blocking"
-    assert done.out.splitlines()[-1] == f"to compare them all the same: {command}"
+    assert done.out.splitlines()[-2:] == ["to compare them all the same:", f"  {command}"]
     assert call(capsys, *command.split()[1:], "--json").json["ratio"] is not None
 
 
@@ -92,7 +94,9 @@ def test_the_same_kernels_or_not(sides: Path, capsys: Capture) -> None:
     """Launch blocking changes no kernel; its exit code is that of the answer."""
     done = call(capsys, "compare", "a0", "vs", "c0", "--same-kernels")
     assert done.code == 0
-    assert done.out.startswith("a a0 and b c0 saw the same kernels: 1 name, 1 launch per step on both")
+    assert done.out.startswith(
+        "a0-async and c0-blocking saw the same kernels: 1 name, 1 launch per step on both"
+    )
     document = call(capsys, "compare", "a0", "vs", "c0", "--same-kernels", "--json").json
     assert (document["answer"], document["exit_code"]) == ("same", 0)
     (kernel,) = document["kernels"]
