@@ -72,6 +72,10 @@ def command(
         Path | None,
         typer.Option(help="Write the gate's rules as JUnit XML to this file.", show_default=False),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write the whole comparison as an HTML page to this file.", show_default=False),
+    ] = None,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
@@ -86,7 +90,7 @@ def command(
 
     found = sides_of(sides, runs_root(runs))
     if same_kernels:
-        _need_no_gate(fail_on, junit, markdown=markdown)
+        _need_no_gate(fail_on, junit, html, markdown=markdown)
         _same_kernels(found, top, json_=json_)
     result = compare_points(
         read_trials(found.a),
@@ -97,6 +101,7 @@ def command(
         per=per,
         allow=allow or (),
     )
+    called = _called(sides, runs, by=by, statistic=statistic, threshold=threshold, per=per, allow=allow)
     gate = _gate(result, fail_on or [], found.b)
     if junit is not None and gate is None:
         raise UsageError("--junit writes the rules of --fail-on", fix="add --fail-on 'slower > 3%'")
@@ -105,6 +110,11 @@ def command(
         from profrun.store.files import write_text
 
         write_text(junit, junit_text(result, gate))
+    if html is not None:
+        from profrun.reports.change_section import Change
+        from profrun.runner.report import write_comparison
+
+        write_comparison(Change(result, called), html)
     code = gate.exit_code if gate else result.exit_code
     if json_:
         emit(result.to_json() | {"gate": gate.to_json() if gate else None, "exit_code": code})
@@ -114,7 +124,6 @@ def command(
         say(markdown_text(result, gate, top=top).rstrip())
     else:
         style = terminal_style()
-        called = _called(sides, runs, by=by, statistic=statistic, threshold=threshold, per=per, allow=allow)
         say(point_pairs_text(result, style, top=top, called=called))
         if gate:
             say()
@@ -136,8 +145,11 @@ def _called(sides: Sequence[str], runs: Path | None, **options: str | list[str] 
     return Called(sides, None if runs is None else str(runs), words)
 
 
-def _need_no_gate(fail_on: Sequence[str] | None, junit: Path | None, *, markdown: bool) -> None:
-    for name, given in (("--fail-on", fail_on), ("--junit", junit), ("--markdown", markdown)):
+def _need_no_gate(
+    fail_on: Sequence[str] | None, junit: Path | None, html: Path | None, *, markdown: bool
+) -> None:
+    options = {"--fail-on": fail_on, "--junit": junit, "--markdown": markdown, "--html": html}
+    for name, given in options.items():
         if given:
             raise UsageError(
                 f"--same-kernels has no {name}",

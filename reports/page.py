@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
-
+from profrun.reports.change_section import Change, change_html, change_title
 from profrun.reports.content import RunContent, TraceContent
 from profrun.reports.html import Html, el
 from profrun.reports.run_page import run_html
@@ -14,8 +14,19 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 """With this content security policy the browser fetches nothing from anywhere."""
 
 
+FOOT = (
+    "Times are measured in whole ns; hover a number for its exact value, a column's title for what it is. "
+    "This file asks the network for nothing."
+)
+
+
 def report_html(
-    title: str, traces: Sequence[TraceContent], *, run: RunContent | None = None, made_by: str
+    title: str,
+    traces: Sequence[TraceContent],
+    *,
+    run: RunContent | None = None,
+    changes: Sequence[Change] = (),
+    made_by: str,
 ) -> str:
     """One self-contained HTML document.
 
@@ -23,23 +34,51 @@ def report_html(
         title: of the page.
         traces: one tab each.
         run: the run they belong to; its tab comes first.
+        changes: comparisons of the run's variants; one tab each after the run's.
         made_by: the program and when, for the foot of the page.
     """
     tabs = [] if run is None else [("run", "Run", run_html(run))]
+    tabs += _change_tabs(changes)
     for number, content in enumerate(traces):
         key, titled = f"t{number}", len(traces) == 1 and run is None
         tabs.append((key, content.name, trace_html(content, key, titled=titled)))
-    foot = (
-        f"Made by {made_by}. Times are measured in whole ns; hover a number for its exact value, a column's "
-        "title for what it is. This file asks the network for nothing."
-    )
-    body = el(
-        "body",
-        el("div", el("h1", title), _tab_bar(tabs), class_="top"),
-        el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs)),
-        el("footer", foot),
-        el("script", Html(_static("report.js"))),
-    )
+    return document(title, *_tabbed(tabs), foot=f"Made by {made_by}. {FOOT}")
+
+
+def comparison_html(change: Change, *, made_by: str) -> str:
+    """One self-contained HTML document of a comparison; of several variants a tab each.
+
+    Args:
+        change: both sides.
+        made_by: the program and when, for the foot of the page.
+    """
+    found = change.found
+    first = change_title(found, found.variants[0])
+    title = first if len(found.variants) == 1 else f"{len(found.variants)} variants compared"
+    return document(title, *_tabbed(_change_tabs([change])), foot=f"Made by {made_by}. {FOOT}")
+
+
+def _change_tabs(changes: Sequence[Change]) -> list[tuple[str, str, Html]]:
+    """(key, name, content) of a tab for each pair of variants."""
+    pairs = [(change, variants) for change in changes for variants in change.found.variants]
+    return [
+        (f"c{number}", _pair_name(variants), change_html(change, variants, f"c{number}"))
+        for number, (change, variants) in enumerate(pairs)
+    ]
+
+
+def _pair_name(variants: tuple[str | None, str | None]) -> str:
+    return " -> ".join(dict.fromkeys(name or "unnamed" for name in variants))
+
+
+def document(title: str, *body: Html | None, foot: str) -> str:
+    """A page with its title, styles and scripts.
+
+    Args:
+        title: of the page.
+        body: what stands below the title.
+        foot: text at the end of the page.
+    """
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -49,7 +88,20 @@ def report_html(
         el("link", rel="icon", href="data:,"),
         el("style", Html(_static("report.css"))),
     )
-    return "<!doctype html>\n" + el("html", head, body, lang="en") + "\n"
+    top, *rest = body
+    page = el(
+        "body",
+        el("div", el("h1", title), top, class_="top"),
+        rest,
+        el("footer", foot),
+        el("script", Html(_static("report.js"))),
+    )
+    return "<!doctype html>\n" + el("html", head, page, lang="en") + "\n"
+
+
+def _tabbed(tabs: Sequence[tuple[str, str, Html]]) -> tuple[Html | None, Html]:
+    """The bar of the tabs, and what is on them."""
+    return _tab_bar(tabs), el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs))
 
 
 def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:

@@ -94,6 +94,16 @@ def default_pairs(points: Sequence[Point]) -> list[Pair]:
     return pairs
 
 
+def telling_points(points: Sequence[Point]) -> list[Point]:
+    """The points that tell what changed between variants: without a profiler and of the first timeline.
+
+    Launches block in none of them.
+    """
+    plain = [point for point in points if not point.blocking]
+    timeline = next((point.collector for point in plain if has_time_axis(point)), None)
+    return [point for point in plain if point.collector in (UNPROFILED, timeline)]
+
+
 def has_time_axis(point: Point) -> bool:
     """Whether a profiler recorded the point as the program ran, not kernel by kernel."""
     return point.collector != UNPROFILED and not point.serial

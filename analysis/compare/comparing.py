@@ -15,6 +15,7 @@ from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.compare.kernel_rows import kernel_rows
 from profrun.analysis.compare.metrics import metrics
 from profrun.analysis.compare.model import BREAKDOWNS, By, Comparison
+from profrun.analysis.compare.module_changes import module_changes
 from profrun.analysis.compare.next_steps import next_steps
 from profrun.analysis.compare.ratio import THRESHOLD, step_ratio
 from profrun.analysis.compare.side_info import side_infos
@@ -84,6 +85,7 @@ def _with_changes(result: Comparison, sides: Sides, seed: int) -> Comparison:
         rows=rows,
         kernels=kernels,
         categories=breakdown("category", sides, threshold) if on_gpu else (),
+        modules=module_changes(sides),
         vendors=vendor_view(sides, kernels) if a.kernel_groups and _devices(a) != _devices(b) else None,
     )
 

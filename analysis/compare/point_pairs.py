@@ -62,7 +62,7 @@ class PointPairs:
     """All points that both sides have.
 
     Attributes:
-        pairs: those without a profiler first; at least one.
+        pairs: those without launch blocking first, of these those without a profiler; at least one.
         left_out: trials of one side without a counterpart, in words.
     """
 
@@ -152,7 +152,8 @@ def compare_points(
         return PointPairs((_pair(a, b, one),))
     left_out += _other_variants(points[0], [pair.variants[0] for pair in pairs], names)
     left_out += _other_variants(points[1], [pair.variants[1] for pair in pairs], names[::-1])
-    return PointPairs(tuple(sorted(pairs, key=lambda pair: pair.recorder.profiled)), tuple(left_out))
+    pairs.sort(key=lambda pair: (pair.recorder.blocking, pair.recorder.profiled))
+    return PointPairs(tuple(pairs), tuple(left_out))
 
 
 _Key = tuple[str, bool]
