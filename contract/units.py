@@ -112,7 +112,7 @@ def change_text(ratio: float | None) -> str:
     if ratio is None:
         return UNKNOWN
     if ratio >= _TIMES:
-        return f"{_times_text(ratio)} times as long"
+        return f"{factor_text(ratio)} times as long"
     return f"{abs(100 * (ratio - 1)):.1f} % {'slower' if ratio >= 1 else 'faster'}"
 
 
@@ -121,7 +121,7 @@ def signed_change_text(ratio: float | None) -> str:
     if ratio is None:
         return UNKNOWN
     if ratio >= _TIMES:
-        return f"{_times_text(ratio)} x"
+        return f"{factor_text(ratio)} x"
     return f"{_signed_percent(ratio)} %"
 
 
@@ -135,10 +135,10 @@ def change_interval_text(interval: tuple[float, float] | None) -> str:
         return UNKNOWN
     low, high = interval
     if low * high >= _TIMES**2:
-        return f"{_times_text(low)} to {_times_text(high)} times"
+        return f"{factor_text(low)} to {factor_text(high)} times"
     ends = [f"{abs(100 * (end - 1)):.1f}" for end in interval]
     if high >= _MOST_TIMES:
-        return f"{ends[0]} % faster to {_times_text(high)} times as long"
+        return f"{ends[0]} % faster to {factor_text(high)} times as long"
     if high <= 1:
         return f"{ends[1]} to {ends[0]} %"
     return f"{ends[0]} to {ends[1]} %" if low >= 1 else f"{ends[0]} % faster to {ends[1]} % slower"
@@ -150,9 +150,9 @@ def signed_change_interval_text(interval: tuple[float, float] | None) -> str:
         return UNKNOWN
     low, high = interval
     if low * high >= _TIMES**2:
-        return f"{_times_text(low)} to {_times_text(high)} x"
+        return f"{factor_text(low)} to {factor_text(high)} x"
     if high >= _MOST_TIMES:
-        return f"{_signed_percent(low)} % to {_times_text(high)} x"
+        return f"{_signed_percent(low)} % to {factor_text(high)} x"
     return f"{_signed_percent(low)} to {_signed_percent(high)} %"
 
 
@@ -194,8 +194,8 @@ def _signed_percent(ratio: float) -> str:
     return "0.0" if float(change) == 0 else change
 
 
-def _times_text(ratio: float) -> str:
-    """A factor in three digits: "2.40", "36.1"; from 100 on the digits mean nothing."""
+def factor_text(ratio: float) -> str:
+    """A factor in three digits: "2.40", "36.1"; from 100 on the digits mean nothing: "over 100"."""
     if ratio >= _MOST_TIMES:
         return f"over {_MOST_TIMES:.0f}"
     return f"{ratio:.3g}" if ratio >= 10 else f"{ratio:.2f}"

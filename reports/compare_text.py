@@ -57,7 +57,8 @@ def comparison_text(
         top: rows of the view; 0 for all.
         called: what the user called; a refusal shows it with what makes it go on.
     """
-    return lay_out([*answer_parts(comparison), *detail_parts(comparison, top, called)], style)
+    parts = [*answer_parts(comparison), *detail_parts(comparison, top), *go_on(comparison, called)]
+    return lay_out(parts, style)
 
 
 def answer_parts(comparison: Comparison) -> list[Part]:
@@ -69,12 +70,12 @@ def answer_parts(comparison: Comparison) -> list[Part]:
     return [*parts, *(f"  {one}" for one in comparison.next_steps)]
 
 
-def detail_parts(comparison: Comparison, top: int, called: Called | None = None) -> list[Part]:
-    """Both sides, what must be known of them, and what changed; ``top`` and ``called`` as above."""
+def detail_parts(comparison: Comparison, top: int) -> list[Part]:
+    """Both sides, what must be known of them, and what changed or was measured; ``top`` as above."""
     parts: list[Part] = [_side_line(name, side) for name, side in zip("ab", comparison.sides, strict=True)]
     parts += [reason_line(one) for one in comparison.reasons if not one.stops]
     if comparison.ratio is None:
-        return [*parts, *_facts(comparison), *go_on(comparison, called)]
+        return [*parts, *_facts(comparison)]
     parts += _metrics(comparison)
     rows = [
         (part.name, time_text(part.a_ns), time_text(part.b_ns), signed_time_text(part.delta_ns))

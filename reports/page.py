@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
+
 from profrun.reports.change_section import Change, change_html, change_title
 from profrun.reports.content import RunContent, TraceContent
 from profrun.reports.html import Html, el

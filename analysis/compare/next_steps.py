@@ -16,7 +16,7 @@ from profrun.analysis.compare.side_names import side_names
 from profrun.analysis.compare.sides import Side, Sides
 from profrun.analysis.compare.stats import MIN_TRIALS
 from profrun.contract.finding import Finding
-from profrun.contract.units import change_interval_text, change_text, time_text
+from profrun.contract.units import change_interval_text, change_text, factor_text, time_text
 
 MOST_TRIALS = 50
 """More trials per side are no advice: nobody runs them."""
@@ -136,7 +136,7 @@ def _host(name: str, side: Side) -> Finding | None:
 def _range(times: Sequence[float]) -> str:
     """'1.80 times between trials (338 us to 602 us)'."""
     ends = f"{time_text(min(times))} to {time_text(max(times))}"
-    return f"{_spread(times):.2f} times between trials ({ends})"
+    return f"{factor_text(_spread(times))} times between trials ({ends})"
 
 
 def _spread(values: Sequence[float]) -> float:
