@@ -189,6 +189,7 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
         },
         slices=ctx.worst(copies.ids),
         gain=_pageable_gain(ctx, copies.ids, calls, exposed),
+        extent="" if size is None else f"{bytes_text(size / ctx.step_count)} {ctx.per_step}",
         idle_ns=ctx.idle_inside(calls),
         fix=None
         if ctx.program.torch
@@ -216,7 +217,7 @@ def _pageable_gain(ctx: Context, ids: Index, calls: Index, exposed: int) -> Gain
 @rule(
     "copy-before-gemm",
     "A matrix multiply copies on the device first",
-    remedy="a bias and layout that the GEMM takes as is",
+    remedy="a bias and a layout that the GEMM takes",
     meaning="The op that multiplies also launches a device-to-device copy: the bias is expanded into the "
     "output before an addmm without a fused epilogue, or an operand is made contiguous.",
     threshold="A DtoD memcpy launched by addmm, mm, bmm or another op that multiplies matrices.",

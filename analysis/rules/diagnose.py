@@ -119,6 +119,7 @@ def _finding(rule: Rule, hit: Hit, marks: tuple[str, ...], explained: Explained 
         title=rule.title,
         threshold=rule.threshold,
         remedy=hit.remedy or rule.remedy,
+        extent=hit.extent,
         evidence=evidence,
         quality=marks,
         gain_ns=gain.ns if gain else None,

@@ -36,6 +36,7 @@ class RuleFinding(Finding):
     Attributes:
         title, threshold: the rule's words.
         remedy: what to change, in a few words; empty for findings without a gain.
+        extent: what or how much of it there is, in a few words that follow the title; may be empty.
         evidence: numbers by name (units in the names), ``names`` of kernels, ops or calls, ``slices`` to
             open.
         quality: codes of warnings about the recording that affect the numbers it rests on.
@@ -57,6 +58,7 @@ class RuleFinding(Finding):
     title: str = ""
     threshold: str = ""
     remedy: str = ""
+    extent: str = ""
     evidence: dict[str, Any] = field(default_factory=dict)
     quality: tuple[str, ...] = ()
     gain_ns: int | None = None

@@ -105,6 +105,7 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
         names=[*(row.name for row in rows), *sorted({ctx.frame.text(int(one)) for one in ids})],
         gain=ctx.wait_gain(_felt(ctx, ids)),
         idle_ns=idle,
+        extent=f"{first.name}, {rate}" if first.name else rate,
         rows=rows if len(rows) > 1 else (),
     )
 
@@ -112,7 +113,7 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
 @rule(
     "implicit-sync",
     "An op makes the host wait for the GPU",
-    remedy="keep the value on the GPU, read it rarely",
+    remedy="read the value rarely, not in every step",
     meaning="Reading a value on the host (.item(), .cpu(), printing a tensor, nonzero(), a copy from "
     "pageable memory) waits until everything queued before it has run; the queue runs dry.",
     threshold="A blocking runtime call (Synchronize, or a copy that is not Async) under an op, inside a "
