@@ -23,8 +23,9 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     assert [row[5] for row in trials] == ["finished"] * (len(trials) - 1) + ["failed"]
     tabs = [tab.text for tab in document.every("button", role="tab")]
     assert tabs[0] == "Run"
-    assert all("-torch-" in tab for tab in tabs[1:])
-    assert len(tabs) > 1
+    assert tabs[1] == "a -> b"
+    assert all("-torch-" in tab for tab in tabs[2:])
+    assert len(tabs) > 2
     assert "Boom: </pre><script>" in document.text  # as text
     kept = json.loads(run.comparison.read_text())
     assert rows_of(document, "images") == [["repo/image:1", "sha256:1", str(len(trials))]]
