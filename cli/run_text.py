@@ -111,6 +111,9 @@ def _show_pairs(title: str, pairs: list[PairResult]) -> None:
         say(title)
     for pair in pairs:
         tell(f"  {pair.text}")
+        for why, text in pair.commands:
+            tell(f"    {why}:")
+            say(f"      {text}")  # whole, so that it can be copied
         for line in (*pair.changed, *([pair.kernels] if pair.kernels else ())):
             tell(f"    {line}")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from profrun.contract.units import signed_change_text, time_text
 from profrun.reports.compare_sentence import pair_sentence
-from profrun.reports.terminal_layout import Part, Prose, Table
+from profrun.reports.terminal_layout import Command, Part, Prose, Table
 from profrun.store.run_answer import FindingAnswer, StepAnswer, VariantAnswer
 from profrun.store.run_result import PairResult
 
@@ -32,11 +32,11 @@ def answer_parts(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) 
     parts += _findings(answers)
     lines = comparison_lines(pairs)
     if lines:
-        parts += ["", *(Prose(line, indent="  ") for line in lines)]
+        parts += ["", *(Prose(line, indent="  ") if isinstance(line, str) else line for line in lines)]
     return parts
 
 
-def comparison_lines(pairs: Sequence[PairResult]) -> list[str]:
+def comparison_lines(pairs: Sequence[PairResult]) -> list[str | Command]:
     """The comparisons of a run in one line each: variants, then all profilers, then launch blocking."""
     return [*_variants(pairs), *_ratios("overhead", pairs), *_ratios("blocking", pairs)]
 
@@ -162,9 +162,12 @@ def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
     return [*lines, *([f"     ... and {more} more"] if more > 0 else [])]
 
 
-def _variants(pairs: Sequence[PairResult]) -> list[str]:
+def _variants(pairs: Sequence[PairResult]) -> list[str | Command]:
     found = [pair for pair in pairs if pair.kind == "variant"]
-    lines = [pair_sentence(pair, (pair.a_variant, pair.b_variant)) for pair in found]
+    lines: list[str | Command] = []
+    for pair in found:
+        lines.append(pair_sentence(pair, (pair.a_variant, pair.b_variant)))
+        lines += [Command(text, why) for why, text in pair.commands]
     if any(min(pair.trials, default=0) == 1 for pair in found):
         lines.append("one trial per variant proves nothing; `--set repeats=3` gives intervals")
     return lines

@@ -88,8 +88,11 @@ def _smallest(mde: float | None) -> str:
 
 def _words(row: PairResult, columns: int) -> Html:
     """The row below the numbers: the answer in words, what changed, and what differs between the sides."""
+    commands = [f"{why}: {text}" for why, text in row.commands]
     lines = el(
-        "ul", (el("li", line) for line in (row.text, *row.changed, row.kernels) if line), class_="plain note"
+        "ul",
+        (el("li", line) for line in (row.text, *commands, *row.changed, row.kernels) if line),
+        class_="plain note",
     )
     reasons = [
         f"{'allowed' if reason.allowed else reason.severity}: {reason.what}"

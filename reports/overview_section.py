@@ -36,7 +36,7 @@ def overview_html(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult])
         "div",
         (_variant(answer, named=len(answers) > 1) for answer in answers),
         _helps(answers),
-        el("ul", (el("li", line) for line in lines), class_="plain") if lines else None,
+        el("ul", (el("li", str(line)) for line in lines), class_="plain") if lines else None,
     )
 
 

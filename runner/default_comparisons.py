@@ -153,7 +153,8 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
                 ci95=result.ci95,
                 mde=result.mde,
                 trials=tuple(result.trials),
-                text="; ".join([verdict_line(result, (pair.a.name, pair.b.name)), *_advice(result, pair)]),
+                text="; ".join([verdict_line(result, (pair.a.name, pair.b.name)), *_advice(result)]),
+                commands=_commands(result, pair),
                 reasons=tuple(from_json(PairReason, to_json(reason)) for reason in result.reasons),
                 changed=() if pair.kind == "overhead" else tuple(largest_changes(result)),
                 same_kernels=agreement.equal if agreement else None,
@@ -166,15 +167,18 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
     return found
 
 
-def _advice(result: Comparison, pair: Pair) -> list[str]:
+def _advice(result: Comparison) -> list[str]:
     """What can be said or done, in words; that one trial proves nothing is said by the verdict already."""
+    return [str(one) for one in result.next_steps[:1] if one.code != "one_trial"]
+
+
+def _commands(result: Comparison, pair: Pair) -> tuple[tuple[str, str], ...]:
+    """The commands that go on after a refusal, and what each is for."""
     from profrun.reports.compare_sentence import Called, go_on
 
     run = pair.a.run
-    commands = go_on(result, Called((f"{run}/{pair.a.name}", "vs", f"{run}/{pair.b.name}")))
-    if commands:
-        return [str(one) for one in commands]
-    return [str(one) for one in result.next_steps[:1] if one.code != "one_trial"]
+    found = go_on(result, Called((f"{run}/{pair.a.name}", "vs", f"{run}/{pair.b.name}")))
+    return tuple((one.why, one.text) for one in found)
 
 
 def _profiled_twins(pair: Pair, points: Sequence[Point]) -> tuple[Point, Point] | None:

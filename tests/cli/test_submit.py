@@ -48,11 +48,12 @@ def test_a_run_lists_what_each_trial_measured(here: Path, capsys: Capture) -> No
         "incomparable",
     }  # one trial a side
     shown = call(capsys, "status", "last").out
-    assert re.search(r"^  a \S+ ms -> b \S+ ms per step ", shown, re.MULTILINE)
-    assert "  a-none " not in shown
-    assert re.search(
-        r"^  a-none \S+ ms -> b-none ", call(capsys, "status", "last", "--verbose").out, re.MULTILINE
-    )
+    refused = r"^  a-none \S+ ms, b-none \S+ ms per step, no verdict: different work"
+    assert re.search(refused, shown, re.MULTILINE)
+    command = f"  profrun compare {found['run']}/a-none vs {found['run']}/b-none --allow work"
+    assert command in shown.splitlines()
+    assert "-none-blocking " not in shown
+    assert "-none-blocking " in call(capsys, "status", "last", "--verbose").out
     twins = call(capsys, "blocking", "last", "--json")
     assert twins.code == 2  # one trial a side: no interval
     assert [point["variant"] for point in twins.json["points"]] == ["a", "b"]

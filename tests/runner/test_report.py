@@ -42,4 +42,5 @@ def test_each_later_variant_has_a_tab_with_what_changed_from_the_first(tmp_path:
         row.every("th")[0].text for row in document.every("table", data_table="verdicts")[0].every("tr")[1:]
     ]
     assert how == ["without a profiler", "under torch"]  # trials with launch blocking are left out
-    assert f"profrun compare {run.name}/a vs {run.name}/b" not in document.text  # nothing was refused
+    command = f"profrun compare {run.name}/a vs {run.name}/b --allow unreliable"  # recorded steps overlap
+    assert command in [code.text for code in document.every("code")]
