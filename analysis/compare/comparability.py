@@ -45,12 +45,21 @@ _ONE_PROFILER = (
 _RECORD_SHAPES = "shapes would prove it: record them, or declare the amounts (`batch`, `seq`) of the variants"
 
 
-def reasons(a: Trials, b: Trials, *, allow: Collection[str] = (), per: bool = False) -> list[Reason]:
+def reasons(
+    a: Trials,
+    b: Trials,
+    *,
+    allow: Collection[str] = (),
+    per: bool = False,
+    other_work: Reason | None = None,
+) -> list[Reason]:
     """Everything that speaks against a comparison, gravest first, allowed ones last.
 
     Args:
         allow: codes of ``STOPS`` that shall not stop it; their reasons are marked.
         per: step time is divided by an amount of work, so that different work does not stop it.
+        other_work: what other recordings of the same two programs tell of their work, where these trials
+            cannot tell it: that it differs.
     """
     passed = {*allow, *(DIVIDED_AWAY if per else ())}
     found: list[Reason] = []
@@ -68,6 +77,9 @@ def reasons(a: Trials, b: Trials, *, allow: Collection[str] = (), per: bool = Fa
         for one in check(a, b):
             allowed = one.severity == "critical" and one.code in passed
             found.append(replace(one, allowed=allowed))
+    if other_work is not None and any(one.code == "work_unproven" for one in found):
+        found = [one for one in found if one.code != "work_unproven"]
+        found.append(replace(other_work, allowed="work" in passed))
     return sorted(gravest_first(found), key=lambda one: one.allowed)
 
 

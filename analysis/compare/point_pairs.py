@@ -15,7 +15,7 @@ from profrun.analysis.compare.comparability import records_timeline
 from profrun.analysis.compare.compared_trial import ComparedTrial, RecordingConditions
 from profrun.analysis.compare.comparing import compare
 from profrun.analysis.compare.gate import Gate, Rule, gate
-from profrun.analysis.compare.model import By, Comparison
+from profrun.analysis.compare.model import By, Comparison, Reason
 from profrun.analysis.compare.ratio import THRESHOLD
 from profrun.analysis.compare.side_names import side_names
 from profrun.analysis.json import to_json
@@ -123,6 +123,8 @@ def compare_points(
 ) -> PointPairs:
     """Compare each point of side a with the same point of side b.
 
+    Where profiled trials show that both sides do different work, those without a profiler do so, too.
+
     Where a side has several variants, variants of the same name are compared; the only variant of a side is
     compared with the only one of the other, whatever their names. Sides without any point in common are
     compared as they are, which tells why that cannot be. So are sides whose mixture is allowed.
@@ -142,10 +144,12 @@ def compare_points(
     names = side_names(a, b)
     pairs, left_out = [], []
     for left, right in variants:
-        for key in dict.fromkeys((*left, *right)):
+        other_work = None
+        for key in sorted(dict.fromkeys((*left, *right)), key=_tells_no_work):
             trials = left.get(key, ()), right.get(key, ())
             if all(trials) and not trials[0][0].conditions.replayed:
-                pairs.append(_pair(*trials, one))
+                pairs.append(_pair(*trials, partial(one, other_work=other_work)))
+                other_work = other_work or _other_work(pairs[-1])
             else:
                 left_out.append(_without_counterpart(*trials, names))
     if not pairs:
@@ -191,6 +195,16 @@ def _pair(a: Trials, b: Trials, compared: Compare) -> PointPair:
     one, two = a[0].conditions, b[0].conditions
     names = dict.fromkeys((one.collector, two.collector))
     return PointPair((one.variant, two.variant), Recorder("/".join(names), _blocking(one)), comparison)
+
+
+def _tells_no_work(key: _Key) -> bool:
+    """Only a profiler records what work is done."""
+    return key[0] == "none"
+
+
+def _other_work(pair: PointPair) -> Reason | None:
+    """That both sides do different work, where this pair shows it."""
+    return next((one for one in pair.comparison.reasons if one.code == "work"), None)
 
 
 def _blocking(one: RecordingConditions) -> bool:

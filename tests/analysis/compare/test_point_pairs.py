@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from profrun.analysis.compare import ComparedTrial
+from profrun.analysis.compare.compared_trial import StepWork
 from profrun.analysis.compare.gate import parse_rule
 from profrun.analysis.compare.point_pairs import PointPairs, compare_points, gate_of
 from tests.analysis.compare.trials import stops, trial
@@ -62,8 +63,8 @@ def test_what_only_one_side_has_is_left_out_and_said() -> None:
     assert [one.what for one in found.left_out] == [
         "v, nsys of r1: r2 has no such trial",
         "v, ncu: kernels were replayed to read counters, so there is no timeline",
-        "v, none, blocking of r1: r2 has no such trial",
         "v, torch of r2: r1 has no such trial",
+        "v, none, blocking of r1: r2 has no such trial",
     ]
     document: Any = found.to_json()
     assert document["verdict"] == "slower"  # one pair: its comparison itself
@@ -127,3 +128,21 @@ def test_a_gate_asks_the_unprofiled_pair_of_steps_and_the_profiled_one_of_kernel
         "kernel other: 1.501 us -> 1.501 us per step",
     )
     assert gate_of(found, rules).exit_code == 1
+
+
+def test_other_work_that_a_profiler_recorded_stops_the_unprofiled_pair_too() -> None:
+    """Steps alone do not tell the work; the torch trials of the same programs do."""
+    unknown = [
+        [replace(one, work=StepWork(), facts={}) for one in _run(job, 1000, NONE)] for job in ("r1", "r2")
+    ]
+    alone = compare_points(*unknown).pairs[0].comparison
+    assert [one.code for one in alone.reasons if one.code.startswith("work")] == ["work_unproven"]
+    torch = [
+        [replace(one, work=StepWork(matrix_flops=flops)) for one in _run(job, 1000, TORCH)]
+        for job, flops in (("r1", 1e9), ("r2", 4e9))
+    ]
+    a, b = ([*left, *right] for left, right in zip(unknown, torch, strict=True))
+    assert [stops(pair.comparison) for pair in compare_points(a, b).pairs] == [["work"], ["work"]]
+    allowed = compare_points(a, b, allow=["work"]).deciding(("v", "v")).comparison
+    assert [one.code for one in allowed.reasons if one.allowed] == ["work"]
+    assert allowed.ratio is not None
