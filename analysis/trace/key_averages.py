@@ -158,7 +158,10 @@ def _host(trace: Trace, table: _Table, by_shapes: bool) -> None:
     ids = np.flatnonzero(tree.counted)
     if not len(ids):
         return
-    texts, shape = _shapes(trace, ids) if by_shapes else ([""], np.zeros(len(ids), np.int64))
+    owner = ids  # a slice that is the same call as its parent has the shapes of that
+    while tree.repeat[owner].any():
+        owner = np.where(tree.repeat[owner], tree.parent[owner], owner)
+    texts, shape = _shapes(trace, owner) if by_shapes else ([""], np.zeros(len(ids), np.int64))
     keys = np.stack([row_names(source)[source.name[ids]], source.is_kind(ids, "range", "step"), shape])
     unique, place = np.unique(keys, axis=1, return_inverse=True)
     place, size = np.ravel(place), unique.shape[1]
