@@ -172,7 +172,7 @@ def _variants(pairs: Sequence[PairResult]) -> list[str]:
         if pair.kind == "variant":
             lines.append(f"{pair.b_variant} vs {pair.a_variant}: {_change(pair)}")
     if any(pair.kind == "variant" and min(pair.trials, default=0) == 1 for pair in pairs):
-        lines.append("one trial per variant proves nothing; `--set repeats=3` gives intervals")
+        lines.append("one trial per variant proves nothing; `--repeats 3` gives intervals")
     return lines
 
 
