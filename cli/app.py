@@ -23,8 +23,8 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Look at a trace": {
         "normalize": "Turn the files of any profiler into one trace.",
-        "summary": "Show GPU utilization, steps, kernels and operators of a trace.",
-        "diagnose": "Say what slows the recorded program down, with the evidence.",
+        "summary": "Show GPU utilization, steps, kernels, operators and modules of a trace.",
+        "diagnose": "Say what slows the recorded program down, and what could be gained.",
         "query": "Answer an SQL query over a trace.",
         "export": "Write a trace for Perfetto or chrome://tracing.",
         "open": "Write a trace for Perfetto and say how to open it.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,3 +84,13 @@ class RuleFinding(Finding):
         """Plain JSON values; keys as in the attributes."""
         found: dict[str, Any] = to_json(self)
         return found
+
+
+def numbered(findings: Sequence[RuleFinding]) -> list[tuple[int | None, RuleFinding]]:
+    """The findings, those that no other explains counted from 1; None for the others.
+
+    Args:
+        findings: as ``diagnose`` gives them.
+    """
+    own = [one.code for one in findings if one.explained_by is None]
+    return [(own.index(one.code) + 1 if one.code in own else None, one) for one in findings]

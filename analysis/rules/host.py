@@ -14,7 +14,7 @@ from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE
 from profrun.analysis.rules.step_text import span_text
 from profrun.analysis.trace.frame import Index
-from profrun.contract.units import bytes_text, counted, percent_text, time_text
+from profrun.contract.units import bytes_text, counted, percent_text, rate_text, time_text
 
 CHURN_PER_STEP = 1.0
 NEARLY_FULL = 0.9
@@ -220,8 +220,8 @@ def allocator_churn(ctx: Context) -> Iterator[Hit]:
     if rate >= CHURN_PER_STEP:
         names = sorted({ctx.frame.text(int(one)) for one in ids})
         yield Hit(
-            f"{rate:.1f} calls of {', '.join(names)} per step, {time_text(ctx.total(ids) / ctx.step_count)} "
-            "per step",
+            f"{rate_text(rate)} calls of {', '.join(names)} per step, "
+            f"{time_text(ctx.total(ids) / ctx.step_count)} per step",
             {"calls_per_step": rate, "total_ns": ctx.total(ids)},
             slices=ctx.worst(ids),
             names=names,
@@ -256,7 +256,7 @@ def occupancy_queries(ctx: Context) -> Iterator[Hit]:
     names = sorted({ctx.frame.text(int(one)) for one in ops if one >= 0})
     by = f", by {', '.join(names[:4])}" if names else ""
     yield Hit(
-        f"{len(ids) / ctx.step_count:.1f} occupancy queries {ctx.per_step}{by}, "
+        f"{rate_text(len(ids) / ctx.step_count)} occupancy queries {ctx.per_step}{by}, "
         f"{time_text(ctx.total(ids) / ctx.step_count)} {ctx.per_step}",
         {"calls_per_step": len(ids) / ctx.step_count, "total_ns": ctx.total(ids)},
         slices=ctx.worst(ids),
