@@ -22,7 +22,7 @@ from profrun.errors import UsageError
 
 EXAMPLES = (
     ("profrun init train.py", "write job.yaml for a script"),
-    ("profrun init -o jobs/big.yaml torchrun train.py", "for any command, into another file"),
+    ("profrun init -o big.yaml torchrun train.py", "for any command, into another file"),
 )
 CONTEXT = {"allow_interspersed_args": False}  # the first word that is no option begins the command
 

@@ -138,5 +138,7 @@ def test_an_example_works(
     monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 1"))
     if line.startswith("profrun baseline compare"):
         call(capsys, "baseline", "save", "main", "last/main-none")
+    if line == "profrun init train.py":
+        Path("job.yaml").unlink()
     done = call(capsys, *words_of(line), *(["--yes"] if re.match("profrun (rm|prune)", line) else []))
     assert done.code in ((0, 1, 2) if "compare" in line or "blocking" in line else (0,)), done.err
