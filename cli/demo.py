@@ -36,6 +36,10 @@ EXAMPLES = (
     ("profrun demo --dry-run", "show what would be started"),
 )
 JOB = "transformer.yaml"
+EXAMPLES = (
+    ("profrun demo", "in any folder; runs are written to ./runs"),
+    ("profrun demo --repeats 1", "faster, and nothing is proven then"),
+)
 
 
 def command(

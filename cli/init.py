@@ -26,6 +26,11 @@ EXAMPLES = (
 )
 CONTEXT = {"allow_interspersed_args": False}  # the first word that is no option begins the command
 
+EXAMPLES = (
+    ("profrun init train.py --epochs 1", "writes job.yaml, for `profrun submit job.yaml`"),
+    ("profrun init -o jobs/two.yaml --variant 'bs=8,16' train.py", "with two variants"),
+)
+
 
 def command(
     argv: CommandArgument = None,

@@ -14,6 +14,7 @@ from profrun.errors import UsageError
 
 EXAMPLES = (
     ("profrun report last --open", "write the report of a run, and show it"),
+    ("profrun report --index runs", "the history of all runs of a folder"),
     ("profrun report a.json.gz b.json.gz --out ab.html", "one page about two recordings"),
 )
 
@@ -31,8 +32,19 @@ def command(
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
             metavar="FILE",
             help="File to write [default: the run's report.html, or NAME.html in this folder].",
+            show_default=False,
+        ),
+    ] = None,
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Make a page of all runs in a folder instead: each job's step times over time, with what "
+            "changed [written to DIR/index.html].",
             show_default=False,
         ),
     ] = None,
@@ -42,7 +54,16 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Write one self-contained HTML file about a run or about traces."""
+    """Write one self-contained HTML file about a run, about traces, or about the history of all runs."""
+    if index is not None:
+        if what:
+            raise UsageError(
+                "--index takes no runs", fix="`profrun report --index DIR` shows all runs of DIR"
+            )
+        _history(index, out or index / "index.html", json_)
+        if open_:
+            _show(out or index / "index.html")
+        return
     from profrun.runner.references import run_meant
     from profrun.runner.report import run_report, traces_report
     from profrun.store.files import write_text
@@ -64,8 +85,27 @@ def command(
     else:
         say(str(path))
     if open_:
-        from profrun.cli.browser import show_file
+        _show(path)
 
-        hint = show_file(path)
-        if hint:
-            note(hint)
+
+def _history(root: Path, out: Path, json_: bool) -> None:
+    """Write the page of all runs in a folder."""
+    from profrun.runner.history import history_page
+    from profrun.store.files import write_text
+    from profrun.store.runs import all_runs
+
+    if not all_runs(root):
+        raise UsageError(f"no runs in {root}", fix="name the folder that holds the runs: --index runs")
+    write_text(out, history_page(root, out), fix="name another file with --out")
+    if json_:
+        emit({"report": str(out), "bytes": out.stat().st_size, "runs": len(all_runs(root))})
+    else:
+        say(str(out))
+
+
+def _show(path: Path) -> None:
+    from profrun.cli.browser import show_file
+
+    hint = show_file(path)
+    if hint:
+        note(hint)

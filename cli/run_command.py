@@ -30,6 +30,12 @@ EXAMPLES = (
 )
 CONTEXT = {"allow_interspersed_args": False}  # the first word that is no option begins the command
 
+EXAMPLES = (
+    ("profrun run -- python train.py --epochs 1", "what a step costs, and what would help"),
+    ("profrun run -n 3 --variant 'bs=8,16' -- python train.py", "two batch sizes, compared"),
+    ("profrun run -n 3 --variant compile -- python train.py", "without and with --compile"),
+)
+
 
 def command(
     argv: CommandArgument = None,

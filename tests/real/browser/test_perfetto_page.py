@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from profrun.cli.perfetto import ORIGIN, serving
-from tests.real.browser.test_browser import chromium as chromium
 
 pytestmark = pytest.mark.browser
 FETCH = """async () => {
