@@ -16,6 +16,7 @@ EXAMPLES = (
     ("profrun report last --open", "write the report of a run, and show it"),
     ("profrun report --index runs", "the history of all runs of a folder"),
     ("profrun report a.json.gz b.json.gz --out ab.html", "one page about two recordings"),
+    ("profrun report --index runs", "the history of every job, in runs/index.html"),
 )
 
 
@@ -54,7 +55,7 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Write one self-contained HTML file about a run, about traces, or about the history of all runs."""
+    """Write one self-contained HTML file about a run, traces, or all runs."""
     if index is not None:
         if what:
             raise UsageError(
