@@ -16,7 +16,6 @@ EXAMPLES = (
     ("profrun report last --open", "write the report of a run, and show it"),
     ("profrun report --index runs", "the history of all runs of a folder"),
     ("profrun report a.json.gz b.json.gz --out ab.html", "one page about two recordings"),
-    ("profrun report --index runs", "the history of every job, in runs/index.html"),
 )
 
 
