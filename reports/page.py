@@ -110,7 +110,7 @@ def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:
     for place, (key, name, _) in enumerate(tabs):
         state = {"aria_controls": key, "aria_selected": "false" if place else "true"}
         links.append(el("a", name, href=f"#{key}", role="tab", id=f"tab-{key}", **state))
-    return el("div", el("div", links, class_="tabs", role="tablist", aria_label="tabs"), class_="bar")
+    return el("div", el("div", links, class_="tabs", role="tablist", aria_label="tabs"), class_="tabbar")
 
 
 def _panel(key: str, markup: Html, count: int) -> Html:
