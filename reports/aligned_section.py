@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from profrun.reports.html import Html, el
+from profrun.reports.timeline_section import colours
 
 if TYPE_CHECKING:
     from profrun.reports.content import TraceContent
@@ -42,6 +43,7 @@ def aligned_html(traces: Sequence[tuple[str, TraceContent]]) -> Html | None:
         "div",
         el("h2", "Step on step"),
         el("p", NOTE, class_="note"),
+        colours([content.timeline for _, content in drawn if content.timeline is not None]),
         el("noscript", el("p", "This view needs a browser with JavaScript.")),
         class_="aligned",
         data_aligned=json.dumps(names),

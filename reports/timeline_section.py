@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,18 +41,22 @@ def timeline_html(timeline: Timeline, key: str) -> Html:
         timeline: its slices.
         key: prefix of ids, unique in the page. A link to a slice is ``#<key>-slice-<id of the slice>``.
     """
-    present = np.flatnonzero(np.bincount(timeline.category, minlength=len(CATEGORIES)))
-    names = [CATEGORIES[number] for number in present]
     return el(
         "div",
         el("noscript", el("p", WITHOUT)),
         el("p", _shown(timeline), class_="note"),
-        legend((name, WORDS[name]) for name in names),
+        colours([timeline]),
         el("script", Html(packed(timeline)), type="text/plain", id=f"{key}-timeline-data"),
         class_="timeline",
         data_timeline=key,
         data_label=f"{count_text(len(timeline))} slices in {time_text(timeline.span_ns)}",
     )
+
+
+def colours(timelines: Sequence[Timeline]) -> Html:
+    """What the colours of these timelines mean: the categories that they have."""
+    count = sum(np.bincount(one.category, minlength=len(CATEGORIES)) for one in timelines)
+    return legend((CATEGORIES[at], WORDS[CATEGORIES[at]]) for at in np.flatnonzero(count))
 
 
 def _shown(timeline: Timeline) -> str:

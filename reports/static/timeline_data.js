@@ -95,6 +95,8 @@ class TimelineData {
     this.place(start, dur);
     this.longest = new LargestOf(count, at => this.end[at] - this.start[at]);
     this.readTracks();
+    this.stepsOf = this.processes.map(() => []);
+    for (const [number, process, from, to] of this.steps) this.stepsOf[process].push([number, from, to]);
     this.counters = this.counters.map(([name, unit, process], number) =>
       TimelineData.counter(name, unit, process, column[`times${number}`], column[`values${number}`]));
   }
@@ -198,6 +200,16 @@ class TimelineData {
 
   /** The slice with this id in the trace, -1 where it is not shown. */
   withId(id) { return this.slice.indexOf(id); }
+
+  /** The slice before or after a slice in its row; from -1 the first slice that ends at or after a time. */
+  beside(slice, later, time) {
+    if (slice < 0) {
+      for (let row = 0; row + 1 < this.rows.length; row += 1) if (this.firstAt(row, time) < this.rows[row + 1]) return this.firstAt(row, time);
+      return -1;
+    }
+    const row = this.rowOf(slice), next = slice + (later ? 1 : -1);
+    return next < this.rows[row] || next >= this.rows[row + 1] ? slice : next;
+  }
 
   /** The slices round a slice on its track, the innermost first. */
   around(slice) {

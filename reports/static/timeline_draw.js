@@ -44,8 +44,8 @@ class TimelinePainter {
     this.ink = rich.map(colour => (light(colour) > 0.22 ? "#000" : "#fff"));
   }
 
-  /** Where each process, track and counter stands; returns the height of all. */
-  layout(folded) {
+  /** Where each process, track and counter stands, GPUs above the host if `gpusFirst`; returns the height of all. */
+  layout(folded, gpusFirst) {
     const { ROW, GAP, COUNTER } = TimelinePainter, several = this.data.processes.length > 1;
     this.items = [];
     let top = 4;
@@ -54,8 +54,9 @@ class TimelinePainter {
       const hidden = several && folded.has(`process ${process}`);
       if (several) add("process", process, ROW, { folded: hidden });
       if (hidden) return;
-      this.data.tracks.forEach((track, index) => {
-        if (track.process !== process) return;
+      const tracks = [...this.data.tracks.entries()].filter(([, track]) => track.process === process);
+      if (gpusFirst) tracks.sort(([, one], [, other]) => (other.kind === "gpu") - (one.kind === "gpu"));
+      tracks.forEach(([index, track]) => {
         const short = track.rows > 1 && folded.has(`track ${index}`);
         add("track", index, (short ? 1 : track.rows) * ROW, { folded: short, rows: short ? 1 : track.rows });
       });
@@ -237,15 +238,15 @@ class TimelinePainter {
   /** Where steps of a process begin, in pixels of the canvas. */
   begins(process) {
     const { from, to } = this.view;
-    return this.data.steps.filter(step => step[1] === process && step[2] >= from && step[2] < to).map(step => this.x(step[2]));
+    return this.data.stepsOf[process].filter(step => step[1] >= from && step[1] < to).map(step => this.x(step[1]));
   }
 
   /** [text, x] of the numbers of steps, which stand in the ruler. */
   steps() {
-    const { data, view } = this, mine = data.steps.length ? data.steps.filter(step => step[1] === data.steps[0][1]) : [], numbers = [];
+    const { data, view } = this, mine = data.steps.length ? data.stepsOf[data.steps[0][1]] : [], numbers = [];
     let free = this.left;
-    mine.forEach(([number, , start, end], at) => {
-      const stop = at + 1 < mine.length ? Math.min(end, mine[at + 1][2]) : end; // its GPU work may run into the next
+    mine.forEach(([number, start, end], at) => {
+      const stop = at + 1 < mine.length ? Math.min(end, mine[at + 1][1]) : end; // its GPU work may run into the next
       if (stop < view.from || start > view.to) return;
       const text = `step ${number}`, x = Math.max(this.x(start), this.left) + 3;
       if (x < free || x + text.length * this.letter > Math.min(this.x(stop), this.width)) return;

@@ -71,10 +71,10 @@ class TimelinePanel {
   details(slice) {
     if (slice < 0) return this.rest();
     const { data, view } = this, launch = data.launch[slice], facts = [], add = (name, ...what) => facts.push(make("dt", { textContent: name }), make("dd", {}, ...what));
-    const step = data.steps.findLast(([, process, from, to]) => process === data.tracks[data.trackOf(slice)].process && data.start[slice] >= from && data.start[slice] < to);
+    const step = data.stepsOf[data.tracks[data.trackOf(slice)].process].findLast(([, from, to]) => data.start[slice] >= from && data.start[slice] < to);
     const nanoseconds = data.end[slice] - data.start[slice];
     add("duration", nanoseconds < 1000 ? this.length(slice) : `${this.length(slice)} (${countText(nanoseconds)} ns)`);
-    add("start", `${this.from(slice)}${step ? `, ${timeText(data.start[slice] - step[2])} after step ${step[0]} began` : ""}`);
+    add("start", `${this.from(slice)}${step ? `, ${timeText(data.start[slice] - step[1])} after step ${step[0]} began` : ""}`);
     add("track", data.tracks[data.trackOf(slice)].name);
     if (data.detail[slice] > 0) add("details", data.details[data.detail[slice] - 1]);
     if (launch >= 0) add("launched by", this.jump(launch), ` at ${this.from(launch)}, ${timeText(data.start[slice] - data.start[launch])} before it starts`);
@@ -89,8 +89,8 @@ class TimelinePanel {
     add("slice", String(data.slice[slice]), make("a", { href: `#${view.address}-slice-${data.slice[slice]}`, textContent: view.aligned ? "show it in its own timeline" : "link to it", className: "self" }));
     this.box.replaceChildren(
       make("p", { className: "what" }, make("i", { className: `swatch role-${data.categories[data.category[slice]]}` }), make("b", { textContent: this.category(slice) }), " ",
-        make("code", { textContent: this.nameOf(slice) }), " ", make("button", { type: "button", className: "copy", textContent: "copy name", on: { click: () => this.copy() } }),
-        make("button", { type: "button", className: "copy", textContent: "find all of this name", on: { click: () => { view.find.value = this.nameOf(slice); view.searchFor(view.find.value); } } })),
+        make("code", { textContent: this.nameOf(slice) }), " ", make("button", { type: "button", className: "naming", textContent: "copy name", on: { click: () => this.copy() } }),
+        make("button", { type: "button", className: "naming", textContent: "find all of this name", on: { click: () => { view.find.value = this.nameOf(slice); view.searchFor(view.find.value); } } })),
       make("dl", { className: "facts" }, ...facts),
     );
   }
@@ -98,7 +98,7 @@ class TimelinePanel {
   /** Put the name of the chosen slice on the clipboard. */
   async copy() {
     if (this.view.chosen < 0) return;
-    const name = this.nameOf(this.view.chosen), button = this.box.querySelector(".copy");
+    const name = this.nameOf(this.view.chosen), button = this.box.querySelector(".naming");
     try {
       await navigator.clipboard.writeText(name);
       button.textContent = "copied";

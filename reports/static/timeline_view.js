@@ -17,9 +17,9 @@ class TimelineView {
   static LEAST_NS = 50;
   static KEYS = {
     w: "in", s: "out", a: "left", d: "right", "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right",
-    0: "whole", t: "typical", "[": "before", "]": "after", f: "fit", "/": "find", n: "next", N: "back", c: "copy", Escape: "clear",
+    0: "whole", t: "typical", "[": "before", "]": "after", f: "fit", "/": "find", n: "next", N: "back", ".": "slice after", ",": "slice before", c: "copy", Escape: "clear",
   };
-  static HELP = "Keys: W/S or +/- zoom, A/D or arrows move, 0 whole trace, T typical steps, [ ] step by step, F fit the chosen slice, "
+  static HELP = "Keys: W/S or +/- zoom, A/D or arrows move, 0 whole trace, T typical steps, [ ] step by step, F fit the chosen slice, comma and period slice before and after, "
     + "/ search, N and Shift+N next and previous hit, C copy the name, Esc clear. Ctrl+wheel zooms, Shift+wheel moves, the plain wheel "
     + "scrolls the page. Drag to measure and sum a stretch; Shift+drag moves. Click a name on the left to fold its track.";
 
@@ -89,7 +89,7 @@ class TimelineView {
   }
 
   relayout() {
-    this.tall.style.height = `${this.painter.layout(this.folded)}px`;
+    this.tall.style.height = `${this.painter.layout(this.folded, this.aligned)}px`;
     this.dirty();
   }
 
@@ -136,6 +136,7 @@ class TimelineView {
     else if (action === "before" || action === "after") this.toStep(action === "after");
     else if (action === "fit" && this.chosen >= 0) this.fit(data.start[this.chosen], data.end[this.chosen]);
     else if (action === "fit" && this.range) this.fit(this.range.from, this.range.to);
+    else if (action.startsWith("slice ")) this.choose(data.beside(this.chosen, action === "slice after", this.from), true);
     else if (action === "find") this.find.focus();
     else if (action === "next" || action === "back") this.hit(action === "back");
     else if (action === "copy") this.panel.copy();
@@ -155,10 +156,10 @@ class TimelineView {
 
   /** The step after or before the one in the middle of the view. */
   toStep(later) {
-    const steps = this.data.steps.filter(step => step[1] === this.data.steps[0][1]), middle = (this.from + this.to) / 2;
-    const now = steps.findIndex(step => step[3] > middle), place = now < 0 ? steps.length : now;
-    const step = steps[Math.min(Math.max(place + (later ? 1 : -1), 0), steps.length - 1)];
-    if (step) this.show(step[2], step[3]);
+    const { steps, stepsOf } = this.data, mine = steps.length ? stepsOf[steps[0][1]] : [], middle = (this.from + this.to) / 2;
+    const now = mine.findIndex(step => step[2] > middle), place = now < 0 ? mine.length : now;
+    const step = mine[Math.min(Math.max(place + (later ? 1 : -1), 0), mine.length - 1)];
+    if (step) this.show(step[1], step[2]);
   }
 
   keydown(event) {

@@ -31,6 +31,7 @@ def test_open_asks_for_a_browser(
         return works
 
     monkeypatch.setattr("webbrowser.open", browser)
+    monkeypatch.setenv("BROWSER", "pretend")
     done = call(capsys, "report", "--open", "--runs", tmp_path / "runs")
     assert (done.code, asked) == (code, [run.report.absolute().as_uri()])
     assert run.report.exists()

@@ -217,6 +217,12 @@ ROWS: list[Row] = [
         ("data.at(data.rowOf(of(4)), 480, 1)", -1),
         ("id(data.at(data.rowOf(of(6)), 451, 2))", 6),  # no length: found close by
         ("data.withId(99)", -1),
+        (
+            "[data.beside(of(2), true), data.beside(of(3), true), data.beside(of(3), false)].map(id)",
+            [3, 3, 2],
+        ),
+        ("id(data.beside(-1, true, 0))", 0),
+        ("data.beside(-1, true, 5000)", -1),
     ],
 )
 def test_questions_of_the_view(question: str, answer: object, tmp_path: Path) -> None:

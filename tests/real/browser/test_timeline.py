@@ -146,6 +146,17 @@ def test_a_click_says_what_a_slice_is_and_follows_its_launch(
     assert seen.quiet(h200[0])
 
 
+def test_a_name_can_be_copied(chromium: Any, h200: tuple[Path, dict[str, Any]]) -> None:
+    seen, canvas = opened(chromium, h200[0], permissions=["clipboard-read", "clipboard-write"])
+    canvas.focus()
+    canvas.press(".")
+    name = seen.page.locator(".picked code").text_content()
+    seen.page.get_by_role("button", name="copy name").click()
+    seen.page.get_by_role("button", name="copied").wait_for()
+    assert seen.page.evaluate("navigator.clipboard.readText()") == name
+    assert seen.quiet(h200[0])
+
+
 def test_search_counts_and_goes_from_hit_to_hit(chromium: Any, h200: tuple[Path, dict[str, Any]]) -> None:
     with Trace(h200[0].with_suffix("")) as trace:
         hits = trace.sql(
@@ -259,6 +270,41 @@ def test_hostile_names_stay_text(chromium: Any, tmp_path: Path) -> None:
     assert page.locator(".picked code").text_content() == BAD
     assert page.locator("img").count() == 0
     assert seen.quiet(path)
+
+
+def test_slices_are_chosen_with_keys_alone(chromium: Any, h200: tuple[Path, dict[str, Any]]) -> None:
+    seen, canvas = opened(chromium, h200[0])
+    chosen = "(view => view.data.slice[view.chosen])(document.querySelector('[data-timeline]').view)"
+    canvas.focus()
+    canvas.press(".")
+    first = seen.page.evaluate(chosen)
+    canvas.press(".")
+    assert seen.page.evaluate(chosen) > first
+    canvas.press(",")
+    assert seen.page.evaluate(chosen) == first
+    assert seen.page.locator(".picked code").text_content()
+    assert seen.quiet(h200[0])
+
+
+def test_a_trace_of_one_instant_is_drawn(chromium: Any, tmp_path: Path) -> None:
+    path = tmp_path / "one.html"
+    with make_trace(tmp_path / "t", [("op", "mark", 5, 0, "main")]) as trace:
+        path.write_text(report_html("one", [trace_content(trace, name="one")], made_by="a test"))
+    seen, canvas = opened(chromium, path)
+    assert canvas.get_attribute("data-drawn") == "1"
+    canvas.press("w")
+    canvas.press(".")
+    assert seen.page.locator(".picked code").text_content() == "mark"
+    assert seen.quiet(path)
+
+
+def test_a_browser_that_cannot_unpack_says_so(chromium: Any, h200: tuple[Path, dict[str, Any]]) -> None:
+    page = chromium.new_page()
+    page.add_init_script("delete window.DecompressionStream")
+    page.goto(h200[0].as_uri())
+    said = page.locator(".timeline .note", has_text="cannot be shown")
+    said.wait_for()
+    assert "DecompressionStream" in said.text_content()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
