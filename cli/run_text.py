@@ -110,7 +110,10 @@ def _show_pairs(title: str, pairs: list[PairResult]) -> None:
         say()
         say(title)
     for pair in pairs:
-        tell(f"  {pair.a} vs {pair.b}: {pair.text}")
+        tell(f"  {pair.text}")
+        for why, text in pair.commands:
+            tell(f"    {why}:")
+            say(f"      {text}")  # whole, so that it can be copied
         for line in (*pair.changed, *([pair.kernels] if pair.kernels else ())):
             tell(f"    {line}")
 

@@ -45,7 +45,7 @@ def overview_html(
     if not answers:
         return None
     lines = comparison_lines(pairs)
-    compared = el("ul", (el("li", line) for line in lines), class_="plain") if lines else None
+    compared = el("ul", (el("li", str(line)) for line in lines), class_="plain") if lines else None
     helps = _helps(answers, tabs or {})
     if len(answers) == 1:
         return el("div", _variant(answers[0], named=False), helps, compared)

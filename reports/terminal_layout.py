@@ -70,6 +70,26 @@ class Prose:
 
 
 @dataclass(frozen=True)
+class Command:
+    """A command to be copied: it stays on one line, whatever the width.
+
+    Attributes:
+        text: the command.
+        why: what it is for, on the line above.
+    """
+
+    text: str
+    why: str
+
+    def lines(self, style: Style) -> list[str]:
+        """What it is for, and the command."""
+        return [*Prose(f"{self.why}:").lines(style), f"  {self.text}"]
+
+    def __str__(self) -> str:
+        return f"{self.why}: {self.text}"
+
+
+@dataclass(frozen=True)
 class Table:
     """Columns as wide as their widest cell, two spaces apart.
 
@@ -110,7 +130,7 @@ class Table:
         return (self.indent + "  ".join(cells)).rstrip()
 
 
-Part = str | Prose | Table
+Part = str | Prose | Command | Table
 
 
 def lay_out(parts: Iterable[Part], style: Style) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from profrun.reports.terminal_layout import (
     PLAIN,
+    Command,
     Part,
     Prose,
     Style,
@@ -81,3 +82,9 @@ def test_labels_titles_and_headers_are_coloured_only_where_asked() -> None:
     assert lay_out(parts, Style(80, colour=True)) == (
         "\x1b[1;31mcritical\x1b[0m: too late\n\x1b[1minfo\x1b[0m: look\n\x1b[1mn\x1b[0m\n1"
     )
+
+
+def test_a_command_stays_on_one_line_so_that_it_can_be_copied() -> None:
+    command = Command("profrun compare " + "a/long/name " * 9, "to compare them all the same")
+    lines = lay_out([command], Style(40)).splitlines()
+    assert lines == ["to compare them all the same:", f"  {command.text}".rstrip()]

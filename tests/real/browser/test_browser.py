@@ -10,7 +10,7 @@ import pytest
 
 from profrun.cli import run as profrun
 from tests.conftest import ROOT
-from tests.real.browser.kit import Watched
+from tests.real.browser.kit import Watched, exact
 from tests.tracekit import make_trace
 
 pytestmark = pytest.mark.browser
@@ -30,15 +30,6 @@ def cpu_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert profrun(["submit", str(folder / "job.yaml"), "--runs", str(folder / "runs")]) == 0
     (report,) = folder.glob("runs/*/report.html")
     return report
-
-
-def exact(page: Any, table: str, column: int) -> list[float]:
-    """data-v of a column in the order shown, of the rows shown."""
-    script = (
-        "([name, column]) => [...document.querySelectorAll(`table[data-table=${name}] tbody tr`)]"
-        ".filter(row => !row.hidden).map(row => Number(row.cells[column].dataset.v))"
-    )
-    return list(page.evaluate(script, [table, column]))
 
 
 def test_numbers_are_the_jsons_and_nothing_is_requested(
