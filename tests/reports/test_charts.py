@@ -78,7 +78,7 @@ def test_a_row_of_an_interval_chart_has_its_range_and_interval_on_one_scale() ->
     chart = parse(interval_chart(rows, "step time", base=100.0))
     (interval,) = chart.every("line", class_="interval")
     (base,) = chart.every("line", class_="base")
-    first, second = chart.every("rect", class_="span")
+    first, second = chart.every("rect", class_="reach")
     zero = 2 * float(chart.every("circle")[1].attributes["cx"]) - float(base.attributes["x1"])
     per_ns = (float(base.attributes["x1"]) - zero) / 100
 
