@@ -38,6 +38,7 @@ TIMELINE = Parts(
         "timeline.js",
     ),
 )
+COMPARISON = Parts(("comparison.css",))
 FLAME = Parts(("flame.css",), ("flame.js",))
 """Those of a timeline and of a flame graph, only where there is one: a small report stays small."""
 FOOT = (
@@ -77,12 +78,9 @@ def report_html(
         parts.append(TIMELINE)
     if any(content.calls for content in traces):
         parts.append(FLAME)
-    return document(
-        title,
-        *_tabbed(tabs),
-        foot=f"Made by {made_by}. {FOOT}",
-        parts=parts,
-    )
+    if changes:
+        parts.append(COMPARISON)
+    return document(title, *_tabbed(tabs), foot=f"Made by {made_by}. {FOOT}", parts=parts)
 
 
 def comparison_html(change: Change, *, made_by: str) -> str:
@@ -95,7 +93,8 @@ def comparison_html(change: Change, *, made_by: str) -> str:
     found = change.found
     first = change_title(found, found.variants[0])
     title = first if len(found.variants) == 1 else f"{len(found.variants)} variants compared"
-    return document(title, *_tabbed(_change_tabs([change])), foot=f"Made by {made_by}. {FOOT}")
+    tabs = _tabbed(_change_tabs([change]))
+    return document(title, *tabs, foot=f"Made by {made_by}. {FOOT}", parts=(EVERY, COMPARISON))
 
 
 def _change_tabs(changes: Sequence[Change]) -> list[tuple[str, str, Html]]:
@@ -109,6 +108,11 @@ def _change_tabs(changes: Sequence[Change]) -> list[tuple[str, str, Html]]:
 
 def _pair_name(variants: tuple[str | None, str | None]) -> str:
     return " -> ".join(dict.fromkeys(name or "unnamed" for name in variants))
+
+
+def _tabbed(tabs: Sequence[tuple[str, str, Html]]) -> tuple[Html | None, Html]:
+    """The bar of the tabs, and what is on them."""
+    return _tab_bar(tabs), el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs))
 
 
 def document(title: str, *body: Html | None, foot: str, parts: Sequence[Parts] = (EVERY,)) -> str:
@@ -133,11 +137,6 @@ def document(title: str, *body: Html | None, foot: str, parts: Sequence[Parts] =
     scripts = (el("script", Html(_static(name))) for part in parts for name in part.scripts)
     page = el("body", top, body, el("footer", foot), scripts)
     return "<!doctype html>\n" + el("html", head, page, lang="en") + "\n"
-
-
-def _tabbed(tabs: Sequence[tuple[str, str, Html]]) -> tuple[Html | None, Html]:
-    """The bar of the tabs, and what is on them."""
-    return _tab_bar(tabs), el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs))
 
 
 def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:
