@@ -130,7 +130,7 @@ def _by_shapes(found: KeyAverages, *, on_gpu: bool) -> Html | None:
     """Operators by the shapes of their inputs, most time first."""
 
     def weight(row: KeyAverage) -> int:
-        return row.self_device_ns if on_gpu else row.self_cpu_ns
+        return (row.self_device_ns or 0) if on_gpu else row.self_cpu_ns
 
     rows = sorted((row for row in found.rows if row.shapes not in ("", "[]")), key=lambda row: -weight(row))
     if not rows:
