@@ -180,7 +180,7 @@ def _variants(pairs: Sequence[PairResult]) -> list[str | Command]:
     lines: list[str | Command] = []
     for pair in found:
         lines.append(pair_sentence(pair, (pair.a_variant, pair.b_variant)))
-        lines += [Command(text, why) for why, text in pair.commands]
+        lines += [Command(text, why, indent="  ") for why, text in pair.commands]
     if any(min(pair.trials, default=0) == 1 for pair in found):
         lines.append("one trial per variant: no verdict; `--repeats 3` gives intervals")
     return lines

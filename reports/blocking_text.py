@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from profrun.contract.units import percent_text, rate_text, signed_change_text, time_text
 from profrun.reports.compare_sentence import change_sentence
-from profrun.reports.compare_text import NAME_WIDTH, reason_line
+from profrun.reports.compare_text import NAME_WIDTH, notes_of, reason_line
 from profrun.reports.terminal_layout import PLAIN, Part, Style, Table, cut, lay_out
 
 if TYPE_CHECKING:
@@ -22,9 +22,10 @@ def blocking_text(found: Blocking, style: Style = PLAIN, *, top: int = 15) -> st
         top: rows of the table by op or range; 0 for all.
     """
     parts: list[Part] = [*_answer(found), *filter(None, [found.sentence])]
-    parts += [reason_line(one) for one in found.reasons]
+    parts += [reason_line(one) for one in found.reasons if one.severity != "info"]
     parts += [f"  {one}" for one in found.next_steps]
-    return lay_out([*parts, *_kernels(found), *_overlap(found), *_per_op(found, top), *_syncs(found)], style)
+    parts += [*_kernels(found), *_overlap(found), *_per_op(found, top), *_syncs(found)]
+    return lay_out([*parts, *notes_of(found.reasons)], style)
 
 
 def _answer(found: Blocking) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from profrun.analysis.compare.stats import MIN_TRIALS
@@ -57,7 +57,13 @@ def comparison_text(
         top: rows of the view; 0 for all.
         called: what the user called; a refusal shows it with what makes it go on.
     """
-    parts = [*answer_parts(comparison), *detail_parts(comparison, top), *go_on(comparison, called)]
+    commands = go_on(comparison, called)
+    parts = [
+        *answer_parts(comparison),
+        *detail_parts(comparison, top),
+        *([""] if commands else []),
+        *commands,
+    ]
     return lay_out(parts, style)
 
 
@@ -71,11 +77,12 @@ def answer_parts(comparison: Comparison) -> list[Part]:
 
 
 def detail_parts(comparison: Comparison, top: int) -> list[Part]:
-    """Both sides, what must be known of them, and what changed or was measured; ``top`` as above."""
+    """Both sides, what must be known of them, what changed or was measured, and notes; ``top`` as above."""
     parts: list[Part] = [_side_line(name, side) for name, side in zip("ab", comparison.sides, strict=True)]
-    parts += [reason_line(one) for one in comparison.reasons if not one.stops]
+    notes = notes_of(comparison.reasons)
+    parts += [reason_line(one) for one in comparison.reasons if not one.stops and one.severity != "info"]
     if comparison.ratio is None:
-        return [*parts, *_facts(comparison)]
+        return [*parts, *_facts(comparison), *notes]
     parts += _metrics(comparison)
     rows = [
         (part.name, time_text(part.a_ns), time_text(part.b_ns), signed_time_text(part.delta_ns))
@@ -84,7 +91,13 @@ def detail_parts(comparison: Comparison, top: int) -> list[Part]:
     parts += ["", "mean typical step (named outliers left out)"]
     parts.append(Table(("part", *heads(comparison), "change"), rows, right=(1, 2, 3)))
     parts += _view(comparison, top)
-    return [*parts, *_vendors(comparison)]
+    return [*parts, *_vendors(comparison), *notes]
+
+
+def notes_of(reasons: Sequence[Reason]) -> list[Part]:
+    """What restricts nothing, below an empty line."""
+    notes = [reason_line(one) for one in reasons if one.severity == "info"]
+    return ["", *notes] if notes else []
 
 
 def heads(comparison: Comparison) -> tuple[str, str]:

@@ -38,6 +38,7 @@ TIMELINE = Parts(
         "timeline.js",
     ),
 )
+COMPARISON = Parts(("comparison.css",))
 FLAME = Parts(("flame.css",), ("flame.js",))
 """Those of a timeline and of a flame graph, only where there is one: a small report stays small."""
 FOOT = (
@@ -77,6 +78,8 @@ def report_html(
         parts.append(TIMELINE)
     if any(content.calls for content in traces):
         parts.append(FLAME)
+    if changes:
+        parts.append(COMPARISON)
     return document(title, *_tabbed(tabs), foot=f"Made by {made_by}. {FOOT}", parts=parts)
 
 
@@ -90,7 +93,8 @@ def comparison_html(change: Change, *, made_by: str) -> str:
     found = change.found
     first = change_title(found, found.variants[0])
     title = first if len(found.variants) == 1 else f"{len(found.variants)} variants compared"
-    return document(title, *_tabbed(_change_tabs([change])), foot=f"Made by {made_by}. {FOOT}")
+    tabs = _tabbed(_change_tabs([change]))
+    return document(title, *tabs, foot=f"Made by {made_by}. {FOOT}", parts=(EVERY, COMPARISON))
 
 
 def _change_tabs(changes: Sequence[Change]) -> list[tuple[str, str, Html]]:
@@ -104,6 +108,11 @@ def _change_tabs(changes: Sequence[Change]) -> list[tuple[str, str, Html]]:
 
 def _pair_name(variants: tuple[str | None, str | None]) -> str:
     return " -> ".join(dict.fromkeys(name or "unnamed" for name in variants))
+
+
+def _tabbed(tabs: Sequence[tuple[str, str, Html]]) -> tuple[Html | None, Html]:
+    """The bar of the tabs, and what is on them."""
+    return _tab_bar(tabs), el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs))
 
 
 def document(title: str, *body: Html | None, foot: str, parts: Sequence[Parts] = (EVERY,)) -> str:
@@ -130,11 +139,6 @@ def document(title: str, *body: Html | None, foot: str, parts: Sequence[Parts] =
     return "<!doctype html>\n" + el("html", head, page, lang="en") + "\n"
 
 
-def _tabbed(tabs: Sequence[tuple[str, str, Html]]) -> tuple[Html | None, Html]:
-    """The bar of the tabs, and what is on them."""
-    return _tab_bar(tabs), el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs))
-
-
 def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:
     """Links to the tabs: they work without the script, too, which shows one tab at a time."""
     if len(tabs) < 2:
@@ -143,7 +147,7 @@ def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:
     for place, (key, name, _) in enumerate(tabs):
         state = {"aria_controls": key, "aria_selected": "false" if place else "true"}
         links.append(el("a", name, href=f"#{key}", role="tab", id=f"tab-{key}", **state))
-    return el("div", el("div", links, class_="tabs", role="tablist", aria_label="tabs"), class_="bar")
+    return el("div", el("div", links, class_="tabs", role="tablist", aria_label="tabs"), class_="tabbar")
 
 
 def _panel(key: str, markup: Html, count: int) -> Html:

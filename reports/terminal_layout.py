@@ -98,14 +98,16 @@ class Command:
     Attributes:
         text: the command.
         why: what it is for, on the line above.
+        indent: spaces before both lines.
     """
 
     text: str
     why: str
+    indent: str = ""
 
     def lines(self, style: Style) -> list[str]:
         """What it is for, and the command."""
-        return [*Prose(f"{self.why}:").lines(style), f"  {self.text}"]
+        return [*Prose(f"{self.why}:", indent=self.indent).lines(style), f"{self.indent}  {self.text}"]
 
     def __str__(self) -> str:
         return f"{self.why}: {self.text}"

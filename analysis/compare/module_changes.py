@@ -2,12 +2,12 @@
 
 A row's time is that of all GPU work that its module, or a module inside of it, launched; ``own`` is the part
 of the module itself. The own times of all rows add up to the GPU part of the step: work outside of modules
-has a row. Alike modules of a block (``h.0``, ``h.1``, ...) are one row, ``h.*``.
+has a row. Blocks with the same modules inside (``h.0``, ``h.1``, ...) are one row, ``h.*``.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from profrun.analysis.compare.model import ModuleChange
@@ -33,13 +33,16 @@ def module_changes(sides: Sides) -> tuple[ModuleChange, ...]:
     if not any(group.module for side in sides for group in side.kernel_groups):
         return ()
     nodes: dict[_Path, _Node] = defaultdict(_Node)
-    folded = _folded(sides)
+    alike = _alike(sides)
+    modules = {group.module for side in sides for group in side.kernel_groups if group.module}
+    called = {_starred(tuple(module.split("."))) for module in modules}
     for number, side in enumerate(sides):
         for group in side.kernel_groups:
             parts = tuple(group.module.split(".")) if group.module else (OUTSIDE,)
-            path = _fold(parts, folded)
-            for end in range(1, len(path) + 1):
-                nodes[path[:end]].members[number].add(".".join(parts[:end]))
+            levels = _levels(parts, alike, called)
+            path = tuple(label for label, _ in levels)
+            for end, (_, length) in enumerate(levels, 1):
+                nodes[path[:end]].members[number].add(".".join(parts[:length]))
             nodes[path].own[number] += group.ns / side.samples / side.per
     inside: dict[_Path, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for path, node in nodes.items():
@@ -49,25 +52,43 @@ def module_changes(sides: Sides) -> tuple[ModuleChange, ...]:
     return tuple(_row(path, nodes[path], inside[path]) for path in _in_order(inside))
 
 
-def _folded(sides: Sides) -> set[_Path]:
-    """Parents below which several children have a number for a name."""
-    numbers: dict[_Path, set[str]] = defaultdict(set)
+def _alike(sides: Sides) -> dict[_Path, set[str]]:
+    """Parent -> the numbers of the children below it that are built alike: with the same modules inside.
+
+    Children without modules inside, such as the layers of an ``nn.Sequential``, may be anything. They are not
+    alike.
+    """
+    inside: dict[_Path, dict[str, set[_Path]]] = defaultdict(lambda: defaultdict(set))
     for side in sides:
         for group in side.kernel_groups:
             parts = tuple((group.module or "").split("."))
             for place, part in enumerate(parts):
-                if part.isdecimal():
-                    parent = tuple(FOLDED if one.isdecimal() else one for one in parts[:place])
-                    numbers[parent].add(part)
-    return {parent for parent, found in numbers.items() if len(found) > 1}
+                if part.isdecimal() and place + 1 < len(parts):
+                    inside[_starred(parts[:place])][part].add(_starred(parts[place + 1 :]))
+    found = {}
+    for parent, numbers in inside.items():
+        kinds = Counter(frozenset(below) for below in numbers.values())
+        kind, count = kinds.most_common(1)[0]
+        if count > 1:
+            found[parent] = {number for number, below in numbers.items() if below == kind}
+    return found
 
 
-def _fold(parts: _Path, folded: set[_Path]) -> _Path:
-    found: list[str] = []
+def _starred(parts: _Path) -> _Path:
+    return tuple(FOLDED if part.isdecimal() else part for part in parts)
+
+
+def _levels(parts: _Path, alike: dict[_Path, set[str]], called: set[_Path]) -> list[tuple[str, int]]:
+    """(label, length of its qualified name) of each level of the tree; a block is one level with its list."""
+    found: list[tuple[str, int]] = []
     for place, part in enumerate(parts):
-        parent = tuple(FOLDED if one.isdecimal() else one for one in parts[:place])
-        found.append(FOLDED if part.isdecimal() and parent in folded else part)
-    return tuple(found)
+        if part not in alike.get(_starred(parts[:place]), ()):
+            found.append((part, place + 1))
+        elif place and _starred(parts[:place]) not in called:  # the list of the blocks is no module that ran
+            found[-1] = (f"{found[-1][0]}.{FOLDED}", place + 1)
+        else:
+            found.append((FOLDED, place + 1))
+    return found
 
 
 def _in_order(inside: dict[_Path, list[float]]) -> list[_Path]:

@@ -51,7 +51,7 @@ def test_a_run_lists_what_each_trial_measured(here: Path, capsys: Capture) -> No
     shown = call(capsys, "status", "last").out
     refused = r"^  a-none \S+ ms, b-none \S+ ms per step, no verdict: different work"
     assert re.search(refused, shown, re.MULTILINE)
-    command = f"  profrun compare {found['run']}/a-none vs {found['run']}/b-none --allow work"
+    command = f"    profrun compare {found['run']}/a-none vs {found['run']}/b-none --allow work"
     assert command in shown.splitlines()
     assert "-none-blocking " not in shown
     assert "-none-blocking " in call(capsys, "status", "last", "--verbose").out

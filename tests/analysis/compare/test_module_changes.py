@@ -29,12 +29,11 @@ def test_blocks_are_folded_and_every_level_adds_up() -> None:
     assert told == [
         ("net", 0, (1, 1), 36, 68, 0),
         ("net.head", 1, (1, 1), 5, 50, 5),
-        ("net.h", 1, (1, 1), 31, 18, 0),
-        ("net.h.*", 2, (2, 3), 31, 18, 1),
-        ("net.h.*.attn", 3, (2, 3), 30, 18, 30),
+        ("net.h.*", 1, (2, 3), 31, 18, 1),
+        ("net.h.*.attn", 2, (2, 3), 30, 18, 30),
         (OUTSIDE, 0, (1, 1), 3, 1, 3),
         ("solo", 0, (1, 1), 2, 2, 0),
-        ("solo.7", 1, (1, 1), 2, 2, 2),  # only one number: it is no repeated block
+        ("solo.7", 1, (1, 1), 2, 2, 2),
     ]
     assert sum(row.a_own_ns for row in found.modules) == sum(A.values())
     assert sum(row.b_own_ns for row in found.modules) == sum(B.values())
@@ -43,3 +42,14 @@ def test_blocks_are_folded_and_every_level_adds_up() -> None:
 
 def test_without_modules_there_is_no_tree() -> None:
     assert compare([_trial((100, 101, 99), {None: 3})], [_trial(OTHER, {None: 2})]).modules == ()
+
+
+def test_layers_without_modules_inside_are_told_apart() -> None:
+    """The first and the second layer of an nn.Sequential may be anything."""
+    work: dict[str | None, int] = {"mlp.0": 4, "mlp.1": 3, "blocks.0.a": 2, "blocks.1.a": 1, "blocks.2.b": 9}
+    found = compare([_trial((100, 101, 99), work)], [_trial(OTHER, work)])
+    assert [(row.name, row.a_ns) for row in found.modules] == [
+        ("blocks", 9), ("blocks.2", 9), ("blocks.2.b", 9),
+        ("mlp", 7), ("mlp.0", 4), ("mlp.1", 3),
+        ("blocks.*", 3), ("blocks.*.a", 3),  # two alike blocks; the third has another module
+    ]  # fmt: skip

@@ -7,27 +7,9 @@ from typing import Any
 
 import pytest
 
-from profrun.cli import run as profrun
-from profrun.collectors.normalize import normalize
-from tests.conftest import ROOT
-from tests.real.browser.kit import Watched
-from tests.real.browser.test_browser import exact
+from tests.real.browser.kit import Watched, exact
 
 pytestmark = pytest.mark.browser
-H200 = ROOT / "tests/data/h200/transformer"
-
-
-@pytest.fixture(scope="module")
-def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of two variants of a transformer layer on an H200."""
-    folder = tmp_path_factory.mktemp("comparison")
-    sides = []
-    for name in ("baseline", "optimised"):
-        normalize([H200 / f"{name}-torch-r1/rank0/pt.trace.json.gz"], folder / name)
-        sides.append(str(folder / name))
-    words = [sides[0], "vs", sides[1], "--allow", "work", "--html", str(folder / "page.html")]
-    assert profrun(["compare", *words]) in (0, 1, 2)
-    return folder / "page.html"
 
 
 @pytest.mark.parametrize(
