@@ -9,6 +9,11 @@ import typer
 from profrun.cli.options import JsonOption, RunArgument, RunsOption, runs_root
 from profrun.cli.output import emit, say
 
+EXAMPLES = (
+    ("profrun cancel last", "stop it; what was recorded is kept"),
+    ("profrun cancel last --now", "kill it at once"),
+)
+
 
 def command(
     run: RunArgument,

@@ -13,7 +13,7 @@ def show_next_steps() -> None:
     root = runs_root(None)
     tell("profrun: profiles a program on NVIDIA, AMD or a CPU, and says what would make it faster.")
     say()
-    steps = [("profrun run -- python train.py", "profile your own program, without a job file")]
+    steps = [("profrun run -- python train.py", "profile your own program")]
     names = sorted(path.parent.name for path in (root.glob("*/events.jsonl") if root.is_dir() else ()))
     if names:
         steps.append(("profrun status last", f"show the newest of {len(names)} runs in {root}"))
