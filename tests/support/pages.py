@@ -1,0 +1,122 @@
+"""Pages of docs/ whose commands can be run: their files, commands and outputs, read from the Markdown.
+
+A fenced block says what it is in its first line:
+
+* ``sh``: commands, run by bash in the page's folder. ``exit=1`` is the exit code that they must have (0 where nothing is said),
+  ``needs=docker`` says that they need something that not every machine has, and ``recorded=NAME`` that they are about the
+  run in tests/data/h200/pages/NAME.tar.xz, which then is the newest in ``runs/``.
+* ``text``: what the commands before it print. ``recorded=NAME``: what ``profrun status`` prints about that run.
+* ``python train.py``, ``yaml job.yaml``: a file of this name in the page's folder.
+
+Other blocks are for the reader alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_FENCE = re.compile(r"^```(?P<head>\S[^\n]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+_STAMP = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
+_NUMBER = re.compile(r"[+-]?\d[\d.,]*(?: ?(?:ns|us|ms|s|min|%|x|[KMG]i?B)(?!\w))?")
+_FIRST_WORDS = ("run", "submit")
+_GROUPS = ("baseline", "images", "job")
+
+
+@dataclass(frozen=True)
+class Output:
+    """A ``text`` block."""
+
+    text: str
+    recorded: str | None = None
+
+
+@dataclass
+class Commands:
+    """An ``sh`` block and what it prints."""
+
+    text: str
+    line: int
+    exit: int = 0
+    needs: str | None = None
+    recorded: str | None = None
+    outputs: list[Output] = field(default_factory=list)
+
+
+@dataclass
+class Page:
+    """A page: its files, and its commands in their order."""
+
+    path: Path
+    files: dict[str, str]
+    commands: list[Commands]
+
+
+def read_page(path: Path) -> Page:
+    """The page with everything that can be run.
+
+    Raises:
+        ValueError: an output has no commands before it, or a word after the language means nothing.
+    """
+    page = Page(path, {}, [])
+    text = path.read_text(encoding="utf-8")
+    for block in _FENCE.finditer(text):
+        language, *words = block["head"].split()
+        said = dict(word.split("=", 1) for word in words if "=" in word)
+        if language == "sh":
+            line = text.count("\n", 0, block.start()) + 1
+            code = int(said.pop("exit", 0))
+            page.commands.append(Commands(block["text"], line, code, **said))
+        elif language == "text":
+            if not page.commands:
+                raise ValueError(f"{path}: an output without a command")
+            page.commands[-1].outputs.append(Output(block["text"], **said))
+        elif words:
+            (name,) = words
+            page.files[name] = block["text"]
+    return page
+
+
+def masked(line: str) -> str:
+    """A line without what differs between runs and machines: numbers, their units, stamps, runs of blanks."""
+    return " ".join(_NUMBER.sub("#", _STAMP.sub("#", line)).split())
+
+
+def missing_lines(shown: str, printed: str, *, exact: bool) -> list[str]:
+    """Lines of a page that a command does not print, or not in this order.
+
+    A line ``...`` stands for any lines, and ``...`` at the end of a line for its rest.
+
+    Args:
+        shown: a ``text`` block.
+        printed: all that the command printed.
+        exact: numbers and blanks must be equal too.
+    """
+    plain = str.rstrip if exact else masked
+    there = iter([plain(line) for line in printed.splitlines()])
+    absent = []
+    for line in shown.splitlines():
+        if not line.strip() or line.strip() == "...":
+            continue
+        wanted = plain(line.removesuffix("..."))
+        cut = line.endswith("...")
+        if not any(found.startswith(wanted) if cut else found == wanted for found in there):
+            absent.append(line)
+            there = iter([])
+    return absent
+
+
+def rehearsed(text: str) -> str:
+    """Commands that only check their words: a dry run of what starts trials, the help of every other command."""
+    lines = []
+    for line in text.replace("\\\n", " ").splitlines():
+        words = line.split()
+        if words[:1] != ["profrun"]:
+            continue
+        if words[1] in _FIRST_WORDS:
+            lines.append(re.sub(r"profrun (\w+)", r"profrun \1 --dry-run", line, count=1))
+        else:
+            depth = 2 if words[1] in _GROUPS else 1
+            lines.append(re.sub(rf"profrun((?: \w+){{{depth}}})", r"profrun\1 --help", line, count=1))
+    return "\n".join(lines)

@@ -1,0 +1,109 @@
+"""The tutorial and the how-tos: their commands run, and print what the pages show."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from profrun.runner.finish import write_findings
+from profrun.store.runs import Run
+from profrun.store.state import read_state
+from tests.conftest import ROOT, unpack
+from tests.support.pages import Page, masked, missing_lines, read_page, rehearsed
+
+RECORDED = ROOT / "tests/data/h200/pages"
+PATHS = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/how-to").glob("*.md")])
+pages = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+
+
+def bash(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run commands as a reader would; what they print on stderr is among the output."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PROFRUN_")}
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text],
+        cwd=folder,
+        env={**kept, "COLUMNS": "100", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+
+def laid_out(page: Page, folder: Path) -> Path:
+    """The page's files in a folder."""
+    for name, text in page.files.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    return folder
+
+
+def recorded(name: str, folder: Path) -> Path:
+    """A folder with a recorded run in ``runs/``, with the comparisons and answers of today."""
+    runs = folder / name / "runs"
+    if not runs.exists():
+        with tarfile.open(RECORDED / f"{name}.tar.xz") as archive:
+            unpack(archive, runs)
+        (run,) = runs.iterdir()
+        write_findings(read_state(Run(run)), [])
+    return runs.parent
+
+
+@pages
+def test_the_words_of_every_command_are_known(path: Path, tmp_path: Path) -> None:
+    page = read_page(path)
+    laid_out(page, tmp_path)
+    for commands in page.commands:
+        done = bash(rehearsed(commands.text), tmp_path)
+        assert done.returncode == 0, f"line {commands.line}: {done.stdout}"
+
+
+@pages
+def test_what_a_page_shows_of_a_recorded_run_is_what_profrun_says_of_it(path: Path, tmp_path: Path) -> None:
+    for commands in read_page(path).commands:
+        for output in commands.outputs:
+            name = output.recorded or commands.recorded
+            if name is None:
+                continue
+            text = "profrun status last" if output.recorded else commands.text
+            done = bash(text, recorded(name, tmp_path))
+            assert output.recorded or done.returncode == commands.exit, done.stdout
+            assert missing_lines(output.text, done.stdout, exact=True) == [], done.stdout
+
+
+@pytest.mark.thorough
+@pages
+def test_a_page_can_be_followed_from_its_first_line_to_its_last(path: Path, tmp_path: Path) -> None:
+    page = read_page(path)
+    laid_out(page, tmp_path)
+    for commands in page.commands:
+        if commands.needs or commands.recorded:
+            continue
+        done = bash(commands.text, tmp_path)
+        assert done.returncode == commands.exit, f"line {commands.line}: {done.stdout}"
+        for output in commands.outputs:
+            if output.recorded is None:
+                assert missing_lines(output.text, done.stdout, exact=False) == [], done.stdout
+
+
+def test_a_line_that_is_not_printed_is_found() -> None:
+    printed = "step 1.5 ms\nGPU busy 3 %\nreport: /tmp/x\n"
+    assert missing_lines("step 22.6 us\n...\nreport: ...\n", printed, exact=False) == []
+    assert missing_lines("GPU busy 4 %\nstep 1 ms\n", printed, exact=False) == ["step 1 ms"]
+    assert missing_lines("step 1.6 ms\n", printed, exact=True) == ["step 1.6 ms"]
+    assert masked("run-20261122T140020Z-92f0: +3.5 %  of 2.74 x") == "run-#: # of #"
+
+
+def test_commands_are_rehearsed_without_starting_anything() -> None:
+    text = "cd x\nprofrun run -n 3 \\\n  -- python a.py\nprofrun compare a vs b\nprofrun baseline save m last\n"
+    assert rehearsed(text).splitlines() == [
+        "profrun run --dry-run -n 3    -- python a.py",
+        "profrun compare --help a vs b",
+        "profrun baseline save --help m last",
+    ]
