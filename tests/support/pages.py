@@ -2,8 +2,8 @@
 
 A fenced block says what it is in its first line:
 
-* ``sh``: commands, run by bash in the page's folder. ``exit=1`` is the exit code that they must have (0 where nothing is said),
-  ``needs=docker`` says that they need something that not every machine has, and ``recorded=NAME`` that they are about the
+* ``sh``: commands, run by bash in the page's folder. ``exit=1`` is the exit code that they must have (0 where nothing is
+  said; ``exit=0,2``: one of these), ``needs=docker`` says that they need something that not every machine has, and ``recorded=NAME`` that they are about the
   run in tests/data/h200/pages/NAME.tar.xz, which then is the newest in ``runs/``.
 * ``text``: what the commands before it print. ``recorded=NAME``: what ``profrun status`` prints about that run.
 * ``python train.py``, ``yaml job.yaml``: a file of this name in the page's folder.
@@ -38,7 +38,7 @@ class Commands:
 
     text: str
     line: int
-    exit: int = 0
+    exits: tuple[int, ...] = (0,)
     needs: str | None = None
     recorded: str | None = None
     outputs: list[Output] = field(default_factory=list)
@@ -66,8 +66,8 @@ def read_page(path: Path) -> Page:
         said = dict(word.split("=", 1) for word in words if "=" in word)
         if language == "sh":
             line = text.count("\n", 0, block.start()) + 1
-            code = int(said.pop("exit", 0))
-            page.commands.append(Commands(block["text"], line, code, **said))
+            exits = tuple(int(code) for code in said.pop("exit", "0").split(","))
+            page.commands.append(Commands(block["text"], line, exits, **said))
         elif language == "text":
             if not page.commands:
                 raise ValueError(f"{path}: an output without a command")
@@ -76,6 +76,15 @@ def read_page(path: Path) -> Page:
             (name,) = words
             page.files[name] = block["text"]
     return page
+
+
+def lay_out(page: Page, folder: Path) -> list[Path]:
+    """Write the page's files into a folder; their paths."""
+    for name, text in page.files.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    return [folder / name for name in page.files]
 
 
 def masked(line: str) -> str:
