@@ -1,4 +1,4 @@
-"""The workflow that docs/how-to/gate-a-pull-request.md shows: valid for GitHub, and its commands decide rightly."""
+"""The workflow of docs/how-to/gate-a-pull-request.md: valid for GitHub, and its commands decide rightly."""
 
 from __future__ import annotations
 

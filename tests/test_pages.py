@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tarfile
 from pathlib import Path
@@ -13,11 +14,15 @@ from profrun.runner.finish import write_findings
 from profrun.store.runs import Run
 from profrun.store.state import read_state
 from tests.conftest import ROOT, unpack
+from tests.reports.documents import parse
 from tests.support.pages import lay_out, masked, missing_lines, read_page, rehearsed
 
 RECORDED = ROOT / "tests/data/h200/pages"
 PATHS = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/how-to").glob("*.md")])
+README = ROOT / "README.md"
 pages = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+
+with_readme = pytest.mark.parametrize("path", [README, *PATHS], ids=lambda path: path.stem)
 
 
 def bash(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -30,7 +35,7 @@ def bash(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=280,
+        timeout=600,
         check=False,
     )
 
@@ -46,16 +51,17 @@ def recorded(name: str, folder: Path) -> Path:
     return runs.parent
 
 
-@pages
+@with_readme
 def test_the_words_of_every_command_are_known(path: Path, tmp_path: Path) -> None:
     page = read_page(path)
     lay_out(page, tmp_path)
+    (tmp_path / "train.py").touch()  # the reader's own program, where a page shows none
     for commands in page.commands:
         done = bash(rehearsed(commands.text), tmp_path)
         assert done.returncode == 0, f"line {commands.line}: {done.stdout}"
 
 
-@pages
+@with_readme
 def test_what_a_page_shows_of_a_recorded_run_is_what_profrun_says_of_it(path: Path, tmp_path: Path) -> None:
     for commands in read_page(path).commands:
         for output in commands.outputs:
@@ -69,6 +75,7 @@ def test_what_a_page_shows_of_a_recorded_run_is_what_profrun_says_of_it(path: Pa
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(900)
 @pages
 def test_a_page_can_be_followed_from_its_first_line_to_its_last(path: Path, tmp_path: Path) -> None:
     page = read_page(path)
@@ -83,18 +90,36 @@ def test_a_page_can_be_followed_from_its_first_line_to_its_last(path: Path, tmp_
                 assert missing_lines(output.text, done.stdout, exact=False) == [], done.stdout
 
 
+def test_the_page_about_the_report_names_its_sections_as_they_are(tmp_path: Path) -> None:
+    folder = recorded("gan", tmp_path)
+    done = bash("profrun report last --out report.html", folder)
+    assert done.returncode == 0, done.stdout
+    document = parse((folder / "report.html").read_text(encoding="utf-8"))
+    heads = [node.text for node in document.every("h3")]
+    for note in document.every("p", class_="note"):
+        if note.text.startswith("Not in this "):
+            heads += note.text.partition(": ")[2].rstrip(".").split(", ")
+    text = (ROOT / "docs/how-to/read-the-report.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| **")]
+    named = [name for row in rows for name in re.findall(r"\*\*(.*?)\*\*", row)]
+    assert len(heads) > 15
+    assert sorted(named) == sorted(set(heads))
+
+
 def test_a_line_that_is_not_printed_is_found() -> None:
     printed = "step 1.5 ms\nGPU busy 3 %\nreport: /tmp/x\n"
     assert missing_lines("step 22.6 us\n...\nreport: ...\n", printed, exact=False) == []
     assert missing_lines("GPU busy 4 %\nstep 1 ms\n", printed, exact=False) == ["step 1 ms"]
     assert missing_lines("step 1.6 ms\n", printed, exact=True) == ["step 1.6 ms"]
+    assert masked("  a 3 ms -> b 2 ms per step: 33 % faster [1 to 60 %]") == "a # -> b # per step"
     assert masked("run-20261122T140020Z-92f0: +3.5 %  of 2.74 x") == "run-#: # of #"
 
 
 def test_commands_are_rehearsed_without_starting_anything() -> None:
-    text = "cd x\nprofrun run -n 3 \\\n  -- python a.py\nprofrun compare a vs b\nprofrun baseline save m last\n"
+    text = "cd x\nprofrun run -n 3 \\\n  -- python a.py\nprofrun compare a vs b\nprofrun baseline save m a\n"
     assert rehearsed(text).splitlines() == [
+        "cd x",
         "profrun run --dry-run -n 3    -- python a.py",
         "profrun compare --help a vs b",
-        "profrun baseline save --help m last",
+        "profrun baseline save --help m a",
     ]

@@ -2,10 +2,12 @@
 
 A fenced block says what it is in its first line:
 
-* ``sh``: commands, run by bash in the page's folder. ``exit=1`` is the exit code that they must have (0 where nothing is
-  said; ``exit=0,2``: one of these), ``needs=docker`` says that they need something that not every machine has, and ``recorded=NAME`` that they are about the
-  run in tests/data/h200/pages/NAME.tar.xz, which then is the newest in ``runs/``.
-* ``text``: what the commands before it print. ``recorded=NAME``: what ``profrun status`` prints about that run.
+* ``sh``: commands, run by bash in the page's folder. ``exit=1`` is the exit code that they must have (0 where
+  nothing is said; ``exit=0,2``: one of these). ``needs=docker`` says that they need something that not every
+  machine has. ``recorded=NAME`` says that they are about the run in tests/data/h200/pages/NAME.tar.xz, which
+  then is the newest in ``runs/``.
+* ``text``: what the commands before it print. ``recorded=NAME``: what ``profrun status`` prints about that
+  run.
 * ``python train.py``, ``yaml job.yaml``: a file of this name in the page's folder.
 
 Other blocks are for the reader alone.
@@ -20,7 +22,8 @@ from pathlib import Path
 _FENCE = re.compile(r"^```(?P<head>\S[^\n]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 _STAMP = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
 _NUMBER = re.compile(r"[+-]?\d[\d.,]*(?: ?(?:ns|us|ms|s|min|%|x|[KMG]i?B)(?!\w))?")
-_FIRST_WORDS = ("run", "submit")
+_VERDICT = re.compile(r"( -> .* per \w+)\b.*")
+_DRY = ("run", "submit")
 _GROUPS = ("baseline", "images", "job")
 
 
@@ -38,9 +41,9 @@ class Commands:
 
     text: str
     line: int
-    exits: tuple[int, ...] = (0,)
-    needs: str | None = None
-    recorded: str | None = None
+    exits: tuple[int, ...]
+    needs: str | None
+    recorded: str | None
     outputs: list[Output] = field(default_factory=list)
 
 
@@ -57,7 +60,7 @@ def read_page(path: Path) -> Page:
     """The page with everything that can be run.
 
     Raises:
-        ValueError: an output has no commands before it, or a word after the language means nothing.
+        ValueError: an output has no commands before it.
     """
     page = Page(path, {}, [])
     text = path.read_text(encoding="utf-8")
@@ -66,12 +69,14 @@ def read_page(path: Path) -> Page:
         said = dict(word.split("=", 1) for word in words if "=" in word)
         if language == "sh":
             line = text.count("\n", 0, block.start()) + 1
-            exits = tuple(int(code) for code in said.pop("exit", "0").split(","))
-            page.commands.append(Commands(block["text"], line, exits, **said))
+            exits = tuple(int(code) for code in said.get("exit", "0").split(","))
+            page.commands.append(
+                Commands(block["text"], line, exits, said.get("needs"), said.get("recorded"))
+            )
         elif language == "text":
             if not page.commands:
                 raise ValueError(f"{path}: an output without a command")
-            page.commands[-1].outputs.append(Output(block["text"], **said))
+            page.commands[-1].outputs.append(Output(block["text"], said.get("recorded")))
         elif words:
             (name,) = words
             page.files[name] = block["text"]
@@ -88,8 +93,13 @@ def lay_out(page: Page, folder: Path) -> list[Path]:
 
 
 def masked(line: str) -> str:
-    """A line without what differs between runs and machines: numbers, their units, stamps, runs of blanks."""
-    return " ".join(_NUMBER.sub("#", _STAMP.sub("#", line)).split())
+    """A line without what differs between runs and machines.
+
+    That is: numbers with their units, the stamps in runs' names, blanks, and what follows "a 3 ms -> b 2 ms per
+    step", because only a quiet machine allows a verdict.
+    """
+    plain = _VERDICT.sub(r"\1", _STAMP.sub("#", line))
+    return " ".join(_NUMBER.sub("#", plain).split())
 
 
 def missing_lines(shown: str, printed: str, *, exact: bool) -> list[str]:
@@ -117,13 +127,13 @@ def missing_lines(shown: str, printed: str, *, exact: bool) -> list[str]:
 
 
 def rehearsed(text: str) -> str:
-    """Commands that only check their words: a dry run of what starts trials, the help of every other command."""
+    """The commands, but profrun's only check their words: a dry run of what starts trials, else the help."""
     lines = []
     for line in text.replace("\\\n", " ").splitlines():
         words = line.split()
         if words[:1] != ["profrun"]:
-            continue
-        if words[1] in _FIRST_WORDS:
+            lines.append(line)
+        elif words[1] in _DRY:
             lines.append(re.sub(r"profrun (\w+)", r"profrun \1 --dry-run", line, count=1))
         else:
             depth = 2 if words[1] in _GROUPS else 1
