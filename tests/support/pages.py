@@ -22,7 +22,7 @@ from pathlib import Path
 _FENCE = re.compile(r"^```(?P<head>\S[^\n]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 _STAMP = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
 _NUMBER = re.compile(r"[+-]?\d[\d.,]*(?: ?(?:ns|us|ms|s|min|%|x|[KMG]i?B)(?!\w))?")
-_VERDICT = re.compile(r"( -> .* per \w+)\b.*")
+_VERDICT = re.compile(r"( -> .*? per \w+)\b.*")
 _DRY = ("run", "submit")
 _GROUPS = ("baseline", "images", "job")
 
