@@ -95,8 +95,8 @@ def lay_out(page: Page, folder: Path) -> list[Path]:
 def masked(line: str) -> str:
     """A line without what differs between runs and machines.
 
-    That is: numbers with their units, the stamps in runs' names, blanks, and what follows "a 3 ms -> b 2 ms per
-    step", because only a quiet machine allows a verdict.
+    That is: numbers with their units, the stamps in runs' names, blanks, and what follows "a 3 ms -> b 2 ms
+    per step", because only a quiet machine allows a verdict.
     """
     plain = _VERDICT.sub(r"\1", _STAMP.sub("#", line))
     return " ".join(_NUMBER.sub("#", plain).split())
