@@ -13,9 +13,10 @@ import pytest
 from profrun.runner.finish import write_findings
 from profrun.store.runs import Run
 from profrun.store.state import read_state
+from tests.cli.running import Capture, call
 from tests.conftest import ROOT, unpack
 from tests.reports.documents import parse
-from tests.support.pages import lay_out, masked, missing_lines, read_page, rehearsed
+from tests.support.pages import lay_out, masked, missing_lines, read_page, rehearsals, shell_lines
 
 RECORDED = ROOT / "tests/data/h200/pages"
 PATHS = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/how-to").glob("*.md")])
@@ -52,13 +53,19 @@ def recorded(name: str, folder: Path) -> Path:
 
 
 @with_readme
-def test_the_words_of_every_command_are_known(path: Path, tmp_path: Path) -> None:
+def test_the_words_of_every_command_are_known(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     page = read_page(path)
     lay_out(page, tmp_path)
     (tmp_path / "train.py").touch()  # the reader's own program, where a page shows none
+    monkeypatch.chdir(tmp_path)
     for commands in page.commands:
-        done = bash(rehearsed(commands.text), tmp_path)
-        assert done.returncode == 0, f"line {commands.line}: {done.stdout}"
+        done = bash(shell_lines(commands.text), tmp_path)
+        assert done.returncode == 0, done.stdout
+        for words in rehearsals(commands.text):
+            called = call(capsys, *words)
+            assert called.code == 0, f"line {commands.line}: {called.err}"
 
 
 @with_readme
@@ -116,10 +123,12 @@ def test_a_line_that_is_not_printed_is_found() -> None:
 
 
 def test_commands_are_rehearsed_without_starting_anything() -> None:
-    text = "cd x\nprofrun run -n 3 \\\n  -- python a.py\nprofrun compare a vs b\nprofrun baseline save m a\n"
-    assert rehearsed(text).splitlines() == [
-        "cd x",
-        "profrun run --dry-run -n 3    -- python a.py",
-        "profrun compare --help a vs b",
-        "profrun baseline save --help m a",
+    text = (
+        "cd x\nprofrun run -n 3 \\\n -- python a.py\nprofrun compare a vs b > c\nprofrun baseline save m a\n"
+    )
+    assert shell_lines(text) == "cd x"
+    assert rehearsals(text) == [
+        ["run", "--dry-run", "-n", "3", "--", "python", "a.py"],
+        ["compare", "--help", "a", "vs", "b"],
+        ["baseline", "save", "--help", "m", "a"],
     ]

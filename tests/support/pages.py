@@ -15,7 +15,9 @@ Other blocks are for the reader alone.
 
 from __future__ import annotations
 
+import itertools
 import re
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +27,7 @@ _NUMBER = re.compile(r"[+-]?\d[\d.,]*(?: ?(?:ns|us|ms|s|min|%|x|[KMG]i?B)(?!\w))
 _VERDICT = re.compile(r"( -> .*? per \w+)\b.*")
 _DRY = ("run", "submit")
 _GROUPS = ("baseline", "images", "job")
+_SHELL = ("|", "||", "&&", ";", ">", ">>")
 
 
 @dataclass(frozen=True)
@@ -126,16 +129,24 @@ def missing_lines(shown: str, printed: str, *, exact: bool) -> list[str]:
     return absent
 
 
-def rehearsed(text: str) -> str:
-    """The commands, but profrun's only check their words: a dry run of what starts trials, else the help."""
-    lines = []
-    for line in text.replace("\\\n", " ").splitlines():
-        words = line.split()
+def shell_lines(text: str) -> str:
+    """The commands that are not profrun's."""
+    return "\n".join(line for line in _lines(text) if line.split()[:1] != ["profrun"])
+
+
+def rehearsals(text: str) -> list[list[str]]:
+    """Arguments that only check those of each command: a dry run of what starts trials, else its help."""
+    found = []
+    for line in _lines(text):
+        words = shlex.split(line)
         if words[:1] != ["profrun"]:
-            lines.append(line)
-        elif words[1] in _DRY:
-            lines.append(re.sub(r"profrun (\w+)", r"profrun \1 --dry-run", line, count=1))
-        else:
-            depth = 2 if words[1] in _GROUPS else 1
-            lines.append(re.sub(rf"profrun((?: \w+){{{depth}}})", r"profrun\1 --help", line, count=1))
-    return "\n".join(lines)
+            continue
+        arguments = list(itertools.takewhile(lambda word: word not in _SHELL, words[1:]))
+        depth = 2 if arguments[0] in _GROUPS else 1
+        check = "--dry-run" if arguments[0] in _DRY else "--help"
+        found.append([*arguments[:depth], check, *arguments[depth:]])
+    return found
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\\\n", " ").splitlines()
