@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from profrun.analysis.rules.finding import RuleFinding
+from profrun.analysis.rules.step_cost import StepCost
 from profrun.analysis.trace.critical_path import CriticalPath as CriticalPathValue
 from profrun.analysis.trace.summary import Summary as SummaryValue
 from profrun.api.table import Table, table_of_field
@@ -48,11 +49,18 @@ class Result(ABC):
         return table_of_field(self, name)
 
 
+@dataclass(frozen=True, repr=False)
 class Summary(Result, SummaryValue):
-    """Where the time went; its tables are quality, devices, steps, kernels, ops and more."""
+    """Where the time went; its tables are quality, devices, steps, kernels, ops and more.
+
+    Attributes:
+        step_cost: what a step costs, with the step time without a profiler where that is known.
+    """
+
+    step_cost: StepCost
 
     def __str__(self) -> str:
-        return summary_text(self, STYLE)
+        return summary_text(self, STYLE, cost=self.step_cost)
 
 
 class CriticalPath(Result, CriticalPathValue):

@@ -13,6 +13,7 @@ from profrun.errors import FailedError
 from profrun.plans.model import Plan
 from profrun.runner import pipeline
 from profrun.runner.drive import Observer
+from profrun.runner.planning import spec_at
 from profrun.runner.references import one_trace, trace_paths
 from profrun.runner.report import write_run_report
 from profrun.runner.watch import observed_state
@@ -133,7 +134,11 @@ def plan(job: str | Path, *, set: str | Sequence[str] = (), backend: str = "loca
     Raises:
         UsageError: the spec or an override is wrong.
     """
-    return pipeline.plan(Path(job), [set] if isinstance(set, str) else set, backend=backend)
+    return pipeline.plan(spec_at(Path(job)), _overrides(set), backend=backend)
+
+
+def _overrides(given: str | Sequence[str]) -> Sequence[str]:
+    return [given] if isinstance(given, str) else given
 
 
 def submit(
@@ -141,18 +146,19 @@ def submit(
     *,
     backend: str = "local",
     set: str | Sequence[str] = (),
+    cwd: str | Path | None = None,
     runs: str | Path | None = None,
     observer: Observer | None = None,
 ) -> Run:
     """Run a job to its end: plan, trials, traces, comparisons, report.
 
-    Relative paths of the job's commands count from the current folder. Ctrl-C ends the run well: the trials
-    that ended are kept, and ``profrun resume`` goes on with it.
+    Ctrl-C ends the run well: the trials that ended are kept, and ``profrun resume`` goes on with it.
 
     Args:
         job: the job spec, a YAML file.
         backend: local, docker, slurm or kubernetes.
         set: ``path=value`` overrides, one or several.
+        cwd: folder that the job's relative paths count from; None for the folder of the job file.
         runs: folder of the runs; None for $PROFRUN_RUNS or ./runs.
         observer: is told what happens, in this thread; None shows nothing.
 
@@ -164,10 +170,9 @@ def submit(
         FailedError: the trials ran, but the comparisons or the report could not be made.
     """
     told = observer or Silent()
-    planned = plan(job, set=set, backend=backend)
-    prepared = pipeline.prepare(
-        planned, Path(job), backend=backend, root=store.runs_root(runs), cwd=Path.cwd()
-    )
+    spec = spec_at(Path(job), Path(cwd) if cwd is not None else None)
+    planned = pipeline.plan(spec, _overrides(set), backend=backend)
+    prepared = pipeline.prepare(planned, spec, backend=backend, root=store.runs_root(runs))
     for text in (*planned.job.warnings, *prepared.left_out):
         told.note(text)
     state = pipeline.execute(prepared, told)

@@ -40,7 +40,7 @@ class PreparedPlan:
     Attributes:
         plan: the plan; its job holds the values of cluster profiles and the image that is meant now, so that
             ``resolved.yaml`` repeats exactly this run.
-        cwd: the folder the job was submitted from.
+        cwd: the folder that the job's relative paths count from.
         left_out: what of the job this backend leaves out, one sentence each.
     """
 
@@ -88,7 +88,7 @@ class Backend(Protocol[P]):
         Args:
             trials: those that are to be started.
             run: the run, whose folder may not be there yet.
-            cwd: the folder the job was submitted from.
+            cwd: the folder that the job's relative paths count from.
             ask: False for a dry run: nothing is pulled, and an engine that does not answer is no error.
 
         Raises:

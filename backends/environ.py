@@ -18,7 +18,7 @@ def secret_env(job: Job, cwd: Path, caller: Mapping[str, str] | None = None) -> 
     """Variables of ``env_file`` (relative to ``cwd``), then ``secrets`` of the caller over them.
 
     Args:
-        cwd: the folder the job was submitted from.
+        cwd: the folder that the job's relative paths count from.
         caller: the caller's environment, default this process's.
 
     Raises:

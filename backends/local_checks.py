@@ -34,14 +34,19 @@ def _need_gpus(resources: Resources, root: Path) -> None:
     """Only where it is sure: some machines have GPUs that leave no trace in these places."""
     asked = resources.gpus
     there = probe_host(root, {}).gpus
-    unsure = not there and (any((root / sign).exists() for sign in _SIGNS) or shutil.which("nvidia-smi"))
-    if asked == "auto" or asked <= there or unsure:
+    if asked == "auto" or asked <= there or not (there or surely_no_gpu(root)):
         return
     found = f"this machine has {there}" if there else "no GPU was found here"
     raise UnavailableError(
         f"the job asks for {asked} GPU{'s' * (asked > 1)}, and {found}",
         fix="set resources.gpus to auto, or run it where the GPUs are; `profrun doctor` says more",
     )
+
+
+def surely_no_gpu(root: Path = Path("/")) -> bool:
+    """Whether this machine has no GPU: none is listed, and nothing shows that there may be one."""
+    signs = any((root / sign).exists() for sign in _SIGNS) or shutil.which("nvidia-smi")
+    return not probe_host(root, {}).gpus and not signs
 
 
 def left_out(job: Job) -> list[str]:

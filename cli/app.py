@@ -11,7 +11,10 @@ import typer.main
 
 COMMANDS: dict[str, dict[str, str]] = {
     "Run a job": {
+        "run": "Profile a command: profrun run -- python train.py.",
         "submit": "Plan a job, run its trials, make traces and a report.",
+        "init": "Write a commented job file: profrun init train.py.",
+        "demo": "Run the example: a small transformer in two variants, compared.",
         "runs": "List the runs.",
         "status": "Show a run and its trials.",
         "logs": "Show what a trial printed.",
@@ -20,8 +23,8 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Look at a trace": {
         "normalize": "Turn the files of any profiler into one trace.",
-        "summary": "Show GPU utilization, steps, kernels and operators of a trace.",
-        "diagnose": "Say what slows the recorded program down, with the evidence.",
+        "summary": "Show GPU utilization, steps, kernels, operators and modules of a trace.",
+        "diagnose": "Say what slows the recorded program down, and what could be gained.",
         "query": "Answer an SQL query over a trace.",
         "export": "Write a trace for Perfetto or chrome://tracing.",
         "open": "Write a trace for Perfetto and say how to open it.",
@@ -39,6 +42,10 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
 }
 """Command -> one line, by section. A test holds each line equal to the command's own help."""
+
+
+MODULES = {"run": "run_command"}
+"""Command -> module where they differ: ``profrun.cli.run`` is the function that runs a command line."""
 
 
 class LazyGroup(typer.core.TyperGroup):
@@ -78,7 +85,7 @@ def no_such_command(name: str, names: list[str]) -> str:
 
 def load_command(name: str) -> Any:
     """Import a command's module: it offers ``command`` (a function) or ``app`` (a group)."""
-    module = importlib.import_module(f"profrun.cli.{name}")
+    module = importlib.import_module(f"profrun.cli.{MODULES.get(name, name)}")
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)

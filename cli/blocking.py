@@ -79,6 +79,7 @@ def _points(run: Run, variant: str | None) -> dict[str, tuple[Side, Side]]:
     Raises:
         InputError: no variant has traces on both sides.
     """
+    from profrun.store.runs import read_plan
     from profrun.store.state import read_state
 
     found: dict[str, tuple[Side, Side]] = {}
@@ -88,9 +89,11 @@ def _points(run: Run, variant: str | None) -> dict[str, tuple[Side, Side]]:
     both = {name: sides for name, sides in found.items() if all(sides)}
     if not both:
         what = f"variant {variant} of {run.name}" if variant else run.name
+        left_out = read_plan(run).left_out
+        where = "on a machine with a GPU," if left_out else "again,"
         raise InputError(
             f"{what} has no launch-blocking twins",
-            why="no variant has finished traces both without and with blocking",
-            fix="submit the job with `--set launch_blocking=both`",
+            why="; ".join(left_out) or "no variant has finished traces both without and with blocking",
+            fix=f"submit the job {where} with `--set launch_blocking=both`",
         )
     return both

@@ -43,9 +43,9 @@ def check(
     from profrun.contract.codec import to_json
     from profrun.jobs.dump import dump_job
     from profrun.plans.make import plan_file
-    from profrun.runner.planning import plan_job
+    from profrun.runner.planning import plan_job, spec_at
 
-    plan = plan_job(job, set_ or ())
+    plan = plan_job(spec_at(job), set_ or ())
     for warning in plan.job.warnings:
         note(f"{job}: {warning}")
     if json_:

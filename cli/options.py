@@ -7,9 +7,69 @@ from typing import Annotated
 
 import typer
 
+from profrun.contract.profilers import BUILT_IN, NEUTRAL
+
 RunsOption = Annotated[
     Path | None,
     typer.Option("--runs", help="Folder of the runs [default: $PROFRUN_RUNS or ./runs].", show_default=False),
+]
+BackendOption = Annotated[
+    str, typer.Option(metavar="NAME", help="Where trials run: local, docker, slurm or kubernetes.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override one value of the job, e.g. resources.timeout=2h; repeatable.",
+        show_default=False,
+    ),
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Print what every trial would do; start nothing.")
+]
+DetachOption = Annotated[
+    bool, typer.Option("--detach", help="Return at once; the run continues in the background.")
+]
+CollectorsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--collectors",
+        "-c",
+        metavar="NAME,...",
+        help=f"Profilers, with commas between them: {', '.join((*BUILT_IN, *NEUTRAL))} ...; "
+        f"{BUILT_IN[0]!r} measures without one.",
+        show_default=False,
+    ),
+]
+RepeatsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--repeats", "-n", metavar="N", help="Trials of each variant and profiler.", show_default=False
+    ),
+]
+StepsOption = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Steps to record [default: 3, after 2 that are not].", show_default=False),
+]
+VariantOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=A,B",
+        help="bs=8,16 adds `--bs 8` in one variant and `--bs 16` in another, or fills {bs} where the command "
+        "has it; a NAME alone is a flag that is left out and added. Repeatable: all combinations.",
+        show_default=False,
+    ),
+]
+NameOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Name of the job [default: the program's].", show_default=False),
+]
+CommandArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="-- COMMAND", help="The program and its arguments, as you type them.", show_default=False
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 VerboseOption = Annotated[

@@ -11,17 +11,19 @@ from profrun.cli.output import say
 def show_next_steps() -> None:
     """Print the commands that make sense now, by what is in the folders of runs and jobs."""
     root = runs_root(None)
-    say("profrun: one YAML job, profiled on NVIDIA or AMD, into one trace format.")
+    say("profrun: profiles a program on NVIDIA, AMD or a CPU, and says what would make it faster.")
     say()
-    steps = []
+    steps = [("profrun run -- python train.py", "profile your own program, without a job file")]
     names = sorted(path.parent.name for path in (root.glob("*/events.jsonl") if root.is_dir() else ()))
     if names:
         steps.append(("profrun status last", f"show the newest of {len(names)} runs in {root}"))
     jobs = sorted(Path("jobs").glob("*.yaml"))
     for job in jobs[:3]:
         steps.append((f"profrun submit {job}", "run this job"))
+    if not names:
+        steps.append(("profrun demo", "run the example that comes with profrun"))
     if not jobs:
-        steps.append(("profrun submit JOB.yaml", "run a job; its file needs only `name` and `command`"))
+        steps.append(("profrun init train.py", "write a job file, for `profrun submit`"))
         steps.append(("profrun normalize FILE... --out DIR", "or read profiler files that you have"))
     steps.append(("profrun doctor", "see what this machine can collect"))
     steps.append(("profrun --help", "list every command"))

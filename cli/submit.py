@@ -7,56 +7,52 @@ from typing import Annotated
 
 import typer
 
-from profrun.cli.options import JsonOption, RunsOption, VerboseOption, runs_root
-from profrun.cli.output import emit, note, say
+from profrun.cli.options import (
+    BackendOption,
+    CollectorsOption,
+    DetachOption,
+    DryRunOption,
+    JsonOption,
+    RepeatsOption,
+    RunsOption,
+    SetOption,
+    VerboseOption,
+)
+from profrun.cli.start import HowToStart, short_overrides, start, words
 
 
 def command(
     job: Annotated[Path, typer.Argument(metavar="JOB", help="The job spec (YAML).")],
-    backend: Annotated[
-        str, typer.Option(help="Where trials run: local, docker, slurm or kubernetes.")
-    ] = "local",
-    set_: Annotated[
+    collectors: CollectorsOption = None,
+    repeats: RepeatsOption = None,
+    only: Annotated[
         list[str] | None,
         typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Override one value of the job, e.g. variants.baseline.batch=8; repeatable.",
+            metavar="VARIANT,...",
+            help="Run only these variants (names or globs); repeatable.",
             show_default=False,
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what every trial would do; start nothing.")
-    ] = False,
-    detach: Annotated[
-        bool, typer.Option("--detach", help="Return at once; the run continues in the background.")
-    ] = False,
+    set_: SetOption = None,
+    backend: BackendOption = "local",
+    cwd: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder that the job's relative paths count from [default: the folder of JOB].",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: DryRunOption = False,
+    detach: DetachOption = False,
     runs: RunsOption = None,
     verbose: VerboseOption = False,
     json_: JsonOption = False,
 ) -> None:
     """Plan a job, run its trials, make traces and a report."""
-    from profrun.runner.pipeline import plan, prepare
+    from profrun.runner.planning import spec_at
 
-    planned = plan(job, set_ or (), backend=backend)
-    root, cwd = runs_root(runs), Path.cwd()
-    if dry_run:
-        from profrun.contract.codec import to_json
-        from profrun.runner.dry_run import dry_run as requests
-        from profrun.runner.dry_run import dry_text
-
-        found = requests(planned, backend, root, cwd)
-        emit(to_json(found)) if json_ else say(dry_text(found))
-        return
-    from profrun.cli.carry_out import carry_out, detach_run  # not needed by a dry run, which should be fast
-
-    for warning in planned.job.warnings:
-        note(f"{job}: {warning}")
-    prepared = prepare(planned, job, backend=backend, root=root, cwd=cwd)
-    for text in prepared.left_out:
-        note(f"{job}: {text}")
-    count = len(prepared.plan.trials)
-    note(f"{prepared.run.name}: {count} trial{'s' * (count != 1)} in {prepared.run.path}")
-    if detach:
-        raise typer.Exit(detach_run(prepared.run, json_=json_))
-    raise typer.Exit(carry_out(prepared, json_=json_, verbose=verbose))
+    how = HowToStart(backend, set_ or (), dry_run, detach, runs, verbose, json_)
+    wanted = [word for text in only or () for word in words(text)]
+    code = start(spec_at(job, cwd), how, overrides=short_overrides(collectors, repeats), only=wanted)
+    raise typer.Exit(code)

@@ -2,32 +2,90 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, say, terminal_style
+from profrun.errors import UsageError
 from profrun.runner.references import opened
+
+TOP = 15
+TORCH_ROWS = 100
+"""Rows that torch's own table has without ``row_limit``."""
 
 
 def command(
     trace: TraceArgument,
     top: Annotated[
         int | None,
-        typer.Option(help="Rows of each table; 0 for all [default: 15; with --json all].", min=0),
+        typer.Option(
+            "--top",
+            "--rows",
+            help="Rows of each table; 0 for all [default: 15; with --as torch 100; with --json all].",
+            min=0,
+            show_default=False,
+        ),
     ] = None,
+    as_: Annotated[
+        str | None,
+        typer.Option("--as", metavar="torch", help="Print torch's own table: key_averages().table()."),
+    ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(help="With --as torch: column to sort by, as torch's sort_by: self_cpu_time_total, ..."),
+    ] = None,
+    by_shapes: Annotated[
+        bool, typer.Option("--group-by-shapes", help="With --as torch: a row for each shape of the inputs.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Also print totals, every step, and all notes.")
+    ] = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Show GPU utilization, steps, kernels and operators of a trace."""
+    """Show GPU utilization, steps, kernels, operators and modules of a trace.
+
+    Examples: `profrun summary last/1`, `profrun summary trace.json.gz --as torch --sort cuda_time_total`.
+    """
+    if as_ not in (None, "torch"):
+        raise UsageError(f"--as knows torch only, not '{as_}'")
+    if as_ is None and (sort is not None or by_shapes):
+        raise UsageError("--sort and --group-by-shapes need --as torch")
+    if as_ == "torch":
+        _as_torch(trace, top, sort, by_shapes, runs_root(runs), json_)
+        return
+    from profrun.analysis.json import to_json
+    from profrun.analysis.rules.diagnose import cost_of_step
     from profrun.analysis.trace.summary import summarize
     from profrun.reports.terminal import summary_text
+    from profrun.runner.twins import unprofiled_step
 
     with opened(trace, runs_root(runs)) as found:
-        shown = top if top is not None else (0 if json_ else 15)
+        shown = top if top is not None else (0 if json_ else TOP)
         summary = summarize(found, top=shown or None)
+        cost = cost_of_step(found, unprofiled_step(found.path))
     if json_:
-        emit(summary.to_json())
+        emit({**summary.to_json(), "step_cost": to_json(cost)})
         return
-    say(summary_text(summary, terminal_style()))
+    say(summary_text(summary, terminal_style(), cost=cost, verbose=verbose))
+
+
+def _as_torch(
+    trace: str, top: int | None, sort: str | None, by_shapes: bool, root: Path, json_: bool
+) -> None:
+    """Print torch's own table."""
+    from profrun.analysis.json import to_json
+    from profrun.analysis.trace.key_averages import key_averages, sorted_as
+    from profrun.reports.torch_text import torch_text
+
+    with opened(trace, root) as found:
+        table = sorted_as(key_averages(found, by_shapes=by_shapes), sort)
+    rows = top if top is not None else (0 if json_ else TORCH_ROWS)
+    if json_:
+        document = to_json(table)
+        emit({**document, "rows": document["rows"][: rows or None]})
+        return
+    say(torch_text(table, rows or None))

@@ -23,12 +23,17 @@ class Ranges:
     """Automatic ranges.
 
     Attributes:
-        modules: nn.Modules get ranges down to this depth; 0: none do.
+        modules: nn.Modules get ranges down to this depth; 0: none do; None: as the profiler has it
+            (``Profiler.module_depth``), round the forward only.
         steps: how steps are found.
     """
 
-    modules: int = option(
-        Whole(0, 64), "Put ranges around nn.Modules down to this depth; 0: around none.", value=0
+    modules: int | None = option(
+        Whole(0, 64),
+        "Put ranges around the forward and the backward of nn.Modules down to this depth; 0: around none. "
+        "The root has depth 0; containers that are never called (ModuleList) do not count.",
+        "torch: 3, around the forward only; others: 0",
+        null=True,
     )
     steps: StepsFrom = option(
         Word(("auto", "explicit", "optimizer", "module", "off")),

@@ -86,6 +86,8 @@ class Profiler:
         requires: Python package that the program must be able to import; None for one that needs none.
         privileges: what it needs a capability for; empty for one that needs none.
         counters_defaults: options of a ``counters`` trial where the job does not give them.
+        module_depth: down to which depth nn.Modules get ranges where the job does not say it, round the
+            forward only: the profiler itself must link the backward to it.
         alternatives: pairs of options of which a job may give only one.
         package: dotted name of its folder; set when it is loaded.
     """
@@ -105,6 +107,7 @@ class Profiler:
     requires: str | None = None
     privileges: tuple[Privilege, ...] = ()
     counters_defaults: Mapping[str, object] = field(default_factory=dict)
+    module_depth: int = 0
     alternatives: tuple[tuple[str, str], ...] = ()
     package: str = ""
 

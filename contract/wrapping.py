@@ -64,7 +64,7 @@ class WrapRequest:
             version=version,
             vendor=vendor,
             ranks=command.ranks,
-            ranges=command.ranges.modules,
+            ranges=command.ranges.modules or 0,
             steps_found=command.ranges.steps != "off",
         )
 

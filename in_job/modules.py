@@ -42,8 +42,18 @@ def inner(root: Module) -> Module:
     return root
 
 
+def only_holds(module: Module) -> bool:
+    """Whether it has no forward of its own, as ModuleList and ModuleDict: it is never called."""
+    forward = getattr(type(module), "forward", None)
+    return getattr(forward, "__name__", "") == "_forward_unimplemented"
+
+
 def selected(root: Module, depth: int) -> Iterator[tuple[str, Module]]:
-    """(qualified name, module) of the root (depth 0) and all below it down to ``depth`` name parts."""
+    """(qualified name, module) of the root (depth 0) and of those below it, down to a depth.
+
+    A module that only holds others (ModuleList) has no range and adds nothing to the depth of these: the
+    blocks ``transformer.h.0`` of GPT-2 have depth 2.
+    """
     stack = [("", inner(root), 0)]
     seen = set()
     while stack:
@@ -51,25 +61,30 @@ def selected(root: Module, depth: int) -> Iterator[tuple[str, Module]]:
         if id(module) in seen:
             continue
         seen.add(id(module))
-        yield name, module
-        if level < depth and not compiled(module):
+        holder = only_holds(module)
+        if not holder:
+            yield name, module
+        if (level < depth or holder) and not compiled(module):
             for key, child in reversed(list(module.named_children())):
-                stack.append((f"{name}.{key}" if name else key, child, level + 1))
+                below = level + (not only_holds(child))
+                if below <= depth:
+                    stack.append((f"{name}.{key}" if name else key, child, below))
 
 
 class ModuleRanges:
     """Puts ranges round the modules of known roots.
 
     Args:
-        depth: name parts of the deepest modules; 0 puts no range anywhere.
+        depth: how many modules deep, counted from the root's children as 1; 0 puts no range anywhere.
         sink: takes the ranges.
+        backward: put ranges round the backward, too.
     """
 
-    def __init__(self, torch: Torch, depth: int, sink: Sink) -> None:
+    def __init__(self, torch: Torch, depth: int, sink: Sink, *, backward: bool = True) -> None:
         self.depth = depth
         self.sink = sink
         self._torch = torch
-        self._backward = BackwardRanges(torch, sink)
+        self._backward = BackwardRanges(torch, sink) if backward else None
         self._undo: list[Callable[[], None]] = []
         self._done: set[int] = set()
 
@@ -96,11 +111,13 @@ class ModuleRanges:
         def before(_module: Module, args: Values) -> None:
             if not dynamo.compiling():
                 sink.push(label)
-                backward.enter(label, args)
+                if backward is not None:
+                    backward.enter(label, args)
 
         def after(_module: Module, args: Values, output: Values) -> None:
             if not dynamo.compiling():
-                backward.leave(label, output)
+                if backward is not None:
+                    backward.leave(label, output)
                 sink.pop(label)
 
         self._undo.append(around_calls(self._torch, module, before, after))

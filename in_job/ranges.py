@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..contract.profilers import profiler
 from . import emitters, exclusive
 from .api import hook
 from .modules import ModuleRanges
@@ -60,7 +61,9 @@ class Ranges:
             return
         if not self.sink.emitter.hears_record_function:
             exclusive.reroute_record_function(torch, self.sink)
-        self._modules = ModuleRanges(torch, self.process.config.ranges.modules, self.sink)
+        wanted = self.process.config.ranges.modules
+        depth = profiler(self.process.config.profiler).module_depth if wanted is None else wanted
+        self._modules = ModuleRanges(torch, depth, self.sink, backward=wanted is not None)
 
     def begin_step(self, number: int) -> None:
         """A step begins."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 import yaml
@@ -76,7 +77,12 @@ def dump_job(job: Job) -> str:
     cluster = _cluster(job.cluster)
     if cluster:
         data["cluster"] = cluster
-    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return yaml_text(data)
+
+
+def yaml_text(data: Mapping[str, object]) -> str:
+    """Values as YAML that our reader, and one of YAML 1.1, read as the same values."""
+    return yaml.dump(dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
 def _cluster(settings: ClusterSettings) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from profrun.contract.codec import given_json
@@ -13,14 +13,30 @@ from profrun.jobs.checks import check
 from profrun.jobs.kinds import BAD
 from profrun.jobs.model import Job
 from profrun.jobs.nodes import MAX_BYTES, Node, parse
-from profrun.jobs.overrides import apply
+from profrun.jobs.other_files import refuse_others
+from profrun.jobs.overrides import Override, apply
 from profrun.jobs.points import expand
 from profrun.jobs.problems import Problems, Where, nearest
 from profrun.jobs.schema import JOB, MATRIX
 from profrun.jobs.spec_kinds import Point
 
 
-def load_job(path: str | Path, overrides: Iterable[str] = ()) -> Job:
+@dataclass(frozen=True)
+class Spec:
+    """A job spec that is not checked yet.
+
+    Attributes:
+        text: the YAML.
+        name: stands for the file in messages.
+        folder: the relative paths of the job count from it.
+    """
+
+    text: str
+    name: str
+    folder: Path
+
+
+def load_job(path: str | Path, overrides: Iterable[str | Override] = ()) -> Job:
     """Read, override and check a job spec.
 
     Args:
@@ -32,10 +48,10 @@ def load_job(path: str | Path, overrides: Iterable[str] = ()) -> Job:
             ``file:line:column: what; what to do``, all that were found.
     """
     name = str(path)
-    return load_text(_read(Path(path)), name, overrides)
+    return load_text(read_spec(Path(path)), name, overrides)
 
 
-def load_text(text: str, name: str = "job.yaml", overrides: Iterable[str] = ()) -> Job:
+def load_text(text: str, name: str = "job.yaml", overrides: Iterable[str | Override] = ()) -> Job:
     """As ``load_job`` for a spec's text; ``name`` stands for the file in messages."""
     problems = Problems(name)
     root = parse(text, problems)
@@ -52,7 +68,12 @@ def load_text(text: str, name: str = "job.yaml", overrides: Iterable[str] = ()) 
     return replace(job, warnings=tuple(problems.warnings))
 
 
-def _read(path: Path) -> str:
+def read_spec(path: Path) -> str:
+    """The text of a job spec.
+
+    Raises:
+        UsageError: the file cannot be read, or it is plainly something else than a job spec.
+    """
     try:
         if path.exists() and not path.is_file():
             what = "a folder" if path.is_dir() else "no regular file"
@@ -67,6 +88,7 @@ def _read(path: Path) -> str:
         ) from None
     except ValueError:  # a NUL in the name
         raise UsageError(f"{str(path)!r} is no file name", fix="give the path of a job's YAML file") from None
+    refuse_others(path, content)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -199,7 +199,7 @@ class Job:
         Text("a path"), "File of `NAME=value` lines, read at submission.", null=True
     )
     workdir: str | None = option(
-        Text("a path"), "Folder the command runs in.", "where profrun was called", null=True
+        Text("a path"), "Folder the command runs in.", "the folder of the job file", null=True
     )
     mounts: tuple[str, ...] = option(
         ListOf(Mount(), unique=True, example="[./data:/data:ro]"),

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from profrun.jobs.nodes import Node, parse, shorten
 from profrun.jobs.problems import Problems, Where, suggest
 
 
-def apply(root: Node, overrides: list[str], problems: Problems) -> Node:
+class Override(NamedTuple):
+    """``path=value``, and what the user typed for it: messages name that."""
+
+    text: str
+    typed: str
+
+
+def apply(root: Node, overrides: Iterable[str | Override], problems: Problems) -> Node:
     """The tree with every override laid over it, in order.
 
     The part before ``=`` is a path of keys divided by dots; a number counts into a list from 0. Where keys
@@ -18,9 +27,10 @@ def apply(root: Node, overrides: list[str], problems: Problems) -> Node:
         SpecError: an override that is no ``path=value``, whose value is no YAML, or that points nowhere.
     """
     for override in overrides:
-        label = f"--set {shorten(override, 100)}"
+        given = override if isinstance(override, Override) else Override(override, f"--set {override}")
+        label = shorten(given.typed, 106)
         where = Where(0, 0, label)
-        path, equals, text = override.partition("=")
+        path, equals, text = given.text.partition("=")
         path = path.strip()
         if not equals or not path or any(not part for part in path.split(".")):
             problems.bad(where, "is not 'path=value'", "write one like --set repeats=3")

@@ -1,13 +1,19 @@
-"""``matrix:`` to named variants: the product of the axes, minus ``exclude``, plus ``include``."""
+"""``matrix:`` to named variants: the product of the axes, minus ``exclude``, plus ``include``; a job with
+some of its variants."""
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import itertools
 import math
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 
+from profrun.errors import UsageError
 from profrun.jobs.command import text_of
+from profrun.jobs.model import Job
 from profrun.jobs.nodes import Node, Scalar
 from profrun.jobs.problems import Problems, suggest
 from profrun.jobs.spec_kinds import MatrixSpec, Point
@@ -72,12 +78,44 @@ def _named(points: list[dict[str, Scalar]]) -> dict[str, Point]:
     """Names that can be folders: ``batch_8-precision_fp16``, with a digest where two would be the same."""
     names: dict[str, Point] = {}
     for point in points:
-        name = "-".join(f"{key}_{_clean(text_of(value))}" for key, value in point.items()).lstrip("_")
+        name = "-".join(_word(key, text_of(value)) for key, value in point.items()).lstrip("_")
         if len(name) > 64 or name in names or not name:
             digest = hashlib.sha256(repr(sorted(point.items())).encode()).hexdigest()[:8]
             name = f"{name[:50]}-{digest}".lstrip("-")
         names[name] = point
     return names
+
+
+def _word(key: str, text: str) -> str:
+    """``batch_8``; a flag that is there or not, ``--compile`` or '', is ``compile`` or ``no_compile``."""
+    if not text:
+        return f"no_{key}"
+    flag = text.startswith("-") and text.lstrip("-").replace("-", "_") == key
+    return key if flag else f"{key}_{_clean(text)}"
+
+
+def keep_only(job: Job, wanted: Iterable[str]) -> Job:
+    """The job with only some of its variants, and without the expectations about the others.
+
+    Args:
+        wanted: names or globs.
+
+    Raises:
+        UsageError: one of them fits no variant.
+    """
+    kept: set[str] = set()
+    for pattern in wanted:
+        fits = fnmatch.filter(job.variants, pattern)
+        if not fits:
+            raise UsageError(
+                f"there is no variant '{pattern}'", fix=suggest(pattern, job.variants, "variants are")
+            )
+        kept.update(fits)
+    return replace(
+        job,
+        variants={name: values for name, values in job.variants.items() if name in kept},
+        expect=tuple(item for item in job.expect if item.variant is None or item.variant in kept),
+    )
 
 
 def _clean(text: str) -> str:

@@ -172,6 +172,8 @@ class MatrixSpec(NamedTuple):
 class Matrix(Kind[MatrixSpec]):
     """Axes with their values, and points taken out or added."""
 
+    example = "{batch: [8, 16]}"
+
     def read(self, node: Node, at: str, problems: Problems) -> MatrixSpec | Bad:
         """See ``Kind.read``."""
         if node.kind != "map":

@@ -45,9 +45,14 @@ def make_plan(job: Job, *, vendor: str = "auto") -> Plan:
     if vendor in ("nvidia", "amd"):
         _refuse_foreign(job, vendor)
     points = list(_points(job, vendor))
-    width = max(3, len(str(len(points) - 1)))
-    trials = (_trial(job, vendor, index, width, *point) for index, point in enumerate(points))
-    return Plan(job=job, trials=tuple(trials), vendor=vendor)
+    kept = [point for point in points if not _is_idle_twin(job, vendor, *point)]
+    left_out: tuple[str, ...] = ()
+    if len(kept) < len(points):
+        count = len(points) - len(kept)
+        left_out = (f"{count} launch-blocking twin{'s' * (count > 1)} left out: no GPU",)
+    width = max(3, len(str(len(kept) - 1)))
+    trials = (_trial(job, vendor, index, width, *point) for index, point in enumerate(kept))
+    return Plan(job=job, trials=tuple(trials), vendor=vendor, left_out=left_out)
 
 
 def _refuse_foreign(job: Job, vendor: str) -> None:
@@ -76,6 +81,13 @@ def _points(job: Job, vendor: str) -> Iterator[tuple[int, str, bool, str, str | 
                     for site in sites:
                         if blocking == modes[0] or not serial[site]:
                             yield repeat, collector, blocking, variant, site
+
+
+def _is_idle_twin(
+    job: Job, vendor: str, repeat: int, collector: str, blocking: bool, variant: str, site: str | None
+) -> bool:
+    """Whether a point is a launch-blocking twin without a GPU, and so the same trial as its twin."""
+    return blocking and job.launch_blocking == "both" and _vendor(job, site, vendor) == "none"
 
 
 def _is_serial(job: Job, collector: str, vendor: str) -> bool:
@@ -125,7 +137,7 @@ def _trial(
 
 def plan_file(plan: Plan) -> PlanFile:
     """What ``plan.json`` holds of a plan."""
-    return PlanFile(plan.job.name, plan.vendor, plan.job.warnings, plan.trials)
+    return PlanFile(plan.job.name, plan.vendor, plan.job.warnings, plan.trials, plan.left_out)
 
 
 def make_command(
@@ -140,13 +152,14 @@ def make_command(
     """``command.json`` of a trial: what the wrapper is told (docs/architecture.md).
 
     Args:
-        cwd: folder the job was submitted from, default this process's; the job's ``workdir`` counts from it.
+        cwd: folder that the job's relative paths count from, its ``workdir`` too; default this process's.
         attempt: from 1; a resumed or requeued trial is a new attempt.
         image: the container image that is used.
     """
     job = plan.job
     folder = os.path.join(cwd if cwd is not None else os.getcwd(), job.workdir or "")  # noqa: PTH109, PTH118
     options = trial.options[trial.profiler] if trial.profiler else trial.options
+    vendor = _vendor(job, trial.site, "auto" if plan.vendor == "none" else plan.vendor)  # the job looks again
     return Command(
         trial=trial.id,
         run=run_name,
@@ -156,7 +169,7 @@ def make_command(
         repeat=trial.repeat,
         collector=trial.collector,
         profiler=trial.profiler,
-        vendor=cast("Vendor", _vendor(job, trial.site, plan.vendor)),
+        vendor=cast("Vendor", vendor),
         blocking=trial.blocking,
         argv=trial.argv,
         cwd=folder.rstrip("/") or "/",

@@ -60,11 +60,13 @@ class Plan:
 
     Attributes:
         vendor: auto (found inside the job), nvidia, amd or none.
+        left_out: trials of the job that are not planned, one sentence for each kind.
     """
 
     job: Job
     trials: tuple[Trial, ...]
     vendor: str = "auto"
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,14 @@ class PlanFile:
     Attributes:
         job: name of the job.
         warnings: what the job's spec gave reason to say, one line each.
+        left_out: trials of the job that are not planned, one sentence for each kind.
     """
 
     job: str
     vendor: str
     warnings: tuple[str, ...]
     trials: tuple[Trial, ...]
+    left_out: tuple[str, ...] = ()
     format: int = FORMAT
 
 

@@ -55,10 +55,19 @@ def _one(answer: VariantAnswer) -> list[Part]:
         lines.append(
             f"GPU busy {busy} of {step_of(answer)}" + (f"; {mostly} of the GPU's time" if mostly else "")
         )
-    elif mostly is not None:
+    if answer.rank_wait_ns:
+        lines.append(waiting(answer))
+    if busy is None and mostly is not None:
         lines.append(f"no GPU worked; {mostly} of the CPU time of all operators")
     lines += doubts(answer)
     return [Prose(line, indent="  ") for line in lines]
+
+
+def waiting(answer: VariantAnswer) -> str:
+    """How long a GPU waits for other ranks."""
+    return (
+        f"waits for other ranks inside of collectives, as recorded: {time_text(answer.rank_wait_ns)} per step"
+    )
 
 
 def doubts(answer: VariantAnswer) -> list[str]:
@@ -151,7 +160,7 @@ def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
     lines: list[Part] = ["", Prose("What would help most, at most per step:", indent="  ")]
     for number, (answer, finding) in enumerate(ordered[:MOST]):
         where = f" [{answer.variant}]" if len(answers) > 1 else ""
-        text = f"{gains[number].rjust(width)}  {finding.title}{where}: {finding.remedy}"
+        text = f"{gains[number].rjust(width)}  {finding.text}{where}: {finding.remedy}"
         lines.append(Prose(f"{number + 1}  {text}", indent="  "))
     more = len(ordered) - MOST
     return [*lines, *([f"     ... and {more} more"] if more > 0 else [])]
@@ -163,7 +172,7 @@ def _variants(pairs: Sequence[PairResult]) -> list[str]:
         if pair.kind == "variant":
             lines.append(f"{pair.b_variant} vs {pair.a_variant}: {_change(pair)}")
     if any(pair.kind == "variant" and min(pair.trials, default=0) == 1 for pair in pairs):
-        lines.append("one trial per variant proves nothing; `--set repeats=3` gives intervals")
+        lines.append("one trial per variant proves nothing; `--repeats 3` gives intervals")
     return lines
 
 

@@ -1,4 +1,8 @@
-"""Kernel names that fit a table and still differ where the kernels do."""
+"""Kernel names that fit a table and still differ where the kernels do.
+
+``kernel_labels`` gives the short name of each kernel; where these do not fit, ``fitted_labels`` gives what
+the names of matrix kernels tell: ``gemm fp32 tn 256x64x8``.
+"""
 
 from __future__ import annotations
 
@@ -35,3 +39,39 @@ def kernel_labels(rows: Sequence[KernelRow]) -> list[str]:
             alone = len(group) == 1 or labels.count(label) == 1
             found[row.name] = short if len(group) == 1 else (label if alone else row.name)
     return [found[row.name] for row in rows]
+
+
+def fitted_labels(rows: Sequence[KernelRow], room: int | None) -> list[str]:
+    """The labels of the kernels, those of all matrix kernels in words where one of them is too long.
+
+    Args:
+        rows: the kernels.
+        room: columns that there are for a label; None for as many as wanted.
+    """
+    labels = kernel_labels(rows)
+    words = [matrix_words(row) for row in rows]
+    if room is None or not any(text and len(label) > room for text, label in zip(words, labels, strict=True)):
+        return labels
+    alike = {text: [row for row, one in zip(rows, words, strict=True) if one == text] for text in words}
+    found = []
+    for row, label, text in zip(rows, labels, words, strict=True):
+        if text is None:
+            found.append(label)
+            continue
+        group = alike[text]
+        families = [one.family for one in group]
+        longer = f"{text} ({row.family})"
+        if len(group) > 1 and families.count(row.family) == 1 and len(longer) <= room:
+            text = longer
+        elif len(group) > 1:
+            text += f" #{group.index(row) + 1}"
+        found.append(text)
+    return found
+
+
+def matrix_words(row: KernelRow) -> str | None:
+    """'gemm fp32 tn 256x64x8': what the name of a matrix kernel tells; None where it tells too little."""
+    if row.tile is None:
+        return None
+    tile = "x".join(map(str, row.tile))
+    return " ".join(part for part in (row.category, row.dtype, row.layout, tile) if part)

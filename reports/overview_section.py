@@ -13,6 +13,7 @@ from profrun.reports.answer_text import (
     percent,
     range_of,
     step_of,
+    waiting,
     where,
 )
 from profrun.reports.charts import legend, stacked_bar
@@ -59,6 +60,7 @@ def _variant(answer: VariantAnswer, *, named: bool) -> Html:
         el("h4", told) if told else None,
         el("dl", tiles, class_="tiles") if tiles else el("p", "No step was measured."),
         _bar(answer),
+        el("p", waiting(answer)) if answer.rank_wait_ns else None,
         (el("p", el("b", "doubt", class_="chip warning"), " ", text) for text in doubts(answer)),
     )
 
@@ -107,7 +109,7 @@ def _row(answer: VariantAnswer, finding: FindingAnswer, several: bool) -> Html:
     bar = stacked_bar({finding.severity: finding.gain_share}, 1.0, f"{percent(finding.gain_share)} of a step")
     return el(
         "tr",
-        el("th", finding.title, scope="row"),
+        el("th", finding.text, scope="row"),
         el("td", answer.variant) if several else None,
         el("td", f"{time_text(finding.gain_ns)} ({percent(finding.gain_share)})", class_="n"),
         el("td", bar, class_="gain"),

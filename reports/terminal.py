@@ -4,66 +4,115 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import bytes_text, percent_text, time_text
+from profrun.contract.units import bytes_text, counted, percent_text, time_text
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
 from profrun.reports.terminal_tables import tables
 
 if TYPE_CHECKING:
+    from profrun.analysis.rules.step_cost import StepCost
     from profrun.analysis.trace.critical_path import CriticalPath
     from profrun.analysis.trace.gpu import DeviceMetrics
+    from profrun.analysis.trace.idle import IdleRow
+    from profrun.analysis.trace.quality import QualityFinding
     from profrun.analysis.trace.summary import Summary
 
-WAITS = {
-    "host_wait_ns": "the host was late",
-    "kernel_wait_ns": "usual delay",
-    "other_ns": "held back otherwise",
-    "unknown_ns": "not known",
-}
-"""Field of an ``IdleRow`` -> cause of that idle time in words."""
+NOTED = 0.01
+"""Share from which a harmless note is worth a line."""
 
 
-def summary_text(summary: Summary, style: Style = PLAIN) -> str:
-    """The summary: what was recorded, its quality, GPUs with what their shares are of, then tables."""
+def summary_text(
+    summary: Summary, style: Style = PLAIN, *, cost: StepCost | None = None, verbose: bool = False
+) -> str:
+    """The summary: what was recorded, doubtful numbers, the step and the GPUs, tables per step, notes.
+
+    Args:
+        summary: the summary.
+        style: how text is laid out.
+        cost: what a step costs, with the step time without a profiler where that is known.
+        verbose: with totals, every step, and notes that matter little.
+    """
     version = f" {summary.tool_version}" if summary.tool_version else ""
-    recorded = f"{summary.collector} by {summary.source}{version}, span {time_text(summary.span_ns)}"
-    parts: list[Part] = [Prose(recorded)]
-    parts += [Prose(str(finding), finding.severity) for finding in summary.quality]
+    parts: list[Part] = [
+        Prose(f"{summary.collector} by {summary.source}{version}, span {time_text(summary.span_ns)}")
+    ]
+    doubts = [finding for finding in summary.quality if finding.severity != "info"]
+    parts += [Prose(str(finding), finding.severity) for finding in doubts]
     if summary.withheld:
-        parts.append(f"withheld because of this: {', '.join(summary.withheld)}")
+        parts.append(f"not shown because of this: {', '.join(summary.withheld)}")
+    parts += _step(cost, summary)
     for device in summary.devices:
-        parts += _device(device, summary)
-    for row in summary.idle:
-        if row.track is None:
-            waits = [(getattr(row, key), text) for key, text in WAITS.items()]
-            told = ", ".join(f"{text} {time_text(ns)}" for ns, text in waits if ns)
-            idle = f"{summary.gpus[row.device]} idle {time_text(row.idle_ns)} of {time_text(row.span_ns)}"
-            parts.append(f"{idle}: {told}" if told else idle)
+        parts += _device(device, summary, cost)
     for peak in summary.memory:
         where = "host" if peak.device is None else summary.gpus[peak.device]
         share = f", {percent_text(peak.share)} of {bytes_text(peak.capacity_bytes)}" if peak.share else ""
         parts.append(f"{where} memory peak {bytes_text(peak.peak_bytes)}{share}")
-    return lay_out([*parts, *tables(summary)], style)
+    parts += tables(summary, style.width, verbose=verbose)
+    notes = [finding for finding in summary.quality if finding.severity == "info"]
+    told = [finding for finding in notes if verbose or finding.share is None or finding.share >= NOTED]
+    if told:
+        parts += ["", *(Prose(_note(finding), "note") for finding in told)]
+    return lay_out(parts, style)
 
 
-def _device(device: DeviceMetrics, summary: Summary) -> list[Part]:
+def _note(finding: QualityFinding) -> str:
+    times = f" ({counted(finding.count, 'time')})" if finding.code.startswith("reader:") else ""
+    return f"{finding}{times}"
+
+
+def _step(cost: StepCost | None, summary: Summary) -> list[Part]:
+    """The step time under the profiler and without it."""
+    if cost is None or not cost.has_steps:
+        return []
+    how = "without a profiler" if summary.collector == "none" else f"under {summary.collector}"
+    under = f"step {time_text(cost.recorded_ns)} {how}"
+    bare = cost.unprofiled
+    return [under if bare is None else f"{under}; {time_text(bare.ns)} without a profiler"]
+
+
+def _device(device: DeviceMetrics, summary: Summary, cost: StepCost | None) -> list[Part]:
+    """A GPU: its shares, and what they are of, in one line each."""
     withheld = summary.withheld
     timed = any(step.process == device.process for step in summary.steps)
 
-    def share(name: str, of: str) -> str:
+    def share(name: str) -> str:
         value = getattr(device, name)
         if value is None:
-            return "withheld, see above" if f"devices.{name}" in withheld else "not known"
-        return f"{percent_text(value)} {of}"
+            return "not shown, see above" if f"devices.{name}" in withheld else "not known"
+        return percent_text(value)
 
-    window = f"of {time_text(device.window_ns)} ({'steps' if timed else 'recorded host work'})"
-    of_kernels = f"of {time_text(device.occupancy_ns)} of kernel time"
-    return [
+    window = f"{time_text(device.window_ns)} ({'all steps' if timed else 'recorded host work'})"
+    under = f" under {summary.collector}" if cost is not None and cost.unprofiled else ""
+    occupied = time_text(device.occupancy_ns)
+    lines = [
         f"{summary.gpus[device.device]}: {device.name}",
-        f"  utilization {share('utilization', window)}",
-        f"  est. SM efficiency {share('est_sm_efficiency', window)}",
-        f"  est. achieved occupancy {share('est_achieved_occupancy', of_kernels)}",
-        f"  busy {time_text(device.busy_ns)} of {time_text(device.span_ns)} from its first to its last work",
+        f"  kernels run {share('utilization')} of {window}{under}",
+        *_unprofiled(summary, cost),
+        f"  est. SM efficiency {share('est_sm_efficiency')} of the same",
+        f"  est. achieved occupancy {share('est_achieved_occupancy')} of {occupied} of kernel time",
     ]
+    for row in summary.idle:
+        if row.track is None and row.device == device.device and row.idle_ns:
+            lines.append(f"  {_idle(row)}")
+    return list(lines)
+
+
+def _unprofiled(summary: Summary, cost: StepCost | None) -> list[str]:
+    """The GPU's share of the step without a profiler, for a recording of one GPU."""
+    if cost is None or cost.unprofiled is None or not cost.has_steps or len(summary.devices) != 1:
+        return []
+    about = f"about {100 * cost.busy_share:.0f} % of the unprofiled {time_text(cost.step_ns)} step"
+    return [f"  GPU work {time_text(cost.work_ns)} per step: {about}"]
+
+
+def _idle(row: IdleRow) -> str:
+    """Why a GPU was idle between its first and its last work."""
+    waits = {
+        "waited for the CPU": row.host_wait_ns,
+        "other waits": row.kernel_wait_ns + row.other_ns,
+        "waits of unknown cause": row.unknown_ns,
+    }
+    parts = [f"{text} {time_text(ns)}" for text, ns in waits.items() if ns]
+    return f"{', '.join(parts)}, of {time_text(row.span_ns)} from its first to its last work"
 
 
 def critical_path_text(path: CriticalPath, style: Style = PLAIN, *, top: int = 15) -> str:

@@ -48,17 +48,19 @@ class Prose:
         text: the sentence; spaces at its start indent it, and its further lines by two more.
         label: printed in bold or in its colour, with a colon where a text follows.
         indent: spaces before the label.
+        whole: never broken, because it is copied: a command.
     """
 
     text: str = ""
     label: str = ""
     indent: str = ""
+    whole: bool = False
 
     def lines(self, style: Style) -> list[str]:
         """The sentence as lines."""
         whole = self.indent + ": ".join(part for part in (self.label, self.text) if part)
         lines = [whole]
-        if style.wrap and style.width is not None and len(whole) > style.width:
+        if style.wrap and not self.whole and style.width is not None and len(whole) > style.width:
             indent = whole[: len(whole) - len(whole.lstrip())] + "  "
             lines = textwrap.wrap(whole, style.width, subsequent_indent=indent, break_on_hyphens=False)
         if self.label and style.colour:

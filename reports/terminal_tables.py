@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import bytes_text, percent_text, rate_text, time_text
-from profrun.reports.kernel_labels import kernel_labels
+from profrun.contract.units import UNKNOWN, bytes_text, percent_text, rate_text, time_text
+from profrun.reports.kernel_labels import fitted_labels
+from profrun.reports.module_text import module_parts
 from profrun.reports.terminal_layout import Part, Table, first_three, titled
 from profrun.traces.labels import rank_cell
 
@@ -15,16 +17,30 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.summary import Summary
 
 
+STEPS = 10
+"""Steps that are shown one by one; of more only the slowest are."""
+SLOWEST = 5
+OUTSIDE = 0.01
+"""Part of the kernel time outside of steps that is worth a sentence."""
 TORCH_DIFFERS = "it counts calls of other threads on the main thread, and some GPU work twice"
 """Why ``OpRow.torch`` is not empty, in words."""
 
 
-def tables(summary: Summary) -> list[Part]:
-    """Steps, kernels and operators; roofline, collectives and ranks where the trace has them."""
+def tables(summary: Summary, width: int | None = None, *, verbose: bool = False) -> list[Part]:
+    """Steps, kernels, operators and modules; roofline, collectives and ranks where the trace has them.
+
+    Times and counts of kernels, operators and modules are those of one step, where there are steps.
+
+    Args:
+        summary: the summary.
+        width: columns of the terminal; None for as many as wanted.
+        verbose: every step, and totals beside the times per step.
+    """
     return [
-        *_steps(summary),
-        *_kernels(summary),
-        *_operators(summary),
+        *_steps(summary, verbose=verbose),
+        *_kernels(summary, width, verbose=verbose),
+        *_operators(summary, verbose=verbose),
+        *module_parts(summary),
         *_roofline(summary),
         *_collectives(summary),
         *_ranks(summary),
@@ -36,43 +52,128 @@ def _table(header: tuple[str, ...], rows: Sequence[Sequence[object]], *, texts: 
     return Table(header, rows, range(texts, len(header)))
 
 
-def _steps(summary: Summary) -> list[Part]:
+def _steps(summary: Summary, *, verbose: bool) -> list[Part]:
     several = len({step.rank for step in summary.steps}) > 1
-    header = ("step", "time", "kernels", "kernel time", "copies", "comm", "no GPU work")
+    gpu = ("kernels", "kernel time", "copies", "comm", "no GPU work") if summary.devices else ()
+    header = ("step", "time", *gpu)
+    shown = list(summary.steps)
+    if len(shown) > STEPS and not verbose:
+        shown = sorted(shown, key=lambda step: -step.dur_ns)[:SLOWEST]
     rows = [
         (
             f"{step.step} r{rank_cell(step.rank, summary.guessed_ranks)}" if several else step.step,
             time_text(step.dur_ns),
             step.kernels,  # None where it is withheld
             *map(time_text, (step.kernel_ns, step.memcpy_ns, step.comm_ns, step.idle_ns)),
-        )
-        for step in summary.steps
+        )[: len(header)]
+        for step in shown
     ]
-    return titled("steps", _table(header, rows))
-
-
-def _kernels(summary: Summary) -> list[Part]:
-    header = ("kernel", "category", "calls", "total", "p50", "p99")
-    rows = [
-        (label, row.category, row.calls, *map(time_text, (row.total_ns, row.p50_ns, row.p99_ns)))
-        for row, label in zip(summary.kernels, kernel_labels(summary.kernels), strict=True)
-    ]
-    return titled("kernels", _table(header, rows, texts=2), omitted=summary.omitted.get("kernels", 0))
-
-
-def _operators(summary: Summary) -> list[Part]:
-    header = ("operator", "calls", "self CPU", "CPU", "self device", "device")
-    rows = [
-        (
-            row.name,
-            row.calls,
-            *map(time_text, (row.self_cpu_ns, row.cpu_ns, row.self_device_ns, row.device_ns)),
-        )
-        for row in summary.ops
-    ]
-    return titled(
-        "operators", _table(header, rows), omitted=summary.omitted.get("ops", 0), note=_not_as_torch(summary)
+    if len(shown) == len(summary.steps):
+        return titled("steps", _table(header, rows))
+    times = [step.dur_ns for step in summary.steps]
+    note = (
+        f"{len(times)} steps: median {time_text(median(times))}, fastest {time_text(min(times))}; "
+        f"the {len(shown)} slowest (-v shows all):"
     )
+    return titled("steps", _table(header, rows), note=note)
+
+
+def _title(name: str, summary: Summary) -> str:
+    """What the numbers of a table are per."""
+    return f"{name} per step" if summary.per_step else f"{name} in all: no steps are recorded"
+
+
+def per_step_count(count: float | None, steps: int) -> str:
+    """How often per step: "12", "0.2"."""
+    return UNKNOWN if count is None else rate_text(count / steps)
+
+
+def _kernels(summary: Summary, width: int | None, *, verbose: bool) -> list[Part]:
+    sums = summary.per_step
+    header = ("kernel", "category", "calls", "time", "share", "p50", *(("p99", "total") if verbose else ()))
+    cells: list[tuple[object, ...]] = []
+    for row in summary.kernels:
+        work = row.in_steps
+        if sums is None or work is None:
+            own = (str(row.calls), time_text(row.total_ns), percent_text(row.share))
+        else:
+            part = work.total_ns / sums.kernel_ns if sums.kernel_ns else None
+            own = (
+                per_step_count(work.calls, sums.steps),
+                time_text(work.total_ns / sums.steps),
+                percent_text(part),
+            )
+        more = (time_text(row.p99_ns), time_text(row.total_ns)) if verbose else ()
+        cells.append((row.category, *own, time_text(row.p50_ns), *more))
+    columns = list(zip(header[1:], *cells, strict=True))
+    room = (
+        None if width is None else width - sum(2 + max(len(str(cell)) for cell in one) for one in columns) - 2
+    )
+    labels = fitted_labels(summary.kernels, room)
+    rows = [(label, *rest) for label, rest in zip(labels, cells, strict=True)]
+    note = _outside(summary)
+    return titled(
+        _title("kernels", summary),
+        _table(header, rows, texts=2),
+        omitted=summary.omitted.get("kernels", 0),
+        note=note,
+    )
+
+
+def _outside(summary: Summary) -> str:
+    """How much kernel time no step launched, where that is more than a little."""
+    every = sum(row.total_ns for row in summary.categories)
+    outside = every - summary.per_step.kernel_ns if summary.per_step else 0
+    if not every or outside < OUTSIDE * every:
+        return ""
+    return f"{time_text(outside)} of {time_text(every)} of kernel time lie outside of the steps"
+
+
+def _operators(summary: Summary, *, verbose: bool) -> list[Part]:
+    sums, on_gpu = summary.per_step, any(row.device_ns for row in summary.ops)
+    times = ("self CPU", "CPU", *(("self GPU", "GPU") if on_gpu else ()))
+    header = ("operator", "calls", *times, "share", *(("in all",) if verbose else ()))
+    steps = sums.steps if sums else 1
+    rows = []
+    for row in summary.ops:
+        if row.name.startswith("profrun.step#"):  # the table of steps has it
+            continue
+        work = row.in_steps or row
+        own, every = (
+            (work.self_device_ns, row.self_device_ns) if on_gpu else (work.self_cpu_ns, row.self_cpu_ns)
+        )
+        gpu = (work.self_device_ns, work.device_ns) if on_gpu else ()
+        rows.append(
+            (
+                row.name,
+                per_step_count(work.calls, steps),
+                *(_per_step(ns, steps) for ns in (work.self_cpu_ns, work.cpu_ns, *gpu)),
+                percent_text(_part(own, _whole(summary, on_gpu))),
+                *((time_text(every),) if verbose else ()),
+            )
+        )
+    share = f"share: of the {'self GPU' if on_gpu else 'self CPU'} time of all"
+    note = "; ".join(part for part in (share, _not_as_torch(summary)) if part)
+    title = _title("operators", summary)
+    return titled(title, _table(header, rows), omitted=summary.omitted.get("ops", 0), note=note)
+
+
+def _per_step(ns: int | None, steps: int) -> str:
+    return time_text(None if ns is None else ns / steps)
+
+
+def _part(ns: int | None, whole: int | None) -> float | None:
+    return None if ns is None or not whole else ns / whole
+
+
+def _whole(summary: Summary, on_gpu: bool) -> int | None:
+    """The denominator of the operators' shares; None where rows were cut from the table before."""
+    sums = summary.per_step
+    if sums is not None:
+        return sums.self_device_ns if on_gpu else sums.self_cpu_ns
+    if summary.omitted.get("ops"):
+        return None
+    return sum((row.self_device_ns if on_gpu else row.self_cpu_ns) or 0 for row in summary.ops)
 
 
 def _not_as_torch(summary: Summary) -> str:

@@ -72,6 +72,7 @@ def _answer(variant: str, points: Sequence[Point], diagnoses: dict[str, Diagnosi
         gpus=found.gpus,
         gpu_ns=round(cost.work_ns) if found.gpus else None,
         gpu_share=cost.busy_share if found.gpus else None,
+        rank_wait_ns=round(cost.rank_wait_ns),
         step_ns=round(cost.step_ns),
         basis=cost.basis,
         side=found.parts[0].side if found.parts else None,
@@ -84,7 +85,9 @@ def _answer(variant: str, points: Sequence[Point], diagnoses: dict[str, Diagnosi
 def _findings(found: Diagnosis) -> tuple[FindingAnswer, ...]:
     """What is worth to be told first: what no other finding explains, by what could be gained."""
     kept = [
-        FindingAnswer(one.code, one.title, one.severity, one.gain_ns, one.gain_share or 0.0, one.remedy)
+        FindingAnswer(
+            one.code, one.title, one.severity, one.gain_ns, one.gain_share or 0.0, one.remedy, one.extent
+        )
         for one in found.findings
         if one.explained_by is None and one.severity != "info" and one.gain_ns
     ]

@@ -62,7 +62,7 @@ def drive(
     """Carry out what is left of a run; returns its state at the end.
 
     Args:
-        cwd: the folder the job was submitted from.
+        cwd: the folder that the job's relative paths count from.
         repeat_failed: also repeat trials that failed or ran out of time.
         prepared: the plan as the backend has prepared it already; None: it is prepared here, if something is
             to be started.

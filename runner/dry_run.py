@@ -14,6 +14,7 @@ from profrun.contract.options import ToolOptions
 from profrun.contract.profilers import Profiler, candidates
 from profrun.contract.wrapping import Wrapped, WrapRequest
 from profrun.plans.model import Plan
+from profrun.runner.scripts import need_programs
 from profrun.runner.trial_files import command
 from profrun.store.runs import Run
 
@@ -54,7 +55,7 @@ class DryRun:
 
     Attributes:
         run: its name; the real one holds the time and a random part.
-        left_out: what of the job the backend leaves out, one sentence each.
+        left_out: what of the job is left out, one sentence each.
     """
 
     job: str
@@ -72,6 +73,7 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
     Raises:
         UsageError, UnavailableError: what ``submit`` would refuse before it makes anything.
     """
+    need_programs(plan, cwd, backend)
     engine = load(backend)
     run = Run((root / f"{plan.job.name}-dry-run").absolute())
     prepared = engine.prepare(plan, plan.trials, run, cwd, ask=False)
@@ -94,7 +96,7 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
         backend=backend,
         run=run.name,
         path=str(run.path),
-        left_out=tuple(prepared.left_out),
+        left_out=(*plan.left_out, *prepared.left_out),
         requests=tuple(engine.render(prepared, plan.trials, run)),
         trials=tuple(trials),
     )

@@ -18,6 +18,8 @@ from profrun.runner.planning import plan_job, plan_of, vendor_seen
 from profrun.store.runs import Run, create
 
 if TYPE_CHECKING:  # a dry run needs none of these, and loading them takes a third of its time
+    from profrun.jobs.load import Spec
+    from profrun.jobs.overrides import Override
     from profrun.runner.drive import Observer
     from profrun.store.state import RunState
 
@@ -27,7 +29,7 @@ class PreparedRun:
     """A run whose folder is made and whose trials can start.
 
     Attributes:
-        cwd: the folder that the job was submitted from.
+        cwd: the folder that the job's relative paths count from.
         prepared: the plan as the backend has prepared it; None: that is done when a trial is to be started.
     """
 
@@ -40,49 +42,55 @@ class PreparedRun:
     @property
     def left_out(self) -> tuple[str, ...]:
         """What of the job this backend leaves out, one sentence each."""
-        return tuple(self.prepared.left_out) if self.prepared else ()
+        return (*self.plan.left_out, *(self.prepared.left_out if self.prepared else ()))
 
 
-def plan(spec: Path, overrides: Sequence[str] = (), *, backend: str = "local") -> Plan:
+def plan(
+    spec: Spec,
+    overrides: Sequence[str | Override] = (),
+    *,
+    only: Sequence[str] = (),
+    backend: str = "local",
+) -> Plan:
     """The trials of a job. Nothing is started and nothing is written.
 
     Args:
-        spec: the job's YAML file.
+        spec: the job; ``runner.planning.spec_at`` reads one from a file.
         overrides: ``path=value``, as of ``--set``.
+        only: names or globs of the variants to keep; empty: all.
         backend: where it will run: on this machine the vendor of the GPUs is known.
 
     Raises:
         UsageError: the spec or an override is wrong; names file, line, column and the nearest valid value.
     """
-    return plan_job(spec, overrides, vendor=vendor_seen(backend))
+    return plan_job(spec, overrides, only=only, vendor=vendor_seen(backend))
 
 
-def prepare(plan: Plan, spec: Path, *, backend: str, root: Path, cwd: Path) -> PreparedRun:
+def prepare(plan: Plan, spec: Spec, *, backend: str, root: Path) -> PreparedRun:
     """Refuse what cannot work here, then make the run's folder. No trial is started.
 
     Args:
-        spec: the YAML file of the plan's job, kept in the run's folder.
+        spec: the plan's job, kept in the run's folder; the job's relative paths count from its folder.
         backend: local, docker, slurm or kubernetes.
         root: folder of the runs.
-        cwd: folder that the commands' relative paths count from.
 
     Raises:
         UsageError, UnavailableError: something that the job needs is not there. No run folder is left behind.
     """
     from profrun.backends.environ import secret_env
-    from profrun.runner.scripts import need_scripts
+    from profrun.runner.scripts import need_programs
 
-    if backend != "kubernetes":  # a cluster's pods do not see this folder
-        need_scripts(plan, cwd)
+    cwd = spec.folder
+    need_programs(plan, cwd, backend)
     secret_env(plan.job, cwd)
     engine = load(backend)
     prepared = engine.prepare(plan, plan.trials, Run((root / plan.job.name).absolute()), cwd)
     pinned = prepared.plan
-    run = new_run(root, spec, pinned, backend=backend, cwd=cwd)
+    run = new_run(root, spec, pinned, backend=backend)
     return PreparedRun(run, pinned, engine, cwd, prepared)
 
 
-def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> Run:
+def new_run(root: Path, spec: Spec, plan: Plan, *, backend: str) -> Run:
     """Make the run folder of a plan.
 
     Raises:
@@ -96,11 +104,11 @@ def new_run(root: Path, spec: Path, plan: Plan, *, backend: str, cwd: Path) -> R
     return create(
         root,
         plan.job.name,
-        spec_text=spec.read_text(encoding="utf-8"),
+        spec_text=spec.text,
         resolved_text=dump_job(plan.job),
         plan=to_json(plan_file(plan)),
         backend=backend,
-        cwd=cwd,
+        cwd=spec.folder,
         version=VERSION,
     )
 

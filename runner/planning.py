@@ -1,34 +1,77 @@
-"""From a spec to a plan, and from a run folder back to its plan."""
+"""From a spec to a plan, and from a run folder back to its plan; which folder a spec's paths count from."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from profrun.errors import InputError
+from profrun.errors import InputError, UsageError
 from profrun.plans.model import Plan
-from profrun.store.runs import Run, read_plan
+from profrun.store.runs import Run, created, is_run, read_plan
+
+if TYPE_CHECKING:
+    from profrun.jobs.load import Spec
+    from profrun.jobs.overrides import Override
 
 
-def plan_job(spec: Path, overrides: Sequence[str] = (), *, vendor: str = "auto") -> Plan:
+def spec_at(path: Path, cwd: Path | None = None) -> Spec:
+    """The job spec in a file.
+
+    Args:
+        cwd: the folder that its relative paths count from. None: the folder of the file; for a spec in the
+            folder of a run, the folder that the run's paths counted from, so that it repeats the run.
+
+    Raises:
+        UsageError: the file cannot be read, it is no job spec, or ``cwd`` is no folder.
+    """
+    from profrun.jobs.load import Spec, read_spec
+
+    text = read_spec(path)
+    if cwd is not None and not cwd.is_dir():
+        raise UsageError(
+            f"--cwd {cwd} is not a folder", fix="name the folder that the job's paths count from"
+        )
+    if cwd is None and is_run(path.parent):
+        cwd = Path(str(created(Run(path.parent)).get("cwd", path.parent)))
+    return Spec(text, str(path), (cwd or path.parent).resolve())
+
+
+def plan_job(
+    spec: Spec,
+    overrides: Sequence[str | Override] = (),
+    *,
+    only: Sequence[str] = (),
+    vendor: str = "auto",
+) -> Plan:
     """Load and plan a job: strict, and nothing is started.
+
+    Args:
+        overrides: ``path=value``, as of ``--set``.
+        only: names or globs of the variants to keep; empty: all.
+        vendor: see ``plans.make.make_plan``.
 
     Raises:
         UsageError: the spec or an override is wrong; names file, line, column and the nearest valid value.
     """
-    from profrun.jobs.load import load_job
+    from profrun.jobs.load import load_text
+    from profrun.jobs.points import keep_only
     from profrun.plans.make import make_plan
 
-    return make_plan(load_job(spec, overrides), vendor=vendor)
+    job = load_text(spec.text, spec.name, overrides)
+    return make_plan(keep_only(job, only) if only else job, vendor=vendor)
 
 
 def vendor_seen(backend: str) -> str:
-    """Vendor of the GPUs that the trials will see; ``auto`` where only the job can know."""
+    """Vendor of the GPUs that the trials will see; ``none`` where this machine runs them and surely has no
+    GPU, ``auto`` where only the job can know."""
     from profrun.backends.local import machine_vendor
+    from profrun.backends.local_checks import surely_no_gpu
 
     here = backend == "local" or (backend == "docker" and not os.environ.get("DOCKER_HOST"))
-    return machine_vendor() if here else "auto"
+    seen = machine_vendor() if here else "auto"
+    return "none" if seen == "auto" and backend == "local" and surely_no_gpu() else seen
 
 
 def plan_of(run: Run) -> Plan:
@@ -39,7 +82,7 @@ def plan_of(run: Run) -> Plan:
     """
     kept = read_plan(run)
     planned = [item.id for item in kept.trials]
-    plan = plan_job(run.resolved, vendor=kept.vendor)
+    plan = plan_job(spec_at(run.resolved), vendor=kept.vendor)
     if [trial.id for trial in plan.trials] != planned:
         raise InputError(
             f"{run.name} cannot be carried on",

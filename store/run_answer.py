@@ -63,6 +63,7 @@ class FindingAnswer:
         gain_ns: the most that could be gained per step, ns.
         gain_share: gain_ns as a part of the step.
         remedy: what to change, in a few words.
+        extent: what or how much of it there is, in a few words that follow the title; may be empty.
     """
 
     code: str
@@ -71,6 +72,12 @@ class FindingAnswer:
     gain_ns: int
     gain_share: float
     remedy: str
+    extent: str = ""
+
+    @property
+    def text(self) -> str:
+        """The title and the extent: 'Matrix work in full fp32, 75.5 % of the kernel time'."""
+        return f"{self.title}, {self.extent}" if self.extent else self.title
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,8 @@ class VariantAnswer:
         gpus: names of the GPUs that worked.
         gpu_ns: time per step in which GPUs work; None without a GPU.
         gpu_share: gpu_ns as a part of ``step_ns``, at most 1.
+        rank_wait_ns: time per step in which a GPU waits for other ranks inside of collectives, as recorded;
+            not part of ``gpu_ns``; 0 where there is none.
         step_ns: the step time that shares and gains are of: ``step.ns`` where that can be the time of the
             recorded steps, else the recording's own.
         basis: which time that is: unprofiled, profiled, or recording (no steps: the whole recording).
@@ -99,6 +108,7 @@ class VariantAnswer:
     gpus: tuple[str, ...] = ()
     gpu_ns: int | None = None
     gpu_share: float | None = None
+    rank_wait_ns: int = 0
     step_ns: int | None = None
     basis: Literal["unprofiled", "profiled", "recording"] | None = None
     side: Literal["gpu", "host"] | None = None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from importlib.resources import files
 from pathlib import Path
@@ -116,3 +118,45 @@ def test_the_wheel_works_unpacked_in_a_place_of_its_own(wheel: Path, tmp_path: P
     )
     assert done.returncode == 0, done.stderr
     assert "submit" in done.stdout
+
+
+@pytest.mark.thorough
+def test_the_demo_runs_from_an_installed_wheel_in_any_folder(wheel: Path, tmp_path: Path) -> None:
+    """A fresh environment into which pip installs the wheel; its dependencies are those of this one."""
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    python = tmp_path / "venv/bin/python"
+    installed = [str(python), "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", str(wheel)]
+    subprocess.run(installed, check=True)
+    (site,) = (tmp_path / "venv/lib").glob("python3*/site-packages")
+    (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")  # its own .pth are not read
+    folder = tmp_path / "anywhere"
+    folder.mkdir()
+    ours = ("PYTHON", "PROFRUN")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    done = subprocess.run(
+        [
+            str(tmp_path / "venv/bin/profrun"),
+            "demo",
+            "--json",
+            "--repeats",
+            "1",
+            "--collectors",
+            "none,torch",
+        ],
+        cwd=folder,
+        env={**environ, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (run,) = (folder / "runs").iterdir()
+    found = json.loads(done.stdout)
+    assert [(trial["variant"], trial["collector"], trial["state"]) for trial in found["trials"]] == [
+        (variant, collector, "finished")
+        for collector in ("none", "torch")
+        for variant in ("baseline", "optimised")
+    ]
+    job = next(line for line in done.stderr.splitlines() if line.startswith("the job of this demo: "))
+    assert Path(job.partition(": ")[2]).is_relative_to(site)
+    assert (run / "report.html").exists()

@@ -17,7 +17,7 @@ import numpy as np
 
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import KIND, Frame, Index, Mask
-from profrun.analysis.trace.ranges import MODULE, TORCH_MODULE, range_at
+from profrun.analysis.trace.ranges import LIBRARY, MODULE, TORCH_MODULE, adopting_range
 from profrun.traces.memo import memoised
 
 _WRAPPERS = re.compile(
@@ -31,10 +31,6 @@ _HASH = re.compile(r"\b(?=[a-z]*[0-9])(?=[0-9]*[a-z])[0-9a-z]{20,}\b")
 _NUMBER = re.compile(r"(?<![\w.:])\d+(?:/\d+)*(?![\w.])")
 _TAIL = re.compile(r"(?<=[_#])\d+$")
 _TRITON = re.compile(r"^triton_")
-_LIBRARY = re.compile(
-    r"^(?:cub|thrust|at|c10)::|^(?:NCCL|nccl|RCCL|rccl|cublas|cudnn|cusolver|cusparse|cufft|rocblas|hipblas|miopen)"
-)
-"""Ranges that libraries put round their own calls: they count as ops, not as ranges of the program."""
 
 
 @functools.lru_cache(maxsize=65536)
@@ -109,7 +105,7 @@ def call_paths(source: Frame) -> CallPaths:
     parent = source.chase(nodes)
     ids = np.flatnonzero(nodes)
     texts, plain_of = _plain_names(source, ids)
-    library = np.array([_LIBRARY.match(text) is not None for text in source.names] or [False])
+    library = np.array([LIBRARY.match(text) is not None for text in source.names] or [False])
     is_range = (source.kind[ids] == codes[1]) & ~library[source.name[ids]]
     key_of = plain_of[source.name[ids]] * 2 + is_range
     of = np.full(len(source) + 1, -1, dtype=np.int64)
@@ -180,19 +176,7 @@ def has_path(table: CallPaths) -> Mask:
 
 def _adopted(source: Frame, table: CallPaths, calls: Index) -> Ints:
     """Path of the main thread's range at each launch call, for calls on threads that have no ranges."""
-    ranges = source.of("range", "step")
-    own = np.array([_LIBRARY.match(text) is None for text in source.names] or [True])
-    ranges = ranges[own[source.name[ranges]]]
-    with_ranges = np.zeros(len(source.track_kind) + 1, dtype=bool)
-    with_ranges[source.track[ranges]] = True
-    found = np.full(len(calls), -1, dtype=np.int64)
-    known = calls >= 0
-    stray = known & ~with_ranges[source.track[np.where(known, calls, 0)]]
-    process = source.track_process[source.track[np.where(known, calls, 0)]]
-    for number in np.unique(process[stray]):
-        mask = stray & (process == number)
-        at = range_at(source, int(number), source.ts[calls[mask]])
-        above = source.chase(has_path(table))
-        node = np.where((at >= 0) & (table.of[at] >= 0), at, np.where(at >= 0, above[at], -1))
-        found[mask] = np.where(node >= 0, table.of[node], -1)
-    return found
+    at = adopting_range(source, calls)
+    above = source.chase(has_path(table))
+    node = np.where((at >= 0) & (table.of[at] >= 0), at, np.where(at >= 0, above[at], -1))
+    return np.asarray(np.where(node >= 0, table.of[node], -1), dtype=np.int64)

@@ -13,6 +13,7 @@ import numpy as np
 
 from profrun.analysis.compare.call_paths import CallPaths, call_paths, has_path, launch_paths
 from profrun.analysis.compare.compared_trial import KernelFacts, KernelGroup
+from profrun.analysis.trace.backward import forward_ops
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import Frame, Index, Mask
 from profrun.analysis.trace.roles import ROLES, kernel_names, roles
@@ -121,19 +122,10 @@ def _module(paths: CallPaths, own: int, outer: int, forward: int) -> tuple[str |
 
 def _forward_paths(trace: Trace, source: Frame, gpu: Index) -> Ints:
     """Path of the forward op whose backward launched each GPU slice: int64, shape (n,), -1 for none."""
-    rows = trace.tables.execute(
-        "SELECT slice, backward_of FROM ops WHERE backward_of IS NOT NULL"
-    ).fetchnumpy()
-    slices = np.asarray(rows["slice"], dtype=np.int64)
-    if not len(slices):
-        return np.full(len(gpu), -1, dtype=np.int64)
-    forward = np.full(len(source) + 1, -1, dtype=np.int64)
-    forward[slices] = np.asarray(rows["backward_of"], dtype=np.int64)
-    nearest = source.chase(forward[:-1] >= 0)
     paths = call_paths(source)
     above = source.chase(has_path(paths))
     calls = source.launch[gpu]
-    op = np.where(calls >= 0, forward[np.where(calls >= 0, nearest[calls], -1)], -1)
+    op = np.where(calls >= 0, forward_ops(trace)[calls], -1)
     own = np.where((op >= 0) & (paths.of[op] >= 0), op, np.where(op >= 0, above[op], -1))
     return np.asarray(np.where(own >= 0, paths.of[own], -1), dtype=np.int64)
 

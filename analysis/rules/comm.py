@@ -16,7 +16,7 @@ from profrun.contract.units import percent_text, time_text
 @rule(
     "exposed-communication",
     "Communication that nothing hides",
-    remedy="overlap it: other buckets, fewer exchanges",
+    remedy="other buckets, or fewer exchanges",
     meaning="Collectives run while no computation does: the GPU moves data, or waits for another rank, and "
     "does nothing else.",
     threshold="Communication not covered by computation takes at least 5 % of the step, on average over the "
@@ -79,7 +79,7 @@ def compute_ns(ctx: Context) -> float:
 @rule(
     "straggler",
     "Ranks wait for one rank",
-    remedy="look at that rank: data, host, clocks",
+    remedy="compare that rank's data, host and clocks",
     meaning="In a collective every rank waits for the last to arrive; the rank whose collectives are "
     "shortest is the one that the others wait for.",
     threshold="At least two ranks in the trace, and waiting for one of them takes at least 5 % of the step "
@@ -120,6 +120,7 @@ def straggler(ctx: Context) -> Iterator[Hit]:
             FindingRow(ctx.labels.rank(row.rank), row.last, row.waited_for_ns, "came last, and others waited")
             for row in ranked
         ],
+        extent="" if mutual else ctx.labels.rank(worst.rank),
     )
 
 

@@ -18,7 +18,7 @@ from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index, Mask
 from profrun.analysis.trace.intervals import subtract, union
-from profrun.contract.units import bytes_text, percent_text, time_text
+from profrun.contract.units import bytes_text, percent_text, rate_text, time_text
 from profrun.traces.memo import memoised
 
 EXPOSED_SHARE = 0.05
@@ -54,7 +54,7 @@ class _Copies(NamedTuple):
     @property
     def size_text(self) -> str:
         """The bytes in a sentence."""
-        return "of unknown size" if self.bytes is None else f"of {bytes_text(self.bytes)} in all"
+        return "size unknown" if self.bytes is None else f"{bytes_text(self.bytes)} in all"
 
 
 def _copies(ctx: Context, where: str) -> _Copies:
@@ -136,7 +136,7 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
     if not ctx.steps and gain.share < WARNING_SHARE:
         return
     told = [
-        f"{len(one.ids) / ctx.step_count:.{1 if ctx.steps else 0}f} {one.direction[0]} copies {ctx.per_step} "
+        f"{rate_text(len(one.ids) / ctx.step_count)} {one.direction[0]} copies {ctx.per_step}, "
         f"{one.size_text}, {time_text(ctx.total(one.ids) / ctx.step_count)} {ctx.per_step}"
         for one in ways
     ]
@@ -178,7 +178,7 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
     calls = waits_of_copies(ctx, copies.only(copies.direction == "HtoD").ids)
     exposed = exposed_ns(ctx, copies.ids)
     yield Hit(
-        f"{ways} copies {copies.size_text} use pageable memory, {time_text(time)} in all",
+        f"{ways} copies use pageable memory: {copies.size_text}, {time_text(time)} in all",
         {
             "count": count,
             "bytes": size,
@@ -189,6 +189,7 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
         },
         slices=ctx.worst(copies.ids),
         gain=_pageable_gain(ctx, copies.ids, calls, exposed),
+        extent="" if size is None else f"{bytes_text(size / ctx.step_count)} {ctx.per_step}",
         idle_ns=ctx.idle_inside(calls),
         fix=None
         if ctx.program.torch
@@ -216,7 +217,7 @@ def _pageable_gain(ctx: Context, ids: Index, calls: Index, exposed: int) -> Gain
 @rule(
     "copy-before-gemm",
     "A matrix multiply copies on the device first",
-    remedy="a bias and layout that the GEMM takes as is",
+    remedy="a bias and a layout that the GEMM takes",
     meaning="The op that multiplies also launches a device-to-device copy: the bias is expanded into the "
     "output before an addmm without a fused epilogue, or an operand is made contiguous.",
     threshold="A DtoD memcpy launched by addmm, mm, bmm or another op that multiplies matrices.",

@@ -78,6 +78,7 @@ def few_blocks(ctx: Context) -> Iterator[Hit]:
         slices=ctx.worst(small),
         gain=ctx.gpu_gain(small, np.concatenate([one.lost for one in found])),
         rows=_small_rows(ctx, small),
+        extent=f"{percent_text(time / whole)} of the kernel time",
     )
 
 

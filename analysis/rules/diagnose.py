@@ -83,6 +83,15 @@ def diagnosis(
     )
 
 
+def cost_of_step(trace: Trace, unprofiled: UnprofiledStep | None = None) -> StepCost:
+    """What a step of a trace costs: the ``cost`` of its ``diagnosis``, without running the rules.
+
+    Args:
+        trace, unprofiled: as for ``diagnose``.
+    """
+    return Context(trace, None, unprofiled).cost
+
+
 def _findings(context: Context) -> list[RuleFinding]:
     hidden = withheld(context.quality)
     rules: dict[str, Rule] = {}
@@ -119,6 +128,7 @@ def _finding(rule: Rule, hit: Hit, marks: tuple[str, ...], explained: Explained 
         title=rule.title,
         threshold=rule.threshold,
         remedy=hit.remedy or rule.remedy,
+        extent=hit.extent,
         evidence=evidence,
         quality=marks,
         gain_ns=gain.ns if gain else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +37,7 @@ class RuleFinding(Finding):
     Attributes:
         title, threshold: the rule's words.
         remedy: what to change, in a few words; empty for findings without a gain.
+        extent: what or how much of it there is, in a few words that follow the title; may be empty.
         evidence: numbers by name (units in the names), ``names`` of kernels, ops or calls, ``slices`` to
             open.
         quality: codes of warnings about the recording that affect the numbers it rests on.
@@ -57,6 +59,7 @@ class RuleFinding(Finding):
     title: str = ""
     threshold: str = ""
     remedy: str = ""
+    extent: str = ""
     evidence: dict[str, Any] = field(default_factory=dict)
     quality: tuple[str, ...] = ()
     gain_ns: int | None = None
@@ -81,3 +84,13 @@ class RuleFinding(Finding):
         """Plain JSON values; keys as in the attributes."""
         found: dict[str, Any] = to_json(self)
         return found
+
+
+def numbered(findings: Sequence[RuleFinding]) -> list[tuple[int | None, RuleFinding]]:
+    """The findings, those that no other explains counted from 1; None for the others.
+
+    Args:
+        findings: as ``diagnose`` gives them.
+    """
+    own = [one.code for one in findings if one.explained_by is None]
+    return [(own.index(one.code) + 1 if one.code in own else None, one) for one in findings]

@@ -65,6 +65,7 @@ def unfused_attention(ctx: Context) -> Iterator[Hit]:
         slices=ctx.worst(scores),
         names=sorted({ctx.frame.text(int(one)) for one in products}),
         gain=ctx.gpu_gain(between, np.ones(len(between))),
+        extent=f"softmax takes {percent_text(share)} of the kernel time",
         at_most=None if recorded else "info",
     )
 
@@ -122,6 +123,7 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
             "longest": int(length.max()),
         },
         slices=ctx.worst(ids[member]),
+        extent=f"{percent_text(time / whole)} of the kernel time",
         gain=ctx.gpu_gain(ids[member], _all_but_longest(source.durs(ids[member]), group[member])),
         fix=_fusion_advice(ctx),
     )

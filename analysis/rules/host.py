@@ -14,7 +14,7 @@ from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE
 from profrun.analysis.rules.step_text import span_text
 from profrun.analysis.trace.frame import Index
-from profrun.contract.units import bytes_text, percent_text, time_text
+from profrun.contract.units import bytes_text, counted, percent_text, rate_text, time_text
 
 CHURN_PER_STEP = 1.0
 NEARLY_FULL = 0.9
@@ -28,7 +28,7 @@ _LOOKUP = "TorchDynamo Cache Lookup"
 @rule(
     "dataloader-stall",
     "Steps wait for data",
-    remedy="num_workers, prefetch_factor, pin_memory",
+    remedy="num_workers=4 or more, pin_memory=True",
     meaning="The main thread fetches the next batch while the GPU has nothing to do.",
     threshold="Fetching a batch (enumerate(DataLoader)...__next__) takes at least 5 % of the step, and the "
     "GPU is idle for at least as long.",
@@ -65,6 +65,8 @@ def dataloader_stall(ctx: Context) -> Iterator[Hit]:
         slices=ctx.worst(ids),
         gain=gain,
         idle_ns=idle,
+        extent="the DataLoader has no workers" if workers is False else "",
+        remedy="more num_workers, or a cheaper dataset" if workers else None,
         rows=_by_name(ctx, ids) if len(np.unique(ctx.frame.name[ids])) > 1 else (),
         fix="More workers (num_workers), a larger prefetch_factor, persistent_workers=True, or cheaper "
         "preprocessing: the present workers are too slow."
@@ -123,7 +125,7 @@ def dynamo_lookup(ctx: Context) -> Iterator[Hit]:
 @rule(
     "recompilation",
     "The program compiles again inside the window",
-    remedy="fixed or dynamic shapes: TORCH_LOGS=recompiles",
+    remedy="constant or dynamic shapes",
     meaning="The compiler itself works inside a step: a guard failed, usually for a changed shape or Python "
     "value, and the function is compiled once more.",
     threshold="Work of a compiler inside the steps: a range that torch.compile opens while it compiles "
@@ -173,6 +175,7 @@ def _compiles(ctx: Context, work: Index) -> Hit:
         names=versions,
         gain=ctx.host_gain(time),
         idle_ns=ctx.idle_inside(work),
+        extent=counted(len(outer), "compilation"),
         rows=_by_name(ctx, outer),
     )
 
@@ -217,13 +220,14 @@ def allocator_churn(ctx: Context) -> Iterator[Hit]:
     if rate >= CHURN_PER_STEP:
         names = sorted({ctx.frame.text(int(one)) for one in ids})
         yield Hit(
-            f"{rate:.1f} calls of {', '.join(names)} per step, {time_text(ctx.total(ids) / ctx.step_count)} "
-            "per step",
+            f"{rate_text(rate)} calls of {', '.join(names)} per step, "
+            f"{time_text(ctx.total(ids) / ctx.step_count)} per step",
             {"calls_per_step": rate, "total_ns": ctx.total(ids)},
             slices=ctx.worst(ids),
             names=names,
             gain=ctx.host_gain(ctx.host_time(ids)),
             idle_ns=ctx.idle_inside(ids),
+            extent=", ".join(names[:2]),
             rows=_by_name(ctx, ids) if len(names) > 1 else (),
             fix=None
             if ctx.program.torch
@@ -252,7 +256,7 @@ def occupancy_queries(ctx: Context) -> Iterator[Hit]:
     names = sorted({ctx.frame.text(int(one)) for one in ops if one >= 0})
     by = f", by {', '.join(names[:4])}" if names else ""
     yield Hit(
-        f"{len(ids) / ctx.step_count:.1f} occupancy queries {ctx.per_step}{by}, "
+        f"{rate_text(len(ids) / ctx.step_count)} occupancy queries {ctx.per_step}{by}, "
         f"{time_text(ctx.total(ids) / ctx.step_count)} {ctx.per_step}",
         {"calls_per_step": len(ids) / ctx.step_count, "total_ns": ctx.total(ids)},
         slices=ctx.worst(ids),

@@ -14,9 +14,12 @@ from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE
 from profrun.analysis.rules.step_text import span_text
 from profrun.analysis.trace.frame import Index
+from profrun.analysis.trace.intervals import Intervals
 from profrun.contract.units import percent_text, time_text
 
 ROWS = 8
+NEARLY_ALL = 0.9
+"""Part of the quiet time from which it is said to be in one rank."""
 MISSING_RECORDS = ("unattributed_gpu_time", "launches_without_kernels", "lost_gpu_records")
 """Findings about the quality of a recording (``data_quality``) with which it is not whole."""
 LEAST_PIECES = 2
@@ -63,7 +66,21 @@ def host_code(ctx: Context) -> Iterator[Hit]:
         gain=gain,
         idle_ns=alone,
         rows=_by_place(places),
+        extent=_one_rank(ctx, found),
     )
+
+
+def _one_rank(ctx: Context, found: list[tuple[DeviceIdle, Intervals]]) -> str:
+    """The rank in which nearly all of the quiet time is, where there are several; '' for none."""
+    ranks: dict[int, int] = {}
+    for one, part in found:
+        rank = ctx.frame.processes[one.process]["rank"]
+        if rank is not None:
+            ranks[rank] = ranks.get(rank, 0) + part.total
+    most = max(ranks, key=lambda rank: ranks[rank], default=0)
+    if len(ranks) < 2 or ranks[most] < NEARLY_ALL * sum(ranks.values()):
+        return ""
+    return f"in {ctx.labels.rank(most)}"
 
 
 def _incomplete(ctx: Context) -> bool:

@@ -57,6 +57,7 @@ def layout_changes(ctx: Context) -> Iterator[Hit]:
             "convolution_ns": ctx.total(convolutions),
         },
         slices=ctx.worst(changes),
+        extent=f"{percent_text(share)} of the kernel time",
         gain=gain,
         rows=sorted(rows, key=lambda row: -(row.total_ns or 0))[:ROWS],
     )

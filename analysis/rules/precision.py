@@ -114,6 +114,7 @@ def _slower_type(
         names=names,
         gain=ctx.gpu_gain(ids, np.full(len(ids), 1 - kept[0])),
         rows=_rows(ctx, names),
+        extent=f"{percent_text(share)} of the kernel time",
     )
 
 

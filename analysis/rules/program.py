@@ -42,6 +42,16 @@ class Program:
     loader_workers: bool | None
 
     @property
+    def launch_remedy(self) -> str:
+        """The same as ``launch_advice`` in a few words."""
+        ways = ["larger batches"]
+        if self.torch and not self.compiled:
+            ways.append("torch.compile")
+        if not self.graphs:
+            ways.append("CUDA graphs")
+        return ", ".join(ways)
+
+    @property
     def launch_advice(self) -> str:
         """How to make launches fewer or cheaper, in ways that the program does not use yet."""
         if not self.torch:

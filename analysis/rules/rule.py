@@ -31,6 +31,7 @@ class Hit:
         rows: what it is about, most time first.
         fix: advice for this program; None for the rule's.
         remedy: the same in a few words; None for the rule's.
+        extent: what or how much of it there is, in a few words that follow the rule's title; '' for nothing.
         at_most: the gravest that this finding can be, where the evidence carries no more.
     """
 
@@ -43,6 +44,7 @@ class Hit:
     rows: Sequence[FindingRow] = ()
     fix: str | None = None
     remedy: str | None = None
+    extent: str = ""
     at_most: Severity | None = None
 
 

@@ -33,7 +33,7 @@ ROWS = 8
 @rule(
     "overhead-bound",
     "The host cannot keep the GPU busy",
-    remedy="more work per launch: batch, compile, graphs",
+    remedy="larger batches, torch.compile, CUDA graphs",
     meaning="The GPU waits for work because Python, the framework and launches take longer than the kernels "
     "that they enqueue.",
     threshold="Over half of the GPU's idle time waits for the host (the next piece was enqueued only after "
@@ -81,6 +81,8 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
         idle_ns=alone,
         rows=_waited_for(ctx, rest),
         fix=ctx.program.launch_advice,
+        remedy=ctx.program.launch_remedy,
+        extent=f"{_launches(ctx):.0f} launches per step" if ctx.steps else "",
         at_most=unsure(ctx),
     )
 
@@ -181,7 +183,7 @@ def _device_row(ctx: Context, one: DeviceIdle) -> FindingRow:
 @rule(
     "tiny-kernels",
     "Many kernels too short to hide their launch",
-    remedy="fuse them, or launch them as one graph",
+    remedy="larger batches, torch.compile, CUDA graphs",
     meaning="A launch costs a few microseconds on the host; kernels that run shorter than that leave the "
     "GPU idle.",
     threshold="At least 10 kernels per step that have a launch of their own (not in a graph), at least half "
@@ -216,6 +218,8 @@ def tiny_kernels(ctx: Context) -> Iterator[Hit]:
         gain=ctx.cost.host_gain(ctx.per_device_ns(waits)),
         idle_ns=ctx.per_device_ns(waits),
         fix=ctx.program.launch_advice,
+        remedy=ctx.program.launch_remedy,
+        extent=f"{each:.0f} {ctx.per_step}, median {time_text(median)}",
         at_most=unsure(ctx),
     )
 

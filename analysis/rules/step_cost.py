@@ -179,6 +179,11 @@ class StepCost:
         return min(1.0, self.work_ns / self.step_ns) if self.step_ns else 0.0
 
     @property
+    def rank_wait_ns(self) -> float:
+        """Time in which a GPU waits for other ranks inside of collectives, as recorded."""
+        return max(0.0, self.busy_ns - self.work_ns)
+
+    @property
     def idle_ns(self) -> float:
         """Time of the step in which GPUs do not work: more cannot be gained on the host."""
         return max(0.0, self.step_ns - self.work_ns)

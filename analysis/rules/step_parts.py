@@ -22,7 +22,8 @@ class StepPart:
     Attributes:
         name: what the GPU does ('fp32 gemm', 'copies'), or an op.
         side: whose time it is.
-        ns: GPU time per step of one rank, ns; work that runs side by side counts twice. None for the host.
+        ns: GPU time per step of one rank, ns; work that runs side by side counts twice, and waiting for
+            other ranks inside of collectives does not count. None for the host.
         share: part of the GPU time of the judged steps, or of the CPU time of all ops, 0 to 1.
     """
 
@@ -52,6 +53,8 @@ def _gpu_parts(ctx: Context) -> list[StepPart]:
         for number in np.flatnonzero(time):
             label = _kind(ctx.names[int(number)])
             totals[label] = totals.get(label, 0.0) + float(time[number])
+    if "collective" in totals:  # waiting for other ranks is no work
+        totals["collective"] -= min(totals["collective"], ctx.cost.rank_wait_ns * ctx.judged.count)
     return _shares(totals, "gpu", ctx.judged.count)
 
 

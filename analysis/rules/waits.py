@@ -13,7 +13,7 @@ from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.queue import queues
 from profrun.analysis.trace.runtime_calls import is_launch
-from profrun.contract.units import percent_text, time_text
+from profrun.contract.units import percent_text, rate_text, time_text
 from profrun.traces.memo import memoised
 
 QUEUE_SHARE = 0.05
@@ -87,7 +87,7 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
     time = ctx.host_time(ids)  # calls of several threads, or a driver call in a runtime call, wait once
     first = rows[0]
     more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
-    rate = f"{len(ids) / ctx.step_count:.{1 if ctx.steps else 0}f} times {ctx.per_step}"
+    rate = f"{rate_text(len(ids) / ctx.step_count)} times {ctx.per_step}"
     idle = ctx.idle_inside(ids)
     hidden = idle > ctx.per_step_ns(time) / 2 and ctx.waiting
     seen = ", most of it while no work of the GPU is recorded" if hidden else ""
@@ -105,6 +105,7 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
         names=[*(row.name for row in rows), *sorted({ctx.frame.text(int(one)) for one in ids})],
         gain=ctx.wait_gain(_felt(ctx, ids)),
         idle_ns=idle,
+        extent=f"{first.name}, {rate}" if first.name else rate,
         rows=rows if len(rows) > 1 else (),
     )
 
@@ -112,9 +113,10 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
 @rule(
     "implicit-sync",
     "An op makes the host wait for the GPU",
-    remedy="keep the value on the GPU, read it rarely",
+    remedy="read the value rarely, not in every step",
     meaning="Reading a value on the host (.item(), .cpu(), printing a tensor, nonzero(), a copy from "
-    "pageable memory) waits until everything queued before it has run; the queue runs dry.",
+    "pageable memory) waits until everything queued before it has run. The GPU "
+    "then has nothing to do until the CPU launches more.",
     threshold="A blocking runtime call (Synchronize, or a copy that is not Async) under an op, inside a "
     "step.",
     advice="Log losses every N steps or keep them on the GPU (detach, accumulate), use non_blocking=True "

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class KernelWork:
+    """The launches of a kernel in all steps: how many, and the sum of their times in ns."""
+
+    calls: int
+    total_ns: int
+
+
+@dataclass(frozen=True)
 class KernelRow:
     """One kernel name; times ns.
 
@@ -22,6 +30,7 @@ class KernelRow:
         calls, total_ns, mean_ns, p50_ns, p99_ns, min_ns, max_ns, stdev_ns: the distribution; percentiles
             interpolate linearly, the standard deviation is the sample's (None for one call).
         share: total_ns / time of all kernels (concurrent ones counted each).
+        in_steps: the part that steps launched; None for a recording without steps (``per_step`` sets it).
     """
 
     name: str
@@ -44,6 +53,7 @@ class KernelRow:
     stdev_ns: float | None
     share: float
     share_of: str = field(default="time of all kernels", init=False)
+    in_steps: KernelWork | None = None
 
 
 @dataclass(frozen=True)

@@ -123,12 +123,28 @@ def op_memory(
     Returns:
         (host bytes, device bytes), int64, shape (rows,).
     """
+    found = net_bytes(trace, ids)
+    if found is None:
+        return None
+    host, device = (
+        np.bincount(row, weights=np.where(calls, values, 0), minlength=rows).astype(np.int64)
+        for values in found
+    )
+    return host, device
+
+
+def net_bytes(trace: Trace, ids: Index) -> tuple[Ints, Ints] | None:
+    """Bytes allocated minus freed inside each of these slices, by torch's rule (``op_memory``).
+
+    Returns:
+        (host bytes, device bytes), int64, shape (slices,); None without memory records.
+    """
     single = changes(trace)
     found = single or allocated(trace)
     if not found:
         return None
     source = frame(trace)
-    total = [np.zeros(rows, np.int64), np.zeros(rows, np.int64)]
+    total = [np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64)]
     for number, one in enumerate(found):
         if single:  # as running totals from 0
             one = found[number] = replace(one, values=np.cumsum(one.values))
@@ -138,9 +154,7 @@ def op_memory(
         delta = np.where(after >= 0, one.values[after], first) - np.where(
             before >= 0, one.values[before], first
         )
-        mine = calls & (source.process_of(ids) == one.process)
-        sums = np.bincount(row, weights=np.where(mine, delta, 0), minlength=rows).astype(np.int64)
-        total[0 if one.device is None else 1] += sums
+        total[one.device is not None] += np.where(source.process_of(ids) == one.process, delta, 0)
     return total[0], total[1]
 
 

@@ -26,6 +26,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class OpWork:
+    """The part of an ``OpRow`` that lies in steps; the same columns, ns."""
+
+    calls: int
+    self_cpu_ns: int
+    cpu_ns: int
+    self_device_ns: int
+    device_ns: int
+
+
+@dataclass(frozen=True)
 class OpRow:
     """One name; times in ns.
 
@@ -40,6 +51,7 @@ class OpRow:
             without memory records.
         torch: columns that have another value in torch's own table -> that value, None where it cannot be
             known. ``torch_table`` says why.
+        in_steps: the part of all steps; None for a recording without steps (``per_step`` sets it).
     """
 
     name: str
@@ -53,9 +65,11 @@ class OpRow:
     cpu_memory_bytes: int | None = None
     device_memory_bytes: int | None = None
     torch: dict[str, int | None] = field(default_factory=dict)
+    in_steps: OpWork | None = None
 
 
-def _row_text(source: Frame, name: int) -> str:
+def row_text(source: Frame, name: int) -> str:
+    """Name of the row of a name id, as ``row_names`` gives it."""
     text = source.names[name]
     return "ProfilerStep*" if text.startswith("ProfilerStep#") else text
 
@@ -112,7 +126,7 @@ def operators(trace: Trace) -> list[OpRow]:
     kinds = {code: kind for kind, code in KIND.items()}
     rows = []
     for number, key in enumerate(keys):
-        name, kind = _row_text(source, int(key) // 16), kinds[int(key) % 16]
+        name, kind = row_text(source, int(key) // 16), kinds[int(key) % 16]
         rows.append(
             OpRow(
                 name=name,
@@ -121,7 +135,11 @@ def operators(trace: Trace) -> list[OpRow]:
                 cpu_memory_bytes=None if memory is None else int(memory[0][number]),
                 device_memory_bytes=None if memory is None else int(memory[1][number]),
                 torch=torch[number],
-                **{column: int(values[number]) for column, values in columns.items()},
+                calls=int(columns["calls"][number]),
+                self_cpu_ns=int(columns["self_cpu_ns"][number]),
+                cpu_ns=int(columns["cpu_ns"][number]),
+                self_device_ns=int(columns["self_device_ns"][number]),
+                device_ns=int(columns["device_ns"][number]),
             )
         )
     rows.sort(key=lambda item: (-item.self_device_ns, -item.self_cpu_ns, item.name))

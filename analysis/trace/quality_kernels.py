@@ -10,7 +10,7 @@ import numpy as np
 from profrun.analysis.trace.frame import Frame, frame
 from profrun.analysis.trace.quality import QualityFinding, above
 from profrun.analysis.trace.roles import kernel_names
-from profrun.contract.units import percent_text
+from profrun.contract.units import counted, percent_text
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -85,7 +85,7 @@ def unknown_kernels(trace: Trace) -> Iterator[QualityFinding]:
     yield QualityFinding(
         code="unknown_kernels",
         severity=above(share, UNKNOWN_SHARE),
-        what=f"the names of {len(unknown)} kernels tell no category ({percent_text(share)} of kernel time)",
+        what=f"{counted(len(unknown), 'kernel')} of unknown category: {percent_text(share)} of kernel time",
         affects=("categories",),
         count=len(mine),
         share=share,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import KIND, Frame, Index, Mask, frame
+from profrun.analysis.trace.steps import step_index
 from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 MODULE = re.compile(r"^nn\.Module: (?P<path>.*) \((?P<cls>[^()]*)\)$")
 """Ranges that profrun's hook puts round modules."""
 TORCH_MODULE = re.compile(r"^nn\.Module: (?P<cls>\w+)_\d+$")
-"""Ranges of torch's own with_modules."""
+"""Calls of modules in torch's own Python stacks."""
+BACKWARD = " backward"
+"""End of the name of a range that profrun's hook puts round the backward of a module."""
+LIBRARY = re.compile(
+    r"^(?:cub|thrust|at|c10)::|^(?:NCCL|nccl|RCCL|rccl|cublas|cudnn|cusolver|cusparse|cufft|rocblas|hipblas|miopen)"
+)
+"""Ranges that libraries put round their own calls: they count as ops, not as ranges of the program."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +38,9 @@ class RangeRow:
         calls: how often.
         host_ns: host time (a range inside one of the same name is not counted twice).
         gpu_ns, gpu_slices: GPU work launched inside it on its own thread, through launches.
-        adopted_ns, adopted_slices: GPU work that threads without any range (autograd's) launched while this
-            was the innermost range of the main thread, or of one inside it: backward work.
+        adopted_ns, adopted_slices: GPU work that threads without ranges of the program (autograd's) launched
+            while this was the innermost range of the main thread, or of one inside it: backward work. For
+            a step: what all other threads launched during it.
         module, module_class: qualified name and class when it is the range of an nn.Module.
     """
 
@@ -50,14 +58,19 @@ class RangeRow:
 
 @memoised
 def _main_ranges(source: Frame) -> dict[int, Index]:
-    """For each process the ranges of its main thread, which is the one with most ranges, in pre-order."""
+    """For each process the ranges of its main thread in pre-order.
+
+    It is the thread of the steps, else the one with most ranges.
+    """
     ids = _host_ranges(source)
+    steps = step_index(source)
+    step_track = dict(zip(steps.process.tolist(), source.track[steps.slices].tolist(), strict=True))
     owner = source.process_of(ids)
     found: dict[int, Index] = {}
     for process in np.unique(owner):
         mine = ids[owner == process]
         tracks, count = np.unique(source.track[mine], return_counts=True)
-        main = mine[source.track[mine] == tracks[np.argmax(count)]]
+        main = mine[source.track[mine] == step_track.get(int(process), tracks[np.argmax(count)])]
         order = np.lexsort((main, -source.end[main], source.ts[main]))
         found[int(process)] = main[order]
     return found
@@ -75,20 +88,55 @@ def range_at(source: Frame, process: int, times: Ints) -> Index:
     return source.innermost_at(ids, source.nearest("range", "step"), times)
 
 
+def adopting_range(source: Frame, calls: Index) -> Index:
+    """The range of the main thread to which each launch of a thread without ranges of the program belongs.
+
+    Ranges of libraries and those that profrun puts round the backward of modules do not count: autograd's
+    threads have no others.
+
+    Args:
+        source: the frame.
+        calls: host slices that launched something, shape (n,); -1 for an unknown one.
+
+    Returns:
+        Slice ids of ranges, shape (n,); -1 for launches of a thread with ranges, and where none is open.
+    """
+    names = [not (LIBRARY.match(text) or _is_backward(text)) for text in source.names]
+    own = np.array(names or [True], dtype=bool)
+    marked = source.of("range", "step")
+    with_ranges = np.zeros(len(source.track_kind) + 1, dtype=bool)
+    with_ranges[source.track[marked[own[source.name[marked]]]]] = True
+    found = np.full(len(calls), -1, dtype=np.intp)
+    known = np.flatnonzero(calls >= 0)
+    stray = known[~with_ranges[source.track[calls[known]]]]
+    process = source.process_of(calls[stray])
+    for number in np.unique(process):
+        mine = stray[process == number]
+        found[mine] = range_at(source, int(number), source.ts[calls[mine]])
+    return found
+
+
+def _is_backward(text: str) -> bool:
+    """Is this the name of a range round the backward of a module?"""
+    return text.endswith(BACKWARD) and MODULE.match(text.removesuffix(BACKWARD)) is not None
+
+
 def _range_gpu(source: Frame, ids: Index) -> list[Ints]:
     """For each range: own GPU ns and slices, adopted GPU ns and slices, each over everything nested in it."""
     launched = source.launched
     calls, dur = source.launch[launched].astype(np.intp), source.durs(launched)
-    with_ranges = np.zeros(len(source.track_kind), dtype=bool)
-    with_ranges[source.track[source.of("range", "step")]] = True
-    stray = ~with_ranges[source.track[calls]]
-    owner = np.full(len(calls), -1, dtype=np.intp)
-    process = source.process_of(calls)
-    for number in np.unique(process[stray]):
-        mask = stray & (process == number)
-        owner[mask] = range_at(source, int(number), source.ts[calls[mask]])
+    owner = adopting_range(source, calls)
     good = owner >= 0
-    return [*_nested(source, ids, calls, dur), *_nested(source, ids, owner[good], dur[good])]
+    found = [*_nested(source, ids, calls, dur), *_nested(source, ids, owner[good], dur[good])]
+    index = step_index(source)
+    place = np.searchsorted(ids, index.slices)  # a step has what all threads launched during it
+    step = index.of_gpu[launched]
+    inside = np.flatnonzero(step >= 0)
+    apart = source.track[calls[inside]] != source.track[index.slices[step[inside]]]
+    for first, mine in ((0, inside[~apart]), (2, inside[apart])):
+        for column, weights in ((first, dur[mine]), (first + 1, None)):
+            found[column][place] = np.bincount(step[mine], weights, minlength=len(index.slices))
+    return found
 
 
 def _nested(source: Frame, ids: Index, places: Index, dur: Ints) -> tuple[Ints, Ints]:

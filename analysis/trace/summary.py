@@ -15,10 +15,12 @@ from profrun.analysis.trace.data_quality import data_quality, withheld
 from profrun.analysis.trace.frame import KIND, Frame, frame
 from profrun.analysis.trace.gpu import DeviceMetrics, devices
 from profrun.analysis.trace.idle import IdleRow, idle
-from profrun.analysis.trace.kernels import CategoryRow, KernelRow, categories, kernels
+from profrun.analysis.trace.kernels import CategoryRow, KernelRow, categories
 from profrun.analysis.trace.memory import MemoryPeak, memory
-from profrun.analysis.trace.ops import OpRow, operators
+from profrun.analysis.trace.modules import ModuleTree, module_tree
+from profrun.analysis.trace.ops import OpRow
 from profrun.analysis.trace.peaks import Peaks
+from profrun.analysis.trace.per_step import PerStep, per_step
 from profrun.analysis.trace.quality import QualityFinding
 from profrun.analysis.trace.queue import LaunchStats, QueueRow, launch_stats, queues
 from profrun.analysis.trace.ranges import RangeRow, ranges
@@ -52,6 +54,9 @@ class Summary:
         withheld: names of the numbers that are None or empty for them.
         devices, steps, categories, kernels, ops, ranges, apis, copies, collectives, idle, queues, launches,
             memory: see their modules. Tables are sorted by time.
+        per_step: sums over all steps, by which the parts of rows that lie in steps are divided; None without
+            steps.
+        modules: the tree of nn.Modules; None where none is recorded, or its GPU times are withheld.
         omitted: how many rows ``top`` cut from each table.
         ranks: what several ranks in this trace show together; None for a single one.
         counts: slices by kind.
@@ -75,6 +80,8 @@ class Summary:
     kernels: list[KernelRow]
     ops: list[OpRow]
     ranges: list[RangeRow]
+    per_step: PerStep | None
+    modules: ModuleTree | None
     apis: list[ApiRow]
     copies: list[CopyRow]
     collectives: list[CollectiveRow]
@@ -127,7 +134,7 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         found = roofline(trace, peaks=peaks)
         return replace(found, rows=cut("roofline", found.rows))
 
-    table = kernels(trace)
+    sums, table, ops = per_step(trace)
     return Summary(
         source=meta["source"],
         collector=meta["collector"],
@@ -141,8 +148,10 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         steps=_hide(steps(trace), "steps", hidden),
         categories=[] if "categories" in hidden else categories(table),
         kernels=cut("kernels", table),
-        ops=cut("ops", _hide(operators(trace), "ops", hidden)),
+        ops=cut("ops", _hide(ops, "ops", hidden)),
         ranges=cut("ranges", _hide(ranges(trace), "ranges", hidden)),
+        per_step=sums,
+        modules=None if "modules.gpu_ns" in hidden else module_tree(trace),
         apis=cut("apis", apis(trace)),
         copies=cut("copies", copies(trace)),
         collectives=cut("collectives", collectives(trace)),
@@ -170,4 +179,12 @@ def _hide(rows: list[Row], table: str, hidden: frozenset[str]) -> list[Row]:
     """The rows with their withheld numbers None, whatever the declared type: no number beats a wrong one."""
     names = {name.split(".", 1)[1] for name in hidden if name.startswith(f"{table}.")}
     present = {name: None for name in names if rows and hasattr(rows[0], name)}
-    return [replace(row, **present) for row in rows] if present else rows
+    if not present:
+        return rows
+    found = [replace(row, **present) for row in rows]
+    for place, row in enumerate(found):
+        part = getattr(row, "in_steps", None)
+        if part is not None:
+            inside = {name: None for name in present if hasattr(part, name)}
+            found[place] = replace(row, in_steps=replace(part, **inside))
+    return found

@@ -91,11 +91,11 @@ class Container:
 def container(plan: Plan, trial: Trial, run: Run, cwd: Path, facts: HostFacts, image: str) -> Container:
     """The container of a trial.
 
-    The trial's folder is the only place it may write to; the run's bundle and the folder that the job was
-    submitted from are there read-only. All have the same paths inside as outside.
+    The trial's folder is the only place it may write to; the run's bundle and the folder that the job's paths
+    count from are there read-only. All have the same paths inside as outside.
 
     Args:
-        cwd: the folder the job was submitted from.
+        cwd: the folder that the job's relative paths count from.
         image: reference or id of the image.
 
     Raises:
@@ -171,7 +171,7 @@ def user_and_prefix(given: Sequence[str], devices: Gpus, facts: HostFacts) -> tu
 
 
 def _mounts(job: Job, run: Run, folder: Path, cwd: Path) -> tuple[Mount, ...]:
-    """Submit folder, bundle and trial at their own paths, then the job's mounts; each target once."""
+    """The job's folder, bundle and trial at their own paths, then the job's mounts; each target once."""
     found = {
         str(cwd): Mount(str(cwd), str(cwd), True),
         str(run.bundle): Mount(str(run.bundle), str(run.bundle), True),
@@ -190,6 +190,6 @@ def _mounts(job: Job, run: Run, folder: Path, cwd: Path) -> tuple[Mount, ...]:
             raise UsageError(
                 f"{mount.source} cannot be mounted at {mount.target!r}",
                 why="it would hide the image's own" if hides else "engines take no control characters",
-                fix="submit from a folder of its own" if mount.target == str(cwd) else "change `mounts`",
+                fix="keep the job in a folder of its own" if mount.target == str(cwd) else "change `mounts`",
             )
     return tuple(found.values())

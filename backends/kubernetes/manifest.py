@@ -70,7 +70,7 @@ def job_objects(
     trial has several nodes.
 
     Args:
-        cwd: the folder the job was submitted from.
+        cwd: the folder that the job's relative paths count from.
         number: of the Job in this run, so that a resumed run's Jobs have new names.
 
     Raises:

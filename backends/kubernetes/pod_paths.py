@@ -78,7 +78,8 @@ def workdir(cwd: str, job: Job, settings: ClusterSettings, run: Path) -> str:
     raise UsageError(
         f"the pods do not see {cwd}, where the command is to run",
         why=f"it is not in {shared_root(settings, run)} (cluster.shared)",
-        fix="submit from a folder in that volume, or set workdir to an absolute path inside the image",
+        fix="keep the job's file in that volume, name a folder of it with --cwd DIR, or set workdir to an "
+        "absolute path inside the image",
     )
 
 

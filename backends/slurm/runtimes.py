@@ -1,11 +1,12 @@
 """What runs the image on a node: the part of the command between ``srun`` and the wrapper. Pure.
 
-The run folder and the submit folder are the same paths inside and outside, so ``command.json`` needs no
+The run folder and the job's folder are the same paths inside and outside, so ``command.json`` needs no
 translation. No runtime here can add a capability: a collector that needs one says so in its preflight.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -103,6 +104,9 @@ def _rootfs(job: Job, settings: ClusterSettings) -> str:
 def _mounts(job: Job, run: Path, cwd: Path) -> list[tuple[str, str, bool]]:
     """(source, target, read only); the run folder is the only one that is written to."""
     found = [(str(cwd), str(cwd), True), (str(run), str(run), False)]
+    workdir = os.path.normpath(cwd / (job.workdir or ""))
+    if job.workdir and not job.workdir.startswith("/") and not Path(workdir).is_relative_to(cwd):
+        found.insert(1, (workdir, workdir, True))  # an absolute one may lie in the image
     for text in job.mounts:
         mount = parse_mount(text, cwd)
         found.append((mount.source, mount.target, mount.read_only))
@@ -110,7 +114,7 @@ def _mounts(job: Job, run: Path, cwd: Path) -> list[tuple[str, str, bool]]:
 
 
 def shared_mounts(job: Job, settings: ClusterSettings, cwd: Path) -> list[Mount]:
-    """Mounts whose source this machine sees as the nodes do: below the submit folder or ``cluster.shared``.
+    """Mounts whose source this machine sees as the nodes do: below the job's folder or ``cluster.shared``.
 
     Others may lie on the nodes' own disks.
     """

@@ -56,7 +56,7 @@ def render_script(
     """The script that runs these trials, all of one site, as an array; index i is the i-th trial.
 
     Args:
-        cwd: the folder the job was submitted from, which the nodes see under the same path.
+        cwd: the folder that the job's relative paths count from, which the nodes see under the same path.
         name: Slurm's job name, default ``profrun:<run>``.
 
     Raises:

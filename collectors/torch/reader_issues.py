@@ -77,7 +77,7 @@ def record(
     writer.issue(
         "crossing_slices",
         crossing[0],
-        "host slice that starts inside another and ends after it: not nested in it",
+        "CPU events overlap others without lying inside them: their self times may be off (harmless)",
         crossing[1],
     )
     empty = writer.con.execute("SELECT count(*) = 0 FROM k_slice").fetchone()

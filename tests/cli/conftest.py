@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from profrun import cli
+from profrun.backends import local_checks
 from profrun.store.runs import Run
 from tests.cli.sides import TRIALS, words_of, write_trial
 from tests.runner.scripted import begin, leave, new_run
@@ -67,6 +68,18 @@ def kept(made: Path) -> Path:
         traces = [str(made / word) for word in words_of(side)]
         assert cli.run(["baseline", "save", side, *traces, "--dir", str(folder)]) == 0
     return folder
+
+
+@pytest.fixture
+def maybe_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine of which it is not sure that it has no GPU: launch-blocking twins are planned."""
+    monkeypatch.setattr(local_checks, "surely_no_gpu", lambda *_: False)
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that surely has no GPU."""
+    monkeypatch.setattr(local_checks, "surely_no_gpu", lambda *_: True)
 
 
 @pytest.fixture

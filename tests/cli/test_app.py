@@ -61,7 +61,7 @@ def test_alone_it_says_what_to_do_next(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PROFRUN_RUNS", raising=False)
-    assert "profrun submit JOB.yaml" in call(capsys).out
+    assert "profrun run -- python train.py" in call(capsys).out
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs/x.yaml").touch()
     (tmp_path / "runs/x-1").mkdir(parents=True)

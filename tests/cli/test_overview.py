@@ -17,7 +17,9 @@ def test_the_next_steps_follow_from_what_is_there(
     monkeypatch.delenv("PROFRUN_RUNS", raising=False)
     show_next_steps()
     first = capsys.readouterr().out
-    assert "profrun submit JOB.yaml" in first
+    assert first.splitlines()[2].startswith("  profrun run -- python train.py  ")
+    assert "profrun demo" in first
+    assert "profrun init train.py" in first
     assert "profrun status last" not in first
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs/mine.yaml").touch()
@@ -27,4 +29,5 @@ def test_the_next_steps_follow_from_what_is_there(
     then = capsys.readouterr().out
     assert "profrun submit jobs/mine.yaml" in then
     assert "show the newest of 1 runs in runs" in then
-    assert "JOB.yaml" not in then
+    assert "profrun init" not in then
+    assert "profrun demo" not in then

@@ -17,6 +17,7 @@ from tests.cli.running import Capture, call, start
 from tests.conftest import first
 
 
+@pytest.mark.usefixtures("maybe_a_gpu")
 def test_a_run_lists_what_each_trial_measured(here: Path, capsys: Capture) -> None:
     job = write_job(here, STEPS, "{n}", variants={"a": {"n": 8}, "b": {"n": 9}}, launch_blocking="both")
     done = call(capsys, "submit", job, "--json")
@@ -86,7 +87,7 @@ def test_a_missing_script_is_said_before_anything_starts(here: Path, capsys: Cap
     done = call(capsys, "submit", job)
     assert done.code == 69
     (said,) = done.err.splitlines()
-    assert said.startswith(f"profrun: work.py is not in {here}: ")
+    assert said.startswith(f"profrun: cannot find work.py in {here}: the command runs there, ")
     assert not (here / "runs").exists()
     done = call(capsys, "submit", job, "--set", f"command=python {here}/work.py")
     assert done.code == 1  # an absolute path may lie in an image: only the interpreter can tell
@@ -221,6 +222,7 @@ def test_an_unwritable_runs_folder_is_one_line(here: Path, capsys: Capture) -> N
     assert "--runs DIR" in done.err
 
 
+@pytest.mark.usefixtures("maybe_a_gpu")
 def test_dry_run_starts_and_writes_nothing_and_says_the_same_twice(here: Path, capsys: Capture) -> None:
     job = write_job(here, STEPS, env={"MODE": "a b"}, launch_blocking="both")
     first = call(capsys, "submit", job, "--dry-run")
@@ -296,6 +298,7 @@ def test_it_is_refused_and_nothing_is_made(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")  # no engine, no scheduler, no cluster
     monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "python").symlink_to(sys.executable)
     spec = {"name": "t", "command": "python -c pass", "collectors": ["none"], **more}
     (tmp_path / "job.yaml").write_text(json.dumps(spec).replace("HERE", str(tmp_path)))
     done = call(capsys, "submit", "job.yaml", "--backend", backend, *dry)
@@ -338,3 +341,86 @@ def test_what_the_local_backend_leaves_out_is_said(
     assert [line for line in shown if "# note" in line] == [f"# note: {text}" for text in said]
     (tmp_path / "job.yaml").write_text(json.dumps(spec))
     assert call(capsys, "submit", "job.yaml", "--dry-run", "--json").json["left_out"] == []
+
+
+def test_options_choose_collectors_repeats_and_variants(here: Path, capsys: Capture) -> None:
+    job = write_job(here, STEPS, "{n}", variants={name: {"n": 8} for name in ("a", "b1", "b2", "c")})
+    options = ("-c", "torch,none", "-n", "2", "--only", "b*", "--only", "a", "--set", "repeats=1")
+    found = call(capsys, "submit", job, *options, "--dry-run", "--json").json
+    assert [(trial["variant"], trial["collector"]) for trial in found["trials"]] == [
+        (variant, collector) for collector in ("torch", "none") for variant in ("a", "b1", "b2")
+    ]  # --set is laid over the short options
+    done = call(capsys, "submit", job, "--only", "a,d")
+    assert (done.code, done.err) == (
+        64,
+        "profrun: there is no variant 'd'; variants are: a, b1, b2, c\n",
+    )
+    done = call(capsys, "submit", job, "-c", "nsy")
+    assert done.err.startswith("profrun: --collectors nsy: collectors: 'nsy' is not known; did you mean")
+
+
+def test_variants_that_were_left_out_stay_out_when_the_run_is_carried_on(here: Path, capsys: Capture) -> None:
+    variants = {"a": {"n": 8}, "b": {"n": 8}}
+    job = write_job(here, STEPS, "{n}", variants=variants, expect=[{"variant": "b", "step_ms": 1}])
+    assert call(capsys, "submit", job, "--only", "a", "--json").code == 0
+    again = call(capsys, "resume", "last", "--json")
+    assert (again.code, [trial["variant"] for trial in again.json["trials"]]) == (0, ["a"])
+
+
+def test_paths_count_from_the_folder_of_the_job(
+    tmp_path: Path, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    project, elsewhere = here / "project", here / "elsewhere"
+    for folder in (project, project / "data", elsewhere):
+        folder.mkdir()
+    (project / "names.env").write_text("SECRET_WORD=x\n")
+    write_job(project, STEPS, env_file="names.env")
+    monkeypatch.chdir(elsewhere)
+    done = call(capsys, "submit", "../project/job.yaml", "--json")
+    assert (done.code, done.json["state"]) == (0, "finished")
+    run = last_run(elsewhere)  # runs are kept where the user is
+    assert read_state(run).cwd == project
+    for spec in (run.job, run.resolved):  # both repeat the run, wherever they lie
+        found = call(capsys, "submit", spec, "--dry-run", "--json").json
+        assert found["trials"][0]["command"]["cwd"] == str(project)
+    docker = call(
+        capsys,
+        *("submit", "../project/job.yaml", "--backend", "docker", "--dry-run", "--json"),
+        *("--set", "mounts=[data:/data]", "--set", "image=i:1"),
+    ).json
+    assert f"source={project}/data,target=/data" in docker["requests"][0]["text"]
+    (elsewhere / "work.py").write_text(STEPS)
+    (elsewhere / "names.env").write_text("SECRET_WORD=x\n")
+    here_too = call(capsys, "submit", "../project/job.yaml", "--cwd", ".", "--dry-run", "--json").json
+    assert here_too["trials"][0]["command"]["cwd"] == str(elsewhere)
+    done = call(capsys, "submit", "../project/job.yaml", "--cwd", "nowhere")
+    assert (done.code, done.err) == (
+        64,
+        "profrun: --cwd nowhere is not a folder; name the folder that the job's paths count from\n",
+    )
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_without_a_gpu_the_twins_are_left_out_and_one_line_says_so(here: Path, capsys: Capture) -> None:
+    job = write_job(here, STEPS, launch_blocking="both", repeats=2)
+    said = "2 launch-blocking twins left out: no GPU"
+    assert f"# note: {said}\n" in call(capsys, "submit", job, "--dry-run").out
+    assert call(capsys, "submit", job, "--dry-run", "--json").json["left_out"] == [said]
+    done = call(capsys, "submit", job, "--json")
+    assert [line for line in done.err.splitlines() if "blocking twins" in line] == [f"{job}: {said}"]
+    assert [trial["blocking"] for trial in done.json["trials"]] == [False, False]
+    assert json.loads(last_run(here).plan.read_text())["left_out"] == [said]
+    assert call(capsys, "resume", "last", "--json").code == 0
+    assert f"{said}; submit the job on a machine with a GPU" in call(capsys, "blocking", "last").err
+    kept = call(
+        capsys, "submit", job, "--backend", "docker", "--set", "image=i:1", "--dry-run", "--json"
+    ).json
+    assert (len(kept["trials"]), kept["left_out"]) == (4, [])
+
+
+def test_a_python_program_is_no_job(here: Path, capsys: Capture) -> None:
+    (here / "train.py").write_text(STEPS)
+    done = call(capsys, "submit", "train.py")
+    assert done.code == 64
+    assert "train.py is a Python program" in done.err
+    assert "`profrun run -- python train.py`" in done.err

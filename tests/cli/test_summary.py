@@ -30,7 +30,7 @@ def test_summary_says_what_the_trace_holds(trace: Path, capsys: Capture) -> None
     assert found["devices"][0]["busy_ns"] == 500
     assert [(row["name"], row["total_ns"]) for row in found["kernels"]] == [("gemm", 300), ("relu", 200)]
     text = call(capsys, "summary", trace, "--top", 1).out
-    assert "utilization 50.0 % of 1 us (steps)" in text
+    assert "kernels run 50.0 % of 1 us (all steps)" in text
     assert "gemm" in text
     assert "... and 1 more (--top 0 shows all)" in text
     assert "relu" in call(capsys, "summary", trace, "--top", 0).out

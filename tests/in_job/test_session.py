@@ -17,6 +17,9 @@ from typing import Any
 
 import pytest
 
+from profrun.analysis.trace.modules import module_tree
+from profrun.collectors.normalize import normalize
+from profrun.traces.trace import Trace
 from tests.conftest import first
 from tests.in_job.kit import Done, Trial, fake_nsys
 
@@ -320,6 +323,54 @@ def test_torchrun_gives_a_trace_a_rank_and_notes_the_other_processes(jobs: Jobs)
     assert (roles["workload"], roles["launcher"], roles["dataloader worker"]) == (2, 1, 2)
 
 
+BLOCKS = """
+import torch, profrun
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mlp = torch.nn.Sequential(torch.nn.Sequential(torch.nn.Linear(8, 8)))
+    def forward(self, x):
+        return x + self.mlp(x)
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.h = torch.nn.ModuleList(Block() for _ in range(3))
+    def forward(self, x):
+        for block in self.h:
+            x = block(x)
+        return x
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(6):
+    net(torch.randn(4, 8)).sum().backward()
+    opt.step(); opt.zero_grad()
+"""
+
+
+@pytest.mark.thorough
+def test_torch_trials_have_modules_without_being_asked_and_their_backward_is_linked(
+    jobs: Jobs, tmp_path: Path
+) -> None:
+    """Depth 3; the backward has no ranges, and belongs to the modules by torch's sequence numbers."""
+    done = jobs.done("blocks")
+    assert done.exit["state"] == "finished", done.exit["reason"]
+    names = {event["name"] for event in user_ranges(trace_of(done))}
+    assert "nn.Module: h.0.mlp.0 (Sequential)" in names
+    assert "nn.Module: h.0.mlp.0.0 (Linear)" not in names, "depth 4"
+    assert not any("ModuleList" in name or name.endswith(" backward") for name in names)
+    (recorded,) = (done.folder / "raw/rank0").glob("*.pt.trace.json.gz")
+    normalize([recorded], tmp_path / "trace")
+    with Trace(tmp_path / "trace") as trace:
+        tree = module_tree(trace)
+    assert tree is not None
+    (root,) = tree.roots
+    (block,) = root.children
+    (mlp,) = block.children
+    assert (block.name, block.modules, block.calls) == ("h.*", 3, 3 * tree.steps)
+    assert 0 < mlp.host_backward_ns <= block.host_backward_ns <= root.host_backward_ns < tree.host_ns
+    assert root.host_ns == root.own_host_ns + block.host_ns
+
+
 class Jobs:
     """The programs of this module, each started once, when it is asked for."""
 
@@ -362,6 +413,7 @@ class Jobs:
             "ended": ([*python, "sleep", "9"], INFERENCE, {}),
             "short": ([*python, "end", "2"], INFERENCE, {}),
             "nsys": (python, NSYS, {"collector": "nsys"}),
+            "blocks": (python, BLOCKS, {"ranges": {"steps": "auto"}}),
             "torchrun": ([sys.executable, *run], DISTRIBUTED, {"ranks": 2}),
         }
         return programs[name]

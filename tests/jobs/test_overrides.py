@@ -10,6 +10,8 @@ from profrun.contract.profilers import profiler
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.kinds import QUOTE
+from profrun.jobs.load import load_text
+from profrun.jobs.overrides import Override
 from tests.conftest import examples
 from tests.jobs.specs import BASE, errors_of, load_small
 
@@ -33,6 +35,13 @@ def test_overrides_are_laid_over_in_order() -> None:
     assert job.options["torch"] == profiler("torch").options(with_stack=True)
     assert job.expect[0].checks == {"step_ms": 5.0}
     assert job.cluster == ClusterSettings(labels={"example.org/team": "a"})
+
+
+def test_an_override_of_another_option_is_named_as_it_was_typed() -> None:
+    given = Override("collectors=[none, nsy]", "--collectors none,nsy")
+    with pytest.raises(UsageError) as caught:
+        load_text("name: t\ncommand: x\n", "job.yaml", [given])
+    assert str(caught.value) == "--collectors none,nsy: collectors: 'nsy' is not known; did you mean 'nsys'?"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from profrun.errors import UsageError
+from profrun.jobs.dump import dump_job
+from profrun.jobs.load import load_text
+from profrun.jobs.points import keep_only
 from tests.jobs.specs import load_small
 
 
@@ -29,3 +35,22 @@ def test_matrix_points_of_the_same_name_are_told_apart() -> None:
     assert names[0] == "n_a_b"
     assert names[1].startswith("n_a_b-")
     assert all(len(name) <= 64 for name in names)
+
+
+def test_a_flag_that_is_there_or_not_names_its_point() -> None:
+    job = load_small("matrix: {use_amp: ['', --use-amp], n: [1]}", "run {use_amp} {n}")
+    assert list(job.variants) == ["no_use_amp-n_1", "use_amp-n_1"]
+
+
+def test_some_variants_alone_keep_their_expectations() -> None:
+    job = load_small(
+        "variants: {a: {n: 1}, b2: {n: 2}, b3: {n: 3}, c: {n: 4}}\n"
+        "expect: [{variant: a, step_ms: 1}, {variant: c, step_ms: 2}, {step_ms: 3}]",
+        "run {n}",
+    )
+    kept = keep_only(job, ["b?", "a"])
+    assert list(kept.variants) == ["a", "b2", "b3"]  # the order of the job
+    assert [item.step_ms for item in kept.expect] == [1, 3]
+    assert load_text(dump_job(kept)) == kept
+    with pytest.raises(UsageError, match=r"^there is no variant 'b4'; variants are: a, b2, b3, c$"):
+        keep_only(job, ["a", "b4"])

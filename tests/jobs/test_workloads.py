@@ -58,8 +58,8 @@ def _programs() -> dict[str, list[str]]:
     trials = make_plan(load_job(ROOT / "jobs" / "transformer.yaml")).trials
     transformer = {trial.variant: [*trial.argv[1:], "--steps", "3"] for trial in trials}
     return transformer | {
-        "train": ["jobs/workloads/train.py", "--steps", "3"],
-        "mlp": ["jobs/workloads/mlp.py", "--steps", "2", "--rows", "8"],
+        "train": ["workloads/train.py", "--steps", "3"],
+        "mlp": ["workloads/mlp.py", "--steps", "2", "--rows", "8"],
     }
 
 
@@ -69,7 +69,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder, programs = tmp_path_factory.mktemp("outputs"), _programs()
     done = subprocess.run(
         [sys.executable, "-c", PROBE, str(folder), json.dumps(list(programs.values()))],
-        cwd=ROOT,
+        cwd=ROOT / "jobs",
         capture_output=True,
         text=True,
         timeout=240,
@@ -128,8 +128,8 @@ def test_the_gated_mlp_runs_eagerly(outputs: dict[str, str]) -> None:
 
 def test_compiling_without_a_compiler_is_one_clear_line(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "jobs/workloads/mlp.py", "--mode", "compile"],
-        cwd=ROOT,
+        [sys.executable, "workloads/mlp.py", "--mode", "compile"],
+        cwd=ROOT / "jobs",
         capture_output=True,
         text=True,
         timeout=240,

@@ -80,7 +80,6 @@ def test_the_same_job_makes_the_same_plan() -> None:
     [
         ("nvidia", {"CUDA_LAUNCH_BLOCKING": "1"}),
         ("amd", {"HIP_LAUNCH_BLOCKING": "1", "AMD_SERIALIZE_KERNEL": "3"}),
-        ("none", {}),
         ("auto", {}),  # the wrapper sets them: command.json says blocking
     ],
 )
@@ -88,6 +87,34 @@ def test_blocking_variables_by_vendor(vendor: str, env: dict[str, str]) -> None:
     plan = make_plan(job("launch_blocking: both\ncollectors: [none]\nenv: {A: 1}\n", "run"), vendor=vendor)
     assert [dict(trial.env) for trial in plan.trials] == [{"A": "1"}, {"A": "1", **env}]
     assert [make_command(plan, trial, "r").blocking for trial in plan.trials] == [False, True]
+
+
+def test_without_a_gpu_no_launch_blocking_twin_is_planned() -> None:
+    spec = AB + "launch_blocking: both\ncollectors: [none, torch]\nrepeats: 3\n"
+    both, none = (make_plan(job(spec), vendor=vendor) for vendor in ("auto", "none"))
+    assert (len(both.trials), both.left_out) == (24, ())
+    assert none.left_out == ("12 launch-blocking twins left out: no GPU",)
+    assert [trial.id for trial in none.trials] == [
+        trial.id for trial in make_plan(job(spec.replace("both", "off")), vendor="none").trials
+    ]
+    assert make_plan(none.job, vendor=plan_file(none).vendor) == none  # as `profrun resume` plans it
+    assert {make_command(none, trial, "r").vendor for trial in none.trials} == {"auto"}  # the job looks again
+
+
+def test_launch_blocking_that_is_always_on_is_no_twin() -> None:
+    plan = make_plan(job("launch_blocking: on\ncollectors: [none]\n", "run"), vendor="none")
+    assert ([trial.blocking for trial in plan.trials], plan.left_out) == ([True], ())
+
+
+def test_a_site_without_gpus_gets_no_twin() -> None:
+    sites = "cluster: {sites: {cpu: {vendor: none}, gpu: {vendor: nvidia}}}\n"
+    plan = make_plan(job("launch_blocking: both\ncollectors: [none]\n" + sites, "run"))
+    assert [(trial.site, trial.blocking) for trial in plan.trials] == [
+        ("cpu", False),
+        ("gpu", False),
+        ("gpu", True),
+    ]
+    assert plan.left_out == ("1 launch-blocking twin left out: no GPU",)
 
 
 @pytest.mark.parametrize(
@@ -274,6 +301,7 @@ def test_plan_json_holds_what_a_person_wants_to_see() -> None:
             }
             for index, variant in enumerate("ab")
         ],
+        "left_out": [],
     }
     assert read_plan_file(json.loads(json.dumps(to_json(kept)))) == kept
 

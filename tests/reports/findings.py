@@ -6,6 +6,7 @@ from __future__ import annotations
 from profrun.analysis.rules.finding import FindingRow, RuleFinding
 
 LOADER = RuleFinding(
+    remedy="more workers",
     code="dataloader-stall",
     severity="critical",
     what="35.72 ms per step pass in fetching a batch",

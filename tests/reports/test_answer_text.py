@@ -135,3 +135,8 @@ def test_nothing_was_measured() -> None:
     assert shown(VariantAnswer("a"), VariantAnswer("b")) == (
         "  variant  step  range  mostly\n  a           -  -      -\n  b           -  -      -\n"
     )
+
+
+def test_waiting_for_other_ranks_is_said_beside_the_work() -> None:
+    text = shown(dataclasses.replace(EAGER, rank_wait_ns=6 * MS))
+    assert "  waits for other ranks inside of collectives, as recorded: 6 ms per step\n" in text

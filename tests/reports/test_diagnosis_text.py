@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from profrun.analysis.rules.catalogue import all_rules
 from profrun.analysis.rules.diagnose import diagnose
+from profrun.analysis.rules.finding import RuleFinding
 from profrun.collectors.normalize import normalize
-from profrun.reports.diagnosis_text import diagnose_text
+from profrun.reports.diagnosis_text import diagnose_text, explain_text, slices_sql
 from profrun.reports.terminal_layout import Style
 from profrun.traces.trace import Trace
+from tests.analysis.kit import memory_trace
 from tests.conftest import ROOT
 from tests.reports.findings import FINDINGS, FINE, HOST, IDLE, LOADER
 
@@ -19,24 +22,57 @@ H200 = ROOT / "tests/data/h200/transformer/baseline-torch-r1/rank0/pt.trace.json
 
 
 def test_the_diagnosis_word_by_word() -> None:
-    text = diagnose_text(FINDINGS, Style(80))
+    text = diagnose_text(FINDINGS, Style(80)) + "\n\n" + verbose(FINDINGS, 80)
     assert text + "\n" == (Path(__file__).parent / "diagnose-80.txt").read_text()
 
 
-def test_each_finding_has_a_line_with_its_gain_before_the_details() -> None:
-    lines = diagnose_text(FINDINGS, Style(100)).splitlines()
+def verbose(findings: list[RuleFinding], width: int) -> str:
+    return diagnose_text(findings, Style(width), verbose=True, trace="last/1")
+
+
+def test_each_finding_has_one_line_with_its_gain_and_what_to_change() -> None:
+    lines = diagnose_text(FINDINGS, Style(120)).splitlines()
     table = [line.split() for line in lines[2 : 2 + len(FINDINGS)]]
-    assert [row[0] for row in table] == [one.severity for one in FINDINGS]
-    assert [row[1:3] for row in table[:3]] == [["35.72", "ms"], ["3.22", "ms"], ["38.7", "ms"]]
-    assert lines[3].endswith("    The host cannot keep the GPU busy")  # below the finding that explains it
+    assert [next(word for word in row if not word.isdigit()) for row in table] == [
+        one.severity for one in FINDINGS
+    ]
+    assert [" ".join(row) for row in table[:1]] == [
+        "1 critical 35.72 ms 91.9 % Steps wait for data more workers"
+    ]
+    assert "    The host cannot keep the GPU busy" in lines[3]  # below the finding that explains it
+    assert lines[3].split()[0] == "warning", "only findings of their own are counted"
+
+
+def test_what_to_change_has_a_line_of_its_own_below_the_title_where_it_does_not_fit() -> None:
+    lines = diagnose_text(FINDINGS, Style(60)).splitlines()
+    assert max(map(len, lines[2:])) <= 72  # the last line is broken, no line of the table is
+    at = next(place for place, line in enumerate(lines) if "Steps wait for data" in line)
+    assert lines[at + 1].index("-> more workers") == lines[at].index("Steps wait")
+
+
+def test_one_finding_by_its_rule_and_what_a_rule_looks_for_when_it_found_nothing() -> None:
+    rules = {rule.id: rule for rule in all_rules()}
+    found = explain_text(rules[LOADER.code], FINDINGS, Style(200), trace="last/1")
+    assert LOADER.what in found
+    assert HOST.what not in found.replace("explains", "")
+    missing = explain_text(rules["fp32-gemm"], FINDINGS)
+    assert missing.endswith("not found in this trace")
+    assert rules["fp32-gemm"].threshold in missing
+
+
+def test_the_printed_query_shows_the_slices_of_the_evidence() -> None:
+    rows = [("kernel", f"k{number}", 10 * number, 5, "stream 7") for number in range(10)]
+    assert "select * from slices where slice in (7, 9)" in verbose(FINDINGS, 200)
+    answer = memory_trace(rows).sql(slices_sql([7, 9]))
+    assert sorted(row["name"] for row in answer.dicts()) == ["k7", "k9"]
 
 
 def test_what_a_cause_explains_is_one_line_of_it() -> None:
-    text = diagnose_text(FINDINGS, Style(200))
+    text = verbose(FINDINGS, 200)
     assert "  explains: The GPU is idle most of the time: the GPU works 0.4 % of the step (91.7 %" in text
     assert "info: The GPU is idle" not in text
     alone = replace(IDLE, explained_by=None, because="")
-    assert "info: The GPU is idle most of the time" in diagnose_text([alone], Style(200))
+    assert "info: The GPU is idle most of the time" in verbose([alone], 200)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +89,7 @@ def test_the_first_line_says_what_gains_are_of(basis: str, said: str) -> None:
 
 
 def test_more_rows_than_are_shown_are_counted() -> None:
-    assert "... and 2 more (--json shows all)" in diagnose_text([HOST], Style(200))
+    assert "... and 2 more (--json shows all)" in verbose([HOST], 200)
 
 
 def test_nothing_found() -> None:
@@ -64,12 +100,13 @@ def test_nothing_found() -> None:
 def test_real_recordings_keep_to_the_width(tmp_path: Path, width: int) -> None:
     normalize([H200], tmp_path / "t")
     with Trace(tmp_path / "t") as trace:
-        text = diagnose_text(diagnose(trace), Style(width))
-    assert max(map(len, text.splitlines())) <= width
+        findings = diagnose(trace)
+    assert max(map(len, diagnose_text(findings, Style(width)).splitlines())) <= width
+    assert max(map(len, verbose(findings, width).splitlines())) <= width
 
 
 def test_prose_stays_on_one_line_where_asked_and_colour_is_off_by_default() -> None:
-    text = diagnose_text(FINDINGS, Style(80, wrap=False))
+    text = diagnose_text(FINDINGS, Style(80, wrap=False), verbose=True)
     assert "\x1b" not in text
     for finding in FINDINGS:
         assert any(finding.what in line for line in text.splitlines())

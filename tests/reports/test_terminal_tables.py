@@ -63,7 +63,8 @@ def test_collectives_of_one_rank_say_that_the_wait_is_in_the_rate() -> None:
     at = lines.index("collectives")
     assert "a rank's wait for the slowest is in it" in " ".join(line.strip() for line in lines[at : at + 3])
     assert not any("no wait" in line for line in lines)
-    assert lines[-1].split()[-1] == "157"  # 1 MiB / 10 us x 1.5
+    row = lines[lines.index("", at) - 1]
+    assert row.split()[-1] == "157"  # 1 MiB / 10 us x 1.5
     assert "ranks" not in lines
 
 
@@ -74,7 +75,7 @@ def test_ranks_say_who_waited_for_whom() -> None:
     assert any("no wait" in line for line in lines)
     at = lines.index("ranks")
     first = next(place for place, line in enumerate(lines) if place > at and line.split()[0] == "0")
-    assert [line.split() for line in lines[first:]] == [
+    assert [line.split() for line in lines[first : first + 2]] == [
         [
             "0",
             "0",
@@ -119,9 +120,9 @@ def test_ranks_say_who_waited_for_whom() -> None:
 
 
 def test_ratios_without_steps_are_of_the_recorded_host_work() -> None:
-    assert any(line.endswith("(recorded host work)") for line in text(gemm()) if "utilization" in line)
+    assert any(line.endswith("(recorded host work)") for line in text(gemm()) if "kernels run" in line)
     step = ("step", "profrun.step#1", 0, 5000, "other")
-    assert any(line.endswith("(steps)") for line in text([*gemm(), step]) if "utilization" in line)
+    assert any(line.endswith("(all steps)") for line in text([*gemm(), step]) if "kernels run" in line)
 
 
 @pytest.mark.parametrize(

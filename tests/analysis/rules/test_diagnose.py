@@ -237,7 +237,7 @@ def test_the_recipe_of_a_step_and_what_the_compiler_made_of_it(real: Callable[..
 
 def test_the_item_that_waits(real: Callable[..., Trace]) -> None:
     said = messages("train", "implicit-sync", real)
-    assert "1.0 times per step the host waits for the GPU: by aten::item in cudaStreamSynchronize" in said
+    assert "1 times per step the host waits for the GPU: by aten::item in cudaStreamSynchronize" in said
 
 
 def test_the_straggler_of_two_ranks(real: Callable[..., Trace]) -> None:

@@ -8,6 +8,7 @@ from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.diagnose import diagnosis
 from profrun.analysis.rules.step_parts import step_parts
 from tests.analysis.kit import Row, memory_trace
+from tests.analysis.rules.cases import US, comm
 
 GEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_cublas"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)"
@@ -53,3 +54,13 @@ def test_a_diagnosis_has_them_with_the_cost_of_the_step() -> None:
     assert found.parts[0].name == "fp32 gemm"
     assert sum(part.share for part in found.parts) == pytest.approx(1.0)
     assert len(found.gpus) == 1
+
+
+def test_waiting_for_other_ranks_is_no_work() -> None:
+    """The all-reduces of two ranks end together: rank 0's takes 60 us, of which it waits 50 for rank 1."""
+    rows: list[Row] = comm(60 * US, 10 * US)
+    for place in (3, 7):  # launched by the call of its rank
+        rows[place] = (*rows[place][:5], {**rows[place][5], "launch": place - 2})
+    found = diagnosis(memory_trace(rows, ranks=2))
+    assert found.cost.rank_wait_ns == 25 * US
+    assert {part.name: part.ns for part in found.parts} == {"bf16 gemm": 115 * US, "collective": 10 * US}

@@ -19,6 +19,7 @@ from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
 from profrun.runner.dry_run import dry_run
 from profrun.runner.pipeline import new_run
+from profrun.runner.planning import spec_at
 from profrun.runner.trial_files import prepare
 from profrun.store.runs import Run
 from tests.backends.plans import one_trial
@@ -79,11 +80,12 @@ def test_the_command_is_written_once_with_the_digest_that_a_dry_run_shows(
     engine: Engine, tmp_path: Path
 ) -> None:
     (tmp_path / "job.yaml").write_text(SPEC)
+    (tmp_path / "x.py").touch()
     plan = make_plan(load_text(SPEC))
     shown = to_json(dry_run(plan, "docker", tmp_path, tmp_path).trials[0].command)
     backend = DockerBackend(CPU)
     prepared = backend.prepare(plan, plan.trials, Run(tmp_path / "t"), tmp_path)
-    run = new_run(tmp_path / "runs", tmp_path / "job.yaml", prepared.plan, backend="docker", cwd=tmp_path)
+    run = new_run(tmp_path / "runs", spec_at(tmp_path / "job.yaml"), prepared.plan, backend="docker")
     assert f"image: {DIGEST}" in run.resolved.read_text()
     trial = prepared.plan.trials[0]
     run.bundle.mkdir()

@@ -27,7 +27,7 @@ from profrun.jobs.cluster import ClusterSettings
 from profrun.runner.drive import drive
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.pipeline import new_run
-from profrun.runner.planning import plan_job
+from profrun.runner.planning import plan_job, spec_at
 from profrun.store.state import read_state
 from tests.backends.kubernetes.node import Cluster
 from tests.backends.kubernetes.server import Server
@@ -147,8 +147,9 @@ class Driven:
     def __init__(self, folder: Path, *, claim: str | None = None, nodes: int = 1) -> None:
         more = {"folder": folder, "claim": claim or folder, "nodes": nodes, "rest": "collectors: [none]"}
         (folder / "job.yaml").write_text(SPEC.format(command="work.py 1", **more))
-        plan = plan_job(folder / "job.yaml")
-        self.run = new_run(folder / "runs", folder / "job.yaml", plan, backend="kubernetes", cwd=folder)
+        job = spec_at(folder / "job.yaml")
+        plan = plan_job(job)
+        self.run = new_run(folder / "runs", job, plan, backend="kubernetes")
         self.interrupts = Interrupts()
         backend = KubernetesBackend(fastest=0.1, lag_s=0.0 if claim else 15.0)
         how = {"cwd": folder, "observer": Watcher(), "interrupts": self.interrupts}

@@ -107,7 +107,7 @@ def test_without_nsys_a_report_says_what_to_do(
 
 def test_submit_gives_a_trace_with_steps_and_modules_nested(tmp_path: Path) -> None:
     spec = (
-        "name: cpu\ncommand: python jobs/workloads/mlp.py\ncollectors: [nsys]\n"
+        f"name: cpu\ncommand: python {ROOT}/jobs/workloads/mlp.py\ncollectors: [nsys]\n"
         "ranges: {modules: 2}\nschedule: {wait: 1, warmup: 1, active: 3}\nresources: {timeout: 2m}\n"
     )
     code, _, run = submit(tmp_path, spec)
@@ -138,7 +138,7 @@ def test_submit_gives_a_trace_with_steps_and_modules_nested(tmp_path: Path) -> N
 
 def test_a_time_limit_keeps_the_trace(tmp_path: Path) -> None:
     spec = (
-        "name: endless\ncommand: python tests/real/nsys/endless.py\ncollectors: [nsys]\n"
+        f"name: endless\ncommand: python {ROOT}/tests/real/nsys/endless.py\ncollectors: [nsys]\n"
         "ranges: {modules: 1}\nresources: {timeout: 12s, grace: 60s}\n"
     )
     code, _, run = submit(tmp_path, spec)

@@ -184,6 +184,7 @@ def test_killing_the_submitter_and_resuming_loses_and_repeats_nothing(desk: Desk
 def test_five_hundred_trials_are_queued_within_five_seconds_and_asked_for_at_once(desk: Desk) -> None:
     from profrun.jobs.load import load_text
     from profrun.runner.pipeline import new_run
+    from profrun.runner.planning import spec_at
     from profrun.runner.trial_files import prepare
 
     variants = ", ".join(f"v{index}: {{n: {index}}}" for index in range(500))
@@ -192,7 +193,7 @@ def test_five_hundred_trials_are_queued_within_five_seconds_and_asked_for_at_onc
     path = desk.write("job.yaml", text)
     backend = SlurmBackend(Slurm({"SLURM_CONF": desk.cluster.environ["SLURM_CONF"]}))
     started = time.monotonic()
-    run = new_run(desk.runs, path, made, backend="slurm", cwd=desk.folder)
+    run = new_run(desk.runs, spec_at(path), made, backend="slurm")
     prepared = backend.prepare(made, made.trials, run, desk.folder)
     for trial in made.trials:
         prepare(run, prepared, trial, backend)

@@ -1,0 +1,55 @@
+"""``profrun run [OPTIONS] -- COMMAND``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from profrun.cli.options import (
+    BackendOption,
+    CollectorsOption,
+    CommandArgument,
+    DetachOption,
+    DryRunOption,
+    JsonOption,
+    NameOption,
+    RepeatsOption,
+    RunsOption,
+    SetOption,
+    StepsOption,
+    VariantOption,
+    VerboseOption,
+)
+from profrun.cli.start import HowToStart, drafted, short_overrides, start
+
+CONTEXT = {"allow_interspersed_args": False}  # the first word that is no option begins the command
+
+
+def command(
+    argv: CommandArgument = None,
+    collectors: CollectorsOption = None,
+    repeats: RepeatsOption = None,
+    steps: StepsOption = None,
+    variant: VariantOption = None,
+    name: NameOption = None,
+    set_: SetOption = None,
+    backend: BackendOption = "local",
+    dry_run: DryRunOption = False,
+    detach: DetachOption = False,
+    runs: RunsOption = None,
+    verbose: VerboseOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Profile a command: profrun run -- python train.py."""
+    from profrun.jobs.draft import short_text
+    from profrun.jobs.load import Spec
+
+    draft = drafted(
+        argv or [], name=name, variant=variant, collectors=collectors, repeats=repeats, steps=steps
+    )
+    text = short_text(draft, "Written by `profrun run`. To run it again: profrun submit THIS_FILE")
+    how = HowToStart(backend, set_ or (), dry_run, detach, runs, verbose, json_)
+    spec = Spec(text, "profrun run", Path.cwd())
+    overrides = short_overrides(collectors, repeats, steps, name)
+    raise typer.Exit(start(spec, how, overrides=overrides, again=True))
