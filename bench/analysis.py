@@ -68,10 +68,23 @@ INSERT INTO copies (slice, direction, bytes, src_kind, dst_kind, managed)
 INSERT INTO ops (slice, shapes, dtypes)
   SELECT base + 2, '[[64, 64], [64, 64]]', '["float", "float"]' FROM g
 """
+
+
+def pack(trace: profrun.Trace) -> str:
+    """The whole trace as the report packs it."""
+    from profrun.analysis.trace.timeline_slices import timeline_slices
+    from profrun.reports.timeline_packing import packed
+
+    timeline = timeline_slices(trace)
+    assert timeline is not None
+    return packed(timeline)
+
+
 QUESTIONS: dict[str, Callable[[profrun.Trace], object]] = {
     "summary": lambda trace: trace.summary(),
     "diagnose": lambda trace: trace.diagnose(),
     "critical path of a step": lambda trace: trace.critical_path(step=1),
+    "timeline of the report": pack,
     "all slices to polars": lambda trace: trace.query("SELECT * FROM slices").to_polars(),
 }
 
@@ -79,7 +92,9 @@ MODULES = (
     "profrun.analysis.rules.diagnose",
     "profrun.analysis.trace.critical_path",
     "profrun.analysis.trace.summary",
+    "profrun.analysis.trace.timeline_slices",
     "profrun.api.results",
+    "profrun.reports.timeline_packing",
 )
 """Imported before the clock starts."""
 

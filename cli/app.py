@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from typing import Annotated, Any
+from types import ModuleType
+from typing import Annotated, Any, NamedTuple
 
 import typer
 import typer.core
 import typer.main
+from typer._completion_classes import completion_init
 
 COMMANDS: dict[str, dict[str, str]] = {
     "Run a job": {
@@ -18,8 +20,10 @@ COMMANDS: dict[str, dict[str, str]] = {
         "runs": "List the runs.",
         "status": "Show a run and its trials.",
         "logs": "Show what a trial printed.",
-        "cancel": "End a run and let the profilers write their files.",
+        "cancel": "Stop a run and keep what was recorded.",
         "resume": "Continue a run that was interrupted; nothing that finished is repeated.",
+        "rm": "Remove runs from the disk.",
+        "prune": "Remove old runs from the disk.",
     },
     "Look at a trace": {
         "normalize": "Turn the files of any profiler into one trace.",
@@ -27,21 +31,36 @@ COMMANDS: dict[str, dict[str, str]] = {
         "diagnose": "Say what slows the recorded program down, and what could be gained.",
         "query": "Answer an SQL query over a trace.",
         "export": "Write a trace for Perfetto or chrome://tracing.",
-        "open": "Write a trace for Perfetto and say how to open it.",
+        "open": "Show a run's report in the browser, or a trace in Perfetto.",
         "report": "Write one self-contained HTML file about a run or about traces.",
     },
     "Compare": {
         "compare": "Compare two sets of traces or runs: what changed, by how much, how sure.",
-        "blocking": "Compare a run's trials with and without launch blocking.",
+        "blocking": "Show how much slower each variant gets with CUDA_LAUNCH_BLOCKING=1.",
         "baseline": "Keep a run's numbers to compare with later.",
     },
     "Set up": {
-        "doctor": "Say what this machine can collect, and why not.",
+        "doctor": "Check which profilers work here, and how to fix those that do not.",
         "images": "List, build and inspect container images.",
         "job": "Print the schema of job specs, or check one.",
+        "completion": "Print the script that lets a shell complete commands, options, runs and trials.",
     },
 }
 """Command -> one line, by section. A test holds each line equal to the command's own help."""
+
+EXAMPLES = (
+    ("profrun run -- python train.py", "what a step costs, and what would help"),
+    ("profrun open", "the report of the newest run"),
+    ("profrun compare last/old-none vs last/new-none", "two of its variants"),
+)
+
+
+class CompletionItem(NamedTuple):
+    """A word that a shell offers, as click's class of this name; typer has no public name for that."""
+
+    value: str
+    help: str
+    type: str = "plain"
 
 
 MODULES = {"run": "run_command"}
@@ -63,9 +82,24 @@ class LazyGroup(typer.core.TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As click does, with the nearest names from all commands, loaded or not."""
-        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+        wrong = args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx)
+        if wrong and not ctx.resilient_parsing:  # not while a shell asks for completions
             ctx.fail(no_such_command(args[0], self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Options, or commands from the table above: no command is imported for that."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        rows = [row for section in COMMANDS.values() for row in section.items()]
+        return [CompletionItem(name, line) for name, line in rows if name.startswith(incomplete)]
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The examples, then the exit codes."""
+        from profrun.cli.help import write_examples
+
+        write_examples(EXAMPLES, formatter)
+        super().format_epilog(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The commands by section, from the table above."""
@@ -83,17 +117,28 @@ def no_such_command(name: str, names: list[str]) -> str:
     return f"no command {name!r}; {hint}"
 
 
+def module_of(name: str) -> ModuleType:
+    """The module of a command, imported now."""
+    return importlib.import_module(f"profrun.cli.{MODULES.get(name, name)}")
+
+
 def load_command(name: str) -> Any:
     """Import a command's module: it offers ``command`` (a function) or ``app`` (a group)."""
-    module = importlib.import_module(f"profrun.cli.{MODULES.get(name, name)}")
+    from profrun.cli.help import Command, Group, with_examples
+
+    module = module_of(name)
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         settings = getattr(module, "CONTEXT", {})
         app.command(name, context_settings=settings)(module.command)
+    else:
+        app.info.cls = Group
+    for info in app.registered_commands:
+        info.cls = Command
     found = typer.main.get_command(app)
     found.name = name
-    return found
+    return with_examples(found, getattr(module, "EXAMPLES", ()), f"profrun {name}")
 
 
 def build() -> Any:
@@ -109,6 +154,7 @@ def build() -> Any:
         "69 something needed is not there, 70 a bug of profrun.",
     )
     app.callback()(_top)
+    completion_init()  # tells typer the shells; else it answers "Shell source not supported"
     return typer.main.get_command(app)
 
 

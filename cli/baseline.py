@@ -8,11 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import columns, emit, say
 from profrun.contract.units import time_text
 from profrun.errors import UsageError
 
+EXAMPLES = (
+    ("profrun baseline save main last/main-none", "keep the numbers of three repeats"),
+    ("profrun baseline compare main last/main-none", "is the newest run slower?"),
+    ("profrun baseline list", "what is kept in ./baselines"),
+)
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
@@ -20,7 +26,11 @@ app = typer.Typer(
 )
 FolderOption = Annotated[
     Path,
-    typer.Option("--dir", help="Folder of the baselines; the files are small enough to keep with your code."),
+    typer.Option(
+        "--dir",
+        metavar="DIR",
+        help="Folder of the baselines; the files are small enough to keep with your code.",
+    ),
 ]
 DEFAULT = Path("baselines")
 
@@ -30,14 +40,21 @@ def save(
     name: Annotated[str, typer.Argument(help="Name of the baseline.")],
     traces: Annotated[
         list[str],
-        typer.Argument(metavar="A...", help="Traces, RUN/NUMBER, RUN/POINT or runs: repeats of one point."),
+        typer.Argument(
+            metavar="A...",
+            help="Traces, RUN/NUMBER, RUN/POINT or runs: repeats of one point.",
+            autocompletion=completers.sides,
+        ),
     ],
     folder: FolderOption = DEFAULT,
     force: Annotated[bool, typer.Option("--force", help="Replace a baseline of this name.")] = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Keep what a comparison needs of these trials; then use `profrun compare DIR/NAME.json vs B...`."""
+    """Keep the numbers of these trials in a file.
+
+    Compare with it by `profrun compare DIR/NAME.json vs B...`.
+    """
     from profrun.runner.comparison_sides import BASELINE_FORMAT, expand, read_trials
     from profrun.store.files import make_dir, write_json
 
@@ -103,17 +120,24 @@ def list_(folder: FolderOption = DEFAULT, json_: JsonOption = False) -> None:
 
 @app.command()
 def compare(
-    name: Annotated[str, typer.Argument(help="Name of the baseline, or its file.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline, or its file.")],
     traces: Annotated[
         list[str],
-        typer.Argument(metavar="B...", help="Traces, RUN/NUMBER, RUN/POINT or runs to compare with it."),
+        typer.Argument(
+            metavar="B...",
+            help="Traces, RUN/NUMBER, RUN/POINT or runs to compare with it.",
+            autocompletion=completers.sides,
+        ),
     ],
     folder: FolderOption = DEFAULT,
     by: Annotated[
-        str, typer.Option(help="Show what changed by kernel, op, range, module, category or step.")
+        str,
+        typer.Option(
+            metavar="VIEW", help="Show what changed by kernel, op, range, module, category or step."
+        ),
     ] = "kernel",
     threshold: Annotated[
-        str, typer.Option(help="Changes smaller than this count as the same: 0.01 or 1%.")
+        str, typer.Option(metavar="SHARE", help="Changes smaller than this count as the same: 0.01 or 1%.")
     ] = "1%",
     fail_on: Annotated[
         list[str] | None,
@@ -125,7 +149,10 @@ def compare(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Compare with a baseline: the same as `profrun compare DIR/NAME.json vs B...`."""
+    """Compare with a baseline.
+
+    The same as `profrun compare DIR/NAME.json vs B...`.
+    """
     from profrun.cli import compare as compared
 
     path = Path(name) if Path(name).is_file() else folder / f"{name}.json"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.compare_args import fraction, sides_of
 from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import emit, say, terminal_style
@@ -18,26 +19,36 @@ if TYPE_CHECKING:
     from profrun.store.runs import Run
 
 
+EXAMPLES = (("profrun blocking last", "every variant that has launch-blocking trials"),)
+
+
 def command(
     sides: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="RUN | A... vs B...",
             help="A run with launch-blocking twins [default: last], or trials without blocking vs with.",
+            autocompletion=completers.sides,
             show_default=False,
         ),
     ] = None,
     variant: Annotated[
-        str | None, typer.Option(help="Only this variant of the run.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this variant of the run.",
+            show_default=False,
+            autocompletion=completers.variants_of_run,
+        ),
     ] = None,
     threshold: Annotated[
-        str, typer.Option(help="Changes smaller than this count as the same: 0.01 or 1%.")
+        str, typer.Option(metavar="SHARE", help="Changes smaller than this count as the same: 0.01 or 1%.")
     ] = "1%",
-    top: Annotated[int, typer.Option(help="Rows of each table; 0 for all.", min=0)] = 10,
+    top: Annotated[int, typer.Option(metavar="N", help="Rows of each table; 0 for all.", min=0)] = 10,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Compare a run's trials with and without launch blocking."""
+    """Show how much slower each variant gets with CUDA_LAUNCH_BLOCKING=1."""
     from profrun.reports.blocking_text import blocking_text
 
     words = sides or ["last"]

@@ -9,6 +9,11 @@ import typer
 from profrun.cli.options import JsonOption, RunArgument, RunsOption, runs_root
 from profrun.cli.output import emit, say
 
+EXAMPLES = (
+    ("profrun cancel last", "stop it; what was recorded is kept"),
+    ("profrun cancel last --now", "kill it at once"),
+)
+
 
 def command(
     run: RunArgument,
@@ -19,7 +24,7 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """End a run and let the profilers write their files."""
+    """Stop a run and keep what was recorded."""
     from profrun.contract.codec import to_json
     from profrun.runner.watch import cancel_run
     from profrun.store.run_result import run_result

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import UsageError
@@ -20,34 +21,54 @@ if TYPE_CHECKING:
     from profrun.runner.comparison_sides import Sides
 
 
+EXAMPLES = (
+    ("profrun compare last/eager-none vs last/fast-none", "two variants of a run"),
+    ("profrun compare before vs after", "two folders that `profrun normalize` made"),
+    ("profrun compare run-a vs run-b --allow work", "although their work differs"),
+    ("profrun compare a vs b --fail-on 'slower > 3%'", "a gate for CI"),
+)
+
+
 def command(
     sides: Annotated[
         list[str],
         typer.Argument(
             metavar="A... vs B...",
             help="Traces, trials (RUN/NUMBER), points (RUN/VARIANT-COLLECTOR) or runs; A is the base.",
+            autocompletion=completers.sides,
         ),
     ],
     by: Annotated[
-        str, typer.Option(help="Show what changed by kernel, op, range, module, category or step.")
+        str,
+        typer.Option(
+            metavar="VIEW",
+            help="Show what changed by kernel, op, range, module, category or step.",
+        ),
     ] = "kernel",
     statistic: Annotated[
-        str, typer.Option(help="Statistic of a trial's step times: median, mean or p99.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Statistic to compare: median, mean or p99 of step times.",
+        ),
     ] = "median",
     threshold: Annotated[
-        str, typer.Option(help="Changes smaller than this count as the same: 0.01 or 1%.")
+        str, typer.Option(metavar="SHARE", help="Changes smaller than this count as the same: 0.01 or 1%.")
     ] = "1%",
     per: Annotated[
         str | None,
         typer.Option(
-            help="Divide step times by work: token, gflop, a variant's value, or two amounts.",
+            metavar="WORK",
+            help="Report time per unit of work, e.g. --per token; or gflop, a variant's value, two amounts.",
             show_default=False,
         ),
     ] = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(
-            help="Code of a difference in spite of which to compare; repeatable.", show_default=False
+            metavar="CODE",
+            help="Compare although this check failed, e.g. --allow work; repeatable.",
+            show_default=False,
         ),
     ] = None,
     same_kernels: Annotated[
@@ -57,7 +78,7 @@ def command(
             help="Say only whether both sides saw the same kernels: for one program under two profilers.",
         ),
     ] = False,
-    top: Annotated[int, typer.Option(help="Rows to show; 0 for all.", min=0)] = 15,
+    top: Annotated[int, typer.Option(metavar="N", help="Rows to show; 0 for all.", min=0)] = 15,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,7 +90,9 @@ def command(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
     junit: Annotated[
         Path | None,
-        typer.Option(help="Write the gate's rules as JUnit XML to this file.", show_default=False),
+        typer.Option(
+            metavar="FILE", help="Write the gate's rules as JUnit XML to this file.", show_default=False
+        ),
     ] = None,
     runs: RunsOption = None,
     json_: JsonOption = False,

@@ -31,7 +31,15 @@ from profrun.errors import UnavailableError
 if TYPE_CHECKING:
     from profrun.jobs.overrides import Override
 
+EXAMPLES = (
+    ("profrun demo", "run the example on this machine"),
+    ("profrun demo --dry-run", "show what would be started"),
+)
 JOB = "transformer.yaml"
+EXAMPLES = (
+    ("profrun demo", "in any folder; runs are written to ./runs"),
+    ("profrun demo --repeats 1", "faster, and nothing is proven then"),
+)
 
 
 def command(

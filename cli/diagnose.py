@@ -11,6 +11,12 @@ from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import UsageError
 from profrun.runner.references import opened
 
+EXAMPLES = (
+    ("profrun diagnose last/1", "what slows trial 1 of the newest run"),
+    ("profrun diagnose last/1 --explain 1", "its first finding, with the evidence"),
+    ("profrun diagnose trace.json.gz --json", "a file, for a script"),
+)
+
 
 def command(
     trace: TraceArgument,
@@ -24,10 +30,7 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Say what slows the recorded program down, and what could be gained.
-
-    Examples: `profrun diagnose last/1`, `profrun diagnose last/1 --explain dataloader-stall`.
-    """
+    """Say what slows the recorded program down, and what could be gained."""
     from profrun.analysis.rules.catalogue import all_rules
     from profrun.analysis.rules.diagnose import diagnose
     from profrun.analysis.rules.finding import numbered

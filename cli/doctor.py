@@ -8,38 +8,51 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import emit, say, tell
+from profrun.cli import completers
+from profrun.cli.options import JsonOption, RunsOption, VerboseOption, runs_root
+from profrun.cli.output import emit, say, tell, terminal_style
 from profrun.errors import UsageError
 
 if TYPE_CHECKING:
     from profrun.doctor import Machine
 
 
+EXAMPLES = (
+    ("profrun doctor", "which profilers work here"),
+    ("profrun doctor timeline counters", "fail unless both work"),
+    ("profrun doctor --backend slurm --partition gpu", "ask a node of a cluster"),
+)
+
+
 def command(
     collectors: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[COLLECTOR]...",
+            metavar="COLLECTOR...",
             help="Collectors that must work; exit code 69 if one of them cannot.",
+            autocompletion=completers.collectors,
             show_default=False,
         ),
     ] = None,
     backend: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
             help="Where they must work: local, docker (default: either), slurm or kubernetes.",
+            autocompletion=completers.backends,
             show_default=False,
         ),
     ] = None,
     partition: Annotated[
-        str | None, typer.Option(help="Slurm partition to which a probe is sent.", show_default=False)
+        str | None,
+        typer.Option(metavar="NAME", help="Slurm partition to which a probe is sent.", show_default=False),
     ] = None,
     profile: Annotated[
-        str | None, typer.Option(help="Profile of clusters.yaml for the probe.", show_default=False)
+        str | None,
+        typer.Option(metavar="NAME", help="Profile of clusters.yaml for the probe.", show_default=False),
     ] = None,
     gpus: Annotated[
-        int | None, typer.Option(help="GPUs that the probe asks for.", min=0, show_default=False)
+        int | None, typer.Option(metavar="N", help="GPUs that the probe asks for.", min=0, show_default=False)
     ] = None,
     image: Annotated[
         list[str] | None,
@@ -48,10 +61,11 @@ def command(
     inside: Annotated[
         bool, typer.Option(help="Run the images that were built here to see what is inside.")
     ] = True,
+    verbose: VerboseOption = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Say what this machine can collect, and why not."""
+    """Check which profilers work here, and how to fix those that do not."""
     if backend in ("slurm", "kubernetes"):
         first = image[0] if image else None
         _cluster(backend, runs_root(runs), collectors or (), partition, profile, first, gpus, json_=json_)
@@ -68,7 +82,7 @@ def command(
     if json_:
         emit({**report(machine), "cannot": [verdict.collector for verdict in failing]})
     else:
-        _show(machine)
+        _show(machine, verbose=verbose)
     if failing:
         raise typer.Exit(69)
 
@@ -98,18 +112,15 @@ def _cluster(
         raise typer.Exit(69)
 
 
-def _show(machine: Machine) -> None:
-    """Print each check with what it found, then where each collector works."""
-    from profrun.doctor import check_machine, verdicts
-    from profrun.doctor.model import HOST
+def _show(machine: Machine, *, verbose: bool) -> None:
+    """Print where each profiler works and what to mend; with ``verbose`` every check before that."""
+    from profrun.doctor import check_machine
+    from profrun.doctor.advice import advise
+    from profrun.reports.doctor_text import advice_parts, check_parts
+    from profrun.reports.terminal_layout import lay_out
 
-    for found in check_machine(machine):
-        where = "" if found.where == HOST else f" ({found.where})"
-        result = found.result
-        parts = (result.what, getattr(result, "why", ""), getattr(result, "fix", ""))
-        said = "; ".join(part for part in parts if part)
-        tell(f"{found.severity or 'ok':8}  {result.code}{where}: {said}")
-    say()
-    for verdict in verdicts(machine):
-        places = (["local"] if verdict.local else []) + [name for name, ok in verdict.images.items() if ok]
-        tell(f"{verdict.collector}: {', '.join(places) or 'no: ' + '; '.join(verdict.reasons)}")
+    advice = advise(machine)
+    parts = advice_parts(advice)
+    if verbose:
+        parts = [*parts[:-2], "", *check_parts(check_machine(machine), advice)]
+    say(lay_out(parts, terminal_style()))

@@ -13,6 +13,11 @@ from profrun.cli.output import emit, say
 from profrun.contract.units import bytes_text
 from profrun.runner.references import opened, shown_name
 
+EXAMPLES = (
+    ("profrun export last/1", "a file for Perfetto"),
+    ("profrun export last/1 --to chrome -o t.json.gz", "for chrome://tracing"),
+)
+
 
 class Format(str, Enum):
     """What viewers read."""
@@ -26,11 +31,17 @@ SUFFIX = {Format.perfetto: ".pftrace", Format.chrome: ".json.gz"}
 
 def command(
     trace: TraceArgument,
-    to: Annotated[Format, typer.Option(help="Format to write.")] = Format.perfetto,
+    to: Annotated[
+        Format, typer.Option(metavar="FORMAT", help="Format to write: perfetto or chrome.")
+    ] = Format.perfetto,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="File to write [default: the trace's name, here].", show_default=False
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write [default: the trace's name, here].",
+            show_default=False,
         ),
     ] = None,
     runs: RunsOption = None,

@@ -10,6 +10,11 @@ import typer
 from profrun.cli.options import JsonOption
 from profrun.cli.output import columns, emit, note, say, tell
 
+EXAMPLES = (
+    ("profrun images list", "known base images, and those built here"),
+    ("profrun images build cuda", "build the image for NVIDIA GPUs"),
+    ("profrun images inspect cuda", "which profilers are in it"),
+)
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,

@@ -20,7 +20,16 @@ from profrun.cli.output import note, say
 from profrun.cli.start import drafted, short_overrides
 from profrun.errors import UsageError
 
+EXAMPLES = (
+    ("profrun init train.py", "write job.yaml for a script"),
+    ("profrun init -o jobs/big.yaml torchrun train.py", "for any command, into another file"),
+)
 CONTEXT = {"allow_interspersed_args": False}  # the first word that is no option begins the command
+
+EXAMPLES = (
+    ("profrun init train.py --epochs 1", "writes job.yaml, for `profrun submit job.yaml`"),
+    ("profrun init -o jobs/two.yaml --variant 'bs=8,16' train.py", "with two variants"),
+)
 
 
 def command(

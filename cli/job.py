@@ -10,6 +10,11 @@ import typer
 from profrun.cli.options import JsonOption
 from profrun.cli.output import emit, note, say
 
+EXAMPLES = (
+    ("profrun job check job.yaml", "find every mistake of a job"),
+    ("profrun job check job.yaml --show", "with every default written out"),
+    ("profrun job schema > profrun.schema.json", "for the editor"),
+)
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
@@ -39,7 +44,10 @@ def check(
     ] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Check a spec: print every mistake with file, line and column, or the number of trials."""
+    """Find every mistake of a spec.
+
+    Each is printed with file, line and column; a spec without mistakes with its number of trials.
+    """
     from profrun.contract.codec import to_json
     from profrun.jobs.dump import dump_job
     from profrun.plans.make import plan_file

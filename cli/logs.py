@@ -6,8 +6,14 @@ from typing import Annotated
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.options import RunArgument, RunsOption, runs_root
 from profrun.cli.output import note, say
+
+EXAMPLES = (
+    ("profrun logs last --follow", "what the running trial prints"),
+    ("profrun logs last 3", "what trial 3 printed"),
+)
 
 
 def command(
@@ -15,7 +21,9 @@ def command(
     trial: Annotated[
         str | None,
         typer.Argument(
-            help="A trial's id or number [default: the running trial, else the last one].", show_default=False
+            help="A trial's id or number [default: the running trial, else the last one].",
+            show_default=False,
+            autocompletion=completers.trials_of_run,
         ),
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue until the trial ends.")] = False,

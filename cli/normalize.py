@@ -13,6 +13,11 @@ from profrun.cli.output import emit, note, say
 if TYPE_CHECKING:
     from profrun.traces.meta import ClockEntry
 
+EXAMPLES = (
+    ("profrun normalize trace.json.gz -o t", "a file of torch.profiler"),
+    ("profrun normalize rank0.json rank1.json -o t", "all ranks of one recording"),
+    ("profrun normalize results.db -o t", "a file of another profiler, known by its content"),
+)
 EXAMPLE = 120
 """Most characters of an issue's example that are printed; the trace has the whole example."""
 
@@ -42,10 +47,12 @@ def command(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Files of one recording, of any profiler.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The trace folder to make.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The trace folder to make.")],
     reader: Annotated[
         str | None,
-        typer.Option(help="Use this reader instead of detecting the kind of file.", show_default=False),
+        typer.Option(
+            metavar="NAME", help="Use this reader instead of detecting the kind of file.", show_default=False
+        ),
     ] = None,
     no_repair: Annotated[
         bool,

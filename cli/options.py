@@ -7,14 +7,25 @@ from typing import Annotated
 
 import typer
 
+from profrun.cli import completers
 from profrun.contract.profilers import BUILT_IN, NEUTRAL
 
 RunsOption = Annotated[
     Path | None,
-    typer.Option("--runs", help="Folder of the runs [default: $PROFRUN_RUNS or ./runs].", show_default=False),
+    typer.Option(
+        "--runs",
+        metavar="DIR",
+        help="Folder of the runs [default: $PROFRUN_RUNS or ./runs].",
+        show_default=False,
+    ),
 ]
 BackendOption = Annotated[
-    str, typer.Option(metavar="NAME", help="Where trials run: local, docker, slurm or kubernetes.")
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Where trials run: local, docker, slurm or kubernetes.",
+        autocompletion=completers.backends,
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -39,6 +50,7 @@ CollectorsOption = Annotated[
         metavar="NAME,...",
         help=f"Profilers, with commas between them: {', '.join((*BUILT_IN, *NEUTRAL))} ...; "
         f"{BUILT_IN[0]!r} measures without one.",
+        autocompletion=completers.collectors,
         show_default=False,
     ),
 ]
@@ -76,13 +88,19 @@ VerboseOption = Annotated[
     bool, typer.Option("-v", "--verbose", help="Also print every trial and every comparison.")
 ]
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run's name, the beginning of its name, its path, or `last`.")
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run's name, the beginning of its name, its path, or `last`.",
+        autocompletion=completers.runs,
+    ),
 ]
 TraceArgument = Annotated[
     str,
     typer.Argument(
         metavar="TRACE",
         help="A trace folder, a trial (RUN/NUMBER), a run with one trace, or a profiler's file.",
+        autocompletion=completers.traces,
     ),
 ]
 

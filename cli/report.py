@@ -7,42 +7,71 @@ from typing import Annotated
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import emit, say
-from profrun.errors import UnavailableError, UsageError
-from profrun.store.runs import Run
+from profrun.cli.output import emit, note, say
+from profrun.errors import UsageError
+
+EXAMPLES = (
+    ("profrun report last --open", "write the report of a run, and show it"),
+    ("profrun report --index runs", "the history of all runs of a folder"),
+    ("profrun report a.json.gz b.json.gz --out ab.html", "one page about two recordings"),
+)
 
 
 def command(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="RUN | TRACE...",
+            metavar="RUN|TRACE...",
             help="A run, or traces, trials (RUN/NUMBER) and profiler files [default: last].",
+            autocompletion=completers.runs_and_traces,
             show_default=False,
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
             help="File to write [default: the run's report.html, or NAME.html in this folder].",
             show_default=False,
         ),
     ] = None,
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Make a page of all runs in a folder instead: each job's step times over time, with what "
+            "changed [written to DIR/index.html].",
+            show_default=False,
+        ),
+    ] = None,
     open_: Annotated[
-        bool, typer.Option("--open", help="Show the file in a browser of this machine.")
+        bool, typer.Option("--open", help="Show the file in the browser, as `profrun open` does.")
     ] = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Write one self-contained HTML file about a run or about traces."""
+    """Write one self-contained HTML file about a run, about traces, or about the history of all runs."""
+    if index is not None:
+        if what:
+            raise UsageError(
+                "--index takes no runs", fix="`profrun report --index DIR` shows all runs of DIR"
+            )
+        _history(index, out or index / "index.html", json_)
+        if open_:
+            _show(out or index / "index.html")
+        return
+    from profrun.runner.references import run_meant
     from profrun.runner.report import run_report, traces_report
     from profrun.store.files import write_text
     from profrun.store.state import read_state
 
     words = what or ["last"]
     root = runs_root(runs)
-    run = _run(words[0], root) if len(words) == 1 else None
+    run = run_meant(words[0], root) if len(words) == 1 else None
     if run is not None:
         path, text = out or run.report, run_report(read_state(run))
     else:
@@ -59,22 +88,24 @@ def command(
         _show(path)
 
 
-def _run(word: str, root: Path) -> Run | None:
-    """The run that an argument names, None when it names something else."""
-    from profrun.store.runs import find
+def _history(root: Path, out: Path, json_: bool) -> None:
+    """Write the page of all runs in a folder."""
+    from profrun.runner.history import history_page
+    from profrun.store.files import write_text
+    from profrun.store.runs import all_runs
 
-    if Path(word).is_file() or (Path(word) / "meta.json").exists() or (Path(word) / "trace").exists():
-        return None
-    try:
-        return find(root, word)
-    except UsageError:
-        if "/" in word:  # RUN/TRIAL
-            return None
-        raise
+    if not all_runs(root):
+        raise UsageError(f"no runs in {root}", fix="name the folder that holds the runs: --index runs")
+    write_text(out, history_page(root, out), fix="name another file with --out")
+    if json_:
+        emit({"report": str(out), "bytes": out.stat().st_size, "runs": len(all_runs(root))})
+    else:
+        say(str(out))
 
 
 def _show(path: Path) -> None:
-    import webbrowser
+    from profrun.cli.browser import show_file
 
-    if not webbrowser.open(path.absolute().as_uri()):
-        raise UnavailableError("no browser could be started", fix=f"open {path.absolute()} yourself")
+    hint = show_file(path)
+    if hint:
+        note(hint)

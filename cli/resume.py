@@ -8,6 +8,11 @@ import typer
 
 from profrun.cli.options import JsonOption, RunArgument, RunsOption, VerboseOption, runs_root
 
+EXAMPLES = (
+    ("profrun resume last", "run what is still missing"),
+    ("profrun resume last --failed", "repeat the failed trials too"),
+)
+
 
 def command(
     run: RunArgument = "last",

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from profrun.store.state import RunState
 
 
+EXAMPLES = (
+    ("profrun runs", "the runs in ./runs"),
+    ("profrun runs --runs /data/runs --json", "of another folder, for a script"),
+)
+
+
 def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
     """List the runs."""
     from profrun.errors import ProfrunError

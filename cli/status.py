@@ -5,6 +5,11 @@ from __future__ import annotations
 from profrun.cli.options import JsonOption, RunArgument, RunsOption, VerboseOption, runs_root
 from profrun.cli.output import emit
 
+EXAMPLES = (
+    ("profrun status", "the newest run"),
+    ("profrun status mlp- -v", "a run by the beginning of its name, with its trials"),
+)
+
 
 def command(
     run: RunArgument = "last",

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from profrun.cli import completers
 from profrun.cli.options import (
     BackendOption,
     CollectorsOption,
@@ -20,6 +21,13 @@ from profrun.cli.options import (
 )
 from profrun.cli.start import HowToStart, short_overrides, start, words
 
+EXAMPLES = (
+    ("profrun submit job.yaml", "run every trial of a job"),
+    ("profrun submit job.yaml --dry-run", "show what would be started"),
+    ("profrun submit job.yaml --only fast -n 3", "one variant, three times"),
+    ("profrun submit job.yaml --backend slurm", "run the trials on a cluster"),
+)
+
 
 def command(
     job: Annotated[Path, typer.Argument(metavar="JOB", help="The job spec (YAML).")],
@@ -30,6 +38,7 @@ def command(
         typer.Option(
             metavar="VARIANT,...",
             help="Run only these variants (names or globs); repeatable.",
+            autocompletion=completers.variants_of_job,
             show_default=False,
         ),
     ] = None,

@@ -16,6 +16,12 @@ TOP = 15
 TORCH_ROWS = 100
 """Rows that torch's own table has without ``row_limit``."""
 
+EXAMPLES = (
+    ("profrun summary last/1", "trial 1 of the newest run"),
+    ("profrun summary trace.json.gz --top 5", "a profiler's own file"),
+    ("profrun summary last/1 --as torch", "the table of key_averages()"),
+)
+
 
 def command(
     trace: TraceArgument,
@@ -24,6 +30,7 @@ def command(
         typer.Option(
             "--top",
             "--rows",
+            metavar="N",
             help="Rows of each table; 0 for all [default: 15; with --as torch 100; with --json all].",
             min=0,
             show_default=False,
@@ -31,11 +38,14 @@ def command(
     ] = None,
     as_: Annotated[
         str | None,
-        typer.Option("--as", metavar="torch", help="Print torch's own table: key_averages().table()."),
+        typer.Option("--as", metavar="FORM", help="torch: print torch's own table, key_averages().table()."),
     ] = None,
     sort: Annotated[
         str | None,
-        typer.Option(help="With --as torch: column to sort by, as torch's sort_by: self_cpu_time_total, ..."),
+        typer.Option(
+            metavar="COLUMN",
+            help="With --as torch: column to sort by, as torch's sort_by: self_cpu_time_total, ...",
+        ),
     ] = None,
     by_shapes: Annotated[
         bool, typer.Option("--group-by-shapes", help="With --as torch: a row for each shape of the inputs.")
@@ -46,10 +56,7 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Show GPU utilization, steps, kernels, operators and modules of a trace.
-
-    Examples: `profrun summary last/1`, `profrun summary trace.json.gz --as torch --sort cuda_time_total`.
-    """
+    """Show GPU utilization, steps, kernels, operators and modules of a trace."""
     if as_ not in (None, "torch"):
         raise UsageError(f"--as knows torch only, not '{as_}'")
     if as_ is None and (sort is not None or by_shapes):

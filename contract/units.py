@@ -3,7 +3,7 @@
 Every function is given a plain number, or None for "not known", and returns its text; None becomes "-".
 Significant digits are rounded to the nearest, a tie to the even digit, and zeros at the end are left out. The
 unit is chosen after rounding, so 999 999 ns are "1 ms" and not "1000 us".
-The function ``time`` in ``reports/static/report.js`` is the twin of ``time_text``; a test holds them equal.
+``timeText`` in ``reports/static/units.js`` is the twin of ``time_text``; a test holds them equal.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _TIMES = 2.0
 """Ratio of times from which it is shown as a factor instead of per cent."""
 _MOST_TIMES = 100.0
 """Ratio of times from which no exact number is shown."""
+_LEAST, _TINY = 0.0005, "<0.001"
+"""Numbers other than 0 that are smaller than the first are shown as the second: "0.000" would say 0."""
 _ZERO_NS = 0.05
 """Smaller times are what rounding leaves of a sum of whole nanoseconds; they are shown as 0."""
 
@@ -80,6 +82,8 @@ def rate_text(value: float | None, unit: str = "") -> str:
     """
     if value is None:
         return UNKNOWN
+    if 0 < abs(value) < _LEAST:
+        return f"{_TINY} {unit}".rstrip()
     return f"{value:.0f} {unit}".rstrip() if abs(value) >= 100 else f"{value:.3g} {unit}".rstrip()
 
 
@@ -176,12 +180,15 @@ def column_text(value: float | None, size: float) -> str:
         size: size of the unit, the first part of what ``column_unit`` returns.
 
     Returns:
-        The number with one decimal from 100 on and three below; whole numbers in the smallest unit have none.
+        The number with one decimal from 100 on and three below; whole numbers in the smallest unit, and 0,
+        have none. What would be 0.000 is "<0.001".
     """
     if value is None:
         return UNKNOWN
     shown = value / size
-    if size == 1 and shown == int(shown):
+    if 0 < abs(shown) < _LEAST:
+        return _TINY
+    if shown == 0 or (size == 1 and shown == int(shown)):
         return f"{int(shown)}"
     return f"{shown:.1f}" if abs(shown) >= 100 else f"{shown:.3f}"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from profrun.contract.units import bytes_text, interval_text, percent_text, ratio_text, time_text
-from profrun.reports.html import Html, el
+from profrun.reports.html import Html, el, join
 
 Ints = NDArray[np.int64]
 WIDTH = 760
@@ -82,6 +83,41 @@ def thin(times: Ints, values: Ints, stretches: int = POINTS) -> tuple[Ints, Ints
         keep |= {int(stretch[values[stretch].argmin()]), int(stretch[values[stretch].argmax()])}
     chosen = np.array(sorted(keep))
     return times[chosen], values[chosen]
+
+
+def histogram(edges: Ints, counts: Ints, middle: float, label: str) -> Html:
+    """How often values lie in each bin.
+
+    Args:
+        edges: ends of the bins in ns, shape (bins + 1,).
+        counts: of each bin, shape (bins,).
+        middle: a value that is marked, ns.
+        label: what the chart shows.
+    """
+    height, left, right, top, base = 150, 44, WIDTH - 10, 14, 122
+    first, last, most = int(edges[0]), int(edges[-1]), max(int(counts.max()), 1)
+
+    def across(value: float) -> float:
+        return left + (value - first) / max(last - first, 1) * (right - left)
+
+    parts = [
+        _line(left, right, base, base),
+        _text(left - 6, top + 4, str(most), "end"),
+        _text(left - 6, base, "0", "end"),
+    ]
+    for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True):
+        size = (base - top) * int(count) / most
+        box = {"x": f"{across(low) + 0.5:.1f}", "y": f"{base - size:.1f}", "height": f"{size:.1f}"}
+        width = max(across(high) - across(low) - 1, 0.5)
+        title = f"{int(count)} of {time_text(low)} to {time_text(high)}"
+        if count:
+            parts.append(el("rect", el("title", title), **box, width=f"{width:.1f}", class_="role-kernel"))
+    parts += [
+        _line(across(middle), across(middle), top - 6, base, "median"),
+        _text(left, base + 16, time_text(first)),
+    ]
+    parts += [_text(right, base + 16, time_text(last), "end")]
+    return _svg(parts, WIDTH, height, label)
 
 
 class _LogAxis:
@@ -176,7 +212,7 @@ def strip_chart(rows: Sequence[tuple[str, Sequence[Sequence[int]]]], label: str)
         parts.append(_text(at, height - 10, time_text(value) if value else "0", "middle"))
     for number, (name, trials) in enumerate(rows):
         middle = 4 + row_height * number + row_height / 2
-        parts.append(_text(left - 8, middle + 4, name if len(name) <= 32 else name[:29] + "...", "end"))
+        parts.append(_text(left - 8, middle + 4, _cut(name, 32), "end"))
         spread = (row_height - 12) / max(len(trials), 1)
         for place, trial in enumerate(trials):
             y = middle + (place - (len(trials) - 1) / 2) * spread
@@ -196,6 +232,122 @@ def _ticks(low: float, high: float, logarithmic: bool) -> list[float]:
     step = 10 ** math.floor(math.log10(high))
     step = next(size for size in (step / 5, step / 2, step, 2 * step) if high / size <= 6)
     return [step * place for place in range(int(high / step) + 1)]
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """A row of an interval chart; times in ns.
+
+    Attributes:
+        name: at the left.
+        value: the dot.
+        range: the wide bar: least and largest value.
+        interval: the thin line; None for none.
+        text: at the right.
+    """
+
+    name: str
+    value: float
+    range: tuple[float, float]
+    interval: tuple[float, float] | None
+    text: str
+
+
+def interval_chart(rows: Sequence[IntervalRow], label: str, *, base: float | None = None) -> Html:
+    """Times with ranges and intervals, one row each, on an axis from 0.
+
+    Args:
+        rows: from the top.
+        label: what the chart shows.
+        base: a time that is drawn as a dashed line through all rows.
+    """
+    high = max(max(row.value, *row.range, *(row.interval or ())) for row in rows)
+    left, right, row_height = 170, WIDTH - 150, 26
+    height = row_height * len(rows) + 30
+
+    def across(value: float) -> float:
+        return left + value / high * (right - left)
+
+    parts = []
+    for value in _ticks(high / 2, high, logarithmic=False):
+        parts += [
+            _line(across(value), across(value), 4, height - 24),
+            _text(across(value), height - 10, time_text(value) if value else "0", "middle"),
+        ]
+    if base is not None:
+        parts.append(_line(across(base), across(base), 4, height - 24, "base"))
+    for number, row in enumerate(rows):
+        y = 4 + row_height * (number + 0.5)
+        low, top = across(row.range[0]), across(row.range[1])
+        box = {"x": f"{low:.1f}", "y": f"{y - 5:.1f}", "width": f"{max(top - low, 1):.1f}", "height": "10"}
+        parts += [_text(left - 8, y + 4, _cut(row.name, 26), "end"), el("rect", **box, class_="span")]
+        if row.interval is not None:
+            parts.append(_line(across(row.interval[0]), across(row.interval[1]), y, y, "interval"))
+        parts += [_dot(across(row.value), y, 4), _text(right + 10, y + 4, row.text)]
+    told = "; ".join(f"{row.name} {row.text}" for row in rows)
+    return _svg(parts, WIDTH, height, f"{label}: {told}")
+
+
+@dataclass(frozen=True)
+class HistoryDot:
+    """A run in a history chart; times in ns.
+
+    Attributes:
+        value: the dot. range: the line through it.
+        title: its tooltip. link: where a click leads.
+        verdict: faster or slower than the dot before, where that is proven; else empty.
+        broken: it is not comparable with the dot before.
+    """
+
+    value: float
+    range: tuple[float, float]
+    title: str
+    link: str | None = None
+    verdict: str = ""
+    broken: bool = False
+
+
+def history_chart(dots: Sequence[HistoryDot], label: str, ends: tuple[str, str]) -> Html:
+    """Values of runs from left to right, oldest first, on an axis from 0.
+
+    Args:
+        dots: of the runs.
+        label: what the chart shows.
+        ends: dates of the first and the last run.
+    """
+    height, left, right, top, base = 190, 70, WIDTH - 20, 12, 150
+    high = max(max(dot.value, *dot.range) for dot in dots) * 1.05
+    pace = (right - left) / max(len(dots), 1)
+
+    def down(value: float) -> float:
+        return base - value / high * (base - top)
+
+    parts = []
+    for value in _ticks(high / 2, high, logarithmic=False):
+        at = down(value)
+        parts += [
+            _line(left, right, at, at),
+            _text(left - 6, at + 4, time_text(value) if value else "0", "end"),
+        ]
+    for place, dot in enumerate(dots):
+        x = left + pace * (place + 0.5)
+        if dot.broken:
+            parts.append(_line(x - pace / 2, x - pace / 2, top, base, "base"))
+        ends_of = (down(dot.range[0]), down(dot.range[1]))
+        shape = [_line(x, x, *ends_of, "interval thin"), _mark(x, down(dot.value), dot)]
+        parts.append(el("a", shape, href=dot.link, aria_label=dot.title) if dot.link else join(shape))
+    parts += [_text(left, height - 18, ends[0]), _text(right, height - 18, ends[1], "end")]
+    return _svg(parts, WIDTH, height, label, role="group")
+
+
+def _mark(x: float, y: float, dot: HistoryDot) -> Html:
+    """A dot; larger and coloured where a change is proven."""
+    place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": "5" if dot.verdict else "3"}
+    return el("circle", el("title", dot.title), **place, class_=f"dot {dot.verdict}".rstrip())
+
+
+def _cut(name: str, most: int) -> str:
+    return name if len(name) <= most else name[: most - 3] + "..."
 
 
 def interval_bar(ratio: float, low: float, high: float, *, span: float) -> Html:
@@ -220,10 +372,20 @@ def interval_bar(ratio: float, low: float, high: float, *, span: float) -> Html:
 
 
 def _svg(
-    parts: Sequence[Html], width: int, height: int, label: str, *, class_: str = "chart", **more: str
+    parts: Sequence[Html],
+    width: int,
+    height: int,
+    label: str,
+    *,
+    class_: str = "chart",
+    role: str = "img",
+    **more: str,
 ) -> Html:
     box = f"0 0 {width} {height}"
-    return el("svg", parts, viewBox=box, class_=class_, role="img", aria_label=label, **more)
+    found = el("svg", parts, viewBox=box, class_=class_, role=role, aria_label=label, **more)
+    if class_ != "chart":
+        return found
+    return el("div", found, class_="chartbox", tabindex="0", role="group", aria_label="chart")
 
 
 def _line(x1: float, x2: float, y1: float, y2: float, class_: str = "grid") -> Html:

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 from profrun.contract.provenance import Provenance
 
 if TYPE_CHECKING:
+    from profrun.analysis.compare.history import Change
     from profrun.analysis.rules.finding import RuleFinding
+    from profrun.analysis.trace.call_tree import CallTree
+    from profrun.analysis.trace.key_averages import KeyAverages
     from profrun.analysis.trace.memory import MemorySeries
     from profrun.analysis.trace.recorded_tables import IssueRow, MetricRow
+    from profrun.analysis.trace.step_spread import StepSpread
     from profrun.analysis.trace.summary import Summary
     from profrun.analysis.trace.timeline_slices import Timeline
     from profrun.store.run_answer import VariantAnswer
@@ -25,8 +29,14 @@ class TraceContent:
 
     Attributes:
         name: what the trace is called: the name of its trial, or of its file.
+        tab: name of its tab; ``name`` where it is empty.
+        answer: what it tells first; None where nothing can be told.
+        recorded_ns: mean time of a recorded step, ns; None for a recording without steps.
         summary: whole tables; the page shows the first rows and says how many there are.
         findings: of the diagnosis.
+        spread: how the times of its steps are spread; None without steps.
+        shapes: operators by the shapes of their inputs; None where no shapes are recorded.
+        calls: call trees by module, call and Python stack.
         memory: series of allocated bytes.
         timeline: slices of a few steps; None for a trace without slices or of serialised kernels.
         issues: what the reader noticed.
@@ -36,11 +46,17 @@ class TraceContent:
     name: str
     summary: Summary
     findings: Sequence[RuleFinding]
+    spread: StepSpread | None = None
+    shapes: KeyAverages | None = None
+    calls: Sequence[CallTree] = ()
     memory: Sequence[MemorySeries] = ()
     timeline: Timeline | None = None
     issues: Sequence[IssueRow] = ()
     metrics: Sequence[MetricRow] = ()
     metric_count: int = 0
+    tab: str = ""
+    answer: VariantAnswer | None = None
+    recorded_ns: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,3 +83,53 @@ class RunContent:
     missing: Sequence[str] = ()
     shown: int = 0
     total: int = 0
+
+
+@dataclass(frozen=True)
+class HistoryRun:
+    """One variant in one run, as the history shows it.
+
+    Attributes:
+        run: name of the run. created_ns: unix ns at which it was made.
+        link: address of its report from the page; None where it has none.
+        step_ns, low_ns, high_ns: step time with its range, as ``StepAnswer`` has them.
+        trials, steps: that were measured.
+        change: against the run before; None for the first.
+    """
+
+    run: str
+    created_ns: int
+    link: str | None
+    step_ns: int
+    low_ns: int
+    high_ns: int
+    trials: int
+    steps: int
+    change: Change | None = None
+
+
+@dataclass(frozen=True)
+class HistorySeries:
+    """The runs of one variant of a job, oldest first; ``collector``: under which its steps were timed."""
+
+    job: str
+    variant: str
+    collector: str
+    runs: Sequence[HistoryRun]
+
+
+@dataclass(frozen=True)
+class HistoryContent:
+    """What the history page shows.
+
+    Attributes:
+        root: folder of the runs.
+        runs: how many runs there are.
+        series: of each job and variant, in the order of their newest runs.
+        left_out: runs that are in no series and why, a line each.
+    """
+
+    root: str
+    runs: int
+    series: Sequence[HistorySeries]
+    left_out: Sequence[str] = ()

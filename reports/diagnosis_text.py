@@ -74,7 +74,7 @@ def explain_text(
 
 
 def _overview(findings: Sequence[RuleFinding], style: Style) -> list[Part]:
-    """What gains are a part of, and a line for each finding; a second one where it does not fit."""
+    """What gains are a part of, and a line for each finding; two where one does not fit."""
     known = next((one for one in findings if one.basis is not None), None)
     head: list[Part] = []
     if known is not None and known.basis is not None:
@@ -98,12 +98,11 @@ def _overview(findings: Sequence[RuleFinding], style: Style) -> list[Part]:
     short = Table(header[:-1], [row[:-1] for row in rows], right=(0, 2, 3), indent="")
     narrow = short.lines(style)
     lines: list[Part] = [Prose(narrow[0], whole=True)]
-    column = short.lines(Style(style.width))[0].index("finding")
     for line, row, extent in zip(narrow[1:], rows, extents, strict=True):
         lines.append(Prose(line, whole=True))
         told = " ".join(part for part in (extent, f"-> {row[5]}" if row[5] else "") if part)
         if told:
-            lines.append(Prose(f"{' ' * (column + len(row[4]) - len(row[4].lstrip()))}{told}"))
+            lines.append(Prose(f"{' ' * (4 + len(row[4]) - len(row[4].lstrip()))}{told}"))
     return [*head, *lines]
 
 

@@ -71,9 +71,10 @@ def sections_html(
     """
     present = [(f"{prefix}-{id_}", title, body) for id_, title, body in sections if body]
     missing = ", ".join(title for _, title, body in sections if not body)
+    label = {"aria_label": f"sections of {of}"}
     links = (el("a", title, href=f"#{id_}") for id_, title, _ in present)
     return (
-        el("nav", links, class_="sections", aria_label=f"sections of {of}"),
+        el("nav", links, el("a", "↑ top", href=f"#{prefix}", class_="totop"), **label, class_="sections"),
         *(el("section", el("h3", title), body, id=id_) for id_, title, body in present),
         el("p", absent, missing, ".", class_="note") if missing else None,
     )

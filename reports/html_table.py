@@ -69,6 +69,7 @@ def table(
     total: int | None = None,
     limit: int = 100,
     filterable: bool = False,
+    whole: bool = False,
 ) -> Html:
     """A sortable table.
 
@@ -80,6 +81,7 @@ def table(
         total: how many rows there were before ``rows`` was cut, where there were more.
         limit: rows to show; the caption says how many of how many.
         filterable: add a box that filters the rows by their text.
+        whole: all rows are in view; else a long table scrolls inside of its frame.
     """
     everything = max(total or 0, len(rows))
     shown = rows[:limit]
@@ -90,9 +92,8 @@ def table(
         el("tr", *(_cell(column, size, row) for column, (size, _) in zip(columns, units, strict=True)))
         for row in shown
     ]
-    return table_box(
-        name, text, head, body, label=caption, box=_filter() if filterable and len(shown) > 5 else None
-    )
+    box = _filter() if filterable and len(shown) > 5 else None
+    return table_box(name, text, head, body, label=caption, box=box, class_="whole" if whole else "")
 
 
 def table_box(

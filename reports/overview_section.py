@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from profrun.contract.units import time_text
+from profrun.analysis.compare.model import is_too_wide
+from profrun.contract.units import signed_change_text, time_text
 from profrun.reports.answer_text import (
     MOST,
     best_findings,
@@ -16,18 +17,29 @@ from profrun.reports.answer_text import (
     waiting,
     where,
 )
-from profrun.reports.charts import legend, stacked_bar
+from profrun.reports.charts import IntervalRow, interval_chart, legend, stacked_bar
 from profrun.reports.html import Html, el
+from profrun.reports.verdict_section import finding_id
 from profrun.store.run_answer import FindingAnswer, VariantAnswer
 from profrun.store.run_result import PairResult
 
+VARIANTS_NOTE = (
+    "Dot: step time of the variant. Wide bar: its range over trials; with one trial, the middle half of its "
+    "steps. Dashed line: the first variant. Thin line: 95 % interval of the comparison with the first."
+)
 
-def overview_html(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) -> Html | None:
+
+def overview_html(
+    answers: Sequence[VariantAnswer],
+    pairs: Sequence[PairResult],
+    tabs: Mapping[str, str] | None = None,
+) -> Html | None:
     """The answers of a run; None before its end.
 
     Args:
         answers: of each variant.
         pairs: the comparisons of the run.
+        tabs: id of a trial -> id of its tab in the page; findings of these are links.
     """
     if not answers:
         return None
@@ -35,7 +47,8 @@ def overview_html(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult])
     return el(
         "div",
         (_variant(answer, named=len(answers) > 1) for answer in answers),
-        _helps(answers),
+        _variants(answers, pairs),
+        _helps(answers, tabs or {}),
         el("ul", (el("li", line) for line in lines), class_="plain") if lines else None,
     )
 
@@ -87,7 +100,33 @@ def _bar(answer: VariantAnswer) -> Html | None:
     return el("div", stacked_bar(shares, 1.0, f"the step: {label}"), legend(texts))
 
 
-def _helps(answers: Sequence[VariantAnswer]) -> Html | None:
+def _variants(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) -> Html | None:
+    """The step times of several variants as a chart."""
+    compared = {pair.b_variant: pair for pair in pairs if pair.kind == "variant"}
+    base = next((pair.a_ns for pair in compared.values() if pair.a_ns is not None), None)
+    rows = []
+    for answer in answers:
+        if answer.step is None:
+            continue
+        pair, step = compared.get(answer.variant), answer.step
+        interval = None
+        if pair is not None and pair.a_ns is not None and pair.ci95 is not None:
+            ends = (pair.ci95[0], pair.ci95[1])
+            interval = None if is_too_wide(ends) else (pair.a_ns * ends[0], pair.a_ns * ends[1])
+        text = time_text(step.ns)
+        if pair is not None and pair.ratio is not None:
+            text += f" ({signed_change_text(pair.ratio)})"
+        rows.append(IntervalRow(answer.variant, step.ns, (step.low_ns, step.high_ns), interval, text))
+    if len(rows) < 2:
+        return None
+    return el(
+        "figure",
+        el("figcaption", VARIANTS_NOTE),
+        interval_chart(rows, "step time of each variant", base=base),
+    )
+
+
+def _helps(answers: Sequence[VariantAnswer], tabs: Mapping[str, str]) -> Html | None:
     """What would help most, as a table with bars."""
     found = best_findings(answers)
     if not found:
@@ -96,7 +135,7 @@ def _helps(answers: Sequence[VariantAnswer]) -> Html | None:
     several = len(answers) > 1
     titles = ("what would help most", *(("in",) if several else ()), "at most per step", "", "change")
     head = el("tr", (el("th", title, scope="col") for title in titles))
-    body = (_row(answer, finding, several) for answer, finding in found[:MOST])
+    body = (_row(answer, finding, several, tabs.get(answer.trial or "")) for answer, finding in found[:MOST])
     more = len(found) - MOST
     return el(
         "div",
@@ -105,11 +144,12 @@ def _helps(answers: Sequence[VariantAnswer]) -> Html | None:
     )
 
 
-def _row(answer: VariantAnswer, finding: FindingAnswer, several: bool) -> Html:
+def _row(answer: VariantAnswer, finding: FindingAnswer, several: bool, tab: str | None) -> Html:
+    title = finding.text if tab is None else el("a", finding.text, href=f"#{finding_id(tab, finding.code)}")
     bar = stacked_bar({finding.severity: finding.gain_share}, 1.0, f"{percent(finding.gain_share)} of a step")
     return el(
         "tr",
-        el("th", finding.text, scope="row"),
+        el("th", title, scope="row"),
         el("td", answer.variant) if several else None,
         el("td", f"{time_text(finding.gain_ns)} ({percent(finding.gain_share)})", class_="n"),
         el("td", bar, class_="gain"),

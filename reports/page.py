@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 
+from profrun.reports.aligned_section import aligned_html
 from profrun.reports.content import RunContent, TraceContent
 from profrun.reports.html import Html, el
 from profrun.reports.run_page import run_html
@@ -12,6 +14,35 @@ from profrun.reports.trace_page import trace_html
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """With this content security policy the browser fetches nothing from anywhere."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Style sheets and scripts in ``static/``, in the order in which they are read."""
+
+    styles: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+
+
+EVERY = Parts(("report.css",), ("units.js", "report.js"))
+"""Of every page."""
+TIMELINE = Parts(
+    ("timeline.css",),
+    (
+        "timeline_data.js",
+        "timeline_draw.js",
+        "timeline_panel.js",
+        "timeline_view.js",
+        "timeline_aligned.js",
+        "timeline.js",
+    ),
+)
+FLAME = Parts(("flame.css",), ("flame.js",))
+"""Those of a timeline and of a flame graph, only where there is one: a small report stays small."""
+FOOT = (
+    "Times are measured in whole ns; hover a number for its exact value, a column's title for what it is. "
+    "This file asks the network for nothing."
+)
 
 
 def report_html(
@@ -25,21 +56,37 @@ def report_html(
         run: the run they belong to; its tab comes first.
         made_by: the program and when, for the foot of the page.
     """
-    tabs = [] if run is None else [("run", "Run", run_html(run))]
+    keys = {content.name: f"t{number}" for number, content in enumerate(traces)}
+    tabs = [] if run is None else [("run", "Overview", run_html(run, keys))]
     for number, content in enumerate(traces):
         key, titled = f"t{number}", len(traces) == 1 and run is None
-        tabs.append((key, content.name, trace_html(content, key, titled=titled)))
-    foot = (
-        f"Made by {made_by}. Times are measured in whole ns; hover a number for its exact value, a column's "
-        "title for what it is. This file asks the network for nothing."
-    )
-    body = el(
-        "body",
-        el("div", el("h1", title), _tab_bar(tabs), class_="top"),
+        tabs.append((key, content.tab or content.name, trace_html(content, key, titled=titled)))
+    aligned = aligned_html([(f"t{number}", content) for number, content in enumerate(traces)])
+    if aligned is not None:
+        tabs.append(("aligned", "Step on step", aligned))
+    parts = [EVERY]
+    if any(content.timeline is not None for content in traces):
+        parts.append(TIMELINE)
+    if any(content.calls for content in traces):
+        parts.append(FLAME)
+    return document(
+        title,
+        _tab_bar(tabs),
         el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs)),
-        el("footer", foot),
-        el("script", Html(_static("report.js"))),
+        foot=f"Made by {made_by}. {FOOT}",
+        parts=parts,
     )
+
+
+def document(title: str, *body: Html | None, foot: str, parts: Sequence[Parts] = (EVERY,)) -> str:
+    """A page with its title, styles and scripts.
+
+    Args:
+        title: of the page.
+        body: what stands below the title.
+        foot: text at the end of the page.
+        parts: what it needs of ``static/``.
+    """
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -47,19 +94,23 @@ def report_html(
         el("meta", http_equiv="Content-Security-Policy", content=POLICY),
         el("title", title),
         el("link", rel="icon", href="data:,"),
-        el("style", Html(_static("report.css"))),
+        (el("style", Html(_static(name))) for part in parts for name in part.styles),
     )
-    return "<!doctype html>\n" + el("html", head, body, lang="en") + "\n"
+    top = el("header", el("h1", title), class_="top")
+    scripts = (el("script", Html(_static(name))) for part in parts for name in part.scripts)
+    page = el("body", top, body, el("footer", foot), scripts)
+    return "<!doctype html>\n" + el("html", head, page, lang="en") + "\n"
 
 
 def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:
+    """Links to the tabs: they work without the script, too, which shows one tab at a time."""
     if len(tabs) < 2:
         return None
-    buttons = []
+    links = []
     for place, (key, name, _) in enumerate(tabs):
         state = {"aria_controls": key, "aria_selected": "false" if place else "true"}
-        buttons.append(el("button", name, type="button", role="tab", id=f"tab-{key}", **state))
-    return el("div", buttons, class_="tabs", role="tablist", hidden=True)
+        links.append(el("a", name, href=f"#{key}", role="tab", id=f"tab-{key}", **state))
+    return el("div", el("div", links, class_="tabs", role="tablist", aria_label="tabs"), class_="bar")
 
 
 def _panel(key: str, markup: Html, count: int) -> Html:

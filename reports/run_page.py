@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from profrun.contract.units import counted
 from profrun.reports.charts import strip_chart
 from profrun.reports.comparison_section import comparisons_html
 from profrun.reports.content import RunContent
@@ -21,12 +22,18 @@ STRIP_NOTE = (
 )
 
 
-def run_html(run: RunContent) -> Html:
-    """Every section of a run; the last line names the sections that it does not have."""
+def run_html(run: RunContent, tabs: Mapping[str, str]) -> Html:
+    """Every section of a run; the last line names the sections that it does not have.
+
+    Args:
+        run: what is shown.
+        tabs: id of a trial -> id of its tab, for the trials that have one.
+    """
     state = run.state
+    troubles = _troubles(run)
     sections: list[tuple[str, str, Html | None]] = [
-        ("overview", "Overview", overview_html(run.answers, run.comparisons)),
-        ("troubles", "What to know first", _troubles(run)),
+        ("overview", "Overview", overview_html(run.answers, run.comparisons, tabs)),
+        *([("troubles", "What to know first", troubles)] if troubles else []),
         ("comparisons", "Comparisons", comparisons_html(run.comparisons)),
         ("steps", "Step times", _step_times(state)),
         ("trials", "Trials", _trials(state)),
@@ -37,7 +44,7 @@ def run_html(run: RunContent) -> Html:
     ]
     return el(
         "div",
-        el("p", _chip(state.phase), " ", _headline(state), class_="note"),
+        el("p", _chip(state.phase), " ", _headline(state, troubled=troubles is not None), class_="note"),
         sections_html(sections, "run", of="the run", absent="Not in this run: "),
     )
 
@@ -46,10 +53,12 @@ def _chip(word: str) -> Html:
     return el("b", word, class_=f"chip {word}")
 
 
-def _headline(state: RunState) -> str:
+def _headline(state: RunState, *, troubled: bool) -> str:
+    """What the run was; ``troubled``: a section says what went wrong."""
     return (
         f"job {state.job}, backend {state.backend}, submitted {_utc(state.created_ns)}; "
-        f"{state.count('finished')} of {len(state.trials)} trials finished; folder {state.run.path}"
+        f"{state.count('finished')} of {counted(len(state.trials), 'trial')} finished"
+        f"{'' if troubled else ' without warnings'}; folder {state.run.path}"
     )
 
 
@@ -59,7 +68,8 @@ def _utc(ns: int) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _troubles(run: RunContent) -> Html:
+def _troubles(run: RunContent) -> Html | None:
+    """What went wrong or is missing; None where nothing is."""
     lines = [("missing", "warning", line) for line in run.missing]
     lines += [("trial", "warning", line) for line in run.troubles if line]
     lines += [
@@ -71,7 +81,7 @@ def _troubles(run: RunContent) -> Html:
         shown = f"{run.shown} of {run.total} profiled traces have a tab: the first of each point"
         lines.append(("note", "note", f"{shown}; `profrun report RUN/NUMBER` shows any other"))
     if not lines:
-        return el("p", f"All {len(run.state.trials)} trials finished without warnings.")
+        return None
     rows = (el("li", el("b", kind, class_=f"chip {class_}"), " ", line) for kind, class_, line in lines)
     return el("ul", rows, class_="quality")
 
@@ -106,7 +116,9 @@ def _trials(state: RunState) -> Html:
         Column("trace", lambda row: "yes" if row.trace else (row.normalise_error or "-")),
         Column("reason", lambda row: row.reason),
     ]
-    return table("trials", columns, state.trials, caption="trials, in the order they ran", limit=400)
+    return table(
+        "trials", columns, state.trials, caption="trials, in the order they ran", limit=400, whole=True
+    )
 
 
 def _on(flag: bool) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import time_text
-from profrun.reports.charts import legend, stacked_bar
+from profrun.contract.units import counted, time_text
+from profrun.reports.charts import histogram, legend, stacked_bar
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
 from profrun.reports.quality_marks import MarkedColumns, Marks
 from profrun.traces.labels import rank_cell
 
 if TYPE_CHECKING:
+    from profrun.analysis.trace.step_spread import StepSpread
     from profrun.analysis.trace.steps import Step
     from profrun.analysis.trace.summary import Summary
 
@@ -28,21 +29,64 @@ ROLES = {
 }
 """Parts of ``Step.wall_ns`` in words."""
 STEPS_SHOWN = 60
+"""Most rows of the table."""
+BARS = 20
+"""With more steps than this, a histogram and the steps that stand out take the place of a bar for each."""
 NOTE = (
     "Each instant of a step's span counts once, for the first of these that was active; the span is the "
     "host range with the GPU work it launched."
 )
 
 
-def steps_html(summary: Summary, marks: Marks) -> Html | None:
-    """The bars and the table; None for a trace without steps."""
+def steps_html(summary: Summary, spread: StepSpread | None, marks: Marks) -> Html | None:
+    """The bars and the table; None for a trace without steps.
+
+    Args:
+        summary: of the trace.
+        spread: of its steps; None where their times are withheld.
+        marks: of its numbers.
+    """
     if not summary.steps:
         return None
-    shown, guessed = summary.steps[:STEPS_SHOWN], summary.guessed_ranks
     several = len({step.rank for step in summary.steps}) > 1
-    most = max(step.span_ns or 0 for step in summary.steps)
+    if spread is None or len(summary.steps) <= BARS:
+        bars = _bars(summary, summary.steps, "wall time of each step by what was active", several=several)
+        return el("div", el("p", NOTE, class_="note"), bars, _table(summary, marks, several=several))
+    shown = [spread.typical, *spread.outliers]
+    caption = "wall time of a typical step" + (" and of those that stand out" if spread.outliers else "")
+    folded = el(
+        "details",
+        el("summary", f"the table of {counted(len(summary.steps), 'step')}"),
+        _table(summary, marks, several=several),
+    )
+    return el(
+        "div",
+        _histogram(spread),
+        el("p", NOTE, class_="note"),
+        _bars(summary, shown, caption, several=several),
+        folded,
+    )
+
+
+def _histogram(spread: StepSpread) -> Html:
+    """How many steps took how long, and which stand out, in words."""
+    low, middle, high = spread.quartile_ns
+    count = int(spread.counts.sum()) + spread.outlier_count
+    half = f"half of them {time_text(low)} to {time_text(high)}"
+    text = f"{counted(count, 'step')}: median {time_text(middle)}, {half}"
+    if spread.outliers:
+        named = ", ".join(f"step {step.step} {time_text(step.span_ns)}" for step in spread.outliers)
+        more = spread.outlier_count - len(spread.outliers)
+        text += f". {counted(spread.outlier_count, 'step')} far outside of that and not in the chart: {named}"
+        text += f", and {more} more" if more else ""
+    return el("figure", el("figcaption", f"{text}."), histogram(spread.edges, spread.counts, middle, text))
+
+
+def _bars(summary: Summary, shown: Sequence[Step], caption: str, *, several: bool) -> Html:
+    """A bar for each of these steps, with its legend; ``several``: steps of several ranks."""
+    guessed = summary.guessed_ranks
+    most = max(step.span_ns or 0 for step in shown)
     present = [role for role in ROLES if any(step.wall_ns and step.wall_ns.get(role) for step in shown)]
-    cut = f", {len(shown)} shown of {len(summary.steps)}" if len(shown) < len(summary.steps) else ""
     head = el(
         "tr",
         el("th", "step", scope="col"),
@@ -62,14 +106,8 @@ def steps_html(summary: Summary, marks: Marks) -> Html | None:
         )
         for step in shown
     ]
-    caption = el("caption", f"wall time of each step by what was active{cut}")
-    return el(
-        "div",
-        el("p", NOTE, class_="note"),
-        legend((role, ROLES[role]) for role in present),
-        el("table", caption, el("thead", head), el("tbody", bars), class_="bars"),
-        _table(summary, marks, several=several),
-    )
+    table_ = el("table", el("caption", caption), el("thead", head), el("tbody", bars), class_="bars")
+    return el("div", legend((role, ROLES[role]) for role in present), table_)
 
 
 def _bar(wall: Mapping[str, int] | None, most: int, step: int) -> Html | str:

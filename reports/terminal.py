@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 NOTED = 0.01
 """Share from which a harmless note is worth a line."""
+NOTES = 3
+"""Harmless notes that are shown."""
 
 
 def summary_text(
@@ -50,7 +52,10 @@ def summary_text(
     notes = [finding for finding in summary.quality if finding.severity == "info"]
     told = [finding for finding in notes if verbose or finding.share is None or finding.share >= NOTED]
     if told:
-        parts += ["", *(Prose(_note(finding), "note") for finding in told)]
+        shown = told if verbose else told[:NOTES]
+        parts += ["", *(Prose(_note(finding), "note") for finding in shown)]
+        if len(told) > len(shown):
+            parts.append(f"... and {counted(len(told) - len(shown), 'note')} more (-v shows all)")
     return lay_out(parts, style)
 
 
@@ -100,7 +105,7 @@ def _unprofiled(summary: Summary, cost: StepCost | None) -> list[str]:
     """The GPU's share of the step without a profiler, for a recording of one GPU."""
     if cost is None or cost.unprofiled is None or not cost.has_steps or len(summary.devices) != 1:
         return []
-    about = f"about {100 * cost.busy_share:.0f} % of the unprofiled {time_text(cost.step_ns)} step"
+    about = f"about {percent_text(cost.busy_share)} of the unprofiled {time_text(cost.step_ns)} step"
     return [f"  GPU work {time_text(cost.work_ns)} per step: {about}"]
 
 

@@ -86,16 +86,18 @@ class Table:
     indent: str = "  "
 
     def lines(self, style: Style) -> list[str]:
-        """The header and each row; where they do not fit, the names of the widest column of text are cut."""
+        """The header and each row; where they do not fit, names are cut, in the widest column first."""
         rows = [["-" if cell is None else str(cell) for cell in row] for row in (self.header, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         whole = len(self.indent) + sum(widths) + 2 * (len(widths) - 1)
         over = 0 if style.width is None else whole - style.width
         texts = [place for place in range(len(widths)) if place not in self.right]
-        if over > 0 and texts:
-            widest = max(texts, key=lambda place: widths[place])
-            widths[widest] = max(widths[widest] - over, NARROWEST)
-            for row, name in zip(rows, cut_apart([row[widest] for row in rows], widths[widest]), strict=True):
+        for widest in sorted(texts, key=lambda place: widths[place], reverse=True):
+            if over <= 0 or widths[widest] <= NARROWEST:
+                break
+            over -= widths[widest] - (narrow := max(widths[widest] - over, NARROWEST))
+            widths[widest] = narrow
+            for row, name in zip(rows, cut_apart([row[widest] for row in rows], narrow), strict=True):
                 row[widest] = name
         lines = [self._line(row, widths) for row in rows]
         return [_coloured(lines[0], BOLD), *lines[1:]] if style.colour else lines

@@ -136,8 +136,6 @@ def _operators(summary: Summary, *, verbose: bool) -> list[Part]:
     steps = sums.steps if sums else 1
     rows = []
     for row in summary.ops:
-        if row.name.startswith("profrun.step#"):  # the table of steps has it
-            continue
         work = row.in_steps or row
         own, every = (
             (work.self_device_ns, row.self_device_ns) if on_gpu else (work.self_cpu_ns, row.self_cpu_ns)

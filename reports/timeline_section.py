@@ -1,23 +1,37 @@
-"""The timeline of a trace as HTML: a canvas that the script of the page draws, with its buttons and data."""
+"""The timeline of a trace as HTML: its legend and its packed slices. The script of the page draws it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from profrun.analysis.trace.timeline_slices import CATEGORIES
 from profrun.contract.units import count_text, time_text
-from profrun.reports.html import Html, data_script, el
+from profrun.reports.charts import legend
+from profrun.reports.html import Html, el
+from profrun.reports.timeline_packing import packed
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.timeline_slices import Timeline
 
-BUTTONS = (
-    ("in", "+", "zoom in"),
-    ("out", "−", "zoom out"),
-    ("left", "←", "earlier"),
-    ("right", "→", "later"),
-    ("reset", "all", "whole window"),
-)
-"""(action of the script, text, tooltip) of each button."""
+WORDS = {
+    "kernel": "kernels",
+    "memcpy": "copies",
+    "memset": "fills",
+    "comm": "communication",
+    "runtime": "runtime calls",
+    "dataloader": "data loading",
+    "cpu_op": "ops",
+    "range": "ranges",
+    "step": "steps",
+    "sync": "synchronisation",
+    "python": "Python frames",
+    "overhead": "profiler overhead",
+}
+"""Categories in words. The colours are those of the bars of the steps."""
+WITHOUT = "The timeline needs a browser with JavaScript. The tables hold the same numbers."
 
 
 def timeline_html(timeline: Timeline, key: str) -> Html:
@@ -25,39 +39,33 @@ def timeline_html(timeline: Timeline, key: str) -> Html:
 
     Args:
         timeline: its slices.
-        key: prefix of ids, unique in the page.
+        key: prefix of ids, unique in the page. A link to a slice is ``#<key>-slice-<id of the slice>``.
     """
-    id_ = f"{key}-timeline-data"
-    buttons = (el("button", text, type="button", data_do=do, title=tip) for do, text, tip in BUTTONS)
-    label = f"timeline of {timeline.label}; arrow keys move, plus and minus zoom, 0 shows all"
-    without = "a timeline needs a browser with JavaScript; the tables hold the same numbers"
-    help_ = "click a slice for its name, start and duration; dragging moves, then the wheel zooms"
-    data = {
-        "span": timeline.span_ns,
-        "tracks": timeline.tracks,
-        "names": timeline.names,
-        "kinds": timeline.kinds,
-        "slices": timeline.slices,
-    }
     return el(
         "div",
+        el("noscript", el("p", WITHOUT)),
         el("p", _shown(timeline), class_="note"),
-        el("div", *buttons, el("span", class_="range"), class_="tools"),
-        el("canvas", without, tabindex="0", role="img", aria_label=label),
-        el("output", help_, class_="picked", aria_live="polite"),
-        data_script(id_, data),
+        colours([timeline]),
+        el("script", Html(packed(timeline)), type="text/plain", id=f"{key}-timeline-data"),
         class_="timeline",
-        data_timeline=id_,
+        data_timeline=key,
+        data_label=f"{count_text(len(timeline))} slices in {time_text(timeline.span_ns)}",
     )
 
 
+def colours(timelines: Sequence[Timeline]) -> Html:
+    """What the colours of these timelines mean: the categories that they have."""
+    count = sum(np.bincount(one.category, minlength=len(CATEGORIES)) for one in timelines)
+    return legend((CATEGORIES[at], WORDS[CATEGORIES[at]]) for at in np.flatnonzero(count))
+
+
 def _shown(timeline: Timeline) -> str:
-    shown, total = count_text(len(timeline.slices)), count_text(timeline.total)
-    text = f"{timeline.label}, {time_text(timeline.span_ns)}: {shown} slices shown of {total}"
-    if timeline.total == len(timeline.slices):
-        return text
+    shown, total = count_text(len(timeline)), count_text(timeline.total)
+    opens = f"The view opens on {timeline.window[2]}."
+    if timeline.total == len(timeline):
+        return f"All {total} slices of the trace, {time_text(timeline.span_ns)}. {opens}"
     python = f", {count_text(timeline.python)} of them Python frames" if timeline.python else ""
     return (
-        f"{text} (left out{python}: the shortest host slices, and copies of annotations on the GPU; "
-        "`profrun open` has all)"
+        f"{shown} of {total} slices of the trace, {time_text(timeline.span_ns)}. The shortest host slices "
+        f"are left out{python}; `profrun open` shows all. {opens}"
     )

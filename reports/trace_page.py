@@ -1,12 +1,11 @@
-"""The part of a report that shows one trace: the quality of the recording first, then where the time went."""
+"""The part of a report that shows one trace: its answer, whether to trust it, then where the time went."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import count_text, time_text
 from profrun.reports import trace_tables
+from profrun.reports.calls_section import calls_html
 from profrun.reports.device_section import devices_html
 from profrun.reports.findings_section import findings_html
 from profrun.reports.html import Html, el, sections_html
@@ -16,10 +15,10 @@ from profrun.reports.quality_marks import Marks
 from profrun.reports.roofline_section import roofline_html
 from profrun.reports.step_section import steps_html
 from profrun.reports.timeline_section import timeline_html
+from profrun.reports.verdict_section import facts_line, trust_html, verdict_html
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.recorded_tables import MetricRow
-    from profrun.analysis.trace.summary import Summary
     from profrun.reports.content import TraceContent
 
 
@@ -35,14 +34,14 @@ def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html
     marks = Marks(summary)
     timeline, roofline = content.timeline, summary.roofline
     sections: list[tuple[str, str, Html | None]] = [
-        ("integrity", "Can these numbers be trusted?", _quality(content)),
+        ("findings", "Diagnosis", findings_html(content.findings, key)),
         ("gpus", "GPUs", devices_html(summary, marks)),
-        ("findings", "Diagnosis", findings_html(content.findings)),
-        ("steps", "Steps", steps_html(summary, marks)),
+        ("steps", "Steps", steps_html(summary, content.spread, marks)),
         ("timeline", "Timeline", timeline_html(timeline, key) if timeline else None),
+        ("calls", "Call tree", calls_html(content.calls, summary.modules, key)),
         ("kernels", "Kernels", trace_tables.kernels(summary, marks)),
-        ("ops", "Operators", trace_tables.ops(summary, marks)),
-        ("ranges", "Ranges and modules", trace_tables.ranges(summary, marks)),
+        ("ops", "Operators", trace_tables.ops(summary, content.shapes, marks)),
+        ("ranges", "Ranges", trace_tables.ranges(summary, marks)),
         ("runtime", "Runtime calls", trace_tables.runtime(summary, marks)),
         ("copies", "Copies and fills", trace_tables.copies(summary, marks)),
         ("collectives", "Collectives", trace_tables.collectives(summary, marks)),
@@ -53,49 +52,12 @@ def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html
     ]
     return el(
         "div",
-        None if titled else el("h2", content.name),
-        el("p", _what(summary), class_="note"),
+        None if titled else el("h2", content.tab or content.name),
+        verdict_html(content, key),
+        el("div", trust_html(content), id=f"{key}-integrity"),
+        el("p", f"{content.name}: " if content.tab else None, facts_line(content), class_="note"),
         sections_html(sections, key, of=content.name, absent="Not in this recording: "),
     )
-
-
-def _what(summary: Summary) -> str:
-    version = f" {summary.tool_version}" if summary.tool_version else ""
-    blocking = {True: "on", False: "off", None: "not stated"}[summary.launch_blocking]
-    counts = ", ".join(f"{count_text(count)} {kind}" for kind, count in summary.counts.items())
-    return (
-        f"collector {summary.collector}, read from {summary.source}{version}; {time_text(summary.span_ns)} "
-        f"from first to last slice; launch blocking {blocking}; slices: {counts or 'none'}"
-    )
-
-
-def _quality(content: TraceContent) -> Html:
-    """The findings about the quality of the recording, and what the reader noticed."""
-    rows = [
-        el(
-            "li",
-            el("b", finding.severity, class_=f"chip {finding.severity}"),
-            f" {finding}",
-            el("span", f" {_touches(finding.severity, finding.affects)}", class_="note")
-            if finding.affects
-            else None,
-            el("code", finding.code),
-        )
-        for finding in content.summary.quality
-    ]
-    if not rows:
-        rows = [el("li", el("b", "fine", class_="chip fine"), " no check found a reason for doubt")]
-    issues = [
-        el("li", f"{issue.code}: {issue.message} ({count_text(issue.count)} times)")
-        for issue in content.issues
-    ]
-    notes = el("details", el("summary", f"{len(issues)} notes of the reader"), el("ul", issues))
-    return el("div", el("ul", rows, class_="quality"), notes if issues else None)
-
-
-def _touches(severity: str, affects: Sequence[str]) -> str:
-    word = {"critical": "withheld", "warning": "marked with ?"}.get(severity, "touches")
-    return f"{word}: {', '.join(affects)}"
 
 
 def _metrics(content: TraceContent) -> Html | None:

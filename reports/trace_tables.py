@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.copies import CopyRow
     from profrun.analysis.trace.idle import IdleRow
     from profrun.analysis.trace.kernels import CategoryRow, KernelRow
+    from profrun.analysis.trace.key_averages import KeyAverage, KeyAverages
     from profrun.analysis.trace.ops import OpRow
     from profrun.analysis.trace.ranges import RangeRow
     from profrun.analysis.trace.runtime_calls import ApiRow
@@ -75,8 +76,8 @@ def kernels(summary: Summary, marks: Marks) -> Html | None:
     )
 
 
-def ops(summary: Summary, marks: Marks) -> Html | None:
-    """Operators and calls as torch's own table shows them."""
+def ops(summary: Summary, shapes: KeyAverages | None, marks: Marks) -> Html | None:
+    """Operators and calls as torch's own table shows them, and by the shapes of their inputs."""
     if not summary.ops:
         return marks.instead("ops")
     column = MarkedColumns("ops", marks)
@@ -102,7 +103,44 @@ def ops(summary: Summary, marks: Marks) -> Html | None:
         )
     every = len(summary.ops) + summary.omitted.get("ops", 0)
     caption = "operators, ranges and calls"
-    return table("ops", columns, summary.ops, caption=caption, filterable=True, total=every)
+    by_name = table("ops", columns, summary.ops, caption=caption, filterable=True, total=every)
+    return el("div", by_name, None if shapes is None else _by_shapes(shapes, on_gpu=bool(summary.devices)))
+
+
+def _by_shapes(found: KeyAverages, *, on_gpu: bool) -> Html | None:
+    """Operators by the shapes of their inputs, most time first."""
+
+    def weight(row: KeyAverage) -> int:
+        return row.self_device_ns if on_gpu else row.self_cpu_ns
+
+    rows = sorted((row for row in found.rows if row.shapes not in ("", "[]")), key=lambda row: -weight(row))
+    if not rows:
+        return None
+    whole = found.self_device_total_ns if on_gpu else found.self_cpu_total_ns
+    of = (
+        "self device time over the time of all kernels and copies"
+        if on_gpu
+        else "self CPU time over that of all"
+    )
+    device: list[Column[KeyAverage]] = [
+        Column("self device", lambda row: row.self_device_ns, "ns", "GPU time of what it launched itself"),
+        Column("device", lambda row: row.device_ns, "ns", "GPU time of what it and its children launched"),
+    ]
+    memory: list[Column[KeyAverage]] = [
+        Column("self memory", lambda row: row.self_device_bytes, "bytes", "allocated minus freed"),
+    ]
+    columns: list[Column[KeyAverage]] = [
+        Column("operator", lambda row: row.name, "name"),
+        Column("input shapes", lambda row: row.shapes, "name"),
+        Column("calls", lambda row: row.calls, "count"),
+        Column("share", lambda row: weight(row) / whole if whole else None, "share", of),
+        *(device if on_gpu else ()),
+        Column("self CPU", lambda row: row.self_cpu_ns, "ns", "host time without children, of all calls"),
+        Column("CPU", lambda row: row.cpu_ns, "ns", "host time with children, of all calls"),
+        *(memory if found.memory and on_gpu else ()),
+    ]
+    caption = "operators by the shapes of their inputs"
+    return table("shapes", columns, rows, caption=caption, filterable=True)
 
 
 def _torchs_own(row: OpRow) -> str | None:
@@ -121,7 +159,7 @@ def _torchs_own(row: OpRow) -> str | None:
 
 
 def ranges(summary: Summary, marks: Marks) -> Html | None:
-    """Named regions; modules as a tree by their qualified names."""
+    """Named regions of the program; the call tree has the modules."""
     if not summary.ranges:
         return marks.instead("ranges")
     column = MarkedColumns("ranges", marks)
@@ -138,27 +176,11 @@ def ranges(summary: Summary, marks: Marks) -> Html | None:
         numbers.append(
             column("adopted_ns", "backward GPU", "ns", "GPU time that autograd's threads launched meanwhile")
         )
-    modules = sorted((row for row in summary.ranges if row.module is not None), key=_path)
-    others = [row for row in summary.ranges if row.module is None]
-    parts: list[Html] = []
-    if others:
-        named: Column[RangeRow] = Column("range", lambda row: row.name, "name")
-        parts.append(table("ranges", [named, *numbers], others, caption="ranges and steps", filterable=True))
-    if modules:
-        tree: Column[RangeRow] = Column("module", _branch, "name", full=lambda row: row.name)
-        cls: Column[RangeRow] = Column("class", lambda row: row.module_class)
-        parts.append(table("modules", [tree, cls, *numbers], modules, caption="modules, as they nest"))
-    return el("div", parts)
-
-
-def _path(row: RangeRow) -> list[str]:
-    """The qualified name of a module in parts; the hook's name for the outermost one, "root", has none."""
-    return [part for part in str(row.module).split(".") if part and part != "root"]
-
-
-def _branch(row: RangeRow) -> str:
-    path = _path(row)
-    return "\u2003" * len(path) + (path[-1] if path else "(root)")
+    rows = [row for row in summary.ranges if row.module is None]
+    if not rows:
+        return None
+    named: Column[RangeRow] = Column("range", lambda row: row.name, "name")
+    return table("ranges", [named, *numbers], rows, caption="ranges and steps", filterable=True)
 
 
 def runtime(summary: Summary, marks: Marks) -> Html | None:

@@ -64,11 +64,25 @@ def _answer(variant: str, points: Sequence[Point], diagnoses: dict[str, Diagnosi
         return VariantAnswer(variant, step=step)
     if step is None:
         step = _step_answer(step_of([record]), profiled_by=record.collector)
+    return answer_of(found, variant, step=step, trial=record.id)
+
+
+def answer_of(
+    found: Diagnosis, variant: str, *, step: StepAnswer | None = None, trial: str | None = None
+) -> VariantAnswer:
+    """What one recording tells first.
+
+    Args:
+        found: what the recording shows.
+        variant: its variant, or what else the answer is called.
+        step: the step time of the variant.
+        trial: the trial that was recorded; None for a recording that belongs to no run.
+    """
     cost = found.cost
     return VariantAnswer(
         variant,
         step=step,
-        trial=record.id,
+        trial=trial,
         gpus=found.gpus,
         gpu_ns=round(cost.work_ns) if found.gpus else None,
         gpu_share=cost.busy_share if found.gpus else None,

@@ -9,10 +9,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profrun.errors import InputError, UsageError
-from profrun.runner.default_comparisons import point_name
 
 if TYPE_CHECKING:
+    from profrun.store.runs import Run
     from profrun.traces.trace import Trace
+
+
+def run_meant(reference: str, root: Path) -> Run | None:
+    """The run that a reference names; None when it names a trace, a trial or a file.
+
+    Raises:
+        UsageError: it names nothing.
+    """
+    from profrun.store.runs import find
+
+    path = Path(reference)
+    if path.is_file() or (path / "meta.json").exists() or (path / "trace").exists():
+        return None
+    try:
+        return find(root, reference)
+    except UsageError:
+        if "/" in reference:  # RUN/TRIAL
+            return None
+        raise
 
 
 def trace_paths(reference: str, root: Path) -> list[Path]:
@@ -50,6 +69,7 @@ def trace_paths(reference: str, root: Path) -> list[Path]:
 def _traces_in(name: str, wanted: str, root: Path) -> list[Path]:
     """``RUN/TRIAL``: a trial by its id, the beginning of it, or its number; ``RUN/POINT``: all repeats of a
     point, ``<variant>-<collector>[-blocking]``."""
+    from profrun.runner.default_comparisons import point_name
     from profrun.runner.watch import pick_trial
     from profrun.store.runs import find
     from profrun.store.state import read_state

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profrun.contract.provenance import Provenance
 from profrun.errors import ProfrunError
+from profrun.runner.answers import answer_of
 from profrun.runner.default_comparisons import point_name
 from profrun.runner.problems import problems_of
 from profrun.runner.references import opened, shown_name
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 TABS = 8
 """At most this many traces of a run have a tab of their own."""
+SLICES = 2_000_000
+"""Most slices of all timelines of a report; its traces share them."""
 METRICS = 200
 """Most hardware counters of a trace that are shown."""
 
@@ -32,13 +36,15 @@ METRICS = 200
 def run_report(state: RunState) -> str:
     """The report of a run as HTML: whatever is there, and what is missing in words."""
     from profrun.reports.content import RunContent
+    from profrun.reports.titles import run_title
 
     missing: list[str] = []
     chosen, total = _chosen(state)
+    named = len({record.variant for record in state.trials}) > 1
     contents = []
     for record in chosen:
         try:
-            contents.append(_trial_content(record))
+            contents.append(_trial_content(record, SLICES // len(chosen), named=named))
         except ProfrunError as error:  # one damaged trace must not take the report with it
             missing.append(f"{record.id} has no tab: {error}")
     if not state.run.comparison.exists():
@@ -57,7 +63,7 @@ def run_report(state: RunState) -> str:
         shown=len(contents),
         total=total,
     )
-    return report_page(state.run.name, contents, run=content)
+    return report_page(run_title(state.job, findings.answers), contents, run=content)
 
 
 def write_run_report(state: RunState) -> Path:
@@ -73,7 +79,7 @@ def traces_report(references: Sequence[str], root: Path) -> tuple[str, str]:
         references: traces, trials (RUN/NUMBER) or profiler files.
         root: folder of the runs.
     """
-    contents = [_content(reference, root) for reference in references]
+    contents = [_content(reference, root, SLICES // len(references)) for reference in references]
     return contents[0].name, report_page(" / ".join(content.name for content in contents), contents)
 
 
@@ -90,20 +96,25 @@ def _chosen(state: RunState) -> tuple[list[TrialRecord], int]:
     return list(firsts.values())[:TABS], len(profiled)
 
 
-def _trial_content(record: TrialRecord) -> TraceContent:
+def _trial_content(record: TrialRecord, slices: int, *, named: bool) -> TraceContent:
+    """What the report shows of a trial, with so many slices; ``named``: its tab states the variant."""
+    from profrun.reports.titles import tab_name
     from profrun.traces.trace import Trace
 
     assert record.trace is not None
     with Trace(record.trace) as trace:
-        return trace_content(trace, name=record.id, slices=2000)
+        found = trace_content(trace, name=record.id, slices=slices)
+    return replace(
+        found, tab=tab_name(record.variant, record.collector, blocking=record.blocking, named=named)
+    )
 
 
-def _content(reference: str, root: Path) -> TraceContent:
+def _content(reference: str, root: Path, slices: int) -> TraceContent:
     with opened(reference, root) as trace:
-        return trace_content(trace, name=shown_name(reference, trace.path))
+        return trace_content(trace, name=shown_name(reference, trace.path), slices=slices)
 
 
-def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceContent:
+def trace_content(trace: Trace, *, name: str, slices: int = SLICES) -> TraceContent:
     """What the report shows of one trace.
 
     Args:
@@ -111,25 +122,34 @@ def trace_content(trace: Trace, *, name: str, slices: int = 4000) -> TraceConten
         name: what to call it.
         slices: most slices of the timeline; kernels that were serialised have no timeline.
     """
-    from profrun.analysis.rules.diagnose import diagnose
+    from profrun.analysis.rules.diagnose import diagnosis
+    from profrun.analysis.trace.call_tree import call_trees
+    from profrun.analysis.trace.key_averages import key_averages
     from profrun.analysis.trace.memory import allocated
+    from profrun.analysis.trace.op_shapes import op_shapes
     from profrun.analysis.trace.recorded_tables import hardware_metrics, reader_issues
+    from profrun.analysis.trace.step_spread import step_spread
     from profrun.analysis.trace.summary import summarize
     from profrun.analysis.trace.timeline_slices import timeline_slices
     from profrun.reports.content import TraceContent
 
     metrics, metric_count = hardware_metrics(trace, most=METRICS)
+    found = diagnosis(trace, provenance=provenance_beside(trace.path), unprofiled=unprofiled_step(trace.path))
+    summary = summarize(trace)
     return TraceContent(
         name=name,
-        summary=summarize(trace),
-        findings=diagnose(
-            trace, provenance=provenance_beside(trace.path), unprofiled=unprofiled_step(trace.path)
-        ),
+        summary=summary,
+        spread=step_spread(summary.steps),
+        shapes=key_averages(trace, by_shapes=True) if op_shapes(trace).shapes else None,
+        calls=call_trees(trace),
+        findings=found.findings,
         memory=allocated(trace),
         timeline=None if trace.meta.get("replayed") else timeline_slices(trace, most=slices),
         issues=reader_issues(trace),
         metrics=metrics,
         metric_count=metric_count,
+        answer=answer_of(found, name),
+        recorded_ns=found.cost.recorded_ns if found.cost.has_steps else None,
     )
 
 

@@ -9,14 +9,16 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from profrun.contract.codec import DocumentError
 from profrun.contract.paths import TrialPaths
 from profrun.errors import InputError, UsageError
-from profrun.plans.model import PlanFile, read_plan_file
 from profrun.store.events import EventLog, read_events
 from profrun.store.files import explained, make_dir, read_json, write_json, write_text
+
+if TYPE_CHECKING:
+    from profrun.plans.model import PlanFile
 
 _STAMP = re.compile(r"-(\d{8}t\d{6}z)-[0-9a-f]{4}$", re.IGNORECASE)
 
@@ -239,6 +241,8 @@ def read_plan(run: Run) -> PlanFile:
     Raises:
         InputError: the run was killed before it was planned, or the file is damaged.
     """
+    from profrun.plans.model import read_plan_file  # takes long; names of runs are completed without it
+
     plan = read_json(run.plan)
     if plan is None:
         raise InputError(

@@ -17,7 +17,9 @@ NEUTRAL = ("timeline", "counters")
 """Only a text that is nothing but one of these is a name: both are words of their own, too."""
 
 OTHER_MEANING = {
+    "analysis/trace/timeline_counters.py": "counters is a table of a trace",
     "cli/export.py": "counters is a table of a trace",
+    "reports/timeline_packing.py": "counters are tracks of the timeline",
     "reports/timeline_section.py": "timeline is a place on the page",
     "reports/trace_page.py": "timeline is a place on the page",
     "traces/schema.py": "counters is a table of a trace",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from profrun.analysis.compare.compared_trial import ComparedTrial, StepSample
 from profrun.analysis.compare.model import Metric, MetricName
 from profrun.analysis.compare.sides import Sides
-from profrun.analysis.compare.stats import Estimate, RatioVerdict, estimate, proven_below, verdict
+from profrun.analysis.compare.stats import estimate, proven_below, proven_verdict
 from profrun.analysis.step_time import Statistic, side_value
 
 P99_STEPS = 100
@@ -50,7 +50,7 @@ def metrics(sides: Sides, statistic: Statistic, threshold: float, seed: int) -> 
             ratio=result.ratio,
             ci95=result.ci95,
             mde=result.mde,
-            verdict=_verdict(result, limit, threshold),
+            verdict=proven_verdict(result, limit, threshold),
         )
         for name, a, b, result, each in found
     )
@@ -77,12 +77,6 @@ def _quantities(sides: Sides, statistic: Statistic) -> Iterator[tuple[MetricName
 
 def _measured(a: Times, b: Times) -> bool:
     return all(steps and min(steps) > 0 for steps in (*a, *b))
-
-
-def _verdict(result: Estimate, limit: float, threshold: float) -> RatioVerdict:
-    found = verdict(result, threshold)
-    proven = result.p_value is not None and result.p_value <= limit
-    return found if proven or found == "same" else "inconclusive"
 
 
 def _kernel_times(trial: ComparedTrial, per: float) -> list[float]:

@@ -146,6 +146,13 @@ def proven_below(p_values: Sequence[float]) -> float:
     return max(met, default=-1.0)
 
 
+def proven_verdict(result: Estimate, limit: float, threshold: float) -> RatioVerdict:
+    """What may be concluded from one of many ratios; ``limit``: of ``proven_below`` for all of them."""
+    found = verdict(result, threshold)
+    proven = result.p_value is not None and result.p_value <= limit
+    return found if proven or found == "same" else "inconclusive"
+
+
 def trials_needed(spread: float, threshold: float, *, most: int = 10_000) -> int | None:
     """Trials per side so that a change of ``threshold`` is found with 80 % power at 95 % confidence.
 

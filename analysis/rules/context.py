@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -34,10 +33,6 @@ if TYPE_CHECKING:
     from profrun.contract.provenance import Provenance
     from profrun.traces.trace import Trace
 
-PYTHON_LINE = re.compile(r"\(\d+\): ")
-"""torch writes frames as 'path/file.py(12): function'; built-ins have no line."""
-TORCH_LINE = re.compile(r"^<|(?:^|/)torch/|(?:^|/)threading\.py")
-"""Frames that tell nothing about the user's program."""
 NO_SLICES: Index = np.zeros(0, dtype=np.intp)
 MOST_SEEN = 0.5
 """Part of the launches that must have GPU work in the trace; else it does not tell when the GPU works."""
@@ -319,21 +314,6 @@ class Context:
         wanted = [number for number, kernel in self.names.items() if matches(kernel)]
         ids = self.step_kernels
         return np.asarray(ids[self.frame.has_name(ids, wanted)])
-
-    def python_line(self, slice_id: int) -> str | None:
-        """The innermost Python line round a host slice that is not torch's own, else the innermost line.
-
-        It is the innermost built-in where there is no line at all, and None without recorded stacks.
-        """
-        source = self.frame
-        above = source.nearest("python")
-        at, frames = int(above[slice_id]), []
-        while at >= 0:
-            frames.append(source.text(at))
-            at = int(above[at])
-        lines = [text for text in frames if PYTHON_LINE.search(text)]
-        own = (text for text in lines if not TORCH_LINE.search(text))
-        return next(own, None) or next(iter(lines or frames), None)
 
     @property
     def per_step(self) -> str:

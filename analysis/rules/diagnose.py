@@ -12,6 +12,7 @@ from profrun.analysis.rules.catalogue import all_rules
 from profrun.analysis.rules.causes import Explained, explain
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow, RuleFinding
+from profrun.analysis.rules.python_lines import python_lines
 from profrun.analysis.rules.rule import Hit, Rule
 from profrun.analysis.rules.step_cost import StepCost, UnprofiledStep, severity_of
 from profrun.analysis.rules.step_parts import StepPart, step_parts
@@ -103,10 +104,7 @@ def _findings(context: Context) -> list[RuleFinding]:
             assert rule.id not in hits, f"{rule.id} found several things: they are rows of one finding"
             rules[rule.id], hits[rule.id] = rule, hit
     why = explain(context, hits, {code: _severity(rules[code], hit) for code, hit in hits.items()})
-    found = {
-        code: _finding(rules[code], hit, _marks(rules[code], context.quality), why.get(code))
-        for code, hit in hits.items()
-    }
+    found = {code: _finding(context, rules[code], hit, why.get(code)) for code, hit in hits.items()}
     return _by_cause(found)
 
 
@@ -116,8 +114,11 @@ def _marks(rule: Rule, quality: Sequence[QualityFinding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.code for one in warnings if set(one.affects) & set(rule.relies_on)))
 
 
-def _finding(rule: Rule, hit: Hit, marks: tuple[str, ...], explained: Explained | None) -> RuleFinding:
+def _finding(context: Context, rule: Rule, hit: Hit, explained: Explained | None) -> RuleFinding:
     evidence = {**to_json(hit.numbers), "names": list(hit.names), "slices": [int(one) for one in hit.slices]}
+    lines = python_lines(context.frame, evidence["slices"])
+    if lines:
+        evidence.setdefault("python_lines", lines)
     gain = hit.gain
     return RuleFinding(
         code=rule.id,
@@ -130,7 +131,7 @@ def _finding(rule: Rule, hit: Hit, marks: tuple[str, ...], explained: Explained 
         remedy=hit.remedy or rule.remedy,
         extent=hit.extent,
         evidence=evidence,
-        quality=marks,
+        quality=_marks(rule, context.quality),
         gain_ns=gain.ns if gain else None,
         step_ns=gain.step_ns if gain else None,
         gain_share=gain.share if gain else None,

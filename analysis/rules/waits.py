@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
+from profrun.analysis.rules.python_lines import python_lines
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.queue import queues
@@ -70,14 +70,9 @@ def _culprit(ctx: Context, call: int) -> str:
     return known[-1] if known else (names[-1] if names else "")
 
 
-def _lines(ctx: Context, ids: Index) -> list[str]:
-    found = [ctx.python_line(int(one)) for one in ids[:200]]
-    return [line for line, _ in Counter(line for line in found if line).most_common(3)]
-
-
 def _row(ctx: Context, name: str, ids: Index) -> FindingRow:
     calls = sorted({ctx.frame.text(int(one)) for one in ids})
-    lines = _lines(ctx, ids)
+    lines = python_lines(ctx.frame, ids[:200])
     where = f", at {lines[0]}" if lines else ""
     return FindingRow(name, len(ids), ctx.host_time(ids), f"in {', '.join(calls)}{where}")
 
@@ -99,7 +94,7 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
             "total_ns": time,
             "share": time / ctx.step_ns if ctx.step_ns else None,
             "share_of": f"host time of {ctx.span_name}",
-            "python_lines": _lines(ctx, ids),
+            "python_lines": python_lines(ctx.frame, ids[:200]),
         },
         slices=ctx.worst(ids),
         names=[*(row.name for row in rows), *sorted({ctx.frame.text(int(one)) for one in ids})],

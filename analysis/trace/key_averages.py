@@ -19,8 +19,7 @@ from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import KIND, Frame, Index, frame
 from profrun.analysis.trace.memory import changes, net_bytes
 from profrun.analysis.trace.op_shapes import op_shapes
-from profrun.analysis.trace.op_tree import UTILITY, OpTree, row_names
-from profrun.analysis.trace.ops import row_text
+from profrun.analysis.trace.op_tree import UTILITY, OpTree, row_names, row_text
 from profrun.analysis.trace.torch_table import device_unknown, torch_tree
 from profrun.errors import UsageError
 

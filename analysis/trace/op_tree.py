@@ -143,10 +143,20 @@ def tree_sum(parent: Parents, values: Floats) -> Floats:
     return found
 
 
+STEP_ROWS = {"ProfilerStep#": "ProfilerStep*", "profrun.step#": "profrun.step*"}
+"""Beginning of the names of step ranges -> name of the one row that they have."""
+
+
 def row_names(source: Frame) -> Ints:
-    """Name id -> id of the row it belongs to: all ``ProfilerStep#N`` are one row."""
+    """Name id -> id of the row it belongs to: all ``ProfilerStep#N`` are one row, as in torch's table."""
     same = np.arange(len(source.names), dtype=np.int64)
-    profiler = source.name_ids(lambda text: text.startswith("ProfilerStep#"))
-    if len(profiler):
-        same[profiler] = profiler[0]
+    for start in STEP_ROWS:
+        steps = [number for number, text in enumerate(source.names) if text.startswith(start)]
+        same[steps] = steps[0] if steps else 0
     return same
+
+
+def row_text(source: Frame, name: int) -> str:
+    """Name of the row of a name id, as ``row_names`` gives it."""
+    text = source.names[name]
+    return next((row for start, row in STEP_ROWS.items() if text.startswith(start)), text)

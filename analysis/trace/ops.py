@@ -18,7 +18,7 @@ from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.flops import flops_by_op
 from profrun.analysis.trace.frame import KIND, Frame, Index, frame
 from profrun.analysis.trace.memory import op_memory
-from profrun.analysis.trace.op_tree import OpTree, op_tree, row_names
+from profrun.analysis.trace.op_tree import OpTree, op_tree, row_names, row_text
 from profrun.analysis.trace.torch_table import device_unknown, torch_tree
 
 if TYPE_CHECKING:
@@ -66,12 +66,6 @@ class OpRow:
     device_memory_bytes: int | None = None
     torch: dict[str, int | None] = field(default_factory=dict)
     in_steps: OpWork | None = None
-
-
-def row_text(source: Frame, name: int) -> str:
-    """Name of the row of a name id, as ``row_names`` gives it."""
-    text = source.names[name]
-    return "ProfilerStep*" if text.startswith("ProfilerStep#") else text
 
 
 def _totals(source: Frame, tree: OpTree, ids: Index, place: Index, size: int) -> dict[str, Ints]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from profrun.analysis.trace.frame import KIND, Index, frame
 from profrun.analysis.trace.kernels import KernelRow, KernelWork, kernels
-from profrun.analysis.trace.op_tree import op_tree, row_names
-from profrun.analysis.trace.ops import OpRow, OpWork, operators, row_text
+from profrun.analysis.trace.op_tree import op_tree, row_names, row_text
+from profrun.analysis.trace.ops import OpRow, OpWork, operators
 from profrun.analysis.trace.steps import step_index, step_of_host
 
 if TYPE_CHECKING:

@@ -131,9 +131,10 @@ def _describe(client: docker.DockerClient) -> Engine:
 def _images(client: docker.DockerClient, host: HostFacts, wanted: Sequence[str]) -> Iterator[ImageAnswer]:
     """The images that profrun built, then those that were named."""
     for kind in KINDS:
-        with contextlib.suppress(UnavailableError):
-            if client.images.list(f"profrun/{kind}"):
-                yield _look_inside(client, host, kind)
+        with docker_errors("the engine does not list its images"):
+            built = client.images.list(f"profrun/{kind}")
+        if built:
+            yield _look_inside(client, host, kind)
     for name in wanted:
         yield _look_inside(client, host, name)
 

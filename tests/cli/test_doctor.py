@@ -23,5 +23,9 @@ def test_doctor_says_what_works_and_69_for_what_must(
     assert (done.code, done.json["cannot"]) == (69, ["rocprof"])
     text = call(capsys, "doctor", "--no-inside", "--runs", tmp_path)
     assert "nowhere.sock" in text.out
-    assert "\nnone: local" in text.out
+    assert "\n  none      no profiler     here\n" in text.out
+    assert "perf_event_paranoid" not in text.out
+    every = call(capsys, "doctor", "-v", "--no-inside", "--runs", tmp_path)
+    assert every.out.startswith(text.out.partition("\nEvery check")[0])
+    assert "perf-events: perf_event_paranoid is" in every.out
     assert call(capsys, "doctor", "gprof", "--no-inside", "--runs", tmp_path).code == 64

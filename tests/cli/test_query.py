@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import duckdb
@@ -29,7 +30,7 @@ def test_parquet_keeps_types_and_rows(kernels: Path, tmp_path: Path, capsys: Cap
     assert found is not None
     assert found.fetchall() == [("k", 0, None), ("k", 10, None), ("k", 20, None)]
     assert [str(kind) for kind in found.types] == ["VARCHAR", "BIGINT", "BIGINT"]
-    assert call(capsys, "query", kernels, sql, "--parquet", out, "--json").json["rows"] == 3
+    assert call(capsys, "query", kernels, sql, "--parquet", out, "--force", "--json").json["rows"] == 3
 
 
 @pytest.mark.parametrize("sql", ["SELECT nothing FROM nowhere", "CREATE TABLE x (i INT)"])
@@ -59,10 +60,10 @@ def test_a_path_that_is_not_there_is_called_a_path(what: str, capsys: Capture) -
 def test_query_as_text_csv_and_json(trace: Path, capsys: Capture) -> None:
     sql = "SELECT kind, count(*) AS n, max(dur_ns) AS longest, NULL AS x FROM slices GROUP BY 1 ORDER BY 1"
     assert call(capsys, "query", trace, sql).out.splitlines() == [
-        "kind    n  longest  x",
-        "api     1        5  -",
-        "kernel  2      300  -",
-        "step    1     1000  -",
+        "kind\tn\tlongest\tx",
+        "api\t1\t5\t",
+        "kernel\t2\t300\t",
+        "step\t1\t1000\t",
     ]
     assert call(capsys, "query", trace, sql, "--csv").out == (
         "kind,n,longest,x\napi,1,5,\nkernel,2,300,\nstep,1,1000,\n"
@@ -72,6 +73,64 @@ def test_query_as_text_csv_and_json(trace: Path, capsys: Capture) -> None:
         "rows": [["api", 1, 5, None], ["kernel", 2, 300, None], ["step", 1, 1000, None]],
     }
     assert call(capsys, "query", trace, "SELECT 'nan'::DOUBLE AS x", "--json").json["rows"] == [[None]]
+
+
+def test_on_a_terminal_it_is_a_table_that_fits(
+    trace: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    sql = "SELECT kind, count(*) AS n, max(dur_ns) AS longest, NULL AS x FROM slices GROUP BY 1 ORDER BY 1"
+    assert call(capsys, "query", trace, sql).out.splitlines() == [
+        "kind    n  longest  x",
+        "api     1        5  -",
+        "kernel  2      300  -",
+        "step    1     1000  -",
+    ]
+    long = "SELECT repeat('abc', 500) AS name, repeat('x', 200) AS other, 7 AS n"
+    first, row = call(capsys, "query", trace, long).out.splitlines()
+    assert (first.split(), len(row) <= 60, row[-1]) == (["name", "other", "n"], True, "7")
+    assert row.count("...") == 2
+
+
+def test_in_a_pipe_nothing_is_cut_or_padded_and_a_row_is_a_line(trace: Path, capsys: Capture) -> None:
+    sql = r"SELECT repeat('n', 2000) AS name, 'a' || chr(9) || 'b' || chr(10) || 'c\' AS odd, 1.5 AS x"
+    sql += " UNION ALL SELECT 'short', NULL, 2 ORDER BY x"
+    assert call(capsys, "query", trace, sql).out == (
+        f"name\todd\tx\n{'n' * 2000}\ta\\tb\\nc\\\\\t1.5\nshort\t\t2.0\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--csv", "--json"], "--csv and --json are two forms of one answer"),
+        (["--csv", "--parquet", "x.parquet"], "--csv and --parquet are two forms of one answer"),
+        (["--force"], "add --parquet FILE"),
+    ],
+)
+def test_options_that_contradict_each_other_are_64(
+    trace: Path, capsys: Capture, options: list[str], said: str
+) -> None:
+    done = call(capsys, "query", trace, "SELECT 1", *options)
+    assert (done.code, done.out, said in done.err) == (64, "", True)
+
+
+def test_a_file_is_replaced_only_by_force_and_only_by_an_answer(
+    kernels: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    out = tmp_path / "x.parquet"
+    out.write_text("mine")
+    done = call(capsys, "query", kernels, "SELECT 1", "--parquet", out)
+    assert (done.code, out.read_text()) == (64, "mine")
+    assert "replace it with --force" in done.err
+    assert call(capsys, "query", kernels, "SELECT nothing", "--parquet", out, "--force").code == 65
+    assert out.read_text() == "mine"
+    assert call(capsys, "query", kernels, "SELECT 1", "--parquet", out, "--force").code == 0
+    assert out.read_bytes()[:4] == b"PAR1"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t", "x.parquet"]
+    assert call(capsys, "query", kernels, "SELECT 1", "--parquet", tmp_path, "--force").code == 64
 
 
 def test_a_wrong_query_is_65_and_the_engines_words(trace: Path, capsys: Capture) -> None:

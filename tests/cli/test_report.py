@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.cli.running import Capture, call
 from tests.conftest import first
 from tests.reports.documents import parse
 from tests.reports.runs import finished_run
+from tests.runner.test_history import make_run
 from tests.tracekit import make_trace
 
 
@@ -29,6 +31,7 @@ def test_open_asks_for_a_browser(
         return works
 
     monkeypatch.setattr("webbrowser.open", browser)
+    monkeypatch.setenv("BROWSER", "pretend")
     done = call(capsys, "report", "--open", "--runs", tmp_path / "runs")
     assert (done.code, asked) == (code, [run.report.absolute().as_uri()])
     assert run.report.exists()
@@ -53,10 +56,25 @@ def test_report_of_traces_makes_a_tab_each_and_replaces_nothing_unasked(
     for name in ("one", "two"):
         make_trace(tmp_path / name, [("step", "profrun.step#1", 0, 10, "main")]).close()
     assert call(capsys, "report", "one", "two").out == "one.html\n"
-    tabs = parse(Path("one.html").read_text()).every("button", role="tab")
-    assert [tab.text for tab in tabs] == ["one", "two"]
+    tabs = parse(Path("one.html").read_text()).every("a", role="tab")
+    assert [tab.text for tab in tabs] == ["one", "two", "Step on step"]
     again = call(capsys, "report", "one")
     assert again.code == 64
     assert "exists already" in again.err
     assert call(capsys, "report", "one", "--out", "one.html").code == 0
     assert call(capsys, "report", "nowhere").code == 64
+
+
+def test_the_index_of_a_folder_of_runs(tmp_path: Path, capsys: Capture) -> None:
+    make_run(tmp_path / "runs", 1, 1000)
+    make_run(tmp_path / "runs", 2, 2000)
+    page = tmp_path / "runs/index.html"
+    assert call(capsys, "report", "--index", str(tmp_path / "runs")).out == f"{page}\n"
+    assert parse(page.read_text()).every("title")[0].text == "History of train"
+    other = tmp_path / "o.html"
+    printed = call(capsys, "report", "--index", str(tmp_path / "runs"), "-o", str(other), "--json").out
+    assert json.loads(printed)["runs"] == 2
+    both = call(capsys, "report", "last", "--index", str(tmp_path / "runs"))
+    none = call(capsys, "report", "--index", str(tmp_path / "none"))
+    assert (both.code, none.code) == (64, 64)
+    assert "no runs in" in none.err

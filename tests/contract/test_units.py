@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import subprocess
 from pathlib import Path
 
@@ -65,15 +64,13 @@ def test_a_time_has_four_digits_and_the_unit_that_suits_it(ns: float | None, tex
 def test_the_script_of_the_report_formats_times_alike(tmp_path: Path) -> None:
     driver = pytest.importorskip("playwright._impl._driver")
     node, *_ = driver.compute_driver_executable()
-    script = (ROOT / "reports" / "static" / "report.js").read_text()
-    found = re.search(r"^  const digits = .*?^  };$", script, re.MULTILINE | re.DOTALL)
-    assert found is not None
+    script = (ROOT / "reports" / "static" / "units.js").read_text()
     draw = random.Random(7)
     values = [ns for ns, _ in TIMES if ns is not None]
     values += [draw.choice((1, -1)) * 10 ** draw.uniform(-3, 15) for _ in range(2000)]
     values += [draw.randrange(10**9) for _ in range(2000)]
     program = tmp_path / "time.js"
-    program.write_text(f"{found[0]}\nconsole.log(JSON.stringify({json.dumps(values)}.map(time)));\n")
+    program.write_text(f"{script}\nconsole.log(JSON.stringify({json.dumps(values)}.map(timeText)));\n")
     done = subprocess.run([node, str(program)], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [time_text(value) for value in values]
 
@@ -150,6 +147,7 @@ def test_a_column_has_the_unit_of_its_largest_value() -> None:
     assert [column_text(value, size) for value in values] == ["0.002", "-", "2.250"]
     assert column_unit([None], BYTE_UNITS) == (1.0, "B")
     assert [column_text(value, 1.0) for value in (7, 7.5, 123456.7)] == ["7", "7.500", "123456.7"]
+    assert [column_text(value, 1e6) for value in (0, 499, 500, -3)] == ["0", "<0.001", "0.001", "<0.001"]
 
 
 @pytest.mark.parametrize(

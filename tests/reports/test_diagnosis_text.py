@@ -45,9 +45,8 @@ def test_each_finding_has_one_line_with_its_gain_and_what_to_change() -> None:
 
 def test_what_to_change_has_a_line_of_its_own_below_the_title_where_it_does_not_fit() -> None:
     lines = diagnose_text(FINDINGS, Style(60)).splitlines()
-    assert max(map(len, lines[2:])) <= 72  # the last line is broken, no line of the table is
     at = next(place for place, line in enumerate(lines) if "Steps wait for data" in line)
-    assert lines[at + 1].index("-> more workers") == lines[at].index("Steps wait")
+    assert lines[at + 1] == "    -> more workers"
 
 
 def test_one_finding_by_its_rule_and_what_a_rule_looks_for_when_it_found_nothing() -> None:

@@ -19,8 +19,9 @@ def test_doubtful_numbers_are_marked_and_wrong_ones_withheld(tmp_path: Path) -> 
     tiles = {dd.attributes["data-number"]: dd.text for dd in document.every("dd", class_="big")}
     assert tiles["devices.est_sm_efficiency"] == "withheld"
     assert tiles["devices.utilization"] != "withheld"
-    titles = [heading.text for heading in document.every("h3")]
-    assert titles[0] == "Can these numbers be trusted?"
+    (trust,) = document.every("div", id="t0-integrity")
+    assert trust.every("b")[0].text == "critical"
+    assert "withheld: " in trust.text
     with make_trace(tmp_path / "replayed", rows, meta={"replayed": True}) as trace:
         document = page(trace)
     tiles = {dd.attributes["data-number"]: dd.text for dd in document.every("dd", class_="big")}

@@ -21,10 +21,11 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     trials = rows_of(document, "trials")
     assert [row[0] for row in trials] == [trial.id.split("-")[0] for trial in plan.trials]
     assert [row[5] for row in trials] == ["finished"] * (len(trials) - 1) + ["failed"]
-    tabs = [tab.text for tab in document.every("button", role="tab")]
-    assert tabs[0] == "Run"
-    assert all("-torch-" in tab for tab in tabs[1:])
-    assert len(tabs) > 1
+    tabs = [tab.text for tab in document.every("a", role="tab")]
+    assert (tabs[0], tabs[-1]) == ("Overview", "Step on step")
+    assert {"a, torch", "b, torch", "a, torch, blocking"} <= set(tabs)
+    assert document.every("title")[0].text == document.every("h1")[0].text
+    assert document.every("h1")[0].text.startswith("t: ")
     assert "Boom: </pre><script>" in document.text  # as text
     kept = json.loads(run.comparison.read_text())
     assert rows_of(document, "images") == [["repo/image:1", "sha256:1", str(len(trials))]]

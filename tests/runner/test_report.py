@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from profrun.runner import report
 from profrun.runner.report import run_report
 from profrun.store.state import read_state
 from tests.reports.documents import parse, rows_of
@@ -22,6 +25,19 @@ def test_a_broken_run_says_what_is_missing(tmp_path: Path) -> None:
     assert any("comparisons and expectations" in line for line in missing)
     assert any(f"{plan.trials[0].id} left no provenance" in line for line in missing)
     assert len(rows_of(document, "trials")) == len(plan.trials)
+
+
+def test_traces_share_the_slices_of_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, _ = finished_run(tmp_path)
+    whole = parse(run_report(read_state(run)))
+    shown = [note.text for note in whole.every("p", class_="note") if "slices of the trace" in note.text]
+    assert len(shown) == 3
+    assert all(text.startswith("All ") for text in shown)
+    monkeypatch.setattr(report, "SLICES", 8)  # three traces have two each
+    cut = parse(run_report(read_state(run)))
+    shown = [note.text for note in cut.every("p", class_="note") if "slices of the trace" in note.text]
+    assert [text[:5] for text in shown] == ["2 of "] * 3
+    assert all("are left out" in text for text in shown)
 
 
 def test_a_run_without_one_trial_started_has_a_report(tmp_path: Path) -> None:

@@ -4,66 +4,121 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profrun.analysis.trace.timeline_slices import KINDS, MOST_ROWS, Timeline, timeline_slices
+import pytest
+
+from profrun.analysis.trace.timeline_slices import CATEGORIES, Timeline, timeline_slices
 from tests.analysis.kit import Row, memory_trace, step
 
 
-def shown(rows: Sequence[Row], *, most: int = 4000, ranks: int = 1) -> Timeline:
+def shown(rows: Sequence[Row], *, most: int | None = None, ranks: int = 1) -> Timeline:
     found = timeline_slices(memory_trace(rows, ranks=ranks), most=most)
     assert found is not None
     return found
+
+
+def drawn(found: Timeline) -> dict[str, list[tuple[str, int]]]:
+    """Of each track: (name, row) of its slices, by row and start."""
+    row = 0
+    tracks = {}
+    for track in found.tracks:
+        tracks[track.name] = [
+            (found.names[found.name[at]], down)
+            for down in range(track.rows)
+            for at in range(int(found.rows[row + down]), int(found.rows[row + down + 1]))
+        ]
+        row += track.rows
+    assert row == len(found.rows) - 1
+    return tracks
+
+
+def test_every_slice_is_shown_with_its_launch_and_category() -> None:
+    found = shown(
+        [
+            step(1, 1000, 500),
+            ("op", "aten::add", 1010, 40, "main"),
+            ("api", "cudaLaunchKernel", 1020, 10, "main"),
+            ("kernel", "add", 1200, 100, "stream 7", {"launch": 2}),
+            ("memcpy", "Memcpy HtoD", 1300, 0, "stream 7"),
+            ("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1400, 50, "stream 7"),
+            ("op", "enumerate(DataLoader)#_X.__next__", 1100, 20, "main"),
+        ]
+    )
+    assert drawn(found) == {
+        "main": [
+            ("profrun.step#1", 0),
+            ("aten::add", 1),
+            ("enumerate(DataLoader)#_X.__next__", 1),
+            ("cudaLaunchKernel", 2),
+        ],
+        "GPU 0 stream 7": [
+            ("add", 0),
+            ("Memcpy HtoD", 0),
+            ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0),
+        ],
+    }
+    assert found.slice.tolist() == [0, 1, 6, 2, 3, 4, 5]
+    assert found.start.tolist() == [0, 10, 100, 20, 200, 300, 400]
+    assert found.dur.tolist() == [500, 40, 20, 10, 100, 0, 50]
+    assert found.launch.tolist() == [-1, -1, -1, -1, 3, -1, -1]
+    assert [CATEGORIES[code] for code in found.category] == [
+        "step", "cpu_op", "dataloader", "runtime", "kernel", "memcpy", "comm",
+    ]  # fmt: skip
+    assert (found.start_ns, found.span_ns, found.total, found.python) == (1000, 500, 7, 0)
 
 
 def test_gpu_work_is_kept_first_and_the_rest_is_counted() -> None:
     rows: list[Row] = [step(1, 0, 10_000)]
     rows += [("op", f"op{n}", 10 + 60 * n, n + 1, "main") for n in range(40)]
     rows += [("kernel", "k", 5000, 10, "stream 7", {"launch": 1})]
-    rows += [("python", "f.py(1): f", 0, 10_000, "autograd")]
-    found, everything = shown(rows, most=12), shown(rows)
-    kept = [found.names[one.name] for one in found.slices]
-    assert kept[0] == "profrun.step#1"
-    assert "k" in kept
-    assert {*kept} == {"profrun.step#1", "k", *(f"op{n}" for n in range(30, 40))}  # the longest
-    assert (found.total, found.python, len(everything.slices)) == (43, 1, 42)
-    kernel = next(one for one in everything.slices if KINDS[one.kind] == "kernel")
-    assert kernel[:4] == (1, 0, 5000, 10)
-    assert everything.names[everything.slices[kernel.launch].name] == "op0"
-    assert found.slices[kept.index("k")].launch == -1  # its launch is not shown
+    rows += [("python", "f.py(1): f", 10_000, 0, "autograd")]
+    found = shown(rows, most=12)
+    assert {*found.names} == {"profrun.step#1", "k", *(f"op{n}" for n in range(30, 40))}  # the longest
+    assert (found.total, found.python, len(found)) == (43, 1, 12)
+    assert found.launch.tolist() == [-1] * 12  # the launch is not shown
+    assert found.names[found.name[-1]] == "k"
+    assert len(shown(rows, most=43)) == 43
 
 
-def test_slices_that_overlap_on_a_stream_have_rows_of_their_own() -> None:
+def test_python_frames_and_copies_of_annotations_have_tracks_of_their_own() -> None:
     found = shown(
         [
-            ("kernel", "a", 0, 100, "stream 7"),
-            ("kernel", "b", 50, 100, "stream 7"),
-            ("kernel", "c", 100, 10, "stream 7"),
+            ("python", "a.py(1): f", 0, 100, "main"),
+            ("op", "aten::mm", 10, 50, "main"),
+            ("python", "a.py(9): g", 20, 5, "main"),
+            ("kernel", "k", 70, 5, "stream 7"),
+            ("range", "forward", 65, 20, "stream 7"),
         ]
     )
-    assert [one.row for one in found.slices] == [0, 1, 0]
-    assert found.tracks == [("GPU 0 stream 7", 2)]
-    assert found.label == "the whole recording (it has no steps)"
+    assert drawn(found) == {
+        "main": [("aten::mm", 0)],
+        "main: Python frames": [("a.py(1): f", 0), ("a.py(9): g", 1)],
+        "GPU 0 stream 7": [("k", 0)],
+        "GPU 0 stream 7: annotations": [("forward", 0)],
+    }
+    assert [track.kind for track in found.tracks] == ["host", "python", "gpu", "annotations"]
 
 
-def test_host_slices_lie_by_depth_and_the_deepest_share_a_row() -> None:
-    deep = MOST_ROWS + 3
-    found = shown([("op", f"op{n}", n, 1000 - 2 * n, "main") for n in range(deep)])
-    assert [one.row for one in found.slices] == [min(n, MOST_ROWS - 1) for n in range(deep)]
-    assert found.tracks[0].rows == MOST_ROWS
+@pytest.mark.parametrize("ns", [0, 2**53 + 1, 1_795_312_121_000_000_001])
+def test_times_are_exact_far_from_zero(ns: int) -> None:
+    found = shown([("op", "a", ns, 3, "main"), ("op", "b", ns + 4, 1, "main")])
+    assert (found.start_ns, found.start.tolist(), found.dur.tolist()) == (ns, [0, 4], [3, 1])
 
 
 def test_the_window_is_the_step_of_median_duration_and_the_next() -> None:
-    found = shown([step(n, 1000 * n, dur) for n, dur in enumerate((900, 100, 500, 110, 120))])
-    assert (found.label, found.start_ns, found.span_ns) == ("steps 3 and 4 of 5 recorded", 3000, 1120)
-    assert [one.start_ns for one in found.slices] == [0, 1000]
-    assert shown([step(1, 0, 10)]).label == "step 1 of 1 recorded"
+    found = shown([step(n, 500 + 1000 * n, dur) for n, dur in enumerate((900, 100, 500, 110, 120))])
+    assert found.window == (3000, 4120, "steps 3 and 4 (5 steps are recorded)")
+    assert [(one.number, one.start_ns) for one in found.steps] == [(n, 1000 * n) for n in range(5)]
+    assert shown([step(1, 0, 10)]).window[2] == "step 1 (1 step is recorded)"
+    assert shown([("op", "a", 5, 10, "main")]).window == (0, 10, "the whole recording (it has no steps)")
 
 
 def test_tracks_of_several_ranks_name_their_rank_host_first() -> None:
     rows = [("kernel", "k", 5, 5, f"r{rank}:stream 7") for rank in (1, 0)]
     found = shown([*rows, ("op", "a", 0, 9, "r0:main"), ("op", "a", 0, 9, "r1:main")], ranks=2)
-    names = [track.name for track in found.tracks]
-    assert names == ["rank 0: main", "GPU 0 (rank 0) stream 7", "rank 1: main", "GPU 1 (rank 1) stream 7"]
-    assert ["GPU" in name for name in names] == [False, True, False, True]
+    names = ["rank 0: main", "GPU 0 (rank 0) stream 7", "rank 1: main", "GPU 1 (rank 1) stream 7"]
+    assert [track.name for track in found.tracks] == names
+    assert [track.process for track in found.tracks] == [0, 0, 1, 1]
+    assert found.processes == ["rank 0, pid 100 on h", "rank 1, pid 101 on h"]
 
 
 def test_an_empty_trace_has_no_timeline() -> None:

@@ -3,76 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from profrun.analysis.trace.summary import summarize
 from profrun.cli import run as profrun
-from profrun.collectors.normalize import normalize
-from profrun.traces.trace import Trace
-from tests.conftest import ROOT, missing
+from tests.conftest import ROOT
+from tests.real.browser.kit import Watched
 from tests.tracekit import make_trace
 
 pytestmark = pytest.mark.browser
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
-FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-H200 = ROOT / "tests/data/h200/transformer/baseline-torch-r1/rank0/pt.trace.json.gz"
 JOB = """\
 name: tiny
 command: python {root}/jobs/workloads/mlp.py --mode eager
 collectors: [none, torch]
 schedule: {{wait: 1, warmup: 1, active: 3}}
 """
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """Chromium from $PROFRUN_CHROMIUM or the PATH."""
-    try:
-        from playwright import sync_api
-    except ImportError:
-        missing("playwright")
-    found = os.environ.get("PROFRUN_CHROMIUM") or shutil.which("chromium")
-    if not found:
-        missing("chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-class Watched:
-    """A page with what it complained about and asked for."""
-
-    def __init__(self, browser: Any, path: Path, **context: Any) -> None:
-        self.page = browser.new_page(**({"viewport": {"width": 1280, "height": 900}} | context))
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.absolute().as_uri())
-
-    def quiet(self, path: Path) -> bool:
-        """Nothing was complained about, and only the file itself was asked for."""
-        return not self.complaints and {url for url in self.requests if not url.startswith("data:")} == {
-            path.absolute().as_uri()
-        }
-
-
-@pytest.fixture(scope="module")
-def h200(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """(report, summary as JSON) of a transformer layer on an H200."""
-    folder = tmp_path_factory.mktemp("h200")
-    normalize([H200], folder / "t")
-    assert profrun(["report", str(folder / "t"), "--out", str(folder / "t.html")]) == 0
-    with Trace(folder / "t") as trace:
-        return folder / "t.html", summarize(trace).to_json()
 
 
 @pytest.fixture(scope="module")
@@ -136,40 +83,6 @@ def test_the_filter_hides_rows_and_counts_them(chromium: Any, h200: tuple[Path, 
     assert len(exact(seen.page, "kernels", 5)) == len(summary["kernels"])
 
 
-def test_the_timeline_zooms_moves_and_names_slices(chromium: Any, h200: tuple[Path, dict[str, Any]]) -> None:
-    path, _ = h200
-    page = (seen := Watched(chromium, path)).page
-    canvas = page.locator("canvas")
-
-    def view() -> tuple[float, float, int]:
-        return tuple(json.loads(canvas.get_attribute(f"data-{key}")) for key in ("from", "to", "drawn"))
-
-    whole = view()
-    assert whole[0] == 0
-    assert whole[2] > 100
-    page.locator("[data-do=in]").click()
-    zoomed = view()
-    assert zoomed[1] - zoomed[0] == pytest.approx((whole[1] - whole[0]) / 2)
-    assert zoomed[2] < whole[2]
-    canvas.press("ArrowLeft")
-    assert view()[0] < zoomed[0]
-    box = canvas.bounding_box()
-    page.mouse.move(box["x"] + 600, box["y"] + 60)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 400, box["y"] + 60, steps=4)
-    page.mouse.up()
-    assert view()[0] > 0
-    canvas.press("0")
-    assert view() == whole
-    canvas.hover(position={"x": 600, "y": 60})
-    page.mouse.wheel(0, -200)
-    assert view()[1] - view()[0] < whole[1]
-    canvas.press("0")
-    canvas.click(position={"x": 400, "y": 30})
-    assert page.locator(".picked").text_content().startswith("step ")
-    assert seen.quiet(path)
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 800])
 def test_light_and_dark_have_contrast_and_nothing_sticks_out(
@@ -231,13 +144,14 @@ def test_the_tabs_of_a_run(chromium: Any, cpu_run: Path) -> None:
     seen = Watched(chromium, cpu_run)
     page = seen.page
     tabs = page.locator("[role=tab]")
-    assert tabs.all_text_contents() == ["Run", "001-default-torch-r1"]
+    assert tabs.all_text_contents() == ["Overview", "torch"]
     assert page.locator("table[data-table=trials]").is_visible()
     assert not page.locator("table[data-table=ops]").is_visible()
     tabs.nth(1).click()
     assert page.locator("table[data-table=ops]").is_visible()
     assert not page.locator("table[data-table=trials]").is_visible()
-    assert int(page.locator("canvas").get_attribute("data-drawn")) > 0  # drawn once it was shown
+    page.locator("canvas[data-drawn]").wait_for()  # drawn once it is shown
+    assert int(page.locator("canvas").get_attribute("data-drawn")) > 0
     tabs.nth(1).press("ArrowLeft")
     assert page.locator("table[data-table=trials]").is_visible()
     document = json.loads((cpu_run.parent / "comparison.json").read_text())

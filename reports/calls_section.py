@@ -1,0 +1,179 @@
+"""The section on call trees as HTML: a flame graph that the script of the page draws, and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from profrun.contract.units import counted
+from profrun.reports.html import Html, data_script, el
+from profrun.reports.html_table import Column, table
+
+if TYPE_CHECKING:
+    from profrun.analysis.trace.call_tree import By, CallNode, CallTree
+    from profrun.analysis.trace.modules import ModuleNode, ModuleTree
+
+LABELS: dict[By, str] = {"modules": "module", "calls": "range and op", "python": "Python stack"}
+"""What the nodes of a tree are, in words."""
+NOTE = (
+    "A path is as wide as its part of the time; what it called lies below it. A click or Enter zooms, Escape "
+    "goes back. GPU time is that of the work launched inside; a backward belongs to the module whose forward "
+    "made it."
+)
+LEAST = 0.01
+"""Part of all time from which a path is a row of the table."""
+ROWS = 60
+"""Most rows of the table."""
+INDENT = "\u2003"
+
+
+def calls_html(trees: Sequence[CallTree], modules: ModuleTree | None, key: str) -> Html | None:
+    """The flame graph, the modules and the largest call paths; None for a trace without any of these.
+
+    Args:
+        trees: call trees of the trace.
+        modules: its modules.
+        key: prefix of ids, unique in the page.
+    """
+    if not trees:
+        return None
+    id_ = f"{key}-calls-data"
+    calls = next((tree for tree in trees if tree.by == "calls"), None)
+    return el(
+        "div",
+        el("p", NOTE, class_="note"),
+        el("div", data_script(id_, _data(trees)), class_="flame", data_flame=id_),
+        _modules(modules) if modules else None,
+        _paths(calls) if calls else None,
+    )
+
+
+def _data(trees: Sequence[CallTree]) -> dict[str, object]:
+    """The trees for the script: names and kinds by number, nodes as lists."""
+    names: dict[str, int] = {}
+    kinds: dict[str, int] = {}
+
+    def row(node: CallNode) -> list[int]:
+        name = names.setdefault(node.name, len(names))
+        kind = kinds.setdefault(node.kind, len(kinds))
+        times = (node.gpu_ns, node.own_gpu_ns, node.host_ns, node.own_host_ns)
+        return [node.parent, name, kind, node.calls, *times]
+
+    rows = [
+        {
+            "label": LABELS[tree.by],
+            "steps": tree.steps,
+            "gpu": tree.gpu_ns,
+            "host": tree.host_ns,
+            "nodes": [row(node) for node in tree.nodes],
+        }
+        for tree in trees
+    ]
+    return {"names": list(names), "kinds": list(kinds), "trees": rows}
+
+
+@dataclass(frozen=True)
+class _ModuleRow:
+    """A row of the table of modules; times are ns per step, None where they mean nothing."""
+
+    name: str
+    cls: str | None
+    modules: int | None
+    calls: float | None
+    gpu: float
+    forward: float | None = None
+    backward: float | None = None
+    own: float | None = None
+    host: float | None = None
+
+
+def _modules(tree: ModuleTree) -> Html:
+    """The modules as they nest, with the work outside of them: rows without indent add up to the whole."""
+    steps = max(tree.steps, 1)
+    per = "per step" if tree.steps else "in all"
+
+    def row(node: ModuleNode, depth: int) -> Iterator[_ModuleRow]:
+        yield _ModuleRow(
+            INDENT * depth + node.name,
+            node.module_class,
+            node.modules,
+            node.calls / steps,
+            node.gpu_ns / steps,
+            node.forward_ns / steps,
+            node.backward_ns / steps,
+            node.own_ns / steps,
+            node.host_ns / steps,
+        )
+        for child in node.children:
+            yield from row(child, depth + 1)
+
+    rows = [one for root in tree.roots for one in row(root, 0)]
+    rows += [
+        _ModuleRow(one.name or "(in no module and no range)", None, None, None, one.gpu_ns / steps)
+        for one in tree.outside
+    ]
+    columns: list[Column[_ModuleRow]] = [
+        Column("module", lambda one: one.name, "name"),
+        Column("class", lambda one: one.cls),
+        Column("modules", lambda one: one.modules, "count", "alike modules that the row stands for"),
+        Column("calls", lambda one: one.calls, "number", f"calls of the forward {per}"),
+        Column("share", lambda one: one.gpu * steps / max(tree.gpu_ns, 1), "share", "of all GPU work"),
+        Column("GPU", lambda one: one.gpu, "ns", f"GPU work launched inside, {per}; = forward + backward"),
+        Column("forward", lambda one: one.forward, "ns", f"GPU work of the forward, {per}"),
+        Column("backward", lambda one: one.backward, "ns", f"GPU work of the backward, {per}"),
+        Column("own and not shown", lambda one: one.own, "ns", f"GPU work in no module below, {per}"),
+        Column("host", lambda one: one.host, "ns", f"host time of forward and backward, {per}"),
+    ]
+    caption = f"modules, {per}; repeated blocks are one row"
+    return table("modules", columns, rows, caption=caption, limit=200, filterable=True)
+
+
+@dataclass(frozen=True)
+class _Path:
+    """A row of the table of call paths."""
+
+    name: str
+    node: CallNode
+
+
+def _paths(tree: CallTree) -> Html | None:
+    """The largest call paths, each below what called it."""
+    below: dict[int, list[int]] = {}
+    for at, node in enumerate(tree.nodes):
+        below.setdefault(node.parent, []).append(at)
+    whole, steps = (tree.gpu_ns or tree.host_ns), max(tree.steps, 1)
+
+    def size(node: CallNode) -> int:
+        return node.gpu_ns if tree.gpu_ns else node.host_ns
+
+    def rows(parent: int, depth: int) -> Iterator[_Path]:
+        for at in sorted(below.get(parent, ()), key=lambda at: (-size(tree.nodes[at]), at)):
+            if size(tree.nodes[at]) >= LEAST * whole > 0:
+                yield _Path(INDENT * depth + tree.nodes[at].name, tree.nodes[at])
+                yield from rows(at, depth + 1)
+
+    found = list(rows(-1, 0))
+    if not found:
+        return None
+    per = "per step" if tree.steps else "in all"
+    gpu: list[Column[_Path]] = [
+        Column("GPU", lambda row: row.node.gpu_ns / steps, "ns", f"GPU work launched inside, {per}"),
+        Column("own GPU", lambda row: row.node.own_gpu_ns / steps, "ns", f"GPU work of no path below, {per}"),
+    ]
+    columns: list[Column[_Path]] = [
+        Column("call path", lambda row: row.name, "name", full=lambda row: row.node.name),
+        Column("kind", lambda row: row.node.kind),
+        Column("calls", lambda row: row.node.calls or None, "count", "of all steps"),
+        Column(
+            "share", lambda row: size(row.node) / whole, "share", "of all GPU time; of CPU time without a GPU"
+        ),
+        *(gpu if tree.gpu_ns else ()),
+        Column("host", lambda row: row.node.host_ns / steps, "ns", f"host time, {per}"),
+        Column(
+            "own host", lambda row: row.node.own_host_ns / steps, "ns", f"host time of no path below, {per}"
+        ),
+    ]
+    steps_text = f" of {counted(tree.steps, 'step')}" if tree.steps else ""
+    caption = f"call paths{steps_text} with 1 % of the time or more, {per}"
+    return table("calls", columns, found, caption=caption, limit=ROWS, filterable=True)
