@@ -1,6 +1,8 @@
 """Packs whole runs for the pages of docs/: small, and nothing private in them.
 
-    python pack.py RUN NAME      RUN: a run folder; NAME.tar.xz holds it, under the name that it had
+    python pack.py RUN NAME FOLDER...
+        RUN: a run folder; NAME.tar.xz holds it, under the name that it had
+        FOLDER: a folder of the machine that becomes /home/user wherever a document names it
 
 Traces and documents are kept. Left out: what was shipped into the job, the profilers' own files, and in
 provenance.json the environment, the packages, the processes and the host's name.
@@ -24,7 +26,7 @@ def dropped(_: str, names: list[str]) -> set[str]:
     return {name for name in names if name in gone or ".pt.trace" in name or "nsys-rep" in name}
 
 
-def pack(run: Path, target: Path) -> None:
+def pack(run: Path, target: Path, folders: list[str]) -> None:
     """Write one run as an archive."""
     with tempfile.TemporaryDirectory() as scratch:
         first = (run / "events.jsonl").read_text(encoding="utf-8").partition("\n")[0]
@@ -33,6 +35,12 @@ def pack(run: Path, target: Path) -> None:
         for path in copy.glob("trials/*/provenance.json"):
             document = json.loads(path.read_text(encoding="utf-8"))
             path.write_text(json.dumps({**document, **EMPTIED}) + "\n", encoding="utf-8")
+        for path in copy.rglob("*"):
+            if path.suffix in (".json", ".jsonl", ".yaml"):
+                text = path.read_text(encoding="utf-8")
+                for folder in sorted(folders, key=len, reverse=True):
+                    text = text.replace(folder, "/home/user")
+                path.write_text(text, encoding="utf-8")
         with tarfile.open(target, "w:xz", preset=9) as archive:
             archive.add(copy, arcname=copy.name, filter=anonymous)
 
@@ -45,4 +53,4 @@ def anonymous(item: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 if __name__ == "__main__":
-    pack(Path(sys.argv[1]), Path(__file__).parent / f"{sys.argv[2]}.tar.xz")
+    pack(Path(sys.argv[1]), Path(__file__).parent / f"{sys.argv[2]}.tar.xz", sys.argv[3:])
