@@ -49,7 +49,7 @@ def overview_html(
         (_variant(answer, named=len(answers) > 1) for answer in answers),
         _variants(answers, pairs),
         _helps(answers, tabs or {}),
-        el("ul", (el("li", line) for line in lines), class_="plain") if lines else None,
+        el("ul", (el("li", str(line)) for line in lines), class_="plain") if lines else None,
     )
 
 
