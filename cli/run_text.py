@@ -5,7 +5,7 @@ from __future__ import annotations
 from profrun.cli.output import columns, say, shown_path, tell
 from profrun.contract.ends import asked_text
 from profrun.contract.units import elapsed_text, time_text
-from profrun.reports.answer_text import answer_parts
+from profrun.reports.answer_text import answer_parts, tones_of_changes
 from profrun.reports.terminal_layout import Prose
 from profrun.reports.tones import toned, tones_of
 from profrun.runner.problems import problems_of
@@ -121,7 +121,10 @@ def _show_pairs(title: str, pairs: list[PairResult]) -> None:
         say()
         tell(Prose(label=title))
     for pair in pairs:
-        tell(Prose(f"  {pair.a} vs {pair.b}: {pair.text}", toned=tones_of(pair.verdict)))
+        tell(Prose(f"  {pair.text}", toned=tones_of_changes([pair])))
+        for why, text in pair.commands:
+            tell(f"    {why}:")
+            say(f"      {text}")  # whole, so that it can be copied
         for line in (*pair.changed, *([pair.kernels] if pair.kernels else ())):
             tell(f"    {line}")
 

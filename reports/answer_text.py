@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profrun.contract.units import (
-    change_interval_text,
-    change_text,
-    signed_change_text,
-    time_range_text,
-    time_text,
-)
-from profrun.reports.terminal_layout import Part, Prose, Table, Toned
+from profrun.contract.units import change_text, signed_change_text, time_range_text, time_text
+from profrun.reports.compare_sentence import pair_sentence
+from profrun.reports.terminal_layout import Command, Part, Prose, Table, Toned
 from profrun.reports.tones import TONES
 from profrun.store.run_answer import FindingAnswer, StepAnswer, VariantAnswer
 from profrun.store.run_result import PairResult
@@ -38,22 +33,23 @@ def answer_parts(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) 
     parts += _findings(answers)
     lines = comparison_lines(pairs)
     if lines:
-        tones = _tones_of_changes(pairs)
-        parts += ["", *(Prose(line, indent="  ", toned=tones) for line in lines)]
+        tones = tones_of_changes(pairs)
+        parts.append("")
+        parts += [Prose(line, indent="  ", toned=tones) if isinstance(line, str) else line for line in lines]
     return parts
 
 
-def comparison_lines(pairs: Sequence[PairResult]) -> list[str]:
+def comparison_lines(pairs: Sequence[PairResult]) -> list[str | Command]:
     """The comparisons of a run in one line each: variants, then all profilers, then launch blocking."""
     return [*_variants(pairs), *_ratios("overhead", pairs), *_ratios("blocking", pairs)]
 
 
-def _tones_of_changes(pairs: Sequence[PairResult]) -> list[Toned]:
-    """The changes of the comparisons of variants, where there is a verdict, in its tone."""
+def tones_of_changes(pairs: Sequence[PairResult]) -> list[Toned]:
+    """The changes of comparisons, where there is a verdict, in its tone."""
     return [
         Toned(change_text(pair.ratio), TONES[pair.verdict])
         for pair in pairs
-        if pair.kind == "variant" and pair.verdict in ("faster", "slower")
+        if pair.verdict in ("faster", "slower")
     ]
 
 
@@ -179,29 +175,15 @@ def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
     return [*lines, *([f"     ... and {more} more"] if more > 0 else [])]
 
 
-def _variants(pairs: Sequence[PairResult]) -> list[str]:
-    lines = []
-    for pair in pairs:
-        if pair.kind == "variant":
-            lines.append(f"{pair.b_variant} vs {pair.a_variant}: {_change(pair)}")
-    if any(pair.kind == "variant" and min(pair.trials, default=0) == 1 for pair in pairs):
+def _variants(pairs: Sequence[PairResult]) -> list[str | Command]:
+    found = [pair for pair in pairs if pair.kind == "variant"]
+    lines: list[str | Command] = []
+    for pair in found:
+        lines.append(pair_sentence(pair, (pair.a_variant, pair.b_variant)))
+        lines += [Command(text, why, indent="  ") for why, text in pair.commands]
+    if any(min(pair.trials, default=0) == 1 for pair in found):
         lines.append("one trial per variant: no verdict; `--repeats 3` gives intervals")
     return lines
-
-
-def _change(pair: PairResult) -> str:
-    if pair.a_ns is None or pair.b_ns is None or pair.ratio is None:
-        return pair.text
-    times = f"{time_text(pair.a_ns)} -> {time_text(pair.b_ns)}"
-    trials = " + ".join(str(count) for count in pair.trials) + " trials"
-    if pair.ci95 is None or len(pair.ci95) != 2:
-        return f"{times} ({signed_change_text(pair.ratio)})"
-    low, high = pair.ci95
-    interval = change_interval_text((low, high))
-    if pair.verdict in ("faster", "slower"):
-        return f"{times}, {change_text(pair.ratio)} ({interval}; {trials})"
-    said = "the same" if pair.verdict == "same" else "no difference is proven"
-    return f"{times}, {said} ({interval}; {trials})"
 
 
 def _ratios(kind: str, pairs: Sequence[PairResult]) -> list[str]:

@@ -92,6 +92,28 @@ class Prose:
 
 
 @dataclass(frozen=True)
+class Command:
+    """A command to be copied: it stays on one line, whatever the width.
+
+    Attributes:
+        text: the command.
+        why: what it is for, on the line above.
+        indent: spaces before both lines.
+    """
+
+    text: str
+    why: str
+    indent: str = ""
+
+    def lines(self, style: Style) -> list[str]:
+        """What it is for, and the command."""
+        return [*Prose(f"{self.why}:", indent=self.indent).lines(style), f"{self.indent}  {self.text}"]
+
+    def __str__(self) -> str:
+        return f"{self.why}: {self.text}"
+
+
+@dataclass(frozen=True)
 class Table:
     """Columns as wide as their widest cell, two spaces apart.
 
@@ -138,7 +160,7 @@ class Table:
         return (self.indent + "  ".join(cells)).rstrip()
 
 
-Part = str | Prose | Table
+Part = str | Prose | Command | Table
 
 
 def lay_out(parts: Iterable[Part], style: Style) -> str:

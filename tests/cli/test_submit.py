@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -48,9 +49,12 @@ def test_a_run_lists_what_each_trial_measured(here: Path, capsys: Capture) -> No
         "incomparable",
     }  # one trial a side
     shown = call(capsys, "status", "last").out
-    assert "  b vs a: " in shown
-    assert "a-none vs b-none: " not in shown
-    assert "a-none vs b-none: " in call(capsys, "status", "last", "--verbose").out
+    refused = r"^  a-none \S+ ms, b-none \S+ ms per step, no verdict: different work"
+    assert re.search(refused, shown, re.MULTILINE)
+    command = f"    profrun compare {found['run']}/a-none vs {found['run']}/b-none --allow work"
+    assert command in shown.splitlines()
+    assert "-none-blocking " not in shown
+    assert "-none-blocking " in call(capsys, "status", "last", "--verbose").out
     twins = call(capsys, "blocking", "last", "--json")
     assert twins.code == 2  # one trial a side: no interval
     assert [point["variant"] for point in twins.json["points"]] == ["a", "b"]

@@ -6,6 +6,7 @@ import re
 
 from profrun.reports.terminal_layout import (
     PLAIN,
+    Command,
     Part,
     Prose,
     Style,
@@ -101,3 +102,9 @@ def test_tones_are_colours_that_leave_the_text_as_it_is() -> None:
 
 
 LESS = Toned("50 % less time", "good")
+
+
+def test_a_command_stays_on_one_line_so_that_it_can_be_copied() -> None:
+    command = Command("profrun compare " + "a/long/name " * 9, "to compare them all the same")
+    lines = lay_out([command], Style(40)).splitlines()
+    assert lines == ["to compare them all the same:", f"  {command.text}".rstrip()]
