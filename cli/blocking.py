@@ -59,8 +59,8 @@ def command(
         emit({**(documents[0] if len(documents) == 1 else {}), "points": documents})
     else:
         for number, item in enumerate(found):
-            if item.variant:
-                say(("\n" if number else "") + f"variant {item.variant}")
+            if number:
+                say()
             say(blocking_text(item, terminal_style(), top=top))
     raise typer.Exit(max(item.exit_code for item in found))
 

@@ -14,10 +14,11 @@ from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import UsageError
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare import Comparison
     from profrun.analysis.compare.gate import Gate
     from profrun.analysis.compare.model import By
+    from profrun.analysis.compare.point_pairs import PointPairs
     from profrun.analysis.step_time import Statistic
+    from profrun.reports.compare_sentence import Called
     from profrun.runner.comparison_sides import Sides
 
 
@@ -94,22 +95,27 @@ def command(
             metavar="FILE", help="Write the gate's rules as JUnit XML to this file.", show_default=False
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write the whole comparison as an HTML page to this file.", show_default=False),
+    ] = None,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Compare two sets of traces or runs: what changed, by how much, how sure."""
     from typing import cast
 
-    from profrun.analysis.compare import compare
+    from profrun.analysis.compare.point_pairs import compare_points
     from profrun.cli.compare_args import fraction, sides_of
-    from profrun.reports.compare_text import comparison_text, gate_text
+    from profrun.reports.compare_text import gate_text
+    from profrun.reports.point_pairs_text import point_pairs_text
     from profrun.runner.comparison_sides import read_trials
 
     found = sides_of(sides, runs_root(runs))
     if same_kernels:
-        _need_no_gate(fail_on, junit, markdown=markdown)
+        _need_no_gate(fail_on, junit, html, markdown=markdown)
         _same_kernels(found, top, json_=json_)
-    result = compare(
+    result = compare_points(
         read_trials(found.a),
         read_trials(found.b),
         by=cast("By", by),
@@ -118,6 +124,7 @@ def command(
         per=per,
         allow=allow or (),
     )
+    called = _called(sides, runs, by=by, statistic=statistic, threshold=threshold, per=per, allow=allow)
     gate = _gate(result, fail_on or [], found.b)
     if junit is not None and gate is None:
         raise UsageError("--junit writes the rules of --fail-on", fix="add --fail-on 'slower > 3%'")
@@ -126,6 +133,11 @@ def command(
         from profrun.store.files import write_text
 
         write_text(junit, junit_text(result, gate))
+    if html is not None:
+        from profrun.reports.change_section import Change
+        from profrun.runner.report import write_comparison
+
+        write_comparison(Change(result, called), html)
     code = gate.exit_code if gate else result.exit_code
     if json_:
         emit(result.to_json() | {"gate": gate.to_json() if gate else None, "exit_code": code})
@@ -135,22 +147,32 @@ def command(
         say(markdown_text(result, gate, top=top).rstrip())
     else:
         style = terminal_style()
-        say(comparison_text(result, style, top=top, command=_command(sides, allow or ())))
+        say(point_pairs_text(result, style, top=top, called=called))
         if gate:
             say()
             say(gate_text(gate, style))
     raise typer.Exit(code)
 
 
-def _command(sides: Sequence[str], allow: Sequence[str]) -> str:
+_DEFAULTS = {"by": "kernel", "statistic": "median", "threshold": "1%"}
+
+
+def _called(sides: Sequence[str], runs: Path | None, **options: str | list[str] | None) -> Called:
     """What the user called, as far as it decides what is compared."""
-    import shlex
+    from profrun.reports.compare_sentence import Called
 
-    return shlex.join(["profrun", "compare", *sides, *(word for code in allow for word in ("--allow", code))])
+    words: list[str] = []
+    for name, value in options.items():
+        for one in [value] if isinstance(value, str) else value or []:
+            words += [] if one == _DEFAULTS.get(name) else [f"--{name}", one]
+    return Called(sides, None if runs is None else str(runs), words)
 
 
-def _need_no_gate(fail_on: Sequence[str] | None, junit: Path | None, *, markdown: bool) -> None:
-    for name, given in (("--fail-on", fail_on), ("--junit", junit), ("--markdown", markdown)):
+def _need_no_gate(
+    fail_on: Sequence[str] | None, junit: Path | None, html: Path | None, *, markdown: bool
+) -> None:
+    options = {"--fail-on": fail_on, "--junit": junit, "--markdown": markdown, "--html": html}
+    for name, given in options.items():
         if given:
             raise UsageError(
                 f"--same-kernels has no {name}",
@@ -172,15 +194,16 @@ def _same_kernels(found: Sides, top: int, *, json_: bool) -> NoReturn:
     raise typer.Exit(seen.exit_code)
 
 
-def _gate(result: Comparison, rules: list[str], side: Sequence[tuple[str, Path]]) -> Gate | None:
+def _gate(result: PointPairs, rules: list[str], side: Sequence[tuple[str, Path]]) -> Gate | None:
     """Apply the rules of ``--fail-on`` to the comparison; None without rules."""
-    from profrun.analysis.compare.gate import gate, parse_rule
+    from profrun.analysis.compare.gate import parse_rule
+    from profrun.analysis.compare.point_pairs import gate_of
 
     if not rules:
         return None
     parsed = [parse_rule(rule) for rule in rules]
     asked = any(rule.what == "expectations" for rule in parsed)
-    return gate(result, parsed, expectations=_expectations(side) if asked else ())
+    return gate_of(result, parsed, expectations=_expectations(side) if asked else ())
 
 
 def _expectations(side: Sequence[tuple[str, Path]]) -> list[tuple[str, bool | None]]:

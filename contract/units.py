@@ -38,6 +38,13 @@ def time_text(ns: float | None) -> str:
     return _with_unit(0.0 if abs(ns) < _ZERO_NS else ns, TIME_UNITS)
 
 
+def time_range_text(low_ns: float, high_ns: float) -> str:
+    """Two times with their unit once where it is the same: "21.2 to 22.16 ms", "980 us to 1.2 ms"."""
+    low, high = time_text(low_ns), time_text(high_ns)
+    number, unit = low.split(" ")
+    return f"{number if high.endswith(f' {unit}') else low} to {high}"
+
+
 def signed_time_text(ns: float | None) -> str:
     """A difference of times in nanoseconds with its sign: "+1.234 us", "-4 ns", "0 ns"."""
     return ("+" if ns is not None and ns >= _ZERO_NS else "") + time_text(ns)
@@ -108,15 +115,16 @@ def interval_text(interval: tuple[float, float] | None) -> str:
 
 
 def change_text(ratio: float | None) -> str:
-    """How much longer or shorter a time is, by the ratio of it to another: "27.2 % less time".
+    """How much faster or slower something is, by the ratio of its time to another: "27.2 % faster".
 
-    From twice as long on it is "2.40 times as long", and from 100 times on no exact number.
+    "27.2 % faster" is 27.2 % less time, "12.3 % slower" is 12.3 % more time. From twice as long on it is
+    "2.40 times as long", and from 100 times on no exact number.
     """
     if ratio is None:
         return UNKNOWN
     if ratio >= _TIMES:
-        return f"{_times_text(ratio)} times as long"
-    return f"{abs(100 * (ratio - 1)):.1f} % {'more' if ratio >= 1 else 'less'} time"
+        return f"{factor_text(ratio)} times as long"
+    return f"{abs(100 * (ratio - 1)):.1f} % {'slower' if ratio >= 1 else 'faster'}"
 
 
 def signed_change_text(ratio: float | None) -> str:
@@ -124,26 +132,27 @@ def signed_change_text(ratio: float | None) -> str:
     if ratio is None:
         return UNKNOWN
     if ratio >= _TIMES:
-        return f"{_times_text(ratio)} x"
+        return f"{factor_text(ratio)} x"
     return f"{_signed_percent(ratio)} %"
 
 
 def change_interval_text(interval: tuple[float, float] | None) -> str:
-    """The two ends of an interval of ratios of times as changes: "8.2 % less to 15.8 % more".
+    """The two ends of an interval of ratios of times, to stand after ``change_text``: "24.1 to 30.3 %".
 
-    They are factors where ``change_text`` of the ratio in their middle is one: "1.81 to 3.30 times as long".
+    An interval that contains 1 names both directions: "8.2 % faster to 15.8 % slower". The ends are factors
+    where ``change_text`` of the ratio in their middle is one: "1.81 to 3.30 times".
     """
     if interval is None:
         return UNKNOWN
     low, high = interval
     if low * high >= _TIMES**2:
-        return f"{_times_text(low)} to {_times_text(high)} times as long"
+        return f"{factor_text(low)} to {factor_text(high)} times"
     ends = [f"{abs(100 * (end - 1)):.1f}" for end in interval]
     if high >= _MOST_TIMES:
-        return f"{ends[0]} % less to {_times_text(high)} times as long"
+        return f"{ends[0]} % faster to {factor_text(high)} times as long"
     if high <= 1:
-        return f"{ends[1]} to {ends[0]} % less"
-    return f"{ends[0]} to {ends[1]} % more" if low >= 1 else f"{ends[0]} % less to {ends[1]} % more"
+        return f"{ends[1]} to {ends[0]} %"
+    return f"{ends[0]} to {ends[1]} %" if low >= 1 else f"{ends[0]} % faster to {ends[1]} % slower"
 
 
 def signed_change_interval_text(interval: tuple[float, float] | None) -> str:
@@ -152,9 +161,9 @@ def signed_change_interval_text(interval: tuple[float, float] | None) -> str:
         return UNKNOWN
     low, high = interval
     if low * high >= _TIMES**2:
-        return f"{_times_text(low)} to {_times_text(high)} x"
+        return f"{factor_text(low)} to {factor_text(high)} x"
     if high >= _MOST_TIMES:
-        return f"{_signed_percent(low)} % to {_times_text(high)} x"
+        return f"{_signed_percent(low)} % to {factor_text(high)} x"
     return f"{_signed_percent(low)} to {_signed_percent(high)} %"
 
 
@@ -199,8 +208,8 @@ def _signed_percent(ratio: float) -> str:
     return "0.0" if float(change) == 0 else change
 
 
-def _times_text(ratio: float) -> str:
-    """A factor in three digits: "2.40", "36.1"; from 100 on the digits mean nothing."""
+def factor_text(ratio: float) -> str:
+    """A factor in three digits: "2.40", "36.1"; from 100 on the digits mean nothing: "over 100"."""
     if ratio >= _MOST_TIMES:
         return f"over {_MOST_TIMES:.0f}"
     return f"{ratio:.3g}" if ratio >= 10 else f"{ratio:.2f}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from profrun.contract.units import percent_text, rate_text, signed_change_text, time_text
-from profrun.reports.compare_text import NAME_WIDTH, reason_line
+from profrun.reports.compare_sentence import change_sentence
+from profrun.reports.compare_text import NAME_WIDTH, notes_of, reason_line
 from profrun.reports.terminal_layout import PLAIN, Part, Style, Table, cut, lay_out
 
 if TYPE_CHECKING:
@@ -20,15 +21,22 @@ def blocking_text(found: Blocking, style: Style = PLAIN, *, top: int = 15) -> st
         style: width and colours.
         top: rows of the table by op or range; 0 for all.
     """
-    parts: list[Part] = [f"{found.variant}: {found.sentence}" if found.variant else found.sentence]
-    parts += [reason_line(one) for one in found.reasons]
-    if found.step_ns is not None:
-        a, b = map(time_text, found.step_ns)
-        timed = f"timed by {found.timed_by}" if found.timed_by != "none" else "unprofiled"
-        trials = f"{found.trials[0]} and {found.trials[1]} trials"
-        parts.append(f"step {a} asynchronous, {b} blocking ({timed}, {trials})")
+    parts: list[Part] = [*_answer(found), *filter(None, [found.sentence])]
+    parts += [reason_line(one) for one in found.reasons if one.severity != "info"]
     parts += [f"  {one}" for one in found.next_steps]
-    return lay_out([*parts, *_kernels(found), *_overlap(found), *_per_op(found, top), *_syncs(found)], style)
+    parts += [*_kernels(found), *_overlap(found), *_per_op(found, top), *_syncs(found)]
+    return lay_out([*parts, *notes_of(found.reasons)], style)
+
+
+def _answer(found: Blocking) -> list[str]:
+    """The step time without and with blocking in one line; nothing where they were not compared."""
+    if found.step_ns is None:
+        return []
+    variant = f"{found.variant} " if found.variant else ""
+    line = change_sentence(
+        (f"{variant}async", f"{variant}blocking"), found.step_ns, found.verdict, found.ci95, found.trials
+    )
+    return [line if found.timed_by in (None, "none") else f"{line} (timed under {found.timed_by})"]
 
 
 def _kernels(found: Blocking) -> list[Part]:

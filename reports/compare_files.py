@@ -6,33 +6,45 @@ from typing import TYPE_CHECKING
 
 from profrun.contract.units import signed_change_text, signed_time_text
 from profrun.reports.compare_sentence import verdict_line
-from profrun.reports.compare_text import reason_line, short_name, side_times, status_word
+from profrun.reports.compare_text import heads, reason_line, short_name, side_times, status_word
+from profrun.reports.point_pairs_text import how_recorded, variant_name
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.gate import Gate
     from profrun.analysis.compare.model import Comparison
+    from profrun.analysis.compare.point_pairs import PointPairs
 
 
-def markdown(comparison: Comparison, gate: Gate | None = None, *, top: int = 10) -> str:
-    """A section of Markdown: the verdict, the rules of the gate, the reasons, and ``top`` rows."""
-    mark = {"faster": "faster", "slower": "**slower**"}.get(comparison.verdict, comparison.verdict)
-    lines = [f"### profrun compare: {mark}", "", verdict_line(comparison), ""]
-    lines += [*(f"- {one}" for one in comparison.next_steps), ""] if comparison.next_steps else []
+def markdown(found: PointPairs, gate: Gate | None = None, *, top: int = 10) -> str:
+    """A section of Markdown: the verdicts, the rules of the gate, the reasons, and ``top`` rows."""
+    verdicts = [found.deciding(variants).comparison.verdict for variants in found.variants]
+    mark = ", ".join({"slower": "**slower**"}.get(one, one) for one in dict.fromkeys(verdicts))
+    lines = [f"### profrun compare: {mark}", ""]
+    for variants in found.variants:
+        telling = found.telling(variants).comparison
+        for pair in found.of(variants):
+            how = f"{variant_name(pair)}, {how_recorded(pair)}: " if len(found.pairs) > 1 else ""
+            lines += [f"{how}{verdict_line(pair.comparison)}", ""]
+            lines += [f"- {one}" for one in pair.comparison.next_steps] + [""]
+        lines += [*_reasons(telling), *_rows(telling, top), ""]
+    lines += [f"- left out: {one}" for one in found.left_out]
     if gate is not None:
-        lines += ["| rule | outcome | |", "|---|---|---|"]
+        lines += ["", "| rule | outcome | |", "|---|---|---|"]
         lines += [f"| `{_cell(one.rule)}` | {one.outcome} | {_cell(one.message)} |" for one in gate.results]
-        lines.append("")
+    kept = [line for place, line in enumerate(lines) if line or lines[place - 1 : place] != [""]]
+    return "\n".join(kept).rstrip() + "\n"
+
+
+def _reasons(comparison: Comparison) -> list[str]:
     reasons = [reason_line(one) for one in comparison.reasons if one.severity != "info"]
-    lines += [f"- {one.label}: {one.text}" for one in reasons]
-    if reasons:
-        lines.append("")
-    return "\n".join([*lines, *_rows(comparison, top)]) + "\n"
+    return [*(f"- {one.label}: {one.text}" for one in reasons), ""]
 
 
 def _rows(comparison: Comparison, top: int) -> list[str]:
     if not comparison.rows:
         return []
-    lines = [f"| {comparison.by} | | a | b | b - a | change |", "|---|---|---:|---:|---:|---:|"]
+    a, b = map(_cell, heads(comparison))
+    lines = [f"| {comparison.by} | | {a} | {b} | change | % |", "|---|---|---:|---:|---:|---:|"]
     for row in comparison.rows[:top]:
         times = (*side_times(row), signed_time_text(row.delta_ns), signed_change_text(row.ratio))
         lines.append(f"| {_cell(short_name(row, 70))} | {status_word(row)} | {' | '.join(times)} |")
@@ -47,7 +59,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
-def junit(comparison: Comparison, gate: Gate) -> str:
+def junit(found: PointPairs, gate: Gate) -> str:
     """JUnit XML with one test case per rule; an inconclusive rule is an error, not a failure."""
     from xml.etree import ElementTree
 
@@ -65,6 +77,6 @@ def junit(comparison: Comparison, gate: Gate) -> str:
             tag = "failure" if one.outcome == "failed" else "error"
             ElementTree.SubElement(case, tag, message=one.message, type=one.outcome)
     out = ElementTree.SubElement(suite, "system-out")
-    out.text = verdict_line(comparison)
+    out.text = "\n".join(verdict_line(pair.comparison) for pair in found.pairs)
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

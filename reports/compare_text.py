@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from profrun.analysis.compare.stats import MIN_TRIALS
 from profrun.contract.units import (
     UNKNOWN,
+    amount_text,
+    bytes_text,
     counted,
     rate_text,
     signed_change_interval_text,
@@ -14,15 +17,26 @@ from profrun.contract.units import (
     signed_time_text,
     time_text,
 )
-from profrun.reports.compare_sentence import go_on, refusal, side_name, verdict_line
+from profrun.reports.compare_sentence import Called, go_on, refusal, side_legend, verdict_line
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, cut, first_three, lay_out
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.gate import Gate
-    from profrun.analysis.compare.model import Comparison, Metric, RatePair, Reason, Row, SideInfo, VendorView
+    from profrun.analysis.compare.model import Comparison, Metric, RatePair, Reason, Row, SideInfo
 
 NAME_WIDTH = 46
 """Characters of a name in a row of a table; --json has whole names."""
+HEAD_WIDTH = 16
+"""Characters of the name of a side at the top of a column."""
+_FACTS: tuple[tuple[str, Callable[[SideInfo], str]], ...] = (
+    ("step time", lambda side: time_text(side.step_ns or None)),
+    ("GPU work", lambda side: time_text(side.gpu_ns or None)),
+    ("kernel launches", lambda side: rate_text(side.work.kernels or None)),
+    ("matrix FLOPs", lambda side: amount_text(side.work.matrix_flops)),
+    ("tokens", lambda side: amount_text(side.work.tokens)),
+    ("memory peak", lambda side: bytes_text(side.memory_peak)),
+)
+"""What is shown of a side that is not compared: title -> its text."""
 BASIS = {"cpu": "self CPU time", "step": "step time"}
 """``Row.basis`` -> what the times of the rows are; GPU time for every other basis."""
 
@@ -33,7 +47,7 @@ def reason_line(reason: Reason) -> Prose:
 
 
 def comparison_text(
-    comparison: Comparison, style: Style = PLAIN, *, top: int = 20, command: str | None = None
+    comparison: Comparison, style: Style = PLAIN, *, top: int = 20, called: Called | None = None
 ) -> str:
     """The whole answer for a terminal.
 
@@ -41,35 +55,73 @@ def comparison_text(
         comparison: the comparison.
         style: width and colours.
         top: rows of the view; 0 for all.
-        command: what the user called; a refusal shows it with what makes it go on.
+        called: what the user called; a refusal shows it with what makes it go on.
     """
+    commands = go_on(comparison, called)
+    parts = [
+        *answer_parts(comparison),
+        *detail_parts(comparison, top),
+        *([""] if commands else []),
+        *commands,
+    ]
+    return lay_out(parts, style)
+
+
+def answer_parts(comparison: Comparison) -> list[Part]:
+    """What is proven, and where nothing is, what can be said or done."""
     stops = [one for one in comparison.reasons if one.stops]
     parts: list[Part] = [verdict_line(comparison)]
     if len(stops) > 1:
         parts = [f"{refusal(comparison)}, for {len(stops)} reasons", *map(reason_line, stops)]
-    parts += [f"  {one}" for one in comparison.next_steps]
-    parts += [_side_line(name, side) for name, side in zip("ab", comparison.sides, strict=True)]
-    parts += [reason_line(one) for one in comparison.reasons if not one.stops]
-    if stops:
-        return lay_out([*parts, *filter(None, [go_on(comparison, command)])], style)
+    return [*parts, *(f"  {one}" for one in comparison.next_steps)]
+
+
+def detail_parts(comparison: Comparison, top: int) -> list[Part]:
+    """Both sides, what must be known of them, what changed or was measured, and notes; ``top`` as above."""
+    parts: list[Part] = [_side_line(name, side) for name, side in zip("ab", comparison.sides, strict=True)]
+    notes = notes_of(comparison.reasons)
+    parts += [reason_line(one) for one in comparison.reasons if not one.stops and one.severity != "info"]
+    if comparison.ratio is None:
+        return [*parts, *_facts(comparison), *notes]
     parts += _metrics(comparison)
     rows = [
         (part.name, time_text(part.a_ns), time_text(part.b_ns), signed_time_text(part.delta_ns))
         for part in comparison.parts
     ]
     parts += ["", "mean typical step (named outliers left out)"]
-    parts.append(Table(("part", "a", "b", "b - a"), rows, right=(1, 2, 3)))
+    parts.append(Table(("part", *heads(comparison), "change"), rows, right=(1, 2, 3)))
     parts += _view(comparison, top)
-    if comparison.vendors is not None:
-        parts += _vendors(comparison.vendors)
-    return lay_out(parts, style)
+    return [*parts, *_vendors(comparison), *notes]
+
+
+def notes_of(reasons: Sequence[Reason]) -> list[Part]:
+    """What restricts nothing, below an empty line."""
+    notes = [reason_line(one) for one in reasons if one.severity == "info"]
+    return ["", *notes] if notes else []
+
+
+def heads(comparison: Comparison) -> tuple[str, str]:
+    """Titles of the columns of both sides: their names where these are short, else their letters."""
+    a, b = (side.name for side in comparison.sides)
+    return (a, b) if max(len(a), len(b)) <= HEAD_WIDTH else ("a", "b")
+
+
+def _facts(comparison: Comparison) -> list[Part]:
+    """What was measured of each side, without a verdict; only what is known of one at least."""
+    a, b = comparison.sides
+    rows = [(name, of(a), of(b)) for name, of in _FACTS]
+    known = [row for row in rows if row[1:] != (UNKNOWN, UNKNOWN)]
+    return [
+        "",
+        "measured per step, without a verdict",
+        Table(("what", *heads(comparison)), known, right=(1, 2)),
+    ]
 
 
 def _side_line(letter: str, side: SideInfo) -> str:
     device = "/".join(side.devices) or "no GPU"
     counts = f"{counted(side.trials, 'trial')}, {counted(side.steps, 'step')}"
-    name = letter if side.labels == (side.name,) else side_name(letter, side.name)
-    text = f"{name}: {first_three(side.labels)} ({device}, {side.collector}, {counts})"
+    text = f"{side_legend(letter, side.name, side.labels)} ({device}, {side.collector}, {counts})"
     return f"{text}; outlying steps: {first_three(side.outliers)}" if side.outliers else text
 
 
@@ -83,7 +135,7 @@ def _metrics(comparison: Comparison) -> list[Part]:
             del metrics[name]
     if not metrics:
         return []
-    header = ("quantity", "a", "b", "change", "95 % interval", "proven")
+    header = ("quantity", *heads(comparison), "change", "95 % interval", "proven")
     rows = [_metric_row(metric) for metric in metrics.values()]
     title = f"other quantities per {comparison.per or 'step'}"
     return ["", title, Table(header, rows, right=(1, 2, 3, 4))]
@@ -108,7 +160,7 @@ def _view(comparison: Comparison, top: int) -> list[Part]:
     shown = rows[:top] if top else rows
     basis = rows[0].basis
     by = "op" if basis == "cpu" and comparison.by == "kernel" else comparison.by
-    header = ("what", by, "a", "b", "b - a", "change", "calls")
+    header = ("what", by, *heads(comparison), "change", "%", "calls")
     parts: list[Part] = ["", f"by {by}, {BASIS.get(basis, 'GPU time')} per step, largest change first"]
     parts.append(Table(header, [_view_row(row) for row in shown], right=(2, 3, 4, 5)))
     if len(shown) < len(rows):
@@ -171,17 +223,22 @@ def _replacement(label: str, width: int = 150) -> str:
     return f"{cut(before, width // 2)} -> {cut(after, width // 2)}"
 
 
-def _vendors(vendors: VendorView) -> list[Part]:
+def _vendors(comparison: Comparison) -> list[Part]:
+    vendors = comparison.vendors
+    if vendors is None:
+        return []
     rows = [_vendor_row(pair) for pair in vendors.rates[:10]]
     parts: list[Part] = ["", "each GPU against its own peak (whole recording)"]
-    parts.append(Table(("op", "shapes", "a TFLOP/s", "b TFLOP/s"), rows, right=(2, 3)))
+    parts.append(
+        Table(("op", "shapes", *(f"{name} TFLOP/s" for name in heads(comparison))), rows, right=(2, 3))
+    )
     for name, values in (
         ("a launch call takes", vendors.launch_us),
         ("from a launch call to the start of its work", vendors.latency_us),
     ):
         a, b = (time_text(None if value is None else value * 1e3) for value in values)
-        parts.append(f"  {name}: {a} against {b}")
-    copies = " against ".join(time_text(value) for value in vendors.copies_ns)
+        parts.append(f"  {name}: {a} -> {b}")
+    copies = " -> ".join(time_text(value) for value in vendors.copies_ns)
     parts.append(f"  copies and fills per step, AMD's copy kernels included: {copies}")
     return [*parts, *(f"  {text}" for text in vendors.fusions[:8])]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from profrun.analysis.compare.model import is_too_wide
-from profrun.contract.units import interval_text, percent_text, ratio_text
+from profrun.contract.units import percent_text, signed_change_interval_text, signed_change_text
 from profrun.reports.charts import interval_bar
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import table_box
@@ -20,11 +20,11 @@ KINDS: dict[PairKind, str] = {
 }
 """``PairResult.kind`` -> caption of its table."""
 NOTE = (
-    "Ratio of step times, b / a, with its 95 % interval; below 1 b is faster. The smallest change that these "
-    "trials would find is beside it."
+    "Change of the step time from a, the base, to b, with its 95 % interval: -30 % is 30 % less time. The "
+    "smallest change that these trials would find is beside it."
 )
 TEXTS = ("a (base)", "b", "verdict")
-NUMBERS = ("ratio", "95 % interval", "", "would find", "trials")
+NUMBERS = ("change", "95 % interval", "", "would find", "trials")
 """Titles of the columns of text and of numbers; the one without a title holds the bars."""
 
 
@@ -73,17 +73,12 @@ def _numbers(row: PairResult, span: float) -> Html:
         el("td", row.a),
         el("td", row.b),
         el("td", el("b", row.verdict, class_=f"chip {row.verdict}")),
-        el("td", _ratio(row.ratio or None), class_="n", data_v=row.ratio or ""),
-        el("td", "too wide" if is_too_wide(interval) else interval_text(interval), class_="n"),
+        el("td", signed_change_text(row.ratio or None), class_="n", data_v=row.ratio or ""),
+        el("td", "too wide" if is_too_wide(interval) else signed_change_interval_text(interval), class_="n"),
         el("td", bar),
         el("td", _smallest(row.mde), class_="n"),
         el("td", " and ".join(map(str, row.trials)), class_="n"),
     )
-
-
-def _ratio(ratio: float | None) -> str:
-    """A ratio; past 100 the digits mean nothing."""
-    return "over 100" if ratio is not None and ratio >= 100 else ratio_text(ratio)
 
 
 def _smallest(mde: float | None) -> str:
@@ -93,8 +88,11 @@ def _smallest(mde: float | None) -> str:
 
 def _words(row: PairResult, columns: int) -> Html:
     """The row below the numbers: the answer in words, what changed, and what differs between the sides."""
+    commands = [f"{why}: {text}" for why, text in row.commands]
     lines = el(
-        "ul", (el("li", line) for line in (row.text, *row.changed, row.kernels) if line), class_="plain note"
+        "ul",
+        (el("li", line) for line in (row.text, *commands, *row.changed, row.kernels) if line),
+        class_="plain note",
     )
     reasons = [
         f"{'allowed' if reason.allowed else reason.severity}: {reason.what}"

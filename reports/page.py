@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from profrun.reports.aligned_section import aligned_html
+from profrun.reports.change_section import Change, change_html, change_title
 from profrun.reports.content import RunContent, TraceContent
 from profrun.reports.html import Html, el
 from profrun.reports.run_page import run_html
@@ -37,6 +38,7 @@ TIMELINE = Parts(
         "timeline.js",
     ),
 )
+COMPARISON = Parts(("comparison.css",))
 FLAME = Parts(("flame.css",), ("flame.js",))
 """Those of a timeline and of a flame graph, only where there is one: a small report stays small."""
 FOOT = (
@@ -46,7 +48,12 @@ FOOT = (
 
 
 def report_html(
-    title: str, traces: Sequence[TraceContent], *, run: RunContent | None = None, made_by: str
+    title: str,
+    traces: Sequence[TraceContent],
+    *,
+    run: RunContent | None = None,
+    changes: Sequence[Change] = (),
+    made_by: str,
 ) -> str:
     """One self-contained HTML document.
 
@@ -54,10 +61,12 @@ def report_html(
         title: of the page.
         traces: one tab each.
         run: the run they belong to; its tab comes first.
+        changes: comparisons of the run's variants; one tab each after the run's.
         made_by: the program and when, for the foot of the page.
     """
     keys = {content.name: f"t{number}" for number, content in enumerate(traces)}
     tabs = [] if run is None else [("run", "Overview", run_html(run, keys))]
+    tabs += _change_tabs(changes)
     for number, content in enumerate(traces):
         key, titled = f"t{number}", len(traces) == 1 and run is None
         tabs.append((key, content.tab or content.name, trace_html(content, key, titled=titled)))
@@ -69,13 +78,41 @@ def report_html(
         parts.append(TIMELINE)
     if any(content.calls for content in traces):
         parts.append(FLAME)
-    return document(
-        title,
-        _tab_bar(tabs),
-        el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs)),
-        foot=f"Made by {made_by}. {FOOT}",
-        parts=parts,
-    )
+    if changes:
+        parts.append(COMPARISON)
+    return document(title, *_tabbed(tabs), foot=f"Made by {made_by}. {FOOT}", parts=parts)
+
+
+def comparison_html(change: Change, *, made_by: str) -> str:
+    """One self-contained HTML document of a comparison; of several variants a tab each.
+
+    Args:
+        change: both sides.
+        made_by: the program and when, for the foot of the page.
+    """
+    found = change.found
+    first = change_title(found, found.variants[0])
+    title = first if len(found.variants) == 1 else f"{len(found.variants)} variants compared"
+    tabs = _tabbed(_change_tabs([change]))
+    return document(title, *tabs, foot=f"Made by {made_by}. {FOOT}", parts=(EVERY, COMPARISON))
+
+
+def _change_tabs(changes: Sequence[Change]) -> list[tuple[str, str, Html]]:
+    """(key, name, content) of a tab for each pair of variants."""
+    pairs = [(change, variants) for change in changes for variants in change.found.variants]
+    return [
+        (f"c{number}", _pair_name(variants), change_html(change, variants, f"c{number}"))
+        for number, (change, variants) in enumerate(pairs)
+    ]
+
+
+def _pair_name(variants: tuple[str | None, str | None]) -> str:
+    return " -> ".join(dict.fromkeys(name or "unnamed" for name in variants))
+
+
+def _tabbed(tabs: Sequence[tuple[str, str, Html]]) -> tuple[Html | None, Html]:
+    """The bar of the tabs, and what is on them."""
+    return _tab_bar(tabs), el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs))
 
 
 def document(title: str, *body: Html | None, foot: str, parts: Sequence[Parts] = (EVERY,)) -> str:
@@ -110,7 +147,7 @@ def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:
     for place, (key, name, _) in enumerate(tabs):
         state = {"aria_controls": key, "aria_selected": "false" if place else "true"}
         links.append(el("a", name, href=f"#{key}", role="tab", id=f"tab-{key}", **state))
-    return el("div", el("div", links, class_="tabs", role="tablist", aria_label="tabs"), class_="bar")
+    return el("div", el("div", links, class_="tabs", role="tablist", aria_label="tabs"), class_="tabbar")
 
 
 def _panel(key: str, markup: Html, count: int) -> Html:

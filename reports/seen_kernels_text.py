@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from profrun.contract.units import UNKNOWN, counted, percent_text, rate_text, signed_time_text, time_text
-from profrun.reports.compare_sentence import side_name
-from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, cut_apart, first_three, lay_out
+from profrun.reports.compare_sentence import SIDE_WIDTH, side_legend
+from profrun.reports.terminal_layout import (
+    PLAIN,
+    Part,
+    Prose,
+    Style,
+    Table,
+    cut,
+    cut_apart,
+    lay_out,
+)
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.kernel_agreement import SeenKernel, SeenKernels, SeenSide
@@ -35,14 +44,14 @@ def seen_kernels_text(found: SeenKernels, style: Style = PLAIN, *, top: int = 20
 def answer_line(found: SeenKernels) -> str:
     """The answer in one line: the same kernels or not, how many, and their time on both sides."""
     a, b = found.sides
-    both = f"{side_name('a', a.name)} and {side_name('b', b.name)}"
-    times = f"they take a {time_text(a.kernel_ns)} -> b {time_text(b.kernel_ns)} per step"
+    both = f"{cut(a.name, SIDE_WIDTH)} and {cut(b.name, SIDE_WIDTH)}"
+    times = f"they take {time_text(a.kernel_ns)} -> {time_text(b.kernel_ns)} per step"
     if found.answer == "same":
         names = f"{counted(len(found.kernels), 'name')}, {_launches(a.kernels)} per step"
         return f"{both} saw the same kernels: {names} on both sides; {times}"
     differ = sum(not one.equal for one in found.kernels)
     counts = f"{differ} of {counted(len(found.kernels), 'name')} are not launched as often"
-    launches = f"{_launches(a.kernels)} per step in a, {rate_text(b.kernels)} in b"
+    launches = f"{_launches(a.kernels)} -> {rate_text(b.kernels)} per step"
     if found.answer == "different":
         return f"{both} did not see the same kernels: {counts}; {launches}; {times}"
     return f"it is not known whether {both} saw the same kernels; {counts}; {launches}"
@@ -51,7 +60,7 @@ def answer_line(found: SeenKernels) -> str:
 def _side_line(letter: str, side: SeenSide) -> str:
     steps = counted(side.steps, "step") if side.has_steps else "no steps: the whole recording counts as one"
     copies = f"{rate_text(side.copies)} copies and fills per step take {time_text(side.copy_ns)}"
-    text = f"{letter}: {first_three(side.labels)} ({side.tool}, {steps}); {copies}"
+    text = f"{side_legend(letter, side.name, side.labels)} ({side.tool}, {steps}); {copies}"
     if side.outside_share >= 0.001:
         share = percent_text(side.outside_share)
         text += f"; {share} of its GPU time is outside of whole steps and is not compared"

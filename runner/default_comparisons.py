@@ -94,6 +94,16 @@ def default_pairs(points: Sequence[Point]) -> list[Pair]:
     return pairs
 
 
+def telling_points(points: Sequence[Point]) -> list[Point]:
+    """The points that tell what changed between variants: without a profiler and of the first timeline.
+
+    Launches block in none of them.
+    """
+    plain = [point for point in points if not point.blocking]
+    timeline = next((point.collector for point in plain if has_time_axis(point)), None)
+    return [point for point in plain if point.collector in (UNPROFILED, timeline)]
+
+
 def has_time_axis(point: Point) -> bool:
     """Whether a profiler recorded the point as the program ran, not kernel by kernel."""
     return point.collector != UNPROFILED and not point.serial
@@ -143,7 +153,8 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
                 ci95=result.ci95,
                 mde=result.mde,
                 trials=tuple(result.trials),
-                text="; ".join([verdict_line(result), *_advice(result, pair)]),
+                text="; ".join([verdict_line(result, (pair.a.name, pair.b.name)), *_advice(result)]),
+                commands=_commands(result, pair),
                 reasons=tuple(from_json(PairReason, to_json(reason)) for reason in result.reasons),
                 changed=() if pair.kind == "overhead" else tuple(largest_changes(result)),
                 same_kernels=agreement.equal if agreement else None,
@@ -156,15 +167,18 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
     return found
 
 
-def _advice(result: Comparison, pair: Pair) -> list[str]:
+def _advice(result: Comparison) -> list[str]:
     """What can be said or done, in words; that one trial proves nothing is said by the verdict already."""
-    from profrun.reports.compare_sentence import go_on
+    return [str(one) for one in result.next_steps[:1] if one.code != "one_trial"]
+
+
+def _commands(result: Comparison, pair: Pair) -> tuple[tuple[str, str], ...]:
+    """The commands that go on after a refusal, and what each is for."""
+    from profrun.reports.compare_sentence import Called, go_on
 
     run = pair.a.run
-    command = go_on(result, f"profrun compare {run}/{pair.a.name} vs {run}/{pair.b.name}")
-    if command is not None:
-        return [command]
-    return [str(one) for one in result.next_steps[:1] if one.code != "one_trial"]
+    found = go_on(result, Called((f"{run}/{pair.a.name}", "vs", f"{run}/{pair.b.name}")))
+    return tuple((one.why, one.text) for one in found)
 
 
 def _profiled_twins(pair: Pair, points: Sequence[Point]) -> tuple[Point, Point] | None:

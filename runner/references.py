@@ -68,18 +68,16 @@ def trace_paths(reference: str, root: Path) -> list[Path]:
 
 def _traces_in(name: str, wanted: str, root: Path) -> list[Path]:
     """``RUN/TRIAL``: a trial by its id, the beginning of it, or its number; ``RUN/POINT``: all repeats of a
-    point, ``<variant>-<collector>[-blocking]``."""
+    point, ``<variant>-<collector>[-blocking]``; ``RUN/VARIANT``: all trials of a variant."""
     from profrun.runner.default_comparisons import point_name
     from profrun.runner.watch import pick_trial
     from profrun.store.runs import find
     from profrun.store.state import read_state
 
     run = find(root, name)
-    repeats = [
-        record
-        for record in read_state(run).trials
-        if point_name(record.variant, record.collector, record.blocking) == wanted
-    ]
+    trials = read_state(run).trials
+    repeats = [one for one in trials if point_name(one.variant, one.collector, one.blocking) == wanted]
+    repeats = repeats or [one for one in trials if one.variant == wanted]
     made = [record.trace for record in repeats if record.trace is not None and record.state == "finished"]
     if made:
         return made

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from profrun.contract.provenance import Provenance
 from profrun.errors import ProfrunError
 from profrun.runner.answers import answer_of
-from profrun.runner.default_comparisons import point_name
+from profrun.runner.comparison_sides import read_trials
+from profrun.runner.default_comparisons import point_name, points_of, telling_points
 from profrun.runner.problems import problems_of
 from profrun.runner.references import opened, shown_name
 from profrun.runner.twins import unprofiled_step
@@ -22,6 +23,7 @@ from profrun.store.run_result import read_findings
 from profrun.store.state import RunState, TrialRecord
 
 if TYPE_CHECKING:
+    from profrun.reports.change_section import Change
     from profrun.reports.content import RunContent, TraceContent
     from profrun.traces.trace import Trace
 
@@ -50,6 +52,7 @@ def run_report(state: RunState) -> str:
     if not state.run.comparison.exists():
         missing.append("comparisons and expectations: they are made when a run ends")
     findings, _ = read_findings(state.run)  # problems_of says what is wrong with the file
+    changes = _changes(state, missing)
     content = RunContent(
         state=state,
         job=_text(state.run.job),
@@ -63,7 +66,7 @@ def run_report(state: RunState) -> str:
         shown=len(contents),
         total=total,
     )
-    return report_page(run_title(state.job, findings.answers), contents, run=content)
+    return report_page(run_title(state.job, findings.answers), contents, run=content, changes=changes)
 
 
 def write_run_report(state: RunState) -> Path:
@@ -153,6 +156,30 @@ def trace_content(trace: Trace, *, name: str, slices: int = SLICES) -> TraceCont
     )
 
 
+def _changes(state: RunState, missing: list[str]) -> list[Change]:
+    """What changed from the first variant to each other one; a damaged trace is added to ``missing``."""
+    from profrun.analysis.compare.point_pairs import compare_points
+    from profrun.reports.change_section import Change
+    from profrun.reports.compare_sentence import Called
+
+    sides: dict[str, list[tuple[str, Path]]] = {}
+    for point in telling_points(points_of(state.trials)):
+        named = [(record.id, record.trace) for record in point.trials if record.trace is not None]
+        sides.setdefault(point.variant, []).extend(named)
+    if len(sides) < 2:
+        return []
+    try:
+        first, *others = [read_trials(side) for side in list(sides.values())[: TABS + 1]]
+    except ProfrunError as error:
+        missing.append(f"what changed between the variants: {error}")
+        return []
+    base, *variants = (f"{state.run.name}/{variant}" for variant in sides)
+    return [
+        Change(compare_points(first, other), Called((base, "vs", variant)))
+        for other, variant in zip(others, variants, strict=False)
+    ]
+
+
 def _machines(state: RunState, missing: list[str]) -> dict[str, Provenance]:
     """The provenance of each trial that left one; trials that ran and left none are added to ``missing``."""
     found: dict[str, Provenance] = {}
@@ -178,10 +205,32 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def report_page(title: str, contents: Sequence[TraceContent], *, run: RunContent | None = None) -> str:
-    """One HTML document of these traces, and of a run where one is given."""
+def report_page(
+    title: str,
+    contents: Sequence[TraceContent],
+    *,
+    run: RunContent | None = None,
+    changes: Sequence[Change] = (),
+) -> str:
+    """One HTML document of these traces, and of a run and its variants where they are given."""
     from profrun.reports.page import report_html
+
+    return report_html(title, contents, run=run, changes=changes, made_by=_made_by())
+
+
+def write_comparison(change: Change, path: Path) -> None:
+    """Write the HTML page of a comparison.
+
+    Raises:
+        UnavailableError: the file cannot be written.
+    """
+    from profrun.reports.page import comparison_html
+
+    write_text(path, comparison_html(change, made_by=_made_by()))
+
+
+def _made_by() -> str:
     from profrun.version import VERSION
 
     now = datetime.datetime.now(tz=datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    return report_html(title, contents, run=run, made_by=f"profrun {VERSION}, {now}")
+    return f"profrun {VERSION}, {now}"

@@ -16,8 +16,6 @@ from profrun.analysis.compare.sides import Side
 
 SAME_SPEED = 0.02
 """Relative difference of GPU time per step up to which the kernels of both runs are equally fast."""
-TOOK_EFFECT = 0.9
-"""Share of launches that must have returned after their kernel's end when blocking took effect."""
 
 
 def with_details(found: Blocking, a: Side, b: Side, threshold: float) -> Blocking:
@@ -53,8 +51,8 @@ def with_details(found: Blocking, a: Side, b: Side, threshold: float) -> Blockin
 
 def _took_effect(blocking: Side) -> bool | None:
     seen = [trial.conditions.blocking_seen for trial in blocking.trials]
-    shares = [share for share in seen if share is not None]
-    return min(shares) > TOOK_EFFECT if shares else None
+    known = [one for one in seen if one is not None]
+    return all(known) if known else None
 
 
 def _gpu(side: Side) -> float:

@@ -12,6 +12,7 @@ from itertools import combinations
 from profrun.analysis.compare.compared_trial import ComparedTrial, RecordingConditions
 from profrun.analysis.compare.model import Reason
 from profrun.analysis.compare.same_work import AMOUNT, compare_work, differing_values, kernel_launches
+from profrun.analysis.compare.side_names import side_names
 from profrun.contract.finding import Severity, gravest_first
 from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
 
@@ -44,12 +45,21 @@ _ONE_PROFILER = (
 _RECORD_SHAPES = "shapes would prove it: record them, or declare the amounts (`batch`, `seq`) of the variants"
 
 
-def reasons(a: Trials, b: Trials, *, allow: Collection[str] = (), per: bool = False) -> list[Reason]:
+def reasons(
+    a: Trials,
+    b: Trials,
+    *,
+    allow: Collection[str] = (),
+    per: bool = False,
+    other_work: Reason | None = None,
+) -> list[Reason]:
     """Everything that speaks against a comparison, gravest first, allowed ones last.
 
     Args:
         allow: codes of ``STOPS`` that shall not stop it; their reasons are marked.
         per: step time is divided by an amount of work, so that different work does not stop it.
+        other_work: what other recordings of the same two programs tell of their work, where these trials
+            cannot tell it: that it differs.
     """
     passed = {*allow, *(DIVIDED_AWAY if per else ())}
     found: list[Reason] = []
@@ -67,6 +77,9 @@ def reasons(a: Trials, b: Trials, *, allow: Collection[str] = (), per: bool = Fa
         for one in check(a, b):
             allowed = one.severity == "critical" and one.code in passed
             found.append(replace(one, allowed=allowed))
+    if other_work is not None and any(one.code == "work_unproven" for one in found):
+        found = [one for one in found if one.code != "work_unproven"]
+        found.append(replace(other_work, allowed="work" in passed))
     return sorted(gravest_first(found), key=lambda one: one.allowed)
 
 
@@ -93,15 +106,23 @@ def _differ(
     return [Reason(code, severity, f"{what}: {left or 'none'} against {right or 'none'}", fix=fix)]
 
 
+def _called(a: Trials, b: Trials) -> list[tuple[str, Trials]]:
+    """Both sides with their names, which are "side a" and "side b" where nothing tells them apart."""
+    return [
+        (f"side {name}" if name in ("a", "b") else name, trials)
+        for name, trials in zip(side_names(a, b), (a, b), strict=True)
+    ]
+
+
 def _same_recording(a: Trials, b: Trials) -> list[Reason]:
     seen = {trial.conditions.fingerprint: trial.conditions.label for trial in a}
     both = [trial.conditions for trial in b if trial.conditions.fingerprint in seen]
     texts = [f"{seen[one.fingerprint]} and {one.label} are the same recording, on both sides" for one in both]
     found = [Reason("same_recording", "critical", text, fix=_ANOTHER) for text in texts[:1]]
-    for side, trials in (("a", a), ("b", b)):
+    for side, trials in _called(a, b):
         for one, two in combinations([trial.conditions for trial in trials], 2):
             if one.fingerprint == two.fingerprint:
-                text = f"{one.label} and {two.label} of side {side} are the same recording"
+                text = f"{one.label} and {two.label} of {side} are the same recording"
                 return [*found, Reason("same_recording", "critical", text, "it would count twice", _ANOTHER)]
     return found
 
@@ -152,7 +173,7 @@ def _recorded(a: Trials, b: Trials) -> list[Reason]:
         return [Reason("profiled", "critical", text, why, "compare unprofiled trials of both sides")]
     found = []
     tools = {one.tool for one in left}, {one.tool for one in right}
-    if tools[0] != tools[1] and all(_records_timeline(one) for one in (*left, *right)):
+    if tools[0] != tools[1] and all(records_timeline(one) for one in (*left, *right)):
         found += _differ("collector", "warning", "profilers with overheads of their own", *tools)
     elif not all(recorded_alike(one, two) for one in left for two in right):
         recorders = map(_recorder, left), map(_recorder, right)
@@ -162,7 +183,7 @@ def _recorded(a: Trials, b: Trials) -> list[Reason]:
     return found + _differ("clock", "critical", "what the time of a step is", *measures, fix=fix)
 
 
-def _records_timeline(one: RecordingConditions) -> bool:
+def records_timeline(one: RecordingConditions) -> bool:
     """Is the tool the timeline profiler of a vendor? Two vendors can only be compared with two tools."""
     return one.collector != COUNTERS and one.tool in {found.name for found in candidates(TIMELINE)}
 
@@ -174,26 +195,27 @@ def _recorder(one: RecordingConditions) -> str:
 def _mixed(a: Trials, b: Trials) -> list[Reason]:
     """Trials of one side must be repeats of one thing."""
     found = []
-    for side, trials in (("a", a), ("b", b)):
+    for side, trials in _called(a, b):
         conditions = [trial.conditions for trial in trials]
         if not all(recorded_alike(conditions[0], other) for other in conditions):
-            text = _mixture(f"side {side} mixes collectors", conditions, _recorder)
+            text = _mixture(f"{side} mixes collectors", conditions, _recorder)
             found.append(Reason("mixed", "critical", text, fix=_one_point(conditions[0])))
         for what, of in _REPEATED.items():
             if len({of(one) for one in conditions}) > 1:
-                text = _mixture(f"side {side} mixes {what}", conditions, of)
+                text = _mixture(f"{side} mixes {what}", conditions, of)
                 found.append(Reason("mixed", "critical", text, fix="name repeats of one thing"))
         for other in trials[1:]:
             work = compare_work(trials[0], other)
             if work.answer == "different":
                 labels = f"{trials[0].conditions.label} and {other.conditions.label}"
-                text = f"side {side} mixes work: {labels} do different work: {work.what}"
+                text = f"{side} mixes work: {labels} do different work: {work.what}"
                 found.append(Reason("mixed", "critical", text, fix="name repeats of one thing"))
                 break
     return found
 
 
 _REPEATED: dict[str, Callable[[RecordingConditions], object]] = {
+    "variants": lambda one: one.variant,
     "numbers of ranks": lambda one: one.ranks,
     "GPUs": lambda one: "/".join(one.devices),
     "trials with and without launch blocking": lambda one: one.launches_block,
@@ -264,14 +286,14 @@ def _machines(a: Trials, b: Trials) -> list[Reason]:
 
 def _samples(a: Trials, b: Trials) -> list[Reason]:
     found = []
-    for side, trials in (("a", a), ("b", b)):
+    for side, trials in _called(a, b):
         fewest = min(len(trial.times) for trial in trials)
         if fewest < FEW_STEPS and trials[0].conditions.measure != "recording":
-            text = f"side {side}: only {fewest} whole step{'s' * (fewest != 1)} in a trial"
+            text = f"{side}: only {fewest} whole step{'s' * (fewest != 1)} in a trial"
             found.append(Reason("few_steps", "info", text, "one slow step moves the median"))
         unsteady = [trial.conditions.label for trial in trials if not trial.work.steady]
         if unsteady:
-            text = f"side {side}: the steps of {unsteady[0]} do not all launch the same kernels"
+            text = f"{side}: the steps of {unsteady[0]} do not all launch the same kernels"
             found.append(Reason("unsteady", "warning", text))
     return found
 

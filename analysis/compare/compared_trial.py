@@ -31,8 +31,8 @@ class RecordingConditions:
         measure: what the time of a step is: 'span' (host range extended to the end of its GPU work), 'host'
             (the host range alone, because nothing ran on a GPU), 'event' (two GPU events), 'wall' (the clock
             of the host, without a profiler) or 'recording' (no steps: the whole recording counts as one).
-        blocking: launch blocking as the job or the tool states it. blocking_seen: share of kernel launches
-            that returned only after their kernel had ended.
+        blocking: launch blocking as the job or the tool states it. blocking_seen: did launches
+            wait for their kernels, by their timing (``trace.runtime_calls.launch_waits``).
         devices: product names, sorted, each once. arch: their architectures. ranks: processes with steps.
         values: declared work: the values of the variant, as the job states them.
         inputs: shapes of the root module's inputs, as the hook saw them.
@@ -54,7 +54,7 @@ class RecordingConditions:
     measure: str
     profiled: bool
     blocking: bool | None
-    blocking_seen: float | None
+    blocking_seen: bool | None
     replayed: bool
     ranks: int
     devices: tuple[str, ...] = ()
@@ -75,10 +75,8 @@ class RecordingConditions:
 
     @property
     def launches_block(self) -> bool | None:
-        """Did launches block: as stated, else as its launches show; None when neither is known."""
-        if self.blocking is not None:
-            return self.blocking
-        return None if self.blocking_seen is None else self.blocking_seen > 0.9
+        """Did launches block: as stated, else by their timing; None when neither tells."""
+        return self.blocking if self.blocking is not None else self.blocking_seen
 
 
 @dataclass(frozen=True)
@@ -307,18 +305,23 @@ class ComparedTrial:
 def trial_from_json(value: Mapping[str, object]) -> ComparedTrial:
     """Read back what ``ComparedTrial.to_json`` wrote, also that of profrun 0.1 (format 1).
 
+    Older files have a share of launches as ``blocking_seen``, which does not tell whether they blocked.
+
     Raises:
         ValueError: it is not such a value, or of another format.
     """
     import msgspec
 
     found = dict(value)
+    conditions = found.get("conditions")
     if found.get("format") == 1:
         found = {_NAMES_OF_FORMAT_1.get(name, name): part for name, part in found.items()}
         found["format"] = TRIAL_FORMAT
-        conditions = found.get("conditions")
         if isinstance(conditions, Mapping):
-            found["conditions"] = {"tool": conditions.get("collector"), **conditions}
+            conditions = {"tool": conditions.get("collector"), **conditions}
+    if isinstance(conditions, Mapping):
+        seen = conditions.get("blocking_seen")
+        found["conditions"] = {**conditions, "blocking_seen": seen if isinstance(seen, bool) else None}
     if found.get("format") != TRIAL_FORMAT:
         raise ValueError(f"trial format {found.get('format')!r}, this profrun reads 1 and {TRIAL_FORMAT}")
     try:

@@ -14,7 +14,8 @@ from profrun.analysis.compare.comparability import ALLOWABLE, reasons, stopped
 from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.compare.kernel_rows import kernel_rows
 from profrun.analysis.compare.metrics import metrics
-from profrun.analysis.compare.model import BREAKDOWNS, By, Comparison
+from profrun.analysis.compare.model import BREAKDOWNS, By, Comparison, Reason
+from profrun.analysis.compare.module_changes import module_changes
 from profrun.analysis.compare.next_steps import next_steps
 from profrun.analysis.compare.ratio import THRESHOLD, step_ratio
 from profrun.analysis.compare.side_info import side_infos
@@ -35,6 +36,7 @@ def compare(
     threshold: float = THRESHOLD,
     per: str | None = None,
     allow: Collection[str] = (),
+    other_work: Reason | None = None,
     seed: int = 0,
 ) -> Comparison:
     """Compare two sides; ``a`` is the base.
@@ -47,13 +49,14 @@ def compare(
         per: divide times by an amount of work (``work_normalisation.divisors``); different work does then not
             stop the comparison.
         allow: codes of ``comparability.ALLOWABLE`` that shall not stop it; the result marks them.
+        other_work: see ``comparability.reasons``.
         seed: the same seed gives the same intervals.
 
     Raises:
         UsageError: a side is empty, ``by``, ``statistic`` or a code is unknown, or ``per`` cannot be known.
     """
     _check(a, b, by, statistic, allow, threshold)
-    found = reasons(a, b, allow=allow, per=per is not None)
+    found = reasons(a, b, allow=allow, per=per is not None, other_work=other_work)
     amounts = (1.0, 1.0) if stopped(found) else divisors(per, a, b)
     sides = Side(a, amounts[0]), Side(b, amounts[1])
     ratio = step_ratio(sides, found, statistic=statistic, threshold=threshold, seed=seed)
@@ -84,6 +87,7 @@ def _with_changes(result: Comparison, sides: Sides, seed: int) -> Comparison:
         rows=rows,
         kernels=kernels,
         categories=breakdown("category", sides, threshold) if on_gpu else (),
+        modules=module_changes(sides),
         vendors=vendor_view(sides, kernels) if a.kernel_groups and _devices(a) != _devices(b) else None,
     )
 

@@ -85,6 +85,13 @@ class Gate:
     outcome: Outcome
     results: tuple[Result, ...]
 
+    @classmethod
+    def of(cls, results: Sequence[Result]) -> Gate:
+        """The gate of these results: failed where one failed, else inconclusive where one is."""
+        outcomes = {one.outcome for one in results}
+        order: tuple[Outcome, ...] = ("failed", "inconclusive")
+        return cls(next((one for one in order if one in outcomes), "passed"), tuple(results))
+
     @property
     def exit_code(self) -> int:
         """0 passed, 1 failed, 2 inconclusive."""
@@ -147,10 +154,8 @@ def gate(
     Args:
         expectations: (the guess in words, did it hold) of side b, for the rule of that name.
     """
-    results = tuple(_result(comparison, rule, expectations) for rule in rules)
-    outcomes = {one.outcome for one in results}
-    order: tuple[Outcome, ...] = ("failed", "inconclusive")
-    return Gate(next((one for one in order if one in outcomes), "passed"), results)
+    results = [_result(comparison, rule, expectations) for rule in rules]
+    return Gate.of(results)
 
 
 def _result(comparison: Comparison, rule: Rule, expectations: Sequence[tuple[str, bool | None]]) -> Result:
@@ -218,7 +223,7 @@ def _interval(
     limit = 1 + rule.limit
     if rule.way == "faster":
         low, high = 1 / high, 1 / low
-    text = f"{what}: {change_text(ratio)}, 95 % interval {change_interval_text(ci95)}"
+    text = f"{what}: {change_text(ratio)} [{change_interval_text(ci95)}]"
     if low > limit:
         return Result(rule.text, "failed", text)
     if high <= limit or (rule.limit == 0 and low <= 1):

@@ -151,6 +151,28 @@ class Part:
 
 
 @dataclass(frozen=True)
+class ModuleChange:
+    """One module of both sides, or the alike modules of a block; ns of GPU work per step.
+
+    Attributes:
+        name: its qualified name, ``transformer.h.*.attn``. label: the last part of it.
+        depth: 0 for a module without a parent.
+        modules: how many modules the row stands for, on each side.
+        a_ns, b_ns, delta_ns: with the modules inside of it. a_own_ns, b_own_ns: without.
+    """
+
+    name: str
+    label: str
+    depth: int
+    modules: tuple[int, int]
+    a_ns: float
+    b_ns: float
+    delta_ns: float
+    a_own_ns: float
+    b_own_ns: float
+
+
+@dataclass(frozen=True)
 class SideInfo:
     """One side as it went into the comparison.
 
@@ -167,6 +189,7 @@ class SideInfo:
         outliers, edges: 'trial: step n' of each.
         per: the amount of work per step by which times were divided, 1 without ``per``.
         memory_peak: bytes.
+        times_ns: of each trial the times of its whole steps.
     """
 
     name: str
@@ -188,6 +211,7 @@ class SideInfo:
     per: float
     memory_peak: int | None
     work: StepWork
+    times_ns: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -227,7 +251,7 @@ class Comparison(StepRatio):
         total_delta_ns: difference of the mean typical step. It equals the sum of the deltas of ``parts``, and
             the delta of the part 'gpu' equals the sum of the deltas of the rows of basis gpu.
         unexplained_ns: total_delta_ns minus the deltas of the rows.
-        rows: broken down by ``by``. kernels: by kernel. categories: by category.
+        rows: broken down by ``by``. kernels: by kernel. categories: by category. modules: by module.
         next_steps: what can be said or done where the verdict is inconclusive, most useful first.
     """
 
@@ -243,6 +267,7 @@ class Comparison(StepRatio):
     rows: tuple[Row, ...] = ()
     kernels: tuple[Row, ...] = ()
     categories: tuple[Row, ...] = ()
+    modules: tuple[ModuleChange, ...] = ()
     vendors: VendorView | None = None
     next_steps: tuple[Finding, ...] = ()
 

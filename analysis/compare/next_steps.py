@@ -12,10 +12,11 @@ import numpy as np
 
 from profrun.analysis.compare.compared_trial import ComparedTrial, StepSample
 from profrun.analysis.compare.model import Metric, MetricName, StepRatio
+from profrun.analysis.compare.side_names import side_names
 from profrun.analysis.compare.sides import Side, Sides
 from profrun.analysis.compare.stats import MIN_TRIALS
 from profrun.contract.finding import Finding
-from profrun.contract.units import change_interval_text, change_text, time_text
+from profrun.contract.units import change_interval_text, change_text, factor_text, time_text
 
 MOST_TRIALS = 50
 """More trials per side are no advice: nobody runs them."""
@@ -45,7 +46,8 @@ def next_steps(ratio: StepRatio, sides: Sides, metrics: Sequence[Metric] = ()) -
     if min(ratio.trials) < MIN_TRIALS:
         text = f"record at least {FIRST_TRIALS} trials per side (`repeats: {FIRST_TRIALS}` in the job)"
         return (Finding("one_trial", "info", f"{text} to see how much trials of one program differ"),)
-    found = (*_judged(metrics), _enough(ratio), _cause(sides))
+    names = side_names(sides[0].trials, sides[1].trials)
+    found = (*_judged(metrics, names), _enough(ratio), _cause(sides, names))
     return tuple(one for one in found if one is not None)
 
 
@@ -54,18 +56,18 @@ def reasonable(trials: int | None) -> int | None:
     return trials if trials is not None and trials <= MOST_TRIALS else None
 
 
-def _judged(metrics: Sequence[Metric]) -> list[Finding]:
+def _judged(metrics: Sequence[Metric], names: tuple[str, str]) -> list[Finding]:
     """The GPU's share of the step, where that is proven to be slower, faster or the same."""
     known = {metric.name: metric for metric in metrics if metric.verdict != "inconclusive"}
     metric = next((known[name] for name in _OF_GPU if name in known), None)
     if metric is None:
         return []
-    subject = "the GPU's work alone can be judged: it takes"
+    subject = "the GPU's work alone can be judged"
     if metric.name == "kernel time":
-        subject = "the kernels alone can be judged: without copies they take"
-    times = f"a {time_text(metric.a)} -> b {time_text(metric.b)} per step"
-    interval = f"95 % interval {change_interval_text(metric.ci95)}"
-    text = f"{subject} {change_text(metric.ratio)} in b ({times}, {interval})"
+        subject = "the kernels alone, without copies, can be judged"
+    a, b = names
+    times = f"{a} {time_text(metric.a)} -> {b} {time_text(metric.b)} per step"
+    text = f"{subject}: {times}: {change_text(metric.ratio)} [{change_interval_text(metric.ci95)}]"
     return [Finding("gpu_can_be_judged", "info", text)]
 
 
@@ -78,9 +80,9 @@ def _enough(ratio: StepRatio) -> Finding | None:
     return Finding("more_trials", "info", f"{text} ({change_text(ratio.ratio)})")
 
 
-def _cause(sides: Sides) -> Finding | None:
+def _cause(sides: Sides, names: tuple[str, str]) -> Finding | None:
     """What makes the trials of the more uneven side differ; None where they are even."""
-    uneven = max(zip("ab", sides, strict=True), key=lambda pair: _spread(_medians(pair[1].times)))
+    uneven = max(zip(names, sides, strict=True), key=lambda pair: _spread(_medians(pair[1].times)))
     name, side = uneven
     times = _medians(side.times)
     if _spread(times) <= EVEN:
@@ -89,7 +91,7 @@ def _cause(sides: Sides) -> Finding | None:
         _outlying(name, side, times)
         or _clocks(name, side)
         or _host(name, side)
-        or Finding("trials_vary", "info", f"the step time of side {name} differs {_range(times)}", fix=ADVICE)
+        or Finding("trials_vary", "info", f"the step time of {name} differs {_range(times)}", fix=ADVICE)
     )
 
 
@@ -104,7 +106,7 @@ def _outlying(name: str, side: Side, times: Sequence[float]) -> Finding | None:
         if distance > OUTLYING * float(np.log(_spread(others))) and distance > float(np.log(EVEN)):
             label = side.trials[int(odd)].conditions.label
             rest_text = f"the others {time_text(min(others))} to {time_text(max(others))}"
-            text = f"trial {label} of side {name} takes {time_text(times[odd])} per step, {rest_text}"
+            text = f"trial {label} of {name} takes {time_text(times[odd])} per step, {rest_text}"
             return Finding("outlying_trial", "info", text, fix=ADVICE)
     return None
 
@@ -113,7 +115,7 @@ def _clocks(name: str, side: Side) -> Finding | None:
     clocks = [one.conditions.sm_mhz for one in side.trials if one.conditions.sm_mhz]
     if len(clocks) < len(side.trials) or _spread(clocks) <= CLOCKS_EVEN:
         return None
-    text = f"SM clocks after the trials of side {name} range from {min(clocks):.0f} to {max(clocks):.0f} MHz"
+    text = f"SM clocks after the trials of {name} range from {min(clocks):.0f} to {max(clocks):.0f} MHz"
     return Finding(
         "clocks_vary", "info", text, fix="let the GPU cool down between trials, or lock its clocks"
     )
@@ -127,14 +129,14 @@ def _host(name: str, side: Side) -> Finding | None:
         return None
     if float(np.log(_spread(host))) < GPU_EVEN * float(np.log(_spread(busy))):
         return None
-    text = f"the host time of side {name} differs {_range(host)}, its GPU busy time only {_range(busy)}"
+    text = f"the host time of {name} differs {_range(host)}, its GPU busy time only {_range(busy)}"
     return Finding("host_varies", "info", text, fix=ADVICE)
 
 
 def _range(times: Sequence[float]) -> str:
     """'1.80 times between trials (338 us to 602 us)'."""
     ends = f"{time_text(min(times))} to {time_text(max(times))}"
-    return f"{_spread(times):.2f} times between trials ({ends})"
+    return f"{factor_text(_spread(times))} times between trials ({ends})"
 
 
 def _spread(values: Sequence[float]) -> float:

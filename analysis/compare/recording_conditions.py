@@ -15,7 +15,7 @@ from profrun.analysis.compare.compared_trial import RecordingConditions
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.frame import Frame
-from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
+from profrun.analysis.trace.runtime_calls import launch_waits
 from profrun.analysis.trace.steps import StepIndex
 from profrun.contract.provenance import GpuStates, Process, Provenance
 
@@ -60,6 +60,7 @@ def recording_conditions(
     tool = str(meta.get("collector"))
     used = np.unique(source.device_of(source.gpu)) if len(source.gpu) else None
     devices = [row for row in source.devices if used is None or row["device"] in used]
+    waits = launch_waits(source)
     blocking = job.get("blocking", meta.get("launch_blocking"))
     outside = source.gpu[sample_of[source.gpu] < 0]
     throttled, clock = _clocks(provenance.gpus if provenance else GpuStates())
@@ -73,7 +74,7 @@ def recording_conditions(
         measure=_measure(source, index, meta),
         profiled=tool != "none",
         blocking=None if blocking is None else bool(blocking),
-        blocking_seen=blocking_share(source),
+        blocking_seen=waits.blocked if waits is not None else None,
         replayed=bool(meta.get("replayed")),
         ranks=max(1, len(np.unique(index.process))),
         devices=tuple(sorted({str(row["name"]) for row in devices})),
@@ -121,24 +122,6 @@ def _doubts(trace: Trace) -> tuple[tuple[str, str], ...]:
         for finding in data_quality(trace)
         if finding.severity == "critical" and _NEEDED & set(finding.affects)
     )
-
-
-def blocking_share(source: Frame) -> float | None:
-    """Share of kernel launches whose kernel had ended when the call returned; None with under 3 launches.
-
-    Under launch blocking it is 1; without, nearly 0 unless a kernel is shorter than its launch call.
-    Graph launches are left out: blocking does not reach into a graph.
-    """
-    kernels = source.of("kernel")
-    kernels = kernels[source.launch[kernels] >= 0]
-    if not len(kernels):
-        return None
-    calls = source.launch[kernels]
-    wanted = source.name_ids(lambda text: is_launch(text) and not is_graph_launch(text))
-    mask = np.isin(source.name[calls], wanted)
-    if int(mask.sum()) < 3:
-        return None
-    return float((source.end[kernels[mask]] <= source.end[calls[mask]]).mean())
 
 
 def _clocks(gpus: GpuStates) -> tuple[tuple[str, ...], float | None]:

@@ -68,6 +68,7 @@ def _info(name: str, side: Side, statistic: Statistic, aligned: float | None, sh
         per=side.per,
         memory_peak=max(peaks, default=None),
         work=side.trials[0].work,
+        times_ns=tuple(map(tuple, side.times)),
     )
 
 

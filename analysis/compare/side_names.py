@@ -15,16 +15,19 @@ _STAMP = re.compile(r"-\d{8}T\d{6}Z-[0-9a-f]{4}$")
 """What a run's name has after the name of its job."""
 _SHORTEST = 3
 """Fewer characters at the end of all labels of a side are no name."""
+_BLOCKING: dict[bool | None, str] = {False: "async", True: "blocking"}
+"""What trials are called that differ in launch blocking."""
 _TOLD: tuple[Callable[[RecordingConditions], str | None], ...] = (
     lambda one: _STAMP.sub("", one.job) if one.job else None,
     lambda one: one.variant,
     lambda one: one.collector if one.job else None,
+    lambda one: _BLOCKING.get(one.launches_block) if one.job else None,
 )
 """What a run tells of its trials, in the order in which it stands in a name."""
 
 
 def side_names(a: Sequence[ComparedTrial], b: Sequence[ComparedTrial]) -> tuple[str, str]:
-    """Names of side a and b; both empty where nothing tells the sides apart."""
+    """Names of side a and b; they are "a" and "b" where nothing tells the sides apart."""
     parts = [pair for of in _TOLD if (pair := _apart(a, b, of))]
     if parts:
         return "-".join(left for left, _ in parts), "-".join(right for _, right in parts)
@@ -32,7 +35,7 @@ def side_names(a: Sequence[ComparedTrial], b: Sequence[ComparedTrial]) -> tuple[
     if runs:
         return runs
     names = _common([one.conditions.label for one in a]), _common([one.conditions.label for one in b])
-    return names if names[0] != names[1] else ("", "")
+    return names if names[0] != names[1] else ("a", "b")
 
 
 def _apart(

@@ -65,10 +65,18 @@ class LaunchWaits:
     stretched: bool
 
     @property
+    def blocked(self) -> bool | None:
+        """Did launches wait for their kernels? None where the timing cannot tell."""
+        if self.launches < BLOCKING_LAUNCHES:
+            return None
+        if min(self.share, self.time_share) < BLOCKING_SHARE:
+            return False
+        return True if self.stretched else None
+
+    @property
     def blocking(self) -> bool:
-        """Did launches wait for their kernels? False where the timing cannot tell."""
-        enough = self.launches >= BLOCKING_LAUNCHES and self.stretched
-        return enough and min(self.share, self.time_share) >= BLOCKING_SHARE
+        """Did launches certainly wait for their kernels?"""
+        return self.blocked is True
 
 
 @memoised

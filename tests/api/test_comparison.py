@@ -35,8 +35,8 @@ def test_repeats_of_two_sides(sides: dict[str, list[Path]], capsys: Capture) -> 
     assert found.ratio is not None
     assert len(found.table("rows")) == len(found.rows) > 3
     assert found.table("rows").to_polars()["delta_ns"].to_list() == [row.delta_ns for row in found.rows]
-    assert str(found).startswith("a baseline-torch-r* ")
-    assert found._repr_html_().startswith("<pre>a baseline-torch-r* ")
+    assert str(found).startswith("baseline-torch-r* ")
+    assert found._repr_html_().startswith("<pre>baseline-torch-r* ")
 
 
 def test_open_traces_folders_and_words_are_the_same_side(

@@ -20,7 +20,7 @@ def test_blocking_twins_by_hand(sides: Path, capsys: Capture) -> None:
     assert (found["kernel_multiset_equal"], found["took_effect"]) == (True, True)
     text = call(capsys, "blocking", *words_of("a"), "vs", *words_of("c")).out
     assert "the same kernels in both runs" in text
-    assert text.startswith("A step takes 20.0 % more time when launches block (95 % interval ")
+    assert text.startswith("async 1 ms -> blocking 1.2 ms per step: 20.0 % slower [")
 
 
 def test_blocking_of_a_run_needs_twins(tmp_path: Path, capsys: Capture) -> None:

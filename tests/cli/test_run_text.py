@@ -59,7 +59,7 @@ PAIR = PairResult(
     ci95=(1.4, 1.6),
     mde=0.05,
     trials=(3, 3),
-    text="a 1.25 ms, b 1.875 ms",
+    text="base-none 1.25 ms -> base-none-blocking 1.875 ms per step",
     same_kernels=True,
     kernels="both sides launched the same kernels",
     a_variant="base",
@@ -79,7 +79,7 @@ def test_comparisons_and_expectations_stand_below_the_trials(
     assert "\n  launch blocking, step time: base +50.0 %\n" in text
     assert (
         "\nLaunch blocking (step time, blocking against not):\n"
-        "  base-none vs base-none-blocking: a 1.25 ms, b 1.875 ms\n"
+        "  base-none 1.25 ms -> base-none-blocking 1.875 ms per step\n"
         "    both sides launched the same kernels\n"
         "\nExpectations: 1 failed\n"
         "  base: gemm is there: failed: no gemm (002)\n"

@@ -28,6 +28,7 @@ from profrun.contract.units import (
     signed_change_text,
     signed_percent_text,
     signed_time_text,
+    time_range_text,
     time_text,
 )
 from tests.conftest import ROOT
@@ -154,10 +155,10 @@ def test_a_column_has_the_unit_of_its_largest_value() -> None:
     ("ratio", "text", "signed"),
     [
         (None, "-", "-"),
-        (0.728, "27.2 % less time", "-27.2 %"),
-        (1.0, "0.0 % more time", "0.0 %"),
-        (0.9999, "0.0 % less time", "0.0 %"),
-        (1.123, "12.3 % more time", "+12.3 %"),
+        (0.728, "27.2 % faster", "-27.2 %"),
+        (1.0, "0.0 % slower", "0.0 %"),
+        (0.9999, "0.0 % faster", "0.0 %"),
+        (1.123, "12.3 % slower", "+12.3 %"),
         (2.4, "2.40 times as long", "2.40 x"),
         (36.14, "36.1 times as long", "36.1 x"),
         (8844.316, "over 100 times as long", "over 100 x"),
@@ -171,15 +172,29 @@ def test_changes_of_times(ratio: float | None, text: str, signed: str) -> None:
     ("interval", "text", "signed"),
     [
         (None, "-", "-"),
-        ((0.697, 0.759), "24.1 to 30.3 % less", "-30.3 to -24.1 %"),
-        ((1.101, 1.145), "10.1 to 14.5 % more", "+10.1 to +14.5 %"),
-        ((0.918, 1.158), "8.2 % less to 15.8 % more", "-8.2 to +15.8 %"),
-        ((0.9, 2.4), "10.0 % less to 140.0 % more", "-10.0 to +140.0 %"),
-        ((1.208, 2.499), "20.8 to 149.9 % more", "+20.8 to +149.9 %"),
-        ((1.81, 3.3), "1.81 to 3.30 times as long", "1.81 to 3.30 x"),
-        ((2.1, 2.4), "2.10 to 2.40 times as long", "2.10 to 2.40 x"),
-        ((0.008, 300.0), "99.2 % less to over 100 times as long", "-99.2 % to over 100 x"),
+        ((0.697, 0.759), "24.1 to 30.3 %", "-30.3 to -24.1 %"),
+        ((1.101, 1.145), "10.1 to 14.5 %", "+10.1 to +14.5 %"),
+        ((0.918, 1.158), "8.2 % faster to 15.8 % slower", "-8.2 to +15.8 %"),
+        ((0.9, 2.4), "10.0 % faster to 140.0 % slower", "-10.0 to +140.0 %"),
+        ((1.208, 2.499), "20.8 to 149.9 %", "+20.8 to +149.9 %"),
+        ((1.81, 3.3), "1.81 to 3.30 times", "1.81 to 3.30 x"),
+        ((2.1, 2.4), "2.10 to 2.40 times", "2.10 to 2.40 x"),
+        ((0.008, 300.0), "99.2 % faster to over 100 times as long", "-99.2 % to over 100 x"),
     ],
 )
 def test_intervals_of_changes(interval: tuple[float, float] | None, text: str, signed: str) -> None:
     assert (change_interval_text(interval), signed_change_interval_text(interval)) == (text, signed)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (21_240_000, 22_160_000, "21.24 to 22.16 ms"),
+        (980_000, 1_200_000, "980 us to 1.2 ms"),
+        (5, 5, "5 to 5 ns"),
+        (1e9, 1e9, "1 to 1 s"),
+        (1_000, 2e9, "1 us to 2 s"),
+    ],
+)
+def test_a_range_of_times_names_its_unit_once(low: float, high: float, text: str) -> None:
+    assert time_range_text(low, high) == text

@@ -52,6 +52,12 @@ def finished_run(root: Path) -> tuple[Run, Plan]:
             paths.stderr.write_text("Boom: </pre><script>\n")
             continue
         rows = [("step", f"profrun.step#{n}", 2000 * n, 1000 * (number + 1), "main") for n in range(3)]
-        make_trace(paths.trace, rows, meta={"collector": trial.collector}).close()
+        job = {
+            "run": run.name,
+            "variant": trial.variant,
+            "collector": trial.collector,
+            "blocking": trial.blocking,
+        }
+        make_trace(paths.trace, rows, meta={"collector": trial.collector, "job": job}).close()
     run.log().append("done", None, state="failed")
     return run, plan

@@ -63,7 +63,7 @@ def shown(*answers: VariantAnswer, pairs: tuple[PairResult, ...] = (), width: in
 def test_one_variant() -> None:
     torch = dataclasses.replace(PAIR, kind="overhead", ratio=1.35, collector="torch")
     assert shown(EAGER, pairs=(torch,)) == (
-        "  step 20 ms without a profiler (19 ms to 21 ms in 3 trials)\n"
+        "  step 20 ms without a profiler (19 to 21 ms in 3 trials)\n"
         "  GPU busy 5 ms = 25 % of the step; fp32 gemm 67 % of the GPU's time\n"
         "\n"
         "  What would help most, at most per step:\n"
@@ -81,23 +81,23 @@ def test_two_variants() -> None:
     fast = dataclasses.replace(fast, findings=(dataclasses.replace(LOADER, gain_ns=5 * MS, gain_share=0.5),))
     blocking = dataclasses.replace(PAIR, kind="blocking", ratio=2.5, b_variant="eager")
     assert shown(EAGER, fast, pairs=(PAIR, blocking)) == (
-        "  variant   step  range           GPU busy     mostly\n"
-        "  eager    20 ms  19 ms to 21 ms  5 ms = 25 %  fp32 gemm 67 %\n"
-        "  fast     10 ms  9 ms to 11 ms   5 ms = 50 %  fp32 gemm 67 %\n"
+        "  variant   step        range   GPU busy  mostly\n"
+        "  eager    20 ms  19 to 21 ms  5 ms 25 %  fp32 gemm 67 %\n"
+        "  fast     10 ms   9 to 11 ms  5 ms 50 %  fp32 gemm 67 %\n"
         "\n"
         "  What would help most, at most per step:\n"
         "  1  15 ms (75 %)  Steps wait for data [eager]: num_workers\n"
         "  2   2 ms (10 %)  Matrix work in full fp32 [eager]: bf16 autocast, or TF32\n"
         "\n"
-        "  fast vs eager: 20 ms -> 10 ms, 50.0 % less time (40.0 to 60.0 % less; 3 + 3\n"
-        "    trials)\n"
+        "  eager 20 ms -> fast 10 ms per step: 50.0 % faster [40.0 to 60.0 %], 3 + 3\n"
+        "    trials\n"
         "  launch blocking, step time: eager 2.50 x\n"
     )
 
 
 def test_a_program_on_the_cpu_without_an_unprofiled_trial() -> None:
     assert shown(CPU) == (
-        "  step 4 ms under torch (half of 5 steps: 3 ms to 5 ms)\n"
+        "  step 4 ms under torch (half of 5 steps: 3 to 5 ms)\n"
         "  no GPU worked; aten::addmm 41 % of the CPU time of all operators\n"
         "\n"
         "  no finding could save 5 % of a step or more\n"
@@ -107,11 +107,17 @@ def test_a_program_on_the_cpu_without_an_unprofiled_trial() -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"ci95": None, "trials": (1, 1), "verdict": "inconclusive"}, "fast vs eager: 20 ms -> 10 ms"),
-        ({"verdict": "same", "ci95": (0.99, 1.01)}, "the same (1.0 % less to 1.0 % more; 3 + 3 trials)"),
+        (
+            {"ci95": None, "trials": (1, 1), "verdict": "inconclusive"},
+            "eager 20 ms -> fast 10 ms per step (-50.0 %), no verdict from 1 + 1 trials",
+        ),
+        (
+            {"verdict": "same", "ci95": (0.99, 1.01)},
+            "the same within 1 % [1.0 % faster to 1.0 % slower], 3 + 3 trials",
+        ),
         (
             {"verdict": "inconclusive", "ci95": (0.8, 1.1)},
-            "no difference is proven (20.0 % less to 10.0 % more; 3 + 3 trials)",
+            "(-50.0 %), no difference proven [20.0 % faster to 10.0 % slower], 3 + 3 trials",
         ),
         (
             {
@@ -121,19 +127,19 @@ def test_a_program_on_the_cpu_without_an_unprofiled_trial() -> None:
                 "ratio": None,
                 "text": "not compared: why",
             },
-            "fast vs eager: not compared: why",
+            "not compared: why",
         ),
     ],
 )
 def test_no_verdict_word_without_a_proof(changed: dict[str, object], said: str) -> None:
     text = shown(EAGER, pairs=(dataclasses.replace(PAIR, **changed),), width=200)  # type: ignore[arg-type]
     assert said in text
-    assert "less time" not in text
+    assert "50.0 % faster" not in text
 
 
 def test_nothing_was_measured() -> None:
     assert shown(VariantAnswer("a"), VariantAnswer("b")) == (
-        "  variant  step  range  mostly\n  a           -  -      -\n  b           -  -      -\n"
+        "  variant  step  range  mostly\n  a           -      -  -\n  b           -      -  -\n"
     )
 
 

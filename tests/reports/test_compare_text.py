@@ -7,6 +7,7 @@ from pathlib import Path
 import profrun
 from profrun.analysis.compare import compare
 from profrun.collectors.normalize import normalize
+from profrun.reports.compare_sentence import Called
 from profrun.reports.compare_text import comparison_text
 from profrun.reports.terminal_layout import Style
 from tests.analysis.compare.conftest import Recorded
@@ -32,8 +33,7 @@ def test_text_of_a_comparison(recorded: Recorded) -> None:
     a, b = recorded("h200/torch/mlp"), recorded("h200/torch/mlp_compile")
     lines = comparison_text(compare([a], [b])).splitlines()
     assert lines[0] == (
-        "a mlp 333.2 us, b mlp_compile 339.5 us: b took 1.9 % more time per step, "
-        "but 1 trial per side cannot prove a difference"
+        "mlp 333.2 us -> mlp_compile 339.5 us per step (+1.9 %), no verdict from 1 + 1 trials"
     )
     assert lines[1].startswith("  record at least 3 trials per side")
     assert lines[2] == "a: mlp (NVIDIA H200, torch, 1 trial, 3 steps)"
@@ -47,28 +47,33 @@ def test_text_of_a_comparison(recorded: Recorded) -> None:
 def test_text_without_a_number(recorded: Recorded) -> None:
     a, b = recorded("h200/torch/transformer"), recorded("h200/torch/transformer_optim")
     text = comparison_text(compare([a], [b]))
-    refusal = "a transformer and b transformer_optim are not compared: different work per step: 13.42 GFLOP"
-    assert text.startswith(refusal)
-    assert text.splitlines()[-1] == "`--allow work` compares them all the same"
+    measured = "transformer 1.222 ms, transformer_optim 2.695 ms per step, no verdict"
+    assert text.startswith(f"{measured}: different work per step: 13.42 GFLOP")
+    lines = text.splitlines()
+    assert lines[-2:] == ["to compare them all the same:", "  --allow work"]
+    facts = lines.index("measured per step, without a verdict")
+    assert [line.split("  ")[1] for line in lines[facts + 2 : lines.index("", facts)]] == [
+        "step time", "GPU work", "kernel launches", "matrix FLOPs", "tokens",
+    ]  # fmt: skip
     assert "change" not in text
     assert "by kernel" not in text
 
 
 def test_several_reasons_stand_on_lines_of_their_own() -> None:
     text = comparison_text(
-        compare([trial(ranks=2)], [trial(OTHER, measure="wall")]), command="profrun compare x vs y"
+        compare([trial(ranks=2)], [trial(OTHER, measure="wall")]), called=Called(("x", "vs", "y"))
     )
     lines = text.splitlines()
-    assert lines[0] == "a and b are not compared, for 2 reasons"
+    assert lines[0] == "a 100 ns, b 100 ns per step, no verdict, for 2 reasons"
     assert [line.split(":")[0] for line in lines[1:3]] == ["critical", "critical"]
     command = "profrun compare x vs y --allow clock --allow ranks"
-    assert lines[-1] == f"to compare them all the same: {command}"
+    assert lines[-2:] == ["to compare them all the same:", f"  {command}"]
 
 
 def test_no_word_about_time_without_an_interval() -> None:
     """Twice as long in one trial per side: the number is there, and no word that calls it proven."""
     text = comparison_text(compare([trial()], [trial((200, 201, 199, 200, 202))]))
-    assert "b took 100.0 % more time per step, but 1 trial per side cannot prove a difference" in text
+    assert "a 100 ns -> b 200 ns per step (+100.0 %), no verdict from 1 + 1 trials" in text
     assert "slower" not in text
     assert "faster" not in text
 

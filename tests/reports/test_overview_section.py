@@ -17,7 +17,7 @@ def text(html: object) -> str:
 
 def test_the_numbers_and_the_bar_of_a_variant() -> None:
     said = text(overview_html([EAGER], []))
-    assert "step 20 ms without a profiler; 19 ms to 21 ms in 3 trials" in said
+    assert "step 20 ms without a profiler; 19 to 21 ms in 3 trials" in said
     assert "GPU busy 25 % 5 ms of the step" in said
     assert "mostly fp32 gemm 67 % of the GPU" in said
     # 25 % of the step: 0.67 and 0.033 of it are named, the rest is other work
@@ -34,7 +34,7 @@ def test_findings_by_what_they_could_save() -> None:
 def test_several_variants_are_named_and_compared() -> None:
     said = text(overview_html([EAGER, dataclasses.replace(EAGER, variant="fast")], [PAIR]))
     assert "what would help most in at most per step" in said
-    assert "fast vs eager: 20 ms -&gt; 10 ms, 50.0 % less time" in said
+    assert "eager 20 ms -&gt; fast 10 ms per step: 50.0 % faster" in said
 
 
 def test_a_program_on_the_cpu_has_no_gpu_and_no_bar() -> None:
@@ -58,3 +58,12 @@ def test_before_the_end_of_a_run_there_is_none() -> None:
 def test_names_are_escaped() -> None:
     hostile = dataclasses.replace(EAGER, parts=(PartAnswer("<script>alert(1)</script>", 0.9),))
     assert "<script>" not in str(overview_html([hostile], []))
+
+
+def test_the_chart_of_several_variants_and_links_to_findings() -> None:
+    html = str(
+        overview_html([EAGER, dataclasses.replace(EAGER, variant="fast")], [PAIR], {EAGER.trial or "": "t1"})
+    )
+    assert "step time of each variant: eager 20 ms; fast 20 ms" in html
+    assert 'href="#t1-finding-' in html
+    assert "step time of each variant" not in str(overview_html([EAGER], []))

@@ -13,8 +13,8 @@ def test_the_same_kernels() -> None:
     found = kernels_of_both([trial(label="one")], [trial(OTHER, label="two")])
     text = seen_kernels_text(found).splitlines()
     assert text[0] == (
-        "a one and b two saw the same kernels: 1 name, 1 launch per step on both sides; "
-        "they take a 50.2 ns -> b 49.8 ns per step"
+        "one and two saw the same kernels: 1 name, 1 launch per step on both sides; "
+        "they take 50.2 ns -> 49.8 ns per step"
     )
     assert text[1] == "a: one (torch, 5 steps); 0 copies and fills per step take 0 ns"
     assert text[6].split() == ["both", "k", "1", "1", "50.2", "ns", "49.8", "ns", "-0.4", "ns"]

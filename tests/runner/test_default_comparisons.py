@@ -72,4 +72,8 @@ def test_a_pair_that_is_refused_says_how_to_go_on(tmp_path: Path) -> None:
     (pair,) = compare_pairs(default_pairs(points), points, trials_of)
     assert (pair.verdict, pair.ratio) == ("incomparable", None)
     run = points[0].run
-    assert pair.text.endswith(f"profrun compare {run}/a-torch vs {run}/b-torch --allow work")
+    assert pair.text.startswith(
+        "a-torch 100 ns, b-torch 100 ns per step, no verdict: different work per step"
+    )
+    command = f"profrun compare {run}/a-torch vs {run}/b-torch --allow work"
+    assert pair.commands == (("to compare them all the same", command),)

@@ -23,6 +23,7 @@ KERNELS = [("kernel", "gemm", 100, 300, "stream 7"), ("kernel", "relu", 500, 200
         ("last/a-none", ["000-a-none-r1", "004-a-none-r2"]),
         ("last/a-none-blocking", ["002-a-none-blocking-r1", "006-a-none-blocking-r2"]),
         ("last/b-none", ["001-b-none-r1"]),
+        ("last/a", ["000-a-none-r1", "002-a-none-blocking-r1", "004-a-none-r2", "006-a-none-blocking-r2"]),
         ("last/4", ["004-a-none-r2"]),
         ("last/006-a", ["006-a-none-blocking-r2"]),
     ],

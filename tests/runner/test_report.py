@@ -45,3 +45,18 @@ def test_a_run_without_one_trial_started_has_a_report(tmp_path: Path) -> None:
     document = parse(run_report(read_state(run)))
     assert [row[5] for row in rows_of(document, "trials")] == ["planned"] * len(plan.trials)
     assert "Not in this run: Overview, Comparisons, Step times" in document.text
+
+
+def test_each_later_variant_has_a_tab_with_what_changed_from_the_first(tmp_path: Path) -> None:
+    run, _ = finished_run(tmp_path)
+    document = parse(run_report(read_state(run)))
+    tabs = [tab.text for tab in document.every("a", role="tab")]
+    assert tabs[1] == "a -> b"
+    (lead,) = document.every("p", class_="lead")
+    assert lead.text.startswith("inconclusive a ")
+    how = [
+        row.every("th")[0].text for row in document.every("table", data_table="verdicts")[0].every("tr")[1:]
+    ]
+    assert how == ["without a profiler", "under torch"]  # trials with launch blocking are left out
+    command = f"profrun compare {run.name}/a vs {run.name}/b --allow unreliable"  # recorded steps overlap
+    assert command in [code.text for code in document.every("code")]

@@ -29,7 +29,7 @@ def test_equal_conditions_do_not_stop() -> None:
         ({"collector": "nsys", "tool": "nsys"}, "collector", "torch against nsys"),
         ({"measure": "wall"}, "clock", "span against wall"),
         ({"blocking": True}, "blocking", "blocking"),
-        ({"blocking": None, "blocking_seen": 1.0}, "blocking", "one side only"),
+        ({"blocking": None, "blocking_seen": True}, "blocking", "one side only"),
         ({"throttled": ("hw_thermal_slowdown",)}, "throttled", "hw_thermal_slowdown"),
         ({"replayed": True}, "replayed", "replayed"),
         ({"ranks": 2}, "ranks", "1 ranks against 2"),

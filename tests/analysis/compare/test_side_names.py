@@ -28,6 +28,7 @@ def _of_job(job: str, variant: str, collector: str = "torch", label: str = "0") 
         ([_of_job("hf", "default")], [_of_job("dead", "default")], ("hf", "dead")),
         ([_of_job("hf", "x", "none")], [_of_job("hf", "x", "torch")], ("none", "torch")),
         ([_of_job("hf", "x")], [_of_job("gan", "y")], ("hf-x", "gan-y")),
+        ([_of_job("hf", "x")], [_of_job("hf", "x") | {"blocking": True}], ("async", "blocking")),
         ([_of_job("hf", "x")], [_of_job("hf", "x") | {"job": "hf-2"}], ("hf", "hf-2")),
         ([{"job": "r1", "label": "t"}], [{"job": "r2", "label": "t"}], ("r1", "r2")),
         ([{"label": "mlp"}], [{"label": "mlp_compile"}], ("mlp", "mlp_compile")),
@@ -38,7 +39,7 @@ def _of_job(job: str, variant: str, collector: str = "torch", label: str = "0") 
         ),
         ([{"label": "one"}, {"label": "two"}, {"label": "six"}], [{"label": "b"}], ("one and 2 more", "b")),
         ([{"label": "a0"}, {"label": "a1"}], [{"label": "b0"}, {"label": "b1"}], ("a*", "b*")),
-        ([{"label": "000-default-none-r1"}], [{"label": "000-default-none-r1"}], ("", "")),
+        ([{"label": "000-default-none-r1"}], [{"label": "000-default-none-r1"}], ("a", "b")),
         # Trials of one side that are of several variants have no variant in common.
         (
             [_of_job("hf", "x", label="x1"), _of_job("hf", "y", label="y1")],

@@ -74,7 +74,18 @@ def test_gpu_work_that_is_recorded_early_was_not_waited_for(ns: int) -> None:
 
 
 def test_short_kernels_inside_of_equal_calls_tell_nothing() -> None:
-    assert not looks_blocking(launches(*[(16_000, 2_000)] * 9, late=9_000))
+    source = launches(*[(16_000, 2_000)] * 9, late=9_000)
+    waits = launch_waits(source)
+    assert waits is not None
+    assert waits.blocked is None
+    assert not looks_blocking(source)
+
+
+def test_few_launches_tell_nothing_and_calls_that_return_early_did_not_wait() -> None:
+    few, free = launch_waits(launches(*WAITED[:4], late=5_000)), launch_waits(launches(*FREE, late=9_000))
+    assert few is not None
+    assert free is not None
+    assert (few.blocked, free.blocked) == (None, False)
 
 
 def test_a_call_that_returns_long_after_its_kernel_waited_for_something_else() -> None:

@@ -14,7 +14,7 @@ from profrun.analysis.trace.summary import summarize
 from profrun.cli import run as profrun
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
-from tests.conftest import missing
+from tests.conftest import ROOT, missing
 from tests.real.browser.kit import FLAGS, H200
 
 
@@ -42,3 +42,18 @@ def h200(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
     assert profrun(["report", str(folder / "t"), "--out", str(folder / "t.html")]) == 0
     with Trace(folder / "t") as trace:
         return folder / "t.html", summarize(trace).to_json()
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of two variants of a transformer layer on an H200."""
+    folder = tmp_path_factory.mktemp("comparison")
+    sides = []
+    for name in ("baseline", "optimised"):
+        normalize(
+            [ROOT / f"tests/data/h200/transformer/{name}-torch-r1/rank0/pt.trace.json.gz"], folder / name
+        )
+        sides.append(str(folder / name))
+    words = [sides[0], "vs", sides[1], "--allow", "work", "--html", str(folder / "page.html")]
+    assert profrun(["compare", *words]) in (0, 1, 2)
+    return folder / "page.html"

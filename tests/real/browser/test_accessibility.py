@@ -106,6 +106,13 @@ def test_the_history_has_none(chromium: Any, axe: str, tmp_path: Path, scheme: s
     assert seen.quiet(path)
 
 
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_a_comparison_has_none(chromium: Any, axe: str, comparison: Path, scheme: str, width: int) -> None:
+    seen = Watched(chromium, comparison, color_scheme=scheme, viewport={"width": width, "height": 900})
+    assert violations(seen, axe) == []
+    assert seen.quiet(comparison)
+
+
 def test_axe_sees_what_is_wrong(chromium: Any, axe: str, tmp_path: Path) -> None:
     (tmp_path / "bad.html").write_text("<!doctype html><html><body><img src='data:,'><p>x</p></body></html>")
     found = violations(Watched(chromium, tmp_path / "bad.html"), axe)
