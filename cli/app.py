@@ -11,6 +11,8 @@ import typer.core
 import typer.main
 from typer._completion_classes import completion_init
 
+from profrun.cli.asked import add_to
+
 COMMANDS: dict[str, dict[str, str]] = {
     "Run a job": {
         "run": "Profile a command: profrun run -- python train.py.",
@@ -138,7 +140,7 @@ def load_command(name: str) -> Any:
         info.cls = Command
     found = typer.main.get_command(app)
     found.name = name
-    return with_examples(found, getattr(module, "EXAMPLES", ()), f"profrun {name}")
+    return add_to(with_examples(found, getattr(module, "EXAMPLES", ()), f"profrun {name}"))
 
 
 def build() -> Any:
@@ -155,12 +157,12 @@ def build() -> Any:
     )
     app.callback()(_top)
     completion_init()  # tells typer the shells; else it answers "Shell source not supported"
-    return typer.main.get_command(app)
+    return add_to(typer.main.get_command(app))
 
 
 def _top(
     ctx: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[bool, typer.Option("-V", "--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         from profrun.version import VERSION

@@ -110,11 +110,6 @@ def _pair_name(variants: tuple[str | None, str | None]) -> str:
     return " -> ".join(dict.fromkeys(name or "unnamed" for name in variants))
 
 
-def _tabbed(tabs: Sequence[tuple[str, str, Html]]) -> tuple[Html | None, Html]:
-    """The bar of the tabs, and what is on them."""
-    return _tab_bar(tabs), el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs))
-
-
 def document(title: str, *body: Html | None, foot: str, parts: Sequence[Parts] = (EVERY,)) -> str:
     """A page with its title, styles and scripts.
 
@@ -137,6 +132,11 @@ def document(title: str, *body: Html | None, foot: str, parts: Sequence[Parts] =
     scripts = (el("script", Html(_static(name))) for part in parts for name in part.scripts)
     page = el("body", top, body, el("footer", foot), scripts)
     return "<!doctype html>\n" + el("html", head, page, lang="en") + "\n"
+
+
+def _tabbed(tabs: Sequence[tuple[str, str, Html]]) -> tuple[Html | None, Html]:
+    """The bar of the tabs, and what is on them."""
+    return _tab_bar(tabs), el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs))
 
 
 def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:

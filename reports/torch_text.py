@@ -59,8 +59,8 @@ def _cells(row: KeyAverage, table: KeyAverages, on_gpu: bool, gpu_memory: bool) 
     ]
     if on_gpu:
         cells += [
-            _time(row.self_device_ns),
-            _share(row.self_device_ns, table.self_device_total_ns),
+            None if row.self_device_ns is None else _time(row.self_device_ns),
+            None if row.self_device_ns is None else _share(row.self_device_ns, table.self_device_total_ns),
             None if row.device_ns is None else _time(row.device_ns),
             None if row.device_ns is None else _time(row.device_ns / calls),
         ]

@@ -42,7 +42,7 @@ class KeyAverage:
         calls: how often.
         self_cpu_ns, cpu_ns: host time without and with children.
         self_device_ns, device_ns: GPU time of what it launched itself, and with children; None where the file
-            does not tell torch's value (``torch_table.device_unknown``).
+            does not tell torch's value (``torch_table.device_unknown``, and the profiler's own overhead).
         self_cpu_bytes, cpu_bytes, self_device_bytes, device_bytes: allocated minus freed; 0 without memory
             records.
     """
@@ -54,7 +54,7 @@ class KeyAverage:
     calls: int
     self_cpu_ns: int
     cpu_ns: int
-    self_device_ns: int
+    self_device_ns: int | None
     device_ns: int | None
     self_cpu_bytes: int = 0
     cpu_bytes: int = 0
@@ -146,7 +146,7 @@ def key_averages(trace: Trace, *, by_shapes: bool = False) -> KeyAverages:
     return KeyAverages(
         rows,
         sum(row.self_cpu_ns for row in rows),
-        sum(row.self_device_ns for row in rows if row.on_device and not row.annotation),
+        sum(row.self_device_ns or 0 for row in rows if row.on_device and not row.annotation),
         memory,
         by_shapes,
     )
@@ -158,7 +158,10 @@ def _host(trace: Trace, table: _Table, by_shapes: bool) -> None:
     ids = np.flatnonzero(tree.counted)
     if not len(ids):
         return
-    texts, shape = _shapes(trace, ids) if by_shapes else ([""], np.zeros(len(ids), np.int64))
+    owner = ids  # a slice that is the same call as its parent has the shapes of that
+    while tree.repeat[owner].any():
+        owner = np.where(tree.repeat[owner], tree.parent[owner], owner)
+    texts, shape = _shapes(trace, owner) if by_shapes else ([""], np.zeros(len(ids), np.int64))
     keys = np.stack([row_names(source)[source.name[ids]], source.is_kind(ids, "range", "step"), shape])
     unique, place = np.unique(keys, axis=1, return_inverse=True)
     place, size = np.ravel(place), unique.shape[1]
@@ -170,7 +173,9 @@ def _host(trace: Trace, table: _Table, by_shapes: bool) -> None:
 
     first = np.full(size, np.iinfo(np.int64).max)
     np.minimum.at(first, place, source.ts[ids])
-    unknown = set(place[device_unknown(trace)[ids]].tolist())
+    overhead = source.is_kind(ids, "overhead")
+    alone = set(place[overhead].tolist())
+    unknown = set(place[device_unknown(trace)[ids] | overhead].tolist())
     columns = [
         total(once.astype(np.int64)),
         total(tree.self_cpu[ids]),
@@ -182,8 +187,8 @@ def _host(trace: Trace, table: _Table, by_shapes: bool) -> None:
     for number, (name, annotation, shapes) in enumerate(unique.T.tolist()):
         calls, self_cpu, cpu, self_device, device, *memory = (column[number] for column in columns)
         row = KeyAverage(
-            row_text(source, name), False, bool(annotation), texts[shapes], calls, self_cpu, cpu, self_device,
-            None if number in unknown else device, *memory,
+            row_text(source, name), False, bool(annotation), texts[shapes], calls, self_cpu, cpu,
+            None if number in alone else self_device, None if number in unknown else device, *memory,
         )  # fmt: skip
         table.rows.append((int(first[number]), row))
 
