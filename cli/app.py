@@ -34,7 +34,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "query": "Answer an SQL query over a trace.",
         "export": "Write a trace for Perfetto or chrome://tracing.",
         "open": "Show a run's report in the browser, or a trace in Perfetto.",
-        "report": "Write one self-contained HTML file about a run or about traces.",
+        "report": "Write one self-contained HTML file about a run, traces, or all runs.",
     },
     "Compare": {
         "compare": "Compare two sets of traces or runs: what changed, by how much, how sure.",
@@ -140,7 +140,7 @@ def load_command(name: str) -> Any:
         info.cls = Command
     found = typer.main.get_command(app)
     found.name = name
-    return add_to(with_examples(found, getattr(module, "EXAMPLES", ()), f"profrun {name}"))
+    return with_examples(add_to(found), getattr(module, "EXAMPLES", ()), f"profrun {name}")
 
 
 def build() -> Any:

@@ -280,7 +280,7 @@ def interval_chart(rows: Sequence[IntervalRow], label: str, *, base: float | Non
         y = 4 + row_height * (number + 0.5)
         low, top = across(row.range[0]), across(row.range[1])
         box = {"x": f"{low:.1f}", "y": f"{y - 5:.1f}", "width": f"{max(top - low, 1):.1f}", "height": "10"}
-        parts += [_text(left - 8, y + 4, _cut(row.name, 26), "end"), el("rect", **box, class_="span")]
+        parts += [_text(left - 8, y + 4, _cut(row.name, 26), "end"), el("rect", **box, class_="reach")]
         if row.interval is not None:
             parts.append(_line(across(row.interval[0]), across(row.interval[1]), y, y, "interval"))
         parts += [_dot(across(row.value), y, 4), _text(right + 10, y + 4, row.text)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from profrun.analysis.compare.model import is_too_wide
 from profrun.contract.units import signed_change_text, time_text
@@ -44,42 +45,56 @@ def overview_html(
     if not answers:
         return None
     lines = comparison_lines(pairs)
-    return el(
-        "div",
-        (_variant(answer, named=len(answers) > 1) for answer in answers),
-        _variants(answers, pairs),
-        _helps(answers, tabs or {}),
-        el("ul", (el("li", str(line)) for line in lines), class_="plain") if lines else None,
-    )
+    compared = el("ul", (el("li", str(line)) for line in lines), class_="plain") if lines else None
+    helps = _helps(answers, tabs or {})
+    if len(answers) == 1:
+        return el("div", _variant(answers[0], named=False), helps, compared)
+    each = (_variant(answer, named=True) for answer in answers)
+    return el("div", _variants(answers, pairs), compared, helps, each)
+
+
+class _Number(NamedTuple):
+    """A number of a variant as text, and what it is of."""
+
+    title: str
+    value: str
+    of: str
 
 
 def _variant(answer: VariantAnswer, *, named: bool) -> Html:
-    """A variant's step, as large numbers and as a bar."""
+    """A variant's step, as large numbers and as a bar; of several (``named``), in one line and as a bar."""
     tiles = []
     if answer.step is not None:
         tiles.append(
-            _tile("step", time_text(answer.step.ns), f"{where(answer.step)}; {range_of(answer.step)}")
+            _Number("step", time_text(answer.step.ns), f"{where(answer.step)}; {range_of(answer.step)}")
         )
     if answer.gpu_share is not None:
         tiles.append(
-            _tile("GPU busy", percent(answer.gpu_share), f"{time_text(answer.gpu_ns)} of {step_of(answer)}")
+            _Number("GPU busy", percent(answer.gpu_share), f"{time_text(answer.gpu_ns)} of {step_of(answer)}")
         )
     if answer.parts:
         whose = "the GPU's time" if answer.side == "gpu" else "the CPU time of all operators"
-        tiles.append(_tile("mostly", answer.parts[0].name, f"{percent(answer.parts[0].share)} of {whose}"))
-    told = f"{answer.variant}" if named else None
+        tiles.append(_Number("mostly", answer.parts[0].name, f"{percent(answer.parts[0].share)} of {whose}"))
+    if not tiles:
+        shown = el("p", "No step was measured.")
+    elif named:  # the chart has the step times of all variants
+        told = (f"{one.title} {one.value} ({one.of})" for one in tiles)
+        shown = el("p", "; ".join(told), class_="note")
+    else:
+        shown = el("dl", (_tile(one) for one in tiles), class_="tiles")
     return el(
         "article",
-        el("h4", told) if told else None,
-        el("dl", tiles, class_="tiles") if tiles else el("p", "No step was measured."),
+        el("h4", answer.variant) if named else None,
+        shown,
         _bar(answer),
         el("p", waiting(answer)) if answer.rank_wait_ns else None,
         (el("p", el("b", "doubt", class_="chip warning"), " ", text) for text in doubts(answer)),
     )
 
 
-def _tile(title: str, value: str, of: str) -> Html:
-    return el("div", el("dt", title), el("dd", value, class_="big"), el("dd", of, class_="of"), class_="tile")
+def _tile(one: _Number) -> Html:
+    value, of = el("dd", one.value, class_="big"), el("dd", one.of, class_="of")
+    return el("div", el("dt", one.title), value, of, class_="tile")
 
 
 def _bar(answer: VariantAnswer) -> Html | None:

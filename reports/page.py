@@ -110,6 +110,11 @@ def _pair_name(variants: tuple[str | None, str | None]) -> str:
     return " -> ".join(dict.fromkeys(name or "unnamed" for name in variants))
 
 
+def _tabbed(tabs: Sequence[tuple[str, str, Html]]) -> tuple[Html | None, Html]:
+    """The bar of the tabs, and what is on them."""
+    return _tab_bar(tabs), el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs))
+
+
 def document(title: str, *body: Html | None, foot: str, parts: Sequence[Parts] = (EVERY,)) -> str:
     """A page with its title, styles and scripts.
 
@@ -134,11 +139,6 @@ def document(title: str, *body: Html | None, foot: str, parts: Sequence[Parts] =
     return "<!doctype html>\n" + el("html", head, page, lang="en") + "\n"
 
 
-def _tabbed(tabs: Sequence[tuple[str, str, Html]]) -> tuple[Html | None, Html]:
-    """The bar of the tabs, and what is on them."""
-    return _tab_bar(tabs), el("main", (_panel(key, markup, len(tabs)) for key, _, markup in tabs))
-
-
 def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:
     """Links to the tabs: they work without the script, too, which shows one tab at a time."""
     if len(tabs) < 2:
@@ -147,7 +147,7 @@ def _tab_bar(tabs: Sequence[tuple[str, str, Html]]) -> Html | None:
     for place, (key, name, _) in enumerate(tabs):
         state = {"aria_controls": key, "aria_selected": "false" if place else "true"}
         links.append(el("a", name, href=f"#{key}", role="tab", id=f"tab-{key}", **state))
-    return el("div", el("div", links, class_="tabs", role="tablist", aria_label="tabs"), class_="bar")
+    return el("div", el("div", links, class_="tabs", role="tablist", aria_label="tabs"), class_="tabbar")
 
 
 def _panel(key: str, markup: Html, count: int) -> Html:

@@ -75,7 +75,7 @@ def _histogram(spread: StepSpread) -> Html:
     half = f"half of them {time_text(low)} to {time_text(high)}"
     text = f"{counted(count, 'step')}: median {time_text(middle)}, {half}"
     if spread.outliers:
-        named = ", ".join(f"step {step.step} {time_text(step.span_ns)}" for step in spread.outliers)
+        named = ", ".join(f"step {step.step}: {time_text(step.span_ns)}" for step in spread.outliers)
         more = spread.outlier_count - len(spread.outliers)
         text += f". {counted(spread.outlier_count, 'step')} far outside of that and not in the chart: {named}"
         text += f", and {more} more" if more else ""

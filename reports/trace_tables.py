@@ -52,6 +52,7 @@ def kernels(summary: Summary, marks: Marks) -> Html | None:
         Column("dtype", lambda row: row.dtype, note="read from the name"),
         column("calls", "calls", "count", source),
         column("share", "share", "share", "total / time of all kernels, concurrent ones counted each"),
+        *_per_step(summary),
         column("total_ns", "total", "ns", f"sum of durations; {source}"),
         column("mean_ns", "mean", "ns", "total / calls"),
         column("p50_ns", "p50", "ns", "median duration of a call"),
@@ -74,6 +75,24 @@ def kernels(summary: Summary, marks: Marks) -> Html | None:
         table("categories", shares, summary.categories, caption="kernel time by category"),
         table("kernels", columns, rows, caption="kernels by time", filterable=True, total=every),
     )
+
+
+def _per_step(summary: Summary) -> list[Column[KernelRow]]:
+    """The columns of a kernel's calls and time per step; none for a recording without steps."""
+    if summary.per_step is None:
+        return []
+    steps = summary.per_step.steps
+
+    def calls(row: KernelRow) -> float | None:
+        return None if row.in_steps is None else row.in_steps.calls / steps
+
+    def time(row: KernelRow) -> float | None:
+        return None if row.in_steps is None else row.in_steps.total_ns / steps
+
+    return [
+        Column("calls per step", calls, "number", "calls that steps launched / steps"),
+        Column("per step", time, "ns", "time of the kernels that steps launched / steps"),
+    ]
 
 
 def ops(summary: Summary, shapes: KeyAverages | None, marks: Marks) -> Html | None:
@@ -111,7 +130,7 @@ def _by_shapes(found: KeyAverages, *, on_gpu: bool) -> Html | None:
     """Operators by the shapes of their inputs, most time first."""
 
     def weight(row: KeyAverage) -> int:
-        return row.self_device_ns if on_gpu else row.self_cpu_ns
+        return (row.self_device_ns or 0) if on_gpu else row.self_cpu_ns
 
     rows = sorted((row for row in found.rows if row.shapes not in ("", "[]")), key=lambda row: -weight(row))
     if not rows:

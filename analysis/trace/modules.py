@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.trace.backward import autograd_nodes
+from profrun.analysis.trace.backward import ENGINE, autograd_nodes
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.ranges import BACKWARD, MODULE, TORCH_MODULE
@@ -116,6 +116,7 @@ class _Place:
     label: tuple[str, str]  # (qualified name, class)
     parent: int
     first_ns: int
+    track: int
     calls: int = 0
     gpu: list[int] = field(default_factory=lambda: [0, 0])
     host: list[int] = field(default_factory=lambda: [0, 0])
@@ -139,6 +140,11 @@ def _labels(source: Frame) -> dict[int, _Label]:
     return hook or stacks
 
 
+def _is_engine(text: str) -> bool:
+    """Is this the slice that autograd's engine puts round each node?"""
+    return text.startswith(ENGINE)
+
+
 @memoised
 def module_tree(trace: Trace) -> ModuleTree | None:
     """The modules of a trace; None where none is recorded."""
@@ -157,9 +163,7 @@ def module_tree(trace: Trace) -> ModuleTree | None:
     wanted[marks], wanted[autograd] = True, True
     above = source.chase(wanted)
     places = _Places(source, labels, nodes, above)
-    for slice_id in both[np.lexsort((both, -source.end[both], source.ts[both]))].tolist():
-        places.add(slice_id)
-    places.settle()
+    places.add_all(both[np.lexsort((both, -source.end[both], source.ts[both]))].tolist())
     gpu = source.launched if not len(index.slices) else source.gpu[index.of_gpu[source.gpu] >= 0]
     outside = places.add_gpu(gpu, wanted)
     _add_host(source, places, both, above)
@@ -191,36 +195,64 @@ class _Places:
         self._forward_op, self._above = nodes, above
         self._by_key: dict[tuple[int, tuple[str, str]], int] = {}
         self._by_label: dict[tuple[str, str], int] = {}
-        self._late: list[int] = []
+        self._engine = source.chase(source.has_name(np.arange(len(source)), source.name_ids(_is_engine)))
 
-    def add(self, slice_id: int) -> None:
-        """Take a call of a module; backward work waits for ``settle``, when all modules are known."""
+    def add_all(self, ids: list[int]) -> None:
+        """Take the calls of modules and the autograd nodes, sorted by start, outer ones first.
+
+        A call without a module round it, of a module that others call elsewhere, waits until all are known:
+        the recording began inside the outer module, or a backward makes the call.
+        """
+        inside = {self._label(one) for one in ids if self._above[one] >= 0}
+        waiting = []
+        for slice_id in ids:
+            label, backward = self._label(slice_id)
+            parent = int(self._above[slice_id])
+            outermost = parent < 0 and (label, False) not in inside
+            if label is None or backward or not (outermost or parent in self.of):
+                waiting.append(slice_id)
+            else:
+                self._call(slice_id, label, self.of[parent][0] if parent >= 0 else -1)
+        for slice_id in waiting:
+            self._settle(slice_id)
+
+    def _label(self, slice_id: int) -> tuple[tuple[str, str] | None, bool]:
+        """((qualified name, class) or None for an autograd node, is it the backward?)."""
         found = self._labels.get(int(self._source.name[slice_id]))
-        parent = int(self._above[slice_id])
-        in_forward = parent < 0 or self.of.get(parent, (-1, 1))[1] == 0
-        if found is None or found[2] or not in_forward:
-            self._late.append(slice_id)
-            return
-        label = found[:2]
-        key = (self.of[parent][0] if parent >= 0 else -1, label)
-        at = self._by_key.get(key)
+        return (None, True) if found is None else (found[:2], found[2])
+
+    def _call(self, slice_id: int, label: tuple[str, str], parent: int) -> None:
+        at = self._by_key.get((parent, label))
         if at is None:
-            at = self._by_key[key] = len(self.found)
-            self.found.append(_Place(label, key[0], int(self._source.ts[slice_id])))
+            at = self._by_key[(parent, label)] = len(self.found)
+            start, track = int(self._source.ts[slice_id]), int(self._source.track[slice_id])
+            self.found.append(_Place(label, parent, start, track))
             self._by_label.setdefault(label, at)
         self.found[at].calls += 1
         self.of[slice_id] = (at, 0)
 
-    def settle(self) -> None:
-        """Find the modules of autograd nodes, of ranges of the backward, and of calls inside of these."""
-        for slice_id in self._late:
-            found = self._labels.get(int(self._source.name[slice_id]))
-            if found is not None:
-                self.of[slice_id] = (self._by_label.get(found[:2], -1), 1)
-                continue
-            forward = int(self._forward_op[slice_id])
-            above = int(self._above[forward])
-            self.of[slice_id] = (self.of.get(above, (-1, 0))[0] if above >= 0 else -1, 1)
+    def _settle(self, slice_id: int) -> None:
+        """Find the module of an autograd node, of a range of the backward, or of a call that waited."""
+        label, backward = self._label(slice_id)
+        parent = int(self._above[slice_id])
+        place, way = self.of.get(parent, (-1, 0))
+        if label is None:
+            forward = int(self._above[self._forward_op[slice_id]])
+            self.of[slice_id] = (self.of.get(forward, (-1, 0))[0] if forward >= 0 else -1, 1)
+            return
+        at = self._by_key.get((place, label), self._by_label.get(label, -1))
+        if backward:
+            self.of[slice_id] = (at, 1)
+        elif at < 0:
+            self._call(slice_id, label, place)
+        elif way == 1 or self._engine[slice_id] >= 0 or self._other_thread(slice_id, parent, at):
+            self.of[slice_id] = (at, 1)  # called again by a backward
+        else:
+            self.found[at].calls += 1
+            self.of[slice_id] = (at, 0)
+
+    def _other_thread(self, slice_id: int, parent: int, at: int) -> bool:
+        return parent < 0 and self.found[at].track != int(self._source.track[slice_id])
 
     def add_gpu(self, gpu: Index, wanted: Index) -> tuple[OutsideRow, ...]:
         """Add GPU work to the modules; returns what belongs to none."""

@@ -58,3 +58,12 @@ def test_before_the_end_of_a_run_there_is_none() -> None:
 def test_names_are_escaped() -> None:
     hostile = dataclasses.replace(EAGER, parts=(PartAnswer("<script>alert(1)</script>", 0.9),))
     assert "<script>" not in str(overview_html([hostile], []))
+
+
+def test_the_chart_of_several_variants_and_links_to_findings() -> None:
+    html = str(
+        overview_html([EAGER, dataclasses.replace(EAGER, variant="fast")], [PAIR], {EAGER.trial or "": "t1"})
+    )
+    assert "step time of each variant: eager 20 ms; fast 20 ms" in html
+    assert 'href="#t1-finding-' in html
+    assert "step time of each variant" not in str(overview_html([EAGER], []))

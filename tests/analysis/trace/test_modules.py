@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from profrun.analysis.trace.modules import ModuleNode, ModuleTree, OutsideRow, module_tree
 from profrun.analysis.trace.ranges import ranges
 from profrun.analysis.trace.steps import steps
+from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
 from tests.analysis.kit import memory_trace, step
+from tests.conftest import ROOT, first, unpack
 
 LAUNCH = "cudaLaunchKernel"
 ENGINE = "autograd::engine::evaluate_function: MmBackward0"
@@ -99,6 +103,21 @@ def test_ranges_round_the_backward_serve_without_sequences_and_recomputation_is_
     assert tree.outside == ()
 
 
+def test_a_recording_that_begins_inside_the_outer_module_has_the_same_tree() -> None:
+    trace = memory_trace(
+        [
+            module("a", "Linear", 20, 50), ("api", LAUNCH, 30, 5, "main"),      # its root was open already
+            module("root", "Net", 110, 90),
+            module("a", "Linear", 120, 50), ("api", LAUNCH, 130, 5, "main"),
+            ("kernel", "k", 2000, 1, "stream 7", {"launch": 1}),
+            ("kernel", "k", 2010, 2, "stream 7", {"launch": 4}),
+        ]
+    )  # fmt: skip
+    tree = module_tree(trace)
+    assert tree is not None
+    assert shown(tree) == [("root", "Net", 1, 1, 3, 0, 0), ("  a", "Linear", 1, 2, 3, 0, 3)]
+
+
 def test_calls_in_torchs_python_stacks_are_modules_too() -> None:
     trace = memory_trace(
         [
@@ -125,3 +144,25 @@ def test_backward_is_in_its_step_on_a_real_recording(name: str, real: Callable[.
     rows = [row for row in ranges(trace) if row.kind == "step"]
     work = sum(row.kernel_ns + row.comm_ns + row.memcpy_ns + row.memset_ns for row in steps(trace))
     assert sum(row.gpu_ns + row.adopted_ns for row in rows) == work
+
+
+@pytest.mark.parametrize("program", first(1, ("attention", "trainer", "gan", "small_kernels")))
+def test_torch_and_nsys_give_each_module_the_same_work(program: str, tmp_path: Path) -> None:
+    """torch's backward is found by sequence numbers, that of Nsight Systems by the ranges of the hook."""
+    with tarfile.open(ROOT / f"tests/data/h200/programs/{program}.tar.xz") as packed:
+        unpack(packed, tmp_path, packed.getmembers())
+    found = []
+    for tool, pattern in (("torch", "*.pt.trace.json.gz"), ("nsys", "*.sqlite")):
+        recorded = next(tmp_path.glob(f"{program}/trials/*-{tool}-r1/raw/rank0/{pattern}"))
+        normalize([recorded], tmp_path / tool)
+        with Trace(tmp_path / tool) as trace:
+            tree = module_tree(trace)
+        assert tree is not None
+        whole = sum(root.gpu_ns for root in tree.roots) + sum(row.gpu_ns for row in tree.outside)
+        assert whole == tree.gpu_ns
+        found.append({row[0]: [ns / tree.steps for ns in row[4:6]] for row in shown(tree)})
+    torch, nsys = found
+    assert torch.keys() == nsys.keys()
+    most = max(sum(times) for times in torch.values())
+    for name, times in torch.items():
+        assert times == pytest.approx(nsys[name], rel=0.05, abs=0.01 * most), name

@@ -29,3 +29,12 @@ class Watched:
         return not self.complaints and {url for url in self.requests if not url.startswith("data:")} == {
             path.absolute().as_uri()
         }
+
+
+def exact(page: Any, table: str, column: int) -> list[float]:
+    """data-v of a column in the order shown, of the rows shown."""
+    script = (
+        "([name, column]) => [...document.querySelectorAll(`table[data-table=${name}] tbody tr`)]"
+        ".filter(row => !row.hidden).map(row => Number(row.cells[column].dataset.v))"
+    )
+    return list(page.evaluate(script, [table, column]))

@@ -10,7 +10,7 @@ import pytest
 
 from profrun.cli import run as profrun
 from tests.conftest import ROOT
-from tests.real.browser.kit import Watched
+from tests.real.browser.kit import Watched, exact
 from tests.tracekit import make_trace
 
 pytestmark = pytest.mark.browser
@@ -32,21 +32,12 @@ def cpu_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report
 
 
-def exact(page: Any, table: str, column: int) -> list[float]:
-    """data-v of a column in the order shown, of the rows shown."""
-    script = (
-        "([name, column]) => [...document.querySelectorAll(`table[data-table=${name}] tbody tr`)]"
-        ".filter(row => !row.hidden).map(row => Number(row.cells[column].dataset.v))"
-    )
-    return list(page.evaluate(script, [table, column]))
-
-
 def test_numbers_are_the_jsons_and_nothing_is_requested(
     chromium: Any, h200: tuple[Path, dict[str, Any]]
 ) -> None:
     path, summary = h200
     seen = Watched(chromium, path)
-    assert exact(seen.page, "kernels", 5) == [row["total_ns"] for row in summary["kernels"]]
+    assert exact(seen.page, "kernels", 7) == [row["total_ns"] for row in summary["kernels"]]
     assert exact(seen.page, "ops", 3) == [row["self_cpu_ns"] for row in summary["ops"]]
     utilization = seen.page.locator("[data-number='devices.utilization']")
     assert utilization.text_content() == f"{100 * summary['devices'][0]['utilization']:.1f} %"
@@ -76,11 +67,11 @@ def test_the_filter_hides_rows_and_counts_them(chromium: Any, h200: tuple[Path, 
     box = seen.page.locator(".tablebox", has=seen.page.locator("table[data-table=kernels]"))
     box.locator("input").fill("ELEMENTWISE")
     left = [row["total_ns"] for row in summary["kernels"] if "elementwise" in json.dumps(row).lower()]
-    assert exact(seen.page, "kernels", 5) == left
+    assert exact(seen.page, "kernels", 7) == left
     assert 0 < len(left) < len(summary["kernels"])
     assert box.locator(".matches").text_content() == f"{len(left)} of {len(summary['kernels'])} rows"
     box.locator("input").fill("")
-    assert len(exact(seen.page, "kernels", 5)) == len(summary["kernels"])
+    assert len(exact(seen.page, "kernels", 7)) == len(summary["kernels"])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

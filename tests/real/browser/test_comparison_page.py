@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.real.browser.kit import Watched
-from tests.real.browser.test_browser import exact
+from tests.real.browser.kit import Watched, exact
 
 pytestmark = pytest.mark.browser
 

@@ -54,10 +54,17 @@ class Screen:
 
 
 _SIZE = ((r"[\d.]+ [KM]iB", "SIZE"),)
+_MACHINE = (
+    (r"\A.*\n", "MACHINE\n"),
+    (r"^(  (?:none|torch|nsys|ncu|rocprof|proton) +\S+(?: \S+)?)  .*$", r"\1  STATE"),
+    (r"^To mend\n(?: .*\n)+", "To mend\n  REASONS\n"),
+)
+"""What the machine can do, in the screen of `profrun doctor`."""
 SCREENS = (
     Screen("alone", "profrun"),
     Screen("version", "profrun -V", ((r"\d+\.\d+\.\d+\S*", "VERSION"),)),
     Screen("help", "profrun --help"),
+    Screen("help-run", "profrun run --help"),
     Screen("help-submit", "profrun submit --help"),
     Screen("help-compare", "profrun compare --help"),
     Screen("status", "profrun status trainer"),
@@ -77,11 +84,15 @@ SCREENS = (
     Screen("export", "profrun export trainer/1 --out t.pftrace", _SIZE, writes="t.pftrace"),
     Screen("report", "profrun report trainer --out t.html", writes="t.html"),
     Screen("baseline", "profrun baseline save kept compiled_good", writes="baselines/kept.json"),
+    Screen("doctor", "profrun doctor", _MACHINE),
+    Screen("remove", "profrun rm compiled --dry-run", _SIZE),
     Screen("blocking-none", "profrun blocking trainer"),
     Screen("cancel-none", "profrun cancel trainer"),
     Screen("logs-none", "profrun logs trainer 0"),
     Screen("no-command", "profrun statuss"),
     Screen("no-job", "profrun submit nowhere.yaml"),
+    Screen("script-for-job", "profrun submit train.py"),
+    Screen("no-command-to-run", "profrun run"),
     Screen("wrong-job", "profrun job check wrong.yaml"),
     Screen("no-run", "profrun status nothing"),
     Screen("no-trial", "profrun summary trainer/9"),
@@ -103,6 +114,7 @@ def prepare(home: Path) -> Path:
     for name in (*RECORDINGS, "four"):
         cli.run(["-q", "resume", name, "--runs", str(runs), "--json"])
     (home / "wrong.yaml").write_text(_WRONG)
+    (home / "train.py").write_text("print('one step')\n")
     return home
 
 
