@@ -24,6 +24,7 @@ from profrun.backends.environ import secret_env
 from profrun.backends.local_checks import check_machine, left_out
 from profrun.backends.tail import trial_lines
 from profrun.contract.command import Command
+from profrun.contract.ends import died_text
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
 from profrun.errors import UnavailableError
@@ -137,7 +138,7 @@ class LocalBackend:
         """Why a trial without ``exit.json`` may have ended."""
         child = self._children.get(int(handle.data.get("pid", -1)))
         code = child.returncode if child is not None else None
-        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        how = f"it {died_text(-code)}" if code is not None and code < 0 else f"exit code {code}"
         text = "the wrapper ended without saying how" + (f" ({how})" if code is not None else "")
         line = last_line(trial.wrapper_log)
         return text + (f"; the last line of its log: {line}" if line else "")

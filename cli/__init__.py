@@ -7,7 +7,9 @@ import os
 import sys
 from collections.abc import Sequence
 
+from profrun.cli.asked import reset
 from profrun.cli.bugs import report_bug
+from profrun.cli.output import complain
 from profrun.errors import ProfrunError
 
 USAGE = 64
@@ -28,13 +30,14 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def run(args: Sequence[str]) -> int:
     """Carry out one command line and return its exit code. No exception leaves, no traceback is shown."""
+    reset()
     try:
         return _run(args)
     except ProfrunError as error:
-        print(f"profrun: {error}", file=sys.stderr)
+        complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        print("profrun: interrupted", file=sys.stderr)
+        complain("interrupted")
         return 1
     except BrokenPipeError:  # `profrun runs | head`: the reader has seen enough
         _silence_stdout()
@@ -51,10 +54,7 @@ def _report_os(error: OSError) -> int:
         return report_bug(error)
     _silence_stdout()  # the rest would fail again at exit
     where = error.filename or "what is printed"
-    print(
-        f"profrun: {where} cannot be written: {error.strerror}; free some space, or write to another place",
-        file=sys.stderr,
-    )
+    complain(f"{where} cannot be written: {error.strerror}; free some space, or write to another place")
     return UNAVAILABLE
 
 
@@ -69,17 +69,17 @@ def _run(args: Sequence[str]) -> int:
     except usage_error as error:
         context = getattr(error, "ctx", None)
         said = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
-        print(f"profrun: {said}", file=sys.stderr)
+        complain(said)
         if context is not None:
             print(f"Try `{context.command_path} --help`.", file=sys.stderr)
         return USAGE
     except typer.Abort:
-        print("profrun: interrupted", file=sys.stderr)
+        complain("interrupted")
         return 1
     if (
         code == 130
     ):  # typer's exit code for Ctrl-C; profrun's is 1, as for everything that did not come to its end
-        print("profrun: interrupted", file=sys.stderr)
+        complain("interrupted")
         return 1
     return int(code or 0)
 

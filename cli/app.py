@@ -11,6 +11,8 @@ import typer.core
 import typer.main
 from typer._completion_classes import completion_init
 
+from profrun.cli.asked import add_to
+
 COMMANDS: dict[str, dict[str, str]] = {
     "Run a job": {
         "run": "Profile a command: profrun run -- python train.py.",
@@ -32,7 +34,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "query": "Answer an SQL query over a trace.",
         "export": "Write a trace for Perfetto or chrome://tracing.",
         "open": "Show a run's report in the browser, or a trace in Perfetto.",
-        "report": "Write one self-contained HTML file about a run or about traces.",
+        "report": "Write one self-contained HTML file about a run, traces, or all runs.",
     },
     "Compare": {
         "compare": "Compare two sets of traces or runs: what changed, by how much, how sure.",
@@ -138,7 +140,7 @@ def load_command(name: str) -> Any:
         info.cls = Command
     found = typer.main.get_command(app)
     found.name = name
-    return with_examples(found, getattr(module, "EXAMPLES", ()), f"profrun {name}")
+    return with_examples(add_to(found), getattr(module, "EXAMPLES", ()), f"profrun {name}")
 
 
 def build() -> Any:
@@ -155,12 +157,12 @@ def build() -> Any:
     )
     app.callback()(_top)
     completion_init()  # tells typer the shells; else it answers "Shell source not supported"
-    return typer.main.get_command(app)
+    return add_to(typer.main.get_command(app))
 
 
 def _top(
     ctx: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[bool, typer.Option("-V", "--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         from profrun.version import VERSION

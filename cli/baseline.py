@@ -10,7 +10,7 @@ import typer
 
 from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import columns, emit, say
+from profrun.cli.output import columns, emit, say, tell
 from profrun.contract.units import time_text
 from profrun.errors import UsageError
 
@@ -75,7 +75,7 @@ def save(
     if json_:
         emit({"path": str(target), "trials": len(trials), "bytes": target.stat().st_size})
     else:
-        say(f"{target}: {len(trials)} trials; compare with `profrun compare {target} vs B...`")
+        tell(f"{target}: {len(trials)} trials; compare with `profrun compare {target} vs B...`")
 
 
 @app.command(name="list")
@@ -103,7 +103,7 @@ def list_(folder: FolderOption = DEFAULT, json_: JsonOption = False) -> None:
     if json_:
         emit({"baselines": rows})
     elif not rows:
-        say(f"no baselines in {folder}; make one with `profrun baseline save NAME RUN/POINT`")
+        tell(f"no baselines in {folder}; make one with `profrun baseline save NAME RUN/POINT`")
     else:
         shown = [
             (

@@ -65,4 +65,4 @@ def copy_hint(path: Path) -> str:
     except (KeyError, OSError):  # a container may run as a user without a name
         user = str(os.getuid())
     source = shlex.quote(f"{user}@{socket.gethostname()}:{path.absolute()}")
-    return f"No browser can be shown here. On your own machine, copy the file and open it:\n  scp {source} ."
+    return f"No browser can be shown here. Copy the file to your own machine:\n  scp {source} ."

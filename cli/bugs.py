@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from profrun.cli.output import complain
+
 BUG = 70
 """Exit code of a bug of profrun."""
 
@@ -14,10 +16,7 @@ def report_bug(error: Exception) -> int:
     """One line about an error that nobody expected; returns the exit code."""
     where = _keep_crash(error)
     text = f"{type(error).__name__}: {error}".splitlines()[0]
-    print(
-        f"profrun: bug in profrun ({text}); the traceback is in {where}; please report it with that file",
-        file=sys.stderr,
-    )
+    complain(f"bug in profrun ({text}); the traceback is in {where}; please report it with that file")
     return BUG
 
 

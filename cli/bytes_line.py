@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
+from profrun.cli.asked import asked
 from profrun.contract.units import bytes_text
 
 _EVERY_S = 0.25
@@ -28,7 +29,7 @@ class BytesLine:
     def update(self, done: int, total: int | None) -> None:
         """Called by readers with what is done and, if known, the total."""
         now = time.monotonic()
-        if now - self._last < _EVERY_S or not sys.stderr.isatty():
+        if now - self._last < _EVERY_S or asked().quiet or not sys.stderr.isatty():
             return
         self._last, self._shown = now, True
         share = f"{100 * done / total:.0f} %" if total else bytes_text(done)

@@ -25,6 +25,7 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """Stop a run and keep what was recorded."""
+    from profrun.cli.run_text import cancelled_text
     from profrun.contract.codec import to_json
     from profrun.runner.watch import cancel_run
     from profrun.store.run_result import run_result
@@ -34,9 +35,9 @@ def command(
     if json_:
         emit(to_json(run_result(state)))
         return
-    ended = state.count("finished")
-    say(
-        f"{state.run.name}: {state.phase}; {ended} of {len(state.trials)} trials finished, all files are kept"
-    )
-    if state.phase == "cancelled":
-        say(f"continue it later with `profrun resume {state.run.name}`")
+    trials = f"{state.count('finished')} of {len(state.trials)} trials finished"
+    if state.phase != "cancelled":  # its end had come before the wish
+        say(f"{state.run.name}: {state.phase}, {trials}")
+        return
+    say(f"{state.run.name}: {trials}. {cancelled_text(state)}")
+    say(f"next:   profrun resume {state.run.name}")

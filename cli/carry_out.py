@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profrun.cli.bugs import report_bug
-from profrun.cli.output import emit, note, say
+from profrun.cli.output import complain, emit, note, say
 from profrun.cli.progress import Progress
 from profrun.cli.run_text import show_run
 from profrun.contract.codec import to_json
@@ -29,7 +29,7 @@ def carry_out(
         The exit code: 0; 1 when a trial, a trace or an expectation failed; else that of what went wrong at
         the end.
     """
-    with Progress(prepared.run, prepared.plan) as progress:
+    with Progress(prepared.run, prepared.plan, concurrent=prepared.backend.concurrent) as progress:
         state = execute(prepared, progress, repeat_failed=repeat_failed)
     codes = [_tell(problem) for problem in finish(state, prepared.plan)]
     if json_:
@@ -52,7 +52,7 @@ def _failed(state: RunState, result: RunResult) -> bool:
 def _tell(problem: Exception) -> int:
     """Print what went wrong at the end of a run; returns the exit code for it."""
     if isinstance(problem, ProfrunError):
-        note(f"profrun: {problem}")
+        complain(str(problem))
         return problem.exit_code
     return report_bug(problem)
 

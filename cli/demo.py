@@ -31,10 +31,6 @@ from profrun.errors import UnavailableError
 if TYPE_CHECKING:
     from profrun.jobs.overrides import Override
 
-EXAMPLES = (
-    ("profrun demo", "run the example on this machine"),
-    ("profrun demo --dry-run", "show what would be started"),
-)
 JOB = "transformer.yaml"
 EXAMPLES = (
     ("profrun demo", "in any folder; runs are written to ./runs"),

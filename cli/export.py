@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
-from profrun.cli.output import emit, say
+from profrun.cli.output import emit, tell
 from profrun.contract.units import bytes_text
 from profrun.runner.references import opened, shown_name
 
@@ -69,4 +69,4 @@ def command(
         )
         return
     extra = f", {result.tracks_added} tracks added for overlaps" if result.tracks_added else ""
-    say(f"{result.path}: {result.slices} slices, {result.flows} arrows, {bytes_text(size)}{extra}")
+    tell(f"{result.path}: {result.slices} slices, {result.flows} arrows, {bytes_text(size)}{extra}")

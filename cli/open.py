@@ -97,7 +97,7 @@ def _show_trace(path: Path, name: str, timeout: float, *, no_browser: bool) -> N
 
     if not no_browser and not can_show():
         say(copy_hint(path))
-        tell(f"Then {DROP}.")
+        tell(f"There {DROP}.")
         return
     with serving(path, name + ".pftrace") as server:
         say(server.link)

@@ -1,4 +1,7 @@
-"""Printing for all commands: a JSON document, sentences or tables on stdout, remarks on stderr."""
+"""Printing for all commands: a JSON document, sentences or tables on stdout, notes and errors on stderr.
+
+This module alone decides whether colours are used and whether notes are printed.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,13 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from profrun.cli.asked import asked
 
 if TYPE_CHECKING:
-    from profrun.reports.terminal_layout import Style
+    from profrun.reports.terminal_layout import Part, Style
 
 PIPED_WIDTH = 120
 """Columns that tables keep to where stdout is no terminal."""
@@ -27,29 +33,68 @@ def say(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Print a remark on stderr."""
-    sys.stderr.write(text + "\n")
+    """Print a note on stderr; nothing with ``--quiet``."""
+    if not asked().quiet:
+        _on_stderr("", text)
+
+
+def complain(text: str) -> None:
+    """Print an error on stderr, with or without ``--quiet``."""
+    _on_stderr("profrun", text)
+
+
+def _on_stderr(label: str, text: str) -> None:
+    """Print lines, broken between words where stderr is a terminal."""
+    from profrun.reports.terminal_layout import Prose, Style, lay_out  # imported only where it is used
+
+    terminal = sys.stderr.isatty()
+    width = os.get_terminal_size(sys.stderr.fileno()).columns if terminal else None
+    first, *others = text.split("\n")
+    parts = [Prose(first, label=label), *map(Prose, others)]
+    sys.stderr.write(lay_out(parts, Style(width, colour=colours_on(sys.stderr))) + "\n")
+
+
+def colours_on(stream: TextIO) -> bool:
+    """Whether to use colours on a stream.
+
+    ``--color`` decides. Without it $NO_COLOR says no (https://no-color.org) and $FORCE_COLOR says yes
+    (https://force-color.org), whatever their value, if they are not empty. Without them a terminal that is
+    not "dumb" gets colours.
+    """
+    if asked().colour in ("always", "never"):
+        return asked().colour == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def terminal_style() -> Style:
-    """The style for this stdout: as wide as the terminal or $COLUMNS; colours obey $NO_COLOR.
+    """The style for this stdout: as wide as the terminal or $COLUMNS, in colour where ``colours_on``.
 
     Sentences stay on one line where no terminal shows them, so that `grep` finds them.
     """
     from profrun.reports.terminal_layout import Style  # imported only by commands that print for people
 
-    terminal = sys.stdout.isatty()
-    shown = terminal or "COLUMNS" in os.environ
-    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    shown = sys.stdout.isatty() or "COLUMNS" in os.environ
     width = shutil.get_terminal_size().columns if shown else PIPED_WIDTH
-    return Style(width, wrap=shown, colour=colour)
+    return Style(width, wrap=shown, colour=colours_on(sys.stdout))
 
 
-def tell(text: str) -> None:
-    """Print a sentence on stdout, broken at the width of the terminal where there is one."""
+def shown_path(path: Path | str) -> str:
+    """A path as short as it can be used here: relative to the current folder where it lies in it."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def tell(*parts: Part) -> None:
+    """Print sentences and tables on stdout, broken at the width of the terminal where there is one."""
     from profrun.reports.terminal_layout import lay_out
 
-    say(lay_out([text], terminal_style()))
+    say(lay_out(parts, terminal_style()))
 
 
 def columns(header: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = ()) -> str:
@@ -62,4 +107,4 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]], *, right: S
     """
     from profrun.reports.terminal_layout import Style, Table, lay_out
 
-    return lay_out([Table(header, list(rows), right, indent="")], Style())
+    return lay_out([Table(header, list(rows), right, indent="")], Style(colour=colours_on(sys.stdout)))

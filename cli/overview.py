@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from profrun.cli.options import runs_root
-from profrun.cli.output import say
+from profrun.cli.output import say, tell
 
 
 def show_next_steps() -> None:
     """Print the commands that make sense now, by what is in the folders of runs and jobs."""
     root = runs_root(None)
-    say("profrun: profiles a program on NVIDIA, AMD or a CPU, and says what would make it faster.")
+    tell("profrun: profiles a program on NVIDIA, AMD or a CPU, and says what would make it faster.")
     say()
-    steps = [("profrun run -- python train.py", "profile your own program, without a job file")]
+    steps = [("profrun run -- python train.py", "profile your own program")]
     names = sorted(path.parent.name for path in (root.glob("*/events.jsonl") if root.is_dir() else ()))
     if names:
         steps.append(("profrun status last", f"show the newest of {len(names)} runs in {root}"))
@@ -29,4 +29,4 @@ def show_next_steps() -> None:
     steps.append(("profrun --help", "list every command"))
     width = max(len(step) for step, _ in steps)
     for step, why in steps:
-        say(f"  {step:<{width}}  {why}")
+        tell(f"  {step:<{width}}  {why}")

@@ -54,7 +54,7 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Write one self-contained HTML file about a run, about traces, or about the history of all runs."""
+    """Write one self-contained HTML file about a run, traces, or all runs."""
     if index is not None:
         if what:
             raise UsageError(

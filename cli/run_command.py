@@ -23,11 +23,6 @@ from profrun.cli.options import (
 )
 from profrun.cli.start import HowToStart, drafted, short_overrides, start
 
-EXAMPLES = (
-    ("profrun run -- python train.py --bs 8", "profile a program as it is"),
-    ("profrun run -c none,torch -n 3 -- python train.py", "three trials of each, for intervals"),
-    ("profrun run --variant bs=8,16 -- python train.py", "compare two values of an argument"),
-)
 CONTEXT = {"allow_interspersed_args": False}  # the first word that is no option begins the command
 
 EXAMPLES = (

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from profrun.cli.output import columns, say, tell, terminal_style
+from profrun.cli.output import columns, say, shown_path, tell
+from profrun.contract.ends import asked_text
 from profrun.contract.units import elapsed_text, time_text
-from profrun.reports.answer_text import answer_parts
-from profrun.reports.terminal_layout import lay_out
+from profrun.reports.answer_text import answer_parts, tones_of_changes
+from profrun.reports.terminal_layout import Prose
+from profrun.reports.tones import toned, tones_of
 from profrun.runner.problems import problems_of
 from profrun.store.run_result import ExpectationResult, PairKind, PairResult, RunResult, run_result
 from profrun.store.state import RunState
@@ -28,7 +30,7 @@ def trial_table(state: RunState) -> str:
             record.collector,
             "on" if record.blocking else "off",
             record.repeat,
-            record.state,
+            toned(record.state),
             record.steps.count if record.attempt else None,
             time_text(record.steps.median_ns),
             "yes" if record.trace else ("failed" if record.normalise_error else "-"),
@@ -47,11 +49,11 @@ def show_run(state: RunState, *, verbose: bool = False) -> RunResult:
             answers, and when one of them did not finish.
     """
     result = run_result(state)
-    say(_headline(state, result))
+    tell(_headline(state, result))
     parts = answer_parts(result.answers, result.comparisons)
     if parts:
         say()
-        say(lay_out(parts, terminal_style()))
+        tell(*parts)
     if verbose or not parts or any(record.state != "finished" for record in state.trials):
         say()
         say(trial_table(state))
@@ -63,7 +65,7 @@ def show_run(state: RunState, *, verbose: bool = False) -> RunResult:
         say(f"Expectations: {_tally(result.expectations)}")
     for row in result.expectations:
         if row.state != "held":
-            tell("  " + expectation_line(row))
+            tell(Prose("  " + expectation_line(row), toned=tones_of(row.state)))
     problems = problems_of(state)
     if problems:
         say()
@@ -73,7 +75,7 @@ def show_run(state: RunState, *, verbose: bool = False) -> RunResult:
     return result
 
 
-def _headline(state: RunState, result: RunResult) -> str:
+def _headline(state: RunState, result: RunResult) -> Prose:
     """The run's name, how far it is, how long it took and on which GPUs."""
     total, done = len(state.trials), state.count("finished")
     trials = f"{total} trial{'s' * (total != 1)}" if done == total else f"{done} of {total} trials finished"
@@ -83,7 +85,8 @@ def _headline(state: RunState, result: RunResult) -> str:
         f" after {elapsed_text((max(ends) - min(begins)) / 1e9)}" if begins and ends and done == total else ""
     )
     gpus = list(dict.fromkeys(name for answer in result.answers for name in answer.gpus))
-    return ", ".join([f"{state.run.name}: {state.phase}{took}", trials, *gpus])
+    text = ", ".join([f"{state.phase}{took}", trials, *gpus])
+    return Prose(text, label=state.run.name, toned=tones_of(state.phase))
 
 
 def _go_on(state: RunState, result: RunResult) -> None:
@@ -93,10 +96,12 @@ def _go_on(state: RunState, result: RunResult) -> None:
     if state.phase == "interrupted":
         lines.append(f"no process drives this run; continue it with `profrun resume {name}`")
     elif state.phase == "cancelled":
+        lines.append(cancelled_text(state))
         lines.append(f"continue it with `profrun resume {name}`")
     elif state.count("failed", "timeout"):
         lines.append(f"repeat what failed with `profrun resume {name} --failed`")
-    lines.append(f"report: {result.report}" if result.report else f"folder: {state.run.path}")
+    where = ("report", result.report) if result.report else ("folder", state.run.path)
+    lines.append(f"{where[0]}: {shown_path(where[1])}")
     told = next((answer.trial for answer in result.answers if answer.trial is not None), None)
     if told is not None:
         lines.append(f"next:   profrun diagnose {name}/{told.split('-')[0]}")
@@ -105,12 +110,18 @@ def _go_on(state: RunState, result: RunResult) -> None:
         say(line)
 
 
+def cancelled_text(state: RunState) -> str:
+    """Who cancelled a run, and that its data was kept, as sentences."""
+    kept = all(record.code == "cancelled" for record in state.trials if record.state == "cancelled")
+    return f"{asked_text(str(state.cancelled_by))}." + (" Recorded data was kept." if kept else "")
+
+
 def _show_pairs(title: str, pairs: list[PairResult]) -> None:
     if pairs:
         say()
-        say(title)
+        tell(Prose(label=title))
     for pair in pairs:
-        tell(f"  {pair.text}")
+        tell(Prose(f"  {pair.text}", toned=tones_of_changes([pair])))
         for why, text in pair.commands:
             tell(f"    {why}:")
             say(f"      {text}")  # whole, so that it can be copied

@@ -6,7 +6,7 @@ import datetime
 from typing import TYPE_CHECKING
 
 from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import columns, emit, note, say
+from profrun.cli.output import columns, complain, emit, say
 
 if TYPE_CHECKING:
     from profrun.store.state import RunState
@@ -21,6 +21,7 @@ EXAMPLES = (
 def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
     """List the runs."""
     from profrun.errors import ProfrunError
+    from profrun.reports.tones import toned
     from profrun.store.runs import all_runs
     from profrun.store.state import read_state
 
@@ -30,7 +31,7 @@ def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
         try:
             states.append(read_state(run))
         except ProfrunError as error:
-            note(f"profrun: {error}")
+            complain(str(error))
     if json_:
         emit({"runs": [_document(state) for state in states]})
         return
@@ -41,7 +42,7 @@ def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
         (
             state.run.name,
             state.backend,
-            state.phase,
+            toned(state.phase),
             f"{state.count('finished')}/{len(state.trials)}",
             f"{datetime.datetime.fromtimestamp(state.created_ns // 10**9).astimezone():%Y-%m-%d %H:%M}",
         )

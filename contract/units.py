@@ -38,6 +38,13 @@ def time_text(ns: float | None) -> str:
     return _with_unit(0.0 if abs(ns) < _ZERO_NS else ns, TIME_UNITS)
 
 
+def time_range_text(low_ns: float, high_ns: float) -> str:
+    """Two times with their unit once where it is the same: "21.2 to 22.16 ms", "980 us to 1.2 ms"."""
+    low, high = time_text(low_ns), time_text(high_ns)
+    number, unit = low.split(" ")
+    return f"{number if high.endswith(f' {unit}') else low} to {high}"
+
+
 def signed_time_text(ns: float | None) -> str:
     """A difference of times in nanoseconds with its sign: "+1.234 us", "-4 ns", "0 ns"."""
     return ("+" if ns is not None and ns >= _ZERO_NS else "") + time_text(ns)

@@ -7,6 +7,7 @@ import signal as signals
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..contract.ends import died_text, stopped_text
 from ..contract.finding import Finding
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Facts:
     Attributes:
         cancelled: the file 'cancel' is there.
         limit: the time limit, seconds.
+        batch_system: the batch system that runs the trial, None when there is none.
         tool: name of the profiler round the command, None when there is none.
         artefacts: the trial's files, as in exit.json.
         steps: steps that the hook saw in this rank.
@@ -82,6 +84,7 @@ class Facts:
 
     cancelled: bool = False
     limit: float | None = None
+    batch_system: str | None = None
     tool: str | None = None
     artefacts: Sequence[Artefact] = ()
     steps: int = 0
@@ -107,7 +110,8 @@ def judge(outcome: Outcome, facts: Facts) -> tuple[Verdict, list[Finding]]:
     if outcome.error is not None:
         return Verdict("failed", None, None, "not-started", outcome.error, 127), told
     if number is not None:
-        return Verdict("failed", None, number, "killed-by-signal", _died(number), 128 + number), told
+        reason = f"the program {died_text(number)}"
+        return Verdict("failed", None, number, "killed-by-signal", reason, 128 + number), told
     if code != 0:
         return _failed(code, facts), told
     if missing:
@@ -141,21 +145,15 @@ def _codes(outcome: Outcome, tool: str | None) -> tuple[int | None, int | None]:
 def _stopped(by: str, facts: Facts, code: int | None, number: int | None) -> Verdict:
     """Ended early. Without the file 'cancel' a signal from above means a time limit, SIGINT a person."""
     missing = facts.paths("missing")
-    kept = "what was recorded is kept" if not missing else f"nothing was written ({', '.join(missing)})"
+    kept = "recorded data was kept" if not missing else f"nothing was recorded ({', '.join(missing)})"
     if facts.cancelled or by == "SIGINT":
-        return Verdict("cancelled", code, number, "cancelled", f"ended on request ({by}): {kept}", 130)
+        short = "cancelled-without-data" if missing else "cancelled"
+        return Verdict("cancelled", code, number, short, f"it was cancelled; {kept}", 130)
     if by == "limit":
-        reason = f"the time limit of {facts.limit:g} s was reached: {kept}; set resources.timeout higher"
+        reason = f"the time limit of {facts.limit:g} s was reached; {kept}; set resources.timeout higher"
         return Verdict("timeout", code, number, "time-limit", reason, 124)
-    reason = f"ended from outside by {by}, as schedulers do at their time limit: {kept}"
+    reason = f"{stopped_text(by, facts.batch_system)}; {kept}"
     return Verdict("timeout", code, number, "ended-from-outside", reason, 124)
-
-
-def _died(number: int) -> str:
-    name = signals.Signals(number).name
-    if number == signals.SIGKILL:
-        return f"the program was killed ({name}): out of memory is the usual reason (dmesg, container limits)"
-    return f"the program died of {name}"
 
 
 def _failed(code: int | None, facts: Facts) -> Verdict:

@@ -161,7 +161,7 @@ class Supervisor:
         """
         outcome = Outcome(stopped_by=self.pending())
         if outcome.stopped_by:
-            outcome.error = f"stopped by {outcome.stopped_by} before the command was started"
+            outcome.error = "it was asked to end before the command was started"
             return outcome
         try:
             child = self._start(argv, env, cwd)

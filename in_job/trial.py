@@ -206,6 +206,7 @@ class Trial:
         facts = Facts(
             cancelled=self.paths.cancel.exists(),
             limit=self.command.timeout_s,
+            batch_system="Slurm" if "SLURM_JOB_ID" in os.environ else None,
             tool=result.prepared.tool.name if result.prepared.tool.path else None,
             artefacts=result.artefacts,
             steps=len(result.steps.steps) if result.steps is not None else 0,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profrun.contract.units import signed_change_text, time_text
+from profrun.contract.units import change_text, signed_change_text, time_range_text, time_text
 from profrun.reports.compare_sentence import pair_sentence
-from profrun.reports.terminal_layout import Command, Part, Prose, Table
+from profrun.reports.terminal_layout import Command, Part, Prose, Table, Toned
+from profrun.reports.tones import TONES
 from profrun.store.run_answer import FindingAnswer, StepAnswer, VariantAnswer
 from profrun.store.run_result import PairResult
 
@@ -32,13 +33,24 @@ def answer_parts(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) 
     parts += _findings(answers)
     lines = comparison_lines(pairs)
     if lines:
-        parts += ["", *(Prose(line, indent="  ") if isinstance(line, str) else line for line in lines)]
+        tones = tones_of_changes(pairs)
+        parts.append("")
+        parts += [Prose(line, indent="  ", toned=tones) if isinstance(line, str) else line for line in lines]
     return parts
 
 
 def comparison_lines(pairs: Sequence[PairResult]) -> list[str | Command]:
     """The comparisons of a run in one line each: variants, then all profilers, then launch blocking."""
     return [*_variants(pairs), *_ratios("overhead", pairs), *_ratios("blocking", pairs)]
+
+
+def tones_of_changes(pairs: Sequence[PairResult]) -> list[Toned]:
+    """The changes of comparisons, where there is a verdict, in its tone."""
+    return [
+        Toned(change_text(pair.ratio), TONES[pair.verdict])
+        for pair in pairs
+        if pair.verdict in ("faster", "slower")
+    ]
 
 
 def _one(answer: VariantAnswer) -> list[Part]:
@@ -56,7 +68,8 @@ def _one(answer: VariantAnswer) -> list[Part]:
     if busy is None and mostly is not None:
         lines.append(f"no GPU worked; {mostly} of the CPU time of all operators")
     lines += doubts(answer)
-    return [Prose(line, indent="  ") for line in lines]
+    strong = [] if answer.step is None else [Toned(f"step {time_text(answer.step.ns)}", "strong")]
+    return [Prose(line, indent="  ", toned=strong) for line in lines]
 
 
 def waiting(answer: VariantAnswer) -> str:
@@ -85,7 +98,7 @@ def where(step: StepAnswer) -> str:
 
 def range_of(step: StepAnswer) -> str:
     """The range of a step time, and of what."""
-    ends = f"{time_text(step.low_ns)} to {time_text(step.high_ns)}"
+    ends = time_range_text(step.low_ns, step.high_ns)
     if step.trials > 1:
         return f"{ends} in {step.trials} trials"
     return f"half of {step.steps} steps: {ends}" if step.steps > 1 else "1 step"
@@ -98,11 +111,11 @@ def step_of(answer: VariantAnswer) -> str:
     )
 
 
-def _busy(answer: VariantAnswer) -> str | None:
+def _busy(answer: VariantAnswer, between: str = " = ") -> str | None:
     """'18.03 ms = 80 %'."""
     if answer.gpu_ns is None or answer.gpu_share is None:
         return None
-    return f"{time_text(answer.gpu_ns)} = {percent(answer.gpu_share)}"
+    return f"{time_text(answer.gpu_ns)}{between}{percent(answer.gpu_share)}"
 
 
 def _mostly(answer: VariantAnswer) -> str | None:
@@ -124,14 +137,14 @@ def _several(answers: Sequence[VariantAnswer]) -> Table:
         (
             answer.variant,
             time_text(answer.step.ns if answer.step else None),
-            f"{time_text(answer.step.low_ns)} to {time_text(answer.step.high_ns)}" if answer.step else None,
-            *([_busy(answer)] if on_gpu else []),
+            time_range_text(answer.step.low_ns, answer.step.high_ns) if answer.step else None,
+            *([_busy(answer, " ")] if on_gpu else []),
             _mostly(answer),
         )
         for answer in answers
     ]
     header = ("variant", "step", "range", *(["GPU busy"] if on_gpu else []), "mostly")
-    return Table(header, rows, right=(1,))
+    return Table(header, rows, right=(1, 2, 3) if on_gpu else (1, 2))
 
 
 def best_findings(answers: Sequence[VariantAnswer]) -> list[tuple[VariantAnswer, FindingAnswer]]:
@@ -157,7 +170,7 @@ def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
     for number, (answer, finding) in enumerate(ordered[:MOST]):
         where = f" [{answer.variant}]" if len(answers) > 1 else ""
         text = f"{gains[number].rjust(width)}  {finding.text}{where}: {finding.remedy}"
-        lines.append(Prose(f"{number + 1}  {text}", indent="  "))
+        lines.append(Prose(f"{number + 1}  {text}", indent="  ", toned=[Toned(finding.title, "strong")]))
     more = len(ordered) - MOST
     return [*lines, *([f"     ... and {more} more"] if more > 0 else [])]
 
@@ -169,7 +182,7 @@ def _variants(pairs: Sequence[PairResult]) -> list[str | Command]:
         lines.append(pair_sentence(pair, (pair.a_variant, pair.b_variant)))
         lines += [Command(text, why, indent="  ") for why, text in pair.commands]
     if any(min(pair.trials, default=0) == 1 for pair in found):
-        lines.append("one trial per variant proves nothing; `--repeats 3` gives intervals")
+        lines.append("one trial per variant: no verdict; `--repeats 3` gives intervals")
     return lines
 
 

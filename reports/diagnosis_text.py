@@ -10,6 +10,7 @@ from profrun.analysis.rules.finding import numbered
 from profrun.contract.units import count_text, percent_text, time_text
 from profrun.reports.evidence import evidence_lines
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out
+from profrun.reports.tones import toned
 
 if TYPE_CHECKING:
     from profrun.analysis.rules.finding import RuleFinding
@@ -84,7 +85,9 @@ def _overview(findings: Sequence[RuleFinding], style: Style) -> list[Part]:
         number = "" if rank is None else str(rank)
         gain = time_text(one.gain_ns) if one.gain_ns is not None else ""
         share = percent_text(one.gain_share) if one.gain_ns is not None else ""
-        rows.append((number, one.severity, gain, share, "  " * depth[one.code] + one.title, one.remedy))
+        rows.append(
+            (number, toned(one.severity), gain, share, "  " * depth[one.code] + one.title, one.remedy)
+        )
         extents.append(one.extent)
     header = ("", "", "at most", "share", "finding", "what to change")
     full = [

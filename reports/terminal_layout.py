@@ -6,19 +6,32 @@ rich: importing rich's tables took 66 ms of CPU time and 3 MB, a quarter of the 
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 NARROWEST = 12
 """A name is not cut to fewer characters, whatever the width."""
-BOLD = "1"
-COLOURS = {
-    "critical": "1;31",
-    "care": "1;33",
-    "warning": "1;33",
-}
-"""ANSI codes of labels (1 is bold, 31 red, 33 yellow); every other label is bold."""
+Tone = Literal["strong", "good", "care", "bad", "faint"]
+"""What a piece of text means: a heading, better or done, doubtful, worse or failed, less important."""
+CODES: Mapping[Tone, str] = {"strong": "1", "good": "32", "care": "33", "bad": "31", "faint": "2"}
+"""ANSI codes: 1 is bold, 2 faint, 31 red, 32 green, 33 yellow."""
+LABELS: Mapping[str, str] = {"critical": "1;31", "profrun": "1;31", "care": "1;33", "warning": "1;33"}
+"""ANSI codes of labels ("profrun" stands before errors); every other label is bold."""
+
+
+class Toned(str):
+    """A text with a tone, which a terminal shows as a colour; for everything else it is a plain string."""
+
+    tone: Tone
+
+    def __new__(cls, text: str, tone: Tone) -> Toned:
+        """A text that has a tone."""
+        made = super().__new__(cls, text)
+        made.tone = tone
+        return made
 
 
 @dataclass(frozen=True)
@@ -48,12 +61,14 @@ class Prose:
         text: the sentence; spaces at its start indent it, and its further lines by two more.
         label: printed in bold or in its colour, with a colon where a text follows.
         indent: spaces before the label.
+        toned: parts of the text that have a tone; of each, its first place in the text is coloured.
         whole: never broken, because it is copied: a command.
     """
 
     text: str = ""
     label: str = ""
     indent: str = ""
+    toned: Sequence[Toned] = ()
     whole: bool = False
 
     def lines(self, style: Style) -> list[str]:
@@ -63,10 +78,17 @@ class Prose:
         if style.wrap and not self.whole and style.width is not None and len(whole) > style.width:
             indent = whole[: len(whole) - len(whole.lstrip())] + "  "
             lines = textwrap.wrap(whole, style.width, subsequent_indent=indent, break_on_hyphens=False)
-        if self.label and style.colour:
-            rest = lines[0][len(self.indent) + len(self.label) :]
-            lines[0] = self.indent + _coloured(self.label, COLOURS.get(self.label, BOLD)) + rest
-        return lines
+        if not style.colour:
+            return lines
+        head = ""
+        if self.label:
+            start = len(self.indent) + len(self.label)
+            code = LABELS.get(self.label, CODES["strong"])
+            head, lines[0] = self.indent + _coloured(self.label, code), lines[0][start:]
+        text = "\n".join(lines)
+        for part in self.toned:
+            text = _tone_first(text, part)
+        return (head + text).split("\n")
 
 
 @dataclass(frozen=True)
@@ -122,13 +144,19 @@ class Table:
             for row, name in zip(rows, cut_apart([row[widest] for row in rows], narrow), strict=True):
                 row[widest] = name
         lines = [self._line(row, widths) for row in rows]
-        return [_coloured(lines[0], BOLD), *lines[1:]] if style.colour else lines
+        if not style.colour:
+            return lines
+        tones = [self._line(row, widths, given) for row, given in zip(rows[1:], self.rows, strict=True)]
+        return [_coloured(lines[0], CODES["strong"]), *tones]
 
-    def _line(self, row: Sequence[str], widths: Sequence[int]) -> str:
-        cells = [
-            cell.rjust(width) if place in self.right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
+    def _line(self, row: Sequence[str], widths: Sequence[int], given: Sequence[object] = ()) -> str:
+        """One line; cells whose given value has a tone are coloured."""
+        cells = []
+        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            pad = " " * (width - len(cell))
+            value = given[place] if given else None
+            shown = _coloured(cell, CODES[value.tone]) if isinstance(value, Toned) else cell
+            cells.append(pad + shown if place in self.right else shown + pad)
         return (self.indent + "  ".join(cells)).rstrip()
 
 
@@ -198,6 +226,19 @@ def cut(name: str, room: int) -> str:
     """A name in at most ``room`` characters; the middle goes, because kernels often differ at their ends."""
     head = (room - 2) // 2
     return name if len(name) <= room else f"{name[:head]}...{name[len(name) - (room - 3 - head) :]}"
+
+
+def _tone_first(text: str, part: Toned) -> str:
+    """Colour the first place of a part, also where the end of a line is inside it."""
+    pattern = r"(\s+)".join(map(re.escape, part.split()))
+    found = re.search(pattern, text)
+    if found is None:
+        return text
+    shown = "\n".join(
+        line[: len(line) - len(line.lstrip())] + _coloured(line.lstrip(), CODES[part.tone])
+        for line in found.group().split("\n")
+    )
+    return text[: found.start()] + shown + text[found.end() :]
 
 
 def _coloured(text: str, code: str) -> str:

@@ -34,6 +34,9 @@ _UNREACHABLE_S = 600.0
 _KILL_WAIT_S = 20.0
 """How long to wait for the engine after a kill before the trial is written down as cancelled."""
 
+STOPPED_AT_ONCE = "it was stopped at once; what its profiler had not written is lost"
+"""Why a trial has no data that was cancelled and could not say how it ended."""
+
 
 class Observer(Protocol):
     """Who shows progress. Called from the driving thread."""
@@ -206,7 +209,7 @@ class _Driver(Generic[P]):
                 found[trial_id] = status_of(ended)
         if self.cancelled_at is not None and time.monotonic() - self.cancelled_at > _KILL_WAIT_S:
             for trial_id in self.active:
-                found.setdefault(trial_id, Status("cancelled", "killed; nothing said that it ended"))
+                found.setdefault(trial_id, Status("cancelled", STOPPED_AT_ONCE))
         return found
 
     def _may_come_again(self, ended: Exit) -> bool:
@@ -265,7 +268,7 @@ class _Driver(Generic[P]):
     def _finish(self, trial_id: str, status: Status) -> None:
         """Write down how a trial ended, and make its trace."""
         if status.state == "lost" and self.interrupts.count:
-            status = Status("cancelled", f"killed after {self.interrupts.reason}", status.exit_code)
+            status = Status("cancelled", STOPPED_AT_ONCE, status.exit_code)
         self._write(
             "finished",
             trial_id,

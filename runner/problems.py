@@ -45,7 +45,7 @@ def _of_trial(record: TrialRecord) -> list[str]:
     found = []
     if not record.ended and record.reason:  # for one: why a scheduler does not start it
         found.append(f"{record.state}: {record.reason}")
-    if record.ended and record.state != "finished":
+    if record.ended and record.state != "finished" and record.code != "cancelled":  # the run's end says so
         found.append(f"{record.state}: {reason_of(record)}")
     if record.normalise_error:
         found.append(f"no trace: {record.normalise_error}")

@@ -83,6 +83,8 @@ class RunState:
 
     Attributes:
         driven: somebody holds the run's lock now.
+        cancelled_by: name of the signal that asked for the end of a cancelled run, or "profrun cancel"; else
+            None.
         notes: what could not be read.
     """
 
@@ -94,6 +96,7 @@ class RunState:
     phase: RunPhase
     driven: bool
     trials: tuple[TrialRecord, ...]
+    cancelled_by: str | None = None
     notes: tuple[str, ...] = ()
 
     def count(self, *states: str) -> int:
@@ -128,6 +131,7 @@ def read_state(run: Run) -> RunState:
         phase=phase,
         driven=driven,
         trials=records,
+        cancelled_by=_cancelled_by(events.items) if phase == "cancelled" else None,
         notes=tuple(notes),
     )
 
@@ -161,6 +165,12 @@ def _phase(events: list[Event], records: tuple[TrialRecord, ...], driven: bool) 
     if last is not None and last["event"] == "done":
         return cast(RunPhase, last.get("state", outcome(records)))
     return "interrupted"
+
+
+def _cancelled_by(events: list[Event]) -> str:
+    """Who asked for the end last."""
+    asked = next((event for event in reversed(events) if event["event"] == "cancelled"), {})
+    return str(asked.get("by"))
 
 
 def _of(events: list[Event], trial_id: str) -> list[Event]:

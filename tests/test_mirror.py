@@ -17,7 +17,7 @@ WHOLE = {
     "api/test_pages.py": "the page and the notebook about Python are no modules",
     "backends/kubernetes/test_run.py": "whole runs on a small cluster of the test's own",
     "cli/test_secrets.py": "a whole run: a secret is in none of its files",
-    "cli/test_summary_as_torch.py": "`summary --as torch`: one option, with many tests",
+    "cli/test_summary_as_torch.py": "`summary --as torch`, beside the command's other tests",
     "cli/test_torch_equality.py": "from submit to summary: the numbers are torch's own",
     "collectors/nsys/test_exact.py": "real files through the whole reader, counted independently",
     "collectors/nsys/test_fuzz.py": "damaged files through the whole readers of nsys and ncu",

@@ -6,6 +6,7 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
+from profrun.contract.ends import died_text
 from profrun.images.engine import explain
 
 if TYPE_CHECKING:
@@ -81,6 +82,4 @@ class Watch:
 
 
 def _meaning(code: int) -> str:
-    if code == 137:
-        return ": killed, perhaps for memory"
-    return f": signal {code - 128}" if code > 128 else ""
+    return f": it {died_text(code - 128)}" if code > 128 else ""

@@ -118,6 +118,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run.path.rename(run.path.with_name("mlp-20261122T014813Z-00ff"))
     (folder / "job.yaml").write_text(spec)
     (folder / "question.sql").write_text("SELECT 1")
+    (folder / "jobs").mkdir()
     for number, name in enumerate(("before", "after")):
         write_trial(folder / name, 1_000_000 + 1000 * number, 500_000, number)
     for file in FILES:
@@ -138,5 +139,7 @@ def test_an_example_works(
     monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 1"))
     if line.startswith("profrun baseline compare"):
         call(capsys, "baseline", "save", "main", "last/main-none")
+    if line.startswith("profrun init train.py"):
+        Path("job.yaml").unlink()
     done = call(capsys, *words_of(line), *(["--yes"] if re.match("profrun (rm|prune)", line) else []))
     assert done.code in ((0, 1, 2) if "compare" in line or "blocking" in line else (0,)), done.err

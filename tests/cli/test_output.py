@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from profrun.cli.output import PIPED_WIDTH, columns, terminal_style
+from profrun.cli.asked import ColourChoice, asked
+from profrun.cli.output import PIPED_WIDTH, colours_on, columns, complain, note, say, terminal_style
 from profrun.reports.terminal_layout import Style
 
 
@@ -23,12 +24,57 @@ from profrun.reports.terminal_layout import Style
 def test_the_style_follows_the_terminal(
     monkeypatch: pytest.MonkeyPatch, terminal: bool, env: dict[str, str], style: Style
 ) -> None:
-    for name in ("COLUMNS", "NO_COLOR", "TERM"):
+    for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
     assert terminal_style() == style
+
+
+@pytest.mark.parametrize(
+    ("choice", "env", "terminal", "colours"),
+    [
+        (None, {}, True, True),
+        (None, {}, False, False),
+        (None, {"TERM": "dumb"}, True, False),
+        (None, {"NO_COLOR": "0"}, True, False),
+        (None, {"NO_COLOR": ""}, True, True),
+        (None, {"FORCE_COLOR": "1"}, False, True),
+        (None, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+        ("auto", {"NO_COLOR": "1"}, True, False),
+        ("always", {"NO_COLOR": "1"}, False, True),
+        ("never", {"FORCE_COLOR": "1"}, True, False),
+    ],
+)
+def test_who_decides_about_colours(
+    monkeypatch: pytest.MonkeyPatch,
+    choice: ColourChoice | None,
+    env: dict[str, str],
+    terminal: bool,
+    colours: bool,
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm", **env}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    monkeypatch.setattr(asked(), "colour", choice)
+    assert colours_on(sys.stdout) is colours
+
+
+def test_quiet_keeps_errors_and_leaves_out_notes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asked(), "quiet", True)
+    note("a note")
+    complain("it broke")
+    say("a result")
+    monkeypatch.setattr(asked(), "colour", "always")
+    complain("it broke")
+    shown = capsys.readouterr()
+    assert shown.err == "profrun: it broke\n\x1b[1;31mprofrun\x1b[0m: it broke\n"
+    assert shown.out == "a result\n"
 
 
 def test_columns_are_never_cut() -> None:

@@ -28,6 +28,7 @@ from profrun.contract.units import (
     signed_change_text,
     signed_percent_text,
     signed_time_text,
+    time_range_text,
     time_text,
 )
 from tests.conftest import ROOT
@@ -183,3 +184,17 @@ def test_changes_of_times(ratio: float | None, text: str, signed: str) -> None:
 )
 def test_intervals_of_changes(interval: tuple[float, float] | None, text: str, signed: str) -> None:
     assert (change_interval_text(interval), signed_change_interval_text(interval)) == (text, signed)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (21_240_000, 22_160_000, "21.24 to 22.16 ms"),
+        (980_000, 1_200_000, "980 us to 1.2 ms"),
+        (5, 5, "5 to 5 ns"),
+        (1e9, 1e9, "1 to 1 s"),
+        (1_000, 2e9, "1 us to 2 s"),
+    ],
+)
+def test_a_range_of_times_names_its_unit_once(low: float, high: float, text: str) -> None:
+    assert time_range_text(low, high) == text

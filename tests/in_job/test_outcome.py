@@ -23,7 +23,7 @@ def test_verdicts() -> None:
     assert judge(Outcome(status=0)).state == "finished"
     assert judge(Outcome(status=3 << 8)).exit_code == 3
     assert judge(Outcome(status=signal.SIGKILL)).reason == (
-        "the program was killed (SIGKILL): out of memory is the usual reason (dmesg, container limits)"
+        "the program was killed: it most likely ran out of memory (see dmesg, or the container's limit)"
     )
     under_nsys = judge(Outcome(status=139 << 8), tool="nsys")
     assert (under_nsys.exit_code, under_nsys.signal) == (None, signal.SIGSEGV)
@@ -34,6 +34,47 @@ def test_verdicts() -> None:
     assert (limit.state, limit.wrapper_code) == ("timeout", 124)
     assert judge(Outcome(status=0, stopped_by="SIGTERM"), cancelled=True).state == "cancelled"
     assert judge(Outcome(status=0, stopped_by="SIGURG")).state == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("by", "facts", "code", "reason"),
+    [
+        ("SIGURG", {"cancelled": True}, "cancelled", "it was cancelled; recorded data was kept"),
+        ("SIGINT", {}, "cancelled", "it was cancelled; recorded data was kept"),
+        (
+            "SIGURG",
+            {"cancelled": True, "artefacts": MISSING},
+            "cancelled-without-data",
+            "it was cancelled; nothing was recorded (raw/rank0/*.nsys-rep)",
+        ),
+        ("limit", {}, "time-limit", "the time limit of 10 s was reached; recorded data was kept; set"),
+        (
+            "SIGURG",
+            {"batch_system": "Slurm"},
+            "ended-from-outside",
+            "Slurm announced the end of the job's time",
+        ),
+        (
+            "SIGTERM",
+            {"batch_system": "Slurm"},
+            "ended-from-outside",
+            "Slurm ended the job (its time was over",
+        ),
+        (
+            "SIGTERM",
+            {},
+            "ended-from-outside",
+            "another program ended the trial (a service manager or `kill`)",
+        ),
+    ],
+)
+def test_people_read_who_ended_a_trial_and_no_signal(
+    by: str, facts: dict[str, Any], code: str, reason: str
+) -> None:
+    found = judge(Outcome(status=0, stopped_by=by), **facts)
+    assert found.code == code
+    assert str(found.reason).startswith(reason)
+    assert "SIG" not in str(found.reason)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,8 @@ def test_the_app_is_asked_and_the_cause_is_told(
     done = trial.finish(process)
     assert done.log() == "running\napp ends well\n"
     assert (done.exit["state"], done.exit["exit_code"], done.code) == (state, 5, code)
-    assert signal.Signals(number).name in done.exit["reason"]
+    assert done.exit["stopped_by"] == signal.Signals(number).name
+    assert "SIG" not in done.exit["reason"]
 
 
 def test_the_time_limit_ends_the_app_and_keeps_the_report(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def shown(*answers: VariantAnswer, pairs: tuple[PairResult, ...] = (), width: in
 def test_one_variant() -> None:
     torch = dataclasses.replace(PAIR, kind="overhead", ratio=1.35, collector="torch")
     assert shown(EAGER, pairs=(torch,)) == (
-        "  step 20 ms without a profiler (19 ms to 21 ms in 3 trials)\n"
+        "  step 20 ms without a profiler (19 to 21 ms in 3 trials)\n"
         "  GPU busy 5 ms = 25 % of the step; fp32 gemm 67 % of the GPU's time\n"
         "\n"
         "  What would help most, at most per step:\n"
@@ -81,9 +81,9 @@ def test_two_variants() -> None:
     fast = dataclasses.replace(fast, findings=(dataclasses.replace(LOADER, gain_ns=5 * MS, gain_share=0.5),))
     blocking = dataclasses.replace(PAIR, kind="blocking", ratio=2.5, b_variant="eager")
     assert shown(EAGER, fast, pairs=(PAIR, blocking)) == (
-        "  variant   step  range           GPU busy     mostly\n"
-        "  eager    20 ms  19 ms to 21 ms  5 ms = 25 %  fp32 gemm 67 %\n"
-        "  fast     10 ms  9 ms to 11 ms   5 ms = 50 %  fp32 gemm 67 %\n"
+        "  variant   step        range   GPU busy  mostly\n"
+        "  eager    20 ms  19 to 21 ms  5 ms 25 %  fp32 gemm 67 %\n"
+        "  fast     10 ms   9 to 11 ms  5 ms 50 %  fp32 gemm 67 %\n"
         "\n"
         "  What would help most, at most per step:\n"
         "  1  15 ms (75 %)  Steps wait for data [eager]: num_workers\n"
@@ -97,7 +97,7 @@ def test_two_variants() -> None:
 
 def test_a_program_on_the_cpu_without_an_unprofiled_trial() -> None:
     assert shown(CPU) == (
-        "  step 4 ms under torch (half of 5 steps: 3 ms to 5 ms)\n"
+        "  step 4 ms under torch (half of 5 steps: 3 to 5 ms)\n"
         "  no GPU worked; aten::addmm 41 % of the CPU time of all operators\n"
         "\n"
         "  no finding could save 5 % of a step or more\n"
@@ -139,7 +139,7 @@ def test_no_verdict_word_without_a_proof(changed: dict[str, object], said: str) 
 
 def test_nothing_was_measured() -> None:
     assert shown(VariantAnswer("a"), VariantAnswer("b")) == (
-        "  variant  step  range  mostly\n  a           -  -      -\n  b           -  -      -\n"
+        "  variant  step  range  mostly\n  a           -      -  -\n  b           -      -  -\n"
     )
 
 

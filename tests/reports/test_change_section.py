@@ -16,7 +16,7 @@ from profrun.collectors.normalize import normalize
 from profrun.contract.units import signed_time_text, time_text
 from profrun.reports.change_section import Change
 from profrun.reports.compare_sentence import Called
-from profrun.reports.page import comparison_html
+from profrun.reports.page import EVERY, comparison_html
 from profrun.traces.trace import Trace
 from tests.analysis.compare.test_point_pairs import NONE, TORCH, _run
 from tests.analysis.compare.trials import trial
@@ -113,7 +113,7 @@ def test_hostile_names_stay_text() -> None:
     page, document = _page([bad], [trial((90, 91, 92), label="b", variant="b", job="r")])
     assert document["sides"][0]["name"] == BAD
     assert page.every("img") == []
-    assert len(page.every("script")) == 2  # units.js and report.js
+    assert len(page.every("script")) == len(EVERY.scripts)
     names = {name.attributes["title"] for name in page.every("span", class_="name")}
     assert any(BAD in name for name in names)
     (title,) = page.every("title")

@@ -17,7 +17,7 @@ def text(html: object) -> str:
 
 def test_the_numbers_and_the_bar_of_a_variant() -> None:
     said = text(overview_html([EAGER], []))
-    assert "step 20 ms without a profiler; 19 ms to 21 ms in 3 trials" in said
+    assert "step 20 ms without a profiler; 19 to 21 ms in 3 trials" in said
     assert "GPU busy 25 % 5 ms of the step" in said
     assert "mostly fp32 gemm 67 % of the GPU" in said
     # 25 % of the step: 0.67 and 0.033 of it are named, the rest is other work

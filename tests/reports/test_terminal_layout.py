@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from profrun.reports.terminal_layout import (
     PLAIN,
     Command,
@@ -9,6 +11,7 @@ from profrun.reports.terminal_layout import (
     Prose,
     Style,
     Table,
+    Toned,
     cut,
     cut_apart,
     lay_out,
@@ -82,6 +85,23 @@ def test_labels_titles_and_headers_are_coloured_only_where_asked() -> None:
     assert lay_out(parts, Style(80, colour=True)) == (
         "\x1b[1;31mcritical\x1b[0m: too late\n\x1b[1minfo\x1b[0m: look\n\x1b[1mn\x1b[0m\n1"
     )
+
+
+def test_tones_are_colours_that_leave_the_text_as_it_is() -> None:
+    parts: list[Part] = [
+        Prose("a 12 ms -> 6 ms, 50 % less time than before, measured often", toned=[LESS]),
+        Table(("n", "state"), [(1, Toned("failed", "bad")), (22, "planned")], right=(0,)),
+    ]
+    for width in (None, 20, 24, 40):
+        plain = lay_out(parts, Style(width))
+        coloured = lay_out(parts, Style(width, colour=True))
+        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+        assert "   1  \x1b[31mfailed\x1b[0m" in coloured
+    assert "\x1b[32m50 % less time\x1b[0m" in lay_out(parts, Style(colour=True))
+    assert "\x1b[32m50 %\x1b[0m\n  \x1b[32mless time\x1b[0m" in lay_out(parts, Style(24, colour=True))
+
+
+LESS = Toned("50 % less time", "good")
 
 
 def test_a_command_stays_on_one_line_so_that_it_can_be_copied() -> None:

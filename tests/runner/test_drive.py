@@ -12,7 +12,7 @@ from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
 from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.plans.model import Plan
-from profrun.runner.drive import drive
+from profrun.runner.drive import STOPPED_AT_ONCE, drive
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.planning import plan_of
 from profrun.store.events import read_events
@@ -145,7 +145,7 @@ def test_the_second_wish_ends_now(tmp_path: Path) -> None:
     state = _drive(run, plan, engine, Watcher(at_tick={2: press, 4: press}), interrupts=interrupts)
     assert [grace for _, grace in engine.cancels] == [plan.job.resources.grace, 0.0]
     assert state.trials[0].state == "cancelled"
-    assert state.trials[0].reason == "killed after SIGINT"
+    assert state.trials[0].reason == STOPPED_AT_ONCE
     assert state.phase == "cancelled"
 
 

@@ -50,7 +50,7 @@ def test_a_run_without_one_trial_started_has_a_report(tmp_path: Path) -> None:
 def test_each_later_variant_has_a_tab_with_what_changed_from_the_first(tmp_path: Path) -> None:
     run, _ = finished_run(tmp_path)
     document = parse(run_report(read_state(run)))
-    tabs = [button.text for button in document.every("a", role="tab")]
+    tabs = [tab.text for tab in document.every("a", role="tab")]
     assert tabs[1] == "a -> b"
     (lead,) = document.every("p", class_="lead")
     assert lead.text.startswith("inconclusive a ")

@@ -1,0 +1,134 @@
+"""The tutorial and the how-tos: their commands run, and print what the pages show."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from profrun.runner.finish import write_findings
+from profrun.store.runs import Run
+from profrun.store.state import read_state
+from tests.cli.running import Capture, call
+from tests.conftest import ROOT, unpack
+from tests.reports.documents import parse
+from tests.support.pages import lay_out, masked, missing_lines, read_page, rehearsals, shell_lines
+
+RECORDED = ROOT / "tests/data/h200/pages"
+PATHS = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/how-to").glob("*.md")])
+README = ROOT / "README.md"
+pages = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+
+with_readme = pytest.mark.parametrize("path", [README, *PATHS], ids=lambda path: path.stem)
+
+
+def bash(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run commands as a reader would; what they print on stderr is among the output."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PROFRUN_")}
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text],
+        cwd=folder,
+        env={**kept, "COLUMNS": "100", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+def recorded(name: str, folder: Path) -> Path:
+    """A folder with a recorded run in ``runs/``, with the comparisons and answers of today."""
+    runs = folder / name / "runs"
+    if not runs.exists():
+        with tarfile.open(RECORDED / f"{name}.tar.xz") as archive:
+            unpack(archive, runs)
+        (run,) = runs.iterdir()
+        write_findings(read_state(Run(run)), [])
+    return runs.parent
+
+
+@with_readme
+def test_the_words_of_every_command_are_known(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    page = read_page(path)
+    lay_out(page, tmp_path)
+    (tmp_path / "train.py").touch()  # the reader's own program, where a page shows none
+    monkeypatch.chdir(tmp_path)
+    for commands in page.commands:
+        done = bash(shell_lines(commands.text), tmp_path)
+        assert done.returncode == 0, done.stdout
+        for words in rehearsals(commands.text):
+            called = call(capsys, *words)
+            assert called.code == 0, f"line {commands.line}: {called.err}"
+
+
+@with_readme
+def test_what_a_page_shows_of_a_recorded_run_is_what_profrun_says_of_it(path: Path, tmp_path: Path) -> None:
+    for commands in read_page(path).commands:
+        for output in commands.outputs:
+            name = output.recorded or commands.recorded
+            if name is None:
+                continue
+            text = "profrun status last" if output.recorded else commands.text
+            done = bash(text, recorded(name, tmp_path))
+            assert output.recorded or done.returncode in commands.exits, done.stdout
+            assert missing_lines(output.text, done.stdout, exact=True) == [], done.stdout
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(900)
+@pages
+def test_a_page_can_be_followed_from_its_first_line_to_its_last(path: Path, tmp_path: Path) -> None:
+    page = read_page(path)
+    lay_out(page, tmp_path)
+    for commands in page.commands:
+        if commands.needs or commands.recorded:
+            continue
+        done = bash(commands.text, tmp_path)
+        assert done.returncode in commands.exits, f"line {commands.line}: {done.stdout}"
+        for output in commands.outputs:
+            if output.recorded is None:
+                assert missing_lines(output.text, done.stdout, exact=False) == [], done.stdout
+
+
+def test_the_page_about_the_report_names_its_sections_as_they_are(tmp_path: Path) -> None:
+    folder = recorded("gan", tmp_path)
+    done = bash("profrun report last --out report.html", folder)
+    assert done.returncode == 0, done.stdout
+    document = parse((folder / "report.html").read_text(encoding="utf-8"))
+    heads = [node.text for node in document.every("h3")]
+    for note in document.every("p", class_="note"):
+        if note.text.startswith("Not in this "):
+            heads += note.text.partition(": ")[2].rstrip(".").split(", ")
+    text = (ROOT / "docs/how-to/read-the-report.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| **")]
+    named = [name for row in rows for name in re.findall(r"\*\*(.*?)\*\*", row)]
+    assert len(heads) > 15
+    assert sorted(named) == sorted(set(heads))
+
+
+def test_a_line_that_is_not_printed_is_found() -> None:
+    printed = "step 1.5 ms\nGPU busy 3 %\nreport: /tmp/x\n"
+    assert missing_lines("step 22.6 us\n...\nreport: ...\n", printed, exact=False) == []
+    assert missing_lines("GPU busy 4 %\nstep 1 ms\n", printed, exact=False) == ["step 1 ms"]
+    assert missing_lines("step 1.6 ms\n", printed, exact=True) == ["step 1.6 ms"]
+    assert masked("  a 3 ms -> b 2 ms per step: 33 % faster [1 to 60 %]") == "a # -> b # per step"
+    assert masked("run-20261122T140020Z-92f0: +3.5 %  of 2.74 x") == "run-#: # of #"
+
+
+def test_commands_are_rehearsed_without_starting_anything() -> None:
+    text = (
+        "cd x\nprofrun run -n 3 \\\n -- python a.py\nprofrun compare a vs b > c\nprofrun baseline save m a\n"
+    )
+    assert shell_lines(text) == "cd x"
+    assert rehearsals(text) == [
+        ["run", "--dry-run", "-n", "3", "--", "python", "a.py"],
+        ["compare", "--help", "a", "vs", "b"],
+        ["baseline", "save", "--help", "m", "a"],
+    ]
