@@ -50,6 +50,9 @@ def run(args: Sequence[str]) -> int:
 
 def _report_os(error: OSError) -> int:
     """Print one line about a system error, which is no bug if the disk is full; returns the exit code."""
+    if error.errno == errno.EIO and error.filename is None:  # the terminal was closed: nobody can read it
+        _silence_stdout()
+        return UNAVAILABLE
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return report_bug(error)
     _silence_stdout()  # the rest would fail again at exit

@@ -97,7 +97,11 @@ def command(
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(help="Write the whole comparison as an HTML page to this file.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="Write the whole comparison as an HTML page to this file.",
+            show_default=False,
+        ),
     ] = None,
     runs: RunsOption = None,
     json_: JsonOption = False,

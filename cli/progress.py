@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -49,6 +50,7 @@ class Progress:
         self._several = len({trial.variant for trial in plan.trials}) > 1
         self._watched: dict[str, TrialProgress] = {}
         self._steps: dict[str, int] = {}  # variant -> steps that a finished trial of it made
+        self._started: set[str] = set()
         self._ended: set[str] = set()
 
     def __enter__(self) -> Progress:
@@ -60,7 +62,8 @@ class Progress:
 
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
-            self._live.close()
+            with _unless_closed():
+                self._live.close()
             self._live = None
 
     def event(self, event: Event) -> None:
@@ -79,17 +82,19 @@ class Progress:
         """
         if asked().quiet:
             return
-        if self._live is not None:
-            self._live.above(text, tone if tone in TONES else None)
-        else:
-            print(text, file=sys.stderr, flush=True)
+        with _unless_closed():
+            if self._live is not None:
+                self._live.above(text, tone if tone in TONES else None)
+            else:
+                print(text, file=sys.stderr, flush=True)
 
     def tick(self, active: Sequence[str]) -> None:
         """Redraw the live line, or print what has changed in the trials that run."""
         if not active or asked().quiet:
             return
         if self._live is not None:
-            self._live.draw(self.live_fields(active))
+            with _unless_closed():
+                self._live.draw(self.live_fields(active))
             return
         for trial_id in active:
             said = self._watch(trial_id).change(self._expected(trial_id))
@@ -169,8 +174,9 @@ class Progress:
         """An event as one line; None for an event that is not shown."""
         kind, trial_id = event["event"], event.get("trial")
         began = kind == "started" or (kind == "state" and event.get("state") == "running")
-        if trial_id is not None and began and self._live is None:
-            return f"{self._name(trial_id)}: started"
+        if trial_id is not None and began and trial_id not in self._started:
+            self._started.add(trial_id)
+            return f"{self._name(trial_id)}: started" if self._live is None else None
         if trial_id is not None and kind == "finished":
             if event.get("code") == NEVER_STARTED:
                 return None  # maybe hundreds at once; the command prints the reason at its end
@@ -195,6 +201,11 @@ class Progress:
             text += f" (exit code {code})" if code else ""
             text += f": {event['reason']}" if event.get("reason") else ""
         return text
+
+
+def _unless_closed() -> contextlib.suppress:
+    """Printing fails when the terminal was closed or nobody reads the pipe; the run still has to end well."""
+    return contextlib.suppress(OSError)
 
 
 def stopping_text(by: str, *, now: bool) -> str:

@@ -30,9 +30,8 @@ class Ranges:
 
     modules: int | None = option(
         Whole(0, 64),
-        "Put ranges around the forward and the backward of nn.Modules down to this depth; 0: around none. "
-        "The root has depth 0; containers that are never called (ModuleList) do not count.",
-        "torch: 3, around the forward only; others: 0",
+        "Depth of nn.Modules that get ranges: the root has 0, ModuleLists do not count; 0: none.",
+        "torch: 3, the forward only; others: 0",
         null=True,
     )
     steps: StepsFrom = option(

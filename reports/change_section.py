@@ -192,14 +192,14 @@ def _bar_row(bar: Bar, low: float, top: float) -> Html:
         "svg",
         el("rect", **place, y="0", height="10", class_=role),
         viewBox="0 0 1000 10",
-        class_="bar",
+        class_="flowbar",
         role="img",
         aria_label=f"{bar.name}: {text}",
         preserveAspectRatio="none",
     )
     cell = el("th", _shortened(bar.name), scope="row", class_=None if side else "part", title=bar.name)
     number = el("td", el("b", text) if side else text, class_="n", data_v=bar.delta_ns)
-    return el("tr", cell, el("td", drawn, class_="span"), number, class_="side" if side else None)
+    return el("tr", cell, el("td", drawn, class_="flow"), number, class_="side" if side else None)
 
 
 def _shortened(name: str) -> str:

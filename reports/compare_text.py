@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 NAME_WIDTH = 46
 """Characters of a name in a row of a table; --json has whole names."""
-HEAD_WIDTH = 16
-"""Characters of the name of a side at the top of a column."""
+HEAD_WIDTH = 9
+"""Characters of the name of a side at the top of a column: no wider than the times below it."""
 _FACTS: tuple[tuple[str, Callable[[SideInfo], str]], ...] = (
     ("step time", lambda side: time_text(side.step_ns or None)),
     ("GPU work", lambda side: time_text(side.gpu_ns or None)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import count_text, time_text
+from profrun.contract.units import TIME_UNITS, column_text, column_unit, count_text, time_text
 from profrun.reports.answer_text import percent
 from profrun.reports.evidence import evidence_lines
 from profrun.reports.html import Html, el
@@ -14,6 +14,8 @@ from profrun.reports.verdict_section import finding_id
 if TYPE_CHECKING:
     from profrun.analysis.rules.finding import FindingRow, RuleFinding
 
+TOLD = 0.001
+"""Part of a step from which a share is shown."""
 SLICES = 5
 """Most slices of a finding that are linked."""
 
@@ -62,7 +64,8 @@ def _most(finding: RuleFinding) -> str | None:
     """The most that could be gained, behind the title."""
     if finding.gain_ns is None or finding.gain_share is None:
         return None
-    return f" (at most {time_text(finding.gain_ns)} = {percent(finding.gain_share)})"
+    share = f" = {percent(finding.gain_share)}" if finding.gain_share >= TOLD else ""
+    return f" (at most {time_text(finding.gain_ns)}{share})"
 
 
 def _numbers(finding: RuleFinding) -> dict[str, object]:
@@ -87,14 +90,16 @@ def _rows(rows: Sequence[FindingRow]) -> Html | None:
     """What a finding is about, as a small table."""
     if not rows:
         return None
-    head = el("tr", (el("th", title) for title in ("what", "calls", "time", "")))
+    size, unit = column_unit([row.total_ns for row in rows], TIME_UNITS)
+    titles = (("what", None), ("calls", "n"), (f"time {unit}", "n"), ("", None))
+    head = el("tr", (el("th", title, class_=class_) for title, class_ in titles))
     body = (
         el(
             "tr",
-            (
-                el("td", cell)
-                for cell in (row.name, count_text(row.calls), time_text(row.total_ns), row.detail)
-            ),
+            el("td", row.name),
+            el("td", count_text(row.calls), class_="n"),
+            el("td", column_text(row.total_ns, size), class_="n"),
+            el("td", row.detail),
         )
         for row in rows
     )

@@ -31,6 +31,7 @@ def test_progress_without_a_terminal_is_whole_lines(
         for event, trial_id, data in (
             ("queued", first.id, {}),
             ("started", first.id, {}),
+            ("state", first.id, {"state": "running"}),
             ("state", first.id, {"state": "finalising"}),
             ("finished", first.id, {"state": "finished", "exit_code": 0}),
             ("normalised", first.id, {}),

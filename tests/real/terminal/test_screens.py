@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from profrun.store.state import read_state
 from tests.cli.programs import last_run, wait_until, write_job
 from tests.conftest import need_tool
 from tests.real.terminal.golden import FOLDER, golden
@@ -82,6 +83,18 @@ def test_the_live_line_stays_one_line_when_the_terminal_is_resized(tmp_path: Pat
     assert f"profrun resume {last_run(tmp_path).name}" in " ".join(shown.split())
     assert "SIG" not in shown
     assert "none r1  " not in shown, "the live line is gone"
+
+
+def test_a_closed_terminal_ends_the_run_well(tmp_path: Path) -> None:
+    need_tool("tmux")
+    write_job(tmp_path, STEPS, "x", repeats=2)
+    with Terminal(tmp_path) as terminal:
+        terminal.start("profrun submit job.yaml", 80, 40)
+        wait_until((tmp_path / "ran").exists)
+    wait_until(lambda: not read_state(last_run(tmp_path)).driven)
+    state = read_state(last_run(tmp_path))
+    assert (state.phase, state.cancelled_by) == ("cancelled", "SIGHUP")
+    assert (state.trials[0].state, state.trials[0].steps.count) == ("cancelled", 60)
 
 
 def _until(look: Callable[[], str], good: Callable[[str], bool]) -> str:
