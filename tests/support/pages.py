@@ -24,6 +24,7 @@ from pathlib import Path
 _FENCE = re.compile(r"^```(?P<head>\S[^\n]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 _STAMP = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
 _NUMBER = re.compile(r"[+-]?\d[\d.,]*(?: ?(?:ns|us|ms|s|min|%|x|[KMG]i?B)(?!\w))?")
+_NUMBERS = re.compile(r"#( #)+")  # 1 min 04 s
 _VERDICT = re.compile(r"( -> .*? per \w+)\b.*")
 _DRY = ("run", "submit")
 _GROUPS = ("baseline", "images", "job")
@@ -102,7 +103,7 @@ def masked(line: str) -> str:
     per step", because only a quiet machine allows a verdict.
     """
     plain = _VERDICT.sub(r"\1", _STAMP.sub("#", line))
-    return " ".join(_NUMBER.sub("#", plain).split())
+    return _NUMBERS.sub("#", " ".join(_NUMBER.sub("#", plain).split()))
 
 
 def missing_lines(shown: str, printed: str, *, exact: bool) -> list[str]:
