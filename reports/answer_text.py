@@ -88,6 +88,11 @@ def doubts(answer: VariantAnswer) -> list[str]:
             f"steps are uneven: {time_text(step.mean_ns)} on average; record more of them "
             "(`schedule: {active: 20}`)"
         )
+    if step is not None and step.profiled_by is None and answer.basis == "profiled":
+        found.append(
+            "the steps without a profiler took much longer than the recorded ones: shares are of the "
+            f"recorded {time_text(answer.step_ns)}"
+        )
     return found
 
 
@@ -170,7 +175,13 @@ def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
     for number, (answer, finding) in enumerate(ordered[:MOST]):
         where = f" [{answer.variant}]" if len(answers) > 1 else ""
         text = f"{gains[number].rjust(width)}  {finding.text}{where}: {finding.remedy}"
-        lines.append(Prose(f"{number + 1}  {text}", indent="  ", toned=[Toned(finding.title, "strong")]))
+        line = Prose(
+            f"{number + 1}  {text}",
+            indent="  ",
+            toned=[Toned(finding.title, "strong")],
+            hang=len("1  ") + width + len("  "),
+        )
+        lines.append(line)
     more = len(ordered) - MOST
     return [*lines, *([f"     ... and {more} more"] if more > 0 else [])]
 
@@ -182,7 +193,7 @@ def _variants(pairs: Sequence[PairResult]) -> list[str | Command]:
         lines.append(pair_sentence(pair, (pair.a_variant, pair.b_variant)))
         lines += [Command(text, why, indent="  ") for why, text in pair.commands]
     if any(min(pair.trials, default=0) == 1 for pair in found):
-        lines.append("one trial per variant: no verdict; `--repeats 3` gives intervals")
+        lines.append("`--repeats 3` gives intervals")
     return lines
 
 

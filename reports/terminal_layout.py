@@ -58,7 +58,7 @@ class Prose:
     """A sentence, with a label such as "warning" before it where there is one.
 
     Attributes:
-        text: the sentence; spaces at its start indent it, and its further lines by two more.
+        text: the sentence; spaces at its start indent it, and its further lines by ``hang`` more.
         label: printed in bold or in its colour, with a colon where a text follows.
         indent: spaces before the label.
         toned: parts of the text that have a tone; of each, its first place in the text is coloured.
@@ -70,13 +70,14 @@ class Prose:
     indent: str = ""
     toned: Sequence[Toned] = ()
     whole: bool = False
+    hang: int = 2
 
     def lines(self, style: Style) -> list[str]:
         """The sentence as lines."""
         whole = self.indent + ": ".join(part for part in (self.label, self.text) if part)
         lines = [whole]
         if style.wrap and not self.whole and style.width is not None and len(whole) > style.width:
-            indent = whole[: len(whole) - len(whole.lstrip())] + "  "
+            indent = whole[: len(whole) - len(whole.lstrip())] + " " * self.hang
             lines = textwrap.wrap(whole, style.width, subsequent_indent=indent, break_on_hyphens=False)
         if not style.colour:
             return lines

@@ -50,6 +50,7 @@ def test_perfetto_fetches_the_trace_and_the_command_ends(
     trace: Path, port: None, opened: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bodies: list[bytes] = []
+    fetching: list[threading.Thread] = []
 
     def fetch(address: str) -> bool:
         """As Perfetto's page does it: fetch what stands after ``url=`` in its link."""
@@ -60,12 +61,14 @@ def test_perfetto_fetches_the_trace_and_the_command_ends(
             client.request("GET", place.path, headers={"Origin": "https://ui.perfetto.dev"})
             bodies.append(client.getresponse().read())
 
-        threading.Thread(target=get).start()
+        fetching.append(threading.Thread(target=get))
+        fetching[0].start()
         return True
 
     monkeypatch.setattr(webbrowser, "open", fetch)
     done = call(capsys, "open", trace)
     assert (done.code, done.err) == (0, "")
+    fetching[0].join()  # the command ends when all is sent, maybe before all is read
     path = trace.parent / "t.pftrace"
     assert bodies == [path.read_bytes()]
     first, link, permission, last = done.out.splitlines()

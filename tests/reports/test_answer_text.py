@@ -146,3 +146,18 @@ def test_nothing_was_measured() -> None:
 def test_waiting_for_other_ranks_is_said_beside_the_work() -> None:
     text = shown(dataclasses.replace(EAGER, rank_wait_ns=6 * MS))
     assert "  waits for other ranks inside of collectives, as recorded: 6 ms per step\n" in text
+
+
+def test_shares_of_the_recorded_step_are_called_so() -> None:
+    text = shown(dataclasses.replace(EAGER, basis="profiled", step_ns=4 * MS))
+    assert "GPU busy 5 ms = 25 % of the recorded step" in text
+    assert "took much longer than the recorded ones: shares are of the recorded 4 ms" in " ".join(
+        text.split()
+    )
+
+
+def test_further_lines_of_a_finding_begin_below_its_title() -> None:
+    lines = shown(EAGER, width=50).splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("  2 "))
+    assert lines[first] == "  2   2 ms (10 %)  Matrix work in full fp32: bf16"
+    assert lines[first + 1] == "                   autocast, or TF32"
