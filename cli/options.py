@@ -75,7 +75,9 @@ VariantOption = Annotated[
 ]
 NameOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Name of the job [default: the program's].", show_default=False),
+    typer.Option(
+        "--name", metavar="NAME", help="Name of the job [default: the program's].", show_default=False
+    ),
 ]
 CommandArgument = Annotated[
     list[str] | None,
