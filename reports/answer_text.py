@@ -13,6 +13,9 @@ from profrun.store.run_result import PairResult
 
 MOST = 5
 """Findings that are shown."""
+MORE_TRIALS = 3
+"""Trials per variant from which an interval is of use: with two it is about twice as wide (t quantiles of 2
+and 4 degrees of freedom)."""
 
 
 def answer_parts(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) -> list[Part]:
@@ -192,8 +195,12 @@ def _variants(pairs: Sequence[PairResult]) -> list[str | Command]:
     for pair in found:
         lines.append(pair_sentence(pair, (pair.a_variant, pair.b_variant)))
         lines += [Command(text, why, indent="  ") for why, text in pair.commands]
-    if any(min(pair.trials, default=0) == 1 for pair in found):
-        lines.append("`--repeats 3` gives intervals")
+    least = min(
+        (min(pair.trials) for pair in found if pair.verdict == "inconclusive" and pair.trials), default=0
+    )
+    if least:
+        more = MORE_TRIALS if least < MORE_TRIALS else 2 * least
+        lines.append(f"`--repeats {more}` gives {'intervals' if least == 1 else 'narrower intervals'}")
     return lines
 
 

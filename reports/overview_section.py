@@ -165,7 +165,7 @@ def _row(answer: VariantAnswer, finding: FindingAnswer, several: bool, tab: str 
     return el(
         "tr",
         el("th", title, scope="row"),
-        el("td", answer.variant) if several else None,
+        el("td", answer.variant, class_="variant", title=answer.variant) if several else None,
         el("td", f"{time_text(finding.gain_ns)} ({percent(finding.gain_share)})", class_="n"),
         el("td", bar, class_="gain"),
         el("td", finding.remedy),

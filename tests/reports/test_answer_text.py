@@ -161,3 +161,22 @@ def test_further_lines_of_a_finding_begin_below_its_title() -> None:
     first = next(number for number, line in enumerate(lines) if line.startswith("  2 "))
     assert lines[first] == "  2   2 ms (10 %)  Matrix work in full fp32: bf16"
     assert lines[first + 1] == "                   autocast, or TF32"
+
+
+@pytest.mark.parametrize(
+    ("trials", "verdict", "said"),
+    [
+        ((1, 1), "inconclusive", "`--repeats 3` gives intervals"),
+        ((2, 2), "inconclusive", "`--repeats 3` gives narrower intervals"),
+        ((3, 4), "inconclusive", "`--repeats 6` gives narrower intervals"),
+    ],
+)
+def test_what_to_add_where_nothing_is_proven(trials: tuple[int, int], verdict: str, said: str) -> None:
+    pair = dataclasses.replace(
+        PAIR, trials=trials, verdict=verdict, ci95=None if trials == (1, 1) else (0.4, 1.2)
+    )
+    assert said in shown(EAGER, EAGER, pairs=(pair,))
+
+
+def test_nothing_to_add_to_a_proof() -> None:
+    assert "--repeats" not in shown(EAGER, EAGER, pairs=(dataclasses.replace(PAIR, trials=(2, 2)),))
