@@ -68,7 +68,11 @@ def test_the_words_of_every_command_are_known(
             assert called.code == 0, f"line {commands.line}: {called.err}"
 
 
-@with_readme
+@pytest.mark.parametrize(
+    "path",
+    [README, *(pytest.param(path, marks=pytest.mark.thorough) for path in PATHS)],
+    ids=lambda path: path.stem,
+)
 def test_what_a_page_shows_of_a_recorded_run_is_what_profrun_says_of_it(path: Path, tmp_path: Path) -> None:
     for commands in read_page(path).commands:
         for output in commands.outputs:

@@ -126,8 +126,17 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+SLOW = ("open", "report", "compare", "query")
+"""Their examples read whole recordings; the tests of these commands do so, too."""
+
+
 @pytest.mark.parametrize(
-    "line", [line for _, line, _ in EXAMPLES if line.split()[1] not in NOT_RUN and not OTHER.search(line)]
+    "line",
+    [
+        pytest.param(line, marks=[pytest.mark.thorough] if line.split()[1] in SLOW else [])
+        for _, line, _ in EXAMPLES
+        if line.split()[1] not in NOT_RUN and not OTHER.search(line)
+    ],
 )
 def test_an_example_works(
     line: str, project: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
