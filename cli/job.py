@@ -49,6 +49,7 @@ def check(
     Each is printed with file, line and column; a spec without mistakes with its number of trials.
     """
     from profrun.contract.codec import to_json
+    from profrun.contract.units import counted
     from profrun.jobs.dump import dump_job
     from profrun.plans.make import plan_file
     from profrun.runner.planning import plan_job, spec_at
@@ -61,4 +62,4 @@ def check(
     elif show:
         say(dump_job(plan.job).rstrip("\n"))
     else:
-        say(f"{job}: {plan.job.name}, {len(plan.trials)} trials")
+        say(f"{job}: {plan.job.name}, {counted(len(plan.trials), 'trial')}")

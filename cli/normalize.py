@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profrun.cli.options import JsonOption
-from profrun.cli.output import emit, note, say
+from profrun.cli.output import emit, note, say, tell
 
 if TYPE_CHECKING:
     from profrun.traces.meta import ClockEntry
@@ -80,7 +80,7 @@ def command(
     version = f" {result.tool_version}" if result.tool_version else ""
     slices = result.counts["slices"]
     say(f"{result.trace}: {result.source}{version}, {slices} slices in {result.seconds:.2f} s")
-    say("  " + ", ".join(f"{count} {name}" for name, count in result.counts.items() if name != "slices"))
+    tell("  " + ", ".join(f"{count} {name}" for name, count in result.counts.items() if name != "slices"))
     for line_of_clock in clock_lines(result.clocks):
         note(f"  {line_of_clock}")
     for issue in result.issues:

@@ -12,6 +12,7 @@ from profrun.contract.command import Command
 from profrun.contract.launch_blocking import BLOCKING_ENV
 from profrun.contract.options import ToolOptions
 from profrun.contract.profilers import Profiler, candidates
+from profrun.contract.units import counted
 from profrun.contract.wrapping import Wrapped, WrapRequest
 from profrun.plans.model import Plan
 from profrun.runner.scripts import need_programs
@@ -138,7 +139,7 @@ def _version(text: str | None) -> tuple[int, ...] | None:
 
 def dry_text(run: DryRun) -> str:
     """The same for a person: a shell-like block per trial, then the requests."""
-    lines = [f"# {run.job} on {run.backend}: {len(run.trials)} trials, nothing is started"]
+    lines = [f"# {run.job} on {run.backend}: {counted(len(run.trials), 'trial')}, nothing is started"]
     lines += [f"# note: {text}" for text in run.left_out]
     one_each = len(run.requests) == len(run.trials)
     for number, trial in enumerate(run.trials):

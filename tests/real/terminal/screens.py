@@ -33,7 +33,7 @@ class Screen:
         name: of the file in ``tests/golden``.
         command: what a person types.
         masks: (pattern, text) of what varies between machines and is replaced by the text.
-        writes: a file that the command makes; it is removed before.
+        writes: a file or a folder that the command makes; it is removed before.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Screen:
     @property
     def line(self) -> str:
         """What the shell is given."""
-        return f"rm -f {self.writes}; {self.command}" if self.writes else self.command
+        return f"rm -rf {self.writes}; {self.command}" if self.writes else self.command
 
     def masked(self, shown: str) -> str:
         """A screen without what varies."""
@@ -60,6 +60,7 @@ _MACHINE = (
     (r"^To mend\n(?: .*\n)+", "To mend\n  REASONS\n"),
 )
 """What the machine can do, in the screen of `profrun doctor`."""
+_PATH = ((r"/[\w./-]*(?:/[\w.-]+)+", "PATH"),)
 SCREENS = (
     Screen("alone", "profrun"),
     Screen("version", "profrun -V", ((r"\d+\.\d+\.\d+\S*", "VERSION"),)),
@@ -85,6 +86,19 @@ SCREENS = (
     Screen("report", "profrun report trainer --out t.html", writes="t.html"),
     Screen("baseline", "profrun baseline save kept compiled_good", writes="baselines/kept.json"),
     Screen("doctor", "profrun doctor", _MACHINE),
+    Screen("init", "profrun init -o - -n 3 --variant bs=8,16 train.py --epochs 1"),
+    Screen("job-check", "profrun job check right.yaml"),
+    Screen("job-schema", "profrun job schema | head -n 20"),
+    Screen(
+        "normalize",
+        "profrun normalize runs/trainer/trials/001*/raw/rank0/*.trace.json.gz --out t",
+        ((r"in [\d.]+ s$", "in SECONDS"),),
+        writes="t",
+    ),
+    Screen("open", "profrun open trainer --no-browser", (*_SIZE, *_PATH)),
+    Screen("prune", "profrun prune --keep 3 --dry-run", _SIZE),
+    Screen("completion", "profrun completion bash | head -n 20"),
+    Screen("help-demo", "profrun demo --help"),
     Screen("remove", "profrun rm compiled --dry-run", _SIZE),
     Screen("blocking-none", "profrun blocking trainer"),
     Screen("cancel-none", "profrun cancel trainer"),
@@ -100,6 +114,7 @@ SCREENS = (
 )
 """To keep another screen, add a line here and run ``python -m tests.real.terminal.golden``."""
 
+_RIGHT = "name: mlp\ncommand: python train.py\ncollectors: [none]\n"
 _WRONG = "name: mlp\ncomand: python train.py\nrepeats: many\n"
 
 
@@ -113,6 +128,7 @@ def prepare(home: Path) -> Path:
     _combine(runs)
     for name in (*RECORDINGS, "four"):
         cli.run(["-q", "resume", name, "--runs", str(runs), "--json"])
+    (home / "right.yaml").write_text(_RIGHT)
     (home / "wrong.yaml").write_text(_WRONG)
     (home / "train.py").write_text("print('one step')\n")
     return home
