@@ -21,8 +21,6 @@ from tests.support.pages import lay_out, masked, missing_lines, read_page, rehea
 RECORDED = ROOT / "tests/data/h200/pages"
 PATHS = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/how-to").glob("*.md")])
 README = ROOT / "README.md"
-pages = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-
 with_readme = pytest.mark.parametrize("path", [README, *PATHS], ids=lambda path: path.stem)
 
 
@@ -85,9 +83,17 @@ def test_what_a_page_shows_of_a_recorded_run_is_what_profrun_says_of_it(path: Pa
             assert missing_lines(output.text, done.stdout, exact=True) == [], done.stdout
 
 
-@pytest.mark.thorough
 @pytest.mark.timeout(900)
-@pages
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path, marks=getattr(pytest.mark, "thorough" if path.parent.name == "tutorials" else "pages")
+        )
+        for path in PATHS
+    ],
+    ids=lambda path: path.stem,
+)
 def test_a_page_can_be_followed_from_its_first_line_to_its_last(path: Path, tmp_path: Path) -> None:
     page = read_page(path)
     lay_out(page, tmp_path)

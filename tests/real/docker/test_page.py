@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 from tests.real.docker.conftest import Cli, own
 from tests.support.pages import lay_out, missing_lines, read_page
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.docker, pytest.mark.pages, pytest.mark.timeout(600)]
 
 
 def test_the_page_can_be_followed(cli: Cli, cuda: str) -> None:
