@@ -71,7 +71,7 @@ def change_html(change: Change, variants: tuple[str | None, str | None], key: st
     telling = found.telling(variants)
     sections: list[tuple[str, str, Html | None]] = [
         ("verdict", "Verdict", _verdict(pairs, change.called)),
-        ("waterfall", "What changed", _waterfalls(telling)),
+        ("waterfall", "What changed", _waterfalls(telling, pairs[0])),
         ("kernels", "Kernels", _kernels(telling)),
         ("modules", "Modules", _modules(telling)),
         ("steps", "Steps", _steps(pairs)),
@@ -149,7 +149,7 @@ def _pair_row(pair: PointPair, span: float) -> Html:
     )
 
 
-def _waterfalls(pair: PointPair) -> Html | None:
+def _waterfalls(pair: PointPair, deciding: PointPair) -> Html | None:
     """The step, and the GPU work in it, from one side to the other."""
     step, gpu = step_waterfall(pair.comparison), gpu_waterfall(pair.comparison)
     if not step:
@@ -160,9 +160,23 @@ def _waterfalls(pair: PointPair) -> Html | None:
     return el(
         "div",
         el("p", note, class_="note"),
+        _other_direction(pair, deciding),
         _waterfall("waterfall-step", f"the {per}", step),
         _waterfall("waterfall-gpu", f"GPU work per {per}, by kernel", gpu) if gpu else None,
     )
+
+
+def _other_direction(pair: PointPair, deciding: PointPair) -> Html | None:
+    """A doubt where the recorded step got longer and that of the deciding trials shorter, or the reverse."""
+    (a, b), (base, new) = ([side.step_ns for side in one.comparison.sides] for one in (pair, deciding))
+    if (b - a) * (new - base) >= 0:
+        return None
+    text = (
+        f"{how_recorded(deciding).capitalize()} the step changes by {signed_time_text(new - base)}, "
+        f"{how_recorded(pair)} by {signed_time_text(b - a)}: the profiler costs the two sides differently. "
+        "Read the GPU work here, not the rest of the step."
+    )
+    return el("p", el("b", "doubt", class_="chip warning"), " ", text)
 
 
 def _waterfall(name: str, caption: str, bars: Sequence[Bar]) -> Html:

@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 WIDTH = 760
 """Width of the charts in their own units."""
 POINTS = 600
-"""Stretches of a line; of each, the smallest and the largest value are drawn."""
+"""Stretches of a line, each drawn with its smallest and largest value."""
 
 
 def stacked_bar(parts: Mapping[str, float], scale: float, label: str) -> Html:

@@ -14,7 +14,7 @@ from profrun.analysis.compare.compared_trial import KernelFacts, KernelGroup
 from profrun.analysis.compare.point_pairs import compare_points
 from profrun.collectors.normalize import normalize
 from profrun.contract.units import signed_time_text, time_text
-from profrun.reports.change_section import Change
+from profrun.reports.change_section import Change, _other_direction
 from profrun.reports.compare_sentence import Called
 from profrun.reports.page import EVERY, comparison_html
 from profrun.traces.trace import Trace
@@ -125,3 +125,15 @@ def test_many_steps_are_thinned_and_that_is_said() -> None:
     page, _ = _page([trial(long)], [trial((1100, 1200))])
     assert 100 < len(page.every("div", class_="wide")[0].every("circle")) <= 202
     assert "At most 200 steps of a trial are drawn" in page.text
+
+
+def test_a_profiler_that_turns_the_change_round_is_said() -> None:
+    """Without a profiler 500 ns shorter, under torch 500 ns longer."""
+    a = [*_run("r1", 1500, NONE), *_run("r1", 1000, TORCH)]
+    b = [*_run("r2", 1000, NONE), *_run("r2", 1500, TORCH)]
+    plain, torch = compare_points(a, b).pairs
+    said = parse(str(_other_direction(torch, plain))).text
+    assert "Without a profiler the step changes by -500 ns, under torch by +500 ns" in said
+    assert _other_direction(torch, torch) is None
+    same = compare_points([*_run("r1", 1500, NONE), *_run("r1", 1500, TORCH)], b).pairs
+    assert _other_direction(same[1], same[0]) is None
