@@ -44,7 +44,7 @@ def inner(root: Module) -> Module:
 
 def only_holds(module: Module) -> bool:
     """Whether it has no forward of its own, as ModuleList and ModuleDict: it is never called."""
-    forward = getattr(type(module), "forward", None)
+    forward = getattr(module, "forward", None)  # of the object: OptimizedModule has its own there
     return getattr(forward, "__name__", "") == "_forward_unimplemented"
 
 

@@ -182,7 +182,7 @@ def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
             f"{number + 1}  {text}",
             indent="  ",
             toned=[Toned(finding.title, "strong")],
-            hang=len("1  ") + width + len("  "),
+            hang=len("1  "),
         )
         lines.append(line)
     more = len(ordered) - MOST

@@ -98,11 +98,8 @@ def _wait_of_effect(_ctx: Context, cause: Hit, effect: Hit) -> Part:
 
 
 def _wait_for_ranks(ctx: Context, cause: Hit, _effect: Hit) -> Part:
-    waits = cause.numbers["waited_for_ns_per_step"]  # as recorded: gains are bounded by the unprofiled step
-    assert isinstance(waits, (int, float))
-    return Part(
-        min(float(waits), ctx.exposed_comm_ns), ctx.exposed_comm_ns, "the communication that nothing hides"
-    )
+    waits = cause.gain.ns if cause.gain else 0
+    return Part(waits, ctx.exposed_comm_ns, "the communication that nothing hides")
 
 
 def _late_host(ctx: Context, _cause: Hit, effect: Hit) -> Part:

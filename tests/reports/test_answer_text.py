@@ -156,11 +156,11 @@ def test_shares_of_the_recorded_step_are_called_so() -> None:
     )
 
 
-def test_further_lines_of_a_finding_begin_below_its_title() -> None:
+def test_further_lines_of_a_finding_begin_below_its_gain() -> None:
     lines = shown(EAGER, width=50).splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith("  2 "))
     assert lines[first] == "  2   2 ms (10 %)  Matrix work in full fp32: bf16"
-    assert lines[first + 1] == "                   autocast, or TF32"
+    assert lines[first + 1] == "     autocast, or TF32"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,8 @@ def test_real_twins(recorded: Recorded, name: str, kernels: int) -> None:
     assert found.trials_needed is not None
     assert found.kernel_multiset_equal is True
     assert recorded(f"h200/torch/{name}").work.kernels == kernels
-    assert found.took_effect is True
+    few = name == "matmul_add_64"  # its two short kernels end before a wait could be told from a launch
+    assert found.took_effect is (None if few else True)
     assert found.kernel_ns is not None
     assert found.overlap_ns is not None
     assert found.blocking_overlap_ns is not None

@@ -60,7 +60,6 @@ _MACHINE = (
     (r"^To mend\n(?: .*\n)+", "To mend\n  REASONS\n"),
 )
 """What the machine can do, in the screen of `profrun doctor`."""
-_PATH = ((r"/[\w./-]*(?:/[\w.-]+)+", "PATH"),)
 SCREENS = (
     Screen("alone", "profrun"),
     Screen("version", "profrun -V", ((r"\d+\.\d+\.\d+\S*", "VERSION"),)),
@@ -95,7 +94,6 @@ SCREENS = (
         ((r"in [\d.]+ s$", "in SECONDS"),),
         writes="t",
     ),
-    Screen("open", "profrun open trainer --no-browser", (*_SIZE, *_PATH)),
     Screen("prune", "profrun prune --keep 3 --dry-run", _SIZE),
     Screen("completion", "profrun completion bash | head -n 20"),
     Screen("help-demo", "profrun demo --help"),
