@@ -12,7 +12,7 @@ from profrun.analysis.kernel_names import KernelName
 from profrun.analysis.rules.idle_time import DeviceIdle, device_idle, lies_in
 from profrun.analysis.rules.judged_steps import JudgedSteps, judged_steps
 from profrun.analysis.rules.program import Program, program
-from profrun.analysis.rules.replay import Floats, Replay, replay
+from profrun.analysis.rules.replay import REPLAY_ERROR, Floats, Replay, replay
 from profrun.analysis.rules.step_cost import SLOWDOWN, Gain, StepCost, UnprofiledStep, usable
 from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.data_quality import data_quality
@@ -191,12 +191,14 @@ class Context:
         return self.cost.host_gain(self.per_step_ns(total), beside_ns=self.per_step_ns(beside))
 
     @cached_property
-    def replays(self) -> list[tuple[DeviceIdle, Replay, float]]:
-        """Each GPU with a replay of its steps, and the factor on the host's time in it.
+    def replays(self) -> list[tuple[DeviceIdle, Replay, Floats]]:
+        """Each GPU with a replay of its steps, and the factors on the host's time in it, shape (n,).
 
-        The factor makes the steps as long as without a profiler. Where that is not known, or the GPU sets the
-        time of those steps, it is that of a host without the most that a profiler costs. Recordings without
-        steps, and those with blocking launches, have none.
+        The factors make the steps as long as without a profiler, and as short as in the fastest trial, less
+        the error of a replay: which of them gains more depends on what is changed, and a gain is told as
+        'at most'. Where that time is not known, or the GPU sets the time of those steps, the one factor is
+        that of a host without the most that a profiler costs. Recordings without steps, and those with
+        blocking launches, have none.
         """
         if not self.steps or self.blocking:
             return []
@@ -210,11 +212,12 @@ class Context:
             exposed = float(made.advance[comm].sum())
             if exposed:  # other ranks are not replayed: waiting for them goes
                 made = made.shorter(np.where(comm, max(0.0, 1 - _rank_wait_ns(self, one) / exposed), 1.0))
-            scale = 1 / SLOWDOWN
-            if self.cost.basis == "unprofiled" and self.cost.host_sets_pace:
-                wanted = self.cost.step_ns * len(self.judged.spans[one.process][0])
-                scale = made.scale_for(wanted, scale)
-            found.append((one, made, scale))
+            scales, known = [1 / SLOWDOWN], self.cost.unprofiled
+            if known is not None and self.cost.host_sets_pace:
+                count = len(self.judged.spans[one.process][0])
+                wanted = (known.ns, (1 - REPLAY_ERROR) * known.low_ns)
+                scales = [made.scale_for(step * count, 1 / SLOWDOWN) for step in wanted]
+            found.append((one, made, np.array(scales)))
         return found
 
     def gpu_gain(self, ids: Index, saved: Floats, *, waits: Index = NO_SLICES) -> Gain:
@@ -225,7 +228,7 @@ class Context:
             saved: part of each one's time that could go, float64 from 0 to 1, the same shape.
             waits: blocking calls that would go with it, where the steps can be replayed.
         """
-        replays = {one.device: (made, scale) for one, made, scale in self.replays}
+        replays = {one.device: (made, scales) for one, made, scales in self.replays}
         part = np.zeros(len(self.frame), dtype=np.float64)
         part[ids] = saved
         whole = work = 0.0
@@ -234,9 +237,9 @@ class Context:
             less = float((self.frame.durs(mine) * part[mine]).sum())
             work += less
             if one.device in replays:
-                made, scale = replays[one.device]
+                made, scales = replays[one.device]
                 skipped = made.waits_in(lies_in(self.frame, waits, one.process))
-                whole += max(0.0, made.time(scale) - made.time(scale, 1 - part[made.ids], skipped))
+                whole += made.most_saved(scales, 1 - part[made.ids], skipped)
             else:
                 every = self.total(on_device(self.frame, self.step_gpu, one.device))
                 whole += less * min(1.0, one.busy.total / every) if every else 0.0
@@ -252,10 +255,9 @@ class Context:
         if not self.replayed:
             return self.host_gain(self.host_time(ids))
         less = 0.0
-        for one, made, scale in self.replays:
-            skipped = made.waits_in(lies_in(self.frame, ids, one.process))
-            less += made.time(scale) - made.time(scale, skipped=skipped)
-        return self.cost.host_gain(self.per_device_ns(max(0.0, less)))
+        for one, made, scales in self.replays:
+            less += made.most_saved(scales, skipped=made.waits_in(lies_in(self.frame, ids, one.process)))
+        return self.cost.host_gain(self.per_device_ns(less))
 
     def host_time(self, ids: Index) -> int:
         """Time that host slices cover, ns over all steps: what several threads do at once counts once."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from profrun.analysis.rules.catalogue import all_rules
 from profrun.analysis.rules.causes import LINKS
 from profrun.analysis.rules.rule import Rule
+from profrun.analysis.rules.replay import REPLAY_ERROR
 from profrun.analysis.rules.step_cost import CRITICAL_SHARE, SLOWDOWN, WARNING_SHARE
 
 _HEAD = "<!-- made by `python -m profrun.analysis.rules.docs docs`; edit the rule, not this page -->\n"
@@ -60,6 +61,7 @@ def index_page() -> str:
         critical=f"{CRITICAL_SHARE * 100:.0f} %",
         warning=f"{WARNING_SHARE * 100:.0f} %",
         slowdown=f"{SLOWDOWN:g}",
+        replay_error=f"{REPLAY_ERROR * 100:.0f} %",
     )
     text += _CAUSES + "\n| finding | goes below | when |\n|---|---|---|\n"
     for link in LINKS:
@@ -94,8 +96,10 @@ of the step in which the GPU does not work.
 starts when its launch has arrived and the work before it has ended; waits end when the work that they wait
 for has ended. Then the work that the rule is about is shortened by the most that it could be, and the gain is
 the time by which the replay gets shorter. Work that the step does not wait for gains nothing. In the replay
-the host is made faster, until the steps take as long as without a profiler; where that time is not known,
-it is {slowdown} times faster, which is more than a profiler was seen to cost. Where a replay of the unchanged
+the host is made faster, until the steps take as long as without a profiler, and once more until they take
+{replay_error} less than in the fastest trial without one, because a replay can be wrong by that much; the
+larger gain is told. Where that time is not known, the host is {slowdown} times faster, which is more than a
+profiler was seen to cost. Where a replay of the unchanged
 steps differs from the recording by over 15 %, or there are no steps, the gain is the whole time by which the
 work is shortened.
 
