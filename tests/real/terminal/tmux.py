@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import sys
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
 
 LINES = 400
@@ -20,14 +19,13 @@ class Terminal:
 
     Args:
         cwd: the folder in which commands run.
-        env: what differs from this process's environment.
     """
 
-    def __init__(self, cwd: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, cwd: Path) -> None:
         self._cwd = cwd
         kept = {name: value for name, value in os.environ.items() if name not in _GONE}
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        self._env = {**kept, "PATH": path, "TZ": "UTC", "LC_ALL": "C.UTF-8", **(env or {})}
+        self._env = {**kept, "PATH": path, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
         self._socket = f"profrun-{uuid.uuid4().hex[:12]}"
         self._count = 0
 
