@@ -215,7 +215,7 @@ sides of the same program, 300 times per line, so the pairs of one line share re
 """
 
 MEASURED = """\
-| program | trials per side | pairs | a row has changed | another quantity has | the verdict is one |
+| program | trials per side | pairs | a row called faster or slower | another quantity | the step time |
 |---|---:|---:|---:|---:|---:|
 | training step | 2 | 300 | 0 | 0 | 4 (1.3 %) |
 | training step | 3 | 300 | 0 | 4 (1.3 %) | 6 (2.0 %) |
