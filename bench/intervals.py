@@ -84,7 +84,7 @@ def share(world: World, truth: float, runs: int, seed: int) -> tuple[float, floa
 def table(runs: int) -> Iterator[str]:
     """Markdown rows, one per world."""
     yield (
-        "| trials a side | steps a trial | between trials | within a trial | shape | statistic "
+        "| trials per side | steps per trial | between trials | within a trial | shape | statistic "
         "| false alarms | coverage | power at 2 % | power at 5 % |"
     )
     yield "|---:|---:|---:|---:|---|---|---:|---:|---:|---:|"
@@ -104,7 +104,7 @@ VERDICTS = ("faster", "same", "inconclusive", "slower")
 
 def verdict_rows(runs: int) -> Iterator[str]:
     """Markdown rows: how often each verdict is given at a known true ratio, threshold 1 %."""
-    yield "| trials a side | between trials | true ratio | faster | same | inconclusive | slower |"
+    yield "| trials per side | between trials | true ratio | faster | same | inconclusive | slower |"
     yield "|---:|---:|---:|---:|---:|---:|---:|"
     for trials, between in ((3, 0.002), (5, 0.002), (5, 0.01), (10, 0.01)):
         world = World(trials, 50, between, 0.01, "normal")
@@ -170,7 +170,7 @@ PAGE = """# How far the verdicts can be trusted
 Two sides are compared by the ratio of their step times. The unit is the step inside a trial inside a
 point; the interval comes from a hierarchical bootstrap with a correction for few trials
 (`analysis/compare/stats.py` names the sources). This page measures it against known truth: {runs} simulated
-comparisons a cell ({resamples} resamples each), written by
+comparisons per row ({resamples} resamples each), written by
 
     python bench/intervals.py --runs {runs} --write docs/statistics.md
 
@@ -183,7 +183,7 @@ difference of 2 % or 5 % is found.
 
 ## What is said at a known truth
 
-{verdict_runs} comparisons a row, threshold 1 %, 50 steps a trial that scatter by 1 %. `same` is an
+{verdict_runs} comparisons per row, threshold 1 %, 50 steps per trial that scatter by 1 %. `same` is an
 equivalence: the whole interval lies within 1 %. So a true change of 2 % should hardly ever be called
 `same`, and one of 0.5 % may be.
 
@@ -215,7 +215,7 @@ sides of the same program, 300 times per line, so the pairs of one line share re
 """
 
 MEASURED = """\
-| program | trials per side | pairs | a row has changed | another quantity has | the verdict is one |
+| program | trials per side | pairs | a row called faster or slower | another quantity | the step time |
 |---|---:|---:|---:|---:|---:|
 | training step | 2 | 300 | 0 | 0 | 4 (1.3 %) |
 | training step | 3 | 300 | 0 | 4 (1.3 %) | 6 (2.0 %) |

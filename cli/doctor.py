@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profrun.cli import completers
-from profrun.cli.options import JsonOption, RunsOption, VerboseOption, runs_root
+from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import emit, say, tell, terminal_style
 from profrun.errors import UsageError
 
@@ -61,7 +61,9 @@ def command(
     inside: Annotated[
         bool, typer.Option(help="Run the images that were built here to see what is inside.")
     ] = True,
-    verbose: VerboseOption = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Also print every check with its reason.")
+    ] = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
@@ -113,7 +115,7 @@ def _cluster(
 
 
 def _show(machine: Machine, *, verbose: bool) -> None:
-    """Print where each profiler works and what to mend; with ``verbose`` every check before that."""
+    """Print where each profiler works and what to mend; with ``verbose`` then every check."""
     from profrun.doctor import check_machine
     from profrun.doctor.advice import advise
     from profrun.reports.doctor_text import advice_parts, check_parts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
-from tests.support.pages import lay_out, read_page
+from tests.support.pages import lay_out, read_page, reader_environ
 
 PAGE = read_page(ROOT / "docs/how-to/gate-a-pull-request.md")
 FILE = ".github/workflows/performance.yml"
@@ -51,11 +50,10 @@ def checked_out(folder: Path, change: str = "") -> Path:
 def run_step(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a step's commands as GitHub's machines do: `bash -e`, with a file for the summary."""
     (step,) = (step for step in STEPS if step.get("name") == name)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("PROFRUN_")}
     return subprocess.run(
         ["bash", "-e", "-c", step["run"]],
         cwd=folder,
-        env={**kept, "GITHUB_STEP_SUMMARY": str(folder / "summary.md"), "OMP_NUM_THREADS": "1"},
+        env={**reader_environ(), "GITHUB_STEP_SUMMARY": str(folder / "summary.md")},
         capture_output=True,
         text=True,
         timeout=280,

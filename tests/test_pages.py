@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import tarfile
@@ -16,7 +15,15 @@ from profrun.store.state import read_state
 from tests.cli.running import Capture, call
 from tests.conftest import ROOT, unpack
 from tests.reports.documents import parse
-from tests.support.pages import lay_out, masked, missing_lines, read_page, rehearsals, shell_lines
+from tests.support.pages import (
+    lay_out,
+    masked,
+    missing_lines,
+    read_page,
+    reader_environ,
+    rehearsals,
+    shell_lines,
+)
 
 RECORDED = ROOT / "tests/data/h200/pages"
 PATHS = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/how-to").glob("*.md")])
@@ -26,11 +33,10 @@ with_readme = pytest.mark.parametrize("path", [README, *PATHS], ids=lambda path:
 
 def bash(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run commands as a reader would; what they print on stderr is among the output."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("PROFRUN_")}
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", text],
         cwd=folder,
-        env={**kept, "COLUMNS": "100", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"},
+        env={**reader_environ(), "COLUMNS": "100", "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -229,7 +229,7 @@ LINKS: tuple[Link, ...] = (
     Link(
         "tiny-kernels",
         "overhead-bound",
-        "at least half of the idle time before the short kernels is idle time that the cause is about",
+        "at least half of the idle time before the short kernels is time that the cause accounts for",
         _wait_of_effect,
     ),
     *(

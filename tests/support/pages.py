@@ -16,6 +16,7 @@ Other blocks are for the reader alone.
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -94,6 +95,12 @@ def lay_out(page: Page, folder: Path) -> list[Path]:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
     return [folder / name for name in page.files]
+
+
+def reader_environ() -> dict[str, str]:
+    """The environment of a page's commands: this one without profrun's variables; torch takes one thread."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PROFRUN_")}
+    return {**kept, "OMP_NUM_THREADS": "1"}
 
 
 def masked(line: str) -> str:

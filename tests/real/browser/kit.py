@@ -1,4 +1,4 @@
-"""A page in a real browser, with what it complained about and asked for."""
+"""A page in a real browser, with its console messages and its requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ H200 = ROOT / "tests/data/h200/transformer/baseline-torch-r1/rank0/pt.trace.json
 
 
 class Watched:
-    """A page with what it complained about and asked for."""
+    """A page in a browser.
+
+    Attributes:
+        page: playwright's page.
+        complaints: messages of the console, and errors that no script caught.
+        requests: addresses that the page requested.
+    """
 
     def __init__(self, browser: Any, path: Path, address: str = "", **context: Any) -> None:
         self.page = browser.new_page(**({"viewport": {"width": 1280, "height": 900}} | context))
@@ -25,14 +31,14 @@ class Watched:
         self.page.goto(path.absolute().as_uri() + address)
 
     def quiet(self, path: Path) -> bool:
-        """Nothing was complained about, and only the file itself was asked for."""
+        """Whether the console has no message, and the page requested only its own file."""
         return not self.complaints and {url for url in self.requests if not url.startswith("data:")} == {
             path.absolute().as_uri()
         }
 
 
 def exact(page: Any, table: str, column: int) -> list[float]:
-    """data-v of a column in the order shown, of the rows shown."""
+    """The exact values of a column (``data-v``), of the rows that are shown, in their order."""
     script = (
         "([name, column]) => [...document.querySelectorAll(`table[data-table=${name}] tbody tr`)]"
         ".filter(row => !row.hidden).map(row => Number(row.cells[column].dataset.v))"

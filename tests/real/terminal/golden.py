@@ -19,7 +19,7 @@ FOLDER = ROOT / "tests/golden"
 
 
 def golden(screen: Screen, terminal: Terminal) -> str:
-    """The text of a screen at all widths; a width at which it is as at the one before has no section."""
+    """The text of a screen at all widths; a width that shows the same as the one before is only named."""
     text, before = f"$ {screen.command}\n", ""
     for width in WIDTHS:
         shown = screen.masked(terminal.show(screen.line, width))
@@ -32,7 +32,7 @@ def golden(screen: Screen, terminal: Terminal) -> str:
 
 
 def main(names: list[str]) -> None:
-    """Write the files of these screens, or of all; files of screens that are no more are removed."""
+    """Write the files of these screens, or of all; remove the files of screens that no longer exist."""
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         home = prepare(Path(folder))
         with Terminal(home) as terminal:

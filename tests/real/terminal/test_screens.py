@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -67,7 +67,7 @@ def test_the_live_line_stays_one_line_when_the_terminal_is_resized(tmp_path: Pat
     write_job(tmp_path, STEPS, "x", repeats=2)
     with Terminal(tmp_path) as terminal:
         name = terminal.start("profrun submit job.yaml", 120, 40)
-        shown = _until(lambda: terminal.screen(name), lambda text: "  step " in text)
+        wait_until(lambda: "  step " in terminal.screen(name), seconds=240)
         for width in (60, 120, 50, 80):
             terminal.resize(name, width)
             time.sleep(1.5)  # three times as long as between two drawings
@@ -95,12 +95,3 @@ def test_a_closed_terminal_ends_the_run_well(tmp_path: Path) -> None:
     state = read_state(last_run(tmp_path))
     assert (state.phase, state.cancelled_by) == ("cancelled", "SIGHUP")
     assert (state.trials[0].state, state.trials[0].steps.count) == ("cancelled", 60)
-
-
-def _until(look: Callable[[], str], good: Callable[[str], bool]) -> str:
-    """Look until what is seen is good; minutes of patience."""
-    end = time.monotonic() + 240
-    while not good(shown := look()):
-        assert time.monotonic() < end, shown
-        time.sleep(0.2)
-    return shown

@@ -1,4 +1,4 @@
-"""What a person sees: a command in a terminal of a given size, drawn by tmux."""
+"""Commands in terminals of a given size, drawn by tmux; what the screen shows is text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import sys
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
 
 LINES = 400
@@ -20,14 +19,13 @@ class Terminal:
 
     Args:
         cwd: the folder in which commands run.
-        env: what differs from this process's environment.
     """
 
-    def __init__(self, cwd: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, cwd: Path) -> None:
         self._cwd = cwd
         kept = {name: value for name, value in os.environ.items() if name not in _GONE}
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        self._env = {**kept, "PATH": path, "TZ": "UTC", "LC_ALL": "C.UTF-8", **(env or {})}
+        self._env = {**kept, "PATH": path, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
         self._socket = f"profrun-{uuid.uuid4().hex[:12]}"
         self._count = 0
 
@@ -51,11 +49,11 @@ class Terminal:
         return name
 
     def wait(self, name: str) -> None:
-        """Until the command of a terminal has ended."""
+        """Wait until the command of a terminal has ended."""
         self._tmux("wait-for", f"{self._socket}-{name}")
 
     def screen(self, name: str, *, colours: bool = False) -> str:
-        """What the terminal shows, without empty lines at its end.
+        """The text that the terminal shows, without empty lines at its end.
 
         Args:
             name: of the terminal.
@@ -74,7 +72,7 @@ class Terminal:
         self._tmux("send-keys", "-t", name, key)
 
     def show(self, command: str, width: int, *, colours: bool = False) -> str:
-        """What a command leaves on a terminal of this width."""
+        """Run a command to its end in a terminal of this width; returns its screen."""
         name = self.start(command, width)
         self.wait(name)
         shown = self.screen(name, colours=colours)
