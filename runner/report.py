@@ -239,7 +239,7 @@ def report_page(
     """One HTML document of these traces, and of a run and its variants where they are given."""
     from profrun.reports.page import report_html
 
-    return report_html(title, contents, run=run, changes=changes, made_by=_made_by())
+    return report_html(title, contents, run=run, changes=changes, made_by=made_by())
 
 
 def write_comparison(change: Change, path: Path) -> None:
@@ -250,10 +250,11 @@ def write_comparison(change: Change, path: Path) -> None:
     """
     from profrun.reports.page import comparison_html
 
-    write_text(path, comparison_html(change, made_by=_made_by()))
+    write_text(path, comparison_html(change, made_by=made_by()))
 
 
-def _made_by() -> str:
+def made_by() -> str:
+    """The program and the time, for the foot of a page."""
     from profrun.version import VERSION
 
     now = datetime.datetime.now(tz=datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

@@ -78,7 +78,7 @@ def test_what_the_end_of_a_run_read_is_not_read_again(
         really(self, path, **more)
 
     monkeypatch.setattr(Trace, "__init__", counted)
-    monkeypatch.setattr(report, "_made_by", lambda: "a test")
+    monkeypatch.setattr(report, "made_by", lambda: "a test")
     given = run_report(state, read)
     assert [path.parent.name for path in opened] == [record.id for record in report._chosen(state)[0]]
     assert given == run_report(state)
