@@ -10,7 +10,6 @@ from profrun.runner import report
 from profrun.runner.finish import ReadTraces, write_findings
 from profrun.runner.report import run_report
 from profrun.store.state import read_state
-from profrun.traces.trace import Trace
 from tests.reports.documents import parse, rows_of
 from tests.reports.runs import finished_run
 from tests.runner.scripted import new_run
@@ -65,19 +64,12 @@ def test_each_later_variant_has_a_tab_with_what_changed_from_the_first(tmp_path:
 
 
 def test_what_the_end_of_a_run_read_is_not_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, opened: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, plan = finished_run(tmp_path)
     state, read = read_state(run), ReadTraces()
     write_findings(state, plan.job.expect, read)
-    opened: list[Path] = []
-    really = Trace.__init__
-
-    def counted(self: Trace, path: Path, **more: bool) -> None:
-        opened.append(path)
-        really(self, path, **more)
-
-    monkeypatch.setattr(Trace, "__init__", counted)
+    opened.clear()
     monkeypatch.setattr(report, "made_by", lambda: "a test")
     given = run_report(state, read)
     assert [path.parent.name for path in opened] == [record.id for record in report._chosen(state)[0]]
