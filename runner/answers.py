@@ -97,7 +97,7 @@ def answer_of(
 
 
 def _findings(found: Diagnosis) -> tuple[FindingAnswer, ...]:
-    """What is worth to be told first: what no other finding explains, by what could be gained."""
+    """The warnings and critical findings that no other finding explains, the largest gain first."""
     kept = [
         FindingAnswer(
             one.code, one.title, one.severity, one.gain_ns, one.gain_share or 0.0, one.remedy, one.extent
@@ -120,13 +120,4 @@ def _unprofiled(variant: str, points: Sequence[Point]) -> list[TrialRecord]:
 def _step_answer(step: UnprofiledStep | None, profiled_by: str | None = None) -> StepAnswer | None:
     if step is None:
         return None
-    return StepAnswer(
-        step.ns,
-        step.low_ns,
-        step.high_ns,
-        step.trials,
-        step.steps,
-        step.clock,
-        profiled_by=profiled_by,
-        mean_ns=step.mean_ns,
-    )
+    return StepAnswer(**vars(step), profiled_by=profiled_by)

@@ -6,7 +6,6 @@ and returns one HTML file.
 
 from __future__ import annotations
 
-import datetime
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from profrun.errors import ProfrunError
 from profrun.runner.default_comparisons import UNPROFILED
+from profrun.runner.report import made_by
 from profrun.runner.twins import step_of
 from profrun.store.documents import read_provenance
 from profrun.store.runs import Run, all_runs, created
@@ -44,10 +44,8 @@ def history_page(root: Path, out: Path) -> str:
         out: the file that will hold the page; links to reports are relative to it.
     """
     from profrun.reports.history_page import history_html
-    from profrun.version import VERSION
 
-    now = datetime.datetime.now(tz=datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    return history_html(read_history(root, out), made_by=f"profrun {VERSION}, {now}")
+    return history_html(read_history(root, out), made_by=made_by())
 
 
 def read_history(root: Path, out: Path) -> HistoryContent:

@@ -158,12 +158,13 @@ def finish(state: RunState, plan: Plan) -> list[Exception]:
     Returns:
         What went wrong meanwhile: it must not hide what the trials measured.
     """
-    from profrun.runner.finish import write_findings
+    from profrun.runner.finish import ReadTraces, write_findings
     from profrun.runner.report import write_run_report
 
+    read = ReadTraces()
     steps: list[Callable[[], object]] = [
-        lambda: write_findings(state, plan.job.expect),
-        lambda: write_run_report(state),
+        lambda: write_findings(state, plan.job.expect, read),
+        lambda: write_run_report(state, read),
     ]
     problems: list[Exception] = []
     for step in steps:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from profrun.contract.provenance import Provenance
 from profrun.errors import ProfrunError
-from profrun.runner.answers import answer_of
+from profrun.runner.answers import answer_of, diagnosed
 from profrun.runner.comparison_sides import read_trials
 from profrun.runner.default_comparisons import point_name, points_of, telling_points
+from profrun.runner.finish import ReadTraces
 from profrun.runner.problems import problems_of
 from profrun.runner.references import opened, shown_name
 from profrun.runner.twins import unprofiled_step
@@ -23,6 +24,8 @@ from profrun.store.run_result import read_findings
 from profrun.store.state import RunState, TrialRecord
 
 if TYPE_CHECKING:
+    from profrun.analysis.compare import ComparedTrial
+    from profrun.analysis.rules.diagnose import Diagnosis
     from profrun.reports.change_section import Change
     from profrun.reports.content import RunContent, TraceContent
     from profrun.traces.trace import Trace
@@ -35,24 +38,30 @@ METRICS = 200
 """Most hardware counters of a trace that are shown."""
 
 
-def run_report(state: RunState) -> str:
-    """The report of a run as HTML: whatever is there, and what is missing in words."""
+def run_report(state: RunState, read: ReadTraces | None = None) -> str:
+    """The report of a run as HTML: whatever is there, and what is missing in words.
+
+    Args:
+        state: the run and its trials.
+        read: what is known of its traces already; the rest is read from them.
+    """
     from profrun.reports.content import RunContent
     from profrun.reports.titles import run_title
 
+    read = ReadTraces() if read is None else read
     missing: list[str] = []
     chosen, total = _chosen(state)
     named = len({record.variant for record in state.trials}) > 1
     contents = []
     for record in chosen:
         try:
-            contents.append(_trial_content(record, SLICES // len(chosen), named=named))
+            contents.append(_trial_content(record, state, read, slices=SLICES // len(chosen), named=named))
         except ProfrunError as error:  # one damaged trace must not take the report with it
             missing.append(f"{record.id} has no tab: {error}")
     if not state.run.comparison.exists():
         missing.append("comparisons and expectations: they are made when a run ends")
     findings, _ = read_findings(state.run)  # problems_of says what is wrong with the file
-    changes = _changes(state, missing)
+    changes = _changes(state, read, missing)
     content = RunContent(
         state=state,
         job=_text(state.run.job),
@@ -69,9 +78,9 @@ def run_report(state: RunState) -> str:
     return report_page(run_title(state.job, findings.answers), contents, run=content, changes=changes)
 
 
-def write_run_report(state: RunState) -> Path:
-    """Write the run's report.html and return its path."""
-    write_text(state.run.report, run_report(state))
+def write_run_report(state: RunState, read: ReadTraces | None = None) -> Path:
+    """Write the run's report.html and return its path; the arguments are those of ``run_report``."""
+    write_text(state.run.report, run_report(state, read))
     return state.run.report
 
 
@@ -99,16 +108,19 @@ def _chosen(state: RunState) -> tuple[list[TrialRecord], int]:
     return list(firsts.values())[:TABS], len(profiled)
 
 
-def _trial_content(record: TrialRecord, slices: int, *, named: bool) -> TraceContent:
+def _trial_content(
+    record: TrialRecord, state: RunState, read: ReadTraces, *, slices: int, named: bool
+) -> TraceContent:
     """What the report shows of a trial, with so many slices; ``named``: its tab states the variant."""
     from profrun.reports.titles import tab_name
     from profrun.traces.trace import Trace
 
     assert record.trace is not None
     with Trace(record.trace) as trace:
-        found = trace_content(trace, name=record.id, slices=slices)
+        found = read.diagnoses.get(record.id) or diagnosed(trace, record, state)
+        content = trace_content(trace, name=record.id, slices=slices, found=found)
     return replace(
-        found, tab=tab_name(record.variant, record.collector, blocking=record.blocking, named=named)
+        content, tab=tab_name(record.variant, record.collector, blocking=record.blocking, named=named)
     )
 
 
@@ -117,13 +129,16 @@ def _content(reference: str, root: Path, slices: int) -> TraceContent:
         return trace_content(trace, name=shown_name(reference, trace.path), slices=slices)
 
 
-def trace_content(trace: Trace, *, name: str, slices: int = SLICES) -> TraceContent:
+def trace_content(
+    trace: Trace, *, name: str, slices: int = SLICES, found: Diagnosis | None = None
+) -> TraceContent:
     """What the report shows of one trace.
 
     Args:
         trace: any trace.
         name: what to call it.
         slices: most slices of the timeline; kernels that were serialised have no timeline.
+        found: its diagnosis; None to make it.
     """
     from profrun.analysis.rules.diagnose import diagnosis
     from profrun.analysis.trace.call_tree import call_trees
@@ -137,7 +152,9 @@ def trace_content(trace: Trace, *, name: str, slices: int = SLICES) -> TraceCont
     from profrun.reports.content import TraceContent
 
     metrics, metric_count = hardware_metrics(trace, most=METRICS)
-    found = diagnosis(trace, provenance=provenance_beside(trace.path), unprofiled=unprofiled_step(trace.path))
+    if found is None:
+        provenance, unprofiled = provenance_beside(trace.path), unprofiled_step(trace.path)
+        found = diagnosis(trace, provenance=provenance, unprofiled=unprofiled)
     summary = summarize(trace)
     return TraceContent(
         name=name,
@@ -156,20 +173,21 @@ def trace_content(trace: Trace, *, name: str, slices: int = SLICES) -> TraceCont
     )
 
 
-def _changes(state: RunState, missing: list[str]) -> list[Change]:
+def _changes(state: RunState, read: ReadTraces, missing: list[str]) -> list[Change]:
     """What changed from the first variant to each other one; a damaged trace is added to ``missing``."""
     from profrun.analysis.compare.point_pairs import compare_points
     from profrun.reports.change_section import Change
     from profrun.reports.compare_sentence import Called
 
-    sides: dict[str, list[tuple[str, Path]]] = {}
+    sides: dict[str, list[TrialRecord]] = {}
     for point in telling_points(points_of(state.trials)):
-        named = [(record.id, record.trace) for record in point.trials if record.trace is not None]
-        sides.setdefault(point.variant, []).extend(named)
+        sides.setdefault(point.variant, []).extend(point.trials)
     if len(sides) < 2:
         return []
     try:
-        first, *others = [read_trials(side) for side in list(sides.values())[: TABS + 1]]
+        first, *others = [
+            [_compared(record, read) for record in side] for side in list(sides.values())[: TABS + 1]
+        ]
     except ProfrunError as error:
         missing.append(f"what changed between the variants: {error}")
         return []
@@ -178,6 +196,12 @@ def _changes(state: RunState, missing: list[str]) -> list[Change]:
         Change(compare_points(first, other), Called((base, "vs", variant)))
         for other, variant in zip(others, variants, strict=False)
     ]
+
+
+def _compared(record: TrialRecord, read: ReadTraces) -> ComparedTrial:
+    """The trace of a trial as comparisons take it."""
+    assert record.trace is not None  # points hold trials with a trace only
+    return read.trials.get(record.id) or read_trials([(record.id, record.trace)])[0]
 
 
 def _machines(state: RunState, missing: list[str]) -> dict[str, Provenance]:
@@ -215,7 +239,7 @@ def report_page(
     """One HTML document of these traces, and of a run and its variants where they are given."""
     from profrun.reports.page import report_html
 
-    return report_html(title, contents, run=run, changes=changes, made_by=_made_by())
+    return report_html(title, contents, run=run, changes=changes, made_by=made_by())
 
 
 def write_comparison(change: Change, path: Path) -> None:
@@ -226,10 +250,11 @@ def write_comparison(change: Change, path: Path) -> None:
     """
     from profrun.reports.page import comparison_html
 
-    write_text(path, comparison_html(change, made_by=_made_by()))
+    write_text(path, comparison_html(change, made_by=made_by()))
 
 
-def _made_by() -> str:
+def made_by() -> str:
+    """The program and the time, for the foot of a page."""
     from profrun.version import VERSION
 
     now = datetime.datetime.now(tz=datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,8 +1,7 @@
 """What a run tells first, per variant: what a step costs, where it goes, and what would help most.
 
-Values for ``comparison.json``, the end of ``submit``, ``status``, the report and ``--json``: the same
-everywhere.
-Times are ns per step of one rank.
+The same values are in ``comparison.json``, at the end of ``submit``, in ``status``, in the report and in
+``--json``. Times are ns per step of one rank.
 """
 
 from __future__ import annotations
@@ -55,11 +54,12 @@ class PartAnswer:
 
 @dataclass(frozen=True)
 class FindingAnswer:
-    """A finding, shortly; ``profrun diagnose`` has the rest.
+    """A finding in short; ``profrun diagnose`` shows all of it.
 
     Attributes:
         code: the rule's id.
         title: the rule's title.
+        severity: warning or critical.
         gain_ns: the most that could be gained per step, ns.
         gain_share: gain_ns as a part of the step.
         remedy: what to change, in a few words.

@@ -52,7 +52,7 @@ class PairResult:
         same_kernels: of launch-blocking twins: whether both sides launched the same kernels; None where no
             trace can tell. kernels: the same in a sentence.
         text: all of it in one line. changed: what changed most inside a step, one sentence each.
-        commands: after a refusal, (what it is for, command) of each command that goes on.
+        commands: what can be run after a refusal, each as (what it is for, command).
     """
 
     kind: PairKind

@@ -23,7 +23,7 @@ def sentence(found: Blocking, vendor: str) -> str:
         why = next((str(one) for one in found.reasons if one.stops), "nothing was measured")
         return f"The twins cannot be compared: {why}."
     if vendor == "none":
-        return "There is no GPU here, so launch blocking changes nothing: such runs differ so much anyway."
+        return "There is no GPU here, so launch blocking changes nothing: two equal runs differ as much."
     if found.took_effect is False:
         return (
             "Launches did not block: kernels ran on after their launch calls had returned. The variable did "

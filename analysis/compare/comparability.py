@@ -58,8 +58,8 @@ def reasons(
     Args:
         allow: codes of ``STOPS`` that shall not stop it; their reasons are marked.
         per: step time is divided by an amount of work, so that different work does not stop it.
-        other_work: what other recordings of the same two programs tell of their work, where these trials
-            cannot tell it: that it differs.
+        other_work: the reason "work" of other recordings of the same two programs, whose work differs. It
+            counts where these trials do not show whether their work is the same.
     """
     passed = {*allow, *(DIVIDED_AWAY if per else ())}
     found: list[Reason] = []

@@ -1,7 +1,7 @@
 """What changed between one run and the next, in a series of runs of the same job: ``changes``.
 
 Each run is compared with the one before it by the estimator of every comparison (``stats.estimate``). A
-series has many comparisons, so a change counts as proven only among all of them (``stats.proven_below``).
+series has many comparisons, and more comparisons need stronger evidence for each (``stats.proven_below``).
 Runs on different GPUs or CPUs, or with different clocks, are not compared.
 """
 

@@ -8,6 +8,7 @@ has a row. Blocks with the same modules inside (``h.0``, ``h.1``, ...) are one r
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from profrun.analysis.compare.model import ModuleChange
@@ -30,12 +31,14 @@ class _Node:
 
 def module_changes(sides: Sides) -> tuple[ModuleChange, ...]:
     """The modules of both sides, parents before their children, most time first; none without modules."""
-    if not any(group.module for side in sides for group in side.kernel_groups):
+    modules = dict.fromkeys(
+        tuple(group.module.split(".")) for side in sides for group in side.kernel_groups if group.module
+    )
+    if not modules:
         return ()
     nodes: dict[_Path, _Node] = defaultdict(_Node)
-    alike = _alike(sides)
-    modules = {group.module for side in sides for group in side.kernel_groups if group.module}
-    called = {_starred(tuple(module.split("."))) for module in modules}
+    alike = _alike(modules)
+    called = {_starred(module) for module in modules}
     for number, side in enumerate(sides):
         for group in side.kernel_groups:
             parts = tuple(group.module.split(".")) if group.module else (OUTSIDE,)
@@ -52,19 +55,17 @@ def module_changes(sides: Sides) -> tuple[ModuleChange, ...]:
     return tuple(_row(path, nodes[path], inside[path]) for path in _in_order(inside))
 
 
-def _alike(sides: Sides) -> dict[_Path, set[str]]:
+def _alike(modules: Collection[_Path]) -> dict[_Path, set[str]]:
     """Parent -> the numbers of the children below it that are built alike: with the same modules inside.
 
     Children without modules inside, such as the layers of an ``nn.Sequential``, may be anything. They are not
     alike.
     """
     inside: dict[_Path, dict[str, set[_Path]]] = defaultdict(lambda: defaultdict(set))
-    for side in sides:
-        for group in side.kernel_groups:
-            parts = tuple((group.module or "").split("."))
-            for place, part in enumerate(parts):
-                if part.isdecimal() and place + 1 < len(parts):
-                    inside[_starred(parts[:place])][part].add(_starred(parts[place + 1 :]))
+    for parts in modules:
+        for place, part in enumerate(parts[:-1]):
+            if part.isdecimal():
+                inside[_starred(parts[:place])][part].add(_starred(parts[place + 1 :]))
     found = {}
     for parent, numbers in inside.items():
         kinds = Counter(frozenset(below) for below in numbers.values())

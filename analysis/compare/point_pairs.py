@@ -123,11 +123,13 @@ def compare_points(
 ) -> PointPairs:
     """Compare each point of side a with the same point of side b.
 
-    Where profiled trials show that both sides do different work, those without a profiler do so, too.
+    Where profiled trials show that both sides do different work, the trials without a profiler count as
+    different work, too.
 
     Where a side has several variants, variants of the same name are compared; the only variant of a side is
     compared with the only one of the other, whatever their names. Sides without any point in common are
-    compared as they are, which tells why that cannot be. So are sides whose mixture is allowed.
+    compared as they are, and the result says why they cannot be compared. Sides whose mixture is allowed are
+    compared as they are, too.
 
     Args:
         a, b: trials of each side; ``a`` is the base.

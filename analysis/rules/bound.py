@@ -22,7 +22,7 @@ AHEAD = 1.5
 
 
 _NO_TRAFFIC = frozenset({*MATRIX_CATEGORIES, "collective", "unknown"})
-"""Categories of kernels that are not taken for bound by memory."""
+"""Categories of kernels whose time does not count as bound by memory."""
 
 
 @memoised

@@ -236,7 +236,7 @@ LINKS: tuple[Link, ...] = (
         Link(
             effect,
             "overhead-bound",
-            "at least half of these calls lies where the GPU waits for the host",
+            "at least half of the time of these calls is time in which the GPU waits for the host",
             _queries,
         )
         for effect in ("occupancy-queries", "dynamo-lookup")
@@ -285,8 +285,8 @@ LINKS: tuple[Link, ...] = (
     Link(
         "straggler",
         "overhead-bound",
-        "the late rank's GPU works no longer than the others', and waits for its host for at least half of "
-        "the wait",
+        "the GPU of the late rank does not work longer than the other GPUs, and at least half of the wait is "
+        "time in which it waits for its host",
         _late_host,
     ),
     Link(

@@ -339,8 +339,8 @@ class Context:
 
     @property
     def step_count(self) -> int:
-        """Number of steps over all ranks, at least 1 so that per-step rates can be formed."""
-        return max(1, len(self.steps))
+        """What a rate is divided by: the number of steps over all ranks; 1 without steps (``per_step``)."""
+        return self.judged.count if self.steps else 1
 
 
 def step_cost(ctx: Context) -> StepCost:

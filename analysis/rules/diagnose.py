@@ -33,14 +33,12 @@ class Diagnosis:
 
     Attributes:
         cost: times per step of one rank.
-        steps: how many steps of all ranks are judged; 0 for a recording without steps.
         parts: what the work is made of, most time first.
         findings: as ``diagnose`` returns them.
         gpus: names of the GPUs that worked, such as 'NVIDIA H200', each once.
     """
 
     cost: StepCost
-    steps: int
     parts: tuple[StepPart, ...]
     findings: tuple[RuleFinding, ...]
     gpus: tuple[str, ...]
@@ -77,7 +75,6 @@ def diagnosis(
     context = Context(trace, provenance, unprofiled)
     return Diagnosis(
         cost=context.cost,
-        steps=len(context.steps),
         parts=tuple(step_parts(context)),
         findings=tuple(_findings(context)),
         gpus=tuple(dict.fromkeys(one.name for one in context.devices)),

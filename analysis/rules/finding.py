@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,5 +93,5 @@ def numbered(findings: Sequence[RuleFinding]) -> list[tuple[int | None, RuleFind
     Args:
         findings: as ``diagnose`` gives them.
     """
-    own = [one.code for one in findings if one.explained_by is None]
-    return [(own.index(one.code) + 1 if one.code in own else None, one) for one in findings]
+    numbers = itertools.count(1)
+    return [(next(numbers) if one.explained_by is None else None, one) for one in findings]

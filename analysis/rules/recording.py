@@ -10,11 +10,11 @@ from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.rules.judged_steps import LeftOut
 from profrun.analysis.rules.rule import Hit, rule
-from profrun.analysis.rules.step_cost import usable
+from profrun.analysis.rules.step_cost import UnprofiledStep, usable
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.intervals import covered, union
 from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
-from profrun.contract.units import percent_text, time_text
+from profrun.contract.units import counted, percent_text, time_range_text, time_text
 
 OVERHEAD_SHARE = 0.05
 SLOWER = 1.1
@@ -88,14 +88,22 @@ def slower_twin(ctx: Context) -> Iterator[Hit]:
     if twin is None or not ctx.steps or usable(twin, recorded):
         return
     yield Hit(
-        f"a step took {time_text(twin.ns)} without a profiler ({twin.trials} trials, medians from "
-        f"{time_text(twin.low_ns)} to {time_text(twin.high_ns)}), and takes {time_text(recorded)} here",
+        f"a step took {time_text(twin.ns)} without a profiler ({_range_of(twin)}), and takes "
+        f"{time_text(recorded)} here",
         {
             "unprofiled_step_ns": twin.ns,
             "recorded_step_ns": recorded,
             "unprofiled_trials": twin.trials,
         },
     )
+
+
+def _range_of(twin: UnprofiledStep) -> str:
+    """The range of a step time, and of what."""
+    ends = time_range_text(twin.low_ns, twin.high_ns)
+    if twin.trials > 1:
+        return f"medians of {twin.trials} trials: {ends}"
+    return f"half of the {counted(twin.steps, 'step')} of one trial: {ends}"
 
 
 @rule(

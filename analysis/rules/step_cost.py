@@ -190,7 +190,11 @@ class StepCost:
 
     @property
     def host_sets_pace(self) -> bool:
-        """Is the host surely what sets the step's time? Without a profiler, and even if that slowed it."""
+        """Does the host, not the GPU, set the time of a step that no profiler slows down?
+
+        Where only the recorded step is known, the answer is yes only if it holds for a host that is
+        ``SLOWDOWN`` times faster.
+        """
         limit = KEPT_BUSY if self.basis == "unprofiled" else 1 / SLOWDOWN
         return self.busy_share < limit
 

@@ -22,14 +22,12 @@ class StepPart:
     Attributes:
         name: what the GPU does ('fp32 gemm', 'copies'), or an op.
         side: whose time it is.
-        ns: GPU time per step of one rank, ns; work that runs side by side counts twice, and waiting for
-            other ranks inside of collectives does not count. None for the host.
-        share: part of the GPU time of the judged steps, or of the CPU time of all ops, 0 to 1.
+        share: part of the GPU time of the judged steps, or of the CPU time of all ops, 0 to 1. GPU work that
+            runs side by side counts twice; waiting for other ranks inside of collectives does not count.
     """
 
     name: str
     side: Side
-    ns: float | None
     share: float
 
 
@@ -55,7 +53,7 @@ def _gpu_parts(ctx: Context) -> list[StepPart]:
             totals[label] = totals.get(label, 0.0) + float(time[number])
     if "collective" in totals:  # waiting for other ranks is no work
         totals["collective"] -= min(totals["collective"], ctx.cost.rank_wait_ns * ctx.judged.count)
-    return _shares(totals, "gpu", ctx.judged.count)
+    return _shares(totals, "gpu")
 
 
 def _kind(name: KernelName) -> str:
@@ -67,14 +65,10 @@ def _kind(name: KernelName) -> str:
 
 def _host_parts(ctx: Context) -> list[StepPart]:
     totals = {row.name: float(row.self_cpu_ns) for row in operators(ctx.trace) if row.kind == "op"}
-    return _shares(totals, "host", None)
+    return _shares(totals, "host")
 
 
-def _shares(totals: dict[str, float], side: Side, steps: int | None) -> list[StepPart]:
+def _shares(totals: dict[str, float], side: Side) -> list[StepPart]:
     whole = sum(totals.values())
-    found = [
-        StepPart(name, side, None if steps is None else total / steps, total / whole)
-        for name, total in totals.items()
-        if total > 0
-    ]
+    found = [StepPart(name, side, total / whole) for name, total in totals.items() if total > 0]
     return sorted(found, key=lambda part: (-part.share, part.name))

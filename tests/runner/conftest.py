@@ -1,4 +1,4 @@
-"""A run some of whose trials finished with a trace."""
+"""A run some of whose trials finished with a trace, and a list of the traces that are opened."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from profrun.traces.trace import Trace
 from tests.runner.scripted import begin, leave, new_run
 
 SPEC = """
@@ -31,3 +32,17 @@ def root(tmp_path: Path) -> Path:
         run.log().append("started", trial.id, attempt=1)
         leave(paths, "failed" if trial.variant == "b" and trial.repeat == 2 else "finished")
     return tmp_path
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The traces that the test opens, in order."""
+    found: list[Path] = []
+    really = Trace.__init__
+
+    def counted(self: Trace, path: Path, **more: bool) -> None:
+        found.append(path)
+        really(self, path, **more)
+
+    monkeypatch.setattr(Trace, "__init__", counted)
+    return found

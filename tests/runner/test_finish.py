@@ -14,8 +14,6 @@ from profrun.runner.finish import write_findings
 from profrun.store.run_result import read_findings
 from profrun.store.runs import Run
 from profrun.store.state import RunState, TrialRecord
-from profrun.traces import trace as trace_module
-from profrun.traces.trace import Trace
 from tests.tracekit import make_trace
 
 STEP = [
@@ -47,15 +45,8 @@ def state(tmp_path: Path) -> RunState:
     return RunState(Run(tmp_path), "t", "local", tmp_path, 5, "finished", False, tuple(found))
 
 
-def test_each_trace_is_opened_once(state: RunState, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[Path] = []
-    really = Trace.__init__
-
-    def counted(self: Trace, path: Path, **more: bool) -> None:
-        opened.append(path)
-        really(self, path, **more)
-
-    monkeypatch.setattr(trace_module.Trace, "__init__", counted)
+def test_each_trace_is_opened_once(state: RunState, opened: list[Path]) -> None:
+    opened.clear()
     write_findings(state, [Expectation(kernels_per_step=(1, 1))])
     assert opened == [record.trace for record in state.trials[:3]]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from profrun.runner import report
+from profrun.runner.finish import ReadTraces, write_findings
 from profrun.runner.report import run_report
 from profrun.store.state import read_state
 from tests.reports.documents import parse, rows_of
@@ -60,3 +61,16 @@ def test_each_later_variant_has_a_tab_with_what_changed_from_the_first(tmp_path:
     assert how == ["without a profiler", "under torch"]  # trials with launch blocking are left out
     command = f"profrun compare {run.name}/a vs {run.name}/b --allow unreliable"  # recorded steps overlap
     assert command in [code.text for code in document.every("code")]
+
+
+def test_what_the_end_of_a_run_read_is_not_read_again(
+    tmp_path: Path, opened: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, plan = finished_run(tmp_path)
+    state, read = read_state(run), ReadTraces()
+    write_findings(state, plan.job.expect, read)
+    opened.clear()
+    monkeypatch.setattr(report, "made_by", lambda: "a test")
+    given = run_report(state, read)
+    assert [path.parent.name for path in opened] == [record.id for record in report._chosen(state)[0]]
+    assert given == run_report(state)

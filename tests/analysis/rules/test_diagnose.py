@@ -292,6 +292,18 @@ def test_the_profilers_cost_is_said_where_it_is_known() -> None:
     }
 
 
+def test_a_slower_step_without_a_profiler_has_the_range_of_its_trials_or_of_its_steps() -> None:
+    rows = gpu([(ADD, 10 * US, 4 * US)])
+
+    def said(trials: int) -> str:
+        twin = UnprofiledStep(130 * US, 120 * US, 150 * US, trials, 10, "wall")
+        found = {one.code: one.what for one in diagnose(memory_trace(rows), unprofiled=twin)}
+        return found["slower-twin"]
+
+    assert "130 us without a profiler (medians of 2 trials: 120 to 150 us)" in said(2)
+    assert "130 us without a profiler (half of the 10 steps of one trial: 120 to 150 us)" in said(1)
+
+
 def test_kernels_of_the_compiler_are_rows_of_one_finding() -> None:
     names = [f"triton_poi_fused_gelu_mul_{number}" for number in range(7)]
     rows = gpu([(name, 10 * US + place * 10 * US, 5 * US) for place, name in enumerate(names)])

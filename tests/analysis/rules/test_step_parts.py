@@ -30,27 +30,24 @@ HOST: list[Row] = [
 
 def test_gpu_work_by_what_it_does_most_first() -> None:
     parts = step_parts(Context(memory_trace(STEP), None, None))
-    assert [(one.name, one.side, one.ns, one.share) for one in parts] == [
-        ("fp32 gemm", "gpu", 60, 0.60),
-        ("copies", "gpu", 20, 0.20),
-        ("elementwise", "gpu", 10, 0.10),
-        ("fills", "gpu", 5, 0.05),
-        ("other kernels", "gpu", 5, 0.05),
+    assert [(one.name, one.side, one.share) for one in parts] == [
+        ("fp32 gemm", "gpu", 0.60),
+        ("copies", "gpu", 0.20),
+        ("elementwise", "gpu", 0.10),
+        ("fills", "gpu", 0.05),
+        ("other kernels", "gpu", 0.05),
     ]
 
 
 def test_without_a_gpu_the_operators_by_their_own_time() -> None:
     parts = step_parts(Context(memory_trace(HOST), None, None))
-    assert [(one.name, one.side, one.ns) for one in parts] == [
-        ("aten::addmm", "host", None),
-        ("aten::linear", "host", None),
-    ]
+    assert [(one.name, one.side) for one in parts] == [("aten::addmm", "host"), ("aten::linear", "host")]
     assert [one.share for one in parts] == pytest.approx([0.75, 0.25])
 
 
 def test_a_diagnosis_has_them_with_the_cost_of_the_step() -> None:
     found = diagnosis(memory_trace(STEP))
-    assert (found.cost.step_ns, found.cost.work_ns, found.steps) == (105, 95, 1)  # its GPU work ends at 105
+    assert (found.cost.step_ns, found.cost.work_ns) == (105, 95)  # its GPU work ends at 105
     assert found.parts[0].name == "fp32 gemm"
     assert sum(part.share for part in found.parts) == pytest.approx(1.0)
     assert len(found.gpus) == 1
@@ -63,4 +60,4 @@ def test_waiting_for_other_ranks_is_no_work() -> None:
         rows[place] = (*rows[place][:5], {**rows[place][5], "launch": place - 2})
     found = diagnosis(memory_trace(rows, ranks=2))
     assert found.cost.rank_wait_ns == 25 * US
-    assert {part.name: part.ns for part in found.parts} == {"bf16 gemm": 115 * US, "collective": 10 * US}
+    assert {part.name: part.share for part in found.parts} == {"bf16 gemm": 115 / 125, "collective": 10 / 125}
