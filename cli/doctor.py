@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profrun.cli import completers
-from profrun.cli.options import JsonOption, RunsOption, VerboseOption, runs_root
+from profrun.cli.options import JsonOption, RunsOption, runs_root
 from profrun.cli.output import emit, tell
 from profrun.errors import UsageError
 
@@ -61,7 +61,9 @@ def command(
     inside: Annotated[
         bool, typer.Option(help="Run the images that were built here to see what is inside.")
     ] = True,
-    verbose: VerboseOption = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Also print every check with its reason.")
+    ] = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
