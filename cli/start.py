@@ -118,7 +118,7 @@ def _refuse_odd_words(argv: Sequence[str]) -> None:
         raise UsageError("an argument of the command is not UTF-8", fix=fix)
     if re.fullmatch(r"[A-Za-z_]\w*=.*", argv[0], re.DOTALL):
         raise UsageError(
-            f"{argv[0]!r} sets a variable and is no program",
+            f"{argv[0]!r} sets a variable, so it is not a program",
             fix=f"write profrun run -- env {shlex.join(argv)}",
         )
 

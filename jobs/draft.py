@@ -33,7 +33,7 @@ _ELSEWHERE = (*BUILT_IN, *NEUTRAL, "cluster")
 
 @dataclass(frozen=True)
 class Draft:
-    """What a job spec shall give: key -> value, in the order of the reference."""
+    """What a job spec gives: key -> value, in the order of the reference."""
 
     values: dict[str, object]
 

@@ -1,4 +1,4 @@
-"""``--variant bs=8,16``: an argument of a command that has another value in each variant."""
+"""``--variant bs=8,16``: an argument of a command that has a different value in each variant."""
 
 from __future__ import annotations
 
