@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from profrun.errors import UnavailableError
+from profrun.jobs.model import Job
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,16 @@ def parse_mount(text: str, cwd: Path) -> Mount:
     # not Path.expanduser: that raises for the home of a user who does not exist
     place = os.path.normpath(cwd / os.path.expanduser(source))  # noqa: PTH111
     return Mount(place, target.rstrip("/") or "/", mode == "ro")
+
+
+def workdir_outside(job: Job, cwd: Path) -> str | None:
+    """The job's ``workdir``, where it lies outside of the folder that the job's relative paths count from.
+
+    Returns:
+        An absolute path; None for a ``workdir`` inside of ``cwd``, and without one.
+    """
+    place = os.path.normpath(cwd / job.workdir) if job.workdir else None
+    return None if place is None or Path(place).is_relative_to(cwd) else place
 
 
 def need_sources(mounts: Iterable[Mount]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from profrun.cli import completers
-from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.options import ByOption, JsonOption, MarkdownOption, RunsOption, ThresholdOption, runs_root
 from profrun.cli.output import columns, emit, say, tell
 from profrun.contract.units import time_text
 from profrun.errors import UsageError
@@ -130,22 +130,15 @@ def compare(
         ),
     ],
     folder: FolderOption = DEFAULT,
-    by: Annotated[
-        str,
-        typer.Option(
-            metavar="VIEW", help="Show what changed by kernel, op, range, module, category or step."
-        ),
-    ] = "kernel",
-    threshold: Annotated[
-        str, typer.Option(metavar="SHARE", help="Changes smaller than this count as the same: 0.01 or 1%.")
-    ] = "1%",
+    by: ByOption = "kernel",
+    threshold: ThresholdOption = "1%",
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RULE", help="Rule of a gate, as in `profrun compare`; repeatable.", show_default=False
         ),
     ] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
+    markdown: MarkdownOption = False,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:

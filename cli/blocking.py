@@ -10,7 +10,7 @@ import typer
 
 from profrun.cli import completers
 from profrun.cli.compare_args import fraction, sides_of
-from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.options import JsonOption, RunsOption, ThresholdOption, runs_root
 from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import InputError
 
@@ -41,9 +41,7 @@ def command(
             autocompletion=completers.variants_of_run,
         ),
     ] = None,
-    threshold: Annotated[
-        str, typer.Option(metavar="SHARE", help="Changes smaller than this count as the same: 0.01 or 1%.")
-    ] = "1%",
+    threshold: ThresholdOption = "1%",
     top: Annotated[int, typer.Option(metavar="N", help="Rows of each table; 0 for all.", min=0)] = 10,
     runs: RunsOption = None,
     json_: JsonOption = False,

@@ -36,7 +36,7 @@ def command(
         emit(to_json(run_result(state)))
         return
     trials = f"{state.count('finished')} of {len(state.trials)} trials finished"
-    if state.phase != "cancelled":  # its end had come before the wish
+    if state.phase != "cancelled":  # it ended before it could be cancelled
         say(f"{state.run.name}: {state.phase}, {trials}")
         return
     say(f"{state.run.name}: {trials}. {cancelled_text(state)}")

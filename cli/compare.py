@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from profrun.cli import completers
-from profrun.cli.options import JsonOption, RunsOption, runs_root
+from profrun.cli.options import ByOption, JsonOption, MarkdownOption, RunsOption, ThresholdOption, runs_root
 from profrun.cli.output import emit, say, terminal_style
 from profrun.errors import UsageError
 
@@ -28,6 +28,7 @@ EXAMPLES = (
     ("profrun compare run-a vs run-b --allow work", "although their work differs"),
     ("profrun compare a vs b --fail-on 'slower > 3%'", "a gate for CI"),
 )
+_DEFAULTS = {"by": "kernel", "statistic": "median", "threshold": "1%"}
 
 
 def command(
@@ -39,23 +40,15 @@ def command(
             autocompletion=completers.sides,
         ),
     ],
-    by: Annotated[
-        str,
-        typer.Option(
-            metavar="VIEW",
-            help="Show what changed by kernel, op, range, module, category or step.",
-        ),
-    ] = "kernel",
+    by: ByOption = _DEFAULTS["by"],
     statistic: Annotated[
         str,
         typer.Option(
             metavar="NAME",
             help="Statistic to compare: median, mean or p99 of step times.",
         ),
-    ] = "median",
-    threshold: Annotated[
-        str, typer.Option(metavar="SHARE", help="Changes smaller than this count as the same: 0.01 or 1%.")
-    ] = "1%",
+    ] = _DEFAULTS["statistic"],
+    threshold: ThresholdOption = _DEFAULTS["threshold"],
     per: Annotated[
         str | None,
         typer.Option(
@@ -88,7 +81,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
+    markdown: MarkdownOption = False,
     junit: Annotated[
         Path | None,
         typer.Option(
@@ -156,9 +149,6 @@ def command(
             say()
             say(gate_text(gate, style))
     raise typer.Exit(code)
-
-
-_DEFAULTS = {"by": "kernel", "statistic": "median", "threshold": "1%"}
 
 
 def _called(sides: Sequence[str], runs: Path | None, **options: str | list[str] | None) -> Called:

@@ -52,14 +52,10 @@ def command(
         if explain not in places:
             raise UsageError(f"no finding {explain}; this trace has {len(places)}")
         explain = places[explain]
-    if explain is not None:
-        findings_shown = [finding for finding in findings if finding.code == explain]
-        if json_:
-            emit({"findings": [finding.to_json() for finding in findings_shown]})
-            return
-        say(explain_text(rules[explain], findings, terminal_style(), trace=trace))
-        return
     if json_:
-        emit({"findings": [finding.to_json() for finding in findings]})
-        return
-    say(diagnose_text(findings, terminal_style(), verbose=verbose, trace=trace))
+        shown = [finding for finding in findings if explain in (None, finding.code)]
+        emit({"findings": [finding.to_json() for finding in shown]})
+    elif explain is not None:
+        say(explain_text(rules[explain], findings, terminal_style(), trace=trace))
+    else:
+        say(diagnose_text(findings, terminal_style(), verbose=verbose, trace=trace))

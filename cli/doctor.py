@@ -10,7 +10,7 @@ import typer
 
 from profrun.cli import completers
 from profrun.cli.options import JsonOption, RunsOption, runs_root
-from profrun.cli.output import emit, say, tell, terminal_style
+from profrun.cli.output import emit, tell
 from profrun.errors import UsageError
 
 if TYPE_CHECKING:
@@ -115,14 +115,9 @@ def _cluster(
 
 
 def _show(machine: Machine, *, verbose: bool) -> None:
-    """Print where each profiler works and what to mend; with ``verbose`` then every check."""
+    """Print where each profiler works and what to mend; with ``verbose`` every check below that."""
     from profrun.doctor import check_machine
     from profrun.doctor.advice import advise
-    from profrun.reports.doctor_text import advice_parts, check_parts
-    from profrun.reports.terminal_layout import lay_out
+    from profrun.reports.doctor_text import advice_parts
 
-    advice = advise(machine)
-    parts = advice_parts(advice)
-    if verbose:
-        parts = [*parts[:-2], "", *check_parts(check_machine(machine), advice)]
-    say(lay_out(parts, terminal_style()))
+    tell(*advice_parts(advise(machine), check_machine(machine) if verbose else ()))

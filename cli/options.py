@@ -85,6 +85,14 @@ CommandArgument = Annotated[
         metavar="-- COMMAND", help="The program and its arguments, as you type them.", show_default=False
     ),
 ]
+ByOption = Annotated[
+    str,
+    typer.Option(metavar="VIEW", help="Show what changed by kernel, op, range, module, category or step."),
+]
+ThresholdOption = Annotated[
+    str, typer.Option(metavar="SHARE", help="Changes smaller than this count as the same: 0.01 or 1%.")
+]
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 VerboseOption = Annotated[
     bool, typer.Option("-v", "--verbose", help="Also print every trial and every comparison.")

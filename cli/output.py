@@ -5,6 +5,7 @@ This module alone decides whether colours are used and whether notes are printed
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -44,9 +45,11 @@ def complain(text: str) -> None:
 
 
 def _on_stderr(label: str, text: str) -> None:
-    """Print lines, broken between words where stderr is a terminal."""
+    """Print lines below what was printed on stdout, broken between words where stderr is a terminal."""
     from profrun.reports.terminal_layout import Prose, Style, lay_out  # imported only where it is used
 
+    with contextlib.suppress(OSError):  # a closed pipe or a full disk: ``main`` finds that out at the end
+        sys.stdout.flush()  # else a file that takes both streams has the note first
     terminal = sys.stderr.isatty()
     width = os.get_terminal_size(sys.stderr.fileno()).columns if terminal else None
     first, *others = text.split("\n")

@@ -81,7 +81,7 @@ class FileServer(ThreadingHTTPServer):
         return True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that broke is no news: the page may ask again."""
+        """Print nothing about a broken connection: the page may ask again."""
 
 
 class _Handler(BaseHTTPRequestHandler):

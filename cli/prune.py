@@ -57,4 +57,6 @@ def _age_ns(text: str) -> int:
     try:
         return round(parse_time(text) * 1e9)
     except ValueError as error:
-        raise UsageError(f"--older-than {text!r} is no time", fix="write a time like 30d or 12h") from error
+        raise UsageError(
+            f"--older-than {text!r} is not a time", fix="write a time like 30d or 12h"
+        ) from error

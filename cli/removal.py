@@ -69,7 +69,7 @@ def remove(going: Sequence[Removal], kept: Sequence[Kept], dry_run: bool, yes: b
     elif dry_run:
         say(f"Dry run: nothing was removed. Removing {_of(going)} would free {bytes_text(freed)}.")
     else:
-        say(f"Removed {_of(going)}: {bytes_text(freed)} are free.")
+        say(f"Removed {_of(going)} and freed {bytes_text(freed)}.")
 
 
 def _files(item: Removal) -> str:
@@ -90,7 +90,8 @@ def _ask(question: str) -> None:
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
-            "nobody can be asked: this is no terminal", fix="add --yes, or --dry-run to see what goes"
+            "profrun cannot ask you: stdin and stderr are not both a terminal",
+            fix="add --yes, or --dry-run to see what goes",
         )
     if not typer.confirm(question, err=True):
         note("Nothing was removed.")

@@ -60,17 +60,24 @@ def command(
             raise UsageError(
                 "--index takes no runs", fix="`profrun report --index DIR` shows all runs of DIR"
             )
-        _history(index, out or index / "index.html", json_)
-        if open_:
-            _show(out or index / "index.html")
-        return
+        path, about = _history(index, out)
+    else:
+        path, about = _report(what or ["last"], out, runs_root(runs))
+    if json_:
+        emit({"report": str(path), "bytes": path.stat().st_size, **about})
+    else:
+        say(str(path))
+    if open_:
+        _show(path)
+
+
+def _report(words: list[str], out: Path | None, root: Path) -> tuple[Path, dict[str, object]]:
+    """Write the page of a run, or of traces; returns the file, and its run for --json (None for traces)."""
     from profrun.runner.references import run_meant
     from profrun.runner.report import run_report, traces_report
     from profrun.store.files import write_text
     from profrun.store.state import read_state
 
-    words = what or ["last"]
-    root = runs_root(runs)
     run = run_meant(words[0], root) if len(words) == 1 else None
     if run is not None:
         path, text = out or run.report, run_report(read_state(run))
@@ -80,27 +87,21 @@ def command(
         if out is None and path.exists():
             raise UsageError(f"{path} exists already", fix="name another with --out, which replaces it")
     write_text(path, text, fix="name another file with --out")
-    if json_:
-        emit({"report": str(path), "bytes": path.stat().st_size, "run": run.name if run else None})
-    else:
-        say(str(path))
-    if open_:
-        _show(path)
+    return path, {"run": run.name if run else None}
 
 
-def _history(root: Path, out: Path, json_: bool) -> None:
-    """Write the page of all runs in a folder."""
+def _history(root: Path, out: Path | None) -> tuple[Path, dict[str, object]]:
+    """Write the page of all runs in a folder; returns the file, and how many they are for --json."""
     from profrun.runner.history import history_page
     from profrun.store.files import write_text
     from profrun.store.runs import all_runs
 
-    if not all_runs(root):
+    runs = all_runs(root)
+    if not runs:
         raise UsageError(f"no runs in {root}", fix="name the folder that holds the runs: --index runs")
-    write_text(out, history_page(root, out), fix="name another file with --out")
-    if json_:
-        emit({"report": str(out), "bytes": out.stat().st_size, "runs": len(all_runs(root))})
-    else:
-        say(str(out))
+    path = out or root / "index.html"
+    write_text(path, history_page(root, path), fix="name another file with --out")
+    return path, {"runs": len(runs)}
 
 
 def _show(path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from profrun.cli.options import JsonOption, RunArgument, RunsOption, VerboseOption, runs_root
+from profrun.cli.options import DetachOption, JsonOption, RunArgument, RunsOption, VerboseOption, runs_root
 
 EXAMPLES = (
     ("profrun resume last", "run what is still missing"),
@@ -19,9 +19,7 @@ def command(
     failed: Annotated[
         bool, typer.Option("--failed", help="Also repeat trials that failed or ran out of time.")
     ] = False,
-    detach: Annotated[
-        bool, typer.Option("--detach", help="Return at once; the run continues in the background.")
-    ] = False,
+    detach: DetachOption = False,
     runs: RunsOption = None,
     verbose: VerboseOption = False,
     json_: JsonOption = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profrun.cli.output import columns, say, shown_path, tell
 from profrun.contract.ends import asked_text
-from profrun.contract.units import elapsed_text, time_text
+from profrun.contract.units import counted, elapsed_text, time_text
 from profrun.reports.answer_text import answer_parts, tones_of_changes
 from profrun.reports.terminal_layout import Prose
 from profrun.reports.tones import toned, tones_of
@@ -78,7 +78,7 @@ def show_run(state: RunState, *, verbose: bool = False) -> RunResult:
 def _headline(state: RunState, result: RunResult) -> Prose:
     """The run's name, how far it is, how long it took and on which GPUs."""
     total, done = len(state.trials), state.count("finished")
-    trials = f"{total} trial{'s' * (total != 1)}" if done == total else f"{done} of {total} trials finished"
+    trials = counted(total, "trial") if done == total else f"{done} of {total} trials finished"
     begins = [record.started_ns for record in state.trials if record.started_ns is not None]
     ends = [record.ended_ns for record in state.trials if record.ended_ns is not None]
     took = (

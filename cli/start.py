@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profrun.cli.options import runs_root
-from profrun.cli.output import emit, note, say
+from profrun.cli.output import emit, note, say, shown_path
+from profrun.contract.units import counted
 from profrun.errors import UsageError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _refuse_odd_words(argv: Sequence[str]) -> None:
         raise UsageError("an argument of the command is not UTF-8", fix=fix)
     if re.fullmatch(r"[A-Za-z_]\w*=.*", argv[0], re.DOTALL):
         raise UsageError(
-            f"{argv[0]!r} sets a variable and is no program",
+            f"{argv[0]!r} sets a variable, so it is not a program",
             fix=f"write profrun run -- env {shlex.join(argv)}",
         )
 
@@ -159,11 +160,10 @@ def start(
     prepared = prepare(planned, spec, backend=how.backend, root=root)
     for text in prepared.left_out:
         note(f"{spec.name}: {text}")
-    count = len(prepared.plan.trials)
-    note(f"{prepared.run.name}: {count} trial{'s' * (count != 1)} in {prepared.run.path}")
+    note(f"{prepared.run.name}: {counted(len(prepared.plan.trials), 'trial')} in {prepared.run.path}")
     if again:
         kept = prepared.run.resolved if how.set_ else prepared.run.job
-        note(f"run it again: profrun submit {shlex.quote(_near(kept))}")
+        note(f"run it again: profrun submit {shlex.quote(shown_path(kept))}")
     if how.detach:
         return detach_run(prepared.run, json_=how.json_)
     return carry_out(prepared, json_=how.json_, verbose=how.verbose)
@@ -175,8 +175,3 @@ def _show_requests(planned: Plan, cwd: Path, root: Path, how: HowToStart) -> Non
 
     found = dry_run(planned, how.backend, root, cwd)
     emit(to_json(found)) if how.json_ else say(dry_text(found))
-
-
-def _near(path: Path) -> str:
-    """A path as it is typed in this folder."""
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

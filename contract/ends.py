@@ -13,7 +13,7 @@ _DEATHS: dict[int, str] = {
     signals.SIGABRT: "aborted itself: a check in native code failed (often in C++ or NCCL)",
     signals.SIGBUS: "crashed with a bus error: shared memory (/dev/shm) or the disk may be full",
     signals.SIGFPE: "crashed with an arithmetic error in native code",
-    signals.SIGILL: "crashed: it has instructions that this CPU does not know (built for another CPU?)",
+    signals.SIGILL: "crashed: it has instructions that this CPU does not support (built for another CPU?)",
     signals.SIGTERM: "was ended by another program (a batch system, a service manager or `kill`)",
     signals.SIGINT: "was ended by Ctrl-C or by another program",
     signals.SIGHUP: "ended because its terminal was closed",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from profrun.contract.finding import Finding, Passed, gravest_first
 from profrun.contract.profilers import Profiler, names, profiler
-from profrun.doctor.checks import check_machine, verdicts
+from profrun.doctor.checks import check_machine, obstacles, verdicts
 from profrun.doctor.model import Machine
 
 VENDORS = {"nvidia": "NVIDIA", "amd": "AMD"}
@@ -90,7 +90,4 @@ def _obstacle(machine: Machine, one: Profiler) -> Finding:
     if one.requires and one.requires not in machine.packages:
         what = f"no {one.requires} in the Python that runs profrun"
         return Finding("package-missing", "critical", what, fix=f"pip install {one.requires}")
-    row = machine.preflight.collectors.get(one.name)
-    grave = [finding for finding in row.findings if finding.severity == "critical"] if row else []
-    reason = (row.reason if row else None) or "not looked at"
-    return grave[0] if grave else Finding("unusable", "critical", reason)
+    return obstacles(machine.preflight, one)[0]

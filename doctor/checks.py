@@ -60,13 +60,18 @@ def _reasons_inside(image: ImageAnswer, one: Profiler) -> list[str]:
     return found
 
 
-def _reasons(preflight: Preflight, one: Profiler) -> list[str]:
-    """Why a profiler is not usable, by the wrapper's preflight."""
-    row = preflight.collectors.get(one.name, Readiness(False, reason="not looked at"))
+def obstacles(preflight: Preflight, one: Profiler) -> list[Finding]:
+    """Why a profiler is not usable, by the wrapper's preflight; empty where it is usable."""
+    row = preflight.collectors.get(one.name, Readiness(False))
     if row.usable:
         return []
     grave = [finding for finding in row.findings if finding.severity == "critical"]
-    return [f"{finding.what} ({finding.why})" for finding in grave] or [row.reason or "not looked at"]
+    return grave or [Finding("unusable", "critical", row.reason or "not looked at")]
+
+
+def _reasons(preflight: Preflight, one: Profiler) -> list[str]:
+    found = obstacles(preflight, one)
+    return [f"{finding.what} ({finding.why})" if finding.why else finding.what for finding in found]
 
 
 def _gpus(machine: Machine) -> Iterator[Result]:

@@ -61,14 +61,11 @@ def selected(root: Module, depth: int) -> Iterator[tuple[str, Module]]:
         if id(module) in seen:
             continue
         seen.add(id(module))
-        holder = only_holds(module)
-        if not holder:
+        if not only_holds(module):
             yield name, module
-        if (level < depth or holder) and not compiled(module):
+        if level < depth and not compiled(module):
             for key, child in reversed(list(module.named_children())):
-                below = level + (not only_holds(child))
-                if below <= depth:
-                    stack.append((f"{name}.{key}" if name else key, child, below))
+                stack.append((f"{name}.{key}" if name else key, child, level + (not only_holds(child))))
 
 
 class ModuleRanges:

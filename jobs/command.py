@@ -95,6 +95,11 @@ def pieces(template: str) -> Iterator[Piece]:
         yield Piece(begin, literal, False)
 
 
+def is_shell(program: str) -> bool:
+    """Whether a program, by its name or its path, is a shell."""
+    return program.rpartition("/")[2] in _SHELLS
+
+
 def text_of(value: Scalar) -> str:
     """A value as it stands on a command line: booleans as in YAML, numbers as Python writes them."""
     if isinstance(value, bool):
@@ -246,8 +251,4 @@ def _bare(line: str, position: int, word_start: bool) -> Mistake | None:
 def _runs_a_shell(line: str) -> bool:
     """``bash -c "..."``: what stands in double quotes is for that shell to expand."""
     words = line.split(None, 2)
-    return (
-        len(words) > 2
-        and words[0].rpartition("/")[2] in _SHELLS
-        and bool(re.fullmatch(r"-[a-z]*c", words[1]))
-    )
+    return len(words) > 2 and is_shell(words[0]) and bool(re.fullmatch(r"-[a-z]*c", words[1]))

@@ -33,7 +33,7 @@ _ELSEWHERE = (*BUILT_IN, *NEUTRAL, "cluster")
 
 @dataclass(frozen=True)
 class Draft:
-    """What a job spec shall give: key -> value, in the order of the reference."""
+    """What a job spec gives: key -> value, in the order of the reference."""
 
     values: dict[str, object]
 
@@ -163,13 +163,16 @@ def _template_word(word: str, known: dict[str, Sweep]) -> str:
     held = re.compile("|".join(rf"\{{{name}\}}" for name in known)) if known else None
     used = held.findall(word) if held else []
     if held is None or not used:
-        return shlex.quote(word).replace("{", "{{").replace("}", "}}")
+        return _with_plain_braces(shlex.quote(word))
     sweeps = [known[text[1:-1]] for text in used]
     plain = held.sub("x", word)
     if shlex.quote(plain) == plain and all(not sweep.needs_quotes or word == used[0] for sweep in sweeps):
         return word if not sweeps[0].needs_quotes else sweeps[0].placeholder
-    literal = [
-        text.replace("'", "'\"'\"'").replace("{", "{{").replace("}", "}}") for text in held.split(word)
-    ]
+    literal = [_with_plain_braces(text.replace("'", "'\"'\"'")) for text in held.split(word)]
     parts = [part for pair in zip(literal, [*used, ""], strict=True) for part in pair]
     return "'" + "".join(parts) + "'"
+
+
+def _with_plain_braces(text: str) -> str:
+    """Text in which each brace is written so that it begins or ends no placeholder."""
+    return text.replace("{", "{{").replace("}", "}}")

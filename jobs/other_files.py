@@ -1,4 +1,4 @@
-"""Files that are given as a job spec and are none: programs, notebooks, files of profilers."""
+"""Files that were given as a job spec but are something else: programs, notebooks, files of profilers."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def refuse_others(path: Path, content: bytes) -> None:
         )
     if b"\0" in content[:4096]:
         raise UsageError(
-            f"{path} is no text, so it is no job spec",
+            f"{path} is not a text file, so it is not a job spec",
             fix=f"if it is a profiler's file, `profrun summary {path}` reads it",
         )

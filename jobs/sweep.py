@@ -1,4 +1,4 @@
-"""``--variant bs=8,16``: an argument of a command that has another value in each variant."""
+"""``--variant bs=8,16``: an argument of a command that has a different value in each variant."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from profrun.errors import UsageError
-from profrun.jobs.command import text_of
+from profrun.jobs.command import is_shell, text_of
 from profrun.jobs.nodes import Scalar
 
-_SHELLS = ("bash", "sh", "zsh", "dash", "ksh")
 _FORM = re.compile(r"(-{0,2})([A-Za-z_][A-Za-z0-9_-]*)", re.ASCII)
 
 
@@ -55,7 +54,7 @@ class Sweep:
         if any(word.partition("=")[0].replace("_", "-") == plain for word in argv):
             where = f"replace it by '{held}'" if self.is_flag else f"write '{held}' in place of its value"
             raise UsageError(f"{said}: the command has {self.argument} already", fix=where)
-        shell = argv[0].rpartition("/")[2] in _SHELLS
+        shell = is_shell(argv[0])
         if shell or "--" in argv:
             why = "a shell runs it" if shell else "it has a '--' of its own"
             raise UsageError(

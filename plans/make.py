@@ -21,6 +21,7 @@ from typing import cast
 from profrun.contract.command import Command, ImageUsed, Vendor
 from profrun.contract.launch_blocking import BLOCKING_ENV
 from profrun.contract.profilers import COUNTERS, NEUTRAL, TIMELINE, all_serial, become, profiler
+from profrun.contract.units import counted
 from profrun.errors import UsageError
 from profrun.jobs.command import fill, fill_command, split
 from profrun.jobs.model import Job
@@ -46,10 +47,8 @@ def make_plan(job: Job, *, vendor: str = "auto") -> Plan:
         _refuse_foreign(job, vendor)
     points = list(_points(job, vendor))
     kept = [point for point in points if not _is_idle_twin(job, vendor, *point)]
-    left_out: tuple[str, ...] = ()
-    if len(kept) < len(points):
-        count = len(points) - len(kept)
-        left_out = (f"{count} launch-blocking twin{'s' * (count > 1)} left out: no GPU",)
+    gone = len(points) - len(kept)
+    left_out = (f"{counted(gone, 'launch-blocking twin')} left out: no GPU",) if gone else ()
     width = max(3, len(str(len(kept) - 1)))
     trials = (_trial(job, vendor, index, width, *point) for index, point in enumerate(kept))
     return Plan(job=job, trials=tuple(trials), vendor=vendor, left_out=left_out)

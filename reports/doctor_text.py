@@ -9,8 +9,13 @@ from profrun.doctor.model import HOST, CheckResult
 from profrun.reports.terminal_layout import Part, Prose, Table, first_three
 
 
-def advice_parts(advice: Advice) -> list[Part]:
-    """Where each profiler works, then what to mend."""
+def advice_parts(advice: Advice, checks: Sequence[CheckResult] = ()) -> list[Part]:
+    """Where each profiler works, then what to mend, then every check or how to see them all.
+
+    Args:
+        advice: the short answer.
+        checks: every check; empty: they are not shown.
+    """
     about = ", ".join(advice.machine)
     rows = [(answer.profiler, answer.title, _where(answer)) for answer in advice.answers]
     parts: list[Part] = [
@@ -21,7 +26,8 @@ def advice_parts(advice: Advice) -> list[Part]:
     if advice.mend:
         parts += ["", Prose(label="To mend")]
         parts += [Prose(f"{finding.what}; {finding.fix}", finding.code, "  ") for finding in advice.mend]
-    return [*parts, "", "Every check with its reason: profrun doctor -v"]
+    more = check_parts(checks, advice) if checks else ["Every check with its reason: profrun doctor -v"]
+    return [*parts, "", *more]
 
 
 def _where(answer: Answer) -> str:

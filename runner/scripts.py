@@ -49,8 +49,8 @@ def need_programs(plan: Plan, cwd: Path, backend: str) -> None:
     if backend == "kubernetes":
         return
     folder = cwd / (plan.job.workdir or "")
-    for trial in plan.trials:
-        if backend == "local" and folder.is_dir():
+    if backend == "local" and folder.is_dir():
+        for trial in plan.trials:
             _need_program(trial, folder)
     if plan.job.workdir and Path(plan.job.workdir).is_absolute() and not folder.is_dir():
         return  # it may lie in an image too
@@ -58,15 +58,14 @@ def need_programs(plan: Plan, cwd: Path, backend: str) -> None:
         script = script_of(trial.argv)
         if script is None or Path(script).is_absolute():
             continue
-        if (folder / script).exists():
-            if backend == "docker":
-                _need_inside(script, folder, plan.job, cwd)
-            continue
-        raise UnavailableError(
-            f"cannot find {script} in {folder}",
-            why=f"the command runs there, because {_reason(plan.job.workdir)}",
-            fix=_CORRECT,
-        )
+        if not (folder / script).exists():
+            raise UnavailableError(
+                f"cannot find {script} in {folder}",
+                why=f"the command runs there, because {_reason(plan.job.workdir)}",
+                fix=_CORRECT,
+            )
+        if backend == "docker":
+            _need_inside(script, folder, plan.job, cwd)
 
 
 def _need_inside(script: str, folder: Path, job: Job, cwd: Path) -> None:

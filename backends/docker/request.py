@@ -12,7 +12,7 @@ from pathlib import Path
 
 from profrun.backends.docker.gpus import Gpus, count, gpus
 from profrun.backends.host import HostFacts
-from profrun.backends.mounts import Mount, parse_mount
+from profrun.backends.mounts import Mount, parse_mount, workdir_outside
 from profrun.backends.privileges import DROP_ROOT, become_caller, capabilities, needs_of
 from profrun.backends.profilers import finalise_s
 from profrun.errors import UnavailableError, UsageError
@@ -177,10 +177,9 @@ def _mounts(job: Job, run: Run, folder: Path, cwd: Path) -> tuple[Mount, ...]:
         str(run.bundle): Mount(str(run.bundle), str(run.bundle), True),
         str(folder): Mount(str(folder), str(folder), False),
     }
-    workdir = (cwd / job.workdir) if job.workdir else cwd
-    resolved = Path(os.path.normpath(workdir))
-    if not resolved.is_relative_to(cwd):
-        found[str(resolved)] = Mount(str(resolved), str(resolved), True)
+    workdir = workdir_outside(job, cwd)
+    if workdir is not None:
+        found[workdir] = Mount(workdir, workdir, True)
     for text in job.mounts:
         mount = parse_mount(text, cwd)
         found[mount.target] = mount

@@ -6,13 +6,12 @@ translation. No runtime here can add a capability: a collector that needs one sa
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from profrun.backends.mounts import Mount, parse_mount
+from profrun.backends.mounts import Mount, parse_mount, workdir_outside
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
@@ -104,9 +103,9 @@ def _rootfs(job: Job, settings: ClusterSettings) -> str:
 def _mounts(job: Job, run: Path, cwd: Path) -> list[tuple[str, str, bool]]:
     """(source, target, read only); the run folder is the only one that is written to."""
     found = [(str(cwd), str(cwd), True), (str(run), str(run), False)]
-    workdir = os.path.normpath(cwd / (job.workdir or ""))
-    if job.workdir and not job.workdir.startswith("/") and not Path(workdir).is_relative_to(cwd):
-        found.insert(1, (workdir, workdir, True))  # an absolute one may lie in the image
+    workdir = workdir_outside(job, cwd)
+    if workdir is not None and not Path(job.workdir or "").is_absolute():  # that may lie in the image
+        found.insert(1, (workdir, workdir, True))
     for text in job.mounts:
         mount = parse_mount(text, cwd)
         found.append((mount.source, mount.target, mount.read_only))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import webbrowser
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,19 @@ def maybe_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that surely has no GPU."""
     monkeypatch.setattr(local_checks, "surely_no_gpu", lambda *_: True)
+
+
+@pytest.fixture
+def addresses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses that a browser was asked to open; none is started."""
+    found: list[str] = []
+
+    def pretend(address: str) -> bool:
+        found.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", pretend)
+    return found
 
 
 @pytest.fixture

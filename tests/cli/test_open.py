@@ -22,17 +22,10 @@ def port(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def opened(addresses: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the browser was asked to open."""
-    found: list[str] = []
-
-    def pretend(address: str) -> bool:
-        found.append(address)
-        return True
-
-    monkeypatch.setattr(webbrowser, "open", pretend)
     monkeypatch.setenv("BROWSER", "pretend")
-    return found
+    return addresses
 
 
 def test_a_file_for_perfetto_is_made_once(trace: Path, capsys: Capture) -> None:

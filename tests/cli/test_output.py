@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -75,6 +79,34 @@ def test_quiet_keeps_errors_and_leaves_out_notes(
     shown = capsys.readouterr()
     assert shown.err == "profrun: it broke\n\x1b[1;31mprofrun\x1b[0m: it broke\n"
     assert shown.out == "a result\n"
+
+
+def printed(stdout: int | IO[str], stderr: int) -> subprocess.CompletedProcess[str]:
+    """What a program prints that buffers its stdout, as it does in a pipe or a file."""
+    program = (
+        "from profrun.cli.output import complain, note, say\n"
+        "say('a result'); note('a note'); say('another result'); complain('it broke')\n"
+    )
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env=buffered,
+        stdout=stdout,
+        stderr=stderr,
+        text=True,
+        check=False,
+    )
+
+
+def test_one_file_for_both_streams_has_the_lines_in_order() -> None:
+    done = printed(subprocess.PIPE, subprocess.STDOUT)
+    assert done.stdout.splitlines() == ["a result", "a note", "another result", "profrun: it broke"]
+
+
+def test_an_error_is_printed_where_results_cannot_be_written() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = printed(full, subprocess.PIPE)
+    assert done.stderr.splitlines()[:2] == ["a note", "profrun: it broke"]
 
 
 def test_columns_are_never_cut() -> None:

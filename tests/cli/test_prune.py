@@ -46,7 +46,7 @@ def test_old_runs_go(root: Path, limits: list[str], stay: int, capsys: Capture) 
 def test_raw_alone_is_for_all_runs(root: Path, capsys: Capture) -> None:
     done = call(capsys, "prune", "--raw", "--yes", "--runs", root)
     assert (done.code, left(root)) == (0, 4)
-    assert "Removed the profilers' files of 4 runs: 4" in done.out
+    assert "Removed the profilers' files of 4 runs and freed 4" in done.out
     assert not list(root.glob(f"*/trials/*/{RAW}"))
 
 

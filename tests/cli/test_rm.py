@@ -26,8 +26,8 @@ def test_a_run_goes_and_the_space_is_said(ended: Run, capsys: Capture) -> None:
     done = call(capsys, "rm", "last", "--yes", "--runs", ended.path.parent)
     assert (done.code, done.err, ended.path.exists()) == (0, "", False)
     assert done.out.splitlines()[1].startswith(f"{ended.name}  everything")
-    assert done.out.splitlines()[-1].startswith("Removed 1 run: ")
-    assert done.out.splitlines()[-1].endswith("MiB are free.")
+    assert done.out.splitlines()[-1].startswith("Removed 1 run and freed ")
+    assert done.out.splitlines()[-1].endswith(" MiB.")
 
 
 def test_a_dry_run_removes_nothing(ended: Run, capsys: Capture) -> None:

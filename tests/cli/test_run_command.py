@@ -110,7 +110,7 @@ def test_a_detached_run_goes_on(here: Path, capsys: Capture) -> None:
         (
             ("--", "A=1", "python3", "t.py"),
             64,
-            "'A=1' sets a variable and is no program; write profrun run",
+            "'A=1' sets a variable, so it is not a program; write profrun run",
         ),
     ],
 )

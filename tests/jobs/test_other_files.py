@@ -17,7 +17,11 @@ from profrun.jobs.load import load_job
         ("a.ipynb", b"{}", "a notebook, not a job spec; make a program of it with `jupyter nbconvert"),
         ("go.sh", b"#!/bin/sh\n", "a program, not a job spec; profile it with `profrun run -- ./go.sh`"),
         ("tool", b"\x7fELF\0", "a program, not a job spec; profile it with `profrun run -- ./tool`"),
-        ("r.nsys-rep", b"NV\0\0", "no text, so it is no job spec; if it is a profiler's file, `profrun"),
+        (
+            "r.nsys-rep",
+            b"NV\0\0",
+            "not a text file, so it is not a job spec; if it is a profiler's file, `profrun",
+        ),
     ],
 )
 def test_it_is_said_what_the_file_is(

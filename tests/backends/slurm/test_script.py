@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,16 @@ def test_scripts_are_as_kept(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_scripts_are_bash(name: str) -> None:
     subprocess.run(["bash", "-n"], input=script(name), text=True, check=True)
+
+
+@pytest.mark.parametrize(
+    ("workdir", "also"), [("sub", ""), ("../x", "/shared/me/x:/shared/me/x:ro,"), ("/opt/app", "")]
+)
+def test_a_workdir_outside_is_mounted_too_unless_it_may_lie_in_the_image(workdir: str, also: str) -> None:
+    made = plan(**CASES["pyxis"])
+    made = replace(made, job=replace(made.job, workdir=workdir))
+    text = render_script(made, made.trials, RUN, CWD)
+    assert f"--container-mounts={CWD}:{CWD}:ro,{also}{RUN}:{RUN} " in text
 
 
 def test_the_time_limit_leaves_room_for_the_report() -> None:
