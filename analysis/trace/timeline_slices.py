@@ -18,8 +18,9 @@ from profrun.analysis.trace.roles import COMM, MEMCPY, MEMSET, roles
 from profrun.analysis.trace.steps import is_dataloader, steps
 from profrun.analysis.trace.timeline_counters import TimelineCounter, timeline_counters
 from profrun.analysis.trace.timeline_details import details
-from profrun.analysis.trace.timeline_rows import depths, place
+from profrun.analysis.trace.timeline_rows import place
 from profrun.traces.labels import labels
+from profrun.traces.nest import depths
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
