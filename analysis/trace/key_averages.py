@@ -8,8 +8,8 @@ torch makes one for each of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -121,11 +121,8 @@ def sorted_as(table: KeyAverages, sort: str | None) -> KeyAverages:
     return replace(table, rows=tuple(sorted(table.rows, key=value, reverse=True)))
 
 
-@dataclass
-class _Table:
-    """Rows as they are collected, each with the start of its first call."""
-
-    rows: list[tuple[int, KeyAverage]] = field(default_factory=list)
+_Row = tuple[int, KeyAverage]
+"""The start of the first call of a row, and the row."""
 
 
 def key_averages(trace: Trace, *, by_shapes: bool = False) -> KeyAverages:
@@ -135,14 +132,11 @@ def key_averages(trace: Trace, *, by_shapes: bool = False) -> KeyAverages:
         trace: any trace.
         by_shapes: group calls of an op by the shapes of their inputs, too.
     """
-    source = frame(trace)
-    table = _Table()
-    _host(trace, table, by_shapes)
-    _device(source, table, "[]" if by_shapes else "")
-    memory = bool(changes(trace))
+    memory, shapes = bool(changes(trace)), "[]" if by_shapes else ""
+    found = [*_host(trace, by_shapes), *_device(frame(trace), shapes)]
     if memory:
-        _outside(trace, table, "[]" if by_shapes else "")
-    rows = tuple(row for _, row in sorted(table.rows, key=lambda pair: pair[0]))
+        found += _outside(trace, shapes)
+    rows = tuple(row for _, row in sorted(found, key=lambda pair: pair[0]))
     return KeyAverages(
         rows,
         sum(row.self_cpu_ns for row in rows),
@@ -152,7 +146,7 @@ def key_averages(trace: Trace, *, by_shapes: bool = False) -> KeyAverages:
     )
 
 
-def _host(trace: Trace, table: _Table, by_shapes: bool) -> None:
+def _host(trace: Trace, by_shapes: bool) -> Iterator[_Row]:
     """Rows of ops, runtime calls, annotations and the profiler's own overhead."""
     source, tree = frame(trace), torch_tree(trace)
     ids = np.flatnonzero(tree.counted)
@@ -190,7 +184,7 @@ def _host(trace: Trace, table: _Table, by_shapes: bool) -> None:
             row_text(source, name), False, bool(annotation), texts[shapes], calls, self_cpu, cpu,
             None if number in alone else self_device, None if number in unknown else device, *memory,
         )  # fmt: skip
-        table.rows.append((int(first[number]), row))
+        yield int(first[number]), row
 
 
 def _memory(
@@ -211,7 +205,7 @@ def _memory(
     return columns
 
 
-def _device(source: Frame, table: _Table, shapes: str) -> None:
+def _device(source: Frame, shapes: str) -> Iterator[_Row]:
     """Rows of kernels, copies and fills, and of annotations on the GPU."""
     same = row_names(source)
     copies = source.of("range", "step")
@@ -224,11 +218,10 @@ def _device(source: Frame, table: _Table, shapes: str) -> None:
         np.minimum.at(first, place, source.ts[ids])
         for name, ns, count, at in zip(names.tolist(), time, calls, first, strict=True):
             text = row_text(source, name)
-            row = KeyAverage(text, True, annotation, shapes, int(count), 0, 0, int(ns), int(ns))
-            table.rows.append((int(at), row))
+            yield int(at), KeyAverage(text, True, annotation, shapes, int(count), 0, 0, int(ns), int(ns))
 
 
-def _outside(trace: Trace, table: _Table, shapes: str) -> None:
+def _outside(trace: Trace, shapes: str) -> Iterator[_Row]:
     """torch's row ``[memory]``: allocations and frees at a time when nothing was recorded."""
     source = frame(trace)
     ids = source.of("op", "range", "step", "api", "overhead")
@@ -247,7 +240,7 @@ def _outside(trace: Trace, table: _Table, shapes: str) -> None:
             first = min(first, int(one.times[alone][0]))
     if calls:
         row = KeyAverage(MEMORY, False, False, shapes, calls, 0, 0, 0, 0, sums[0], sums[0], sums[1], sums[1])
-        table.rows.append((int(first), row))
+        yield int(first), row
 
 
 def _shapes(trace: Trace, ids: Index) -> tuple[list[str], Ints]:
