@@ -191,7 +191,6 @@ def _tracks(trace: Trace, source: Frame, ids: Index) -> tuple[Index, list[Timeli
     order.sort()
     new = np.zeros(int(number.max()) + 1, dtype=np.intp)
     names = dict(trace.sql("SELECT track, name FROM tracks").rows)
-    seen = _process_order(source)
     tracks = []
     for index, (_, process, on_gpu, _, track, part) in enumerate(order):
         new[track * _PARTS + part] = index
@@ -202,18 +201,13 @@ def _tracks(trace: Trace, source: Frame, ids: Index) -> tuple[Index, list[Timeli
             _track_name(trace, source, track, names.get(track))
             + ("", ": Python frames", ": annotations")[part]
         )
-        tracks.append(TimelineTrack(text, seen.index(process), kind, 0))
+        tracks.append(TimelineTrack(text, source.by_rank.index(process), kind, 0))
     return new[number], tracks
-
-
-def _process_order(source: Frame) -> list[int]:
-    """Processes by rank."""
-    return sorted(range(len(source.processes)), key=lambda number: (source.processes[number]["rank"], number))
 
 
 def _processes(trace: Trace, source: Frame) -> list[str]:
     found = []
-    for number in _process_order(source):
+    for number in source.by_rank:
         row = source.processes[number]
         host = f" on {row['host']}" if row["host"] else ""
         found.append(f"{labels(trace).rank(row['rank'])}, pid {row['pid']}{host}")
@@ -278,7 +272,7 @@ def _categories(trace: Trace, source: Frame) -> NDArray[np.uint8]:
 
 
 def _steps(trace: Trace, source: Frame, low: int) -> list[TimelineStep]:
-    place_of = {process: index for index, process in enumerate(_process_order(source))}
+    place_of = {process: index for index, process in enumerate(source.by_rank)}
     return [
         TimelineStep(
             step.step,
