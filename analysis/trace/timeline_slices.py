@@ -21,6 +21,7 @@ from profrun.analysis.trace.timeline_details import details
 from profrun.analysis.trace.timeline_rows import place
 from profrun.traces.labels import labels
 from profrun.traces.nest import depths
+from profrun.traces.schema import GPU_TRACKS
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -174,7 +175,7 @@ def _kept(source: Frame, used: Index, most: int | None) -> Index:
 
 def _part(source: Frame, ids: Index) -> Index:
     """The part of its track: 0 for slices, 1 for Python frames, 2 for copies of annotations on a GPU."""
-    streams = np.array([kind in ("stream", "queue", "copy") for kind in source.track_kind] or [False])
+    streams = np.array([kind in GPU_TRACKS for kind in source.track_kind] or [False])
     copied = streams[source.track[ids]] & source.is_kind(ids, "range", "step")
     return np.where(source.is_kind(ids, "python"), 1, np.where(copied, 2, 0)).astype(np.intp)
 
