@@ -20,6 +20,7 @@ from profrun.analysis.trace.frame import KIND, Frame, Index, frame
 from profrun.analysis.trace.memory import op_memory
 from profrun.analysis.trace.op_tree import OpTree, op_tree, row_names, row_text
 from profrun.analysis.trace.torch_table import device_unknown, torch_tree
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -111,6 +112,7 @@ def _torchs(
     return found
 
 
+@memoised
 def operators(trace: Trace) -> list[OpRow]:
     """The operator table, most device time first, then most self CPU time."""
     source = frame(trace)
