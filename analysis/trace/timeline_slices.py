@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import KIND, UNUSED, Frame, Index, frame
 from profrun.analysis.trace.roles import COMM, MEMCPY, MEMSET, roles
-from profrun.analysis.trace.steps import is_dataloader, steps
+from profrun.analysis.trace.steps import is_dataloader, is_host_collective, steps
 from profrun.analysis.trace.timeline_counters import TimelineCounter, timeline_counters
 from profrun.analysis.trace.timeline_details import details
 from profrun.analysis.trace.timeline_rows import place
@@ -268,7 +268,7 @@ def _categories(trace: Trace, source: Frame) -> NDArray[np.uint8]:
         found[role == code] = CATEGORIES.index(category)
     every = np.flatnonzero(source.kinds("op", "range")[source.kind])
     found[every[source.named(every, is_dataloader)]] = CATEGORIES.index("dataloader")
-    found[every[source.named(every, lambda text: text.startswith("gloo:"))]] = CATEGORIES.index("comm")
+    found[every[source.named(every, is_host_collective)]] = CATEGORIES.index("comm")
     return found
 
 
