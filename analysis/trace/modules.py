@@ -280,15 +280,13 @@ def _outermost_range(source: Frame) -> Index:
 
 def _add_host(source: Frame, places: _Places, both: Index, above: Index) -> None:
     """Add to each module the host time of its calls and nodes that is in no other call or node."""
-    own = dict(zip(both.tolist(), source.durs(both).tolist(), strict=True))
-    for slice_id in list(own):
-        parent = int(above[slice_id])
-        if parent in own:
-            own[parent] -= int(source.end[slice_id] - source.ts[slice_id])
-    for slice_id, ns in own.items():
-        at, direction = places.of.get(slice_id, (-1, 0))
+    own = np.zeros(len(source), dtype=np.int64)
+    own[both] = source.durs(both)
+    inside = both[above[both] >= 0]
+    np.subtract.at(own, above[inside], source.durs(inside))
+    for slice_id, (at, direction) in places.of.items():
         if at >= 0:
-            places.found[at].host[direction] += max(0, ns)
+            places.found[at].host[direction] += max(0, int(own[slice_id]))
 
 
 def _nodes(places: _Places, parents: set[int], path: str) -> tuple[ModuleNode, ...]:
