@@ -43,8 +43,11 @@ class CallNode:
         name: of the calls; numbers of repeated modules and of ranges are ``*``.
         kind: module, range, op, python, the kind of GPU work, or ``rest`` for what is not shown.
         calls: how many there are; 0 for a rest.
-        gpu_ns: GPU work launched inside; own_gpu_ns: the part of no child.
-        host_ns: host time; own_host_ns: the part of no child, 0 where children end after their parent.
+        gpu_ns: GPU work launched inside.
+        own_gpu_ns: the part of ``gpu_ns`` that is in no child.
+        host_ns: host time.
+        own_host_ns: the part of ``host_ns`` that is in no child; never negative, although a child may end
+            after its parent.
     """
 
     parent: int

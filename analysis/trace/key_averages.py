@@ -41,8 +41,8 @@ class KeyAverage:
         shapes: input shapes as torch prints them; empty unless the table is grouped by them.
         calls: how often.
         self_cpu_ns, cpu_ns: host time without and with children.
-        self_device_ns, device_ns: GPU time of what it launched itself, and with children; None where the file
-            does not tell torch's value (``torch_table.device_unknown``, and the profiler's own overhead).
+        self_device_ns, device_ns: GPU time of what it launched itself, and with children; None where torch's
+            value is not in the file (``torch_table.device_unknown``, and the profiler's own overhead).
         self_cpu_bytes, cpu_bytes, self_device_bytes, device_bytes: allocated minus freed; 0 without memory
             records.
     """

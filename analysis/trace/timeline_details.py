@@ -1,4 +1,4 @@
-"""What a timeline says about a slice beside its name: grid of a kernel, bytes of a copy, shapes of an op.
+"""The text that a timeline shows for a slice: grid of a kernel, bytes of a copy, input shapes of an op.
 
 Equal texts are written once; a slice holds the number of its text.
 """
