@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.columns import Ints, groups
 from profrun.analysis.trace.frame import KIND, UNUSED, Frame, Index, frame
 from profrun.analysis.trace.modules import ModuleNode, ModuleTree, module_tree
 from profrun.analysis.trace.steps import step_index, step_of_host
@@ -168,13 +168,9 @@ def _distinct(
     parent: Ints, label: Ints, kind: NDArray[np.uint8]
 ) -> tuple[tuple[Ints, Ints, Ints], Ints, Ints]:
     """The distinct rows of three columns, which of them each row is, and how often each occurs."""
-    labels = int(label.max(initial=0)) + 1
-    key, place, count = np.unique(
-        ((parent + 1) * labels + label) * 256 + kind, return_inverse=True, return_counts=True
-    )
-    rest, found_kind = np.divmod(key, 256)
-    above, name = np.divmod(rest, labels)
-    return (above - 1, name, found_kind), np.ravel(place), count.astype(np.int64)
+    first, place = groups(parent, label, kind)
+    count = np.bincount(place, minlength=len(first))
+    return (parent[first], label[first], kind[first].astype(np.int64)), place, count
 
 
 def _by_depth(ids: Index, above: NDArray[np.int32]) -> Iterator[Index]:

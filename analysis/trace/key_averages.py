@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.columns import Ints, groups
 from profrun.analysis.trace.frame import KIND, Frame, Index, frame
 from profrun.analysis.trace.memory import changes, net_bytes
 from profrun.analysis.trace.op_shapes import op_shapes
@@ -156,9 +156,9 @@ def _host(trace: Trace, by_shapes: bool) -> Iterator[_Row]:
     while tree.repeat[owner].any():
         owner = np.where(tree.repeat[owner], tree.parent[owner], owner)
     texts, shape = _shapes(trace, owner) if by_shapes else ([""], np.zeros(len(ids), np.int64))
-    keys = np.stack([row_names(source)[source.name[ids]], source.is_kind(ids, "range", "step"), shape])
-    unique, place = np.unique(keys, axis=1, return_inverse=True)
-    place, size = np.ravel(place), unique.shape[1]
+    keys = (row_names(source)[source.name[ids]], source.is_kind(ids, "range", "step").astype(np.int8), shape)
+    example, place = groups(*keys)
+    size = len(example)
     once = ~tree.repeat[ids]
 
     def total(values: NDArray[np.number], mask: NDArray[np.bool_] | None = None) -> list[int]:
@@ -178,7 +178,7 @@ def _host(trace: Trace, by_shapes: bool) -> Iterator[_Row]:
         total(tree.device[ids], once),
         *(total(values, mask) for values, mask in _memory(trace, tree, ids, once)),
     ]
-    for number, (name, annotation, shapes) in enumerate(unique.T.tolist()):
+    for number, (name, annotation, shapes) in enumerate(np.stack([key[example] for key in keys], axis=1)):
         calls, self_cpu, cpu, self_device, device, *memory = (column[number] for column in columns)
         row = KeyAverage(
             row_text(source, name), False, bool(annotation), texts[shapes], calls, self_cpu, cpu,
