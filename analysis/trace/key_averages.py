@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from profrun.analysis.trace.columns import Ints, groups
 from profrun.analysis.trace.frame import KIND, Frame, Index, frame
 from profrun.analysis.trace.memory import changes, net_bytes
 from profrun.analysis.trace.op_shapes import op_shapes
 from profrun.analysis.trace.op_tree import UTILITY, OpTree, row_names, row_text
+from profrun.analysis.trace.ops import totals
 from profrun.analysis.trace.torch_table import device_unknown, torch_tree
 from profrun.errors import UsageError
 
@@ -159,49 +159,42 @@ def _host(trace: Trace, by_shapes: bool) -> Iterator[_Row]:
     keys = (row_names(source)[source.name[ids]], source.is_kind(ids, "range", "step").astype(np.int8), shape)
     example, place = groups(*keys)
     size = len(example)
-    once = ~tree.repeat[ids]
-
-    def total(values: NDArray[np.number], mask: NDArray[np.bool_] | None = None) -> list[int]:
-        kept = values if mask is None else np.where(mask, values, 0)
-        return [int(value) for value in np.bincount(place, weights=kept, minlength=size)]
-
     first = np.full(size, np.iinfo(np.int64).max)
     np.minimum.at(first, place, source.ts[ids])
     overhead = source.is_kind(ids, "overhead")
     alone = set(place[overhead].tolist())
     unknown = set(place[device_unknown(trace)[ids] | overhead].tolist())
-    columns = [
-        total(once.astype(np.int64)),
-        total(tree.self_cpu[ids]),
-        total(source.durs(ids), once),
-        total(tree.self_device[ids]),
-        total(tree.device[ids], once),
-        *(total(values, mask) for values, mask in _memory(trace, tree, ids, once)),
-    ]
+    columns = totals(source, tree, ids, place, size) | _memory(trace, tree, ids, place, size)
     for number, (name, annotation, shapes) in enumerate(np.stack([key[example] for key in keys], axis=1)):
-        calls, self_cpu, cpu, self_device, device, *memory = (column[number] for column in columns)
-        row = KeyAverage(
-            row_text(source, name), False, bool(annotation), texts[shapes], calls, self_cpu, cpu,
-            None if number in alone else self_device, None if number in unknown else device, *memory,
-        )  # fmt: skip
+        sums = {column: int(values[number]) for column, values in columns.items()}
+        row = KeyAverage(row_text(source, name), False, bool(annotation), texts[shapes], **sums)
+        if number in unknown:
+            row = replace(row, device_ns=None)
+        if number in alone:
+            row = replace(row, self_device_ns=None)
         yield int(first[number]), row
 
 
-def _memory(
-    trace: Trace, tree: OpTree, ids: Index, once: NDArray[np.bool_]
-) -> list[tuple[Ints, NDArray[np.bool_] | None]]:
-    """(bytes of each call, which calls count): self and total on the host, self and total on the device."""
+def _memory(trace: Trace, tree: OpTree, ids: Index, place: Ints, size: int) -> dict[str, Ints]:
+    """Columns of memory: int64, shape (size,), by name; none without single allocations and frees.
+
+    Args:
+        trace: the trace.
+        tree: torch's tree.
+        ids: the calls; ``place``: the row of each of them; ``size``: how many rows.
+    """
     found = net_bytes(trace, ids) if changes(trace) else None
     if found is None:
-        return []
-    columns: list[tuple[Ints, NDArray[np.bool_] | None]] = []
-    for whole in found:
-        by_slice = np.zeros(len(tree.parent), dtype=np.int64)
-        by_slice[ids] = whole
-        above = tree.parent[ids]
-        inside = above >= 0
-        np.subtract.at(by_slice, above[inside], whole[inside])
-        columns += [(by_slice[ids], None), (whole, once)]
+        return {}
+    once, above = ~tree.repeat[ids], tree.parent[ids]
+    inside = above >= 0
+    columns: dict[str, Ints] = {}
+    for name, whole in zip(("cpu_bytes", "device_bytes"), found, strict=True):
+        own = np.zeros(len(tree.parent), dtype=np.int64)
+        own[ids] = whole
+        np.subtract.at(own, above[inside], whole[inside])
+        for column, values in ((f"self_{name}", own[ids]), (name, np.where(once, whole, 0))):
+            columns[column] = np.bincount(place, weights=values, minlength=size).astype(np.int64)
     return columns
 
 
