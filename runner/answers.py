@@ -118,6 +118,4 @@ def _unprofiled(variant: str, points: Sequence[Point]) -> list[TrialRecord]:
 
 
 def _step_answer(step: UnprofiledStep | None, profiled_by: str | None = None) -> StepAnswer | None:
-    if step is None:
-        return None
-    return StepAnswer(**vars(step), profiled_by=profiled_by)
+    return None if step is None else StepAnswer(**vars(step), profiled_by=profiled_by)

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from profrun.traces.checks_slices import GPU_TRACKS, SIDE_KINDS, Slices
+from profrun.traces.checks_slices import SIDE_KINDS, Slices
 from profrun.traces.meta import META_KEYS, TraceMeta
-from profrun.traces.schema import TABLES, VENDORS, Column, Table
+from profrun.traces.schema import GPU_TRACKS, TABLES, VENDORS, Column, Table
 
 if TYPE_CHECKING:
     import duckdb

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from profrun.traces.schema import GPU_KINDS, SLICE_KINDS, TRACK_KINDS
+from profrun.traces.schema import GPU_KINDS, GPU_TRACKS, SLICE_KINDS, TRACK_KINDS
 
 if TYPE_CHECKING:
     import duckdb
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 HOST_KINDS = ("op", "range", "step", "api", "python", "overhead", "sync")
 """Kinds that may enqueue GPU work or lie on a thread."""
-GPU_TRACKS = ("stream", "queue", "copy")
-
 SIDE_KINDS = {
     "kernels": ("kernel",),
     "copies": ("memcpy", "memset"),

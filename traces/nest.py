@@ -74,13 +74,21 @@ def nesting(track: NDArray[np.integer], ts: NDArray[np.int64], dur: NDArray[np.i
         candidate[todo] = jumped
         todo = todo[end[jumped] < need[todo]]
     crossing = np.flatnonzero((left[1:] != candidate[1:]) & (end[left[1:]] > ts) & (dur > 0))
-    return Nesting(candidate[1:] - 1, _depth(candidate), crossing)
+    parent = candidate[1:] - 1
+    return Nesting(parent, depths(parent), crossing)
 
 
-def _depth(parent: NDArray[np.int64]) -> NDArray[np.int32]:
-    """How many slices stand between each and the sentinel at 0, by pointer doubling."""
-    depth: NDArray[np.int32] = (parent != 0).astype(np.int32)
-    reach = parent
+def depths(parent: NDArray[np.integer]) -> NDArray[np.int32]:
+    """How many ancestors each slice has, by pointer doubling.
+
+    Args:
+        parent: position of the parent of each slice, shape (n,), -1 for outermost.
+
+    Returns:
+        int32, shape (n,).
+    """
+    reach = np.append(0, parent.astype(np.int64) + 1)  # index 0 is a sentinel without a parent
+    depth: NDArray[np.int32] = (reach != 0).astype(np.int32)
     while reach.any():
         depth = depth + depth[reach]
         reach = reach[reach]

@@ -50,6 +50,8 @@ class Table:
 
 
 TRACK_KINDS = ("thread", "stream", "queue", "copy", "counter", "range")
+GPU_TRACKS = ("stream", "queue", "copy")
+"""Kinds of the tracks on which work of a GPU lies."""
 SLICE_KINDS = ("op", "range", "step", "api", "kernel", "memcpy", "memset", "sync", "python", "overhead")
 GPU_KINDS = ("kernel", "memcpy", "memset")
 """Slice kinds that occupy a GPU; GPU copies of annotations are ``range`` slices on a stream track."""

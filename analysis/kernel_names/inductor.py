@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import re
 
-_NAME = re.compile(
-    r"^triton_(?P<kind>poi|red|per|tem|mm|bmm|for|unk|spl|split_scan|flex_attention(?:_backward)?)"
-    r"(?:_fused)?(?:_(?P<ops>.*?))??(?:_?\d+)?$"
-)
+KINDS = r"poi|red|per|tem|mm|bmm|for|unk|spl|split_scan|flex_attention(?:_backward)?"
+"""Pattern of the word behind ``triton_`` in Inductor's names."""
+_NAME = re.compile(rf"^triton_(?P<kind>{KINDS})(?:_fused)?(?:_(?P<ops>.*?))??(?:_?\d+)?$")
 _OP_NAMES = """
 _scaled_dot_product_flash_attention_backward _scaled_dot_product_efficient_attention_backward
 _scaled_dot_product_cudnn_attention_backward _scaled_dot_product_fused_attention_overrideable

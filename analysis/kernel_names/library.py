@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from profrun.analysis.kernel_names.inductor import KINDS
 from profrun.analysis.kernel_names.parts import Parts
 
 _NAMESPACES = """
@@ -85,7 +86,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (r"__pgi_\w+|\w+_\d+_gpu(?:__red)?$", "openacc"),
     (r"nvkernel_|__omp_offloading_", "openmp"),
     (r"(?:loop|input|gemm|wrapped)_(?:\w*fusion|\w*transpose)|triton_softmax_\d", "xla"),
-    (r"triton_(?:poi|red|per|tem|mm|bmm|for|unk|spl|split_scan|flex_attention)(?:_|$)", "inductor"),
+    (rf"triton_(?:{KINDS})(?:_|$)", "inductor"),
 )
 NAMES = tuple((re.compile(pattern), family) for pattern, family in _NAMES)
 _ARGUMENTS: tuple[tuple[str, str], ...] = (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from profrun.analysis.kernel_names.inductor import KINDS
+
 _CASTS = re.compile(
     r"\((?:unsigned )?(?:int|long long|long|short|char|bool|signed char)\)(?=-?\d|true\b|false\b)"
 )
@@ -17,7 +19,7 @@ _COMMA = re.compile(r",\s+")
 _CLOSERS = re.compile(r">\s+(?=>)")
 _SIGNED_LITERAL = re.compile(r"\b(\d+)(?:ul|u|l|ll|ull|UL|U|L)\b")
 _INDEX = re.compile(r"_\d+$")
-_INDUCTOR = re.compile(r"^triton_(?:poi|red|per|tem|mm|for|unk|split_scan)_")
+_INDUCTOR = re.compile(rf"^triton_(?:{KINDS})_")
 _OPERATOR = re.compile(r"\boperator\s+(?=\(\))")
 _VOID = re.compile(r"(?<=[<, (])void (?=[\w:]|\(anonymous)")
 _WEST = re.compile(r"(?<=[<, (])const (?=[A-Za-z_:])")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from profrun.analysis.rules.catalogue import all_rules
 from profrun.analysis.rules.causes import LINKS
-from profrun.analysis.rules.rule import Rule
 from profrun.analysis.rules.replay import REPLAY_ERROR
+from profrun.analysis.rules.rule import Rule
 from profrun.analysis.rules.step_cost import CRITICAL_SHARE, SLOWDOWN, WARNING_SHARE
 
 _HEAD = "<!-- made by `python -m profrun.analysis.rules.docs docs`; edit the rule, not this page -->\n"

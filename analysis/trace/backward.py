@@ -18,7 +18,10 @@ from profrun.traces.memo import memoised
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
-ENGINE = "autograd::engine::evaluate_function"
+
+def is_engine(text: str) -> bool:
+    """Is this the name of the slice that autograd's engine puts round each node?"""
+    return text.startswith("autograd::engine::evaluate_function")
 
 
 @memoised
@@ -38,7 +41,7 @@ def autograd_nodes(trace: Trace) -> NDArray[np.int32]:
     found[nodes] = rows["backward_of"]
     above = source.parent[nodes]
     nodes, above = nodes[above >= 0], above[above >= 0]
-    engine = source.named(above, lambda text: text.startswith(ENGINE)) & (found[above] < 0)
+    engine = source.named(above, is_engine) & (found[above] < 0)
     found[above[engine]] = found[nodes[engine]]
     return found
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from profrun.analysis.trace.columns import Ints
-from profrun.analysis.trace.frame import KIND, UNUSED, Frame, Index, Mask, frame
+from profrun.analysis.trace.columns import Ints, groups
+from profrun.analysis.trace.frame import KIND, UNUSED, Frame, Index, frame
 from profrun.analysis.trace.modules import ModuleNode, ModuleTree, module_tree
 from profrun.analysis.trace.steps import step_index, step_of_host
+from profrun.traces.nest import depths
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -42,8 +43,11 @@ class CallNode:
         name: of the calls; numbers of repeated modules and of ranges are ``*``.
         kind: module, range, op, python, the kind of GPU work, or ``rest`` for what is not shown.
         calls: how many there are; 0 for a rest.
-        gpu_ns: GPU work launched inside; own_gpu_ns: the part of no child.
-        host_ns: host time; own_host_ns: the part of no child, 0 where children end after their parent.
+        gpu_ns: GPU work launched inside.
+        own_gpu_ns: the part of ``gpu_ns`` that is in no child.
+        host_ns: host time.
+        own_host_ns: the part of ``host_ns`` that is in no child; never negative, although a child may end
+            after its parent.
     """
 
     parent: int
@@ -120,8 +124,11 @@ def _folded(source: Frame, by: By, kinds: tuple[str, ...]) -> CallTree | None:
     wanted = np.zeros(len(source), dtype=bool)
     wanted[ids] = True
     names, label = _labels(source)
-    node_of, columns = _levels(source, ids, source.chase(wanted), label)
-    columns = _leaves(source, gpu, wanted, node_of, columns, label)
+    above = source.chase(wanted)
+    node_of, columns = _levels(source, ids, above, label)
+    calls = source.launch[gpu]
+    owner = np.where(calls < 0, -1, np.where(wanted[calls], calls, above[calls]))
+    columns = _leaves(source, gpu, np.where(owner >= 0, node_of[owner], -1), columns, label)
     return _cut(by, len(index.slices), columns, names)
 
 
@@ -161,37 +168,29 @@ def _distinct(
     parent: Ints, label: Ints, kind: NDArray[np.uint8]
 ) -> tuple[tuple[Ints, Ints, Ints], Ints, Ints]:
     """The distinct rows of three columns, which of them each row is, and how often each occurs."""
-    labels = int(label.max(initial=0)) + 1
-    key, place, count = np.unique(
-        ((parent + 1) * labels + label) * 256 + kind, return_inverse=True, return_counts=True
-    )
-    rest, found_kind = np.divmod(key, 256)
-    above, name = np.divmod(rest, labels)
-    return (above - 1, name, found_kind), np.ravel(place), count.astype(np.int64)
+    first, place = groups(parent, label, kind)
+    count = np.bincount(place, minlength=len(first))
+    return (parent[first], label[first], kind[first].astype(np.int64)), place, count
 
 
 def _by_depth(ids: Index, above: NDArray[np.int32]) -> Iterator[Index]:
     """The slices level by level: those with nothing above, then those right below them, and so on."""
-    depth = np.zeros(len(ids), dtype=np.int64)
-    at = above[ids]
-    open_ = np.flatnonzero(at >= 0)
-    while len(open_):
-        depth[open_] += 1
-        at[open_] = above[at[open_]]
-        open_ = open_[at[open_] >= 0]
+    depth = depths(above)[ids]
     order = np.argsort(depth, kind="stable")
     cuts = np.flatnonzero(np.diff(depth[order])) + 1
     yield from np.split(ids[order], cuts)
 
 
-def _leaves(
-    source: Frame, gpu: Index, wanted: Mask, node_of: Ints, columns: _Columns, label: Ints
-) -> _Columns:
-    """The nodes with GPU work as leaves below what launched it; what nothing launched is below one node."""
-    calls = source.launch[gpu]
-    known = np.where(calls >= 0, calls, 0)
-    owner = np.where(wanted[known], known, source.chase(wanted)[known])
-    node = np.where((calls >= 0) & (owner >= 0), node_of[np.maximum(owner, 0)], -1)
+def _leaves(source: Frame, gpu: Index, node: Ints, columns: _Columns, label: Ints) -> _Columns:
+    """The nodes with GPU work as leaves below what launched it; what no node launched is below one more node.
+
+    Args:
+        source: the frame.
+        gpu: GPU slices, shape (n,).
+        node: the node that launched each of them, shape (n,); -1 for none.
+        columns: the nodes.
+        label: label of each name id.
+    """
     size = len(columns.parent)
     if (node < 0).any():
         columns = _joined(columns, _Columns(*(np.array([one]) for one in (-1, 0, UNUSED, 0, 0, 0))))
@@ -218,11 +217,11 @@ def _cut(by: By, steps: int, columns: _Columns, names: list[str]) -> CallTree:
     least = LEAST if len(weight) <= NODES else max(LEAST, float(np.sort(weight)[-NODES]))
     kept = weight >= least
     kind_of = {code: kind for kind, code in KIND.items()}
-    place = np.full(len(weight) + 1, -1, dtype=np.int64)
+    place = np.full(len(weight) + 1, -1, dtype=np.int64)  # one more: a parent of -1 finds -1 there
     place[np.flatnonzero(kept)] = np.arange(int(kept.sum()))
     nodes = [
         CallNode(
-            int(place[columns.parent[at]]) if columns.parent[at] >= 0 else -1,
+            int(place[columns.parent[at]]),
             names[columns.name[at]],
             kind_of.get(int(columns.kind[at]), "rest"),
             int(columns.calls[at]),
@@ -236,12 +235,10 @@ def _cut(by: By, steps: int, columns: _Columns, names: list[str]) -> CallTree:
     first_out = np.flatnonzero(~kept & np.where(below, kept[np.maximum(columns.parent, 0)], True))
     rest: dict[int, list[int]] = {}
     for at in first_out.tolist():
-        one = rest.setdefault(int(place[columns.parent[at]]) if columns.parent[at] >= 0 else -1, [0, 0])
+        one = rest.setdefault(int(place[columns.parent[at]]), [0, 0])
         one[0] += int(gpu[at])
         one[1] += int(columns.host[at])
-    nodes += [
-        CallNode(above, REST, "rest", 0, *(2 * [g]), *(2 * [h])) for above, (g, h) in rest.items() if g or h
-    ]
+    nodes += [CallNode(above, REST, "rest", 0, g, g, h, h) for above, (g, h) in rest.items() if g or h]
     return CallTree(by, steps, whole_gpu, whole_host, tuple(nodes))
 
 
@@ -266,8 +263,7 @@ def _of_modules(tree: ModuleTree | None) -> CallTree | None:
         name = row.name or "(no module, no range)"
         nodes.append(CallNode(-1, name, "range" if row.name else "rest", 0, row.gpu_ns, row.gpu_ns, 0, 0))
     inside = sum(node.host_ns for node in nodes if node.parent < 0)
-    if tree.host_ns > inside:
-        nodes.append(
-            CallNode(-1, "(outside of all modules)", "rest", 0, 0, 0, *(2 * [tree.host_ns - inside]))
-        )
+    left = tree.host_ns - inside
+    if left > 0:
+        nodes.append(CallNode(-1, "(outside of all modules)", "rest", 0, 0, 0, left, left))
     return CallTree("modules", tree.steps, tree.gpu_ns, max(tree.host_ns, inside), tuple(nodes))

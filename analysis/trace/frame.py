@@ -117,6 +117,11 @@ class Frame:
         return np.asarray(self.track_device[self.track[ids]])
 
     @cached_property
+    def by_rank(self) -> list[int]:
+        """Process ids by rank."""
+        return sorted(range(len(self.processes)), key=lambda number: (self.processes[number]["rank"], number))
+
+    @cached_property
     def on_gpu(self) -> Mask:
         """True for tracks (by id) that belong to a device."""
         return self.track_device >= 0

@@ -8,18 +8,18 @@ torch makes one for each of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.columns import Ints, groups
 from profrun.analysis.trace.frame import KIND, Frame, Index, frame
 from profrun.analysis.trace.memory import changes, net_bytes
 from profrun.analysis.trace.op_shapes import op_shapes
 from profrun.analysis.trace.op_tree import UTILITY, OpTree, row_names, row_text
+from profrun.analysis.trace.ops import totals
 from profrun.analysis.trace.torch_table import device_unknown, torch_tree
 from profrun.errors import UsageError
 
@@ -41,8 +41,8 @@ class KeyAverage:
         shapes: input shapes as torch prints them; empty unless the table is grouped by them.
         calls: how often.
         self_cpu_ns, cpu_ns: host time without and with children.
-        self_device_ns, device_ns: GPU time of what it launched itself, and with children; None where the file
-            does not tell torch's value (``torch_table.device_unknown``, and the profiler's own overhead).
+        self_device_ns, device_ns: GPU time of what it launched itself, and with children; None where torch's
+            value is not in the file (``torch_table.device_unknown``, and the profiler's own overhead).
         self_cpu_bytes, cpu_bytes, self_device_bytes, device_bytes: allocated minus freed; 0 without memory
             records.
     """
@@ -121,11 +121,8 @@ def sorted_as(table: KeyAverages, sort: str | None) -> KeyAverages:
     return replace(table, rows=tuple(sorted(table.rows, key=value, reverse=True)))
 
 
-@dataclass
-class _Table:
-    """Rows as they are collected, each with the start of its first call."""
-
-    rows: list[tuple[int, KeyAverage]] = field(default_factory=list)
+_Row = tuple[int, KeyAverage]
+"""The start of the first call of a row, and the row."""
 
 
 def key_averages(trace: Trace, *, by_shapes: bool = False) -> KeyAverages:
@@ -135,14 +132,11 @@ def key_averages(trace: Trace, *, by_shapes: bool = False) -> KeyAverages:
         trace: any trace.
         by_shapes: group calls of an op by the shapes of their inputs, too.
     """
-    source = frame(trace)
-    table = _Table()
-    _host(trace, table, by_shapes)
-    _device(source, table, "[]" if by_shapes else "")
-    memory = bool(changes(trace))
+    memory, shapes = bool(changes(trace)), "[]" if by_shapes else ""
+    found = [*_host(trace, by_shapes), *_device(frame(trace), shapes)]
     if memory:
-        _outside(trace, table, "[]" if by_shapes else "")
-    rows = tuple(row for _, row in sorted(table.rows, key=lambda pair: pair[0]))
+        found += _outside(trace, shapes)
+    rows = tuple(row for _, row in sorted(found, key=lambda pair: pair[0]))
     return KeyAverages(
         rows,
         sum(row.self_cpu_ns for row in rows),
@@ -152,7 +146,7 @@ def key_averages(trace: Trace, *, by_shapes: bool = False) -> KeyAverages:
     )
 
 
-def _host(trace: Trace, table: _Table, by_shapes: bool) -> None:
+def _host(trace: Trace, by_shapes: bool) -> Iterator[_Row]:
     """Rows of ops, runtime calls, annotations and the profiler's own overhead."""
     source, tree = frame(trace), torch_tree(trace)
     ids = np.flatnonzero(tree.counted)
@@ -162,56 +156,49 @@ def _host(trace: Trace, table: _Table, by_shapes: bool) -> None:
     while tree.repeat[owner].any():
         owner = np.where(tree.repeat[owner], tree.parent[owner], owner)
     texts, shape = _shapes(trace, owner) if by_shapes else ([""], np.zeros(len(ids), np.int64))
-    keys = np.stack([row_names(source)[source.name[ids]], source.is_kind(ids, "range", "step"), shape])
-    unique, place = np.unique(keys, axis=1, return_inverse=True)
-    place, size = np.ravel(place), unique.shape[1]
-    once = ~tree.repeat[ids]
-
-    def total(values: NDArray[np.number], mask: NDArray[np.bool_] | None = None) -> list[int]:
-        kept = values if mask is None else np.where(mask, values, 0)
-        return [int(value) for value in np.bincount(place, weights=kept, minlength=size)]
-
+    keys = (row_names(source)[source.name[ids]], source.is_kind(ids, "range", "step").astype(np.int8), shape)
+    example, place = groups(*keys)
+    size = len(example)
     first = np.full(size, np.iinfo(np.int64).max)
     np.minimum.at(first, place, source.ts[ids])
     overhead = source.is_kind(ids, "overhead")
     alone = set(place[overhead].tolist())
     unknown = set(place[device_unknown(trace)[ids] | overhead].tolist())
-    columns = [
-        total(once.astype(np.int64)),
-        total(tree.self_cpu[ids]),
-        total(source.durs(ids), once),
-        total(tree.self_device[ids]),
-        total(tree.device[ids], once),
-        *(total(values, mask) for values, mask in _memory(trace, tree, ids, once)),
-    ]
-    for number, (name, annotation, shapes) in enumerate(unique.T.tolist()):
-        calls, self_cpu, cpu, self_device, device, *memory = (column[number] for column in columns)
-        row = KeyAverage(
-            row_text(source, name), False, bool(annotation), texts[shapes], calls, self_cpu, cpu,
-            None if number in alone else self_device, None if number in unknown else device, *memory,
-        )  # fmt: skip
-        table.rows.append((int(first[number]), row))
+    columns = totals(source, tree, ids, place, size) | _memory(trace, tree, ids, place, size)
+    for number, (name, annotation, shapes) in enumerate(np.stack([key[example] for key in keys], axis=1)):
+        sums = {column: int(values[number]) for column, values in columns.items()}
+        row = KeyAverage(row_text(source, name), False, bool(annotation), texts[shapes], **sums)
+        if number in unknown:
+            row = replace(row, device_ns=None)
+        if number in alone:
+            row = replace(row, self_device_ns=None)
+        yield int(first[number]), row
 
 
-def _memory(
-    trace: Trace, tree: OpTree, ids: Index, once: NDArray[np.bool_]
-) -> list[tuple[Ints, NDArray[np.bool_] | None]]:
-    """(bytes of each call, which calls count): self and total on the host, self and total on the device."""
+def _memory(trace: Trace, tree: OpTree, ids: Index, place: Ints, size: int) -> dict[str, Ints]:
+    """Columns of memory: int64, shape (size,), by name; none without single allocations and frees.
+
+    Args:
+        trace: the trace.
+        tree: torch's tree.
+        ids: the calls; ``place``: the row of each of them; ``size``: how many rows.
+    """
     found = net_bytes(trace, ids) if changes(trace) else None
     if found is None:
-        return []
-    columns: list[tuple[Ints, NDArray[np.bool_] | None]] = []
-    for whole in found:
-        by_slice = np.zeros(len(tree.parent), dtype=np.int64)
-        by_slice[ids] = whole
-        above = tree.parent[ids]
-        inside = above >= 0
-        np.subtract.at(by_slice, above[inside], whole[inside])
-        columns += [(by_slice[ids], None), (whole, once)]
+        return {}
+    once, above = ~tree.repeat[ids], tree.parent[ids]
+    inside = above >= 0
+    columns: dict[str, Ints] = {}
+    for name, whole in zip(("cpu_bytes", "device_bytes"), found, strict=True):
+        own = np.zeros(len(tree.parent), dtype=np.int64)
+        own[ids] = whole
+        np.subtract.at(own, above[inside], whole[inside])
+        for column, values in ((f"self_{name}", own[ids]), (name, np.where(once, whole, 0))):
+            columns[column] = np.bincount(place, weights=values, minlength=size).astype(np.int64)
     return columns
 
 
-def _device(source: Frame, table: _Table, shapes: str) -> None:
+def _device(source: Frame, shapes: str) -> Iterator[_Row]:
     """Rows of kernels, copies and fills, and of annotations on the GPU."""
     same = row_names(source)
     copies = source.of("range", "step")
@@ -224,11 +211,10 @@ def _device(source: Frame, table: _Table, shapes: str) -> None:
         np.minimum.at(first, place, source.ts[ids])
         for name, ns, count, at in zip(names.tolist(), time, calls, first, strict=True):
             text = row_text(source, name)
-            row = KeyAverage(text, True, annotation, shapes, int(count), 0, 0, int(ns), int(ns))
-            table.rows.append((int(at), row))
+            yield int(at), KeyAverage(text, True, annotation, shapes, int(count), 0, 0, int(ns), int(ns))
 
 
-def _outside(trace: Trace, table: _Table, shapes: str) -> None:
+def _outside(trace: Trace, shapes: str) -> Iterator[_Row]:
     """torch's row ``[memory]``: allocations and frees at a time when nothing was recorded."""
     source = frame(trace)
     ids = source.of("op", "range", "step", "api", "overhead")
@@ -247,7 +233,7 @@ def _outside(trace: Trace, table: _Table, shapes: str) -> None:
             first = min(first, int(one.times[alone][0]))
     if calls:
         row = KeyAverage(MEMORY, False, False, shapes, calls, 0, 0, 0, 0, sums[0], sums[0], sums[1], sums[1])
-        table.rows.append((int(first), row))
+        yield int(first), row
 
 
 def _shapes(trace: Trace, ids: Index) -> tuple[list[str], Ints]:

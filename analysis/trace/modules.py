@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.trace.backward import ENGINE, autograd_nodes
-from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.backward import autograd_nodes, is_engine
 from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.ranges import BACKWARD, MODULE, TORCH_MODULE
 from profrun.analysis.trace.steps import step_index, step_of_host
@@ -140,11 +139,6 @@ def _labels(source: Frame) -> dict[int, _Label]:
     return hook or stacks
 
 
-def _is_engine(text: str) -> bool:
-    """Is this the slice that autograd's engine puts round each node?"""
-    return text.startswith(ENGINE)
-
-
 @memoised
 def module_tree(trace: Trace) -> ModuleTree | None:
     """The modules of a trace; None where none is recorded."""
@@ -167,7 +161,7 @@ def module_tree(trace: Trace) -> ModuleTree | None:
     gpu = source.launched if not len(index.slices) else source.gpu[index.of_gpu[source.gpu] >= 0]
     outside = places.add_gpu(gpu, wanted)
     _add_host(source, places, both, above)
-    roots = _nodes(places, -1, "")
+    roots = _nodes(places, {-1}, "")
     steps = source.durs(index.slices)
     host = int(steps.sum()) if len(steps) else sum(root.host_ns for root in roots)
     return ModuleTree(len(steps), int(source.durs(gpu).sum()), host, roots, outside)
@@ -195,7 +189,7 @@ class _Places:
         self._forward_op, self._above = nodes, above
         self._by_key: dict[tuple[int, tuple[str, str]], int] = {}
         self._by_label: dict[tuple[str, str], int] = {}
-        self._engine = source.chase(source.has_name(np.arange(len(source)), source.name_ids(_is_engine)))
+        self._engine = source.chase(source.named(np.arange(len(source)), is_engine))
 
     def add_all(self, ids: list[int]) -> None:
         """Take the calls of modules and the autograd nodes, sorted by start, outer ones first.
@@ -278,47 +272,41 @@ class _Places:
         return tuple(sorted(rows, key=lambda row: (-row.gpu_ns, row.name)))
 
 
-def _outermost_range(source: Frame) -> Ints:
+def _outermost_range(source: Frame) -> Index:
     """For every slice the outermost range round it on its track that is no step, -1 for none."""
-    parent = source.nearest("range")
-    found = np.full(len(source), -1, dtype=np.int64)
-    at = parent.astype(np.int64)
-    while (at >= 0).any():
-        found = np.where(at >= 0, at, found)
-        at = np.where(at >= 0, parent[at], -1)
-    return found
+    outermost = source.kinds("range")[source.kind] & (source.nearest("range") < 0)
+    return source.chase(outermost)
 
 
 def _add_host(source: Frame, places: _Places, both: Index, above: Index) -> None:
     """Add to each module the host time of its calls and nodes that is in no other call or node."""
-    own = dict(zip(both.tolist(), source.durs(both).tolist(), strict=True))
-    for slice_id in list(own):
-        parent = int(above[slice_id])
-        if parent in own:
-            own[parent] -= int(source.end[slice_id] - source.ts[slice_id])
-    for slice_id, ns in own.items():
-        at, direction = places.of.get(slice_id, (-1, 0))
+    own = np.zeros(len(source), dtype=np.int64)
+    own[both] = source.durs(both)
+    inside = both[above[both] >= 0]
+    np.subtract.at(own, above[inside], source.durs(inside))
+    for slice_id, (at, direction) in places.of.items():
         if at >= 0:
-            places.found[at].host[direction] += max(0, ns)
+            places.found[at].host[direction] += max(0, int(own[slice_id]))
 
 
-def _nodes(places: _Places, parent: int, path: str) -> tuple[ModuleNode, ...]:
-    """The rows below a module of the tree."""
-    return _folded(places, [at for at, one in enumerate(places.found) if one.parent == parent], path)
+def _nodes(places: _Places, parents: set[int], path: str) -> tuple[ModuleNode, ...]:
+    """The rows below a row of the tree; those of repeated blocks are one.
 
-
-def _folded(places: _Places, members: list[int], path: str) -> tuple[ModuleNode, ...]:
-    """Rows of modules that have the same parent row; those of repeated blocks are one."""
+    Args:
+        places: the modules.
+        parents: the modules of that row; -1 for the rows at the top.
+        path: the qualified name of that row, empty at the top.
+    """
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for at in members:
-        name, cls = places.found[at].label
-        groups[(_pattern(name, cls), cls)].append(at)
+    for at, one in enumerate(places.found):
+        if one.parent in parents:
+            name, cls = one.label
+            groups[(_pattern(name, cls), cls)].append(at)
     rows = []
     for (pattern, _), group in groups.items():
         names = {places.found[at].label[0] for at in group}
         whole = pattern if len(names) > 1 else places.found[group[0]].label[0]
-        inside = set(group)
-        below = _folded(places, [at for at, one in enumerate(places.found) if one.parent in inside], whole)
+        below = _nodes(places, set(group), whole)
         rows.append((min(places.found[at].first_ns for at in group), _row(places, group, whole, path, below)))
     return tuple(row for _, row in sorted(rows, key=lambda pair: pair[0]))
 

@@ -20,6 +20,7 @@ from profrun.analysis.trace.frame import KIND, Frame, Index, frame
 from profrun.analysis.trace.memory import op_memory
 from profrun.analysis.trace.op_tree import OpTree, op_tree, row_names, row_text
 from profrun.analysis.trace.torch_table import device_unknown, torch_tree
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -68,8 +69,18 @@ class OpRow:
     in_steps: OpWork | None = None
 
 
-def _totals(source: Frame, tree: OpTree, ids: Index, place: Index, size: int) -> dict[str, Ints]:
-    """Columns of the rows from one tree; ``place``: the row of each of the slices ``ids``."""
+def rows_of(source: Frame, ids: Index) -> tuple[list[tuple[str, str]], Index]:
+    """(name, kind) of each row of the table, and the row of each of these slices."""
+    key = row_names(source)[source.name[ids]] * 16 + source.kind[ids]
+    keys = np.flatnonzero(np.bincount(key, minlength=1))
+    place_of = np.zeros(int(keys[-1]) + 1 if len(keys) else 1, dtype=np.intp)
+    place_of[keys] = np.arange(len(keys))
+    kinds = {code: kind for kind, code in KIND.items()}
+    return [(row_text(source, one // 16), kinds[one % 16]) for one in keys.tolist()], place_of[key]
+
+
+def totals(source: Frame, tree: OpTree, ids: Index, place: Index, size: int) -> dict[str, Ints]:
+    """Columns of the rows from one tree, int64, shape (size,); ``place``: the row of each of the ``ids``."""
     calls = ~tree.repeat[ids]
     once = slice(None) if calls.all() else np.flatnonzero(calls)
 
@@ -93,7 +104,7 @@ def _torchs(
     found: list[dict[str, int | None]] = [{} for _ in range(size)]
     if tree is op_tree(source):
         return found
-    for name, values in _totals(source, tree, ids, place, size).items():
+    for name, values in totals(source, tree, ids, place, size).items():
         for number in np.flatnonzero(values != columns[name]):
             found[number][name] = int(values[number])
     for number in np.unique(place[device_unknown(trace)[ids]]):
@@ -101,26 +112,19 @@ def _torchs(
     return found
 
 
+@memoised
 def operators(trace: Trace) -> list[OpRow]:
     """The operator table, most device time first, then most self CPU time."""
     source = frame(trace)
     tree = op_tree(source)
-    same = row_names(source)
     ids = np.flatnonzero(tree.counted)
-    row = same[source.name[ids]] * 16 + source.kind[ids]
-    keys = np.flatnonzero(np.bincount(row, minlength=1))
-    place_of = np.zeros(int(keys[-1]) + 1 if len(keys) else 1, dtype=np.intp)
-    place_of[keys] = np.arange(len(keys))
-    place = place_of[row]
-    del row, place_of
-    columns = _totals(source, tree, ids, place, len(keys))
-    torch = _torchs(trace, columns, ids, place, len(keys))
+    names, place = rows_of(source, ids)
+    columns = totals(source, tree, ids, place, len(names))
+    torch = _torchs(trace, columns, ids, place, len(names))
     flops = flops_by_op(trace)
-    memory = op_memory(trace, ids, place, len(keys), ~tree.repeat[ids])
-    kinds = {code: kind for kind, code in KIND.items()}
+    memory = op_memory(trace, ids, place, len(names), ~tree.repeat[ids])
     rows = []
-    for number, key in enumerate(keys):
-        name, kind = row_text(source, int(key) // 16), kinds[int(key) % 16]
+    for number, (name, kind) in enumerate(names):
         rows.append(
             OpRow(
                 name=name,

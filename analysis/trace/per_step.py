@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.trace.frame import KIND, Index, frame
+from profrun.analysis.trace.frame import Index, frame
 from profrun.analysis.trace.kernels import KernelRow, KernelWork, kernels
-from profrun.analysis.trace.op_tree import op_tree, row_names, row_text
-from profrun.analysis.trace.ops import OpRow, OpWork, operators
+from profrun.analysis.trace.op_tree import op_tree
+from profrun.analysis.trace.ops import OpRow, OpWork, operators, rows_of, totals
 from profrun.analysis.trace.steps import step_index, step_of_host
 
 if TYPE_CHECKING:
@@ -99,21 +99,9 @@ def _kernels(trace: Trace, ids: Index) -> dict[str, KernelWork]:
 
 def _ops(trace: Trace, ids: Index) -> dict[tuple[str, str], OpWork]:
     source = frame(trace)
-    tree = op_tree(source)
-    keys, place = np.unique(row_names(source)[source.name[ids]] * 16 + source.kind[ids], return_inverse=True)
-    once = ~tree.repeat[ids]
-    columns = [
-        np.bincount(place, weights=values, minlength=len(keys)).astype(np.int64).tolist()
-        for values in (
-            once,
-            tree.self_cpu[ids],
-            np.where(once, source.durs(ids), 0),
-            tree.self_device[ids],
-            np.where(once, tree.device[ids], 0),
-        )
-    ]
-    kinds = {code: kind for kind, code in KIND.items()}
+    names, place = rows_of(source, ids)
+    columns = totals(source, op_tree(source), ids, place, len(names))
     return {
-        (row_text(source, key // 16), kinds[key % 16]): OpWork(*(column[number] for column in columns))
-        for number, key in enumerate(keys.tolist())
+        name: OpWork(**{column: int(values[number]) for column, values in columns.items()})
+        for number, name in enumerate(names)
     }

@@ -81,7 +81,7 @@ class LaunchWaits:
 
 @memoised
 def launch_waits(source: Frame) -> LaunchWaits | None:
-    """How launch calls lie to their kernels; None without launches whose kernel is known.
+    """Where launch calls lie in time, relative to their kernels; None without launches whose kernel is known.
 
     That a kernel ended before its launch returned is not enough: GPU times that are some microseconds early
     give that too. A call that waits covers its kernel from begin to end, long kernels as well as short ones.

@@ -24,7 +24,7 @@ class StepSpread:
 
     Attributes:
         edges: ends of the bins in ns, int64, shape (bins + 1,); a time on an edge belongs to the right bin.
-            Outliers are not in the bins, or they would squeeze all others into one.
+            Outliers are in no bin: with them nearly all other steps would be in one bin.
         counts: steps in each bin, int64, shape (bins,); with ``outlier_count`` they add up to all steps.
         quartile_ns: first quartile, median and third quartile, linear between steps.
         typical: the step whose time is nearest to the median.

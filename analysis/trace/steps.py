@@ -344,6 +344,11 @@ def is_dataloader(text: str) -> bool:
     return text.startswith("enumerate(DataLoader)#") and text.endswith("__next__")
 
 
+def is_host_collective(text: str) -> bool:
+    """Is this the name that torch gives to a collective on the CPU?"""
+    return text.startswith("gloo:")
+
+
 @memoised
 def wall_sets(trace: Trace, process: int) -> list[tuple[str, Intervals]]:
     """Interval sets of a process by wall role, in priority order, without 'other'."""
@@ -356,7 +361,7 @@ def wall_sets(trace: Trace, process: int) -> list[tuple[str, Intervals]]:
     tracks = source.track_process == process
     host = source.host_order[tracks[source.track[source.host_order]]]
     loader = source.named(host, is_dataloader)
-    gloo = source.named(host, lambda text: text.startswith("gloo:"))
+    gloo = source.named(host, is_host_collective)
     runtime = source.is_kind(host, "api")
     cpu = source.is_kind(host, "op", "range") & ~loader & ~gloo
     inside = np.zeros(len(source) + 1, dtype=bool)  # what lies in a slice of the same set adds nothing to it

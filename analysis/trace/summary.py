@@ -178,13 +178,13 @@ def _counts(source: Frame) -> dict[str, int]:
 def _hide(rows: list[Row], table: str, hidden: frozenset[str]) -> list[Row]:
     """The rows with their withheld numbers None, whatever the declared type: no number beats a wrong one."""
     names = {name.split(".", 1)[1] for name in hidden if name.startswith(f"{table}.")}
-    present = {name: None for name in names if rows and hasattr(rows[0], name)}
-    if not present:
-        return rows
-    found = [replace(row, **present) for row in rows]
-    for place, row in enumerate(found):
-        part = getattr(row, "in_steps", None)
-        if part is not None:
-            inside = {name: None for name in present if hasattr(part, name)}
-            found[place] = replace(row, in_steps=replace(part, **inside))
-    return found
+    return [_without(row, names) for row in rows] if names else rows
+
+
+def _without(row: Row, names: set[str]) -> Row:
+    """The row, and its part that lies in steps, with None in these columns."""
+    gone = {name: None for name in names if hasattr(row, name)}
+    part = getattr(row, "in_steps", None)
+    if part is not None:
+        row = replace(row, in_steps=_without(part, names))
+    return replace(row, **gone)

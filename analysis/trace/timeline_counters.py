@@ -50,9 +50,6 @@ def timeline_counters(trace: Trace, start_ns: int) -> list[TimelineCounter]:
     first, group = groups(track, name, unit)
     order = np.lexsort((times, group))
     cuts = np.searchsorted(group[order], np.arange(len(first) + 1))
-    ranks = sorted(
-        range(len(source.processes)), key=lambda number: (source.processes[number]["rank"], number)
-    )
     totals = {int(track[at]) for at in first if "allocated" in names[name[at]]}
     found = []
     for number, at in enumerate(first.tolist()):
@@ -64,5 +61,7 @@ def timeline_counters(trace: Trace, start_ns: int) -> list[TimelineCounter]:
         if not owner and len(source.processes) > 1:
             owner = labels(trace).rank(source.processes[process]["rank"])
         label = f"{owner}: {names[name[at]]}" if owner else names[name[at]]
-        found.append(TimelineCounter(label, units[unit[at]], ranks.index(process), times[mine], values[mine]))
+        found.append(
+            TimelineCounter(label, units[unit[at]], source.by_rank.index(process), times[mine], values[mine])
+        )
     return sorted(found, key=lambda one: (one.process, one.name))

@@ -1,4 +1,4 @@
-"""What a timeline says about a slice beside its name: grid of a kernel, bytes of a copy, shapes of an op.
+"""The text that a timeline shows for a slice: grid of a kernel, bytes of a copy, input shapes of an op.
 
 Equal texts are written once; a slice holds the number of its text.
 """
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profrun.analysis.trace.columns import Ints, groups, int_column, text_codes
+from profrun.analysis.trace.frame import frame
 from profrun.contract.units import bytes_text
-from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -25,15 +25,13 @@ MOST_CHARACTERS = 300
 _KERNEL = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers", "smem")
 
 
-@memoised
 def details(trace: Trace) -> tuple[NDArray[np.int32], list[str]]:
     """A text for each slice.
 
     Returns:
-        int32, shape (largest slice id + 1,): the index of its text by slice id, -1 for none; and the texts.
+        int32, shape (slices,): the index of its text by slice id, -1 for none; and the texts.
     """
-    size = trace.sql("SELECT coalesce(max(slice), -1) + 1 FROM slices").scalar()
-    code = np.full(size, -1, dtype=np.int32)
+    code = np.full(len(frame(trace)), -1, dtype=np.int32)
     texts: list[str] = []
     for slices, group, found in (_kernels(trace), _copies(trace), _ops(trace)):
         if not 0 < len(found) <= MOST_TEXTS:

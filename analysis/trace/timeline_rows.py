@@ -20,26 +20,6 @@ MOST_ROWS = 64
 """Most rows of one track; deeper slices share the last row."""
 
 
-def depths(parent: NDArray[np.int32]) -> Rows:
-    """How many ancestors each slice has.
-
-    Args:
-        parent: int32, shape (slices,): the parent of each slice, -1 for none.
-
-    Returns:
-        int32, shape (slices,); work is one step per slice and ancestor.
-    """
-    found = np.zeros(len(parent), dtype=np.int32)
-    open_ = np.flatnonzero(parent >= 0)
-    current = parent[open_]
-    while len(open_):
-        found[open_] += 1
-        current = parent[current]
-        left = current >= 0
-        open_, current = open_[left], current[left]
-    return found
-
-
 def place(track: Index, depth: Rows, start: Ints, end: Ints) -> Rows:
     """The row of each slice.
 

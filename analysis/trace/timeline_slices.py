@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import KIND, UNUSED, Frame, Index, frame
 from profrun.analysis.trace.roles import COMM, MEMCPY, MEMSET, roles
-from profrun.analysis.trace.steps import is_dataloader, steps
+from profrun.analysis.trace.steps import is_dataloader, is_host_collective, steps
 from profrun.analysis.trace.timeline_counters import TimelineCounter, timeline_counters
 from profrun.analysis.trace.timeline_details import details
-from profrun.analysis.trace.timeline_rows import depths, place
+from profrun.analysis.trace.timeline_rows import place
 from profrun.traces.labels import labels
+from profrun.traces.nest import depths
+from profrun.traces.schema import GPU_TRACKS
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -173,7 +175,7 @@ def _kept(source: Frame, used: Index, most: int | None) -> Index:
 
 def _part(source: Frame, ids: Index) -> Index:
     """The part of its track: 0 for slices, 1 for Python frames, 2 for copies of annotations on a GPU."""
-    streams = np.array([kind in ("stream", "queue", "copy") for kind in source.track_kind] or [False])
+    streams = np.array([kind in GPU_TRACKS for kind in source.track_kind] or [False])
     copied = streams[source.track[ids]] & source.is_kind(ids, "range", "step")
     return np.where(source.is_kind(ids, "python"), 1, np.where(copied, 2, 0)).astype(np.intp)
 
@@ -190,7 +192,6 @@ def _tracks(trace: Trace, source: Frame, ids: Index) -> tuple[Index, list[Timeli
     order.sort()
     new = np.zeros(int(number.max()) + 1, dtype=np.intp)
     names = dict(trace.sql("SELECT track, name FROM tracks").rows)
-    seen = _process_order(source)
     tracks = []
     for index, (_, process, on_gpu, _, track, part) in enumerate(order):
         new[track * _PARTS + part] = index
@@ -201,18 +202,13 @@ def _tracks(trace: Trace, source: Frame, ids: Index) -> tuple[Index, list[Timeli
             _track_name(trace, source, track, names.get(track))
             + ("", ": Python frames", ": annotations")[part]
         )
-        tracks.append(TimelineTrack(text, seen.index(process), kind, 0))
+        tracks.append(TimelineTrack(text, source.by_rank.index(process), kind, 0))
     return new[number], tracks
-
-
-def _process_order(source: Frame) -> list[int]:
-    """Processes by rank."""
-    return sorted(range(len(source.processes)), key=lambda number: (source.processes[number]["rank"], number))
 
 
 def _processes(trace: Trace, source: Frame) -> list[str]:
     found = []
-    for number in _process_order(source):
+    for number in source.by_rank:
         row = source.processes[number]
         host = f" on {row['host']}" if row["host"] else ""
         found.append(f"{labels(trace).rank(row['rank'])}, pid {row['pid']}{host}")
@@ -272,12 +268,12 @@ def _categories(trace: Trace, source: Frame) -> NDArray[np.uint8]:
         found[role == code] = CATEGORIES.index(category)
     every = np.flatnonzero(source.kinds("op", "range")[source.kind])
     found[every[source.named(every, is_dataloader)]] = CATEGORIES.index("dataloader")
-    found[every[source.named(every, lambda text: text.startswith("gloo:"))]] = CATEGORIES.index("comm")
+    found[every[source.named(every, is_host_collective)]] = CATEGORIES.index("comm")
     return found
 
 
 def _steps(trace: Trace, source: Frame, low: int) -> list[TimelineStep]:
-    place_of = {process: index for index, process in enumerate(_process_order(source))}
+    place_of = {process: index for index, process in enumerate(source.by_rank)}
     return [
         TimelineStep(
             step.step,

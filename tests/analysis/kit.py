@@ -6,7 +6,10 @@ import atexit
 import contextlib
 import functools
 import itertools
+import json
 import shutil
+import subprocess
+import sys
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +18,7 @@ from typing import Any, cast
 
 import duckdb
 
+from profrun.collectors.normalize import normalize
 from profrun.traces.memo import Memo
 from profrun.traces.meta import TraceMeta
 from profrun.traces.schema import TABLES
@@ -153,3 +157,23 @@ def _parent(rows: Sequence[Row], number: int) -> int | None:
 def step(number: int, ts: int, dur: int, track: str = "main") -> Row:
     """A step range."""
     return ("step", f"profrun.step#{number}", ts, dur, track)
+
+
+def record_here(program: str, folder: Path) -> Any:
+    """Run a program that writes ``cpu.json`` and ``truth.json``; normalise the first into ``trace``.
+
+    It runs in a process of its own: torch's profiler wants to be the first to start threads.
+
+    Args:
+        program: Python source; its only argument is the folder.
+        folder: where everything is written.
+
+    Returns:
+        The value of ``truth.json``.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    normalize([folder / "cpu.json"], folder / "trace")
+    return json.loads((folder / "truth.json").read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.traces import nest as nest_module
-from profrun.traces.nest import nest_sorted, nesting
+from profrun.traces.nest import depths, nest_sorted, nesting
 from profrun.traces.writer import TraceWriter
 
 Interval = tuple[int, int, int]  # track, start, duration
@@ -19,7 +19,7 @@ Interval = tuple[int, int, int]  # track, start, duration
 def stack_walk(rows: list[Interval]) -> tuple[list[int], list[int]]:
     """torch's algorithm, one slice at a time."""
     parents: list[int] = []
-    depths: list[int] = []
+    found: list[int] = []
     stack: list[int] = []
     for place, (track, start, duration) in enumerate(rows):
         if place and rows[place - 1][0] != track:
@@ -31,9 +31,9 @@ def stack_walk(rows: list[Interval]) -> tuple[list[int], list[int]]:
                 break
             stack.pop()
         parents.append(stack[-1] if stack else -1)
-        depths.append(len(stack))
+        found.append(len(stack))
         stack.append(place)
-    return parents, depths
+    return parents, found
 
 
 intervals = st.lists(
@@ -111,3 +111,8 @@ def test_nothing_to_nest(tmp_path: Path) -> None:
         view = "SELECT slice, name, track, ts_ns, dur_ns FROM slices"
         assert nest_sorted(writer.con, f"({view})", "true", "nested") == (0, None)
         assert writer.con.execute("FROM nested").fetchall() == []
+
+
+def test_depths_follow_the_parents() -> None:
+    assert depths(np.array([-1, 0, 1, 0, -1, 4], dtype=np.int32)).tolist() == [0, 1, 2, 1, 0, 1]
+    assert depths(np.zeros(0, dtype=np.int32)).tolist() == []

@@ -17,6 +17,9 @@ from profrun.analysis.kernel_names import normalise
             "void <unnamed>::g<float, (unsigned long)4096>(int)",
         ),
         ("triton_poi_fused_gelu_mul_0", "triton_poi_fused_gelu_mul_17"),
+        ("triton_spl_fused_cumsum_0", "triton_spl_fused_cumsum_3"),
+        ("triton_bmm_fused_1", "triton_bmm_fused_2"),
+        ("triton_flex_attention_backward_1", "triton_flex_attention_backward_4"),
         ("h<k::{lambda(int)#1}>(int)", "h<k::[lambda(int) (instance 1)]>(int)"),
         ("__amd_rocclr_copyBuffer", "__amd_rocclr_copyBuffer.kd"),
         (  # torch, nsys: the return type and T1 of a function inside a template argument

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from profrun.collectors.normalize import normalize
 from profrun.errors import UsageError
 from profrun.reports.torch_text import torch_text
 from profrun.traces.trace import Trace
-from tests.analysis.kit import memory_trace
+from tests.analysis.kit import memory_trace, record_here
 from tests.conftest import ROOT, first, unpack
 
 H200 = ROOT / "tests/data/h200/transformer"
@@ -95,13 +93,7 @@ open(sys.argv[1] + "/truth.json", "w").write(json.dumps(tables))
 
 @pytest.mark.thorough
 def test_memory_and_shapes_are_those_of_torch_here(tmp_path: Path) -> None:
-    """In a process of its own: torch's profiler wants to be the first to start threads."""
-    done = subprocess.run(
-        [sys.executable, "-c", RECORD, str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    normalize([tmp_path / "cpu.json"], tmp_path / "trace")
-    truth = json.loads((tmp_path / "truth.json").read_text(encoding="utf-8"))
+    truth = record_here(RECORD, tmp_path)
     with Trace(tmp_path / "trace") as trace:
         for name, by_shapes in (("plain", False), ("shapes", True)):
             table = sorted_as(key_averages(trace, by_shapes=by_shapes), "self_cpu_time_total")

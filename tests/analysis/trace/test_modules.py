@@ -13,7 +13,7 @@ from profrun.analysis.trace.ranges import ranges
 from profrun.analysis.trace.steps import steps
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
-from tests.analysis.kit import memory_trace, step
+from tests.analysis.kit import Row, memory_trace, step
 from tests.conftest import ROOT, first, unpack
 
 LAUNCH = "cudaLaunchKernel"
@@ -32,6 +32,13 @@ def shown(tree: ModuleTree) -> list[tuple[str, str, int, int, int, int, int]]:
             yield from rows(child, depth + 1)
 
     return [row for root in tree.roots for row in rows(root, 0)]
+
+
+def tree_of(rows: list[Row]) -> ModuleTree:
+    """The tree of a trace of these rows, which has modules."""
+    tree = module_tree(memory_trace(rows))
+    assert tree is not None
+    return tree
 
 
 def module(path: str, cls: str, ts: int, dur: int, track: str = "main") -> tuple[str, str, int, int, str]:
@@ -83,7 +90,7 @@ def test_two_blocks_forward_on_the_main_thread_and_backward_on_autograds() -> No
 
 
 def test_ranges_round_the_backward_serve_without_sequences_and_recomputation_is_backward() -> None:
-    trace = memory_trace(
+    tree = tree_of(
         [
             step(0, 0, 1000),
             module("root", "Net", 10, 300), module("a", "Linear", 20, 50), ("api", LAUNCH, 30, 5, "main"),
@@ -97,14 +104,12 @@ def test_ranges_round_the_backward_serve_without_sequences_and_recomputation_is_
             ("kernel", "b root", 2030, 8, "stream 7", {"launch": 9}),
         ]
     )  # fmt: skip
-    tree = module_tree(trace)
-    assert tree is not None
     assert shown(tree) == [("root", "Net", 1, 1, 1, 14, 8), ("  a", "Linear", 1, 1, 1, 6, 7)]
     assert tree.outside == ()
 
 
 def test_a_recording_that_begins_inside_the_outer_module_has_the_same_tree() -> None:
-    trace = memory_trace(
+    tree = tree_of(
         [
             module("a", "Linear", 20, 50), ("api", LAUNCH, 30, 5, "main"),      # its root was open already
             module("root", "Net", 110, 90),
@@ -113,13 +118,11 @@ def test_a_recording_that_begins_inside_the_outer_module_has_the_same_tree() -> 
             ("kernel", "k", 2010, 2, "stream 7", {"launch": 4}),
         ]
     )  # fmt: skip
-    tree = module_tree(trace)
-    assert tree is not None
     assert shown(tree) == [("root", "Net", 1, 1, 3, 0, 0), ("  a", "Linear", 1, 2, 3, 0, 3)]
 
 
 def test_calls_in_torchs_python_stacks_are_modules_too() -> None:
-    trace = memory_trace(
+    tree = tree_of(
         [
             ("python", "nn.Module: Net_0", 0, 100, "main"),
             ("python", "nn.Module: Linear_0", 10, 20, "main"), ("api", LAUNCH, 12, 5, "main"),
@@ -128,8 +131,6 @@ def test_calls_in_torchs_python_stacks_are_modules_too() -> None:
             ("kernel", "k", 210, 4, "stream 7", {"launch": 4}),
         ]
     )  # fmt: skip
-    tree = module_tree(trace)
-    assert tree is not None
     assert shown(tree) == [("Net_0", "Net", 1, 1, 7, 0, 0), ("  Linear_*", "Linear", 2, 2, 7, 0, 7)]
     assert (tree.steps, tree.host_ns) == (0, 100)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 from profrun.analysis.trace.ops import OpRow, operators
 from profrun.analysis.trace.queue import launch_stats
 from profrun.traces.trace import Trace
-from tests.analysis.kit import memory_trace
+from tests.analysis.kit import memory_trace, record_here
 from tests.conftest import first, shared_data
 
 LAUNCH = "cudaLaunchKernel"
@@ -118,17 +116,8 @@ open(sys.argv[1] + "/truth.json", "w").write(json.dumps(rows))
 
 @pytest.mark.thorough
 def test_a_profile_recorded_here_on_the_cpu(tmp_path: Path) -> None:
-    """In a process of its own: torch's profiler wants to be the first to start threads."""
-    from profrun.collectors.normalize import normalize
-
-    done = subprocess.run(
-        [sys.executable, "-c", RECORD, str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    normalize([tmp_path / "cpu.json"], tmp_path / "trace")
-    table = json.loads((tmp_path / "truth.json").read_text(encoding="utf-8"))
+    table = [row for row in record_here(RECORD, tmp_path) if row["name"] != "[memory]"]
     rows = operators(Trace(tmp_path / "trace"))
-    table = [row for row in table if row["name"] != "[memory]"]
     assert compare(rows, table) > 20
     memory = {row["name"]: row["cpu_memory"] for row in table}
     assert {row.name: row.cpu_memory_bytes for row in rows} == memory

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.analysis.trace.timeline_rows import MOST_ROWS, depths, place
+from profrun.analysis.trace.timeline_rows import MOST_ROWS, place
 
 
 def placed(slices: list[tuple[int, int, int]], track: list[int] | None = None) -> list[int]:
@@ -41,11 +41,6 @@ def test_the_deepest_share_a_row() -> None:
     assert placed(nested) == [min(n, MOST_ROWS - 1) for n in range(deep)]
     at_once = [(n, 1000, 0) for n in range(deep)]
     assert placed(at_once) == [min(n, MOST_ROWS - 1) for n in range(deep)]
-
-
-def test_depths_follow_the_parents() -> None:
-    assert depths(np.array([-1, 0, 1, 0, -1, 4], dtype=np.int32)).tolist() == [0, 1, 2, 1, 0, 1]
-    assert depths(np.zeros(0, dtype=np.int32)).tolist() == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), min_size=1, max_size=40))
