@@ -261,10 +261,6 @@ def _row_interval(row: Row) -> str:
     return "too wide" if is_too_wide(row.ci95) else signed_change_interval_text(row.ci95)
 
 
-def _whole_name(row: Row) -> str:
-    return f"{row.name} -> {row.replaced_by}" if row.replaced_by else row.name
-
-
 def _kernels(pair: PointPair) -> Html | None:
     """Every kernel of both sides, and which replaced which."""
     found = pair.comparison
