@@ -23,7 +23,7 @@ from profrun.contract.units import (
 from profrun.reports.charts import interval_bar, strip_chart
 from profrun.reports.compare_sentence import go_on
 from profrun.reports.compare_text import answer_parts, reason_line, status_word
-from profrun.reports.html import Html, el, sections_html
+from profrun.reports.html import Html, chip, el, sections_html
 from profrun.reports.html_table import Column, table, table_box
 from profrun.reports.point_pairs_text import how_recorded
 from profrun.reports.terminal_layout import cut, first_three
@@ -104,7 +104,7 @@ def _verdict(pairs: Sequence[PointPair], called: Called | None) -> Html:
     commands = dict.fromkeys(one for pair in pairs for one in go_on(pair.comparison, called))
     return el(
         "div",
-        el("p", _chip(deciding.verdict), " ", lines[0], class_="lead"),
+        el("p", chip(deciding.verdict), " ", lines[0], class_="lead"),
         el("ul", (el("li", line) for line in lines[1:]), class_="plain note") if lines[1:] else None,
         (el("p", f"{one.why}: ", el("code", one.text)) for one in commands),
         box,
@@ -113,10 +113,6 @@ def _verdict(pairs: Sequence[PointPair], called: Called | None) -> Html:
 
 def _head(title: str, class_: str) -> Html:
     return el("th", title or el("span", "interval", class_="unit"), scope="col", class_=class_ or None)
-
-
-def _chip(word: str) -> Html:
-    return el("b", word, class_=f"chip {word}")
 
 
 def _names(found: Comparison) -> tuple[str, str]:
@@ -176,7 +172,7 @@ def _other_direction(pair: PointPair, deciding: PointPair) -> Html | None:
         f"{how_recorded(pair)} by {signed_time_text(b - a)}: the profiler costs the two sides differently. "
         "Read the GPU work here, not the rest of the step."
     )
-    return el("p", el("b", "doubt", class_="chip warning"), " ", text)
+    return el("p", chip("doubt", "warning"), " ", text)
 
 
 def _waterfall(name: str, caption: str, bars: Sequence[Bar]) -> Html:
@@ -337,14 +333,14 @@ def _short(pair: PointPair) -> str:
 
 def _sides(found: PointPairs, pairs: Sequence[PointPair]) -> Html:
     """What was compared, and what must be known of it."""
-    lines = [el("li", el("b", "left out", class_="chip"), " ", str(one)) for one in found.left_out]
+    lines = [el("li", chip("left out", ""), " ", str(one)) for one in found.left_out]
     seen: set[str] = set()
     for pair in pairs:
         for reason in pair.comparison.reasons:
             told = reason_line(reason)
             if told.text not in seen:
                 seen.add(told.text)
-                lines.append(el("li", el("b", told.label, class_=f"chip {told.label}"), " ", told.text))
+                lines.append(el("li", chip(told.label), " ", told.text))
     columns: list[Column[tuple[PointPair, SideInfo]]] = [
         Column("side", lambda row: row[1].name),
         Column("recorded", lambda row: how_recorded(row[0])),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from profrun.analysis.compare.model import is_too_wide
 from profrun.contract.units import percent_text, signed_change_interval_text, signed_change_text
 from profrun.reports.charts import interval_bar
-from profrun.reports.html import Html, el
+from profrun.reports.html import Html, chip, el
 from profrun.reports.html_table import table_box
 from profrun.store.run_result import PairKind, PairResult
 
@@ -72,7 +72,7 @@ def _numbers(row: PairResult, span: float) -> Html:
         "tr",
         el("td", row.a),
         el("td", row.b),
-        el("td", el("b", row.verdict, class_=f"chip {row.verdict}")),
+        el("td", chip(row.verdict)),
         el("td", signed_change_text(row.ratio or None), class_="n", data_v=row.ratio or ""),
         el("td", "too wide" if is_too_wide(interval) else signed_change_interval_text(interval), class_="n"),
         el("td", bar),

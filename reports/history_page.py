@@ -14,7 +14,7 @@ from profrun.contract.units import (
 )
 from profrun.reports.charts import HistoryDot, history_chart
 from profrun.reports.content import HistoryContent, HistoryRun, HistorySeries
-from profrun.reports.html import Child, Html, el
+from profrun.reports.html import Child, Html, chip, el
 from profrun.reports.html_table import Column, table
 from profrun.reports.page import document
 
@@ -146,9 +146,7 @@ def _text(run: HistoryRun) -> str:
 
 
 def _chip(run: HistoryRun) -> Html | None:
-    if run.change is None:
-        return None
-    return el("b", run.change.verdict, class_=f"chip {run.change.verdict}")
+    return None if run.change is None else chip(run.change.verdict)
 
 
 def _link(run: HistoryRun) -> Child:
