@@ -20,7 +20,7 @@ from profrun.contract.units import (
     signed_time_text,
     time_text,
 )
-from profrun.reports.charts import interval_bar, strip_chart
+from profrun.reports.charts import bars_span, interval_bar, strip_chart
 from profrun.reports.compare_sentence import go_on
 from profrun.reports.compare_text import answer_parts, reason_line, status_word
 from profrun.reports.html import Html, chip, el, sections_html
@@ -86,8 +86,7 @@ def _verdict(pairs: Sequence[PointPair], called: Called | None) -> Html:
     """The answer in words, and a row with its interval for each way of recording."""
     deciding = pairs[0].comparison
     lines = [str(part).strip() for part in answer_parts(deciding)]
-    ends = [end for pair in pairs for end in _drawn(pair.comparison)]
-    span = math.exp(1.05 * max([abs(math.log(end)) for end in ends] + [math.log(1.1)]))
+    span = bars_span(end for pair in pairs for end in _drawn(pair.comparison))
     a, b = _names(deciding)
     titles = (
         ("recorded", ""),

@@ -350,6 +350,15 @@ def _cut(name: str, most: int) -> str:
     return name if len(name) <= most else name[: most - 3] + "..."
 
 
+def bars_span(ends: Iterable[float]) -> float:
+    """The ratio at the right end of the bars of a table: a little past the end that is furthest from 1.
+
+    Args:
+        ends: ratios and ends of intervals, of all bars of the table; those above 0 count.
+    """
+    return math.exp(1.05 * max([abs(math.log(end)) for end in ends if end > 0] + [math.log(1.1)]))
+
+
 def interval_bar(ratio: float, low: float, high: float, *, span: float) -> Html:
     """A ratio with its interval around 1, on a logarithmic axis.
 
