@@ -20,12 +20,12 @@ from profrun.contract.units import (
     signed_time_text,
     time_text,
 )
-from profrun.reports.charts import bars_span, interval_bar, strip_chart
 from profrun.reports.compare_sentence import go_on
 from profrun.reports.compare_text import answer_parts, reason_line, status_word
 from profrun.reports.html import Html, chip, el, sections_html
 from profrun.reports.html_table import Column, table, table_box
 from profrun.reports.point_pairs_text import how_recorded
+from profrun.reports.step_charts import bars_span, interval_bar, strip_chart
 from profrun.reports.terminal_layout import cut, first_three
 
 if TYPE_CHECKING:

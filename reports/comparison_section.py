@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from profrun.analysis.compare.model import is_too_wide
 from profrun.contract.units import percent_text, signed_change_interval_text, signed_change_text
-from profrun.reports.charts import bars_span, interval_bar
 from profrun.reports.html import Html, chip, el
 from profrun.reports.html_table import table_box
+from profrun.reports.step_charts import bars_span, interval_bar
 from profrun.store.run_result import PairKind, PairResult
 
 KINDS: dict[PairKind, str] = {

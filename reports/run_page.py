@@ -6,13 +6,13 @@ import datetime
 from collections.abc import Mapping, Sequence
 
 from profrun.contract.units import counted
-from profrun.reports.charts import strip_chart
 from profrun.reports.comparison_section import comparisons_html
 from profrun.reports.content import RunContent
 from profrun.reports.html import Html, chip, el, sections_html
 from profrun.reports.html_table import Column, table
 from profrun.reports.machine_section import images_html, machines_html
 from profrun.reports.overview_section import overview_html
+from profrun.reports.step_charts import strip_chart
 from profrun.store.run_result import ExpectationResult
 from profrun.store.state import RunState, TrialRecord
 
