@@ -15,13 +15,12 @@ from profrun.analysis.compare.model import ModuleChange, is_too_wide
 from profrun.analysis.compare.waterfall import Bar, gpu_waterfall, step_waterfall
 from profrun.contract.units import (
     UNKNOWN,
-    signed_change_interval_text,
     signed_change_text,
     signed_time_text,
     time_text,
 )
 from profrun.reports.compare_sentence import go_on
-from profrun.reports.compare_text import answer_parts, reason_line, status_word
+from profrun.reports.compare_text import answer_parts, interval_cell, reason_line, status_word
 from profrun.reports.html import Html, chip, el, sections_html
 from profrun.reports.html_table import Column, table, table_box
 from profrun.reports.point_pairs_text import how_recorded
@@ -131,14 +130,13 @@ def _pair_row(pair: PointPair, span: float) -> Html:
     a, b = found.sides
     drawn = _drawn(found)
     bar = interval_bar(drawn[0], drawn[1], drawn[2], span=span) if len(drawn) == 3 else None
-    interval = "too wide" if is_too_wide(found.ci95) else signed_change_interval_text(found.ci95)
     return el(
         "tr",
         el("th", how_recorded(pair), scope="row"),
         el("td", time_text(a.step_ns or None), class_="n", data_v=a.step_ns or ""),
         el("td", time_text(b.step_ns or None), class_="n", data_v=b.step_ns or ""),
         el("td", signed_change_text(found.ratio), class_="n", data_v=found.ratio or ""),
-        el("td", interval, class_="n"),
+        el("td", interval_cell(found.ci95), class_="n"),
         el("td", bar),
         el("td", " + ".join(map(str, found.trials)), class_="n"),
     )
@@ -231,7 +229,11 @@ def _row_columns(found: Comparison) -> list[Column[Row]]:
         Column("change", lambda row: _percent(row.a_ns, row.b_ns), "number", f"of the time of {a}", unit="%"),
         Column(f"{a} calls", lambda row: row.a_calls, "number", f"calls per {per} of {a}"),
         Column(f"{b} calls", lambda row: row.b_calls, "number", f"calls per {per} of {b}"),
-        Column("interval", _row_interval, note="95 % interval of the change, of this row alone"),
+        Column(
+            "interval",
+            lambda row: interval_cell(row.ci95),
+            note="95 % interval of the change, of this row alone",
+        ),
         Column("category", lambda row: row.category),
         Column("matched by", lambda row: row.by, note="how the kernels of both sides were matched"),
         Column("differs in", lambda row: el("span", "; ".join(row.changes) or UNKNOWN, class_="long")),
@@ -250,10 +252,6 @@ def _both(row: Row) -> tuple[str, str]:
 def _percent(a_ns: float, b_ns: float) -> float | None:
     """The change of a time in per cent; None for what one side does not have."""
     return 100 * (b_ns / a_ns - 1) if a_ns and b_ns else None
-
-
-def _row_interval(row: Row) -> str:
-    return "too wide" if is_too_wide(row.ci95) else signed_change_interval_text(row.ci95)
 
 
 def _kernels(pair: PointPair) -> Html | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profrun.analysis.compare.model import is_too_wide
-from profrun.contract.units import percent_text, signed_change_interval_text, signed_change_text
+from profrun.contract.units import percent_text, signed_change_text
+from profrun.reports.compare_text import interval_cell
 from profrun.reports.html import Html, chip, el
 from profrun.reports.html_table import table_box
 from profrun.reports.step_charts import bars_span, interval_bar
@@ -59,7 +60,7 @@ def _bar_of(row: PairResult) -> tuple[float, float] | None:
 
 
 def _numbers(row: PairResult, span: float) -> Html:
-    interval, shown = _interval(row), _bar_of(row)
+    shown = _bar_of(row)
     bar = interval_bar(row.ratio, *shown, span=span) if row.ratio and shown else None
     return el(
         "tr",
@@ -67,7 +68,7 @@ def _numbers(row: PairResult, span: float) -> Html:
         el("td", row.b),
         el("td", chip(row.verdict)),
         el("td", signed_change_text(row.ratio or None), class_="n", data_v=row.ratio or ""),
-        el("td", "too wide" if is_too_wide(interval) else signed_change_interval_text(interval), class_="n"),
+        el("td", interval_cell(_interval(row)), class_="n"),
         el("td", bar),
         el("td", _smallest(row.mde), class_="n"),
         el("td", " and ".join(map(str, row.trials)), class_="n"),
