@@ -15,17 +15,16 @@ from profrun.analysis.compare.model import ModuleChange, is_too_wide
 from profrun.analysis.compare.waterfall import Bar, gpu_waterfall, step_waterfall
 from profrun.contract.units import (
     UNKNOWN,
-    signed_change_interval_text,
     signed_change_text,
     signed_time_text,
     time_text,
 )
-from profrun.reports.charts import interval_bar, strip_chart
 from profrun.reports.compare_sentence import go_on
-from profrun.reports.compare_text import answer_parts, reason_line, status_word
-from profrun.reports.html import Html, el, sections_html
+from profrun.reports.compare_text import answer_parts, interval_cell, reason_line, status_word
+from profrun.reports.html import Html, chip, el, sections_html
 from profrun.reports.html_table import Column, table, table_box
 from profrun.reports.point_pairs_text import how_recorded
+from profrun.reports.step_charts import bars_span, interval_bar, strip_chart
 from profrun.reports.terminal_layout import cut, first_three
 
 if TYPE_CHECKING:
@@ -86,8 +85,7 @@ def _verdict(pairs: Sequence[PointPair], called: Called | None) -> Html:
     """The answer in words, and a row with its interval for each way of recording."""
     deciding = pairs[0].comparison
     lines = [str(part).strip() for part in answer_parts(deciding)]
-    ends = [end for pair in pairs for end in _drawn(pair.comparison)]
-    span = math.exp(1.05 * max([abs(math.log(end)) for end in ends] + [math.log(1.1)]))
+    span = bars_span(end for pair in pairs for end in _drawn(pair.comparison))
     a, b = _names(deciding)
     titles = (
         ("recorded", ""),
@@ -104,7 +102,7 @@ def _verdict(pairs: Sequence[PointPair], called: Called | None) -> Html:
     commands = dict.fromkeys(one for pair in pairs for one in go_on(pair.comparison, called))
     return el(
         "div",
-        el("p", _chip(deciding.verdict), " ", lines[0], class_="lead"),
+        el("p", chip(deciding.verdict), " ", lines[0], class_="lead"),
         el("ul", (el("li", line) for line in lines[1:]), class_="plain note") if lines[1:] else None,
         (el("p", f"{one.why}: ", el("code", one.text)) for one in commands),
         box,
@@ -113,10 +111,6 @@ def _verdict(pairs: Sequence[PointPair], called: Called | None) -> Html:
 
 def _head(title: str, class_: str) -> Html:
     return el("th", title or el("span", "interval", class_="unit"), scope="col", class_=class_ or None)
-
-
-def _chip(word: str) -> Html:
-    return el("b", word, class_=f"chip {word}")
 
 
 def _names(found: Comparison) -> tuple[str, str]:
@@ -136,14 +130,13 @@ def _pair_row(pair: PointPair, span: float) -> Html:
     a, b = found.sides
     drawn = _drawn(found)
     bar = interval_bar(drawn[0], drawn[1], drawn[2], span=span) if len(drawn) == 3 else None
-    interval = "too wide" if is_too_wide(found.ci95) else signed_change_interval_text(found.ci95)
     return el(
         "tr",
         el("th", how_recorded(pair), scope="row"),
         el("td", time_text(a.step_ns or None), class_="n", data_v=a.step_ns or ""),
         el("td", time_text(b.step_ns or None), class_="n", data_v=b.step_ns or ""),
         el("td", signed_change_text(found.ratio), class_="n", data_v=found.ratio or ""),
-        el("td", interval, class_="n"),
+        el("td", interval_cell(found.ci95), class_="n"),
         el("td", bar),
         el("td", " + ".join(map(str, found.trials)), class_="n"),
     )
@@ -176,7 +169,7 @@ def _other_direction(pair: PointPair, deciding: PointPair) -> Html | None:
         f"{how_recorded(pair)} by {signed_time_text(b - a)}: the profiler costs the two sides differently. "
         "Read the GPU work here, not the rest of the step."
     )
-    return el("p", el("b", "doubt", class_="chip warning"), " ", text)
+    return el("p", chip("doubt", "warning"), " ", text)
 
 
 def _waterfall(name: str, caption: str, bars: Sequence[Bar]) -> Html:
@@ -236,7 +229,11 @@ def _row_columns(found: Comparison) -> list[Column[Row]]:
         Column("change", lambda row: _percent(row.a_ns, row.b_ns), "number", f"of the time of {a}", unit="%"),
         Column(f"{a} calls", lambda row: row.a_calls, "number", f"calls per {per} of {a}"),
         Column(f"{b} calls", lambda row: row.b_calls, "number", f"calls per {per} of {b}"),
-        Column("interval", _row_interval, note="95 % interval of the change, of this row alone"),
+        Column(
+            "interval",
+            lambda row: interval_cell(row.ci95),
+            note="95 % interval of the change, of this row alone",
+        ),
         Column("category", lambda row: row.category),
         Column("matched by", lambda row: row.by, note="how the kernels of both sides were matched"),
         Column("differs in", lambda row: el("span", "; ".join(row.changes) or UNKNOWN, class_="long")),
@@ -255,14 +252,6 @@ def _both(row: Row) -> tuple[str, str]:
 def _percent(a_ns: float, b_ns: float) -> float | None:
     """The change of a time in per cent; None for what one side does not have."""
     return 100 * (b_ns / a_ns - 1) if a_ns and b_ns else None
-
-
-def _row_interval(row: Row) -> str:
-    return "too wide" if is_too_wide(row.ci95) else signed_change_interval_text(row.ci95)
-
-
-def _whole_name(row: Row) -> str:
-    return f"{row.name} -> {row.replaced_by}" if row.replaced_by else row.name
 
 
 def _kernels(pair: PointPair) -> Html | None:
@@ -341,14 +330,14 @@ def _short(pair: PointPair) -> str:
 
 def _sides(found: PointPairs, pairs: Sequence[PointPair]) -> Html:
     """What was compared, and what must be known of it."""
-    lines = [el("li", el("b", "left out", class_="chip"), " ", str(one)) for one in found.left_out]
+    lines = [el("li", chip("left out", ""), " ", str(one)) for one in found.left_out]
     seen: set[str] = set()
     for pair in pairs:
         for reason in pair.comparison.reasons:
             told = reason_line(reason)
             if told.text not in seen:
                 seen.add(told.text)
-                lines.append(el("li", el("b", told.label, class_=f"chip {told.label}"), " ", told.text))
+                lines.append(el("li", chip(told.label), " ", told.text))
     columns: list[Column[tuple[PointPair, SideInfo]]] = [
         Column("side", lambda row: row[1].name),
         Column("recorded", lambda row: how_recorded(row[0])),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from profrun.contract.units import signed_change_text, signed_time_text
 from profrun.reports.compare_sentence import verdict_line
 from profrun.reports.compare_text import heads, reason_line, short_name, side_times, status_word
-from profrun.reports.point_pairs_text import how_recorded, variant_name
+from profrun.reports.point_pairs_text import how_recorded, variants_name
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.gate import Gate
@@ -23,7 +23,7 @@ def markdown(found: PointPairs, gate: Gate | None = None, *, top: int = 10) -> s
     for variants in found.variants:
         telling = found.telling(variants).comparison
         for pair in found.of(variants):
-            how = f"{variant_name(pair)}, {how_recorded(pair)}: " if len(found.pairs) > 1 else ""
+            how = f"{variants_name(pair.variants)}, {how_recorded(pair)}: " if len(found.pairs) > 1 else ""
             lines += [f"{how}{verdict_line(pair.comparison)}", ""]
             lines += [f"- {one}" for one in pair.comparison.next_steps] + [""]
         lines += [*_reasons(telling), *_rows(telling, top), ""]

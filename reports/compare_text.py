@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from profrun.analysis.compare.model import is_too_wide
 from profrun.analysis.compare.stats import MIN_TRIALS
 from profrun.contract.units import (
     UNKNOWN,
@@ -22,7 +23,7 @@ from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, cu
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.gate import Gate
-    from profrun.analysis.compare.model import Comparison, Metric, RatePair, Reason, Row, SideInfo
+    from profrun.analysis.compare.model import Comparison, Interval, Metric, RatePair, Reason, Row, SideInfo
 
 NAME_WIDTH = 46
 """Characters of a name in a row of a table; --json has whole names."""
@@ -147,9 +148,14 @@ def _metric_row(metric: Metric) -> tuple[str, ...]:
         time_text(metric.a),
         time_text(metric.b),
         signed_change_text(metric.ratio),
-        "too wide" if metric.too_wide else signed_change_interval_text(metric.ci95),
+        interval_cell(metric.ci95),
         UNKNOWN if metric.verdict == "inconclusive" else metric.verdict,
     )
+
+
+def interval_cell(interval: Interval | None) -> str:
+    """The interval of a change for a column of a table, on a terminal or on a page."""
+    return "too wide" if is_too_wide(interval) else signed_change_interval_text(interval)
 
 
 def _view(comparison: Comparison, top: int) -> list[Part]:

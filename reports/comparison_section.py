@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from profrun.analysis.compare.model import is_too_wide
-from profrun.contract.units import percent_text, signed_change_interval_text, signed_change_text
-from profrun.reports.charts import interval_bar
-from profrun.reports.html import Html, el
+from profrun.contract.units import percent_text, signed_change_text
+from profrun.reports.compare_text import interval_cell
+from profrun.reports.html import Html, chip, el
 from profrun.reports.html_table import table_box
+from profrun.reports.step_charts import bars_span, interval_bar
 from profrun.store.run_result import PairKind, PairResult
 
 KINDS: dict[PairKind, str] = {
@@ -39,7 +39,7 @@ def comparisons_html(rows: Sequence[PairResult]) -> Html | None:
 def _table(kind: PairKind, rows: Sequence[PairResult]) -> Html | None:
     if not rows:
         return None
-    span = _span(rows)
+    span = bars_span(end for row in rows if row.ratio and (bar := _bar_of(row)) for end in (row.ratio, *bar))
     heads = [el("th", title, scope="col") for title in TEXTS]
     for title in NUMBERS:
         text = title or el("span", "interval", class_="unit")
@@ -47,12 +47,6 @@ def _table(kind: PairKind, rows: Sequence[PairResult]) -> Html | None:
     body = [line for row in rows for line in (_numbers(row, span), _words(row, len(heads)))]
     head = el("tr", heads)
     return table_box(f"comparisons-{kind}", KINDS[kind], head, body, class_="comparisons")
-
-
-def _span(rows: Sequence[PairResult]) -> float:
-    """The ratio at the right end of the bars of a table: a little past the furthest end from 1."""
-    ends = [end for row in rows if row.ratio and (bar := _bar_of(row)) for end in (row.ratio, *bar)]
-    return math.exp(1.05 * max([abs(math.log(end)) for end in ends if end > 0] + [math.log(1.1)]))
 
 
 def _interval(row: PairResult) -> tuple[float, float] | None:
@@ -66,15 +60,15 @@ def _bar_of(row: PairResult) -> tuple[float, float] | None:
 
 
 def _numbers(row: PairResult, span: float) -> Html:
-    interval, shown = _interval(row), _bar_of(row)
+    shown = _bar_of(row)
     bar = interval_bar(row.ratio, *shown, span=span) if row.ratio and shown else None
     return el(
         "tr",
         el("td", row.a),
         el("td", row.b),
-        el("td", el("b", row.verdict, class_=f"chip {row.verdict}")),
+        el("td", chip(row.verdict)),
         el("td", signed_change_text(row.ratio or None), class_="n", data_v=row.ratio or ""),
-        el("td", "too wide" if is_too_wide(interval) else signed_change_interval_text(interval), class_="n"),
+        el("td", interval_cell(_interval(row)), class_="n"),
         el("td", bar),
         el("td", _smallest(row.mde), class_="n"),
         el("td", " and ".join(map(str, row.trials)), class_="n"),

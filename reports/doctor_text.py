@@ -40,7 +40,7 @@ def _where(answer: Answer) -> str:
 def check_parts(checks: Sequence[CheckResult], advice: Advice) -> list[Part]:
     """Every check with what it found, what follows from that, and how to mend it.
 
-    What lacks on this machine is no more than information where the profiler works in an image.
+    What this machine lacks has the severity "info" where the profiler works in an image.
     """
     work = {answer.profiler for answer in advice.answers if answer.obstacle is None}
     parts: list[Part] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from profrun.contract.units import TIME_UNITS, column_text, column_unit, count_text, time_text
 from profrun.reports.answer_text import percent
 from profrun.reports.evidence import evidence_lines
-from profrun.reports.html import Html, el
+from profrun.reports.html import Html, chip, el
 from profrun.reports.verdict_section import finding_id
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ def findings_html(findings: Sequence[RuleFinding], key: str) -> Html:
 
 
 def _finding(finding: RuleFinding, every: Sequence[RuleFinding], key: str) -> Html:
-    chip = el("b", finding.severity, class_=f"chip {finding.severity}")
     quality = None
     if finding.quality:
         quality = el("p", "Rests on doubtful numbers: ", ", ".join(finding.quality), class_="doubtful-line")
@@ -43,7 +42,15 @@ def _finding(finding: RuleFinding, every: Sequence[RuleFinding], key: str) -> Ht
     below = [one for one in every if one.explained_by == finding.code]
     return el(
         "details",
-        el("summary", chip, " ", el("strong", finding.title), _most(finding), ": ", finding.what),
+        el(
+            "summary",
+            chip(finding.severity),
+            " ",
+            el("strong", finding.title),
+            _most(finding),
+            ": ",
+            finding.what,
+        ),
         quality,
         el("p", el("b", "Gain: "), f"{gain.text}. {finding.bound}") if gain is not None else None,
         el("p", el("b", "Why it is here: "), finding.because) if finding.because else None,

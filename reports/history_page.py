@@ -12,11 +12,11 @@ from profrun.contract.units import (
     signed_change_text,
     time_text,
 )
-from profrun.reports.charts import HistoryDot, history_chart
 from profrun.reports.content import HistoryContent, HistoryRun, HistorySeries
-from profrun.reports.html import Child, Html, el
+from profrun.reports.html import Child, Html, chip, el
 from profrun.reports.html_table import Column, table
 from profrun.reports.page import document
+from profrun.reports.step_charts import HistoryDot, history_chart
 
 NOTE = (
     "Dot: step time of a run, a link to its report. Line: range over its trials; with one trial, the middle "
@@ -146,9 +146,7 @@ def _text(run: HistoryRun) -> str:
 
 
 def _chip(run: HistoryRun) -> Html | None:
-    if run.change is None:
-        return None
-    return el("b", run.change.verdict, class_=f"chip {run.change.verdict}")
+    return None if run.change is None else chip(run.change.verdict)
 
 
 def _link(run: HistoryRun) -> Child:

@@ -58,6 +58,16 @@ def join(children: Child) -> Html:
     return Html("".join(join(child) for child in children))
 
 
+def chip(word: str, class_: str | None = None) -> Html:
+    """A word in a coloured box: a state, a severity or a verdict.
+
+    Args:
+        word: what is shown.
+        class_: which colour it has in the style sheet; ``word`` unless given, "" for none.
+    """
+    return el("b", word, class_=f"chip {word if class_ is None else class_}".rstrip())
+
+
 def sections_html(
     sections: Sequence[tuple[str, str, Html | None]], prefix: str, *, of: str, absent: str
 ) -> tuple[Html | None, ...]:

@@ -20,8 +20,8 @@ PLAIN = frozenset(
 
 
 def kernel_labels(rows: Sequence[KernelRow]) -> list[str]:
-    """One label a row: the short name, and where several share it, the words of the whole name that tell them
-    apart ('elementwise_kernel: CUDAFunctor_add'); the whole name where no word does."""
+    """One label per row: the short name; where several share it, with the words of the whole name that tell
+    them apart ('elementwise_kernel: CUDAFunctor_add'); the whole name where no word does."""
     groups: dict[str, list[KernelRow]] = {}
     for row in rows:
         groups.setdefault(row.short or row.name, []).append(row)

@@ -18,8 +18,9 @@ from profrun.reports.answer_text import (
     waiting,
     where,
 )
-from profrun.reports.charts import IntervalRow, interval_chart, legend, stacked_bar
-from profrun.reports.html import Html, el
+from profrun.reports.charts import legend, stacked_bar
+from profrun.reports.html import Html, chip, el
+from profrun.reports.step_charts import IntervalRow, interval_chart
 from profrun.reports.verdict_section import finding_id
 from profrun.store.run_answer import FindingAnswer, VariantAnswer
 from profrun.store.run_result import PairResult
@@ -88,7 +89,7 @@ def _variant(answer: VariantAnswer, *, named: bool) -> Html:
         shown,
         _bar(answer),
         el("p", waiting(answer)) if answer.rank_wait_ns else None,
-        (el("p", el("b", "doubt", class_="chip warning"), " ", text) for text in doubts(answer)),
+        (el("p", chip("doubt", "warning"), " ", text) for text in doubts(answer)),
     )
 
 

@@ -10,6 +10,7 @@ from profrun.reports.aligned_section import aligned_html
 from profrun.reports.change_section import Change, change_html, change_title
 from profrun.reports.content import RunContent, TraceContent
 from profrun.reports.html import Html, el
+from profrun.reports.point_pairs_text import variants_name
 from profrun.reports.run_page import run_html
 from profrun.reports.trace_page import trace_html
 
@@ -26,7 +27,7 @@ class Parts:
 
 
 EVERY = Parts(("report.css",), ("units.js", "report.js"))
-"""Of every page."""
+"""Of every page; the others are put only into pages that need them, so that a small report stays small."""
 TIMELINE = Parts(
     ("timeline.css",),
     (
@@ -40,7 +41,6 @@ TIMELINE = Parts(
 )
 COMPARISON = Parts(("comparison.css",))
 FLAME = Parts(("flame.css",), ("flame.js",))
-"""Those of a timeline and of a flame graph, only where there is one: a small report stays small."""
 FOOT = (
     "Times are measured in whole ns; hover a number for its exact value, a column's title for what it is. "
     "This file asks the network for nothing."
@@ -101,13 +101,9 @@ def _change_tabs(changes: Sequence[Change]) -> list[tuple[str, str, Html]]:
     """(key, name, content) of a tab for each pair of variants."""
     pairs = [(change, variants) for change in changes for variants in change.found.variants]
     return [
-        (f"c{number}", _pair_name(variants), change_html(change, variants, f"c{number}"))
+        (f"c{number}", variants_name(variants), change_html(change, variants, f"c{number}"))
         for number, (change, variants) in enumerate(pairs)
     ]
-
-
-def _pair_name(variants: tuple[str | None, str | None]) -> str:
-    return " -> ".join(dict.fromkeys(name or "unnamed" for name in variants))
 
 
 def _tabbed(tabs: Sequence[tuple[str, str, Html]]) -> tuple[Html | None, Html]:

@@ -43,7 +43,7 @@ def point_pairs_text(
 
 def _one(pair: PointPair, *, steps: bool, named: bool) -> list[Part]:
     """The verdict of a pair; what can be done is said once per variant."""
-    label = f"{variant_name(pair)}, {how_recorded(pair)}" if named else how_recorded(pair)
+    label = f"{variants_name(pair.variants)}, {how_recorded(pair)}" if named else how_recorded(pair)
     parts = answer_parts(pair.comparison) if steps else [verdict_line(pair.comparison)]
     return [Prose(str(parts[0]), label), *parts[1:]]
 
@@ -55,6 +55,6 @@ def how_recorded(pair: PointPair) -> str:
     return f"{how}, blocking" if one.blocking else how
 
 
-def variant_name(pair: PointPair) -> str:
-    """The variant, or both where their names differ."""
-    return " -> ".join(dict.fromkeys(name or "unnamed" for name in pair.variants))
+def variants_name(variants: tuple[str | None, str | None]) -> str:
+    """The variant of both sides, or both where their names differ."""
+    return " -> ".join(dict.fromkeys(name or "unnamed" for name in variants))

@@ -6,13 +6,13 @@ import datetime
 from collections.abc import Mapping, Sequence
 
 from profrun.contract.units import counted
-from profrun.reports.charts import strip_chart
 from profrun.reports.comparison_section import comparisons_html
 from profrun.reports.content import RunContent
-from profrun.reports.html import Html, el, sections_html
+from profrun.reports.html import Html, chip, el, sections_html
 from profrun.reports.html_table import Column, table
 from profrun.reports.machine_section import images_html, machines_html
 from profrun.reports.overview_section import overview_html
+from profrun.reports.step_charts import strip_chart
 from profrun.store.run_result import ExpectationResult
 from profrun.store.state import RunState, TrialRecord
 
@@ -44,13 +44,9 @@ def run_html(run: RunContent, tabs: Mapping[str, str]) -> Html:
     ]
     return el(
         "div",
-        el("p", _chip(state.phase), " ", _headline(state, troubled=troubles is not None), class_="note"),
+        el("p", chip(state.phase), " ", _headline(state, troubled=troubles is not None), class_="note"),
         sections_html(sections, "run", of="the run", absent="Not in this run: "),
     )
-
-
-def _chip(word: str) -> Html:
-    return el("b", word, class_=f"chip {word}")
 
 
 def _headline(state: RunState, *, troubled: bool) -> str:
@@ -82,7 +78,7 @@ def _troubles(run: RunContent) -> Html | None:
         lines.append(("note", "note", f"{shown}; `profrun report RUN/NUMBER` shows any other"))
     if not lines:
         return None
-    rows = (el("li", el("b", kind, class_=f"chip {class_}"), " ", line) for kind, class_, line in lines)
+    rows = (el("li", chip(kind, class_), " ", line) for kind, class_, line in lines)
     return el("ul", rows, class_="quality")
 
 
@@ -106,7 +102,7 @@ def _trials(state: RunState) -> Html:
         Column("collector", lambda row: row.collector),
         Column("blocking", lambda row: _on(row.blocking)),
         Column("repeat", lambda row: row.repeat, "count"),
-        Column("state", lambda row: _chip(row.state)),
+        Column("state", lambda row: chip(row.state)),
         Column("exit", lambda row: row.exit_code, "count", "exit code of the command; '-': it has none"),
         Column("steps", lambda row: row.steps.count if row.attempt else None, "count", "steps seen"),
         Column("measured", lambda row: len(row.steps.measured), "count", "steps in the recorded window"),
@@ -133,7 +129,7 @@ def _expectations(rows: Sequence[ExpectationResult]) -> Html | None:
     if not rows:
         return None
     columns: list[Column[ExpectationResult]] = [
-        Column("state", lambda row: _chip(row.state)),
+        Column("state", lambda row: chip(row.state)),
         Column("expected", lambda row: row.expected),
         Column("found", lambda row: row.found, note="per step; the first trace that shows it"),
         Column("where", _where),

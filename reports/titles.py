@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profrun.contract.units import time_text
+from profrun.contract.units import time_range_text, time_text
 from profrun.store.run_answer import VariantAnswer
 
 MAKERS = ("NVIDIA ", "AMD ", "Instinct ")
@@ -20,21 +20,13 @@ def run_title(job: str, answers: Sequence[VariantAnswer]) -> str:
     """
     gpus = dict.fromkeys(_model(name) for answer in answers for name in answer.gpus)
     what = f"{job} on {', '.join(gpus)}" if gpus else job
-    times = [answer.step.ns for answer in answers if answer.step is not None]
+    times = sorted(answer.step.ns for answer in answers if answer.step is not None)
     if not times:
         return what
-    if len(answers) == 1:
-        return f"{what}: {time_text(times[0])}"
-    return f"{what}: {_span(min(times), max(times))} ({len(answers)} variants)"
-
-
-def _span(low: int, high: int) -> str:
-    """Two times as a range; a unit that both have is stated once."""
-    first, second = time_text(low), time_text(high)
-    if first == second:
-        return first
-    same = first.split()[-1] == second.split()[-1]
-    return f"{first.split()[0] if same else first} to {second}"
+    several = f" ({len(answers)} variants)" if len(answers) > 1 else ""
+    if time_text(times[0]) == time_text(times[-1]):
+        return f"{what}: {time_text(times[0])}{several}"
+    return f"{what}: {time_range_text(times[0], times[-1])}{several}"
 
 
 def tab_name(variant: str, collector: str, *, blocking: bool = False, named: bool = True) -> str:

@@ -1,4 +1,4 @@
-"""The tones of the words for severities, states and verdicts: here alone they get their colours."""
+"""The tones of the words for severities, states and verdicts. No other module decides on their colours."""
 
 from __future__ import annotations
 

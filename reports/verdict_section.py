@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from profrun.contract.units import count_text, counted, time_text
 from profrun.reports.answer_text import percent
-from profrun.reports.html import Child, Html, el
+from profrun.reports.html import Child, Html, chip, el
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.quality import QualityFinding
@@ -79,15 +79,13 @@ def trust_html(content: TraceContent) -> Html:
     folded = el("details", el("summary", told), el("ul", notes)) if notes else None
     if doubts:
         return el("div", el("ul", map(_doubt, doubts), class_="quality"), folded, class_="trust")
-    fine = el("p", el("b", "trusted", class_="chip fine"), " No check found a reason to doubt these numbers.")
+    fine = el("p", chip("trusted", "fine"), " No check found a reason to doubt these numbers.")
     return el("div", fine, folded, class_="trust")
 
 
 def _doubt(finding: QualityFinding) -> Html:
-    chip = el("b", finding.severity, class_=f"chip {finding.severity}")
-    return el(
-        "li", chip, f" {finding}", _touches(finding.severity, finding.affects), el("code", finding.code)
-    )
+    touches = _touches(finding.severity, finding.affects)
+    return el("li", chip(finding.severity), f" {finding}", touches, el("code", finding.code))
 
 
 def _note(finding: QualityFinding) -> Html:

@@ -97,11 +97,6 @@ class Metric:
     mde: float | None
     verdict: RatioVerdict
 
-    @property
-    def too_wide(self) -> bool:
-        """Does the interval say nothing, not even roughly?"""
-        return is_too_wide(self.ci95)
-
 
 @dataclass(frozen=True)
 class Row:

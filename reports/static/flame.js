@@ -3,7 +3,6 @@
 (() => {
   const ROW = 19, LEAST = 2; // px: height of a row, and the narrowest frame that is drawn
   const METRICS = { gpu: ["GPU time", 4], host: ["CPU time", 6] };
-  const percent = part => `${(100 * part).toFixed(1)} %`;
   const make = (tag, class_, text) => Object.assign(document.createElement(tag), { className: class_ || "", textContent: text || "" });
 
   function flame(root) {
@@ -30,8 +29,8 @@
       const node = nodeOf(at), column = METRICS[metric][1], parent = node[0];
       let found = `${nameOf(at)}: ${shown(value(at))} of ${METRICS[metric][0]}`;
       if (at < 0) return found;
-      found += ` = ${percent(value(at) / value(-1))} of all`;
-      if (parent >= 0) found += `, ${percent(value(at) / value(parent))} of what called it`;
+      found += ` = ${percentText(value(at) / value(-1))} of all`;
+      if (parent >= 0) found += `, ${percentText(value(at) / value(parent))} of what called it`;
       if (node[column + 1] && node[column + 1] < value(at)) found += `; own ${shown(node[column + 1])}`;
       return found + (node[3] ? `; ${node[3]} calls` : "");
     };
@@ -84,7 +83,7 @@
         count += 1;
         if (!under(parent)) sum += value(one); // a path inside of one that was found counts once
       });
-      told.textContent = `${count} paths found: ${shown(sum)} = ${percent(sum / (value(-1) || 1))} of all ${METRICS[metric][0]}. ${text(at)}`;
+      told.textContent = `${count} paths found: ${shown(sum)} = ${percentText(sum / (value(-1) || 1))} of all ${METRICS[metric][0]}. ${text(at)}`;
     }
 
     const press = (buttons, chosen) => buttons.forEach(([button, key]) => button.setAttribute("aria-pressed", String(key === chosen)));

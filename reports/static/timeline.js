@@ -42,16 +42,11 @@
     }
   };
 
-  /** Show the slice that the address of the page names. */
+  /** Show the slice that the address of the page names; its tab is shown by then (report.js, whose listener comes first). */
   const follow = async () => {
     const found = /^#(.+)-slice-(\d+)$/.exec(decodeURIComponent(location.hash));
     const host = found && root(found[1]);
     if (!host) return;
-    const panel = host.closest("[role=tabpanel]"), address = location.hash;
-    if (panel && panel.hidden) {
-      document.getElementById(panel.getAttribute("aria-labelledby")).click();
-      history.replaceState(null, "", address);
-    }
     (host.closest("section") || host).scrollIntoView();
     const view = await viewOf(found[1]), slice = view.data.withId(Number(found[2]));
     view.draw();

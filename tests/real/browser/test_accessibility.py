@@ -21,7 +21,7 @@ from profrun.cli import run as profrun
 from profrun.runner.report import write_run_report
 from profrun.store.state import read_state
 from tests.conftest import missing
-from tests.real.browser.kit import Watched
+from tests.real.browser.kit import Watched, drawn
 from tests.reports.runs import finished_run
 from tests.runner.test_history import make_run
 
@@ -73,6 +73,7 @@ def test_a_trace_has_no_serious_violation(
     seen = Watched(chromium, path, color_scheme=scheme, viewport={"width": width, "height": 900})
     for closed in seen.page.locator("details").all():
         closed.evaluate("one => { one.open = true; }")
+    drawn(seen.page)
     assert violations(seen, axe) == []
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
     assert seen.quiet(path)
@@ -87,6 +88,8 @@ def test_every_tab_of_a_run_has_none(
     seen = Watched(chromium, path, color_scheme=scheme, viewport={"width": width, "height": 900})
     for tab in seen.page.locator("[role=tab]").all():
         tab.click()
+        tab.and_(seen.page.locator("[aria-selected=true]")).wait_for()
+        drawn(seen.page)
         assert violations(seen, axe) == []
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
     assert seen.quiet(path)

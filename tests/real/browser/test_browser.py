@@ -10,7 +10,7 @@ import pytest
 
 from profrun.cli import run as profrun
 from tests.conftest import ROOT
-from tests.real.browser.kit import Watched, exact
+from tests.real.browser.kit import Watched, drawn, exact
 from tests.tracekit import make_trace
 
 pytestmark = pytest.mark.browser
@@ -81,6 +81,7 @@ def test_light_and_dark_have_contrast_and_nothing_sticks_out(
 ) -> None:
     path, _ = h200
     seen = Watched(chromium, path, color_scheme=scheme, viewport={"width": width, "height": 900})
+    drawn(seen.page)
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
     low = seen.page.evaluate(
         """() => {
@@ -122,7 +123,7 @@ def test_hostile_names_run_nothing(chromium: Any, tmp_path: Path) -> None:
     make_trace(tmp_path / "t", rows).close()
     assert profrun(["report", str(tmp_path / "t"), "--out", str(tmp_path / "t.html")]) == 0
     seen = Watched(chromium, tmp_path / "t.html")
-    seen.page.locator("canvas").click(position={"x": 300, "y": 60})
+    seen.page.locator("canvas[data-drawn]").click(position={"x": 300, "y": 60})
     assert seen.page.title() == "t"
     assert seen.page.locator("img").count() == 0
     name = seen.page.locator("table[data-table=kernels] .name").first
@@ -136,15 +137,17 @@ def test_the_tabs_of_a_run(chromium: Any, cpu_run: Path) -> None:
     page = seen.page
     tabs = page.locator("[role=tab]")
     assert tabs.all_text_contents() == ["Overview", "torch"]
-    assert page.locator("table[data-table=trials]").is_visible()
-    assert not page.locator("table[data-table=ops]").is_visible()
+    trials, ops = page.locator("table[data-table=trials]"), page.locator("table[data-table=ops]")
+    assert trials.is_visible()
+    assert not ops.is_visible()
     tabs.nth(1).click()
-    assert page.locator("table[data-table=ops]").is_visible()
-    assert not page.locator("table[data-table=trials]").is_visible()
+    ops.wait_for(state="visible")
+    trials.wait_for(state="hidden")
     page.locator("canvas[data-drawn]").wait_for()  # drawn once it is shown
     assert int(page.locator("canvas").get_attribute("data-drawn")) > 0
     tabs.nth(1).press("ArrowLeft")
-    assert page.locator("table[data-table=trials]").is_visible()
+    trials.wait_for(state="visible")
+    ops.wait_for(state="hidden")
     document = json.loads((cpu_run.parent / "comparison.json").read_text())
     ratios = page.eval_on_selector_all(
         "table[data-table=comparisons-overhead] td[data-v]",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from profrun.runner.report import write_run_report
 from profrun.store.state import read_state
-from tests.real.browser.kit import Watched
+from tests.real.browser.kit import Watched, becomes, eventually
 from tests.reports.runs import finished_run
 
 pytestmark = pytest.mark.browser
@@ -23,24 +22,12 @@ def report(tmp_path: Path) -> Path:
     return write_run_report(read_state(run))
 
 
-def eventually(page: Any, script: str, seconds: float = 60) -> None:
-    """Wait until an expression is true; playwright's own way needs eval, which the page's policy forbids."""
-    end = time.monotonic() + seconds
-    while not page.evaluate(script):
-        assert time.monotonic() < end, f"never true: {script}"
-        page.wait_for_timeout(50)
-
-
-def shown(page: Any) -> str:
-    """id of the tab that is shown."""
+def shown(page: Any) -> tuple[str, str]:
+    """(id of the tab that is shown, fragment of the address)."""
     (found,) = page.eval_on_selector_all(
         "[role=tabpanel]", "all => all.filter(one => !one.hidden).map(one => one.id)"
     )
-    return str(found)
-
-
-def address(page: Any) -> str:
-    return str(page.evaluate("location.hash"))
+    return str(found), str(page.evaluate("location.hash"))
 
 
 def test_a_tab_changes_the_address_and_back_goes_back(chromium: Any, report: Path) -> None:
@@ -48,18 +35,17 @@ def test_a_tab_changes_the_address_and_back_goes_back(chromium: Any, report: Pat
     page = seen.page
     tabs = page.locator("[role=tab]")
     assert tabs.nth(0).text_content() == "Overview"
-    assert (shown(page), address(page)) == ("run", "")
+    assert shown(page) == ("run", "")
     page.locator("#tab-t1").click()
-    assert (shown(page), address(page)) == ("t1", "#t1")
+    becomes(page, lambda: shown(page), ("t1", "#t1"))
     page.locator("#t1 .sections a", has_text="Steps").click()
-    assert (shown(page), address(page)) == ("t1", "#t1-steps")
+    becomes(page, lambda: shown(page), ("t1", "#t1-steps"))
     page.go_back()
+    becomes(page, lambda: shown(page), ("t1", "#t1"))
     page.go_back()
-    eventually(page, "!document.getElementById('run').hidden")
-    assert (shown(page), address(page)) == ("run", "")
+    becomes(page, lambda: shown(page), ("run", ""))
     tabs.nth(0).press("ArrowRight")
-    eventually(page, "!document.getElementById('c0').hidden")
-    assert (shown(page), address(page)) == ("c0", "#c0")
+    becomes(page, lambda: shown(page), ("c0", "#c0"))
     assert page.evaluate("document.activeElement.id") == "tab-c0"
     assert seen.quiet(report)
 
@@ -70,16 +56,16 @@ def test_a_tab_changes_the_address_and_back_goes_back(chromium: Any, report: Pat
 )
 def test_a_link_opens_its_tab(chromium: Any, report: Path, link: str, tab: str) -> None:
     seen = Watched(chromium, report, link)
-    assert shown(seen.page) == tab
+    assert shown(seen.page) == (tab, link)  # the script of the page has run before the page counts as loaded
     assert not seen.complaints
 
 
 def test_the_links_stay_in_view_and_lead_to_the_top(chromium: Any, h200: tuple[Path, dict[str, Any]]) -> None:
     path, _ = h200
     page = (seen := Watched(chromium, path, "#t0-kernels")).page
+    eventually(page, "document.querySelector('#t0-kernels h3').getBoundingClientRect().y < 300")
     links = page.locator(".sections").bounding_box()
     assert links["y"] >= 0
-    eventually(page, "document.querySelector('#t0-kernels h3').getBoundingClientRect().y < 300")
     heading = page.locator("#t0-kernels h3").bounding_box()
     assert links["y"] + links["height"] <= heading["y"]
     page.locator(".sections .totop").click()

@@ -14,7 +14,7 @@ from profrun.contract.units import count_text
 from profrun.reports.page import report_html
 from profrun.runner.report import trace_content
 from profrun.traces.trace import Trace
-from tests.real.browser.kit import Watched
+from tests.real.browser.kit import Watched, becomes, eventually
 from tests.tracekit import make_trace
 
 pytestmark = pytest.mark.browser
@@ -81,8 +81,11 @@ def test_keys_buttons_and_the_wheel_move_the_view(chromium: Any, h200: tuple[Pat
     page.keyboard.down("Control")
     page.mouse.wheel(0, -200)
     page.keyboard.up("Control")
-    settle(page)
-    assert view(canvas)[1] - view(canvas)[0] < before[1] - before[0]
+    eventually(
+        page,
+        "most => (view => view.to - view.from < most)(document.querySelector('[data-timeline]').view)",
+        before[1] - before[0],
+    )
     page.keyboard.down("Shift")
     page.mouse.down()
     page.mouse.move(box["x"] + 500, box["y"] + 100, steps=3)
@@ -101,7 +104,7 @@ def test_the_plain_wheel_scrolls_the_page(chromium: Any, h200: tuple[Path, dict[
     page, before, at = seen.page, view(canvas), seen.page.evaluate("scrollY")
     canvas.click(position={"x": 600, "y": 60})
     page.mouse.wheel(0, 300)
-    page.wait_for_function("at => scrollY > at", arg=at)
+    eventually(page, "at => scrollY > at", at)
     assert view(canvas) == before
 
 
@@ -123,9 +126,9 @@ def test_a_click_says_what_a_slice_is_and_follows_its_launch(
     page = seen.page
     x, y = place(page, kernel)
     page.mouse.move(x, y)
-    tip = page.locator(".tip").text_content()
-    assert name[:100] in tip
-    assert f"launched by {call}" in tip
+    tip = page.locator(".tip")
+    becomes(page, lambda: f"launched by {call}" in tip.text_content(), True)
+    assert name[:100] in tip.text_content()
     page.mouse.click(x, y)
     picked = page.locator(".picked")
     text = picked.text_content()
@@ -265,7 +268,7 @@ def test_hostile_names_stay_text(chromium: Any, tmp_path: Path) -> None:
     page = seen.page
     x, y = place(page, 2)
     page.mouse.move(x, y)
-    assert BAD in page.locator(".tip").text_content()
+    becomes(page, lambda: BAD in page.locator(".tip").text_content(), True)
     page.mouse.click(x, y)
     assert page.locator(".picked code").text_content() == BAD
     assert page.locator("img").count() == 0
@@ -329,9 +332,8 @@ def test_colours_are_those_of_the_theme(
     assert kernel[0] == [int(kernel[1][at : at + 2], 16) for at in (1, 3, 5)]
     other = "dark" if scheme == "light" else "light"
     page.emulate_media(color_scheme=other)
-    settle(page)
-    ground = page.evaluate("document.querySelector('[data-timeline]').view.painter.ground & 255")
-    assert (ground < 60) == (other == "dark")
+    ground = "(document.querySelector('[data-timeline]').view.painter.ground & 255)"
+    eventually(page, f"{ground} < 60" if other == "dark" else f"{ground} >= 60")
     assert seen.quiet(h200[0])
 
 
@@ -364,7 +366,7 @@ def test_two_typical_steps_move_together(
     page = seen.page
     page.locator("#tab-aligned").click()
     page.wait_for_selector(".aligned[data-ready='t0 t1']")
-    page.wait_for_function("document.querySelectorAll('.aligned canvas[data-drawn]').length === 2")
+    becomes(page, page.locator(".aligned canvas[data-drawn]").count, 2)
     above, below = (page.locator(".aligned canvas").nth(number) for number in (0, 1))
     first = next(one for one in timeline.steps if one.start_ns == timeline.window[0])
     longest = max(one.end_ns - one.start_ns for one in (first, later))
