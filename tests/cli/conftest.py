@@ -43,7 +43,7 @@ def run(tmp_path: Path) -> Run:
     return run
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four trials a side: b's kernel takes twice as long, its step follows; c is a with blocking launches."""
     root = tmp_path_factory.mktemp("sides")
@@ -61,7 +61,7 @@ def sides(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def kept(made: Path) -> Path:
     """Baselines a and b, each of its side's trials: they compare as the traces do, and are read at once."""
     folder = made / "kept"

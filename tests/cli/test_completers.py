@@ -6,11 +6,18 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from profrun.cli import main
 from tests.runner.test_removal import ended_run, rename
+
+Capture = pytest.CaptureFixture[str]
+Offered = Callable[..., list[str]]
+
+MAIN = "from profrun.cli import main; main([])"
 
 
 @pytest.fixture
@@ -26,73 +33,97 @@ def runs(tmp_path: Path) -> Path:
 A, B = "a-20260101T000000Z-0001", "b-20260102T000000Z-0002"
 
 
-def ask(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """What bash's function asks: the words so far, and which one is to be completed."""
-    asked = {
+def asking(*words: str) -> dict[str, str]:
+    """How bash's function asks: the words so far, and which one is to be completed."""
+    return {
         "COMP_WORDS": " ".join(["profrun", *words]),
         "COMP_CWORD": str(len(words)),
         "_PROFRUN_COMPLETE": "complete_bash",
     }
-    environment = {name: value for name, value in os.environ.items() if name != "PROFRUN_RUNS"}
+
+
+def ask(
+    folder: Path, *words: str, code: str = "from profrun.cli import main; main([])"
+) -> subprocess.CompletedProcess[str]:
+    """Ask in a process of its own, as a shell does."""
     return subprocess.run(
-        [sys.executable, "-m", "profrun.cli"],
+        [sys.executable, "-c", code],
         cwd=folder,
-        env={**environment, **asked, **more},
+        env={name: value for name, value in os.environ.items() if name != "PROFRUN_RUNS"} | asking(*words),
         capture_output=True,
         text=True,
         check=False,
     )
 
 
-def offered(folder: Path, *words: str, **more: str) -> list[str]:
-    done = ask(folder, *words, **more)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.split()
+@pytest.fixture
+def offered(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> Offered:
+    """The words that are offered in the folder of the runs' folder, in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PROFRUN_RUNS", raising=False)
+
+    def offer(*words: str) -> list[str]:
+        for name, value in asking(*words).items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(SystemExit) as ended:
+            main([])
+        found = capsys.readouterr()
+        assert (ended.value.code, found.err) == (0, "")
+        return found.out.split()
+
+    return offer
 
 
-def test_runs_are_offered_newest_first(runs: Path, tmp_path: Path) -> None:
-    assert offered(tmp_path, "status", "") == ["last", B, A]
-    assert offered(tmp_path, "rm", A, "b") == [B]
-    assert offered(runs, "status", "") == []
-    assert offered(runs, "status", "", PROFRUN_RUNS=str(runs)) == ["last", B, A]
-    assert offered(runs, "status", "--runs", str(runs), "a") == [A]
+def test_a_shell_gets_a_word_per_line_and_nothing_else(runs: Path, tmp_path: Path) -> None:
+    done = ask(tmp_path, "status", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"last\n{B}\n{A}\n", "")
 
 
-def test_trials_with_a_trace_are_offered_once_the_run_is_known(runs: Path, tmp_path: Path) -> None:
-    assert offered(tmp_path, "summary", "") == ["last/", f"{B}/", f"{A}/"]
-    assert offered(tmp_path, "summary", "a-") == [f"{A}/000-a-none-r1"]
-    assert offered(tmp_path, "diagnose", "last/") == ["last/000-a-none-r1"]
-    assert offered(tmp_path, "query", "b-2026/") == ["b-2026/000-a-none-r1"]
-    assert offered(tmp_path, "open", f"{A}/0") == [f"{A}/000-a-none-r1"]
+def test_runs_are_offered_newest_first(offered: Offered, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert offered("status", "") == ["last", B, A]
+    assert offered("rm", A, "b") == [B]
+    monkeypatch.chdir(runs)
+    assert offered("status", "") == []
+    assert offered("status", "--runs", str(runs), "a") == [A]
+    monkeypatch.setenv("PROFRUN_RUNS", str(runs))
+    assert offered("status", "") == ["last", B, A]
 
 
-def test_a_number_stands_for_a_trial(runs: Path, tmp_path: Path) -> None:
-    assert offered(tmp_path, "logs", "last", "") == ["000-a-none-r1", "001-b-none-r1"]
-    assert offered(tmp_path, "logs", "last", "1") == ["1"]
+def test_trials_with_a_trace_are_offered_once_the_run_is_known(offered: Offered) -> None:
+    assert offered("summary", "") == ["last/", f"{B}/", f"{A}/"]
+    assert offered("summary", "a-") == [f"{A}/000-a-none-r1"]
+    assert offered("diagnose", "last/") == ["last/000-a-none-r1"]
+    assert offered("query", "b-2026/") == ["b-2026/000-a-none-r1"]
+    assert offered("open", f"{A}/0") == [f"{A}/000-a-none-r1"]
 
 
-def test_sides_are_points_and_the_word_between_them(runs: Path, tmp_path: Path) -> None:
-    assert offered(tmp_path, "compare", "last/") == ["last/a-none", "last/b-none", "last/000-a-none-r1"]
-    assert offered(tmp_path, "compare", "l") == ["last", "last/a-none", "last/b-none"]
-    assert offered(tmp_path, "compare", "last/a-none", "") == ["vs", "last", B, A]
-    assert offered(tmp_path, "compare", "last/a-none", "vs", "") == ["last", B, A]
-    assert offered(tmp_path, "baseline", "save", "main", "last/b") == ["last/b-none"]
+def test_a_number_stands_for_a_trial(offered: Offered) -> None:
+    assert offered("logs", "last", "") == ["000-a-none-r1", "001-b-none-r1"]
+    assert offered("logs", "last", "1") == ["1"]
 
 
-def test_files_are_offered_beside_runs_that_begin_alike(runs: Path, tmp_path: Path) -> None:
+def test_sides_are_points_and_the_word_between_them(offered: Offered) -> None:
+    assert offered("compare", "last/") == ["last/a-none", "last/b-none", "last/000-a-none-r1"]
+    assert offered("compare", "l") == ["last", "last/a-none", "last/b-none"]
+    assert offered("compare", "last/a-none", "") == ["vs", "last", B, A]
+    assert offered("compare", "last/a-none", "vs", "") == ["last", B, A]
+    assert offered("baseline", "save", "main", "last/b") == ["last/b-none"]
+
+
+def test_files_are_offered_beside_runs_that_begin_alike(offered: Offered, tmp_path: Path) -> None:
     (tmp_path / "b.json").touch()
     (tmp_path / "b dir").mkdir()
     (tmp_path / "baselines").mkdir()
-    assert offered(tmp_path, "compare", "b") == [B, f"{B}/a-none", f"{B}/b-none", "b.json", "baselines/"]
-    assert offered(tmp_path, "compare", "b.") == []  # the shell completes files itself
+    assert offered("compare", "b") == [B, f"{B}/a-none", f"{B}/b-none", "b.json", "baselines/"]
+    assert offered("compare", "b.") == []  # the shell completes files itself
 
 
-def test_options_and_fixed_names(runs: Path, tmp_path: Path) -> None:
-    assert offered(tmp_path, "open", "--no") == ["--no-browser"]
-    assert offered(tmp_path, "submit", "--backend", "") == ["local", "docker", "slurm", "kubernetes"]
-    assert offered(tmp_path, "doctor", "nsys", "n") == ["none", "nsys", "ncu"]
-    assert offered(tmp_path, "completion", "") == ["bash", "zsh", "fish"]
-    assert offered(tmp_path, "blocking", "--variant", "") == ["a", "b"]
+def test_options_and_fixed_names(offered: Offered) -> None:
+    assert offered("open", "--no") == ["--no-browser"]
+    assert offered("submit", "--backend", "") == ["local", "docker", "slurm", "kubernetes"]
+    assert offered("doctor", "nsys", "n") == ["none", "nsys", "ncu"]
+    assert offered("completion", "") == ["bash", "zsh", "fish"]
+    assert offered("blocking", "--variant", "") == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -107,14 +138,13 @@ def test_options_and_fixed_names(runs: Path, tmp_path: Path) -> None:
         ["logs", "nothing", ""],
     ],
 )
-def test_what_is_wrong_is_silence(words: list[str], runs: Path, tmp_path: Path) -> None:
-    done = ask(tmp_path, *words)
-    assert (done.stdout.strip(), done.stderr) == ("", "")
+def test_what_is_wrong_is_silence(words: list[str], offered: Offered) -> None:
+    assert offered(*words) == []
 
 
-def test_a_damaged_run_is_silence(runs: Path, tmp_path: Path) -> None:
+def test_a_damaged_run_is_silence(offered: Offered, runs: Path) -> None:
     (runs / A / "plan.json").write_text("{")
-    assert offered(tmp_path, "blocking", A, "--variant", "") == []
+    assert offered("blocking", A, "--variant", "") == []
 
 
 def test_nothing_heavy_is_imported(runs: Path, tmp_path: Path) -> None:
@@ -125,19 +155,7 @@ def test_nothing_heavy_is_imported(runs: Path, tmp_path: Path) -> None:
         "main([])"
     )
     for words in (["s"], ["summary", "last/"], ["status", "a"], ["compare", "last/"], ["logs", "last", ""]):
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            env={
-                **os.environ,
-                "_PROFRUN_COMPLETE": "complete_bash",
-                "COMP_WORDS": " ".join(["profrun", *words]),
-                "COMP_CWORD": str(len(words)),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = ask(tmp_path, *words, code=program)
         assert (done.stdout != "", done.stderr) == (True, "[]\n"), words
 
 

@@ -20,7 +20,6 @@ import pytest
 from profrun.analysis.trace.modules import module_tree
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
-from tests.conftest import first
 from tests.in_job.kit import Done, Trial, fake_nsys
 
 ENV = {"OMP_NUM_THREADS": "1"}
@@ -226,16 +225,14 @@ for step in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "end", "memory"),
-    first(
-        1,
-        [
-            ("raised", ("failed", 1, None), True),
-            ("ended", ("timeout", None, "SIGTERM"), False),
-            ("left", ("failed", 4, None), False),
-        ],
-    ),
+    [
+        ("raised", ("failed", 1, None), True),
+        ("ended", ("timeout", None, "SIGTERM"), False),
+        ("left", ("failed", 4, None), False),
+    ],
     ids=["raised", "ended", "left"],
 )
 def test_the_window_is_kept_whichever_way_the_program_ends(

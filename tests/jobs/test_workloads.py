@@ -83,6 +83,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("variant", "names", "absent", "said"),
     [
@@ -112,6 +113,7 @@ def test_the_transformer_of_the_job(
     assert "PROFRUN False" in out
 
 
+@pytest.mark.thorough
 def test_the_training_loop_steps_its_optimizer(outputs: dict[str, str]) -> None:
     out = outputs["train"]
     assert "no GPU here" in out
@@ -120,12 +122,14 @@ def test_the_training_loop_steps_its_optimizer(outputs: dict[str, str]) -> None:
         assert f"'{name}'" in out
 
 
+@pytest.mark.thorough
 def test_the_gated_mlp_runs_eagerly(outputs: dict[str, str]) -> None:
     out = outputs["mlp"]
     assert "gated MLP, eager: 2 steps of 8 rows on cpu" in out
     assert "'aten::gelu'" in out
 
 
+@pytest.mark.thorough
 def test_compiling_without_a_compiler_is_one_clear_line(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "workloads/mlp.py", "--mode", "compile"],

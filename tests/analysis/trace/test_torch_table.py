@@ -129,7 +129,7 @@ def as_torch(trace: Trace) -> dict[str, int]:
     return found
 
 
-@examples(60, 2000)
+@examples(25, 2000)
 @given(recordings())
 def test_torchs_self_times_are_those_of_its_own_rule(made: list[Made]) -> None:
     trace = memory_trace(made, meta=KINETO)

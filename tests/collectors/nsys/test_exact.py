@@ -56,7 +56,7 @@ def counted(path: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("name", first(6, EXPORTS))
+@pytest.mark.parametrize("name", first(3, EXPORTS))
 def test_counts_and_sums_are_those_of_the_file(tmp_path: Path, name: str) -> None:
     path = shared_data(name)
     normalize([path], tmp_path / "t", repair=False)

