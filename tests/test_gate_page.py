@@ -75,10 +75,9 @@ def test_the_job_is_one_that_the_workflow_can_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "codes", "words"),
     [
-        ("", {0}, {"passed", "inconclusive"}),
-        ("    __import__('time').sleep(0.3)\n", {1}, {"failed"}),
+        pytest.param("", {0}, {"passed", "inconclusive"}, id="nothing", marks=pytest.mark.pages),
+        pytest.param("    __import__('time').sleep(0.3)\n", {1}, {"failed"}, id="slower"),
     ],
-    ids=["nothing", "slower"],
 )
 def test_the_commands_decide(change: str, codes: set[int], words: set[str], tmp_path: Path) -> None:
     checked_out(tmp_path, change)
