@@ -1,4 +1,4 @@
-"""A DCGAN as in many tutorials. Planted: three .item() and one .to() per step make the CPU wait for the GPU."""
+"""A DCGAN as in many tutorials. Planted: three .item() and a .to() per step make the CPU wait for the GPU."""
 
 import torch
 from torch import nn
