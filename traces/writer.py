@@ -316,7 +316,7 @@ class TraceWriter:
         return self._begun[table][0].result() if table in self._begun else self._copy(self.con, table)
 
     def _copy(self, con: duckdb.DuckDBPyConnection, table: str) -> int:
-        """The same on this connection."""
+        """Write one table by this connection; returns the number of rows in its file."""
         query = self._delivered.get(table) or f'SELECT * FROM "{table}" {_ORDER.get(table, "")}'
         options = "FORMAT parquet, COMPRESSION zstd"
         (rows,) = con.execute(f"COPY ({query}) TO {self._file(table)} ({options})").fetchone() or (0,)
