@@ -93,5 +93,10 @@ def test_ended_by_its_time_limit_the_report_is_whole(tmp_path: Path) -> None:
     assert (done.exit["state"], done.exit["signal"]) == ("timeout", "SIGTERM")
     assert {row["state"] for row in done.exit["artefacts"]} == {"whole"}
     found = ranges(done)
-    assert len(found) == done.exit["ranges_emitted"] > 10
+    emitted = done.exit["ranges_emitted"]
+    assert len(found) in (
+        emitted,
+        emitted + 1,
+    )  # a range is counted after it was emitted; a signal may come between
+    assert emitted > 10
     check_nesting(found)
