@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import KIND, UNUSED, Frame, Index, frame
 from profrun.analysis.trace.roles import COMM, MEMCPY, MEMSET, roles
+from profrun.analysis.trace.step_spread import step_spread
 from profrun.analysis.trace.steps import is_dataloader, is_host_collective, steps
 from profrun.analysis.trace.timeline_counters import TimelineCounter, timeline_counters
 from profrun.analysis.trace.timeline_details import details
@@ -286,12 +287,13 @@ def _steps(trace: Trace, source: Frame, low: int) -> list[TimelineStep]:
 
 
 def _window(trace: Trace, low: int, span: int) -> tuple[int, int, str]:
-    """(start, end, label): the step of median duration and the one after it, else the whole recording."""
+    """(start, end, label): the typical step of a process and the one after it, else the whole recording."""
     found = steps(trace)
     if not found:
         return 0, span, "the whole recording (it has no steps)"
     found = [step for step in found if step.process == found[0].process]
-    typical = sorted(range(len(found)), key=lambda at: found[at].dur_ns)[len(found) // 2]
+    spread = step_spread(found)
+    typical = found.index(spread.typical) if spread else len(found) // 2
     first = min(typical, max(len(found) - STEPS, 0))
     chosen = found[first : first + STEPS]
     numbers = " and ".join(str(step.step) for step in chosen)

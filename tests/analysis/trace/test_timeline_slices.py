@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from profrun.analysis.trace.step_spread import step_spread
+from profrun.analysis.trace.steps import steps
 from profrun.analysis.trace.timeline_slices import CATEGORIES, Timeline, timeline_slices
 from tests.analysis.kit import Row, memory_trace, step
 
@@ -104,12 +106,27 @@ def test_times_are_exact_far_from_zero(ns: int) -> None:
     assert (found.start_ns, found.start.tolist(), found.dur.tolist()) == (ns, [0, 4], [3, 1])
 
 
-def test_the_window_is_the_step_of_median_duration_and_the_next() -> None:
+def test_the_window_is_the_typical_step_and_the_next() -> None:
     found = shown([step(n, 500 + 1000 * n, dur) for n, dur in enumerate((900, 100, 500, 110, 120))])
     assert found.window == (3000, 4120, "steps 3 and 4 (5 steps are recorded)")
     assert [(one.number, one.start_ns) for one in found.steps] == [(n, 1000 * n) for n in range(5)]
     assert shown([step(1, 0, 10)]).window[2] == "step 1 (1 step is recorded)"
     assert shown([("op", "a", 5, 10, "main")]).window == (0, 10, "the whole recording (it has no steps)")
+
+
+def test_the_typical_step_is_that_of_the_spread_which_waits_for_the_gpu() -> None:
+    """On the host the median is the last step's 150 ns; with its kernel the first step takes 210 ns."""
+    rows = [step(n, 1000 * n, dur) for n, dur in enumerate((100, 300, 250, 90, 150))]
+    rows += [
+        ("api", "cudaLaunchKernel", 10, 10, "main"),
+        ("kernel", "k", 110, 100, "stream 7", {"launch": 5}),
+    ]
+    trace = memory_trace(rows)
+    found = timeline_slices(trace)
+    spread = step_spread(steps(trace))
+    assert found is not None
+    assert spread is not None
+    assert (spread.typical.step, found.window) == (0, (0, 1300, "steps 0 and 1 (5 steps are recorded)"))
 
 
 def test_tracks_of_several_ranks_name_their_rank_host_first() -> None:
