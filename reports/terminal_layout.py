@@ -12,6 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from profrun.contract.units import BYTE_UNITS, TIME_UNITS
+
+_UNITS = (*(unit for _, unit in (*TIME_UNITS, *BYTE_UNITS)), *"min h % x MHz W J GB/s TFLOP/s".split())
+_INSIDE_NUMBER = re.compile(rf"(?<=\d) (?=(?:{'|'.join(_UNITS)}|\d{{3}})(?![\w/]))")
+"""A space between a number and its unit, or between groups of three digits: no line ends there."""
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+
 NARROWEST = 12
 """A name is not cut to fewer characters, whatever the width."""
 Tone = Literal["strong", "good", "care", "bad", "faint"]
@@ -78,7 +85,7 @@ class Prose:
         lines = [whole]
         if style.wrap and not self.whole and style.width is not None and len(whole) > style.width:
             indent = whole[: len(whole) - len(whole.lstrip())] + " " * self.hang
-            lines = textwrap.wrap(whole, style.width, subsequent_indent=indent, break_on_hyphens=False)
+            lines = _wrapped(whole, style.width, indent)
         if not style.colour:
             return lines
         head = ""
@@ -227,6 +234,13 @@ def cut(name: str, room: int) -> str:
     """A name in at most ``room`` characters; the middle goes, because kernels often differ at their ends."""
     head = (room - 2) // 2
     return name if len(name) <= room else f"{name[:head]}...{name[len(name) - (room - 3 - head) :]}"
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    """The lines of a sentence; a number stays with its unit."""
+    tied = _INSIDE_NUMBER.sub(_NO_BREAK, text)
+    lines = textwrap.wrap(tied, width, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
 def _tone_first(text: str, part: Toned) -> str:

@@ -108,3 +108,16 @@ def test_a_command_stays_on_one_line_so_that_it_can_be_copied() -> None:
     command = Command("profrun compare " + "a/long/name " * 9, "to compare them all the same")
     lines = lay_out([command], Style(40)).splitlines()
     assert lines == ["to compare them all the same:", f"  {command.text}".rstrip()]
+
+
+def test_a_line_never_ends_between_a_number_and_its_unit() -> None:
+    text = (
+        "19.12 ms -> 8.188 ms per step: 57.2 % faster [53.3 to 60.7 %], 12 345 678 B, 3 x 4 steps, 3 trials"
+    )
+    for width in range(16, len(text)):
+        lines = Prose(text).lines(Style(width))
+        assert " ".join(line.strip() for line in lines) == text
+        assert max(map(len, lines)) <= width
+        for line in lines[:-1]:
+            assert not re.search(r"(19.12|8.188|57.2|60.7|12|345|678)$", line), (width, lines)
+    assert Prose("after 4 steps").lines(Style(8)) == ["after 4", "  steps"]  # a word is no unit
