@@ -14,8 +14,10 @@ from typing import Literal
 
 from profrun.contract.units import BYTE_UNITS, TIME_UNITS
 
-_UNITS = (*(unit for _, unit in (*TIME_UNITS, *BYTE_UNITS)), *"min h % x MHz W J GB/s TFLOP/s".split())
-_INSIDE_NUMBER = re.compile(rf"(?<=\d) (?=(?:{'|'.join(_UNITS)}|\d{{3}})(?![\w/]))")
+_UNITS = "|".join(
+    [unit for _, unit in (*TIME_UNITS, *BYTE_UNITS)] + ["min", "h", "%", "x", "MHz", "GB/s", "TFLOP/s"]
+)
+_INSIDE_NUMBER = re.compile(rf"(?<=\d) (?=(?:{_UNITS}|\d{{3}})(?![\w/]))")
 """A space between a number and its unit, or between groups of three digits: no line ends there."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
