@@ -287,14 +287,14 @@ def _steps(trace: Trace, source: Frame, low: int) -> list[TimelineStep]:
 
 
 def _window(trace: Trace, low: int, span: int) -> tuple[int, int, str]:
-    """(start, end, label): the typical step of a process and the one after it, else the whole recording."""
-    found = steps(trace)
-    if not found:
+    """(start, end, label): the typical step and the next one of its process, else the whole recording."""
+    every = steps(trace)
+    if not every:
         return 0, span, "the whole recording (it has no steps)"
-    found = [step for step in found if step.process == found[0].process]
-    spread = step_spread(found)
-    typical = found.index(spread.typical) if spread else len(found) // 2
-    first = min(typical, max(len(found) - STEPS, 0))
+    spread = step_spread(every)
+    typical = spread.typical if spread else every[0]
+    found = [step for step in every if step.process == typical.process]
+    first = min(found.index(typical), max(len(found) - STEPS, 0))
     chosen = found[first : first + STEPS]
     numbers = " and ".join(str(step.step) for step in chosen)
     word = "steps" if len(chosen) > 1 else "step"

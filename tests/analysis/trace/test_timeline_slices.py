@@ -129,6 +129,11 @@ def test_the_typical_step_is_that_of_the_spread_which_waits_for_the_gpu() -> Non
     assert (spread.typical.step, found.window) == (0, (0, 1300, "steps 0 and 1 (5 steps are recorded)"))
 
 
+def test_the_typical_step_is_that_of_all_ranks() -> None:
+    rows = [step(0, 0, 100, "r0:main"), step(1, 1000, 300, "r0:main"), step(0, 20, 200, "r1:main")]
+    assert shown(rows, ranks=2).window == (20, 220, "step 0 (1 step is recorded)")
+
+
 def test_tracks_of_several_ranks_name_their_rank_host_first() -> None:
     rows = [("kernel", "k", 5, 5, f"r{rank}:stream 7") for rank in (1, 0)]
     found = shown([*rows, ("op", "a", 0, 9, "r0:main"), ("op", "a", 0, 9, "r1:main")], ranks=2)
