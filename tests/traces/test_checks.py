@@ -18,7 +18,6 @@ from profrun.traces.meta import TraceMeta
 from profrun.traces.schema import TABLES
 from profrun.traces.trace import Trace
 from profrun.traces.writer import TraceWriter
-from tests.conftest import THOROUGH
 from tests.tracekit import make_trace
 from tests.traces import oracle
 from tests.traces.sound import SIDE, SLICES
@@ -213,5 +212,5 @@ def test_changes_are_refused_as_by_naive_sql(engine: tuple[duckdb.DuckDBPyConnec
 
 @pytest.mark.thorough
 def test_many_changes_are_refused_as_by_naive_sql(engine: tuple[duckdb.DuckDBPyConnection, Any]) -> None:
-    for _, change in random.Random(4).sample(changes(), 700 if THOROUGH else 100):
+    for _, change in random.Random(4).sample(changes(), 700):
         same(engine, change)
