@@ -14,13 +14,6 @@ from typing import Literal
 
 from profrun.contract.units import BYTE_UNITS, TIME_UNITS
 
-_UNITS = "|".join(
-    [unit for _, unit in (*TIME_UNITS, *BYTE_UNITS)] + ["min", "h", "%", "x", "MHz", "GB/s", "TFLOP/s"]
-)
-_INSIDE_NUMBER = re.compile(rf"(?<=\d) (?=(?:{_UNITS}|\d{{3}})(?![\w/]))")
-"""A space between a number and its unit, or between groups of three digits: no line ends there."""
-_NO_BREAK = "\N{NO-BREAK SPACE}"
-
 NARROWEST = 12
 """A name is not cut to fewer characters, whatever the width."""
 Tone = Literal["strong", "good", "care", "bad", "faint"]
@@ -29,6 +22,12 @@ CODES: Mapping[Tone, str] = {"strong": "1", "good": "32", "care": "33", "bad": "
 """ANSI codes: 1 is bold, 2 faint, 31 red, 32 green, 33 yellow."""
 LABELS: Mapping[str, str] = {"critical": "1;31", "profrun": "1;31", "care": "1;33", "warning": "1;33"}
 """ANSI codes of labels ("profrun" stands before errors); every other label is bold."""
+_UNITS = "|".join(
+    [unit for _, unit in (*TIME_UNITS, *BYTE_UNITS)] + ["min", "h", "%", "x", "MHz", "GB/s", "TFLOP/s"]
+)
+_INSIDE_NUMBER = re.compile(rf"(?<=\d) (?=(?:{_UNITS}|\d{{3}})(?![\w/]))")
+"""A space between a number and its unit, or between groups of three digits: no line ends there."""
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 class Toned(str):

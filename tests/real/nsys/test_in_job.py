@@ -93,10 +93,7 @@ def test_ended_by_its_time_limit_the_report_is_whole(tmp_path: Path) -> None:
     assert (done.exit["state"], done.exit["signal"]) == ("timeout", "SIGTERM")
     assert {row["state"] for row in done.exit["artefacts"]} == {"whole"}
     found = ranges(done)
-    emitted = done.exit["ranges_emitted"]
-    assert len(found) in (
-        emitted,
-        emitted + 1,
-    )  # a range is counted after it was emitted; a signal may come between
-    assert emitted > 10
+    # The signal may come after a range is emitted and before it is counted.
+    assert len(found) - done.exit["ranges_emitted"] in (0, 1)
+    assert done.exit["ranges_emitted"] > 10
     check_nesting(found)

@@ -245,7 +245,8 @@ def test_a_requeued_trial_is_a_new_attempt(desk: Desk) -> None:
     (folder,) = (desk.run_folder() / "trials").iterdir()
     wait_for(folder / "exit.json", 60)
     wait_for(lambda: set(desk.cluster.run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}, 60)
-    # In the second in which it was killed its node refuses it ("Job credential revoked"): it stays FAILED.
+    # A task that starts in the second in which it was killed is refused by its node ("Job credential
+    # revoked") and stays FAILED.
     desk.cluster.run("scontrol", "update", f"jobid={job}_0", "StartTime=now+2")
     out, err = process.communicate(timeout=200)
     (trial,) = json.loads(out)["trials"]
