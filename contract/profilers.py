@@ -2,9 +2,9 @@
 becomes.
 
 A profiler is one folder with ``profiler.py`` (the declaration, ``PROFILER``), ``wrap.py`` (how it wraps a
-command) and ``reader.py`` for its files. Optional are ``in_process.py`` and ``preflight.py``, which run
-inside the job, and ``doctor.py``: ``check_host() -> Finding | Passed`` and ``check_image(versions) ->
-Finding | None`` are what ``profrun doctor`` says of it besides.
+command) and ``reader.py`` for its files. Optional are ``in_process.py``, ``preflight.py`` and
+``unfinished.py``, which run inside the job, and ``doctor.py``: ``check_host() -> Finding | Passed`` and
+``check_image(versions) -> Finding | None`` are what ``profrun doctor`` says of it besides.
 
 The folders of ``BUILT_IN`` are in ``collectors/``. Others are found by the entry point group
 ``profrun.collectors``, whose entries name a package: they are loaded only when a name is asked for that

@@ -4,6 +4,10 @@ The ``wrap.py`` of a profiler has::
 
     def wrap(request: WrapRequest) -> Wrapped    # pure: no file, no process, no environment is touched
     def reason(log, *, windowed, reported) -> str | None    # optional: why nothing was recorded
+
+A profiler whose tool may leave files that can still be made into reports has an ``unfinished.py`` with::
+
+    def imports(folder: str, tool: str) -> tuple[Import, ...]    # what to run for the files in a folder
 """
 
 from __future__ import annotations
@@ -13,6 +17,9 @@ from dataclasses import dataclass, field
 
 from .command import Command
 from .schedule import Schedule
+
+ATTEMPTS = 3
+"""How often an ``Import`` is tried before it counts as failed."""
 
 
 @dataclass(frozen=True)
@@ -97,3 +104,25 @@ class Wrapped:
     expected: tuple[str, ...] = ()
     passes: tuple[tuple[str, ...], ...] = ()
     notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Import:
+    """A command that makes a report of a file which the tool left unfinished.
+
+    Attributes:
+        argv: the command.
+        unfinished: path of the file; it is deleted once the report is there.
+        report: path of the report.
+        libraries: folders that the loader must look through before others (LD_LIBRARY_PATH).
+    """
+
+    argv: tuple[str, ...]
+    unfinished: str
+    report: str
+    libraries: tuple[str, ...] = ()
+
+    def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """These variables with the importer's own libraries first."""
+        own = environ.get("LD_LIBRARY_PATH", "")
+        return {**environ, "LD_LIBRARY_PATH": ":".join((*self.libraries, *([own] if own else [])))}

@@ -15,6 +15,7 @@ from ..contract.machine import dotted
 from ..contract.paths import TrialPaths
 from ..contract.provenance import ToolUsed
 from ..contract.steps import StepsFile
+from ..contract.wrapping import ATTEMPTS
 from . import artefacts, config, hook_errors, launch, process_note, process_rank, provenance, redact, vendor
 from .files import Reserve, read_json, set_phase, write_json
 from .outcome import Facts, Verdict, judge
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..contract.command import Command
     from ..contract.exit import Artefact
     from ..contract.provenance import Provenance
-    from ..contract.wrapping import Wrapped
+    from ..contract.wrapping import Import, Wrapped
     from .supervise import Outcome
 
 
@@ -104,6 +105,7 @@ class Trial:
         outcomes = self._execute(supervisor, prepared, prepared.wrapped, env, result)
         log = supervisor.tail.decode("utf-8", "replace")
         if outcomes[-1].error is None:
+            self._import_unfinished(supervisor, prepared, env, result)
             self._export(supervisor, prepared.wrapped, env, result)
         return self._judge(prepared.wrapped, outcomes[-1], log, result), result
 
@@ -167,6 +169,25 @@ class Trial:
         write_json(path, to_json(orders))
         return path
 
+    def _import_unfinished(
+        self, supervisor: Supervisor, prepared: Prepared, env: Mapping[str, str], result: Result
+    ) -> None:
+        """Make reports of what the tool left unfinished; a failed import is tried again."""
+        assert prepared.profiler is not None
+        assert prepared.wrapped is not None
+        part = prepared.profiler.part("unfinished")
+        if part is None or prepared.tool.path is None:
+            return
+        began = time.monotonic()
+        environ = {**env, **prepared.wrapped.env}
+        limit = max(self.command.grace_s, prepared.wrapped.finalise_s)
+        for command in part.imports(str(self.ranks.raw), prepared.tool.path):
+            self._phase("finalise")
+            supervisor.stopped_by = None
+            result.warnings.append(_import(supervisor, command, environ, limit))
+        spent = time.monotonic() - began
+        result.seconds = replace(result.seconds, finalise=result.seconds.finalise + spent)
+
     def _export(
         self, supervisor: Supervisor, wrapped: Wrapped, env: Mapping[str, str], result: Result
     ) -> None:
@@ -187,9 +208,8 @@ class Trial:
                     limit=max(self.command.grace_s, wrapped.finalise_s),
                 )
                 if done.code != 0:
-                    said = supervisor.tail.decode("utf-8", "replace").strip().splitlines()
-                    why = done.error or (said[-1] if said else f"exit code {done.code}")
                     what = f"{report.name} could not be exported by {argv[0]}"
+                    why = _last_words(done, supervisor.tail)
                     result.warnings.append(Finding("export-failed", "warning", what, why))
         result.seconds = replace(result.seconds, export=time.monotonic() - began)
 
@@ -269,6 +289,29 @@ class Trial:
     def _phase(self, name: str) -> None:
         if not self.ranks.own.rank:
             set_phase(self.paths.folder, name, time.time_ns(), pid=os.getpid(), trial=self.command.trial)
+
+
+def _import(supervisor: Supervisor, command: Import, environ: Mapping[str, str], limit: float) -> Finding:
+    """Try an import up to ``ATTEMPTS`` times; the unfinished file is deleted when its report is there."""
+    name = os.path.basename(command.unfinished)
+    why = ""
+    for _ in range(ATTEMPTS):
+        folder = os.path.dirname(command.unfinished)
+        done = supervisor.run(command.argv, env=command.environment(environ), cwd=folder, limit=limit)
+        if done.code == 0 and os.path.isfile(command.report):
+            os.unlink(command.unfinished)
+            what = f"the profiler left {name} without a report, and profrun made the report of it"
+            return Finding("report-imported", "info", what)
+        why = _last_words(done, supervisor.tail)
+        if done.stopped_by or done.error:
+            break
+    return Finding("import-failed", "warning", f"{name} could not be imported by {command.argv[0]}", why)
+
+
+def _last_words(done: Outcome, printed: bytes) -> str:
+    """Why a command failed: its own error, else the last line that it printed."""
+    said = printed.decode("utf-8", "replace").strip().splitlines()
+    return done.error or (said[-1] if said else f"exit code {done.code}")
 
 
 def _refused(prepared: Prepared) -> Verdict:

@@ -23,7 +23,7 @@ from profrun.contract.profilers import UnknownProfilerError, profiler
 from profrun.errors import UsageError
 from profrun.plans.model import Plan
 
-PARTS = ("profiler", "wrap", "in_process", "preflight")
+PARTS = ("profiler", "wrap", "in_process", "preflight", "unfinished")
 """Modules of a profiler's folder that run inside the job."""
 
 _RENAMED = {

@@ -12,6 +12,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from profrun.collectors.nsys.unfinished import find_importer, import_of
+from profrun.contract.wrapping import ATTEMPTS
 from profrun.errors import InputError, UnavailableError
 
 _REPORT = re.compile(rb"NVIDIA (?:Tegra Profiler|Nsight Systems) Report (\d+)@(\d+)@(\d+)")
@@ -88,7 +90,7 @@ def export_report(report: Path, folder: Path) -> Path:
 
 
 def _import_stream(tool: str, stream: Path, folder: Path) -> Path:
-    importer = _find_importer(tool)
+    importer = find_importer(tool)
     if importer is None:
         raise UnavailableError(
             f"{stream} is a raw recording that was never made into a report",
@@ -96,33 +98,18 @@ def _import_stream(tool: str, stream: Path, folder: Path) -> Path:
             fix="import it with the QdstrmImporter of a full installation of Nsight Systems",
         )
     target = folder / "report.nsys-rep"
-    libraries = [
-        str(importer.parent),
-        str(importer.parent.parent / "lib"),
-        os.environ.get("LD_LIBRARY_PATH", ""),
-    ]
-    environ = os.environ | {"LD_LIBRARY_PATH": ":".join(part for part in libraries if part)}
-    done = _run([str(importer), "-i", str(stream), "-o", str(target)], stream, environ)
-    if done.returncode or not target.is_file():
-        raise InputError(
-            f"{stream} cannot be imported",
-            why=_last_line(done.stderr + done.stdout) or f"QdstrmImporter ended with {done.returncode}",
-            fix="it is cut short, or recorded by another version of nsys than the importer's",
-        )
-    return target
-
-
-def _find_importer(tool: str) -> Path | None:
-    """QdstrmImporter on the PATH, in the tree of the installed nsys, or where Debian puts it."""
-    on_path = shutil.which("QdstrmImporter")
-    if on_path:
-        return Path(on_path).resolve()
-    home = Path(tool).resolve().parent
-    for place in (home, home.parent, home.parent.parent, Path("/usr/lib/nsight-systems")):
-        candidate = place / "host-linux-x64" / "QdstrmImporter"
-        if candidate.is_file():
-            return candidate
-    return None
+    command = import_of(importer, str(stream), str(target))
+    said = ""
+    for _ in range(ATTEMPTS):
+        done = _run(list(command.argv), stream, command.environment(os.environ))
+        if done.returncode == 0 and target.is_file():
+            return target
+        said = _last_line(done.stderr + done.stdout) or f"QdstrmImporter ended with {done.returncode}"
+    raise InputError(
+        f"{stream} cannot be imported",
+        why=said,
+        fix="it is cut short, or recorded by another version of nsys than the importer's",
+    )
 
 
 def _run(

@@ -119,8 +119,8 @@ _LOG_REASONS = (
     (
         _NO_IMPORTER,
         (
-            "nsys found no importer beside it: where it left a .qdstrm and no .nsys-rep, the QdstrmImporter "
-            "of a full installation of Nsight Systems makes the report"
+            "nsys left its recording (.qdstrm) without a report (.nsys-rep), because its QdstrmImporter was "
+            "not found or failed: the one of a full installation of Nsight Systems makes the report"
         ),
     ),
     (

@@ -151,15 +151,45 @@ print("fake nsys: the app is gone", flush=True)
 end = time.monotonic() + {seconds}
 while time.monotonic() < end:
     time.sleep(0.05)
-os.remove(out + ".qdstrm")
-open(out + ".nsys-rep", "w").write("whole report")
-print("fake nsys: report written", flush=True)
+if not {unfinished}:
+    os.remove(out + ".qdstrm")
+    open(out + ".nsys-rep", "w").write("whole report")
+    print("fake nsys: report written", flush=True)
 sys.exit(code if code >= 0 else 128 - code)
 """
 
 
-def fake_nsys(folder: Path, seconds: float = 1.0, on_signal: str = "") -> dict[str, str]:
-    """Environment in which the wrapper finds a stand-in nsys that takes ``seconds`` to write its report."""
+FAKE_IMPORTER = """#!{python}
+# A stand-in QdstrmImporter that fails the first {failures} times.
+import pathlib, sys
+tries = pathlib.Path({tries!r})
+tried = int(tries.read_text()) if tries.exists() else 0
+tries.write_text(str(tried + 1))
+if tried < {failures}:
+    sys.exit("Status: AnalysisFailed")
+assert sys.argv[1] == "-i" and pathlib.Path(sys.argv[2]).read_text() == "unfinished"
+pathlib.Path(sys.argv[4]).write_text("whole report")
+"""
+
+
+def fake_importer(folder: Path, failures: int) -> Path:
+    """Put a stand-in importer beside the stand-in nsys; returns the file that counts its runs."""
+    path, tries = folder / "host-linux-x64/QdstrmImporter", folder / "tries"
+    path.parent.mkdir()
+    path.write_text(FAKE_IMPORTER.format(python=sys.executable, failures=failures, tries=str(tries)))
+    path.chmod(0o755)
+    return tries
+
+
+def fake_nsys(
+    folder: Path, seconds: float = 1.0, on_signal: str = "", *, unfinished: bool = False
+) -> dict[str, str]:
+    """Environment in which the wrapper finds a stand-in nsys that takes ``seconds`` to write its report.
+
+    Args:
+        on_signal: Python that it runs before the program starts, e.g. to handle a signal.
+        unfinished: it leaves its stream without a report.
+    """
     import sqlite3
 
     database = folder / "template.sqlite"
@@ -169,7 +199,11 @@ def fake_nsys(folder: Path, seconds: float = 1.0, on_signal: str = "") -> dict[s
     path = folder / "nsys"
     path.write_text(
         FAKE_NSYS.format(
-            python=sys.executable, seconds=seconds, sqlite=database.read_bytes(), on_signal=on_signal
+            python=sys.executable,
+            seconds=seconds,
+            sqlite=database.read_bytes(),
+            on_signal=on_signal,
+            unfinished=unfinished,
         )
     )
     path.chmod(path.stat().st_mode | stat.S_IXUSR)

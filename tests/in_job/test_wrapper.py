@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import missing
-from tests.in_job.kit import Trial, fake_nsys, python
+from tests.in_job.kit import Trial, fake_importer, fake_nsys, python
+
+IMPORT_CODES = ("report-imported", "import-failed")
 
 
 def test_exit_code_output_and_provenance_of_a_program(tmp_path: Path) -> None:
@@ -174,6 +176,27 @@ def test_a_profiler_that_writes_after_the_app_and_its_export(tmp_path: Path) -> 
     assert (failed.exit["exit_code"], failed.code) == (3, 3)
     crashed = Trial(tmp_path, python("import os; os.abort()"), collector="nsys").run(env)
     assert (crashed.exit["exit_code"], crashed.exit["signal"]) == (None, "SIGABRT")
+
+
+@pytest.mark.parametrize(
+    ("failures", "tries", "state", "codes", "files"),
+    [
+        (0, 1, "finished", ["report-imported"], ["report.nsys-rep", "report.sqlite"]),
+        (2, 3, "finished", ["report-imported"], ["report.nsys-rep", "report.sqlite"]),
+        (3, 3, "failed", ["import-failed"], ["*.nsys-rep", "*.sqlite", "report.qdstrm"]),
+    ],
+)
+def test_a_stream_without_a_report_is_imported_in_up_to_three_attempts(
+    tmp_path: Path, failures: int, tries: int, state: str, codes: list[str], files: list[str]
+) -> None:
+    env, tried = fake_nsys(tmp_path, 0.1, unfinished=True), fake_importer(tmp_path, failures)
+    done = Trial(tmp_path, python("print('app')"), collector="nsys").run(env)
+    assert (done.exit["state"], int(tried.read_text())) == (state, tries)
+    assert [row["code"] for row in done.exit["warnings"] if row["code"] in IMPORT_CODES] == codes
+    assert sorted(row["path"] for row in done.exit["artefacts"]) == [f"raw/rank0/{name}" for name in files]
+    if state == "failed":
+        assert "AnalysisFailed" in str(done.exit["warnings"])
+        assert "was not found or failed" in done.exit["reason"]
 
 
 def test_a_full_disk_loses_output_but_not_exit_json(tmp_path: Path) -> None:

@@ -1,0 +1,59 @@
+"""Which streams of nsys are imported, by which importer, and with which command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from profrun.collectors.nsys.unfinished import find_importer, imports
+from profrun.contract.wrapping import Import
+
+
+def installed(root: Path) -> tuple[str, str]:
+    """nsys and its importer in one tree, as NVIDIA installs them; returns both paths."""
+    tool, importer = root / "target-linux-x64/nsys", root / "host-linux-x64/QdstrmImporter"
+    for path in (tool, importer):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    return str(tool), str(importer)
+
+
+def test_only_a_stream_without_a_report_is_imported(tmp_path: Path) -> None:
+    tool, importer = installed(tmp_path / "nsys")
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for name in ("done.qdstrm", "done.nsys-rep", "left.qdstrm", "steps.json"):
+        (raw / name).write_text("x")
+    left, report = str(raw / "left.qdstrm"), str(raw / "left.nsys-rep")
+    home = tmp_path / "nsys"
+    assert imports(str(raw), tool) == (
+        Import((importer, "-i", left, "-o", report), left, report, (f"{home}/host-linux-x64", f"{home}/lib")),
+    )
+
+
+def test_the_importer_is_found_behind_a_link_and_first_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool, importer = installed(tmp_path / "nsys")
+    link = tmp_path / "bin/nsys"
+    link.parent.mkdir()
+    link.symlink_to(tool)
+    assert find_importer(str(link)) == importer
+    other = tmp_path / "bin/QdstrmImporter"
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", str(other.parent))
+    assert find_importer(str(link)) == str(other)
+
+
+def test_without_an_importer_nothing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("profrun.collectors.nsys.unfinished._DEBIAN", str(tmp_path / "none"))
+    (tmp_path / "left.qdstrm").write_text("x")
+    assert imports(str(tmp_path), str(tmp_path / "a/b/c/nsys")) == ()
+
+
+@pytest.mark.parametrize(("own", "expected"), [({}, "/i:/lib"), ({"LD_LIBRARY_PATH": "/o"}, "/i:/lib:/o")])
+def test_the_importers_own_libraries_come_first(own: dict[str, str], expected: str) -> None:
+    assert Import(("x",), "a", "b", ("/i", "/lib")).environment(own)["LD_LIBRARY_PATH"] == expected
