@@ -113,12 +113,14 @@ class Import:
     Attributes:
         argv: the command.
         unfinished: path of the file; it is deleted once the report is there.
-        report: path of the report.
+        made: path that the command writes to; a failed attempt may leave a part there.
+        report: path that the whole report is moved to.
         libraries: folders that the loader must look through before others (LD_LIBRARY_PATH).
     """
 
     argv: tuple[str, ...]
     unfinished: str
+    made: str
     report: str
     libraries: tuple[str, ...] = ()
 

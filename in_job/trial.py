@@ -298,11 +298,14 @@ def _import(supervisor: Supervisor, command: Import, environ: Mapping[str, str],
     for _ in range(ATTEMPTS):
         folder = os.path.dirname(command.unfinished)
         done = supervisor.run(command.argv, env=command.environment(environ), cwd=folder, limit=limit)
-        if done.code == 0 and os.path.isfile(command.report):
+        if done.code == 0 and os.path.isfile(command.made):
+            os.replace(command.made, command.report)
             os.unlink(command.unfinished)
             what = f"the profiler left {name} without a report, and profrun made the report of it"
             return Finding("report-imported", "info", what)
         why = _last_words(done, supervisor.tail)
+        if os.path.isfile(command.made):
+            os.unlink(command.made)
         if done.stopped_by or done.error:
             break
     return Finding("import-failed", "warning", f"{name} could not be imported by {command.argv[0]}", why)

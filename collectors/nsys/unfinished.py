@@ -3,7 +3,8 @@
 ``nsys profile`` writes a stream and then has the importer make a report of it. A stream stays when nsys was
 ended early, when it does not find its importer, and when the importer failed. The importer of 2024.2.3 fails
 now and then on a stream that it imports the next time (5 of 450 imports of one stream, three at a time on two
-cores, with "AnalysisFailed"), so a stream is worth more than one attempt.
+cores, with "AnalysisFailed"), so a stream is worth more than one attempt. A failed import may leave a part of
+the report.
 
 https://docs.nvidia.com/nsight-systems/UserGuide/index.html ("Import of QDSTRM files") describes the importer.
 """
@@ -21,24 +22,28 @@ _REPORT, _STREAM = ".nsys-rep", ".qdstrm"
 
 
 def imports(folder: str, tool: str) -> tuple[Import, ...]:
-    """How a report is made of each stream in a folder that has no report beside it.
+    """How a report is made of each stream in a folder.
+
+    nsys deletes a stream when its report is whole, so a report beside a stream is a part of one.
 
     Args:
         folder: folder of a rank's files.
         tool: path of nsys.
     """
-    names = set(os.listdir(folder))
-    stems = sorted(name[: -len(_STREAM)] for name in names if name.endswith(_STREAM))
-    left = [os.path.join(folder, stem) for stem in stems if stem + _REPORT not in names]
+    left = sorted(name[: -len(_STREAM)] for name in os.listdir(folder) if name.endswith(_STREAM))
     importer = find_importer(tool) if left else None
-    return () if importer is None else tuple(import_of(importer, p + _STREAM, p + _REPORT) for p in left)
+    if importer is None:
+        return ()
+    stems = [os.path.join(folder, stem) for stem in left]
+    return tuple(import_of(importer, stem + _STREAM, stem + _REPORT) for stem in stems)
 
 
 def import_of(importer: str, stream: str, report: str) -> Import:
     """The command that makes a report of a stream, with the folders of the importer's libraries."""
     home = os.path.dirname(importer)
     libraries = (home, os.path.join(os.path.dirname(home), "lib"))
-    return Import((importer, "-i", stream, "-o", report), stream, report, libraries)
+    made = report[: -len(_REPORT)] + ".part" + _REPORT  # the importer refuses to replace a file
+    return Import((importer, "-i", stream, "-o", made), stream, made, report, libraries)
 
 
 def find_importer(tool: str) -> str | None:

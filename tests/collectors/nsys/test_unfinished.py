@@ -20,16 +20,17 @@ def installed(root: Path) -> tuple[str, str]:
     return str(tool), str(importer)
 
 
-def test_only_a_stream_without_a_report_is_imported(tmp_path: Path) -> None:
+def test_a_stream_is_imported_into_a_file_of_its_own(tmp_path: Path) -> None:
     tool, importer = installed(tmp_path / "nsys")
     raw = tmp_path / "raw"
     raw.mkdir()
-    for name in ("done.qdstrm", "done.nsys-rep", "left.qdstrm", "steps.json"):
+    for name in ("done.nsys-rep", "left.qdstrm", "left.nsys-rep", "steps.json"):
         (raw / name).write_text("x")
-    left, report = str(raw / "left.qdstrm"), str(raw / "left.nsys-rep")
-    home = tmp_path / "nsys"
+    stem, home = f"{raw}/left", f"{tmp_path}/nsys"
+    argv = (importer, "-i", f"{stem}.qdstrm", "-o", f"{stem}.part.nsys-rep")
+    libraries = (f"{home}/host-linux-x64", f"{home}/lib")
     assert imports(str(raw), tool) == (
-        Import((importer, "-i", left, "-o", report), left, report, (f"{home}/host-linux-x64", f"{home}/lib")),
+        Import(argv, f"{stem}.qdstrm", f"{stem}.part.nsys-rep", f"{stem}.nsys-rep", libraries),
     )
 
 
@@ -56,4 +57,4 @@ def test_without_an_importer_nothing_is_run(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize(("own", "expected"), [({}, "/i:/lib"), ({"LD_LIBRARY_PATH": "/o"}, "/i:/lib:/o")])
 def test_the_importers_own_libraries_come_first(own: dict[str, str], expected: str) -> None:
-    assert Import(("x",), "a", "b", ("/i", "/lib")).environment(own)["LD_LIBRARY_PATH"] == expected
+    assert Import(("x",), "a", "b", "c", ("/i", "/lib")).environment(own)["LD_LIBRARY_PATH"] == expected
