@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from profrun.collectors.normalize import normalize
+from profrun.contract.wrapping import ATTEMPTS
 from profrun.errors import InputError, UnavailableError
 from profrun.traces.trace import Trace
 from tests.conftest import ROOT, shared_data
@@ -40,9 +41,19 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
     script = folder / "emit.py"
     script.write_text(EMIT, encoding="utf-8")
-    options = ["--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--output=report"]
+    options = [
+        "--trace=nvtx",
+        "--sample=none",
+        "--cpuctxsw=none",
+        "--force-overwrite=true",
+        "--output=report",
+    ]
     argv = [nsys(), "profile", *options, sys.executable, str(script), str(ROOT / "in_job")]
-    subprocess.run(argv, check=True, cwd=folder, capture_output=True)
+    for _ in range(ATTEMPTS):  # nsys' own importer fails at random and then leaves a stream
+        subprocess.run(argv, check=True, cwd=folder, capture_output=True)
+        if not (folder / "report.qdstrm").exists():
+            break
+        (folder / "report.qdstrm").unlink()
     for kind, name in (("sqlite", "report.sqlite"), ("parquetdir", "tables")):
         subprocess.run(
             [nsys(), "export", f"--type={kind}", f"--output={name}", "report.nsys-rep"],
