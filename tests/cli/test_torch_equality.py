@@ -45,6 +45,7 @@ def _theirs(trial: Path) -> dict[str, dict[str, Any]]:
     return {row["key"]: row for row in table["rows"]}
 
 
+@pytest.mark.thorough
 def test_each_op_has_torchs_calls_and_self_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from profrun.analysis.trace.frame import Frame, frame
 from profrun.analysis.trace.runtime_calls import apis, launch_waits, looks_blocking
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace
+from tests.conftest import first
 
 LAUNCH = "cudaLaunchKernel"
 
@@ -67,7 +68,7 @@ def test_calls_that_cover_their_kernels_were_blocking() -> None:
     assert waits.blocking
 
 
-@pytest.mark.parametrize("ns", range(0, 400_000, 5_000))
+@pytest.mark.parametrize("ns", first(20, sorted(range(0, 400_000, 5_000), key=lambda ns: (ns % 20_000, ns))))
 def test_gpu_work_that_is_recorded_early_was_not_waited_for(ns: int) -> None:
     """Kernels that end before their launch returns, because the GPU's clock is early."""
     assert not looks_blocking(early(launches(*FREE, late=9_000), ns))

@@ -62,9 +62,10 @@ def raw_nodes(name: str) -> list[RawNode]:
 
 
 def read(tmp_path: Path, *names: str) -> Trace:
-    """The trace of recordings of this folder."""
-    out = tmp_path / "-".join(names)
-    normalize([DATA / name for name in names], out)
+    """The trace of recordings of this folder, made once for all tests of a process."""
+    out = tmp_path.parent / "proton-traces" / "-".join(names)
+    if not out.exists():
+        normalize([DATA / name for name in names], out)
     return Trace(out)
 
 
