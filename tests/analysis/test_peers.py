@@ -17,6 +17,8 @@ from profrun.analysis.trace.steps import WALL_ROLES, steps
 from profrun.traces.trace import Trace
 from tests.conftest import first, shared_data
 
+pytestmark = pytest.mark.thorough
+
 # file: utilization, est. SM efficiency, est. achieved occupancy / 100, window in us
 PLUGIN = {
     "nvidia/kineto-tb/resnet50_nw0.pt.trace.json.gz": (

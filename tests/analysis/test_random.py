@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from profrun.analysis.trace.summary import summarize
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
 from tests.conftest import examples
+
+pytestmark = pytest.mark.thorough
 
 NAMES = ("aten::mm", "aten::add", "aten::to", "block")
 KERNELS = ("nvjet_sm90_tst_64x8_64x16_1x4_h_bz_NNT", "mine", "ncclDevKernel_AllReduce_Sum_f32_RING_LL")

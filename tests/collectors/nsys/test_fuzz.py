@@ -16,6 +16,8 @@ from profrun.collectors.normalize import normalize
 from profrun.errors import InputError
 from tests.conftest import shared_data
 
+pytestmark = pytest.mark.thorough
+
 CASES = 500 if os.environ.get("PROFRUN_FUZZ") == "thorough" else 3
 FILES = (
     "h200/nsys/transformer.sqlite",

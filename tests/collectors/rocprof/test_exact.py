@@ -17,6 +17,8 @@ from profrun.errors import InputError
 from tests.collectors.rocprof.kit import as_recorded, issue_codes, summed, totals
 from tests.conftest import first, shared_data
 
+pytestmark = pytest.mark.thorough
+
 ROCPD = (
     "amd/rocpd-batched-gemm-mi300x/ck_bmm/37ca13315e70/28_results.db",
     "amd/rocpd-batched-gemm-mi300x/bmm/37ca13315e70/21_results.db",

@@ -11,6 +11,8 @@ from profrun.collectors.normalize import normalize
 from profrun.traces.schema import TABLES
 from tests.conftest import first, shared_data
 
+pytestmark = pytest.mark.thorough
+
 FILES = (
     "amd/rocprofv3-csv-strix-halo-llamacpp/decode_stall_counter_collection.csv",
     "amd/rocprofv1-hpctraining/seismic-stencils/results.csv",

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,8 @@ from profrun.collectors.normalize import normalize
 from profrun.collectors.torch import reader_cut
 from profrun.errors import ProfrunError
 from tests.conftest import shared_data
+
+pytestmark = pytest.mark.thorough
 
 THOROUGH = os.environ.get("PROFRUN_FUZZ") == "thorough"
 CASES = 3000 if THOROUGH else 8
