@@ -7,13 +7,14 @@ The ``wrap.py`` of a profiler has::
 
 A profiler whose tool may leave files that can still be made into reports has an ``unfinished.py`` with::
 
-    def imports(folder: str, tool: str) -> tuple[Import, ...]    # what to run for the files in a folder
+    def imports(folder: Path, tool: str) -> tuple[Import, ...]    # what to run for the files in a folder
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from .command import Command
 from .schedule import Schedule
@@ -112,19 +113,34 @@ class Import:
 
     Attributes:
         argv: the command.
-        unfinished: path of the file; it is deleted once the report is there.
-        made: path that the command writes to; a failed attempt may leave a part there.
-        report: path that the whole report is moved to.
+        unfinished: the file.
+        made: where the command writes the report; a failed attempt may leave a part of it there.
+        report: where the whole report shall be.
         libraries: folders that the loader must look through before others (LD_LIBRARY_PATH).
     """
 
     argv: tuple[str, ...]
-    unfinished: str
-    made: str
-    report: str
+    unfinished: Path
+    made: Path
+    report: Path
     libraries: tuple[str, ...] = ()
 
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """These variables with the importer's own libraries first."""
         own = environ.get("LD_LIBRARY_PATH", "")
         return {**environ, "LD_LIBRARY_PATH": ":".join((*self.libraries, *([own] if own else [])))}
+
+    def settle(self, code: int | None) -> bool:
+        """After an attempt: move a whole report to its place, or delete the part of one.
+
+        Args:
+            code: exit code of the command; None when a signal ended it.
+
+        Returns:
+            Whether the report is there.
+        """
+        if code == 0 and self.made.is_file():
+            self.made.replace(self.report)
+            return True
+        self.made.unlink(missing_ok=True)
+        return False

@@ -181,9 +181,9 @@ class Trial:
         began = time.monotonic()
         environ = {**env, **prepared.wrapped.env}
         limit = max(self.command.grace_s, prepared.wrapped.finalise_s)
-        for command in part.imports(str(self.ranks.raw), prepared.tool.path):
+        supervisor.stopped_by = None
+        for command in part.imports(self.ranks.raw, prepared.tool.path):
             self._phase("finalise")
-            supervisor.stopped_by = None
             result.warnings.append(_import(supervisor, command, environ, limit))
         spent = time.monotonic() - began
         result.seconds = replace(result.seconds, finalise=result.seconds.finalise + spent)
@@ -293,19 +293,15 @@ class Trial:
 
 def _import(supervisor: Supervisor, command: Import, environ: Mapping[str, str], limit: float) -> Finding:
     """Try an import up to ``ATTEMPTS`` times; the unfinished file is deleted when its report is there."""
-    name = os.path.basename(command.unfinished)
+    name, folder = command.unfinished.name, str(command.unfinished.parent)
     why = ""
     for _ in range(ATTEMPTS):
-        folder = os.path.dirname(command.unfinished)
         done = supervisor.run(command.argv, env=command.environment(environ), cwd=folder, limit=limit)
-        if done.code == 0 and os.path.isfile(command.made):
-            os.replace(command.made, command.report)
-            os.unlink(command.unfinished)
+        if command.settle(done.code):
+            command.unfinished.unlink()
             what = f"the profiler left {name} without a report, and profrun made the report of it"
             return Finding("report-imported", "info", what)
         why = _last_words(done, supervisor.tail)
-        if os.path.isfile(command.made):
-            os.unlink(command.made)
         if done.stopped_by or done.error:
             break
     return Finding("import-failed", "warning", f"{name} could not be imported by {command.argv[0]}", why)

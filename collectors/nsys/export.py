@@ -97,14 +97,12 @@ def _import_stream(tool: str, stream: Path, folder: Path) -> Path:
             why="nsys was ended early or found no QdstrmImporter, and none is beside the installed nsys",
             fix="import it with the QdstrmImporter of a full installation of Nsight Systems",
         )
-    command = import_of(importer, str(stream), str(folder / "report.nsys-rep"))
+    command = import_of(importer, stream, folder / "report.nsys-rep")
     said = ""
     for _ in range(ATTEMPTS):
         done = _run(list(command.argv), stream, command.environment(os.environ))
-        made = Path(command.made)
-        if done.returncode == 0 and made.is_file():
-            return made
-        made.unlink(missing_ok=True)
+        if command.settle(done.returncode):
+            return command.report
         said = _last_line(done.stderr + done.stdout) or f"QdstrmImporter ended with {done.returncode}"
     raise InputError(
         f"{stream} cannot be imported",

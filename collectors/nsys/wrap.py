@@ -120,7 +120,7 @@ _LOG_REASONS = (
         _NO_IMPORTER,
         (
             "nsys left its recording (.qdstrm) without a report (.nsys-rep), because its QdstrmImporter was "
-            "not found or failed: the one of a full installation of Nsight Systems makes the report"
+            "not found or failed: import it with the QdstrmImporter of a full installation of Nsight Systems"
         ),
     ),
     (

@@ -15,7 +15,7 @@ import pytest
 from profrun.analysis.trace.gpu import devices
 from profrun.analysis.trace.steps import WALL_ROLES, steps
 from profrun.traces.trace import Trace
-from tests.conftest import first, shared_data
+from tests.conftest import shared_data
 
 pytestmark = pytest.mark.thorough
 
@@ -37,7 +37,7 @@ FLOATS = 5e-6
 """The plugin keeps newer traces' times as float us and libkineto rounds blocks per SM to six places."""
 
 
-@pytest.mark.parametrize("name", first(2, PLUGIN))
+@pytest.mark.parametrize("name", PLUGIN)
 def test_the_tensorboard_plugins_three_numbers(name: str, real: Callable[..., Trace]) -> None:
     (row,) = devices(real(name))
     utilization, efficiency, occupancy, window = PLUGIN[name]
@@ -60,17 +60,14 @@ def test_the_tensorboard_plugins_step_breakdown(real: Callable[..., Trace]) -> N
 
 @pytest.mark.parametrize(
     ("name", "busy_us", "span_us"),
-    first(
-        1,
-        [
-            ("nvidia/tracelens/h100_owlv2.json.gz", 566759, 1078288),
-            (
-                "amd/kineto-rocm-tracelens/mi300/google_owlv2-large-patch14-ensemble__1016001.json.gz",
-                331816,
-                908338,
-            ),
-        ],
-    ),
+    [
+        ("nvidia/tracelens/h100_owlv2.json.gz", 566759, 1078288),
+        (
+            "amd/kineto-rocm-tracelens/mi300/google_owlv2-large-patch14-ensemble__1016001.json.gz",
+            331816,
+            908338,
+        ),
+    ],
 )
 def test_tracelens_busy_time(name: str, busy_us: int, span_us: int, real: Callable[..., Trace]) -> None:
     (row,) = devices(real(name))

@@ -15,7 +15,7 @@ import pytest
 
 from profrun.errors import InputError
 from tests.collectors.rocprof.kit import as_recorded, issue_codes, summed, totals
-from tests.conftest import first, shared_data
+from tests.conftest import shared_data
 
 pytestmark = pytest.mark.thorough
 
@@ -33,7 +33,7 @@ def _sql(path: Path, query: str) -> list[tuple[Any, ...]]:
         con.close()
 
 
-@pytest.mark.parametrize("name", first(1, ROCPD))
+@pytest.mark.parametrize("name", ROCPD)
 def test_rocpd_equals_the_databases_own_views(name: str, tmp_path: Path) -> None:
     path = shared_data(name)
     trace = as_recorded(path, tmp_path / "t")
@@ -126,7 +126,6 @@ def test_nothing_personal_is_imported(tmp_path: Path) -> None:
         assert not any(secret in text for text in texts)
 
 
-@pytest.mark.thorough
 def test_results_json_equals_json(tmp_path: Path) -> None:
     path = shared_data("amd/rocprofv3-json-mi350-aorta/908_results.json.gz")
     with gzip.open(path, "rt") as file:
@@ -185,7 +184,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
         ]
 
 
-@pytest.mark.parametrize("name", first(2, CSV_KERNELS))
+@pytest.mark.parametrize("name", CSV_KERNELS)
 def test_csv_kernels_equal_csv(name: str, tmp_path: Path) -> None:
     path = shared_data(name)
     rows = _rows(path)
@@ -208,7 +207,7 @@ def test_csv_kernels_equal_csv(name: str, tmp_path: Path) -> None:
     assert trace.sql(ours).rows == wanted
 
 
-@pytest.mark.parametrize("name", first(3, CSV_API))
+@pytest.mark.parametrize("name", CSV_API)
 def test_csv_calls_equal_csv(name: str, tmp_path: Path) -> None:
     path = shared_data(name)
     rows = _rows(path)
@@ -237,15 +236,12 @@ def test_csv_family_links_launches_and_says_what_is_missing(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "name",
-    first(
-        2,
-        [
-            "amd/rocprofv3-csv-strix-halo-llamacpp/decode_stall_counter_collection.csv",
-            "amd/rocprofv3-docs-samples-rocm7/counter_collection.csv",
-            "amd/rocprofv3-csv-strix-halo-llamacpp/decode_fetch_counter_collection.csv",
-            "amd/rocprofv3-docs-samples-rocm6_3/counter_collection.csv",
-        ],
-    ),
+    [
+        "amd/rocprofv3-csv-strix-halo-llamacpp/decode_stall_counter_collection.csv",
+        "amd/rocprofv3-docs-samples-rocm7/counter_collection.csv",
+        "amd/rocprofv3-csv-strix-halo-llamacpp/decode_fetch_counter_collection.csv",
+        "amd/rocprofv3-docs-samples-rocm6_3/counter_collection.csv",
+    ],
 )
 def test_csv_counters_equal_csv(name: str, tmp_path: Path) -> None:
     path = shared_data(name)
@@ -311,9 +307,13 @@ def test_allocations_become_a_running_counter(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("folder", "file"),
-    first(2, [("finite-difference", "results.db"), ("seismic-stencils", "results.csv"),
-              ("finite-difference", "results.csv"), ("seismic-stencils", "results.db")]),
-)  # fmt: skip
+    [
+        ("finite-difference", "results.db"),
+        ("seismic-stencils", "results.csv"),
+        ("finite-difference", "results.csv"),
+        ("seismic-stencils", "results.db"),
+    ],
+)
 def test_v1_kernels(folder: str, file: str, tmp_path: Path) -> None:
     path = shared_data(f"amd/rocprofv1-hpctraining/{folder}/{file}")
     table = shared_data(f"amd/rocprofv1-hpctraining/{folder}/results.csv")
@@ -360,7 +360,7 @@ def test_v1_writes_one_run_in_three_forms(tmp_path: Path) -> None:
     assert trace.sql("SELECT count FROM issues WHERE code = 'other_forms_left_out'").scalar() == 2
 
 
-@pytest.mark.parametrize("file", first(1, ["matmul_result.rpd", "matmul_result_large.rpd"]))
+@pytest.mark.parametrize("file", ["matmul_result.rpd", "matmul_result_large.rpd"])
 def test_rpd(file: str, tmp_path: Path) -> None:
     path = shared_data(f"amd/rpd/{file}")
     trace = as_recorded(path, tmp_path / "t")
@@ -393,7 +393,7 @@ def test_rpd(file: str, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("gpu", first(1, ["MI300X_A1", "MI100", "MI200", "MI300A_A1"]))
+@pytest.mark.parametrize("gpu", ["MI300X_A1", "MI100", "MI200", "MI300A_A1"])
 def test_compute_wide(gpu: str, tmp_path: Path) -> None:
     path = shared_data(f"amd/rocprof-compute-vcopy/{gpu}/pmc_perf.csv")
     with path.open(newline="") as file:

@@ -9,7 +9,7 @@ import pytest
 
 from profrun.collectors.normalize import normalize
 from profrun.traces.schema import TABLES
-from tests.conftest import first, shared_data
+from tests.conftest import shared_data
 
 pytestmark = pytest.mark.thorough
 
@@ -21,7 +21,7 @@ FILES = (
 )
 
 
-@pytest.mark.parametrize("name", first(2, FILES))
+@pytest.mark.parametrize("name", FILES)
 def test_twice_the_same(name: str, tmp_path: Path) -> None:
     path = shared_data(name)
     for number in range(3):
