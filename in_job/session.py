@@ -17,6 +17,7 @@ from .ranges import Ranges
 from .record import ProcessFiles
 from .root_watch import RootWatch
 from .step_follower import StepFollower
+from .whole_run import WholeRun
 from .window import WindowDriver
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Session:
         self.window = WindowDriver(config, self.recorder, self._window_changed, process.warn)
         self.steps = StepFollower(process, self.window, self.ranges, self._step_ended, self._freed)
         self.roots: RootWatch | None = None
-        self.files = ProcessFiles(process, self.steps, self.ranges)
+        self.run = WholeRun(process, self.window, self.ranges, self._freed)
+        self.files = ProcessFiles(process, self.steps, self.ranges, self.run)
         self._finishing = False
         self.exits = Exits(self.finish, self._program_failed, self._in_the_middle, unwind=config.unwind)
 
@@ -74,12 +76,14 @@ class Session:
         )
         self.ranges.watch(torch)
         self.roots = RootWatch(process, self.steps, self.ranges, torch)
-        if process.config.ranges.steps == "off":
-            self.window.record_everything()
         self.roots.hook.search()
         if self.steps.finder.began:
             self.window.begin(self.steps.number)
         watch_optimizers(torch, self._optimizer_made, self.optimizer)
+
+    def framework_imported(self) -> None:
+        """A GPU framework was imported; torch is attached already."""
+        self.run.begin()
 
     def explicit(self) -> None:
         """``profrun.step()``."""
@@ -117,6 +121,8 @@ class Session:
             self.roots.hook.stop()
         self._explain()
         try:
+            if not self.steps.finder.count:
+                self.run.end()
             self.window.finish()
         finally:
             self.ranges.close()
@@ -157,7 +163,7 @@ class Session:
             self.process.out_of_memory = True
 
     def _in_the_middle(self) -> bool:
-        return self.steps.busy or self._finishing
+        return self.steps.busy or self.run.busy or self._finishing
 
     def _freed(self) -> None:
         self.exits.resume_signal()
@@ -168,6 +174,7 @@ class Session:
         self._finishing = False
         self.window.after_fork()
         self.steps.forget()
+        self.run.after_fork()
         self.ranges.after_fork()
         if self.roots is not None:
             self.roots.after_fork()
