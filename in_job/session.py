@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from ..contract.finding import Finding
-from . import dynamo, exclusive, recorders
+from . import dynamo, exclusive, jax_calls, recorders, torch_calls
 from .api import hook
+from .calls import CallWatch
 from .config import HookConfig
 from .exits import Exits
 from .hook_errors import report
@@ -21,7 +22,12 @@ from .whole_run import WholeRun
 from .window import WindowDriver
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from .torch_types import Optimizer, Torch
+
+FRAMEWORKS = ("torch", "jax", "cupy")
+"""GPU frameworks: the run begins when the first of them has been imported."""
 
 
 class Session:
@@ -34,6 +40,7 @@ class Session:
         self.window = WindowDriver(config, self.recorder, self._window_changed, process.warn)
         self.steps = StepFollower(process, self.window, self.ranges, self._step_ended, self._freed)
         self.roots: RootWatch | None = None
+        self.calls = CallWatch(process, self.steps, self._in_module)
         self.run = WholeRun(process, self.window, self.ranges, self._freed)
         self.files = ProcessFiles(process, self.steps, self.ranges, self.run)
         self._finishing = False
@@ -57,8 +64,23 @@ class Session:
             session.steps.finder.start()
         return session
 
+    def imported(self, name: str, module: ModuleType) -> None:
+        """One of the modules that ``bootstrap`` waits for is there.
+
+        Args:
+            name: of the module, as in ``bootstrap.WATCHED``.
+        """
+        if name == "jax":
+            jax_calls.watch_jit(module, self.calls)
+        elif name == "torch._dynamo.eval_frame":
+            torch_calls.watch_compiled(module, self.calls)
+        elif name == "torch" and hasattr(module, "nn") and hasattr(module, "__version__"):
+            self.attach(module)
+        if name in FRAMEWORKS:
+            self.run.begin()
+
     def attach(self, torch: Torch) -> None:
-        """torch is there: watch optimizers, root modules and its profilers."""
+        """torch is there: watch optimizers, root modules, what runs in their place, and its profilers."""
         process = self.process
         if process.torch is not None:
             return
@@ -80,10 +102,8 @@ class Session:
         if self.steps.finder.began:
             self.window.begin(self.steps.number)
         watch_optimizers(torch, self._optimizer_made, self.optimizer)
-
-    def framework_imported(self) -> None:
-        """A GPU framework was imported; torch is attached already."""
-        self.run.begin()
+        torch_calls.watch_graphs(torch, self.calls)
+        torch_calls.watch_loaders(torch, self.calls)
 
     def explicit(self) -> None:
         """``profrun.step()``."""
@@ -116,7 +136,7 @@ class Session:
 
     def _finish(self) -> None:
         hook.sink = None
-        self.steps.close_last(None if self.roots is None else self.roots.last_forward)
+        self.steps.close_last()
         if self.roots is not None:
             self.roots.hook.stop()
         self._explain()
@@ -139,6 +159,10 @@ class Session:
             )
             fix = "call profrun.step() once per iteration"
             self.process.warn(Finding("steps-found-late", "warning", what, fix=fix))
+        if finder.late_capture is not None:
+            what = f"{finder.late_capture} steps that were the warm-up of a CUDA graph are recorded"
+            fix = "set schedule.skip_first to skip them, or call profrun.step() once per replay"
+            self.process.warn(Finding("steps-found-late", "warning", what, fix=fix))
         missing = self.window.shortfall(finder.count, self.process.torch)
         if missing is not None:
             self.process.warn(missing)
@@ -154,6 +178,9 @@ class Session:
             self.ranges.open(() if self.roots is None else self.roots.hook.roots())
         else:
             self.ranges.close()
+
+    def _in_module(self) -> bool:
+        return self.roots is not None and self.roots.hook.inside
 
     def _optimizer_made(self) -> None:
         self.steps.finder.optimizer_made()
@@ -176,5 +203,6 @@ class Session:
         self.steps.forget()
         self.run.after_fork()
         self.ranges.after_fork()
+        self.calls.after_fork()
         if self.roots is not None:
             self.roots.after_fork()
