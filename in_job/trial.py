@@ -157,7 +157,8 @@ class Trial:
         if wrapped.limits is None:
             return None
         gpu = result.provenance.vendor != "none"
-        return RecordingWatch(wrapped.limits, self.ranks.raw, environ, gpu=gpu)
+        cut = self.command.schedule.cut
+        return RecordingWatch(wrapped.limits, self.ranks.raw, environ, cut, gpu=gpu)
 
     def _orders(self, prepared: Prepared, wrapped: Wrapped, run: int) -> Path:
         """Write what the hook is told in the ``run``-th run of the command; returns the file."""

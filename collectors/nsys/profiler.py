@@ -68,7 +68,7 @@ class Options(ToolOptions):
     )
     duration: float | None = option(
         Duration(1),
-        "Record this long; the application goes on to its end. Of a run without steps, instead of `max_seconds`.",
+        "Record this long; the application goes on to its end. Replaces `schedule.max_seconds`.",
         "to the end",
     )
     tmpdir: str | None = option(Text("a path"), "TMPDIR of the application.", "/tmp")
