@@ -73,7 +73,7 @@ class Ranges:
             self.sink.begin_step(f"{OWN_STEP}{number}")
 
     def begin_run(self) -> None:
-        """The run begins, and it is recorded as a whole: one range is round it, unless the recorder makes it."""
+        """The run begins and is recorded as a whole: put a range round it, unless the recorder does."""
         if self.sink is not None and self._steps_too:
             self.sink.begin_step(RUN_RANGE)
 
