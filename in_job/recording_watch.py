@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..contract.finding import Finding
+from ..contract.wrapping import ATTEMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.1
 """Seconds between two looks."""
+
+AGAIN_S = 1.0
+"""Seconds until a command that could not end the recording is tried again."""
 
 _DRIVERS = ("/dev/nvidia-uvm", "/dev/kfd", "/dev/dxg")
 """What a process opens when it initialises CUDA or ROCm (dxg: on WSL), and not for a mere query by NVML."""
@@ -63,6 +67,7 @@ class RecordingWatch:
         self._began: float | None = None  # the moment from which the seconds count
         self._reached: tuple[Limit, float] = ("max_seconds", 0.0)  # and the seconds recorded until then
         self._stop: subprocess.Popen[bytes] | None = None
+        self._tries = 0
 
     def look(self, program: Callable[[], Iterable[Process]]) -> None:
         """Called again and again while the program runs.
@@ -76,7 +81,9 @@ class RecordingWatch:
         self._due = now + LOOK_S
         if self._began is None:
             running = list(program())
-            if any(_uses_gpu(process.pid) for process in running) if self._gpu else running:
+            if not running:
+                return
+            if not self._gpu or any(_uses_gpu(process.pid) for process in running):
                 self._began = now
         limits = self._limits
         recorded = 0.0 if self._began is None else now - self._began
@@ -100,6 +107,8 @@ class RecordingWatch:
         if status == 0:
             limit, recorded = self._reached
             self.finding = self._cut(limit, round(recorded * 1e9))
+        elif running and self._tries < ATTEMPTS:  # nsys refuses for a moment while it starts the program
+            self._due = time.monotonic() + AGAIN_S
         elif running:
             self.finding = self._failed(os.waitstatus_to_exitcode(status))
 
@@ -110,6 +119,7 @@ class RecordingWatch:
 
     def _end(self, limit: Limit, recorded: float) -> None:
         self._reached = (limit, recorded)
+        self._tries += 1
         try:
             self._stop = subprocess.Popen(
                 self._limits.stop,
