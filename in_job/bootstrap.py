@@ -1,4 +1,4 @@
-"""Loaded by sitecustomize in every Python process of a trial: starts the hook when torch or jax is imported.
+"""Loaded by sitecustomize in every Python process of a trial: starts the hook when a GPU framework is.
 
 It imports next to nothing until then, because every Python process of the job pays for it. Whatever goes
 wrong is written to the trial's ``hook/`` folder and never reaches the user's program.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .session import Session
 
-WATCHED = ("torch", "torch._dynamo.eval_frame", "jax")
+WATCHED = ("torch", "torch._dynamo.eval_frame", "jax", "cupy")
 """The modules whose import starts the hook, or tells it that there is more to watch."""
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..contract.profilers import profiler
+from ..contract.steps import RUN_RANGE
 from . import emitters, exclusive
 from .api import hook
 from .modules import ModuleRanges
-from .sink import Sink
+from .sink import STEP, Sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,10 +69,15 @@ class Ranges:
     def begin_step(self, number: int) -> None:
         """A step begins."""
         if self.sink is not None and self._steps_too:
-            self.sink.begin_step(number)
+            self.sink.begin_step(f"{STEP}{number}")
+
+    def begin_run(self) -> None:
+        """The run begins, and it is recorded as a whole: one range is round it, unless the recorder makes it."""
+        if self.sink is not None and self._steps_too:
+            self.sink.begin_step(RUN_RANGE)
 
     def end_step(self) -> None:
-        """The open step ends: ranges that are open end with it."""
+        """The open step, or the run, ends: ranges that are open end with it."""
         if self.sink is None:
             return
         if self._steps_too:

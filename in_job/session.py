@@ -18,12 +18,16 @@ from .ranges import Ranges
 from .record import ProcessFiles
 from .root_watch import RootWatch
 from .step_follower import StepFollower
+from .whole_run import WholeRun
 from .window import WindowDriver
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from .torch_types import Optimizer, Torch
+
+FRAMEWORKS = ("torch", "jax", "cupy")
+"""GPU frameworks: the run begins when the first of them has been imported."""
 
 
 class Session:
@@ -37,7 +41,8 @@ class Session:
         self.steps = StepFollower(process, self.window, self.ranges, self._step_ended, self._freed)
         self.roots: RootWatch | None = None
         self.calls = CallWatch(process, self.steps, self._in_module)
-        self.files = ProcessFiles(process, self.steps, self.ranges)
+        self.run = WholeRun(process, self.window, self.ranges, self._freed)
+        self.files = ProcessFiles(process, self.steps, self.ranges, self.run)
         self._finishing = False
         self.exits = Exits(self.finish, self._program_failed, self._in_the_middle, unwind=config.unwind)
 
@@ -71,6 +76,8 @@ class Session:
             torch_calls.watch_compiled(module, self.calls)
         elif name == "torch" and hasattr(module, "nn") and hasattr(module, "__version__"):
             self.attach(module)
+        if name in FRAMEWORKS:
+            self.run.begin()
 
     def attach(self, torch: Torch) -> None:
         """torch is there: watch optimizers, root modules, what runs in their place, and its profilers."""
@@ -91,8 +98,6 @@ class Session:
         )
         self.ranges.watch(torch)
         self.roots = RootWatch(process, self.steps, self.ranges, torch)
-        if process.config.ranges.steps == "off":
-            self.window.record_everything()
         self.roots.hook.search()
         if self.steps.finder.began:
             self.window.begin(self.steps.number)
@@ -136,6 +141,8 @@ class Session:
             self.roots.hook.stop()
         self._explain()
         try:
+            if not self.steps.finder.count:
+                self.run.end()
             self.window.finish()
         finally:
             self.ranges.close()
@@ -183,7 +190,7 @@ class Session:
             self.process.out_of_memory = True
 
     def _in_the_middle(self) -> bool:
-        return self.steps.busy or self._finishing
+        return self.steps.busy or self.run.busy or self._finishing
 
     def _freed(self) -> None:
         self.exits.resume_signal()
@@ -194,6 +201,7 @@ class Session:
         self._finishing = False
         self.window.after_fork()
         self.steps.forget()
+        self.run.after_fork()
         self.ranges.after_fork()
         self.calls.after_fork()
         if self.roots is not None:

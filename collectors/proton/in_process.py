@@ -61,6 +61,7 @@ class ProtonRecorder:
 
     starts_at: Literal["active"] = "active"
     is_torch_profiler = False
+    memory_factor = 1.0
 
     def __init__(self, context: RecordingContext) -> None:
         self.context = context
