@@ -193,7 +193,10 @@ class StepFinder:
         """The program ends. Returns whether the open step has ended with the last call in it.
 
         Where calls are steps it ended with the last of them; where batches are, with the end of the loader.
+        In ``auto`` a program that made only one call has no steps: nothing was repeated.
         """
+        if self.mode == "auto" and not self.count:
+            return False
         sign = self.how
         if sign == "none":
             kinds = [kind for _thing, kind in self._called.values()]

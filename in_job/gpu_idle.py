@@ -62,7 +62,7 @@ def _contexts_idle() -> bool:
     count = ctypes.c_int()
     if cuda.cuDeviceGetCount(ctypes.byref(count)):  # 3: cuInit was never called
         return False
-    return any([_device_idle(cuda, device) for device in range(count.value)])
+    return sum(_device_idle(cuda, device) for device in range(count.value)) > 0
 
 
 def _device_idle(cuda: Any, device: int) -> bool:

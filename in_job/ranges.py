@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..contract.profilers import profiler
+from ..contract.step_names import OWN_STEP
 from ..contract.steps import RUN_RANGE
 from . import emitters, exclusive
 from .api import hook
 from .modules import ModuleRanges
-from .sink import STEP, Sink
+from .sink import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,10 +70,10 @@ class Ranges:
     def begin_step(self, number: int) -> None:
         """A step begins."""
         if self.sink is not None and self._steps_too:
-            self.sink.begin_step(f"{STEP}{number}")
+            self.sink.begin_step(f"{OWN_STEP}{number}")
 
     def begin_run(self) -> None:
-        """The run begins, and it is recorded as a whole: one range is round it, unless the recorder makes it."""
+        """The run begins and is recorded as a whole: put a range round it, unless the recorder does."""
         if self.sink is not None and self._steps_too:
             self.sink.begin_step(RUN_RANGE)
 

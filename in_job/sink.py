@@ -16,8 +16,6 @@ from . import dynamo
 if TYPE_CHECKING:
     from ..contract.recording import Emitter
 
-STEP = "profrun.step#"
-
 
 class _Stack(threading.local):
     """Open ranges of one thread, outermost first: [name, handle or None (open, but not emitted)]."""

@@ -107,7 +107,7 @@ class WholeRun:
         """A limit is reached: end the recording; the program goes on.
 
         Returns:
-            Whether it has ended; not while the hook or a capture of a CUDA graph is in the middle of something.
+            Whether it has ended: not while the process ends, or a CUDA graph is being captured.
         """
         process = self.process
         if process.over or process.capturing():

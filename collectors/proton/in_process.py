@@ -90,7 +90,7 @@ class ProtonRecorder:
                     "no-kernels",
                     "warning",
                     "Proton recorded no kernel",
-                    "the recorded steps did not use the GPU, or another process did",
+                    "what was recorded did not use the GPU, or another process did",
                 )
             )
 
