@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,10 @@ from typing import Any
 import pytest
 
 from profrun.in_job.jax_calls import watch_jit
-from tests.in_job.kit import Trial
+from tests.conftest import ROOT, need_tool
+from tests.in_job.kit import Trial, fake_nsys
+
+STANDINS = ROOT / "tests/standins"
 
 JAX = '''
 """As jax: jit gives an object of a type of its own, which runs its function once per shape, traced."""
@@ -171,6 +176,38 @@ for step in range(7):
     w = update(w, normed(step))
 print("w", w)
 """
+
+
+ON_GPU = """
+import ctypes, os
+import jax
+cuda = ctypes.CDLL(os.environ["STANDIN"])
+@jax.jit
+def update(w):
+    cuda.standin_use_gpu()
+    cuda.standin_work()
+    return w
+for step in range(6):
+    update(step)
+"""
+
+
+def test_without_torch_the_window_is_opened_and_closed_by_the_driver(tmp_path: Path) -> None:
+    """Steps 2 and 3 are active; the stand-in jax calls a function twice the first time, to trace it."""
+    library, log = tmp_path / "libcuda.so.1", tmp_path / "cuda.log"
+    source = str(STANDINS / "cuda.c")
+    build = [need_tool("cc"), "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(library), source]
+    subprocess.run(build, check=True)
+    nsys = {"collector": "nsys", "vendor": "nvidia", "ranges": {"steps": "auto"}}
+    trial = Trial(tmp_path, [sys.executable, "job.py"], ON_GPU, **nsys)
+    stand_in(trial.work)
+    environ = {"PROFRUN_STANDIN_CUDA_LOG": str(log), "STANDIN": str(library), **fake_nsys(tmp_path, 0.0)}
+    done = trial.run(environ)
+    assert done.exit["state"] == "finished", (done.exit["reason"], done.log("stderr"))
+    assert done.exit["steps"] == {"how": "jit", "count": 6}
+    calls = re.sub("(synchronize )+", "synchronize ", " ".join(log.read_text().split()))
+    window = "synchronize start work work synchronize stop"
+    assert calls == f"work work work {window} work work synchronize"
 
 
 def test_a_loop_without_torch_has_steps(tmp_path: Path) -> None:
