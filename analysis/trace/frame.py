@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profrun.analysis.trace.columns import Ints, int_column, text_codes
+from profrun.contract.steps import RUN_RANGE
 from profrun.traces.memo import Memo, memoised
 from profrun.traces.schema import SLICE_KINDS, DeviceRow, ProcessRow
 
@@ -31,6 +32,7 @@ UNUSED = 255
 """Code of an id that no slice has."""
 
 STEP_NAMES = (  # in order of preference: all steps of a process have names of one family
+    re.compile(rf"^{re.escape(RUN_RANGE)}()$"),
     re.compile(r"^profrun\.step#(\d+)$"),
     re.compile(r"^ProfilerStep#(\d+)$"),
     re.compile(r"^[Ss]tep[ #]?(\d+)$"),

@@ -7,7 +7,7 @@ next).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,8 @@ from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import STEP_NAMES, Frame, Index, Mask, frame
 from profrun.analysis.trace.intervals import EMPTY, Intervals, covered, merge, union
 from profrun.analysis.trace.roles import COMM, COMPUTE, MEMCPY, MEMSET, roles
+from profrun.contract.denominator import RECORDING, RUN, STEP, Denominator
+from profrun.contract.steps import RUN_RANGE
 from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
@@ -113,8 +115,8 @@ def step_of_host(source: Frame, index: StepIndex, ids: Index) -> Ints:
 def step_index(source: Frame) -> StepIndex:
     """Choose the step ranges of each process and attribute GPU slices to them.
 
-    The steps of a process have one family of names (``profrun.step#``, else ``ProfilerStep#``, else
-    ``step N``), lie on the thread that has most of them, and no step lies inside a step.
+    The steps of a process have one family of names (``profrun.run``, else ``profrun.step#``, else
+    ``ProfilerStep#``, else ``step N``), lie on the thread that has most of them, and no step lies inside a step.
     """
     ids = source.of("step")
     ids = ids[~source.on_gpu[source.track[ids]]]
@@ -138,6 +140,20 @@ def step_index(source: Frame) -> StepIndex:
     return StepIndex(slices, np.array(numbers, dtype=np.int64), process_of, of_gpu)
 
 
+@memoised
+def denominator(trace: Trace) -> Denominator:
+    """What the numbers of a trace are of: its steps, the run that counts as one, or the whole recording."""
+    source = frame(trace)
+    index = step_index(source)
+    if not len(index.slices):
+        return RECORDING
+    if not source.named(index.slices, lambda name: name == RUN_RANGE).all():
+        return STEP
+    if not (trace.meta.get("job") or {}).get("cut"):
+        return RUN
+    return replace(RUN, cut_ns=int(source.durs(index.slices).max()))
+
+
 def _of_process(source: Frame, ids: Index) -> list[tuple[int, int]]:
     """(slice, step number) of the steps of one process, by start; ``ids`` are all its slices of kind step."""
     families: dict[int, list[tuple[int, int | None]]] = {}
@@ -146,7 +162,7 @@ def _of_process(source: Frame, ids: Index) -> list[tuple[int, int]]:
         for family, pattern in enumerate(STEP_NAMES):
             hit = pattern.match(text)
             if hit:
-                families.setdefault(family, []).append((int(slice_id), int(hit[1])))
+                families.setdefault(family, []).append((int(slice_id), int(hit[1] or 0)))
                 break
         else:
             families.setdefault(len(STEP_NAMES), []).append((int(slice_id), None))
