@@ -40,6 +40,11 @@ class Ranges:
         value="auto",
     )
 
+    @property
+    def whole(self) -> bool:
+        """Whether no step is looked for: the run is one step, recorded as a whole."""
+        return self.steps == "off"
+
 
 @dataclass(frozen=True)
 class ImageUsed:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .finding import Finding
+from .steps import StepSign
 
 FORMAT = 2
 
@@ -30,9 +31,9 @@ class Artefact:
 
 @dataclass(frozen=True)
 class StepsSeen:
-    """Steps of a rank: how they were found (explicit, optimizer, module, none), and how many there were."""
+    """Steps of a rank: how they were found (``StepsFile.how``), and how many there were."""
 
-    how: str = "none"
+    how: StepSign = "none"
     count: int = 0
 
 

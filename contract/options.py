@@ -55,6 +55,13 @@ class Duration:
         self.low = low
 
 
+class Size:
+    """A size of at least ``low`` bytes; the value is bytes."""
+
+    def __init__(self, low: int = 0) -> None:
+        self.low = low
+
+
 class Many:
     """A list of one kind.
 

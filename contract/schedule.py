@@ -1,14 +1,17 @@
-"""Which steps of a program are recorded: ``Schedule``."""
+"""Which steps of a program are recorded, and how much of a run without steps: ``Schedule``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from .options import Whole, option
+from .options import Duration, Size, Whole, option
 
 WindowPart = Literal["wait", "warmup", "active", "outside"]
 """Where the schedule puts a step; ``active`` ones are recorded."""
+
+LIMITS = ("max_seconds", "max_size")
+"""The fields of a schedule that limit the recording of a run without steps."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,10 @@ class Schedule:
 
     The first ``skip_first`` steps are skipped; then follow ``repeat`` cycles of ``wait`` + ``warmup`` +
     ``active`` steps, of which the ``active`` ones are recorded. With ``repeat`` 0 the cycles never end.
+
+    A run that is recorded as a whole (``Ranges.whole``) has no steps to count: it is recorded from its begin
+    to its end, or until one of the limits ``max_seconds`` and ``max_size`` (bytes) is reached. The limits
+    change nothing where steps are recorded.
     """
 
     wait: int = option(Whole(0), "Steps to skip in each cycle.", value=1)
@@ -28,6 +35,17 @@ class Schedule:
         Whole(1, 10_000), "Cycles. torch's 0, which means without end, is not offered.", value=1
     )
     skip_first: int = option(Whole(0), "Steps before the first cycle.", value=0)
+    max_seconds: float = option(
+        Duration(0.001),
+        "How long a run without steps is recorded; the program goes on after it.",
+        value=10.0,
+    )
+    max_size: int = option(
+        Size(1 << 20),
+        "How much the recording of a run without steps may grow, in memory or on the disk.",
+        "2GiB",
+        value=2 << 30,
+    )
 
     @property
     def cycle(self) -> int:

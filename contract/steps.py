@@ -13,6 +13,20 @@ StepClock = Literal["cuda_event", "hip_event", "wall"]
 """What a step's duration was measured with: two events on the GPU, or the host's clock."""
 
 
+StepSign = Literal["none", "explicit", "optimizer", "module", "compiled", "jit", "graph", "loader", "run"]
+"""How the steps of a process were found.
+
+``explicit``: calls of ``profrun.step()``; ``optimizer``: steps of an optimizer; ``module``: forwards of a
+root module; ``compiled``: calls of a function of torch.compile; ``jit``: calls of a function of jax.jit;
+``graph``: replays of a CUDA graph; ``loader``: batches of a DataLoader; ``run``: no step was seen, and the
+one step, number 0, is the run, from the end of the import of the first GPU framework (else the start of the
+program) to the program's end with the GPU idle; ``none``: nothing was seen yet.
+"""
+
+RUN_RANGE = "profrun.run"
+"""Name of the range over what is recorded of a run without steps: the one step, number 0, of its trace."""
+
+
 @dataclass(frozen=True)
 class Anchor:
     """One moment on the three clocks of a host, ns."""
@@ -70,7 +84,7 @@ class StepsFile:
     """The steps of one process.
 
     Attributes:
-        how: how steps were found: explicit, optimizer, module or none.
+        how: how steps were found.
         clock: what most durations were measured with.
         collector: as the job names it; ``profiler``: what it became.
         work: what is known of the work of a step (the variant's values, the shapes of the inputs).
@@ -79,7 +93,7 @@ class StepsFile:
 
     rank: int
     pid: int
-    how: str
+    how: StepSign
     clock: StepClock
     anchor: Anchor
     local_rank: int = 0

@@ -37,7 +37,8 @@ class WrapRequest:
         vendor: nvidia, amd or none.
         ranks: processes of the trial in total.
         ranges: module depth of automatic ranges (0: none).
-        steps_found: False when no window can be driven (ranges.steps: off): record everything.
+        whole: the run is recorded as a whole, from its begin to its end or until a limit of the schedule
+            (``max_seconds``, ``max_size``) is reached, because it has no steps (``Ranges.whole``).
     """
 
     argv: tuple[str, ...]
@@ -49,7 +50,7 @@ class WrapRequest:
     vendor: str = "none"
     ranks: int = 1
     ranges: int = 0
-    steps_found: bool = True
+    whole: bool = False
 
     @classmethod
     def of(
@@ -73,7 +74,7 @@ class WrapRequest:
             vendor=vendor,
             ranks=command.ranks,
             ranges=command.ranges.modules or 0,
-            steps_found=command.ranges.steps != "off",
+            whole=command.ranges.whole,
         )
 
 

@@ -21,6 +21,7 @@ import weakref
 from typing import TYPE_CHECKING, Callable
 
 if TYPE_CHECKING:
+    from ..contract.steps import StepSign
     from .torch_types import Module, Optimizer
 
 RANKS = {"none": 0, "module": 1, "optimizer": 2, "explicit": 3}
@@ -42,7 +43,7 @@ class StepFinder:
         self, mode: str, begin: Callable[[], None], ended: Callable[[], None], restart: Callable[[], bool]
     ) -> None:
         self.mode = mode
-        self.how = "none"
+        self.how: StepSign = "none"
         self.count = 0
         self.began = False
         self.kept_lower: str | None = None
@@ -123,7 +124,7 @@ class StepFinder:
             return RANKS[sign] >= RANKS[self.how] and self.kept_lower != sign
         return self.mode == sign
 
-    def _sign(self, sign: str) -> None:
+    def _sign(self, sign: StepSign) -> None:
         self.start()
         if self.how not in ("none", sign) and self.count:
             if self.count == 1 and self.how == "optimizer":

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from profrun.contract.launch_blocking import BLOCKING_VARIABLES
 from profrun.contract.profilers import NEUTRAL, TIMELINE, all_serial, candidates, profiler
+from profrun.contract.schedule import LIMITS
 from profrun.jobs.command import CommandError, fill, fill_command, pieces, split
 from profrun.jobs.model import CHECKS, Job
 from profrun.jobs.nodes import Node
@@ -169,11 +170,20 @@ def _collectors(job: Job, root: Node, problems: Problems) -> None:
             f"trials of {' and '.join(serial)} get no blocking twin",
             "they run one kernel at a time anyway",
         )
-    if job.ranges.steps == "off" and root.get("schedule") is not None:
-        problems.bad(
-            find(root, "schedule"),
-            "schedule: steps are off, so no step can be counted",
-            "set ranges.steps to auto, or leave the schedule out",
+    _unused_schedule(job, root, problems)
+
+
+def _unused_schedule(job: Job, root: Node, problems: Problems) -> None:
+    """Warn of keys that count steps where the run is recorded as a whole."""
+    schedule = root.get("schedule")
+    if schedule is None or not job.ranges.whole:
+        return
+    unused = [key for key, _ in schedule.pairs if key.text not in LIMITS]
+    if unused:
+        problems.warn(
+            unused[0].where,
+            f"schedule: {', '.join(key.text for key in unused)}: not used, because ranges.steps is off",
+            f"only {' and '.join(LIMITS)} limit a run that is recorded as a whole",
         )
 
 

@@ -61,7 +61,7 @@ def dump_job(job: Job) -> str:
         "collectors": list(job.collectors),
         "launch_blocking": job.launch_blocking,
         "repeats": job.repeats,
-        "schedule": _Line(asdict(job.schedule)),
+        "schedule": _Line(_schedule(job)),
         "ranges": _Line(asdict(job.ranges)),
         "resources": _Line(_resources(job)),
     }
@@ -99,6 +99,12 @@ def _given(block: object) -> dict[str, object]:
         name: int(value) if isinstance(value, float) and value.is_integer() else value
         for name, value in values.items()
     }
+
+
+def _schedule(job: Job) -> dict[str, object]:
+    values = _given(job.schedule)
+    values["max_size"] = size_text(job.schedule.max_size)
+    return values
 
 
 def _resources(job: Job) -> dict[str, object]:

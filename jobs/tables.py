@@ -15,7 +15,7 @@ from profrun.contract import options
 from profrun.contract.options import REQUIRED
 from profrun.jobs.kinds import BAD, Bad, Flag, Json, Kind, OneOf, Regex, T, T_co, Text, Word, is_word, wrong
 from profrun.jobs.nodes import Node, shorten, typed
-from profrun.jobs.number_kinds import Whole, seconds
+from profrun.jobs.number_kinds import Whole, seconds, size
 from profrun.jobs.problems import Problems, suggest
 
 
@@ -240,6 +240,8 @@ def kind_of(declared: object) -> Kind[object]:
         return Whole(declared.low, declared.high)
     if isinstance(declared, options.Duration):
         return seconds(declared.low)
+    if isinstance(declared, options.Size):
+        return size(declared.low)
     if isinstance(declared, options.Many):
         return _many(declared)
     raise TypeError(f"no kind of option: {declared!r}")

@@ -19,7 +19,7 @@ def wrap(request: WrapRequest) -> Wrapped:
     """``ncu ... --export report COMMAND``; its durations are those of serialised, replayed kernels."""
     options = from_json(Options, request.options)
     notes = ["ncu replays kernels one by one: its durations are never compared with a timeline's"]
-    windowed = request.vendor == "nvidia" and request.steps_found
+    windowed = request.vendor == "nvidia" and not request.whole
     clock = options.clock_control or "none"
     notes.append(f"clock control: {clock}")
     argv = [

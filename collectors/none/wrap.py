@@ -8,6 +8,6 @@ from ...contract.wrapping import Wrapped, WrapRequest
 def wrap(request: WrapRequest) -> Wrapped:
     """The user's command as it is. No range is emitted, because nothing would record it."""
     notes = []
-    if not request.steps_found:
-        notes.append("steps are not timed: ranges.steps is off")
+    if request.whole:
+        notes.append("the run is timed as one step: ranges.steps is off")
     return Wrapped(argv=request.argv, hook="none", emitter=None, finalise_s=5.0, notes=notes)

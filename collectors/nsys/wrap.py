@@ -148,7 +148,7 @@ def _windowed(request: WrapRequest, options: Options, gpu: bool, notes: list[str
     if not gpu:
         notes.append("nsys records the whole run: without a CUDA GPU nothing calls cudaProfilerStart")
         return False
-    if not request.steps_found:
+    if request.whole:
         notes.append("nsys records the whole run: ranges.steps is off, so no window can be driven")
         return False
     return True

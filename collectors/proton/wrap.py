@@ -19,7 +19,7 @@ _FIRST_STEP = (
 def wrap(request: WrapRequest) -> Wrapped:
     """The user's command as it is; one file per recorded cycle and rank, written between steps."""
     options = from_json(Options, request.options)
-    if request.steps_found:
+    if not request.whole:
         notes = [_FIRST_STEP]
     else:
         notes = ["Proton records from the import of torch to the end: ranges.steps is off"]

@@ -146,7 +146,7 @@ _LOG_REASONS = (
 
 
 def _windowed(request: WrapRequest, release: tuple[int, int], notes: list[str]) -> bool:
-    if not request.steps_found:
+    if request.whole:
         notes.append("rocprofv3 records the whole run: ranges.steps is off, so no window can be driven")
         return False
     if release < SINCE["--selected-regions"]:

@@ -11,7 +11,7 @@ def wrap(request: WrapRequest) -> Wrapped:
     ``finalise_s`` is generous: with stacks or long windows the export takes minutes.
     """
     notes = []
-    if not request.steps_found:
+    if request.whole:
         notes.append("torch.profiler records from the import of torch to the end: ranges.steps is off")
     return Wrapped(
         argv=request.argv,

@@ -29,5 +29,5 @@ def test_a_request_carries_what_the_command_says() -> None:
         vendor="nvidia",
         ranks=4,
         ranges=2,
-        steps_found=False,
+        whole=True,
     )

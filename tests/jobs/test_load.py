@@ -132,6 +132,18 @@ def test_expectations(text: str, checks: dict[str, Any]) -> None:
     assert load_small(f"expect: [{{{text}}}]").expect[0].checks == checks
 
 
+def test_a_schedule_beside_steps_off_keeps_its_limits_and_a_warning_names_the_rest() -> None:
+    off = "ranges: {steps: off}\n"
+    job = load_small(f"{off}schedule: {{active: 2, max_seconds: 2m, max_size: 1GiB}}\n")
+    assert job.ranges.whole
+    assert (job.schedule.max_seconds, job.schedule.max_size) == (120.0, 1 << 30)
+    assert [str(warning).partition(": schedule: ")[2] for warning in job.warnings] == [
+        "active: not used, because ranges.steps is off; only max_seconds and max_size limit a run that is "
+        "recorded as a whole"
+    ]
+    assert load_small(f"{off}schedule: {{max_seconds: 20}}\n").warnings == ()
+
+
 def test_what_nothing_uses_is_a_warning_with_its_place() -> None:
     assert load_small("variants:\n  a: {n: 1, m: 2}\n", "run {n}").warnings == (
         "job.yaml:4:13: nothing uses 'm'; put {m} into the command, or delete it",

@@ -60,7 +60,7 @@ def test_older_versions_do_not_know_the_flag_for_whole_names() -> None:
         ),
         ({"options": {"kernels": "gemm|nvjet"}}, ("--kernel-name", "regex:gemm|nvjet")),
         ({"options": {"launch_skip": 5, "launch_count": 7}}, ("--launch-skip", "5", "--launch-count", "7")),
-        ({"steps_found": False}, ("--launch-count", "100")),
+        ({"whole": True}, ("--launch-count", "100")),
         ({"options": {"clock_control": "base"}}, ("--clock-control", "base")),
         ({"options": {"replay_mode": "application"}}, ("--replay-mode", "application")),
         ({"options": {"cache_control": "none"}}, ("--cache-control", "none")),
@@ -82,7 +82,7 @@ def test_a_set_is_not_added_to_sections_or_metrics() -> None:
 
 
 def test_without_a_window_launches_are_bounded_and_it_is_said() -> None:
-    wrapped = wrap(request(steps_found=False))
+    wrapped = wrap(request(whole=True))
     assert "--profile-from-start" not in wrapped.argv
     assert "no window can be driven: the first 100 kernel launches are profiled" in wrapped.notes
 

@@ -77,7 +77,7 @@ def test_without_cuda_the_whole_run_is_recorded_and_said() -> None:
     ("changed", "there", "not_there"),
     [
         ({"schedule": Schedule(repeat=3)}, ["--capture-range-end=repeat:3"], []),
-        ({"steps_found": False}, [], ["--capture-range=cudaProfilerApi"]),
+        ({"whole": True}, [], ["--capture-range=cudaProfilerApi"]),
         ({"options": {"capture": "all"}}, [], ["--capture-range=cudaProfilerApi"]),
         (
             {"options": {"capture": "all", "duration": 5, "delay": 2}},

@@ -9,8 +9,8 @@ from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import WrapRequest
 
 
-def request(schedule: Schedule, options: dict[str, str], *, steps_found: bool = True) -> WrapRequest:
-    return WrapRequest(("python", "a.py"), schedule, options, "/out", "", steps_found=steps_found)
+def request(schedule: Schedule, options: dict[str, str], *, whole: bool = False) -> WrapRequest:
+    return WrapRequest(("python", "a.py"), schedule, options, "/out", "", whole=whole)
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_the_command_stays_and_the_hook_drives_proton(
 
 
 def test_without_steps_the_whole_run_is_recorded_and_that_is_noted() -> None:
-    assert "ranges.steps is off" in wrap(request(Schedule(), {}, steps_found=False)).notes[0]
+    assert "ranges.steps is off" in wrap(request(Schedule(), {}, whole=True)).notes[0]

@@ -125,7 +125,7 @@ def test_formats() -> None:
 
 
 def test_without_steps_everything_is_recorded() -> None:
-    wrapped = _wrap(steps_found=False)
+    wrapped = _wrap(whole=True)
     assert "--selected-regions" not in wrapped.argv
     assert wrapped.hook == "none"
 
@@ -191,7 +191,7 @@ def test_the_tool_of_that_release_knows_every_flag(
     release: tuple[int, int], windowed: bool, options: dict[str, Any]
 ) -> None:
     """The stand-in's tables are written from the documentation of each release, not from wrap.SINCE."""
-    wrapped = _wrap(release, options=options, steps_found=windowed)
+    wrapped = _wrap(release, options=options, whole=not windowed)
     for argv in (wrapped.argv, *wrapped.passes):
         split = argv.index("--")
         parsed = build_parser(release).parse_args(list(argv[1:split]))

@@ -9,7 +9,7 @@ from profrun.contract.wrapping import WrapRequest
 
 
 def test_the_command_stays_as_it_is() -> None:
-    request = WrapRequest(("python", "t.py"), Schedule(), {}, "/out", "", steps_found=True)
+    request = WrapRequest(("python", "t.py"), Schedule(), {}, "/out", "", whole=False)
     inside, nothing = torch.wrap(request), none.wrap(request)
     assert inside.argv == nothing.argv == request.argv
     assert (inside.hook, inside.emitter) == ("in_process", "in_process")
