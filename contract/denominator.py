@@ -68,6 +68,11 @@ class Denominator:
         return self.the if self._cut or self.of == "recording" else f"the recorded {self.of}"
 
     @property
+    def title(self) -> str:
+        """A title before its time: 'step', 'run', 'first 10 s of the run'."""
+        return f"{self._cut}{self.of}"
+
+    @property
     def time(self) -> str:
         """How long one takes: 'step time', 'run time'."""
         return f"{self.of} time"
@@ -84,6 +89,10 @@ class Denominator:
 STEP = Denominator("step")
 RUN = Denominator("run")
 RECORDING = Denominator("recording")
+
+
+NO_STEPS = "no steps were found, so the whole run counts as one"
+"""Why the numbers of a run are not per step."""
 
 
 def found_by(how: str | None) -> Denominator:
