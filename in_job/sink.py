@@ -11,12 +11,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from ..contract.step_names import OWN_STEP
 from . import dynamo
 
 if TYPE_CHECKING:
     from ..contract.recording import Emitter
-
-STEP = "profrun.step#"
 
 
 class _Stack(threading.local):
@@ -81,14 +80,14 @@ class Sink:
         """Open the range of a step, outermost on this thread."""
         entries = self._stack.entries
         self._suspend(entries, 0)
-        name = f"{STEP}{number}"
+        name = f"{OWN_STEP}{number}"
         entries.insert(0, [name, self._emit(name) if self.emitting else None])
 
     def end_step(self) -> None:
         """Close the open step's range; what is open inside it ends with it."""
         entries = self._stack.entries
         self._suspend(entries, 0)
-        entries[:] = [entry for entry in entries if not entry[0].startswith(STEP)]
+        entries[:] = [entry for entry in entries if not entry[0].startswith(OWN_STEP)]
 
     def cut(self) -> None:
         """The recording's own step marks change here: ranges that are open end with the step."""

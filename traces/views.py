@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import duckdb
 
+from profrun.contract.step_names import FAMILIES
+
 
 @dataclass(frozen=True)
 class View:
@@ -21,12 +23,13 @@ class View:
     sql: str
 
 
-_STEPS = r"""
+_FAMILIES = " ".join(
+    f"WHEN regexp_matches(s.name, '{pattern}') THEN {place}" for place, pattern in enumerate(FAMILIES)
+)
+_STEPS = rf"""
 WITH named AS (
   SELECT s.slice, s.name, s.ts_ns, s.dur_ns, s.track, t.process,
-    CASE WHEN regexp_matches(s.name, '^profrun\.step#\d+$') THEN 0
-         WHEN regexp_matches(s.name, '^ProfilerStep#\d+$') THEN 1
-         WHEN regexp_matches(s.name, '^[Ss]tep[ #]?\d+$') THEN 2 ELSE 3 END AS family
+    CASE {_FAMILIES} ELSE {len(FAMILIES)} END AS family
   FROM slices s JOIN tracks t USING (track) WHERE s.kind = 'step' AND t.device IS NULL
 ), best AS (
   SELECT process, family, track FROM named

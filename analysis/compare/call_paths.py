@@ -24,7 +24,7 @@ _WRAPPERS = re.compile(
     r"^(?:Torch-Compiled Region|## Call CompiledFxGraph|CompiledFxGraph|TorchDynamo Cache Lookup"
     r"|Pregraph bytecode|AOTDispatcher Runtime Wrapper|CompiledFunction$|Compiled Autograd"
     r"|autograd::engine::evaluate_function: CompiledFunctionBackward|CompiledFunctionBackward"
-    r"|profrun\.step|ProfilerStep)"
+    r"|profrun\.step|profrun\.run$|ProfilerStep)"
 )
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _HASH = re.compile(r"\b(?=[a-z]*[0-9])(?=[0-9]*[a-z])[0-9a-z]{20,}\b")

@@ -6,7 +6,6 @@ holds about 40 bytes per slice. Names stay in a list; no row ever becomes a Pyth
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profrun.analysis.trace.columns import Ints, int_column, text_codes
-from profrun.contract.steps import RUN_RANGE
 from profrun.traces.memo import Memo, memoised
 from profrun.traces.schema import SLICE_KINDS, DeviceRow, ProcessRow
 
@@ -30,13 +28,6 @@ KIND = {kind: code for code, kind in enumerate(SLICE_KINDS)}
 """Codes of ``Frame.kind``."""
 UNUSED = 255
 """Code of an id that no slice has."""
-
-STEP_NAMES = (  # in order of preference: all steps of a process have names of one family
-    re.compile(rf"^{re.escape(RUN_RANGE)}()$"),
-    re.compile(r"^profrun\.step#(\d+)$"),
-    re.compile(r"^ProfilerStep#(\d+)$"),
-    re.compile(r"^[Ss]tep[ #]?(\d+)$"),
-)
 
 Index = NDArray[np.signedinteger]
 """Slice ids; any signed integer type indexes."""

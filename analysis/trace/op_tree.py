@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import Frame, Index, Mask
+from profrun.contract.step_names import OWN_STEP, TORCH_STEP
 from profrun.traces.memo import memoised
 from profrun.traces.nest import nesting
 
@@ -143,7 +144,7 @@ def tree_sum(parent: Parents, values: Floats) -> Floats:
     return found
 
 
-STEP_ROWS = {"ProfilerStep#": "ProfilerStep*", "profrun.step#": "profrun.step*"}
+STEP_ROWS = {TORCH_STEP: "ProfilerStep*", OWN_STEP: "profrun.step*"}
 """Beginning of the names of step ranges -> name of the one row that they have."""
 
 

@@ -7,6 +7,7 @@ next).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profrun.analysis.trace.columns import Ints
-from profrun.analysis.trace.frame import STEP_NAMES, Frame, Index, Mask, frame
+from profrun.analysis.trace.frame import Frame, Index, Mask, frame
 from profrun.analysis.trace.intervals import EMPTY, Intervals, covered, merge, union
 from profrun.analysis.trace.roles import COMM, COMPUTE, MEMCPY, MEMSET, roles
 from profrun.contract.denominator import RECORDING, RUN, STEP, Denominator
+from profrun.contract.step_names import FAMILIES
 from profrun.contract.steps import RUN_RANGE
 from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
+
+_NAMES = [re.compile(pattern) for pattern in FAMILIES]
 
 WALL_ROLES = ("kernel", "memcpy", "memset", "comm", "runtime", "dataloader", "cpu_op", "other")
 """Wall-clock roles in falling priority: each instant counts for the first that is active (kineto's
@@ -115,8 +119,8 @@ def step_of_host(source: Frame, index: StepIndex, ids: Index) -> Ints:
 def step_index(source: Frame) -> StepIndex:
     """Choose the step ranges of each process and attribute GPU slices to them.
 
-    The steps of a process have one family of names (``profrun.run``, else ``profrun.step#``, else
-    ``ProfilerStep#``, else ``step N``), lie on the thread that has most of them, and no step lies inside a step.
+    The steps of a process have names of one family (``contract.step_names``), lie on the thread that has most
+    of them, and no step lies inside a step.
     """
     ids = source.of("step")
     ids = ids[~source.on_gpu[source.track[ids]]]
@@ -159,13 +163,14 @@ def _of_process(source: Frame, ids: Index) -> list[tuple[int, int]]:
     families: dict[int, list[tuple[int, int | None]]] = {}
     for slice_id in ids:
         text = source.text(slice_id)
-        for family, pattern in enumerate(STEP_NAMES):
+        for family, pattern in enumerate(_NAMES):
             hit = pattern.match(text)
             if hit:
-                families.setdefault(family, []).append((int(slice_id), int(hit[1] or 0)))
+                number = int(hit[1]) if hit.re.groups else None
+                families.setdefault(family, []).append((int(slice_id), number))
                 break
         else:
-            families.setdefault(len(STEP_NAMES), []).append((int(slice_id), None))
+            families.setdefault(len(_NAMES), []).append((int(slice_id), None))
     if not families:
         return []
     rows = families[min(families)]

@@ -10,7 +10,8 @@ from dataclasses import astuple, fields
 from profrun.collectors.json_stream import open_bytes
 from profrun.collectors.reading import Progress, Source
 from profrun.contract.codec import from_json
-from profrun.contract.steps import FORMAT, StepsDevice, StepsFile, StepTime
+from profrun.contract.step_names import OWN_STEP
+from profrun.contract.steps import FORMAT, RUN_RANGE, StepsDevice, StepsFile, StepTime
 from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
 
@@ -21,7 +22,8 @@ _DEVICE = tuple(field.name for field in fields(StepsDevice))
 class StepsReader:
     """Reads one steps.json per rank into one trace.
 
-    A step is a slice of kind ``step`` named ``profrun.step#<n>`` on its rank's thread track. Its duration is
+    A step is a slice of kind ``step`` named ``profrun.step#<n>`` on its rank's thread track; a run without
+    steps is one step, named ``profrun.run``. Its duration is
     what was measured: between two GPU events (``clock`` cuda_event, hip_event), else on the host's clock. Its
     start is the host's time of the step's first event, or the end of the step before where that is later:
     a host that runs ahead of its GPU starts a step before the GPU has ended the last one.
@@ -112,7 +114,8 @@ def _slices(rank: StepsFile, track: int, first: int, epoch: int) -> tuple[list[R
         if rows and start < end:
             start, moved = end, moved + 1
         end = start + step.dur_ns
-        rows.append((first + len(rows), "step", f"profrun.step#{step.step}", start, step.dur_ns, track, 0))
+        name = RUN_RANGE if rank.how == "run" else f"{OWN_STEP}{step.step}"
+        rows.append((first + len(rows), "step", name, start, step.dur_ns, track, 0))
     return rows, moved
 
 

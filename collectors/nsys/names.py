@@ -50,8 +50,6 @@ NO_STREAM = 4294967295
 NO_ERROR = (0, 600)
 """Return values of calls that are no error; 600 is cudaErrorNotReady, a query's normal answer."""
 
-STEP_PATTERN = r"^(ProfilerStep#|profrun\.step#|[Ss]tep[ #]?)\d+$"
-
 API_VERSION_PATTERN = r"^(cuda[A-Za-z]\w*?)(_v\d{4,5})?(_ptsz|_ptds)?$"
 """cudaLaunchKernel_v7000 and cudaLaunchKernel_ptsz become cudaLaunchKernel; a driver call keeps its _v2."""
 

@@ -12,8 +12,9 @@ from profrun.collectors.nsys.names import (
     NVTX_MARK,
     NVTX_PUSH_POP,
     NVTX_START_END,
-    STEP_PATTERN,
 )
+from profrun.contract.step_names import ANY_STEP, OWN_STEP
+from profrun.contract.steps import RUN_RANGE
 
 
 def stage(build: Builder, origins: list[Origin]) -> None:
@@ -29,8 +30,9 @@ def stage(build: Builder, origins: list[Origin]) -> None:
         "CREATE TABLE n_range AS SELECT r.src, r.gtid, r.event, r.start, r.stop IS NULL AND r.event <> "
         f"{NVTX_MARK} AS unfinished, CASE WHEN r.event = {NVTX_MARK} THEN r.start "
         "ELSE coalesce(r.stop, e.stop) END AS stop, coalesce(r.domain, 0) AS domain, "
-        "coalesce(r.text, s.value, 'unnamed range') AS name, r.stop IS NOT NULL AND r.event <> "
-        f"{NVTX_MARK} AND regexp_matches(coalesce(r.text, s.value, ''), '{STEP_PATTERN}') AS step "
+        "coalesce(r.text, s.value, 'unnamed range') AS name, "
+        f"(r.stop IS NOT NULL OR coalesce(r.text, s.value) = '{RUN_RANGE}') AND r.event <> {NVTX_MARK} "
+        f"AND regexp_matches(coalesce(r.text, s.value, ''), '{ANY_STEP}') AS step "
         "FROM n_nvtx r LEFT JOIN n_string s ON s.src = r.src AND s.id = r.text_id "
         "LEFT JOIN n_last e ON e.src = r.src "
         f"WHERE r.event IN ({NVTX_MARK}, {NVTX_PUSH_POP}, {NVTX_START_END}) AND r.start IS NOT NULL"
@@ -43,13 +45,13 @@ def _unended_steps(build: Builder, origins: list[Origin]) -> None:
     """The step that was open when the program ended was closed by its exit: the hook did not count it."""
     pid = "(gtid >> 24) & 16777215"
     where = [
-        f"(src = {item.src} AND {pid} = {number} AND try_cast(name[14:] AS BIGINT) > {last})"
+        f"(src = {item.src} AND {pid} = {number} AND try_cast(name[{len(OWN_STEP) + 1}:] AS BIGINT) > {last})"
         for item in origins
         for number, last in item.last_step.items()
     ]
     if not where:
         return
-    unended = f"step AND starts_with(name, 'profrun.step#') AND ({' OR '.join(where)})"
+    unended = f"step AND starts_with(name, '{OWN_STEP}') AND ({' OR '.join(where)})"
     build.writer.issue(
         "step-unended",
         build.count(f"SELECT count(*) FROM n_range WHERE {unended}"),
@@ -61,13 +63,20 @@ def _unended_steps(build: Builder, origins: list[Origin]) -> None:
 def record_issues(build: Builder, origins: list[Origin]) -> None:
     """What was open at the end, without a thread, or lost."""
     con, writer = build.con, build.writer
-    example = con.execute("SELECT name FROM n_range WHERE unfinished ORDER BY start LIMIT 1").fetchone()
+    left = "n_range WHERE unfinished AND NOT step"
+    example = con.execute(f"SELECT name FROM {left} ORDER BY start LIMIT 1").fetchone()
     writer.issue(
         "range-unfinished",
-        build.count("SELECT count(*) FROM n_range WHERE unfinished"),
+        build.count(f"SELECT count(*) FROM {left}"),
         "ranges that were open when the recording ended: they end with its last record, and none counts as a "
         "step",
         example[0] if example else None,
+    )
+    writer.issue(
+        "run-cut",
+        build.count("SELECT count(*) FROM n_range WHERE unfinished AND step"),
+        "the recording ended before the run did: the one step, which is the run, ends with its last record",
+        RUN_RANGE,
     )
     writer.issue(
         "nvtx-without-thread",

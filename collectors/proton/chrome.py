@@ -22,13 +22,13 @@ from dataclasses import dataclass, replace
 
 from profrun.collectors.json_stream import JsonStream, Truncated
 from profrun.collectors.proton.recording import KERNEL, RANGE, Lane, Recording
+from profrun.contract.step_names import OWN_STEP
 
 ROOT = "ROOT"
 CAPTURED = "<captured_at>"
 """What Proton puts between the scopes of a graph's replay and those of its capture."""
 
-STEP = "profrun.step#"
-_STEP = re.compile(rf"{STEP}(\d{{1,18}})$")
+_STEP = re.compile(rf"{OWN_STEP}(\d{{1,18}})$")
 _MOST_NS = 1 << 62
 
 
@@ -124,7 +124,7 @@ def in_order(kernels: Sequence[Kernel], left: Left) -> list[Kernel]:
             number = int(step[1])
             left.old_step += number < latest
             latest = max(latest, number)
-            path = (f"{STEP}{latest}", *path[1:])
+            path = (f"{OWN_STEP}{latest}", *path[1:])
         found.append(replace(kernel, path=path))
     return found
 

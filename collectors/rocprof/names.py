@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-STEP = r"^(ProfilerStep#|profrun\.step#|[Ss]tep[ #]?)\d+$"
-"""Ranges of this name are steps (RE2 and Python syntax)."""
-
 KERNEL_SUFFIX = r"(\.kd)?( \[clone \.kd\]| \(\.kd\))?$"
 """What rocprof v1, v2 and rocprofv3 add to a kernel's name."""
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import duckdb
 
-from profrun.collectors.rocprof.names import STEP, clean_kernel_sql
+from profrun.collectors.rocprof.names import clean_kernel_sql
 from profrun.collectors.rocprof.staging import Staging
 from profrun.collectors.rocprof.tracks import AGENT_KEY, HOST_KEY, HOST_KIND, gpu_key, gpu_kind
+from profrun.contract.step_names import ANY_STEP
 from profrun.traces.nest import nest_sorted
 
 KEPT = ("amd_gpu", "amd_device", "amd_on_thread", "amd_rest", "amd_label")
@@ -39,7 +40,7 @@ def host(staging: Staging) -> tuple[int, int]:
     con = staging.con
     con.execute(
         "UPDATE amd_host SET kind = 'step' WHERE kind = 'range' AND name IN "
-        f"(SELECT id FROM amd_name WHERE regexp_matches(name, '{STEP}'))"
+        f"(SELECT id FROM amd_name WHERE regexp_matches(name, '{ANY_STEP}'))"
     )
     con.execute(
         "CREATE TABLE amd_call AS SELECT h.kind, coalesce(l.label, 0) AS label, h.start AS ts, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from profrun.collectors.torch.reader_stage import FILE_BITS
+from profrun.contract.step_names import ANY_STEP
 from profrun.traces.nest import KIND_ORDER, nest_sorted
 from profrun.traces.schema import SLICE_KINDS
 from profrun.traces.writer import TraceWriter
@@ -15,11 +16,6 @@ if TYPE_CHECKING:
 TIME_LIMIT_NS = 2**61
 """Times and durations beyond (unix times of 2043) are damage; a time, a shift and a duration fit int64."""
 
-STEP_NAME = r"^(ProfilerStep#|profrun\.step#|[Ss]tep[ #]?)\d+$"
-_STEP = (
-    "(text LIKE 'ProfilerStep#%' OR text LIKE 'profrun.step#%' OR text ILIKE 'step%') "
-    f"AND regexp_matches(text, '{STEP_NAME}')"
-)
 _OWN_NAME = "coalesce(nullif(text, ''), 'unnamed')"
 _KERNEL_NAME = rf"regexp_replace({_OWN_NAME}, '( \[clone \.kd\]| \(\.kd\)|\.kd)$', '')"
 _NAMES = f"""
@@ -27,7 +23,7 @@ CREATE TYPE k_names AS ENUM (
   WITH e AS (SELECT text FROM k_text WHERE number IN (SELECT name FROM k_core))
   SELECT {_OWN_NAME} FROM e UNION SELECT {_KERNEL_NAME} FROM e UNION SELECT 'unnamed' ORDER BY 1);
 CREATE TABLE k_name AS SELECT number AS name, {_OWN_NAME}::k_names AS own,
-  ({_KERNEL_NAME})::k_names AS kernel, {_STEP} AS step
+  ({_KERNEL_NAME})::k_names AS kernel, regexp_matches(text, '{ANY_STEP}') AS step
 FROM k_text WHERE number IN (SELECT name FROM k_core)
 """
 _FEW_NAMES = 1 << 14

@@ -73,6 +73,19 @@ def test_one_family_of_names_and_no_step_inside_a_step() -> None:
     assert index.numbers.tolist() == [3, 4]
 
 
+def test_a_run_without_steps_is_one_step_whatever_else_is_called_a_step() -> None:
+    trace = memory_trace(
+        [
+            ("step", "profrun.run", 10, 100, "main"), ("step", "step 5", 20, 30, "main"),
+            ("api", LAUNCH, 5, 2, "main"), ("api", LAUNCH, 60, 5, "worker"),
+            ("kernel", "early", 8, 1, "stream 7", {"launch": 2}),  # launched before the run begins
+            ("kernel", "a", 70, 5, "stream 7", {"launch": 3}),
+        ]
+    )  # fmt: skip
+    assert [(row.step, row.ts_ns, row.dur_ns, row.kernels) for row in steps(trace)] == [(0, 10, 100, 1)]
+    assert trace.sql("SELECT step, name, dur_ns FROM steps").rows == [(0, "profrun.run", 100)]
+
+
 def test_gpu_copies_of_step_ranges_are_no_steps() -> None:
     trace = memory_trace(
         [("step", "ProfilerStep#3", 0, 100, "main"), ("step", "ProfilerStep#3", 5, 90, "stream 7")]

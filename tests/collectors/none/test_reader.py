@@ -93,3 +93,10 @@ def test_a_cut_file_is_bad_input_and_others_are_not_ours(tmp_path: Path) -> None
     other = tmp_path / "other.json"
     other.write_text('{"traceEvents": []}')
     assert not READERS[0].accepts(make_source(other))
+
+
+def test_a_run_without_steps_is_one_step_of_that_name(tmp_path: Path) -> None:
+    out = tmp_path / "t"
+    normalize([steps_file(tmp_path / "s.json", 0, [(1_000, 70)], how="run")], out)
+    with Trace(out) as trace:
+        assert trace.sql("SELECT step, name, dur_ns FROM steps").rows == [(0, "profrun.run", 70)]

@@ -159,6 +159,16 @@ def test_ranges_open_at_the_end_are_cut_and_never_steps(tmp_path: Path) -> None:
     assert issues(trace)["range-unfinished"] == 2
 
 
+def test_a_run_that_was_still_going_on_is_a_step_that_ends_with_the_recording(tmp_path: Path) -> None:
+    nvtx = [push_pop(5, None, "profrun.run"), push_pop(10, 20, "forward")]
+    tables = {"NVTX_EVENTS": nvtx, RUNTIME: [call(12, 15, corr=1)], KERNEL: [kernel(25, 40, corr=1)]}
+    trace = trace_of(tmp_path, make_export(tmp_path / "x", tables, ["k", "cudaLaunchKernel"]))
+    assert trace.sql("SELECT step, name, ts_ns, dur_ns FROM steps").rows == [(0, "profrun.run", 5, 35)]
+    assert trace.sql("SELECT step, kernels FROM step_breakdown").rows == [(0, 1)]
+    assert issues(trace)["run-cut"] == 1
+    assert "range-unfinished" not in issues(trace)
+
+
 def test_managed_migrations_are_not_copies_that_were_asked_for(tmp_path: Path) -> None:
     copy = {"deviceId": 0, "contextId": 1, "streamId": 7, "globalPid": gpid(7), "bytes": 64}
     copies = [
