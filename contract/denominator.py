@@ -48,6 +48,11 @@ class Denominator:
         return f"the {self._cut}{self.of}"
 
     @property
+    def whole(self) -> str:
+        """The same, where it counts as one step: 'the whole run'."""
+        return self.the if self._cut else f"the whole {self.of}"
+
+    @property
     def one(self) -> str:
         """The same as the subject of a sentence that is true of any: 'a step', 'the run'."""
         return "a step" if self.several else self.the

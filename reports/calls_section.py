@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import counted
 from profrun.reports.html import Html, data_script, el
 from profrun.reports.html_table import Column, table
 
@@ -169,7 +168,12 @@ def _paths(tree: CallTree, of: Denominator) -> Html | None:
     columns: list[Column[_Path]] = [
         Column("call path", lambda row: row.name, "name", full=lambda row: row.node.name),
         Column("kind", lambda row: row.node.kind),
-        Column("calls", lambda row: row.node.calls or None, "count", f"of {'all steps' if of.several else of.the}"),
+        Column(
+            "calls",
+            lambda row: row.node.calls or None,
+            "count",
+            f"of {'all steps' if of.several else of.the}",
+        ),
         Column(
             "share", lambda row: size(row.node) / whole, "share", "of all GPU time; of CPU time without a GPU"
         ),

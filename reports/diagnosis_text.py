@@ -109,10 +109,12 @@ def _overview(findings: Sequence[RuleFinding], style: Style) -> list[Part]:
 def _gains_of(of: Denominator, basis: Basis, time: str) -> str:
     """Which time gains are a part of."""
     if basis == "recording":
-        return f"no steps are recorded; gains are {of.per}, {time}, set-up included"
+        return f"no steps are recorded; gains are of the whole recording, {time}, set-up included"
     why = f"; {NO_STEPS}, set-up included" if of.of == "run" else ""
     if basis == "profiled":
-        return f"{of.one} takes {time} in this recording, the profiler's cost included; gains are of that{why}"
+        return (
+            f"{of.one} takes {time} in this recording, the profiler's cost included; gains are of that{why}"
+        )
     per = "per step, of that" if of.several else "of that"
     return f"{of.one} takes {time} without a profiler; gains are {per}{why}"
 

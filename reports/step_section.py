@@ -57,7 +57,12 @@ def steps_html(summary: Summary, spread: StepSpread | None, marks: Marks) -> Htm
         return el("div", el("p", note, class_="note"), bars, _table(summary, marks, several=several))
     if spread is None or len(summary.steps) <= BARS:
         bars = _bars(summary, summary.steps, "wall time of each step by what was active", several=several)
-        return el("div", el("p", NOTE.format("a step's span"), class_="note"), bars, _table(summary, marks, several=several))
+        return el(
+            "div",
+            el("p", NOTE.format("a step's span"), class_="note"),
+            bars,
+            _table(summary, marks, several=several),
+        )
     shown = [spread.typical, *spread.outliers]
     caption = "wall time of a typical step" + (" and of those that stand out" if spread.outliers else "")
     folded = el(

@@ -131,7 +131,8 @@ def _outside(summary: Summary) -> str:
     outside = every - summary.per_step.kernel_ns if summary.per_step else 0
     if not every or outside < OUTSIDE * every:
         return ""
-    return f"{time_text(outside)} of {time_text(every)} of kernel time lie outside of {summary.denominator.every}"
+    of = summary.denominator.every
+    return f"{time_text(outside)} of {time_text(every)} of kernel time lie outside of {of}"
 
 
 def _operators(summary: Summary, *, verbose: bool) -> list[Part]:

@@ -37,7 +37,7 @@ def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html
     sections: list[tuple[str, str, Html | None]] = [
         ("findings", "Diagnosis", findings_html(content.findings, key)),
         ("gpus", "GPUs", devices_html(summary, marks)),
-        ("steps", "Steps" if of.several else "The run", steps_html(summary, content.spread, marks)),
+        ("steps", "The run" if of.of == "run" else "Steps", steps_html(summary, content.spread, marks)),
         ("timeline", "Timeline", timeline_html(timeline, key) if timeline else None),
         ("calls", "Call tree", calls_html(content.calls, summary.modules, key, of)),
         ("kernels", "Kernels", trace_tables.kernels(summary, marks)),

@@ -201,7 +201,13 @@ def ranges(summary: Summary, marks: Marks) -> Html | None:
     if not rows:
         return None
     named: Column[RangeRow] = Column("range", lambda row: row.name, "name")
-    return table("ranges", [named, *numbers], rows, caption=f"ranges and {'steps' if summary.denominator.several else summary.denominator.the}", filterable=True)
+    return table(
+        "ranges",
+        [named, *numbers],
+        rows,
+        caption=f"ranges and {'steps' if summary.denominator.several else summary.denominator.the}",
+        filterable=True,
+    )
 
 
 def runtime(summary: Summary, marks: Marks) -> Html | None:

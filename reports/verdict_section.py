@@ -31,7 +31,10 @@ def verdict_html(content: TraceContent, key: str) -> Html | None:
     why = f"; {NO_STEPS}, set-up included" if answer.denominator.of == "run" else ""
     if answer.basis == "unprofiled":
         under = f" ({time_text(recorded)} in this recording, with the profiler)" if recorded else ""
-        first = (el("b", f"{_first_word(answer.denominator.one)} takes {took}"), f" without a profiler{under}{why}. ")
+        first = (
+            el("b", f"{_first_word(answer.denominator.one)} takes {took}"),
+            f" without a profiler{under}{why}. ",
+        )
     elif answer.basis == "profiled":
         one = answer.denominator.recorded if answer.denominator.of == "run" else "a recorded step"
         first = (el("b", f"{_first_word(one)} takes {took}"), f"; what the profiler adds is not known{why}. ")

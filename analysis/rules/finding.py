@@ -82,7 +82,9 @@ class RuleFinding(Finding):
         """The most that could be gained, as one value."""
         if self.gain_ns is None or self.step_ns is None or self.basis is None or self.side is None:
             return None
-        return Gain(self.gain_ns, self.step_ns, self.basis, self.side, self.work_ns or self.gain_ns, self.denominator)
+        return Gain(
+            self.gain_ns, self.step_ns, self.basis, self.side, self.work_ns or self.gain_ns, self.denominator
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; keys as in the attributes."""

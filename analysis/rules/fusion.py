@@ -119,7 +119,9 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
             "kernels": int(member.sum()),
             "total_ns": time,
             "share": time / whole,
-            "share_of": "time of the kernels that steps launched" if ctx.denominator.several else "time of all kernels",
+            "share_of": "time of the kernels that steps launched"
+            if ctx.denominator.several
+            else "time of all kernels",
             "longest": int(length.max()),
         },
         slices=ctx.worst(ids[member]),

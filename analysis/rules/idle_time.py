@@ -4,8 +4,8 @@ The idle time of a device is what of the judged steps none of its GPU work cover
 work after the gap was enqueued only when the GPU had run dry already, as in ``analysis.trace.idle``; the idle
 time before the first and after the last work is the host's too.
 
-A run that counts as one step has its set-up in it: the program loads what it needs, and what runs for the first
-time is compiled and loaded. That idle time is kept apart, because it is the fault of no loop.
+A run that counts as one step has its set-up in it: the program loads what it needs, and what runs for the
+first time is compiled and loaded. That idle time is kept apart, because it is the fault of no loop.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def device_idle(source: Frame, judged: JudgedSteps, *, run: bool = False) -> lis
 
 
 def _set_up(source: Frame, ids: Index, holes: Gaps, span: Intervals) -> Intervals:
-    """The span before the first and after the last GPU work, and the gaps before what runs for the first time.
+    """The span before the first and after the last GPU work, and gaps before what runs for the first time.
 
     Args:
         ids: GPU work of the device by time, at least one slice.

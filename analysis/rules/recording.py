@@ -89,8 +89,8 @@ def slower_twin(ctx: Context) -> Iterator[Hit]:
     if twin is None or not ctx.steps or usable(twin, recorded):
         return
     yield Hit(
-        f"{ctx.denominator.one} took {time_text(twin.ns)} without a profiler ({_range_of(ctx, twin)}), and takes "
-        f"{time_text(recorded)} here",
+        f"{ctx.denominator.one} took {time_text(twin.ns)} without a profiler ({_range_of(ctx, twin)}), and "
+        f"takes {time_text(recorded)} here",
         {
             "unprofiled_step_ns": twin.ns,
             "recorded_step_ns": recorded,
@@ -128,7 +128,8 @@ def buffer_request(ctx: Context) -> Iterator[Hit]:
     if len(ids):
         names = sorted({ctx.frame.text(int(one)) for one in ids})
         yield Hit(
-            f"{len(ids)} times {' and '.join(names)} inside {ctx.denominator.every}, {time_text(ctx.total(ids))} in all",
+            f"{len(ids)} times {' and '.join(names)} inside {ctx.denominator.every}, "
+            f"{time_text(ctx.total(ids))} in all",
             {"count": len(ids), "total_ns": ctx.total(ids)},
             slices=ctx.worst(ids),
             names=names,

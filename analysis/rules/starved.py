@@ -144,9 +144,7 @@ def low_utilization(ctx: Context) -> Iterator[Hit]:
         return
     scale = ctx.cost.recorded_ns / ctx.cost.step_ns
     low = [
-        one
-        for one in ctx.waiting
-        if scale * one.busy.total < LOW_BUSY * (one.span.total - one.set_up.total)
+        one for one in ctx.waiting if scale * one.busy.total < LOW_BUSY * (one.span.total - one.set_up.total)
     ]
     if not low:
         return
@@ -194,8 +192,8 @@ def _device_row(ctx: Context, one: DeviceIdle) -> FindingRow:
     "that the other findings tell leave this time out.",
     threshold="Only for a run without steps: a GPU is idle for at least 5 % of it before its first work, "
     "before the first execution of a kernel or of a kind of copy, or after its last work.",
-    advice="Run more iterations, so that set-up matters less, or mark them with `profrun.step()`: numbers are "
-    "then per step, and set-up is in none of them.",
+    advice="Run more iterations, so that set-up matters less, or mark them with `profrun.step()`: numbers "
+    "are then per step, and set-up is in none of them.",
     relies_on=("devices.utilization", "idle"),
 )
 def set_up_of_run(ctx: Context) -> Iterator[Hit]:

@@ -53,6 +53,7 @@ class UnprofiledStep:
         clock: what measured them: cuda_event, hip_event or wall.
         mean_ns: geometric mean over these trials of the mean of their measured steps; 0 where not known.
             It is far from ``ns`` where a few steps take most of the time.
+        denominator: whether it is the time of a step or of the run.
     """
 
     ns: int
@@ -62,14 +63,18 @@ class UnprofiledStep:
     steps: int
     clock: str
     mean_ns: int = 0
+    denominator: Denominator = STEP
 
     @classmethod
-    def of(cls, trials: Sequence[Sequence[int]], clock: str) -> UnprofiledStep:
+    def of(
+        cls, trials: Sequence[Sequence[int]], clock: str, denominator: Denominator = STEP
+    ) -> UnprofiledStep:
         """The step time of trials.
 
         Args:
             trials: the measured steps of each trial, ns; at least one trial, each with at least one step.
             clock: what measured them.
+            denominator: what a step is.
         """
         medians = [median(steps) for steps in trials]
         low, high = min(medians), max(medians)
@@ -83,6 +88,7 @@ class UnprofiledStep:
             steps=sum(map(len, trials)),
             clock=clock,
             mean_ns=round(side_value(trials, "mean")),
+            denominator=denominator,
         )
 
 
@@ -116,13 +122,13 @@ class Gain:
     def text(self) -> str:
         """'at most 3.1 ms of 39 ms per step', and whether the profiler's cost is in it."""
         of = f"at most {time_text(self.ns)} of {time_text(self.step_ns)}"
-        if self.basis == "recording":
-            return f"{of} {self.denominator.per}"
         notes = []
         if (self.side, self.basis) == ("host", "profiled"):
             notes.append("the profiler's cost included")
         if self.work_ns > NOTED * self.ns and self.work_ns > NOTED_SHARE * self.step_ns:
-            notes.append(f"{time_text(self.work_ns)} less work, but {self.denominator.the} does not wait for all of it")
+            notes.append(
+                f"{time_text(self.work_ns)} less work, but {self.denominator.the} does not wait for all of it"
+            )
         return f"{of} {self.denominator.per}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
