@@ -38,7 +38,7 @@ def found(rows: Sequence[Row], unprofiled: UnprofiledStep | None = None) -> dict
 
 
 def test_set_up_is_a_finding_and_no_loss_of_the_loop() -> None:
-    """Of 122 ms the run sets up for 40 + 30 + 10 ms; the loop waits for 20 times 1 ms, the first after 1 ms."""
+    """Of 122 ms the run sets up for 40 + 30 + 10 ms, and its loop waits for 20 times 1 ms."""
     every = found(program())
     set_up = every["set-up"]
     assert set_up.evidence["set_up_ns"] == 80 * MS
