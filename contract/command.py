@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from .options import Whole, Word, option
 from .schedule import Schedule
@@ -13,7 +13,7 @@ FORMAT = 2
 Vendor = Literal["auto", "nvidia", "amd", "none"]
 """Whose GPUs a trial sees; ``auto``: the wrapper finds out inside the job."""
 
-StepsFrom = Literal["auto", "explicit", "optimizer", "module", "off"]
+StepsFrom = Literal["auto", "explicit", "optimizer", "module", "compiled", "jit", "graph", "loader", "off"]
 """How steps are found: ``auto`` takes the first of the others that the program offers; ``off``: not at
 all."""
 
@@ -35,8 +35,8 @@ class Ranges:
         null=True,
     )
     steps: StepsFrom = option(
-        Word(("auto", "explicit", "optimizer", "module", "off")),
-        "`auto`: `profrun.step()`, else the optimizer's step, else the root module's forward.",
+        Word(get_args(StepsFrom)),
+        "`auto`: `profrun.step()`, else the optimizer's step, else the next sign in docs/in-job.md.",
         value="auto",
     )
 

@@ -86,6 +86,10 @@ class Recorder(Protocol):
         """Whether it is ``torch.profiler``. Torch runs one at a time: the program's own is switched off."""
 
     @property
+    def memory_factor(self) -> float:
+        """How many times the memory of what is recorded is needed when it is stopped and written."""
+
+    @property
     def emitter(self) -> Emitter | None:
         """Where ranges go when ``Wrapped.emitter`` is 'in_process'; None when it has no ranges."""
 
@@ -94,7 +98,8 @@ class Recorder(Protocol):
 
         Args:
             step: counts from 0.
-            whole: everything until ``stop`` is recorded, whatever the schedule says; there are no steps.
+            whole: everything until ``stop`` is recorded, whatever the schedule says; there are no steps. A
+                recorder that names steps puts the range ``RUN_RANGE`` round it.
 
         Raises:
             CannotRecordError: this process cannot be recorded.

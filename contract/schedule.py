@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
+from .finding import Finding
 from .options import Duration, Size, Whole, option
+from .units import bytes_text, time_text
 
 WindowPart = Literal["wait", "warmup", "active", "outside"]
 """Where the schedule puts a step; ``active`` ones are recorded."""
 
-LIMITS = ("max_seconds", "max_size")
+Limit = Literal["max_seconds", "max_size"]
 """The fields of a schedule that limit the recording of a run without steps."""
+
+LIMITS: tuple[Limit, ...] = get_args(Limit)
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,22 @@ class Schedule:
         if place < self.wait:
             return "wait"
         return "warmup" if place < self.wait + self.warmup else "active"
+
+    def cut(self, limit: Limit, recorded_ns: int) -> Finding:
+        """What is to be said when a limit has ended the recording of a run without steps.
+
+        Args:
+            limit: the one that was reached.
+            recorded_ns: how long was recorded.
+        """
+        value = f"{self.max_seconds:g} s" if limit == "max_seconds" else bytes_text(self.max_size)
+        return Finding(
+            "recording-cut",
+            "info",
+            f"the first {time_text(recorded_ns)} of the run were recorded",
+            f"schedule.{limit} is {value}",
+            f"set schedule.{limit} higher to record more",
+        )
 
     def ends_cycle(self, step: int) -> bool:
         """Whether a step is the last one of its cycle."""

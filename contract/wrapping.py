@@ -79,6 +79,22 @@ class WrapRequest:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """When the recording by a profiler round the program is ended, while the program goes on.
+
+    Attributes:
+        stop: the command that ends the recording; it runs in the environment of the wrapped command.
+        seconds: how long is recorded from the program's first use of a GPU on, or from its start where there
+            is no GPU; None: as long as the program runs.
+        size: bytes that the files of the recording may have.
+    """
+
+    stop: tuple[str, ...]
+    seconds: float | None
+    size: int
+
+
+@dataclass(frozen=True)
 class Wrapped:
     """What to run instead.
 
@@ -94,6 +110,7 @@ class Wrapped:
         export: commands to run afterwards in the job, e.g. nsys export; '{file}' stands for each report.
         expected: globs, relative to ``out``, of what must be there afterwards.
         passes: further argvs to run one after another (rocprofv3 --pmc groups), else empty.
+        limits: when the wrapper ends the recording from outside; None where the tool itself does, or nothing.
         notes: what was degraded or chosen, in words.
     """
 
@@ -105,6 +122,7 @@ class Wrapped:
     export: tuple[tuple[str, ...], ...] = ()
     expected: tuple[str, ...] = ()
     passes: tuple[tuple[str, ...], ...] = ()
+    limits: Limits | None = None
     notes: list[str] = field(default_factory=list)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..contract.codec import DocumentError, from_json
 from ..contract.finding import Finding
 from ..contract.provenance import Process, TorchVersion
+from ..contract.steps import StepsFile
 from .files import read_json
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ class ProcessNote:
         torch: None when it did not import torch.
         packages: ``name==version`` of what is installed; empty but for the process that made the steps.
         warnings: what its hook found worth saying.
+        run: its run as one step, where it imported a GPU framework, no step was seen, and it is no helper of
+            another process.
+        cpu_ns: CPU time that it used.
     """
 
     process: Process
@@ -34,6 +38,8 @@ class ProcessNote:
     torch: TorchVersion | None = None
     packages: tuple[str, ...] = ()
     warnings: tuple[Finding, ...] = ()
+    run: StepsFile | None = None
+    cpu_ns: int = 0
 
 
 def read_notes(folder: Path, ranks: Collection[int]) -> list[ProcessNote]:

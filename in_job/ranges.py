@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..contract.profilers import profiler
+from ..contract.step_names import OWN_STEP
+from ..contract.steps import RUN_RANGE
 from . import emitters, exclusive
 from .api import hook
 from .modules import ModuleRanges
@@ -68,10 +70,15 @@ class Ranges:
     def begin_step(self, number: int) -> None:
         """A step begins."""
         if self.sink is not None and self._steps_too:
-            self.sink.begin_step(number)
+            self.sink.begin_step(f"{OWN_STEP}{number}")
+
+    def begin_run(self) -> None:
+        """The run begins and is recorded as a whole: put a range round it, unless the recorder does."""
+        if self.sink is not None and self._steps_too:
+            self.sink.begin_step(RUN_RANGE)
 
     def end_step(self) -> None:
-        """The open step ends: ranges that are open end with it."""
+        """The open step, or the run, ends: ranges that are open end with it."""
         if self.sink is None:
             return
         if self._steps_too:

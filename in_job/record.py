@@ -21,10 +21,12 @@ from .vendor import host_ordinal
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ..contract.steps import StepSign, StepTime
     from .hook_process import HookProcess
     from .ranges import Ranges
     from .step_follower import StepFollower
     from .torch_types import Torch
+    from .whole_run import WholeRun
 
 _FLUSH_NS = 2_000_000_000
 _FLUSH_SHARE = 500  # a flush may take this fraction of the time between two of them
@@ -37,10 +39,11 @@ class ProcessFiles:
         due_ns: when the steps so far are to be written next, ``time.perf_counter_ns``.
     """
 
-    def __init__(self, process: HookProcess, steps: StepFollower, ranges: Ranges) -> None:
+    def __init__(self, process: HookProcess, steps: StepFollower, ranges: Ranges, run: WholeRun) -> None:
         self.process = process
         self.steps = steps
         self.ranges = ranges
+        self.run = run
         self.due_ns = time.perf_counter_ns() + _FLUSH_NS
 
     def flush(self) -> None:
@@ -65,7 +68,8 @@ class ProcessFiles:
             return
         folder = self.process.config.paths.rank(current(self.process.torch).rank)
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(self._steps_path(folder), to_json(self._steps()))
+        times = self.steps.timer.steps(self.process.config.schedule)
+        write_json(self._steps_path(folder), to_json(self._steps(self.steps.finder.how, times)))
 
     def write_note(self) -> None:
         """Say what this process was: the wrapper reads it for provenance.json and the warnings."""
@@ -78,7 +82,7 @@ class ProcessFiles:
                 rank=rank,
                 role=self._role(),
                 steps=count,
-                used_gpu=bool(torch is not None and torch.cuda.is_initialized()),
+                used_gpu=self.run.used_gpu or bool(torch is not None and torch.cuda.is_initialized()),
                 executable=sys.executable,
                 argv=tuple(getattr(sys, "orig_argv", sys.argv)),
             ),
@@ -86,6 +90,8 @@ class ProcessFiles:
             torch=_torch_version(torch),
             packages=tuple(packages()) if count and rank == 0 else (),
             warnings=tuple(process.warnings),
+            run=self._run(),
+            cpu_ns=time.process_time_ns(),
         )
         name = f"process.{socket.gethostname()}.{process.pid}.json"
         write_json(process.config.paths.hook / name, to_json(note))
@@ -98,13 +104,20 @@ class ProcessFiles:
         other = read_json(path)
         return path if other is None or other.get("pid") == pid else folder / f"steps.{pid}.json"
 
-    def _steps(self) -> StepsFile:
+    def _run(self) -> StepsFile | None:
+        """The run as one step; None where steps were seen, and where this process has no run of its own."""
+        began_ns, dur_ns, config = self.run.began_ns, self.run.dur_ns, self.process.config
+        if began_ns is None or dur_ns is None or config.run or self.run.role() is not None:
+            return None
+        return self._steps("run", (self.steps.timer.whole(began_ns, dur_ns),))
+
+    def _steps(self, how: StepSign, times: tuple[StepTime, ...]) -> StepsFile:
         process, config, timer = self.process, self.process.config, self.steps.timer
         here = current(process.torch)
         return StepsFile(
             rank=here.rank,
             pid=process.pid,
-            how=self.steps.finder.how,
+            how=how,
             clock=timer.clock,
             anchor=timer.anchor,
             local_rank=here.local_rank,
@@ -115,21 +128,17 @@ class ProcessFiles:
             blocking=config.blocking,
             device=device(process.torch),
             work=process.work,
-            steps=timer.steps(config.schedule),
+            steps=times,
             ranges_emitted=self.ranges.emitted,
             emitter=self.ranges.emitter,
             out_of_memory=process.out_of_memory,
         )
 
     def _role(self) -> str:
-        data = sys.modules.get("torch.utils.data")
-        if data is not None and data.get_worker_info() is not None:
-            return "dataloader worker"
-        if self.steps.finder.count:
+        helps = self.run.role()
+        if self.steps.finder.count and helps != "dataloader worker":
             return "workload"
-        if "torch.distributed.run" in sys.modules or "torch.distributed.launcher" in sys.modules:
-            return "launcher"
-        return "forked child" if self.process.forked else "no steps"
+        return helps or ("forked child" if self.process.forked else "no steps")
 
 
 def device(torch: Torch) -> StepsDevice | None:

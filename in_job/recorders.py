@@ -68,6 +68,7 @@ class Switch:
     starts_at: Literal["active"] = "active"
     names_steps = False
     is_torch_profiler = False
+    memory_factor = 1.0
     emitter = None
 
     def __init__(self, torch: Torch, find: Callable[[Torch], Edges]) -> None:

@@ -50,6 +50,11 @@ class RootModuleHook:
         self._empty: weakref.WeakKeyDictionary[Module, bool] = weakref.WeakKeyDictionary()
         self._replacement = self._make()
 
+    @property
+    def inside(self) -> bool:
+        """Whether a root module runs, as far as calls are watched."""
+        return self._current is not None
+
     def __len__(self) -> int:
         """Root modules that were called so far."""
         return len(self._known)

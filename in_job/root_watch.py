@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .hook_process import HookProcess
     from .ranges import Ranges
     from .step_follower import StepFollower
-    from .torch_types import Event, Module, Torch, Values
+    from .torch_types import Module, Torch, Values
 
 _SETTLED = 3  # steps after which no new root module is looked for
 
@@ -20,7 +20,6 @@ class RootWatch:
 
     Attributes:
         hook: finds the root modules.
-        last_forward: when the last forward of the open step ended; None where forwards do not matter.
     """
 
     def __init__(self, process: HookProcess, steps: StepFollower, ranges: Ranges, torch: Torch) -> None:
@@ -29,39 +28,38 @@ class RootWatch:
         self.ranges = ranges
         self.torch = torch
         self.hook = RootModuleHook(torch, self._before, self._after)
-        self.last_forward: tuple[int, Event] | None = None
         self._known = self._quiet = 0  # roots known, and calls since the last new one
 
     def settle(self) -> None:
         """After a step: stop looking for root modules when they can tell nothing new."""
         finder = self.steps.finder
         if not finder.undecided and (len(self.hook) or self.steps.number >= _SETTLED):
-            self.hook.settle(keep=False)
+            self.hook.settle(keep=finder.minds_modules)
         elif finder.how == "module" and self.steps.number >= _SETTLED:
             self.hook.settle(keep=True)
 
     def after_fork(self) -> None:
         """A forked child starts from nothing."""
         self.hook.forget()
-        self.last_forward = None
 
     def _before(self, module: Module, args: tuple[Values, ...]) -> None:
         if self.process.ignored():
             return
         try:
             self._note_shapes(args)
-            self.steps.finder.root(module, grad=self.torch.is_grad_enabled() and module.training)
+            grad = self.torch.is_grad_enabled() and module.training
+            self.steps.finder.called("module", module, grad=grad)
             self.ranges.root_called(module)
-            if self.process.config.ranges.steps in ("off", "explicit"):
+            if self.process.config.ranges.steps not in ("auto", "module", "optimizer"):
                 self._settle_without_steps()
         except Exception as error:
             self.process.fail(error)
 
     def _after(self, _module: Module) -> None:
-        if not self.steps.finder.saw_forward or self.process.ignored() or self.process.capturing():
+        if not self.steps.finder.ends_with_calls or self.process.ignored():
             return
         try:
-            self.last_forward = self.steps.timer.mark()
+            self.steps.note_end()
         except Exception as error:
             self.process.fail(error)
 
@@ -74,7 +72,7 @@ class RootWatch:
         self._quiet = self._quiet + 1 if len(self.hook) == self._known else 0
         self._known = len(self.hook)
         if self._quiet >= _SETTLED or self._known >= _SETTLED:
-            self.hook.settle(keep=False)
+            self.hook.settle(keep=self.steps.finder.minds_modules)
 
     def _note_shapes(self, args: tuple[Values, ...]) -> None:
         """Shapes of the first root's inputs: what is known of the work per step."""

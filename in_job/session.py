@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from ..contract.finding import Finding
-from . import dynamo, exclusive, recorders
+from . import dynamo, exclusive, jax_calls, recorders, torch_calls
 from .api import hook
+from .calls import CallWatch
 from .config import HookConfig
 from .exits import Exits
 from .hook_errors import report
@@ -17,10 +18,16 @@ from .ranges import Ranges
 from .record import ProcessFiles
 from .root_watch import RootWatch
 from .step_follower import StepFollower
+from .whole_run import WholeRun
 from .window import WindowDriver
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from .torch_types import Optimizer, Torch
+
+FRAMEWORKS = ("torch", "jax", "cupy")
+"""GPU frameworks: the run begins when the first of them has been imported."""
 
 
 class Session:
@@ -33,7 +40,9 @@ class Session:
         self.window = WindowDriver(config, self.recorder, self._window_changed, process.warn)
         self.steps = StepFollower(process, self.window, self.ranges, self._step_ended, self._freed)
         self.roots: RootWatch | None = None
-        self.files = ProcessFiles(process, self.steps, self.ranges)
+        self.calls = CallWatch(process, self.steps, self._in_module)
+        self.run = WholeRun(process, self.window, self.ranges, self._freed)
+        self.files = ProcessFiles(process, self.steps, self.ranges, self.run)
         self._finishing = False
         self.exits = Exits(self.finish, self._program_failed, self._in_the_middle, unwind=config.unwind)
 
@@ -55,8 +64,23 @@ class Session:
             session.steps.finder.start()
         return session
 
+    def imported(self, name: str, module: ModuleType) -> None:
+        """One of the modules that ``bootstrap`` waits for is there.
+
+        Args:
+            name: of the module, as in ``bootstrap.WATCHED``.
+        """
+        if name == "jax":
+            jax_calls.watch_jit(module, self.calls)
+        elif name == "torch._dynamo.eval_frame":
+            torch_calls.watch_compiled(module, self.calls)
+        elif name == "torch" and hasattr(module, "nn") and hasattr(module, "__version__"):
+            self.attach(module)
+        if name in FRAMEWORKS:
+            self.run.begin()
+
     def attach(self, torch: Torch) -> None:
-        """torch is there: watch optimizers, root modules and its profilers."""
+        """torch is there: watch optimizers, root modules, what runs in their place, and its profilers."""
         process = self.process
         if process.torch is not None:
             return
@@ -74,12 +98,12 @@ class Session:
         )
         self.ranges.watch(torch)
         self.roots = RootWatch(process, self.steps, self.ranges, torch)
-        if process.config.ranges.steps == "off":
-            self.window.record_everything()
         self.roots.hook.search()
         if self.steps.finder.began:
             self.window.begin(self.steps.number)
         watch_optimizers(torch, self._optimizer_made, self.optimizer)
+        torch_calls.watch_graphs(torch, self.calls)
+        torch_calls.watch_loaders(torch, self.calls)
 
     def explicit(self) -> None:
         """``profrun.step()``."""
@@ -112,11 +136,13 @@ class Session:
 
     def _finish(self) -> None:
         hook.sink = None
-        self.steps.close_last(None if self.roots is None else self.roots.last_forward)
+        self.steps.close_last()
         if self.roots is not None:
             self.roots.hook.stop()
         self._explain()
         try:
+            if not self.steps.finder.count:
+                self.run.end()
             self.window.finish()
         finally:
             self.ranges.close()
@@ -132,6 +158,10 @@ class Session:
                 "was seen"
             )
             fix = "call profrun.step() once per iteration"
+            self.process.warn(Finding("steps-found-late", "warning", what, fix=fix))
+        if finder.late_capture is not None:
+            what = f"{finder.late_capture} steps that were the warm-up of a CUDA graph are recorded"
+            fix = "set schedule.skip_first to skip them, or call profrun.step() once per replay"
             self.process.warn(Finding("steps-found-late", "warning", what, fix=fix))
         missing = self.window.shortfall(finder.count, self.process.torch)
         if missing is not None:
@@ -149,6 +179,9 @@ class Session:
         else:
             self.ranges.close()
 
+    def _in_module(self) -> bool:
+        return self.roots is not None and self.roots.hook.inside
+
     def _optimizer_made(self) -> None:
         self.steps.finder.optimizer_made()
 
@@ -157,7 +190,7 @@ class Session:
             self.process.out_of_memory = True
 
     def _in_the_middle(self) -> bool:
-        return self.steps.busy or self._finishing
+        return self.steps.busy or self.run.busy or self._finishing
 
     def _freed(self) -> None:
         self.exits.resume_signal()
@@ -168,6 +201,8 @@ class Session:
         self._finishing = False
         self.window.after_fork()
         self.steps.forget()
+        self.run.after_fork()
         self.ranges.after_fork()
+        self.calls.after_fork()
         if self.roots is not None:
             self.roots.after_fork()

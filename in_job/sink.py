@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ..contract.step_names import OWN_STEP
 from . import dynamo
 
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ class Sink:
         self.emitting = False
         self.emitted = 0
         self._stack = _Stack()
+        self._step = ""  # name of the open step
 
     def push(self, name: str) -> None:
         """Open a range on this thread. Inside code that torch.compile traces this is nothing."""
@@ -76,18 +76,18 @@ class Sink:
         self._suspend(self._stack.entries, 0)
         self.emitting = False
 
-    def begin_step(self, number: int) -> None:
+    def begin_step(self, name: str) -> None:
         """Open the range of a step, outermost on this thread."""
         entries = self._stack.entries
         self._suspend(entries, 0)
-        name = f"{OWN_STEP}{number}"
+        self._step = name
         entries.insert(0, [name, self._emit(name) if self.emitting else None])
 
     def end_step(self) -> None:
         """Close the open step's range; what is open inside it ends with it."""
         entries = self._stack.entries
         self._suspend(entries, 0)
-        entries[:] = [entry for entry in entries if not entry[0].startswith(OWN_STEP)]
+        entries[:] = [entry for entry in entries if entry[0] != self._step]
 
     def cut(self) -> None:
         """The recording's own step marks change here: ranges that are open end with the step."""

@@ -27,6 +27,7 @@ class StepFollower:
         finder: says which moments are the ends of steps.
         timer: has the times of the steps so far.
         busy: between two steps, where no signal may come in.
+        last_end: when the last call that can be the end of the last step has ended; None: there was none.
     """
 
     def __init__(
@@ -48,18 +49,20 @@ class StepFollower:
         """Start from nothing."""
         self.number = 0
         self.busy = False
+        self.last_end: tuple[int, Event] | None = None
         self.timer = StepTimer(self.process.torch)
         self.finder = StepFinder(self.process.config.ranges.steps, self._begin, self._end, self._restart)
         self._idle_until = idle_until(self.process.config, 0)
 
-    def close_last(self, moment: tuple[int, Event] | None) -> None:
-        """The program ends.
+    def note_end(self) -> None:
+        """What may be the last work of the program has ended."""
+        if not self.process.capturing():
+            self.last_end = self.timer.mark()
 
-        Args:
-            moment: when the last forward of a root module ended; None when none did.
-        """
-        if moment is not None and self.finder.close_last():
-            self.timer.end(self.number, moment)
+    def close_last(self) -> None:
+        """The program ends."""
+        if self.last_end is not None and self.finder.close_last():
+            self.timer.end(self.number, self.last_end)
         self.timer.drop_open()
 
     def _begin(self) -> None:

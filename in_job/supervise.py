@@ -6,24 +6,25 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..contract.finding import Finding
 from . import proctree
+from .tee import Tee
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from .recording_watch import RecordingWatch
 
 STOPS = {signal.SIGURG, signal.SIGTERM, signal.SIGINT}
 BLOCKED = STOPS | {signal.SIGCHLD}
 AGAIN_S = 5.0  # after this the whole tree of an app that did not end is asked too
 LAST_S = 10.0  # for a profiler to write after the second signal
 STRAY_S = 2.0  # for processes left behind to end by themselves
-_TAIL = 1 << 18
 
 
 @dataclass
@@ -61,48 +62,6 @@ class Outcome:
         if self.status is None or not os.WIFSIGNALED(self.status):
             return None
         return os.WTERMSIG(self.status)
-
-
-class Tee(threading.Thread):
-    """Copies a pipe to a log file and to our own stream; a full disk or a closed stream loses only itself."""
-
-    def __init__(self, source: int, log: Path, stream: int | None) -> None:
-        super().__init__(daemon=True)
-        self.source = source
-        self.stream = stream
-        self.tail = bytearray()
-        self.lost = 0
-        self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        self.start()
-
-    def run(self) -> None:
-        """Until the last writer has closed the pipe."""
-        while True:
-            try:
-                data = os.read(self.source, 65536)
-            except OSError:
-                break
-            if not data:
-                break
-            self.tail += data
-            if len(self.tail) > 2 * _TAIL:
-                del self.tail[:-_TAIL]
-            self.lost += len(data) - _write(self._log, data)
-            if self.stream is not None and _write(self.stream, data) < len(data):
-                self.stream = None
-        os.close(self.source)
-        os.close(self._log)
-
-
-def _write(descriptor: int, data: bytes) -> int:
-    """Write all of it; returns the bytes that went through."""
-    done = 0
-    try:
-        while done < len(data):
-            done += os.write(descriptor, data[done:])
-    except OSError:
-        pass
-    return done
 
 
 class Supervisor:
@@ -148,6 +107,7 @@ class Supervisor:
         limit: float | None = None,
         finalise: float = 30.0,
         on_app_end: Callable[[], None] | None = None,
+        recording: RecordingWatch | None = None,
     ) -> Outcome:
         """Run a command to its end.
 
@@ -158,6 +118,7 @@ class Supervisor:
             limit: seconds after which the user's process is ended.
             finalise: seconds that the profiler may write after the user's process has ended.
             on_app_end: called when the user's process has ended and the profiler has not.
+            recording: ends the profiler's recording when a limit is reached.
         """
         outcome = Outcome(stopped_by=self.pending())
         if outcome.stopped_by:
@@ -168,7 +129,7 @@ class Supervisor:
         except OSError as error:
             outcome.error = start_error(argv, cwd, error, env.get("PATH"))
             return outcome
-        watch = _Watch(self, child.pid, tuple(app or argv), tool, limit, finalise, on_app_end)
+        watch = _Watch(self, child.pid, tuple(app or argv), tool, limit, finalise, on_app_end, recording)
         outcome.status = watch.loop(outcome)
         child.returncode = 0  # reaped here, not by subprocess
         self._sweep(outcome)
@@ -243,8 +204,10 @@ class _Watch:
         limit: float | None,
         finalise: float,
         on_app_end: Callable[[], None] | None,
+        recording: RecordingWatch | None,
     ) -> None:
         self.owner = owner
+        self.recording = recording
         self.pid = pid
         self.argv = argv
         self.tool = tool
@@ -261,7 +224,7 @@ class _Watch:
     def loop(self, outcome: Outcome) -> int:
         """Until the command is gone; returns its wait status."""
         while True:
-            status = _reap().get(self.pid)
+            status = self._reap().get(self.pid)
             if status is not None:
                 break
             self._look()
@@ -269,10 +232,28 @@ class _Watch:
             info = signal.sigtimedwait(BLOCKED, self._nap())
             if info is not None and info.si_signo in STOPS:
                 self._request(signal.Signals(info.si_signo).name, outcome)
+        self._wait_for_stop()
         end = time.monotonic()
         outcome.app_s = (self.app_end or end) - self.start
         outcome.finalise_s = end - (self.app_end or end)
         return status
+
+    def _reap(self) -> dict[int, int]:
+        ended = _reap()
+        if self.recording is not None:
+            self.recording.reaped(ended, running=self.app_end is None and self.pid not in ended)
+        return ended
+
+    def _wait_for_stop(self) -> None:
+        """The command may be over while the profiler still makes the report of a recording that was cut."""
+        deadline = time.monotonic() + max(self.finalise, self.owner.grace)
+        while self.recording is not None and self.recording.busy and time.monotonic() < deadline:
+            time.sleep(0.05)
+            self._reap()
+
+    def _program(self) -> list[proctree.Process]:
+        """The user's process and all below it; none as long as it is not found."""
+        return [] if self.app is None else [self.app, *proctree.descendants(self.app.pid)]
 
     def _nap(self) -> float:
         if self.tool is not None and time.monotonic() - self.start < 5.0:
@@ -289,6 +270,8 @@ class _Watch:
                 self.kill_at = self.app_end + max(self.finalise, self.owner.grace)
             if self.on_app_end is not None:
                 self.on_app_end()
+        if self.recording is not None and self.app_end is None:
+            self.recording.look(self._program)
 
     def _clock(self, outcome: Outcome) -> None:
         now = time.monotonic()

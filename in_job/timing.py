@@ -134,6 +134,15 @@ class StepTimer:
             )
         return tuple(found)
 
+    def whole(self, began_ns: int, dur_ns: int) -> StepTime:
+        """The run as one step.
+
+        Args:
+            began_ns: when it began, ``time.perf_counter_ns``.
+            dur_ns: how long it took on the host, the GPU idle at its end.
+        """
+        return StepTime(0, self._wall + began_ns, dur_ns, dur_ns, "active")
+
     def _read(self, end: int) -> None:
         """Turn events of rows before ``end`` into ns, in order, until one is not over yet."""
         while self._read_to < end:

@@ -21,6 +21,7 @@ from .files import Reserve, read_json, set_phase, write_json
 from .outcome import Facts, Verdict, judge
 from .prepare import Prepared, prepare
 from .ranks import Ranks
+from .recording_watch import RecordingWatch
 from .supervise import Supervisor, flush_streams
 
 if TYPE_CHECKING:
@@ -125,16 +126,21 @@ class Trial:
         for run, argv in enumerate((wrapped.argv, *wrapped.passes)):
             orders = self._orders(prepared, wrapped, run)
             spent = sum(outcome.app_s for outcome in outcomes)
+            environ = {**env, **wrapped.env, hook_errors.ENV: str(orders)}
+            recording = self._watch(wrapped, environ, result)
             outcome = supervisor.run(
                 argv,
-                env={**env, **wrapped.env, hook_errors.ENV: str(orders)},
+                env=environ,
                 cwd=self.command.cwd or None,
                 app=self.command.argv,
                 tool=prepared.tool.path,
                 limit=None if not limit else max(0.0, limit - spent),
                 finalise=wrapped.finalise_s,
                 on_app_end=lambda: self._phase("finalise"),
+                recording=recording,
             )
+            if recording is not None and recording.finding is not None:
+                result.warnings.append(recording.finding)
             outcomes.append(outcome)
             if outcome.stopped_by or outcome.code != 0:
                 break
@@ -145,6 +151,13 @@ class Trial:
             finalise=sum(outcome.finalise_s for outcome in outcomes),
         )
         return outcomes
+
+    def _watch(self, wrapped: Wrapped, environ: Mapping[str, str], result: Result) -> RecordingWatch | None:
+        """What ends the recording when a limit is reached; None where the wrapper has nothing to end."""
+        if wrapped.limits is None:
+            return None
+        gpu = result.provenance.vendor != "none"
+        return RecordingWatch(wrapped.limits, self.ranks.raw, environ, gpu=gpu)
 
     def _orders(self, prepared: Prepared, wrapped: Wrapped, run: int) -> Path:
         """Write what the hook is told in the ``run``-th run of the command; returns the file."""

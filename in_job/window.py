@@ -67,8 +67,8 @@ class WindowDriver:
             self.recorder = recorder
 
     def record_everything(self) -> None:
-        """ranges.steps is off: a recorder inside the program runs from here to the end."""
-        if self.config.hook == "in_process" and not self._started:
+        """The run is recorded as a whole: a recorder runs from here to the end, or to ``finish``."""
+        if self.recorder is not None and not self._started and not self._broken:
             self._start(0, whole=True)
 
     def begin(self, step: int) -> None:
@@ -96,16 +96,21 @@ class WindowDriver:
         """Back to the first step. False when something was recorded already: too late."""
         if self.opened:
             return False
-        if self.recorder is not None and self._started:
-            self._started = False
-            self.recorder.discard()
+        self.discard()
         return True
 
     def finish(self) -> None:
-        """The program ends: keep what there is."""
+        """The program ends, or a limit is reached: keep what there is."""
         if self.recording:
             self._set(False)
         self._stop()
+
+    def discard(self) -> None:
+        """Keep nothing: this process does not do the program's work."""
+        self.recording = False
+        if self.recorder is not None and self._started:
+            self._started = False
+            self.recorder.discard()
 
     def after_fork(self) -> None:
         """A forked child: what is recorded now belongs to the parent, and then the child records nothing."""

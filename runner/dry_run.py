@@ -13,7 +13,7 @@ from profrun.contract.launch_blocking import BLOCKING_ENV
 from profrun.contract.options import ToolOptions
 from profrun.contract.profilers import Profiler, candidates
 from profrun.contract.units import counted
-from profrun.contract.wrapping import Wrapped, WrapRequest
+from profrun.contract.wrapping import Limits, Wrapped, WrapRequest
 from profrun.plans.model import Plan
 from profrun.runner.scripts import need_programs
 from profrun.runner.trial_files import command
@@ -29,6 +29,7 @@ class WrappedCommand:
     passes: tuple[tuple[str, ...], ...]
     env: dict[str, str]
     notes: tuple[str, ...]
+    limits: Limits | None
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,11 @@ def wrapped(told: Command) -> tuple[WrappedCommand, ...]:
     found = []
     for profiler in candidates(told.profiler or told.collector):
         done = _wrap(profiler, told)
-        found.append(WrappedCommand(profiler.name, done.argv, done.passes, dict(done.env), tuple(done.notes)))
+        found.append(
+            WrappedCommand(
+                profiler.name, done.argv, done.passes, dict(done.env), tuple(done.notes), done.limits
+            )
+        )
     return tuple(found)
 
 
@@ -165,6 +170,8 @@ def _trial_lines(trial: DryTrial) -> list[str]:
             continue  # this profiler starts nothing else
         sets = "".join(f"{name}={shlex.quote(value)} " for name, value in sorted(way.env.items()))
         lines += [f"# under {way.profiler}:", *(sets + shlex.join(argv) for argv in argvs)]
+        if way.limits is not None:
+            lines += [f"# at a limit of the schedule: {sets}{shlex.join(way.limits.stop)}"]
     return lines
 
 

@@ -156,7 +156,7 @@ def _which(request: WrapRequest, options: Options, windowed: bool, notes: list[s
     count = options.launch_count
     if count is None and not windowed:
         count = DEFAULT_LAUNCHES
-        notes.append(f"no window can be driven: the first {count} kernel launches are profiled")
+        notes.append(f"ncu profiles the first {count} kernel launches of the run: it is recorded as a whole")
     if count:
         flags += ["--launch-count", str(count)]
     return flags

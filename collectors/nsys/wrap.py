@@ -7,7 +7,8 @@ flag is used, for older and newer ones.
 from __future__ import annotations
 
 from ...contract.codec import from_json
-from ...contract.wrapping import Wrapped, WrapRequest
+from ...contract.units import bytes_text
+from ...contract.wrapping import Limits, Wrapped, WrapRequest
 from .profiler import Options
 
 FLAGS: dict[str, tuple[int, ...]] = {
@@ -37,14 +38,19 @@ def wrap(request: WrapRequest) -> Wrapped:
     """``nsys profile ... COMMAND``; reports land in ``request.out`` and are exported to SQLite there.
 
     The recorded part is the hook's window (cudaProfilerStart/Stop) where there is a CUDA GPU, else the whole
-    run: without CUDA nothing calls cudaProfilerStart, and nsys would write no report at all.
+    run: without CUDA nothing calls cudaProfilerStart, and nsys would write no report at all. A run without
+    steps is recorded as a whole, too, in a session that the wrapper can end when a limit is reached:
+    ``--duration`` would count the seconds in which the program imports torch, and nothing limits the size.
     """
     options = from_json(Options, request.options)
     notes: list[str] = []
     gpu = request.vendor == "nvidia"
     windowed = _windowed(request, options, gpu, notes)
+    limits = _limits(request, options, notes) if request.whole else None
     argv = [request.tool, "profile", "--trace=" + ",".join(_trace(options, gpu))]
     argv += _window_flags(request, options, windowed)
+    if limits is not None:
+        argv.append("--session-new=" + _SESSION)
     argv += [
         "--sample=" + (options.sample or "none"),
         "--cpuctxsw=" + (options.cpuctxsw or "none"),
@@ -71,6 +77,7 @@ def wrap(request: WrapRequest) -> Wrapped:
         finalise_s=120.0,
         export=(export_command(request.tool), ("rm", "-rf", request.out.rstrip("/") + "/nvidia")),
         expected=("*.nsys-rep", "*.sqlite"),
+        limits=limits,
         notes=notes,
     )
 
@@ -141,15 +148,29 @@ _LOG_REASONS = (
 )
 
 
+_SESSION = "profrun"
+"""The session that ``nsys stop`` ends. Sessions are kept below TMPDIR, which is the rank's own folder: those
+of two trials do not clash."""
+
+
+def _limits(request: WrapRequest, options: Options, notes: list[str]) -> Limits:
+    """A run without steps is recorded up to the schedule's limits; ``duration`` replaces ``max_seconds``."""
+    schedule = request.schedule
+    seconds = None if options.duration else schedule.max_seconds
+    where = "its first use of a GPU" if request.vendor == "nvidia" else "its start"
+    time = "" if seconds is None else f"{seconds:g} s from {where} on, and at most "
+    notes.append(f"nsys records the run as a whole: at most {time}{bytes_text(schedule.max_size)}")
+    return Limits((request.tool, "stop", "--session=" + _SESSION), seconds, schedule.max_size)
+
+
 def _windowed(request: WrapRequest, options: Options, gpu: bool, notes: list[str]) -> bool:
+    if request.whole:
+        return False
     if options.capture == "all":
         notes.append("nsys records the whole run (capture: all)")
         return False
     if not gpu:
         notes.append("nsys records the whole run: without a CUDA GPU nothing calls cudaProfilerStart")
-        return False
-    if request.whole:
-        notes.append("nsys records the whole run: ranges.steps is off, so no window can be driven")
         return False
     return True
 

@@ -61,6 +61,7 @@ class ProtonRecorder:
 
     starts_at: Literal["active"] = "active"
     is_torch_profiler = False
+    memory_factor = 1.0
 
     def __init__(self, context: RecordingContext) -> None:
         self.context = context
@@ -89,7 +90,7 @@ class ProtonRecorder:
                     "no-kernels",
                     "warning",
                     "Proton recorded no kernel",
-                    "the recorded steps did not use the GPU, or another process did",
+                    "what was recorded did not use the GPU, or another process did",
                 )
             )
 

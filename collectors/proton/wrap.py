@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...contract.codec import from_json
+from ...contract.units import bytes_text
 from ...contract.wrapping import Wrapped, WrapRequest
 from .profiler import Options
 
@@ -22,7 +23,11 @@ def wrap(request: WrapRequest) -> Wrapped:
     if not request.whole:
         notes = [_FIRST_STEP]
     else:
-        notes = ["Proton records from the import of torch to the end: ranges.steps is off"]
+        schedule = request.schedule
+        notes = [
+            f"Proton records the run as a whole, from the import of torch on: at most "
+            f"{schedule.max_seconds:g} s and {bytes_text(schedule.max_size)}"
+        ]
     return Wrapped(
         argv=request.argv,
         hook="in_process",

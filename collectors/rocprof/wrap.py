@@ -9,13 +9,14 @@ What rocprofv3 needs to be told:
 * the output format, because ROCm 7.0 changed the default from csv to rocpd;
 * no ``-o``: with a name of its own every process of a job writes the same file. Left out, files are
   ``<-d>/<hostname>/<pid>_...``;
-* ``--marker-trace`` beside ``--selected-regions``: without it releases before spring 2026 never hear
-  roctxProfilerResume and record nothing.
+* ``--marker-trace``: without it releases before spring 2026 never hear roctxProfilerResume and
+  roctxProfilerPause, and record nothing with ``--selected-regions``.
 """
 
 from __future__ import annotations
 
 from ...contract.codec import from_json
+from ...contract.units import bytes_text
 from ...contract.wrapping import Wrapped, WrapRequest
 from .profiler import Options
 
@@ -78,15 +79,15 @@ def wrap(request: WrapRequest) -> Wrapped:
     for number, group in enumerate(groups or [()], 1):
         folder = _folder(request, f"pass{number}" if len(groups) > 1 else "")
         argv = [request.tool, "--output-format", chosen, "-d", folder]
-        argv += _counter_flags(options, group, windowed) if group else []
-        argv += [] if group else _trace_flags(options, release, windowed, notes)
+        argv += _counter_flags(options, group) if group else []
+        argv += [] if group else _trace_flags(options, release, notes)
         argv += [*window, *(options.args or ()), "--", *request.argv]
         commands.append(tuple(argv))
     _clash(request, notes)
     kernels = "**/*_counter_collection.csv" if groups else "**/*_trace.csv"
     return Wrapped(
         argv=commands[0],
-        hook="roctx" if windowed else "none",
+        hook="roctx",
         emitter="roctx",
         finalise_s=120.0,
         expected=(_FILES.get(chosen, kernels),),
@@ -147,7 +148,12 @@ _LOG_REASONS = (
 
 def _windowed(request: WrapRequest, release: tuple[int, int], notes: list[str]) -> bool:
     if request.whole:
-        notes.append("rocprofv3 records the whole run: ranges.steps is off, so no window can be driven")
+        schedule = request.schedule
+        notes.append(
+            f"rocprofv3 records the run as a whole, at most {schedule.max_seconds:g} s and "
+            f"{bytes_text(schedule.max_size)}: the hook of a Python program ends it at a limit "
+            f"(roctxProfilerPause); a program in another language is recorded to its end"
+        )
         return False
     if release < SINCE["--selected-regions"]:
         notes.append(
@@ -167,11 +173,11 @@ def _format(options: Options, release: tuple[int, int], notes: list[str]) -> str
     return "rocpd" if known else "csv"
 
 
-def _trace_flags(options: Options, release: tuple[int, int], windowed: bool, notes: list[str]) -> list[str]:
+def _trace_flags(options: Options, release: tuple[int, int], notes: list[str]) -> list[str]:
     """Flags of what to trace; kinds that this release does not know are left out, with a note."""
     flags = []
     kinds = list(options.trace or _DEFAULT)
-    if windowed and "marker" not in kinds:
+    if "marker" not in kinds:
         kinds.append("marker")
     for kind in kinds:
         flag = f"--{kind}-trace"
@@ -184,10 +190,8 @@ def _trace_flags(options: Options, release: tuple[int, int], windowed: bool, not
     return flags
 
 
-def _counter_flags(options: Options, group: tuple[str, ...], windowed: bool) -> list[str]:
-    flags = ["--pmc", *group]
-    if windowed:
-        flags.append("--marker-trace")
+def _counter_flags(options: Options, group: tuple[str, ...]) -> list[str]:
+    flags = ["--pmc", *group, "--marker-trace"]
     if options.kernels:
         flags += ["--kernel-include-regex", options.kernels]
     return flags
@@ -226,7 +230,10 @@ def _dotted(version: tuple[int, int]) -> str:
 
 def _v1(request: WrapRequest, options: Options) -> Wrapped:
     """``rocprof --hip-trace --roctx-trace --timestamp on -o FILE COMMAND``: no ``--``, and no window."""
-    notes = ["rocprof (v1) records the whole run: it has no window that a program can open"]
+    notes = [
+        "rocprof (v1) records the whole run to its end: it has no window that a program can open, and no "
+        "limit of the schedule ends it"
+    ]
     argv = [request.tool]
     for kind in options.trace or _DEFAULT:
         flag = _V1_FLAG.get(kind)

@@ -12,7 +12,7 @@ def wrap(request: WrapRequest) -> Wrapped:
     """
     notes = []
     if request.whole:
-        notes.append("torch.profiler records from the import of torch to the end: ranges.steps is off")
+        notes.append("torch.profiler records the run as a whole, from the import of torch on")
     return Wrapped(
         argv=request.argv,
         hook="in_process",

@@ -39,12 +39,12 @@ def test_exceptions_and_ranges_left_open_inside(sink: Sink) -> None:
 
 def test_steps_are_outermost_and_cut_what_straddles_them(sink: Sink) -> None:
     with profrun.range("epoch"):
-        sink.begin_step(0)
+        sink.begin_step("profrun.step#0")
         with profrun.range("forward"):
             pass
         with profrun.range("opt"):
             sink.end_step()  # the optimizer's step is the end of the step
-            sink.begin_step(1)
+            sink.begin_step("profrun.step#1")
         with profrun.range("forward"):
             pass
         sink.end_step()
@@ -102,7 +102,7 @@ def test_whatever_is_called_the_emitter_sees_balanced_nesting(actions: list[tupl
             sink.pop(name)
         elif action == "step":
             sink.end_step()
-            sink.begin_step(step)
+            sink.begin_step(f"profrun.step#{step}")
             step += 1
         else:
             getattr(sink, action)()

@@ -83,6 +83,7 @@ class StepCounter:
     """A recorder that only counts what it is told."""
 
     names_steps = is_torch_profiler = False
+    memory_factor = 1.0
     emitter = None
 
     def __init__(self, starts_at: Literal["warmup", "active"]) -> None:

@@ -137,10 +137,8 @@ def test_a_schedule_beside_steps_off_keeps_its_limits_and_a_warning_names_the_re
     job = load_small(f"{off}schedule: {{active: 2, max_seconds: 2m, max_size: 1GiB}}\n")
     assert job.ranges.whole
     assert (job.schedule.max_seconds, job.schedule.max_size) == (120.0, 1 << 30)
-    assert [str(warning).partition(": schedule: ")[2] for warning in job.warnings] == [
-        "active: not used, because ranges.steps is off; only max_seconds and max_size limit a run that is "
-        "recorded as a whole"
-    ]
+    (warning,) = job.warnings
+    assert "schedule: active: not used, because ranges.steps is off; only max_seconds and max_size" in warning
     assert load_small(f"{off}schedule: {{max_seconds: 20}}\n").warnings == ()
 
 

@@ -84,7 +84,7 @@ def test_a_set_is_not_added_to_sections_or_metrics() -> None:
 def test_without_a_window_launches_are_bounded_and_it_is_said() -> None:
     wrapped = wrap(request(whole=True))
     assert "--profile-from-start" not in wrapped.argv
-    assert "no window can be driven: the first 100 kernel launches are profiled" in wrapped.notes
+    assert "ncu profiles the first 100 kernel launches of the run: it is recorded as a whole" in wrapped.notes
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from profrun.collectors.nsys.wrap import nvtx_recordable, reason, wrap
 from profrun.contract.schedule import Schedule
-from profrun.contract.wrapping import WrapRequest
+from profrun.contract.wrapping import Limits, WrapRequest
 from tests.conftest import ROOT
 
 
@@ -73,11 +73,46 @@ def test_without_cuda_the_whole_run_is_recorded_and_said() -> None:
     assert wrapped.notes == ["nsys records the whole run: without a CUDA GPU nothing calls cudaProfilerStart"]
 
 
+def test_a_run_without_steps_is_recorded_as_a_whole_up_to_the_limits() -> None:
+    schedule = Schedule(max_seconds=30, max_size=1 << 30)
+    wrapped = wrap(request(whole=True, schedule=schedule, options={"capture": "window"}))
+    assert wrapped.argv == (
+        "/usr/bin/nsys",
+        "profile",
+        "--trace=cuda,nvtx,cublas,cudnn",
+        "--session-new=profrun",
+        "--sample=none",
+        "--cpuctxsw=none",
+        "--cuda-graph-trace=node",
+        "--trace-fork-before-exec=true",
+        "--env-var=TMPDIR=/tmp",
+        "--force-overwrite=true",
+        "--output=/run/raw/rank0/report",
+        "python",
+        "train.py",
+        "--lr",
+        "0.1",
+    )
+    assert wrapped.limits == Limits(("/usr/bin/nsys", "stop", "--session=profrun"), 30.0, 1 << 30)
+    assert (wrapped.hook, wrapped.emitter) == ("none", "nvtx")
+    assert wrapped.notes == [
+        "nsys records the run as a whole: at most 30 s from its first use of a GPU on, and at most 1 GiB"
+    ]
+
+
+def test_a_duration_of_its_own_replaces_the_limit_of_the_schedule() -> None:
+    wrapped = wrap(request(whole=True, options={"duration": 5}, vendor="none"))
+    assert {"--duration=5", "--kill=none"} <= set(wrapped.argv)
+    assert wrapped.limits is not None
+    assert wrapped.limits.seconds is None
+    assert wrapped.notes == ["nsys records the run as a whole: at most 2 GiB"]
+    assert wrap(request(options={"capture": "all"})).limits is None
+
+
 @pytest.mark.parametrize(
     ("changed", "there", "not_there"),
     [
         ({"schedule": Schedule(repeat=3)}, ["--capture-range-end=repeat:3"], []),
-        ({"whole": True}, [], ["--capture-range=cudaProfilerApi"]),
         ({"options": {"capture": "all"}}, [], ["--capture-range=cudaProfilerApi"]),
         (
             {"options": {"capture": "all", "duration": 5, "delay": 2}},

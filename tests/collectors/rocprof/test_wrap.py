@@ -124,10 +124,19 @@ def test_formats() -> None:
     assert any("does not write rocpd" in note for note in older.notes)
 
 
-def test_without_steps_everything_is_recorded() -> None:
-    wrapped = _wrap(whole=True)
-    assert "--selected-regions" not in wrapped.argv
-    assert wrapped.hook == "none"
+@pytest.mark.parametrize(
+    ("version", "form"), [((6, 2, 4), "csv"), ((6, 4, 3), "csv"), ((7, 0, 2), "rocpd"), ((7, 2, 4), "rocpd")]
+)
+def test_a_run_without_steps_is_recorded_from_its_start_and_the_hook_ends_it_at_a_limit(
+    version: tuple[int, ...], form: str
+) -> None:
+    wrapped = _wrap(version, whole=True)
+    assert " ".join(wrapped.argv) == f"rocprofv3 --output-format {form} -d /run/raw/rank0 {TRACE} {APP}"
+    assert (wrapped.hook, wrapped.emitter, wrapped.limits) == ("roctx", "roctx", None)
+    (note,) = (note for note in wrapped.notes if "as a whole" in note)
+    assert "at most 10 s and 2 GiB" in note
+    counted = _wrap(version, whole=True, options={"pmc": [["SQ_WAVES"]]}).argv
+    assert "--marker-trace" in counted  # roctxProfilerPause is not heard without it
 
 
 def test_selected_regions_always_come_with_markers() -> None:
