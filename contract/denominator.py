@@ -98,6 +98,8 @@ RECORDING = Denominator("recording")
 
 NO_STEPS = "no steps were found, so the whole run counts as one"
 """Why the numbers of a run are not per step."""
+SET_UP_INCLUDED = "no steps were found: numbers are of the whole run, set-up included"
+"""The same with what that means."""
 
 
 def found_by(how: str | None) -> Denominator:

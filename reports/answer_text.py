@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from profrun.contract.denominator import SET_UP_INCLUDED
 from profrun.contract.units import change_text, signed_change_text, time_range_text, time_text
 from profrun.reports.compare_sentence import pair_sentence
 from profrun.reports.terminal_layout import Command, Part, Prose, Table, Toned
@@ -35,6 +36,7 @@ def answer_parts(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) 
             for doubt in doubts(answer):
                 told.setdefault(doubt, []).append(answer.variant)
         parts += [Prose(f"{', '.join(names)}: {doubt}", indent="  ") for doubt, names in told.items()]
+    parts += [Prose(line, indent="  ") for line in whole_runs(answers)]
     parts += _findings(answers)
     lines = comparison_lines(pairs)
     if lines:
@@ -75,6 +77,23 @@ def _one(answer: VariantAnswer) -> list[Part]:
     lines += doubts(answer)
     strong = [] if answer.step is None else [Toned(step_time(answer.step), "strong")]
     return [Prose(line, indent="  ", toned=strong) for line in lines]
+
+
+def whole_runs(answers: Sequence[VariantAnswer]) -> list[str]:
+    """That the numbers of variants are of runs without steps, and what one trial of these cannot tell."""
+    runs = [answer for answer in answers if answer.step is not None and not answer.step.denominator.several]
+    if not runs:
+        return []
+    who = "" if len(runs) == len(answers) else f"{', '.join(answer.variant for answer in runs)}: "
+    found = [f"{who}{SET_UP_INCLUDED}"]
+    if len(answers) == 1 and runs[0].step is not None and runs[0].step.trials == 1:
+        found.append(f"one trial has no interval: `--repeats {MORE_TRIALS}` gives one")
+    return found
+
+
+def as_sentence(text: str) -> str:
+    """The text with a capital at its begin and a full stop at its end."""
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def waiting(answer: VariantAnswer) -> str:

@@ -116,7 +116,7 @@ def _facts(comparison: Comparison) -> list[Part]:
     known = [row for row in rows if row[1:] != (UNKNOWN, UNKNOWN)]
     return [
         "",
-        f"measured {denominator.per}, without a verdict",
+        f"measured {denominator.rate}, without a verdict",
         Table(("what", *heads(comparison)), known, right=(1, 2)),
     ]
 
@@ -171,8 +171,10 @@ def _view(comparison: Comparison, top: int) -> list[Part]:
     basis = rows[0].basis
     by = "op" if basis == "cpu" and comparison.by == "kernel" else comparison.by
     header = ("what", by, *heads(comparison), "change", "%", "calls")
-    what = comparison.denominator.time if basis == "step" else BASIS.get(basis, "GPU time")
-    parts: list[Part] = ["", f"by {by}, {what} {comparison.rate}, largest change first"]
+    what = f"{BASIS.get(basis, 'GPU time')} {comparison.rate}"
+    if basis == "step":
+        what = comparison.denominator.time
+    parts: list[Part] = ["", f"by {by}, {what}, largest change first"]
     parts.append(Table(header, [_view_row(row) for row in shown], right=(2, 3, 4, 5)))
     if len(shown) < len(rows):
         rest = signed_time_text(sum(row.delta_ns for row in rows[len(shown) :]))

@@ -20,9 +20,9 @@ from profrun.reports.step_charts import HistoryDot, history_chart
 
 NOTE = (
     "Dot: step time of a run (of a program without steps its run time), a link to its report. Line: range "
-    "over its trials; with one trial, the middle half of its steps. Large dot: a change against the run before, "
-    "proven among all runs of the chart (the estimator of `profrun compare`). Dashed line: other hardware, "
-    "so the runs are not compared."
+    "over its trials; with one trial, the middle half of its steps. Large dot: a change against the run "
+    "before, proven among all runs of the chart (the estimator of `profrun compare`). Dashed line: other "
+    "hardware, so the runs are not compared."
 )
 PROVEN = ("faster", "slower")
 CHANGES = 10

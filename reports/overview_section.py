@@ -9,6 +9,7 @@ from profrun.analysis.compare.model import is_too_wide
 from profrun.contract.units import signed_change_text, time_text
 from profrun.reports.answer_text import (
     MOST,
+    as_sentence,
     best_findings,
     comparison_lines,
     doubts,
@@ -19,6 +20,7 @@ from profrun.reports.answer_text import (
     step_of,
     waiting,
     where,
+    whole_runs,
 )
 from profrun.reports.charts import legend, stacked_bar
 from profrun.reports.html import Html, chip, el
@@ -50,10 +52,11 @@ def overview_html(
     lines = comparison_lines(pairs)
     compared = el("ul", (el("li", str(line)) for line in lines), class_="plain") if lines else None
     helps = _helps(answers, tabs or {})
+    runs = [el("p", as_sentence(line), class_="note") for line in whole_runs(answers)]
     if len(answers) == 1:
-        return el("div", _variant(answers[0], named=False), helps, compared)
+        return el("div", _variant(answers[0], named=False), runs, helps, compared)
     each = (_variant(answer, named=True) for answer in answers)
-    return el("div", _variants(answers, pairs), compared, helps, each)
+    return el("div", _variants(answers, pairs), runs, compared, helps, each)
 
 
 class _Number(NamedTuple):
@@ -157,8 +160,7 @@ def _helps(answers: Sequence[VariantAnswer], tabs: Mapping[str, str]) -> Html | 
     found = best_findings(answers)
     if not found:
         judged = any(answer.trial is not None for answer in answers)
-        text = nothing_to_gain(answers)
-        return el("p", f"{text[:1].upper()}{text[1:]}.") if judged else None
+        return el("p", as_sentence(nothing_to_gain(answers))) if judged else None
     several = len(answers) > 1
     titles = (
         "what would help most",

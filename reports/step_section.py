@@ -54,7 +54,8 @@ def steps_html(summary: Summary, spread: StepSpread | None, marks: Marks) -> Htm
     if not of.several:
         bars = _bars(summary, summary.steps, f"time of {of.the} by what was active", several=several)
         note = NOTE.format("the span of the run")
-        return el("div", el("p", note, class_="note"), bars, _table(summary, marks, several=several))
+        numbers = _table(summary, marks, several=several) if several or summary.devices else None
+        return el("div", el("p", note, class_="note"), bars, numbers)
     if spread is None or len(summary.steps) <= BARS:
         bars = _bars(summary, summary.steps, "wall time of each step by what was active", several=several)
         return el(

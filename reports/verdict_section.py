@@ -32,19 +32,19 @@ def verdict_html(content: TraceContent, key: str) -> Html | None:
     if answer.basis == "unprofiled":
         under = f" ({time_text(recorded)} in this recording, with the profiler)" if recorded else ""
         first = (
-            el("b", f"{_first_word(answer.denominator.one)} takes {took}"),
+            el("b", f"{_capital(answer.denominator.one)} takes {took}"),
             f" without a profiler{under}{why}. ",
         )
     elif answer.basis == "profiled":
-        one = answer.denominator.recorded if answer.denominator.of == "run" else "a recorded step"
-        first = (el("b", f"{_first_word(one)} takes {took}"), f"; what the profiler adds is not known{why}. ")
+        one = "a recorded step" if answer.denominator.several else answer.denominator.recorded
+        told = f"; what the profiler adds is not known{why}. "
+        first = (el("b", f"{_capital(one)} takes {took}"), told)
     else:
         first = (el("b", f"The recording is {took} long"), " and has no steps. ")
     return el("p", first, _work(answer), _best(answer, key), class_="verdict")
 
 
-def _first_word(text: str) -> str:
-    """The text as the beginning of a sentence."""
+def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 

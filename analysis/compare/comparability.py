@@ -15,6 +15,7 @@ from profrun.analysis.compare.same_work import AMOUNT, compare_work, differing_v
 from profrun.analysis.compare.side_names import side_names
 from profrun.contract.finding import Severity, gravest_first
 from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
+from profrun.contract.units import counted
 
 STOPS = {
     "same_recording": "both sides hold the same recording",
@@ -198,7 +199,7 @@ def _cut(a: Sequence[RecordingConditions], b: Sequence[RecordingConditions]) -> 
     if not cut:
         return []
     text = f"{cut[0].label} holds only {cut[0].denominator.the}"
-    text += f", and {len(cut) - 1} more trials only a part of theirs" if len(cut) > 1 else ""
+    text += f", and {counted(len(cut) - 1, 'more trial')} only a part" if len(cut) > 1 else ""
     fix = "compare the trials without a profiler, or raise `max_seconds` and `max_size` of the schedule"
     return [Reason("cut", "critical", text, "its time is that of the limit, not of the run", fix)]
 
@@ -324,7 +325,7 @@ def _samples(a: Trials, b: Trials) -> list[Reason]:
 def _work(a: Trials, b: Trials) -> list[Reason]:
     work = compare_work(a[0], b[0])
     left, right = a[0].conditions, b[0].conditions
-    per = left.denominator.per
+    per = left.denominator.rate
     found = []
     if work.answer == "different":
         why = "the traces hold no shapes, but what they hold speaks for other work" if work.signs else ""
