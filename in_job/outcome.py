@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..contract.exit import Artefact, ArtefactState, EndState
+    from ..contract.steps import StepSign
     from .supervise import Outcome
 
 _DEADLY = {
@@ -73,8 +74,10 @@ class Facts:
         batch_system: the batch system that runs the trial, None when there is none.
         tool: name of the profiler round the command, None when there is none.
         artefacts: the trial's files, as in exit.json.
-        steps: steps that the hook saw in this rank.
+        how: how the steps of this rank were found.
         hooked: whether a Python process of the job loaded the hook.
+        inside: the profiler's title, where it runs inside the program, by torch.
+        torch: whether a process of the program imported torch.
         windowed: whether the hook was to start and stop the recording (``Wrapped.hook``).
         steps_wanted: False for ranges.steps: off.
         warnings: what the hook warned of; a critical one says why nothing was recorded.
@@ -87,8 +90,10 @@ class Facts:
     batch_system: str | None = None
     tool: str | None = None
     artefacts: Sequence[Artefact] = ()
-    steps: int = 0
+    how: StepSign = "none"
     hooked: bool = True
+    inside: str | None = None
+    torch: bool = True
     windowed: bool = False
     steps_wanted: bool = True
     warnings: Sequence[Finding] = ()
@@ -180,21 +185,22 @@ def _place(log: str) -> str:
 
 
 def _no_steps(facts: Facts) -> Finding | None:
-    if facts.steps or not facts.steps_wanted:
+    if facts.how not in ("none", "run") or not facts.steps_wanted:
         return None
+    what = "no step was seen" if facts.how == "none" else "no step was seen: every number is of the run"
     if not facts.hooked:
         why = (
             "no Python process of the command loaded profrun's hook; it is not a Python program, it clears "
             "PYTHONPATH, or it runs python with -I, -E or -S"
         )
-        return Finding("hook-not-loaded", "warning", "no step was seen", why)
+        return Finding("hook-not-loaded", "warning", what, why)
     return Finding(
         "no-steps",
-        "warning",
-        "no step was seen",
-        "no optimizer stepped and no nn.Module with parameters was called (CUDA graphs and scripted code "
-        "hide them)",
-        "call profrun.step() once per iteration, or set ranges.steps: off",
+        "info",
+        what,
+        "no optimizer stepped, and nothing that counts as a step was called again and again (an nn.Module, a "
+        "compiled function, a CUDA graph, a DataLoader)",
+        "for numbers per step call profrun.step() once per iteration",
     )
 
 
@@ -204,6 +210,9 @@ def _no_data(missing: Sequence[str], facts: Facts) -> tuple[str, str]:
     why = critical or (_no_steps(facts) if facts.windowed else None)
     if facts.tool_says is not None:
         return "no-data", facts.tool_says
+    if facts.inside is not None and facts.hooked and not facts.torch:
+        why_not = f"{facts.inside} runs inside torch, and no process of the program imports torch"
+        return "torch-not-imported", f"nothing was recorded: {why_not}; use a profiler that wraps the program"
     if why is not None:
         return why.code, f"nothing was recorded: {why}"
     return "no-data", f"the collector left no {', '.join(missing)}; see stderr.log"

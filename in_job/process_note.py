@@ -6,7 +6,7 @@ The hook writes it when the process ends; the wrapper reads all of them for prov
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable
 
 from ..contract.codec import DocumentError, from_json
 from ..contract.finding import Finding
@@ -15,7 +15,6 @@ from ..contract.steps import StepsFile
 from .files import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from pathlib import Path
 
 
@@ -42,11 +41,12 @@ class ProcessNote:
     cpu_ns: int = 0
 
 
-def read_notes(folder: Path, ranks: Collection[int]) -> list[ProcessNote]:
-    """The notes of the processes of these ranks, sorted by file name; unreadable ones are left out.
+def read_notes(folder: Path, covers: Callable[[int], bool]) -> list[ProcessNote]:
+    """The notes of the processes of some ranks, sorted by file name; unreadable ones are left out.
 
     Args:
         folder: the trial's ``hook`` folder.
+        covers: whether a rank is one of them.
     """
     found = []
     for path in sorted(folder.glob("process.*.json")):
@@ -54,6 +54,6 @@ def read_notes(folder: Path, ranks: Collection[int]) -> list[ProcessNote]:
             note = from_json(ProcessNote, read_json(path))
         except DocumentError:
             continue
-        if (note.process.rank or 0) in ranks:
+        if covers(note.process.rank or 0):
             found.append(note)
     return found

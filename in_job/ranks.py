@@ -42,11 +42,12 @@ class Ranks:
 
     def answered_for(self) -> list[int]:
         """The ranks this wrapper answers for: its own, and for the first also those that a launcher made."""
-        if self.own.rank:
-            return [self.own.rank]
-        others = set(range(1, self.own.world_size))
         made = {int(path.name[4:]) for path in self.paths.raw.glob("rank*") if path.name[4:].isdigit()}
-        return sorted({0} | (made - others))
+        return sorted({self.own.rank, *filter(self.covers, made)})
+
+    def covers(self, rank: int) -> bool:
+        """Whether this wrapper answers for a rank that there is: no other wrapper does."""
+        return rank == self.own.rank or (self.own.rank == 0 and rank >= self.own.world_size)
 
     def conclude(self, document: Exit, grace: float) -> None:
         """Rank 0 waits for the others' answers (at most ``grace``, 60 s) and writes exit.json.

@@ -36,6 +36,8 @@ class Outcome:
         stopped_by: None, or why it was ended early: 'limit' or the signal's name.
         strays: command lines of what the command left running.
         killed: what had to be killed.
+        pid: of the user's process, else of what was started.
+        began_ns: when the command was started, unix time, ns.
         app_s: seconds from start to the end of the user's process.
         finalise_s: seconds from there to the end of the profiler.
     """
@@ -45,6 +47,8 @@ class Outcome:
     stopped_by: str | None = None
     killed: list[Finding] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
+    pid: int = 0
+    began_ns: int = 0
     app_s: float = 0.0
     finalise_s: float = 0.0
     lost_output: int = 0
@@ -124,6 +128,7 @@ class Supervisor:
         if outcome.stopped_by:
             outcome.error = "it was asked to end before the command was started"
             return outcome
+        outcome.began_ns = time.time_ns()
         try:
             child = self._start(argv, env, cwd)
         except OSError as error:
@@ -234,6 +239,7 @@ class _Watch:
                 self._request(signal.Signals(info.si_signo).name, outcome)
         self._wait_for_stop()
         end = time.monotonic()
+        outcome.pid = self.pid if self.app is None else self.app.pid
         outcome.app_s = (self.app_end or end) - self.start
         outcome.finalise_s = end - (self.app_end or end)
         return status

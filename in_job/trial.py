@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..contract.codec import DocumentError, from_json, to_json
@@ -15,37 +15,26 @@ from ..contract.machine import dotted
 from ..contract.paths import TrialPaths
 from ..contract.provenance import ToolUsed
 from ..contract.steps import StepsFile
-from ..contract.wrapping import ATTEMPTS
-from . import artefacts, config, hook_errors, launch, process_note, process_rank, provenance, redact, vendor
+from . import artefacts, launch, process_note, process_rank, provenance, redact, vendor
+from .earlier import no_steps_before
+from .execution import Execution, Result
 from .files import Reserve, read_json, set_phase, write_json
 from .outcome import Facts, Verdict, judge
 from .prepare import Prepared, prepare
 from .ranks import Ranks
-from .recording_watch import RecordingWatch
-from .supervise import Supervisor, flush_streams
+from .run_time import write_run
+from .second_run import FirstRun, clear, second_run
+from .supervise import Supervisor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ..contract.command import Command
     from ..contract.exit import Artefact
-    from ..contract.provenance import Provenance
-    from ..contract.wrapping import Import, Wrapped
+    from ..contract.wrapping import Wrapped
+    from .process_note import ProcessNote
     from .supervise import Outcome
-
-
-@dataclass
-class Result:
-    """What is known of a trial so far, for exit.json and provenance.json."""
-
-    provenance: Provenance
-    prepared: Prepared = field(default_factory=Prepared)
-    seconds: Seconds = field(default_factory=Seconds)
-    stopped_by: str | None = None
-    steps: StepsFile | None = None
-    artefacts: list[Artefact] = field(default_factory=list)
-    warnings: list[Finding] = field(default_factory=list)
 
 
 class Trial:
@@ -85,7 +74,6 @@ class Trial:
         return self._finish(verdict, result)
 
     def _run(self, supervisor: Supervisor) -> tuple[Verdict, Result]:
-        began = time.monotonic()
         self._phase("preflight")
         gpus: str = self.command.vendor
         how = "stated in command.json"
@@ -93,6 +81,22 @@ class Trial:
             gpus, how = vendor.detect()
         env, told = launch.environment(self.command, os.environ, gpus, self.bundle)
         result = Result(provenance.before(self.command, env, gpus, how), warnings=told)
+        if self.command.collector != "none":
+            self._record_whole(no_steps_before(self.command, self.paths.folder), result)
+        wrapped = self._prepare(gpus, result)
+        result.seconds = Seconds(preflight=(time.time_ns() - self.started_ns) / 1e9)
+        if wrapped is None:
+            return _refused(result.prepared), result
+        execution = Execution(supervisor, self.ranks, env, result, self._phase)
+        outcome = execution.run(self.command, result.prepared, wrapped)
+        if self._runs_again(wrapped, outcome, result):
+            wrapped = self._prepare(gpus, result)
+            assert wrapped is not None
+            outcome = execution.run(self.command, result.prepared, wrapped)
+        return self._judge(wrapped, outcome, execution.log, result), result
+
+    def _prepare(self, gpus: str, result: Result) -> Wrapped | None:
+        """Choose and check the profiler; returns how it wraps the command, None when it cannot run here."""
         prepared = prepare(self.command, gpus, self.paths.folder, self.ranks.raw)
         result.prepared = prepared
         result.warnings += prepared.warnings
@@ -100,152 +104,55 @@ class Trial:
             result.provenance, preflight=prepared.preflight, tool=_tool_used(prepared)
         )
         self._save_provenance(result)
-        result.seconds = Seconds(preflight=time.monotonic() - began)
-        if prepared.wrapped is None:
-            return _refused(prepared), result
-        outcomes = self._execute(supervisor, prepared, prepared.wrapped, env, result)
-        log = supervisor.tail.decode("utf-8", "replace")
-        if outcomes[-1].error is None:
-            self._import_unfinished(supervisor, prepared, env, result)
-            self._export(supervisor, prepared.wrapped, env, result)
-        return self._judge(prepared.wrapped, outcomes[-1], log, result), result
+        return prepared.wrapped
 
-    def _execute(
-        self,
-        supervisor: Supervisor,
-        prepared: Prepared,
-        wrapped: Wrapped,
-        env: Mapping[str, str],
-        result: Result,
-    ) -> list[Outcome]:
-        """The command, then further passes of a counter collection while all goes well."""
-        limit = self.command.timeout_s
-        outcomes: list[Outcome] = []
-        self._phase("app")
-        flush_streams()
-        for run, argv in enumerate((wrapped.argv, *wrapped.passes)):
-            orders = self._orders(prepared, wrapped, run)
-            spent = sum(outcome.app_s for outcome in outcomes)
-            environ = {**env, **wrapped.env, hook_errors.ENV: str(orders)}
-            recording = self._watch(wrapped, environ, result)
-            outcome = supervisor.run(
-                argv,
-                env=environ,
-                cwd=self.command.cwd or None,
-                app=self.command.argv,
-                tool=prepared.tool.path,
-                limit=None if not limit else max(0.0, limit - spent),
-                finalise=wrapped.finalise_s,
-                on_app_end=lambda: self._phase("finalise"),
-                recording=recording,
-            )
-            if recording is not None and recording.finding is not None:
-                result.warnings.append(recording.finding)
-            outcomes.append(outcome)
-            if outcome.stopped_by or outcome.code != 0:
-                break
-        result.stopped_by = outcomes[-1].stopped_by
-        result.seconds = replace(
-            result.seconds,
-            app=sum(outcome.app_s for outcome in outcomes),
-            finalise=sum(outcome.finalise_s for outcome in outcomes),
-        )
-        return outcomes
-
-    def _watch(self, wrapped: Wrapped, environ: Mapping[str, str], result: Result) -> RecordingWatch | None:
-        """What ends the recording when a limit is reached; None where the wrapper has nothing to end."""
-        if wrapped.limits is None:
-            return None
-        gpu = result.provenance.vendor != "none"
-        return RecordingWatch(wrapped.limits, self.ranks.raw, environ, gpu=gpu)
-
-    def _orders(self, prepared: Prepared, wrapped: Wrapped, run: int) -> Path:
-        """Write what the hook is told in the ``run``-th run of the command; returns the file."""
-        assert prepared.profiler is not None
-        orders = config.HookConfig(
-            folder=str(self.paths.folder),
-            collector=self.command.collector,
-            profiler=prepared.profiler.name,
-            hook=wrapped.hook,
-            emitter=wrapped.emitter,
-            exclusive=prepared.profiler.exclusive,
-            unwind=prepared.tool.path is not None,
-            schedule=self.command.schedule,
-            ranges=self.command.ranges,
-            options=dict(prepared.options),
-            values=self.command.values,
-            blocking=self.command.blocking,
-            run=run,
-            tool_version=prepared.tool.version or (),
-        )
-        path = self.paths.hook / f"config.rank{self.ranks.own.rank}.{run}.json"
-        write_json(path, to_json(orders))
-        return path
-
-    def _import_unfinished(
-        self, supervisor: Supervisor, prepared: Prepared, env: Mapping[str, str], result: Result
-    ) -> None:
-        """Make reports of what the tool left unfinished; a failed import is tried again."""
-        assert prepared.profiler is not None
-        assert prepared.wrapped is not None
-        part = prepared.profiler.part("unfinished")
-        if part is None or prepared.tool.path is None:
+    def _record_whole(self, why: Finding | None, result: Result) -> None:
+        """From here on no step is looked for, where there is a reason for that."""
+        if why is None or self.command.ranges.whole:
             return
-        began = time.monotonic()
-        environ = {**env, **prepared.wrapped.env}
-        limit = max(self.command.grace_s, prepared.wrapped.finalise_s)
-        supervisor.stopped_by = None
-        for command in part.imports(self.ranks.raw, prepared.tool.path):
-            self._phase("finalise")
-            result.warnings.append(_import(supervisor, command, environ, limit))
-        spent = time.monotonic() - began
-        result.seconds = replace(result.seconds, finalise=result.seconds.finalise + spent)
+        self.command = replace(self.command, ranges=replace(self.command.ranges, steps="off"))
+        result.warnings.append(why)
 
-    def _export(
-        self, supervisor: Supervisor, wrapped: Wrapped, env: Mapping[str, str], result: Result
-    ) -> None:
-        """Exports run where the report was made, also for what a stopped trial left."""
-        if not wrapped.export:
-            return
-        began = time.monotonic()
-        self._phase("export")
-        supervisor.stopped_by = None
-        raw = self.ranks.raw
-        for report in sorted({path for pattern in wrapped.expected[:1] for path in raw.glob(pattern)}):
-            for command in wrapped.export:
-                argv = [part.replace("{file}", str(report)) for part in command]
-                done = supervisor.run(  # some exporters write where they stand, whatever the report's path
-                    argv,
-                    env={**env, **wrapped.env},
-                    cwd=str(raw),
-                    limit=max(self.command.grace_s, wrapped.finalise_s),
-                )
-                if done.code != 0:
-                    what = f"{report.name} could not be exported by {argv[0]}"
-                    why = _last_words(done, supervisor.tail)
-                    result.warnings.append(Finding("export-failed", "warning", what, why))
-        result.seconds = replace(result.seconds, export=time.monotonic() - began)
+    def _runs_again(self, wrapped: Wrapped, outcome: Outcome, result: Result) -> bool:
+        """Whether the program runs a second time, recorded as a whole; all is made ready for it then."""
+        notes = process_note.read_notes(self.paths.hook, self.ranks.covers)
+        artefacts = self._artefacts(wrapped)
+        critical = any(finding.severity == "critical" for finding in self._told(notes))
+        first = FirstRun(self.command, wrapped, outcome, notes, artefacts, critical)
+        again, finding = second_run(first, self.ranks)
+        if again:
+            clear(self.ranks)
+            self._record_whole(finding, result)
+        elif finding is not None:
+            result.warnings.append(finding)
+        return again
 
     def _judge(self, wrapped: Wrapped, outcome: Outcome, log: str, result: Result) -> Verdict:
-        own = self.ranks.answered_for()
-        notes = process_note.read_notes(self.paths.hook, own)
+        notes = process_note.read_notes(self.paths.hook, self.ranks.covers)
         result.provenance = provenance.after(result.provenance, notes)
-        for rank in own:
-            every = rank == self.ranks.own.rank or wrapped.hook == "in_process"
-            result.artefacts += artefacts.collect(self.paths.folder, rank, wrapped.expected if every else ())
+        profiler = result.prepared.profiler
+        assert profiler is not None
+        if outcome.error is None and outcome.stopped_by is None and outcome.code == 0:
+            try:
+                write_run(self.command, profiler.name, self.ranks, notes, outcome)
+            except OSError as error:
+                what = f"the time of the run could not be kept: {error}"
+                result.warnings.append(Finding("step-times-not-kept", "warning", what))
+        result.artefacts = self._artefacts(wrapped)
         result.steps = _steps(self.ranks.raw)
-        told = [finding for note in notes for finding in note.warnings]
-        told += _hook_errors(self.paths.hook)
+        told = self._told(notes)
         facts = Facts(
             cancelled=self.paths.cancel.exists(),
             limit=self.command.timeout_s,
             batch_system="Slurm" if "SLURM_JOB_ID" in os.environ else None,
             tool=result.prepared.tool.name if result.prepared.tool.path else None,
             artefacts=result.artefacts,
-            steps=len(result.steps.steps) if result.steps is not None else 0,
+            how=result.steps.how if result.steps is not None else "none",
             hooked=(self.paths.hook / "loaded").exists(),
+            inside=profiler.title if wrapped.hook == "in_process" else None,
+            torch=any(note.torch is not None for note in notes),
             windowed=wrapped.hook != "none",
-            steps_wanted=self.command.ranges.steps != "off",
+            steps_wanted=not self.command.ranges.whole,
             warnings=told,
             tool_says=_tool_says(result.prepared, wrapped, log, result.artefacts),
             log=log,
@@ -253,6 +160,18 @@ class Trial:
         verdict, more = judge(outcome, facts)
         result.warnings += [*told, *more]
         return verdict
+
+    def _artefacts(self, wrapped: Wrapped) -> list[Artefact]:
+        """The files of the ranks that this wrapper answers for, and those that are missing."""
+        found: list[Artefact] = []
+        for rank in self.ranks.answered_for():
+            every = rank == self.ranks.own.rank or wrapped.hook == "in_process"
+            found += artefacts.collect(self.paths.folder, rank, wrapped.expected if every else ())
+        return found
+
+    def _told(self, notes: Sequence[ProcessNote]) -> list[Finding]:
+        """What the hooks of the program's processes found, their own errors too."""
+        return [*(finding for note in notes for finding in note.warnings), *_hook_errors(self.paths.hook)]
 
     def _finish(self, verdict: Verdict, result: Result) -> int:
         """Write exit.json, last of all; returns the wrapper's exit code."""
@@ -302,28 +221,6 @@ class Trial:
     def _phase(self, name: str) -> None:
         if not self.ranks.own.rank:
             set_phase(self.paths.folder, name, time.time_ns(), pid=os.getpid(), trial=self.command.trial)
-
-
-def _import(supervisor: Supervisor, command: Import, environ: Mapping[str, str], limit: float) -> Finding:
-    """Try an import up to ``ATTEMPTS`` times; the unfinished file is deleted when its report is there."""
-    name, folder = command.unfinished.name, str(command.unfinished.parent)
-    why = ""
-    for _ in range(ATTEMPTS):
-        done = supervisor.run(command.argv, env=command.environment(environ), cwd=folder, limit=limit)
-        if command.settle(done.code):
-            command.unfinished.unlink()
-            what = f"the profiler left {name} without a report, and profrun made the report of it"
-            return Finding("report-imported", "info", what)
-        why = _last_words(done, supervisor.tail)
-        if done.stopped_by or done.error:
-            break
-    return Finding("import-failed", "warning", f"{name} could not be imported by {command.argv[0]}", why)
-
-
-def _last_words(done: Outcome, printed: bytes) -> str:
-    """Why a command failed: its own error, else the last line that it printed."""
-    said = printed.decode("utf-8", "replace").strip().splitlines()
-    return done.error or (said[-1] if said else f"exit code {done.code}")
 
 
 def _refused(prepared: Prepared) -> Verdict:

@@ -16,7 +16,7 @@ MISSING = (Artefact("raw/rank0/*.nsys-rep", 0, "missing"),)
 
 
 def judge(result: Outcome, **more: Any) -> outcome.Verdict:
-    return outcome.judge(result, outcome.Facts(**{"limit": 10.0, "steps": 5, **more}))[0]
+    return outcome.judge(result, outcome.Facts(**{"limit": 10.0, "how": "module", **more}))[0]
 
 
 def test_verdicts() -> None:
@@ -78,18 +78,18 @@ def test_people_read_who_ended_a_trial_and_no_signal(
 
 
 @pytest.mark.parametrize(
-    ("warnings", "steps", "code", "reason"),
+    ("warnings", "how", "code", "reason"),
     [
         ([Finding("schedule-too-long", "critical", "W", fix="F")], 5, "schedule-too-long", "W; F"),
         ([Finding("ranges-lost", "warning", "A"), Finding("other", "critical", "W")], 5, "other", "W"),
         ([Finding("hook-failed", "critical", "W")], 0, "hook-failed", "W"),
-        ([Finding("ranges-lost", "warning", "A")], 0, "no-steps", "no step was seen: no optimizer"),
+        ([Finding("ranges-lost", "warning", "A")], "none", "no-steps", "no step was seen: no optimizer"),
     ],
 )
 def test_why_nothing_was_recorded_goes_by_codes(
-    warnings: list[Finding], steps: int, code: str, reason: str
+    warnings: list[Finding], how: str, code: str, reason: str
 ) -> None:
-    found = judge(Outcome(status=0), artefacts=MISSING, steps=steps, windowed=True, warnings=warnings)
+    found = judge(Outcome(status=0), artefacts=MISSING, how=how, windowed=True, warnings=warnings)
     assert (found.state, found.code, found.wrapper_code) == ("failed", code, 1)
     assert str(found.reason).startswith(f"nothing was recorded: {reason}")
     silent = judge(Outcome(status=0), artefacts=MISSING)

@@ -16,5 +16,5 @@ def test_notes_of_the_wanted_ranks(tmp_path: Path) -> None:
         write_json(tmp_path / f"process.{number}.json", to_json(note))
     (tmp_path / "process.0.json").write_text("{")
     (tmp_path / "process.9.json").write_text('{"process": 3}')
-    assert [note.process.pid for note in read_notes(tmp_path, {0})] == [1, 3]
-    assert [note.process.pid for note in read_notes(tmp_path, {0, 1})] == [1, 2, 3]
+    assert [note.process.pid for note in read_notes(tmp_path, {0}.__contains__)] == [1, 3]
+    assert [note.process.pid for note in read_notes(tmp_path, {0, 1}.__contains__)] == [1, 2, 3]

@@ -141,9 +141,11 @@ def test_explicit_steps_without_torch_are_timed(tmp_path: Path) -> None:
 
 
 def test_a_program_without_steps_says_why(tmp_path: Path) -> None:
-    silent = Trial(tmp_path, python("print('no steps')")).run()
-    assert silent.exit["state"] == "finished"
-    assert "no optimizer stepped" in silent.warnings[0]
+    silent = Trial(tmp_path, python("import time; time.sleep(0.2)")).run()
+    assert (silent.exit["state"], silent.exit["steps"]) == ("finished", {"how": "run", "count": 1})
+    assert silent.warnings[0].startswith("no step was seen: every number is of the run: no optimizer stepped")
+    (run,) = silent.steps()["steps"]
+    assert 2e8 < run["dur_ns"] <= 1e9 * silent.exit["seconds"]["app"] + 5e5  # timed from outside
     isolated = Trial(tmp_path, [sys.executable, "-I", "-c", "pass"]).run()
     assert "no Python process of the command loaded profrun's hook" in isolated.warnings[0]
 
@@ -169,6 +171,7 @@ def test_a_profiler_that_writes_after_the_app_and_its_export(tmp_path: Path) -> 
     assert [(row["path"], row["state"]) for row in found["artefacts"]] == [
         ("raw/rank0/report.nsys-rep", "whole"),
         ("raw/rank0/report.sqlite", "whole"),
+        ("raw/rank0/steps.json", "whole"),
     ]
     assert found["argv"][1] == "profile"
     assert not [text for text in done.warnings if "importer" in text]  # the report is there: no news
@@ -181,9 +184,9 @@ def test_a_profiler_that_writes_after_the_app_and_its_export(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("failures", "tries", "state", "codes", "files"),
     [
-        (0, 1, "finished", ["report-imported"], ["report.nsys-rep", "report.sqlite"]),
-        (2, 3, "finished", ["report-imported"], ["report.nsys-rep", "report.sqlite"]),
-        (3, 3, "failed", ["import-failed"], ["*.nsys-rep", "*.sqlite", "report.qdstrm"]),
+        (0, 1, "finished", ["report-imported"], ["report.nsys-rep", "report.sqlite", "steps.json"]),
+        (2, 3, "finished", ["report-imported"], ["report.nsys-rep", "report.sqlite", "steps.json"]),
+        (3, 3, "failed", ["import-failed"], ["*.nsys-rep", "*.sqlite", "report.qdstrm", "steps.json"]),
     ],
 )
 def test_a_stream_without_a_report_is_imported_in_up_to_three_attempts(
