@@ -56,7 +56,7 @@ def fit_to_cpu(args: argparse.Namespace) -> None:
     print(f"no GPU here: {''.join(changes)}one thread, so that a CPU ends in seconds", flush=True)
     vars(args).update(wanted)
     if args.compile and not any(map(shutil.which, ("c++", "g++", "clang++"))):
-        sys.exit("torch.compile needs a C++ compiler on a CPU, and none is on the PATH: install g++")
+        sys.exit("torch.compile needs a C++ compiler on a CPU, and none is on the PATH: install g++ or clang")
 
 
 def each_ms(iteration: Callable[[], object], count: int, device: str) -> list[float]:

@@ -1,8 +1,8 @@
 """A chain of small point-wise ops, eager or compiled: from how many ops on does torch.compile pay?
 
-Plain PyTorch, forward only. The tensor is small, so eager time is the time that the host needs per op, and
-compiled time is what the host needs to enter the compiled code once, plus one kernel. Without a GPU the tensor
-shrinks, and the output says so. ``--compile`` needs a C++ compiler on a CPU and Triton on a GPU.
+Plain PyTorch, forward only. The tensor is small, so the host sets the time: eager code costs it time per op,
+compiled code costs it time per call. Without a GPU the tensor shrinks, and the output says so.
+``--compile`` needs a C++ compiler on a CPU and Triton on a GPU.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def main() -> None:
         )
         args.elements = elements
         if args.compile and not any(map(shutil.which, ("c++", "g++", "clang++"))):
-            sys.exit("torch.compile needs a C++ compiler on a CPU, and none is on the PATH: install g++")
+            sys.exit(
+                "torch.compile needs a C++ compiler on a CPU, and none is on the PATH: install g++ or clang"
+            )
     torch.manual_seed(0)
     chain: Callable[[Tensor], Tensor] = Chain(args.ops).to(device)
     x = torch.randn(args.elements, device=device)
@@ -87,9 +89,10 @@ def main() -> None:
         chain = torch.compile(chain)
     with torch.inference_mode():
         times = each_ms(lambda: chain(x), args.steps, device)
+    mode = "compiled" if args.compile else "eager"
     print(
-        f"{args.ops} point-wise ops on {args.elements} numbers, {'compiled' if args.compile else 'eager'}, "
-        f"on {device}: median {statistics.median(times):.4f} ms per iteration, the first took {times[0]:.1f} ms"
+        f"{args.ops} point-wise ops on {args.elements} numbers, {mode}, on "
+        f"{device}: median {statistics.median(times):.4f} ms per iteration, the first took {times[0]:.1f} ms"
     )
 
 

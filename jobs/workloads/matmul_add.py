@@ -1,8 +1,8 @@
-"""torch.add(torch.matmul(x, w), b) again and again: the first program of a well-known tutorial on torch.profiler.
+"""torch.add(torch.matmul(x, w), b) again and again: the first program of many tutorials on torch.profiler.
 
-``--bare`` is that program as it stands: a loop that calls a function. Without it, the function is inside a
-module, so that each iteration can be told from the next. Without a GPU the matrices shrink, and the output says
-so. ``--compile`` needs a C++ compiler on a CPU and Triton on a GPU.
+With ``--bare`` a loop calls the function. Without it, the loop calls a module that calls the function: a
+profiler can then tell the iterations apart. Without a GPU the matrices shrink, and the output says so.
+``--compile`` needs a C++ compiler on a CPU and Triton on a GPU.
 """
 
 from __future__ import annotations
@@ -79,10 +79,14 @@ def main() -> None:
     if device == "cpu":
         torch.set_num_threads(1)  # at these sizes several threads mostly wait for each other
         size = min(args.size, CPU_SIZE)
-        print(f"no GPU here: size {args.size} -> {size}, one thread, so that a CPU ends in seconds", flush=True)
+        print(
+            f"no GPU here: size {args.size} -> {size}, one thread, so that a CPU ends in seconds", flush=True
+        )
         args.size = size
         if args.compile and not any(map(shutil.which, ("c++", "g++", "clang++"))):
-            sys.exit("torch.compile needs a C++ compiler on a CPU, and none is on the PATH: install g++")
+            sys.exit(
+                "torch.compile needs a C++ compiler on a CPU, and none is on the PATH: install g++ or clang"
+            )
     torch.manual_seed(0)
     dtype = getattr(torch, args.dtype)
     x, w, b = (torch.randn(args.size, args.size, device=device, dtype=dtype) for _ in range(3))
@@ -100,7 +104,9 @@ def main() -> None:
             found = f"{1e3 * (time.perf_counter() - start):.3f} ms in all"
         else:
             times = each_ms(lambda: module(x), args.steps, device)
-            found = f"median {statistics.median(times):.4f} ms per iteration, the first took {times[0]:.4f} ms"
+            found = (
+                f"median {statistics.median(times):.4f} ms per iteration, the first took {times[0]:.1f} ms"
+            )
     print(f"matmul + add of {args.size} x {args.size} {args.dtype} on {device}, {args.steps} times: {found}")
 
 

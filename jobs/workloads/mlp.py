@@ -1,9 +1,9 @@
 """A gated MLP (GeGLU) whose gelu and product run eagerly, compiled, in a hand-written kernel, or in Liger's.
 
-Forward only: down(gelu(gate(x)) * up(x)). With ``--then-rows`` the number of rows changes after a few steps, as
-it does when batches differ: what must be compiled again for the new shape? At the end the output is compared with
-plain PyTorch functions. Without a GPU the rows shrink, and the output says so; Triton and Liger need a GPU, so on
-a CPU these two modes run the eager functions. ``--mode compile`` needs a C++ compiler on a CPU.
+Forward only: down(gelu(gate(x)) * up(x)). With ``--then-rows`` the number of rows changes after a few steps,
+as it does when batches differ: what must be compiled again? At the end the output is compared with that of
+functions of PyTorch. Without a GPU the rows shrink, and the output says so; Triton and Liger need a GPU, so
+on a CPU these modes run the eager functions. ``--mode compile`` needs a C++ compiler on a CPU.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import chain, pairwise, repeat
 
 import torch
@@ -41,14 +41,14 @@ def gelu_times_up(gate: Tensor, up: Tensor) -> Tensor:
 
 if triton is not None:
 
-    @triton.jit
+    @triton.jit  # type: ignore[untyped-decorator]
     def geglu_kernel(gate, up, out, count, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
         """One block of gelu(gate) * up: reads both once and writes once, computes in fp32."""
         place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         inside = place < count
         g = tl.load(gate + place, mask=inside).to(tl.float32)
         u = tl.load(up + place, mask=inside).to(tl.float32)
-        # gelu by tanh: g / 2 * (1 + tanh(z)) is g * sigmoid(2 z), with z = sqrt(2 / pi) * (g + 0.044715 * g^3)
+        # gelu by tanh: g / 2 * (1 + tanh(z)) = g * sigmoid(2 z), where z = sqrt(2 / pi) * (g + 0.044715 g^3)
         z = 0.7978845608028654 * (g + 0.044715 * g * g * g)
         tl.store(out + place, g * tl.sigmoid(2 * z) * u, mask=inside)
 
@@ -97,7 +97,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mode", choices=("eager", "compile", "triton", "liger"), default="eager")
     parser.add_argument("--rows", type=int, default=8192)
-    parser.add_argument("--then-rows", type=int, default=0, help="rows from step --change-at on; 0: no change")
+    parser.add_argument("--then-rows", type=int, default=0, help="rows from --change-at on; 0: no change")
     parser.add_argument("--change-at", type=int, default=6)
     parser.add_argument("--steps", type=int, default=30)
     args = parser.parse_args()
@@ -162,7 +162,7 @@ def main() -> None:
     model = GatedMLP(geglu_of(args.mode, device)).to(device, dtype).eval()
     forward = torch.compile(model) if args.mode == "compile" else model
     x = torch.randn(args.rows, WIDTH, device=device, dtype=dtype)
-    inputs = repeat(x)
+    inputs: Iterator[Tensor] = repeat(x)
     if args.then_rows:
         other = torch.randn(args.then_rows, WIDTH, device=device, dtype=dtype)
         inputs = chain(repeat(x, args.change_at), repeat(other))
