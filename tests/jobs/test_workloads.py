@@ -59,7 +59,20 @@ def _programs() -> dict[str, list[str]]:
     transformer = {trial.variant: [*trial.argv[1:], "--steps", "3"] for trial in trials}
     return transformer | {
         "train": ["workloads/train.py", "--steps", "3"],
-        "mlp": ["workloads/mlp.py", "--steps", "2", "--rows", "8"],
+        "matmul_add": ["workloads/matmul_add.py", "--steps", "3", "--warmup", "2", "--size", "4096"],
+        "bare": ["workloads/matmul_add.py", "--steps", "3", "--bare"],
+        "many_ops": ["workloads/many_ops.py", "--steps", "3", "--ops", "4"],
+        "linear": ["workloads/linear.py", "--steps", "3"],
+        "untransposed": ["workloads/linear.py", "--steps", "3", "--layout", "untransposed"],
+        "mlp": ["workloads/mlp.py", "--steps", "3", "--rows", "8"],
+        "mlp_new_rows": [
+            "workloads/mlp.py",
+            "--steps",
+            "4",
+            "--mode=liger",
+            "--then-rows=4096",
+            "--change-at=2",
+        ],
     }
 
 
@@ -125,14 +138,85 @@ def test_the_training_loop_steps_its_optimizer(outputs: dict[str, str]) -> None:
 @pytest.mark.thorough
 def test_the_gated_mlp_runs_eagerly(outputs: dict[str, str]) -> None:
     out = outputs["mlp"]
-    assert "gated MLP, eager: 2 steps of 8 rows on cpu" in out
+    assert "gated MLP, eager, 3 steps of 8 rows, on cpu: median" in out
+    assert "the output differs by 0.0e+00" in out
     assert "'aten::gelu'" in out
+    assert "'mlp_fwd'" in out
 
 
 @pytest.mark.thorough
-def test_compiling_without_a_compiler_is_one_clear_line(tmp_path: Path) -> None:
+def test_the_number_of_rows_changes_and_kernels_for_gpus_are_replaced_on_a_cpu(
+    outputs: dict[str, str],
+) -> None:
+    out = outputs["mlp_new_rows"]
+    assert "no GPU here: rows 8192 -> 64, then 4096 -> 32, fp32, one thread" in out
+    assert "liger needs a GPU, and there is none" in out
+    assert "4 steps of 64 rows, 32 from step 2 on, on cpu" in out
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("name", "said", "names", "absent"),
+    [
+        (
+            "matmul_add",
+            "matmul + add of 256 x 256 bfloat16 on cpu, 3 times: median",
+            ["matmul_add", "aten::mm", "aten::add"],
+            "aten::addmm",
+        ),
+        (
+            "bare",
+            "matmul + add of 64 x 64 bfloat16 on cpu, 3 times:",
+            ["aten::mm", "aten::add"],
+            "matmul_add",
+        ),
+        (
+            "many_ops",
+            "4 point-wise ops on 1024 numbers, eager, on cpu",
+            ["aten::mul", "aten::sin"],
+            "aten::add",
+        ),
+        (
+            "linear",
+            "linear 256 x 32 -> 64, linear, eager, on cpu",
+            ["linear_fwd", "aten::t", "aten::addmm"],
+            "aten::add",
+        ),
+        (
+            "untransposed",
+            "linear 256 x 32 -> 64, untransposed, eager, on cpu",
+            ["linear_fwd", "aten::addmm"],
+            "aten::t",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.isidentifier() else "",
+)
+def test_the_programs_of_the_first_tutorials(
+    name: str, said: str, names: list[str], absent: str, outputs: dict[str, str]
+) -> None:
+    out = outputs[name]
+    assert "no GPU here" in out
+    assert said in out
+    assert all(f"'{one}'" in out for one in names)
+    assert f"'{absent}'" not in out
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("script", "flags"),
+    [
+        ("matmul_add", ["--compile"]),
+        ("many_ops", ["--compile"]),
+        ("linear", ["--compile"]),
+        ("mlp", ["--mode", "compile"]),
+    ],
+    ids=["matmul_add", "many_ops", "linear", "mlp"],
+)
+def test_compiling_without_a_compiler_is_one_clear_line(
+    script: str, flags: list[str], tmp_path: Path
+) -> None:
     done = subprocess.run(
-        [sys.executable, "workloads/mlp.py", "--mode", "compile"],
+        [sys.executable, f"workloads/{script}.py", *flags],
         cwd=ROOT / "jobs",
         capture_output=True,
         text=True,
@@ -144,3 +228,10 @@ def test_compiling_without_a_compiler_is_one_clear_line(tmp_path: Path) -> None:
         done.stderr
         == "torch.compile needs a C++ compiler on a CPU, and none is on the PATH: install g++ or clang\n"
     )
+
+
+@pytest.mark.parametrize("job", sorted((ROOT / "jobs").glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_job_is_without_mistakes_and_runs_a_workload_that_exists(job: Path) -> None:
+    trials = make_plan(load_job(job)).trials
+    assert {trial.argv[1] for trial in trials} == {f"workloads/{job.stem}.py"}
+    assert (job.parent / trials[0].argv[1]).is_file()

@@ -136,8 +136,8 @@ def test_submit_gives_a_trace_with_steps_and_modules_nested(tmp_path: Path) -> N
         ).rows
         root = "nn.Module: root (GatedMLP)"
         assert {(f"nn.Module: {part} (Linear)", root) for part in ("up", "gate", "down")} <= set(nested)
-        assert {outer for inner, outer in nested if inner == root} <= {"MLP", "profrun.step#"}
-        assert {outer for inner, outer in nested if inner == "MLP"} == {"profrun.step#"}
+        assert {outer for inner, outer in nested if inner == root} <= {"mlp_fwd", "profrun.step#"}
+        assert {outer for inner, outer in nested if inner == "mlp_fwd"} == {"profrun.step#"}
         anchor = {f"profrun.step#{step['step']}": step["ts_ns"] for step in steps["steps"]}
         epoch = trace.meta["epoch_ns"]
         apart = [
