@@ -60,6 +60,10 @@ def _programs() -> dict[str, list[str]]:
     return transformer | {
         "train": ["workloads/train.py", "--steps", "3"],
         "mlp": ["workloads/mlp.py", "--steps", "2", "--rows", "8"],
+        "read": ["workloads/transformer.py", "--read", "--steps", "2"],
+        "fp32": ["workloads/tensor_cores.py", "--type", "fp32", "--size", "1024", "--steps", "2"],
+        "fp8": ["workloads/tensor_cores.py", "--type", "fp8", "--size", "8192", "--steps", "2"],
+        "fused": ["workloads/triton_fused.py", "--mode", "triton", "--steps", "2"],
     }
 
 
@@ -127,6 +131,40 @@ def test_the_gated_mlp_runs_eagerly(outputs: dict[str, str]) -> None:
     out = outputs["mlp"]
     assert "gated MLP, eager: 2 steps of 8 rows on cpu" in out
     assert "'aten::gelu'" in out
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("program", "names", "said"),
+    [
+        ("read", ["aten::item"], ["2 steps, batch 2, seq 128, fp32"]),
+        (
+            "fp32",
+            ["aten::mm"],
+            ["size 1024 -> 64,", "4 products of 64 x 64 matrices in fp32 on cpu", "TFLOP/s"],
+        ),
+        (
+            "fp8",
+            ["aten::_scaled_mm"],
+            ["size 8192 -> 128,", "4 products of 128 x 128 matrices in fp8 on cpu"],
+        ),
+        (
+            "fused",
+            ["aten::mul", "aten::add"],
+            [
+                "elements 268435456 -> 1048576,",
+                "no GPU here, and Triton needs one: this runs torch's two kernels instead",
+                "y = 2x + 3, triton: 1048576 elements on cpu",
+            ],
+        ),
+    ],
+)
+def test_what_a_program_runs_and_says_on_a_cpu(
+    program: str, names: list[str], said: list[str], outputs: dict[str, str]
+) -> None:
+    out = outputs[program]
+    assert [text for text in said if text not in out] == []
+    assert [name for name in names if f"'{name}'" not in out] == []
 
 
 @pytest.mark.thorough
