@@ -53,7 +53,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--type", choices=tuple(TYPES), default="bf16")
     parser.add_argument("--size", type=int, default=8192, help="rows and columns of the matrices")
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=30)
     return parser.parse_args()
 
 

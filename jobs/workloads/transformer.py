@@ -1,6 +1,6 @@
 """One transformer layer, forward only: self-attention, add & norm, MLP, add & norm.
 
-Plain PyTorch: nothing here knows a profiler, except that the four parts are named with ``record_function``.
+Plain PyTorch: nothing here knows a profiler, except that the parts are named with ``record_function``.
 The point of the exercise is the pair of its job: small and in fp32 with attention written out, the step is
 all launches and memory traffic; large, in half precision with fused attention, it is matrix multiplication.
 
@@ -117,7 +117,8 @@ def run(layer: TransformerLayer, x: Tensor, steps: int, read: bool) -> tuple[lis
         y = layer(x)
         times.append(time.perf_counter() - start)
         if read:
-            y[0, 0, 0].item()
+            with record_function("Read"):
+                y[0, 0, 0].item()
     if not events:
         return times, None
     events[1].record()
