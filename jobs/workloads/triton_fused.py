@@ -116,11 +116,8 @@ def main() -> None:
     if device == "cpu":
         torch.set_num_threads(1)  # at these sizes several threads mostly wait for each other
         elements = min(args.elements, CPU_ELEMENTS)
-        print(
-            f"no GPU here: elements {args.elements} -> {elements}, one thread, so that a CPU finishes in "
-            "seconds",
-            flush=True,
-        )
+        change = f"elements {args.elements} -> {elements}, " if elements != args.elements else ""
+        print(f"no GPU here: {change}one thread, so that a CPU finishes in seconds", flush=True)
         args.elements = elements
         if args.mode == "compile" and not any(map(shutil.which, ("c++", "g++", "clang++"))):
             sys.exit(
