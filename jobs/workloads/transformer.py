@@ -1,6 +1,6 @@
 """One transformer layer, forward only: self-attention, add & norm, MLP, add & norm.
 
-Plain PyTorch: nothing here knows a profiler, except that the four parts are named with ``record_function``.
+Plain PyTorch: nothing here knows a profiler, except that the parts are named with ``record_function``.
 The point of the exercise is the pair of its job: small and in fp32 with attention written out, the step is
 all launches and memory traffic; large, in half precision with fused attention, it is matrix multiplication.
 
@@ -71,6 +71,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seq", type=int, default=128)
     parser.add_argument("--precision", choices=("fp32", "fp16", "bf16"), default="fp32")
     parser.add_argument("--attention", choices=("written-out", "fused"), default="written-out")
+    parser.add_argument("--read", action="store_true", help="read one number of the result in each step")
     parser.add_argument("--steps", type=int, default=50)
     return parser.parse_args()
 
@@ -97,6 +98,34 @@ def fit_to_cpu(args: argparse.Namespace) -> None:
     vars(args).update(wanted)
 
 
+def run(layer: TransformerLayer, x: Tensor, steps: int, read: bool) -> tuple[list[float], float | None]:
+    """Call the layer ``steps`` times.
+
+    Args:
+        read: fetch one number of each result, for which the host waits until the GPU has finished the step.
+
+    Returns:
+        Seconds that each call took on the host, and the mean ms per step by CUDA events, None without a GPU.
+        The mean leaves out the first half of the steps, which warms up, and in which profilers record.
+    """
+    times = []
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if x.is_cuda else []
+    for step in range(steps):
+        if events and step == steps // 2:
+            events[0].record()
+        start = time.perf_counter()
+        y = layer(x)
+        times.append(time.perf_counter() - start)
+        if read:
+            with record_function("Read"):
+                y[0, 0, 0].item()
+    if not events:
+        return times, None
+    events[1].record()
+    torch.cuda.synchronize()
+    return times, events[0].elapsed_time(events[1]) / (steps - steps // 2)
+
+
 def main() -> None:
     """Run the layer ``--steps`` times."""
     args = arguments()
@@ -109,17 +138,12 @@ def main() -> None:
     x = torch.randn(args.batch, args.seq, 512, device=device)
     half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(args.precision)
     precision = torch.autocast(device, half) if half else contextlib.nullcontext()
-    times = []
     with torch.inference_mode(), precision:
-        for _ in range(args.steps):
-            start = time.perf_counter()
-            layer(x)
-            times.append(time.perf_counter() - start)
-        if device == "cuda":
-            torch.cuda.synchronize()
+        times, gpu_ms = run(layer, x, args.steps, args.read)
     print(
         f"transformer layer: {args.steps} steps, batch {args.batch}, seq {args.seq}, {args.precision}, "
         f"{args.attention} attention, on {device}; {statistics.median(times) * 1e3:.3f} ms a call on the host"
+        + (f", {gpu_ms:.3f} ms per step by CUDA events" if gpu_ms is not None else "")
     )
 
 
