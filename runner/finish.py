@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial
     from profrun.analysis.compare.expect import Check
     from profrun.analysis.rules.diagnose import Diagnosis
-    from profrun.jobs.model import Expectation
+    from profrun.jobs.expectation import Expectation
 
 _STATES: dict[bool | None, Literal["held", "failed", "unknown"]] = {
     True: "held",

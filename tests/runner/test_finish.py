@@ -9,7 +9,7 @@ import pytest
 
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import TrialState
-from profrun.jobs.model import Expectation
+from profrun.jobs.expectation import Expectation
 from profrun.runner.finish import write_findings
 from profrun.store.run_result import read_findings
 from profrun.store.runs import Run

@@ -16,7 +16,7 @@ from profrun.analysis.compare.expect.model import Answer, Check
 from profrun.analysis.compare.reading import read_trial
 from profrun.analysis.trace.data_quality import data_quality, withheld
 from profrun.contract.profilers import NEUTRAL, become
-from profrun.jobs.model import Expectation
+from profrun.jobs.expectation import Expectation
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -77,7 +77,7 @@ def applies(expectation: Expectation, *, variant: str | None, vendor: str, colle
         profiler = become(wanted, vendor)
         wanted = profiler.name if profiler else wanted
     return (
-        (expectation.variant is None or expectation.variant == variant)
+        expectation.selects(variant)
         and (expectation.vendor is None or expectation.vendor == vendor)
         and (wanted is None or wanted == collector)
     )
@@ -105,12 +105,13 @@ def check_trace(
     hidden = withheld(data_quality(trace))
     found = []
     for number, one in mine:
+        variant = ", ".join(one.variant) if one.variant else None
         for key, value in one.checks.items():
             if key == "no_sync_in_step" and not value:
                 continue  # false asks for nothing
             passed, text = _answer(evidence, key, value, hidden, without_gpu=one.vendor == "none")
             label = evidence.trial.conditions.label
-            found.append(Check(number, key, expected_text(key, value), passed, text, label, one.variant))
+            found.append(Check(number, key, expected_text(key, value), passed, text, label, variant))
     return found
 
 
@@ -120,7 +121,7 @@ def expected_text(key: str, value: Any) -> str:
     Args:
         key: of the guess, as the job writes it. value: as ``jobs.model.Expectation.checks`` holds it.
     """
-    return _GUESSES[key].words(value)
+    return _GUESSES[key].words(value) if key in _GUESSES else f"{key}: {value}"
 
 
 def _answer(evidence: Evidence, key: str, value: Any, hidden: frozenset[str], *, without_gpu: bool) -> Answer:
@@ -129,6 +130,8 @@ def _answer(evidence: Evidence, key: str, value: Any, hidden: frozenset[str], *,
     Args:
         hidden: names of numbers that are withheld. without_gpu: the expectation is about runs without a GPU.
     """
+    if key not in _GUESSES:
+        return None, "not judged yet"
     guess, trial = _GUESSES[key], evidence.trial
     if not trial.conditions.profiled and key != "step_ms":
         return None, "an unprofiled trial has only step times"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from profrun.analysis.compare.expect import Check, check_trace
-from profrun.jobs.model import Expectation
+from profrun.jobs.expectation import Expectation
 from profrun.traces.trace import Trace
 
 MS = 1_000_000

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from profrun.analysis.compare.expect import applies, check_trace, expected_text
-from profrun.jobs.model import CHECKS, Expectation
+from profrun.jobs.expectation import CHECKS, Expectation
 from tests.analysis.compare.expect.steps import TWO, ask, gpu_step
 from tests.analysis.conftest import Open
 from tests.analysis.kit import memory_trace, step
