@@ -32,7 +32,7 @@ def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mode", choices=("ddp", "fsdp"), default="ddp")
-    parser.add_argument("--bucket-mb", type=int, default=25, help="size of a bucket of gradients")
+    parser.add_argument("--bucket-mb", type=float, default=25, help="size of a bucket of gradients")
     parser.add_argument("--late-rows", type=float, default=0.0, help="share of rows more on the last rank")
     parser.add_argument("--rows", type=int, default=8192, help="rows of a batch on each rank")
     parser.add_argument("--width", type=int, default=2048)
@@ -58,14 +58,14 @@ def parallel(model: nn.Sequential, args: argparse.Namespace, device: torch.devic
 
 
 def fit_to_cpu(args: argparse.Namespace) -> None:
-    """Sizes that a CPU can do in seconds; says what was changed."""
+    """Sizes that a CPU can do in seconds; says what was changed. Buckets shrink as the layers do."""
     torch.set_num_threads(1)  # at these sizes several threads mostly wait for each other
-    args.rows, args.width = min(args.rows, CPU_ROWS), min(args.width, CPU_WIDTH)
-    args.layers = min(args.layers, CPU_LAYERS)
+    args.bucket_mb *= (CPU_WIDTH / args.width) ** 2
+    args.rows, args.width, args.layers = CPU_ROWS, CPU_WIDTH, CPU_LAYERS
     if dist.get_rank() == 0:
         print(
-            f"no GPU here: rows {args.rows}, width {args.width}, {args.layers} layers, gloo, one thread, "
-            "so that a CPU finishes in seconds",
+            f"no GPU here: rows {args.rows}, width {args.width}, {args.layers} layers, buckets of "
+            f"{args.bucket_mb * 2**10:.0f} KiB, gloo, one thread, so that a CPU finishes in seconds",
             flush=True,
         )
 

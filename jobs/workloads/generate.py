@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.profiler import record_function
 
 MODES = ("no_cache", "cache", "compile", "graph")
-CPU_SIZES = {"batch": 1, "prompt": 64, "new": 8, "layers": 1, "width": 64}
+CPU_SIZES = {"batch": 1, "prompt": 64, "new": 32, "layers": 1, "width": 64}
 VOCABULARY, HEAD = 8192, 64
 Cache = list[tuple[Tensor, Tensor]]
 """Keys and values of each layer: (batch, heads, length, 64)."""
