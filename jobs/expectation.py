@@ -162,6 +162,12 @@ class Expectation:
     )
     vendor: str | None = option(Word(VENDORS), "Only on this vendor's GPUs (`none`: without GPU).", "all")
     collector: str | None = option(Collector(), "Only this collector's traces.", "all that can tell")
+    blocking: str | None = option(
+        Word(("off", "on")),
+        "Only trials without or with launch blocking. The other variant of a check, which may then be the "
+        "same, is without.",
+        "both",
+    )
     phase: str | None = option(
         Text("a name or a glob"),
         "Only inside ranges of this name (`decode`, the range of a module, a `record_function`). Each of "
@@ -229,6 +235,11 @@ class Expectation:
         }
         return {key: name for key, name in found.items() if name is not None}
 
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Rules of the diagnosis that it names."""
+        return (*(self.finds or ()), *(self.finds_not or ()))
+
     def selects(self, variant: str | None) -> bool:
         """Is it about this variant? One without a name is only in expectations about all."""
         return self.variant is None or (
@@ -236,7 +247,7 @@ class Expectation:
         )
 
 
-_SELECTORS = ("claim", "source", "variant", "vendor", "collector", "phase")
+_SELECTORS = ("claim", "source", "variant", "vendor", "collector", "blocking", "phase")
 CHECKS = tuple(item.name for item in dataclasses.fields(Expectation) if item.name not in _SELECTORS)
 """Names of the checks: all fields but the words and those that select."""
 
