@@ -188,7 +188,7 @@ def main() -> None:
     model = Decoder(args.layers, args.width, args.prompt + args.new).to(device, kind).eval()
     generator, watch = Generator(model, args.mode).eval(), Stopwatch(gpu)
     prompt = torch.randint(VOCABULARY, (args.batch, args.prompt), device=device)
-    moments: list[Any] = []
+    tokens, moments = prompt, list[Any]()
     with torch.inference_mode():
         for _ in range(args.requests):
             generator.new_request(args.batch)

@@ -36,9 +36,9 @@ class Product(nn.Module):
         self.weight = nn.Parameter(torch.randn(size, size), requires_grad=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        for _ in range(self.count):
-            y = x @ self.weight
-        return y
+        for _ in range(self.count - 1):
+            x @ self.weight
+        return x @ self.weight
 
 
 def arguments() -> argparse.Namespace:
