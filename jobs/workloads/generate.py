@@ -135,7 +135,7 @@ def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mode", choices=MODES, default="cache")
-    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--prompt", type=int, default=2016)
     parser.add_argument("--new", type=int, default=32, help="new tokens of a request")
     parser.add_argument("--layers", type=int, default=8)
@@ -192,9 +192,9 @@ def main() -> None:
     with torch.inference_mode():
         for _ in range(args.requests):
             generator.new_request(args.batch)
-            tokens, moments = prompt, [watch.now()]
+            tokens, token, moments = prompt, prompt, [watch.now()]
             for number in range(args.new):
-                seen = tokens if number == 0 or args.mode == "no_cache" else tokens[:, -1:]
+                seen = tokens if number == 0 or args.mode == "no_cache" else token
                 start = tokens.shape[1] - seen.shape[1]
                 token = generator(seen, start, "decode" if number else "prefill")
                 tokens = torch.cat((tokens, token), 1)

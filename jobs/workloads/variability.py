@@ -57,7 +57,7 @@ def fit_to_cpu(args: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     args.size, args.seconds = min(args.size, CPU_SIZE), min(args.seconds, CPU_SECONDS)
     print(
-        f"no GPU here: size {args.size}, {args.seconds} s before, one thread, no clock is read, "
+        f"no GPU here: size {args.size}, {args.seconds} s before, one thread, "
         "so that a CPU finishes in seconds",
         flush=True,
     )
@@ -71,14 +71,18 @@ class ClockReader(threading.Thread):
         self.times: list[float] = []
         self.mhz: list[int] = []
         self.done = threading.Event()
-        self.nvml, self.gpu = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()
-        self.nvml.nvmlInit_v2()
-        self.nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}".encode(), ctypes.byref(self.gpu))
+        self.uuid = uuid
 
     def run(self) -> None:
-        clock = ctypes.c_uint()
-        while not self.done.wait(0.005):
-            if self.nvml.nvmlDeviceGetClockInfo(self.gpu, NVML_CLOCK_SM, ctypes.byref(clock)) == 0:
+        try:
+            nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        except OSError:  # not an NVIDIA GPU: there are no readings
+            return
+        gpu, clock = ctypes.c_void_p(), ctypes.c_uint()
+        nvml.nvmlInit_v2()
+        nvml.nvmlDeviceGetHandleByUUID(f"GPU-{self.uuid}".encode(), ctypes.byref(gpu))
+        while gpu.value and not self.done.wait(0.005):
+            if nvml.nvmlDeviceGetClockInfo(gpu, NVML_CLOCK_SM, ctypes.byref(clock)) == 0:
                 self.times.append(time.perf_counter())
                 self.mhz.append(clock.value)
 
@@ -128,12 +132,15 @@ def spread(times: list[float]) -> str:
     )
 
 
-def of_the_clock(times: list[float], mhz: list[int]) -> str:
+def of_the_clock(times: list[float], starts: list[float], reader: ClockReader) -> str:
     """How much of the variance of log(time) goes away when each time is taken as a number of cycles."""
-    before = statistics.pvariance(map(math.log, times))
-    after = statistics.pvariance(math.log(ms * clock) for ms, clock in zip(times, mhz, strict=True))
+    if not reader.mhz:
+        return "the clock could not be read"
+    clocks = [reader.at(start) for start in starts]
+    before = statistics.pvariance([math.log(ms) for ms in times])
+    after = statistics.pvariance([math.log(ms * mhz) for ms, mhz in zip(times, clocks, strict=True)])
     part = f"{1 - after / before:.0%}" if before else "none"
-    return f"clock {min(mhz)} to {max(mhz)} MHz; it explains {part} of the variance"
+    return f"clock {min(clocks)} to {max(clocks)} MHz; it explains {part} of the variance"
 
 
 def main() -> None:
@@ -146,9 +153,7 @@ def main() -> None:
     torch.manual_seed(0)
     model = Product(args.size, args.per_step).to(device, kind)
     x = torch.randn(args.size, args.size, device=device, dtype=kind)
-    reader = ClockReader(str(torch.cuda.get_device_properties(0).uuid)) if gpu else None
-    if reader:
-        reader.start()
+    clock = "no clock is read"
     with torch.inference_mode():
         for _ in range(SETTLE):
             model(x)
@@ -158,14 +163,17 @@ def main() -> None:
             if gpu:
                 torch.cuda.synchronize()
             time.sleep(args.seconds)
-        if reader:
+        if gpu:
+            reader = ClockReader(str(torch.cuda.get_device_properties(0).uuid).removeprefix("GPU-"))
+            reader.start()
             starts, times = gpu_steps(model, x, args.steps)
             reader.done.set()
-            clocks = "; " + of_the_clock(times, [reader.at(start) for start in starts])
+            clock = of_the_clock(times, starts, reader)
         else:
-            times, clocks = cpu_steps(model, x, args.steps), ""
+            times = cpu_steps(model, x, args.steps)
     print(
-        f"product of {args.size} x {args.size} on {device}, {args.per_step} per step: {spread(times)}{clocks}"
+        f"product of {args.size} x {args.size} on {device}, {args.per_step} per step: "
+        f"{spread(times)}; {clock}"
     )
 
 
