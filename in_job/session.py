@@ -137,12 +137,12 @@ class Session:
     def _finish(self) -> None:
         hook.sink = None
         self.steps.close_last()
+        if not self.steps.finder.count:
+            self.run.end()
         if self.roots is not None:
             self.roots.hook.stop()
         self._explain()
         try:
-            if not self.steps.finder.count:
-                self.run.end()
             self.window.finish()
         finally:
             self.ranges.close()
