@@ -18,7 +18,8 @@ from profrun.runner.references import one_trace, trace_paths
 from profrun.runner.report import write_run_report
 from profrun.runner.watch import observed_state
 from profrun.store import runs as store
-from profrun.store.run_result import ExpectationResult, PairResult, RunResult, TrialResult, run_result
+from profrun.store.run_claims import ClaimResult
+from profrun.store.run_result import PairResult, RunResult, TrialResult, run_result
 from profrun.store.state import RunPhase
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ class Run(Result):
         return self.result.comparisons
 
     @property
-    def expectations(self) -> tuple[ExpectationResult, ...]:
-        """The expectations of the job; empty before the run's end."""
+    def expectations(self) -> tuple[ClaimResult, ...]:
+        """What the run says of each expectation of the job; empty before the run's end."""
         return self.result.expectations
 
     def trace(self, trial: str | int) -> Trace:
@@ -119,7 +120,7 @@ class Run(Result):
         done = sum(trial.state == "finished" for trial in result.trials)
         lines = [f"{result.run}: {result.state}, {done} of {len(result.trials)} trials finished"]
         lines += [f"{pair.b} against {pair.a}: {pair.text}" for pair in result.comparisons]
-        lines += [f"{row.expected}: {row.state}" for row in result.expectations]
+        lines += [f"{row.claim}: {row.state}" for row in result.expectations]
         return "\n".join(lines)
 
 

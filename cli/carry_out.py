@@ -26,8 +26,8 @@ def carry_out(
         verbose: also print every trial and every comparison.
 
     Returns:
-        The exit code: 0; 1 when a trial, a trace or an expectation failed; else that of what went wrong at
-        the end.
+        The exit code: 0; 1 when a trial or a trace failed or a claim is refuted; else that of what went wrong
+        at the end.
     """
     with Progress(prepared.run, prepared.plan, concurrent=prepared.backend.concurrent) as progress:
         state = execute(prepared, progress, repeat_failed=repeat_failed)
@@ -45,7 +45,7 @@ def _failed(state: RunState, result: RunResult) -> bool:
     return (
         state.phase != "finished"
         or any(record.normalise_error for record in state.trials)
-        or any(row.state == "failed" for row in result.expectations)
+        or any(row.state == "refuted" for row in result.expectations)
     )
 
 

@@ -201,17 +201,19 @@ def _gate(result: PointPairs, rules: list[str], side: Sequence[tuple[str, Path]]
 
 
 def _expectations(side: Sequence[tuple[str, Path]]) -> list[tuple[str, bool | None]]:
-    """(expectation in words, did it hold) for the jobs to whose runs the traces of a side belong."""
-    from profrun.analysis.compare.expect import check_trace, summarise
-    from profrun.jobs.load import load_job
+    """(claim in words, did it hold) for the runs to which the traces of a side belong: claims about them."""
+    from profrun.runner.finish import claims_of
     from profrun.store.runs import Run, is_run
-    from profrun.traces.trace import Trace
 
-    checks = []
+    trials: dict[Path, set[str]] = {}
     for _, path in side:
-        folder = path.resolve().parents[2] if path.name == "trace" else None  # RUN/trials/TRIAL/trace
-        if folder is None or not is_run(folder):
-            continue
-        with Trace(path) as trace:
-            checks += check_trace(trace, load_job(Run(folder).resolved).expect)
-    return [(verdict.expected, verdict.passed) for verdict in summarise(checks)]
+        folder = path.resolve()
+        if path.name == "trace" and is_run(folder.parents[2]):  # RUN/trials/TRIAL/trace
+            trials.setdefault(folder.parents[2], set()).add(folder.parent.name)
+    known = {"held": True, "refuted": False, "not checked": None}
+    return [
+        (claim.claim, known[claim.state])
+        for folder, names in trials.items()
+        for claim in claims_of(Run(folder))
+        if claim.state == "not checked" or any(names & set(check.trials) for check in claim.checks)
+    ]

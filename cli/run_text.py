@@ -1,4 +1,4 @@
-"""A run as text for a person: its trials, its comparisons, its expectations, what is wrong."""
+"""A run as text for a person: its trials, its comparisons, its claims, what is wrong."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from profrun.cli.output import columns, say, shown_path, tell
 from profrun.contract.ends import asked_text
 from profrun.contract.units import counted, elapsed_text, time_text
 from profrun.reports.answer_text import answer_parts, tones_of_changes
+from profrun.reports.claims_text import claim_parts
 from profrun.reports.terminal_layout import Prose
 from profrun.reports.tones import toned, tones_of
 from profrun.runner.problems import problems_of
-from profrun.store.run_result import ExpectationResult, PairKind, PairResult, RunResult, run_result
+from profrun.store.run_result import PairKind, PairResult, RunResult, run_result
 from profrun.store.state import RunState
 
 TITLES: dict[PairKind, str] = {
@@ -65,10 +66,7 @@ def show_run(state: RunState, *, verbose: bool = False) -> RunResult:
             _show_pairs(title, [pair for pair in result.comparisons if pair.kind == kind])
     if result.expectations:
         say()
-        say(f"Expectations: {_tally(result.expectations)}")
-    for row in result.expectations:
-        if row.state != "held":
-            tell(Prose("  " + expectation_line(row), toned=tones_of(row.state)))
+        tell(*claim_parts(result.expectations))
     problems = problems_of(state)
     if problems:
         say()
@@ -131,17 +129,3 @@ def _show_pairs(title: str, pairs: list[PairResult]) -> None:
             say(f"      {text}")  # whole, so that it can be copied
         for line in (*pair.changed, *([pair.kernels] if pair.kernels else ())):
             tell(f"    {line}")
-
-
-def expectation_line(row: ExpectationResult) -> str:
-    """One expectation in one line: what was expected, whether it held, and what was found."""
-    where = f"{row.variant}: " if row.variant else ""
-    failed = row.failed_on
-    trials = f" ({failed[0]}{f' and {len(failed) - 1} more' if len(failed) > 1 else ''})" if failed else ""
-    return f"{where}{row.expected}: {row.state}: {row.found}{trials}"
-
-
-def _tally(rows: tuple[ExpectationResult, ...]) -> str:
-    """'3 held, 1 failed'; what did not occur is left out."""
-    counts = {word: sum(row.state == word for row in rows) for word in ("held", "failed", "unknown")}
-    return ", ".join(f"{count} {word}" for word, count in counts.items() if count)

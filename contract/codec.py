@@ -55,7 +55,9 @@ def to_json(value: object, *, given: bool = False) -> Any:
         return [to_json(item, given=given) for item in value]  # type: ignore[attr-defined]
     if dataclasses.is_dataclass(kind):
         items = [(name, getattr(value, name)) for name in _names(kind)]
-        return {name: to_json(item, given=given) for name, item in items if not (given and item is None)}
+        return {
+            _key(name): to_json(item, given=given) for name, item in items if not (given and item is None)
+        }
     if isinstance(value, Mapping):
         return {str(key): to_json(item, given=given) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -93,6 +95,11 @@ def _names(cls: type) -> tuple[str, ...]:
     return tuple(item.name for item in dataclasses.fields(cls))
 
 
+def _key(name: str) -> str:
+    """The key of a field: ``as_`` is spelled so only because ``as`` is a word of Python's."""
+    return name.rstrip("_")
+
+
 @cache
 def _dataclass_reader(cls: Any) -> Reader:
     readers = {name: _field_reader(cls, name) for name in _names(cls)}
@@ -107,11 +114,12 @@ def _dataclass_reader(cls: Any) -> Reader:
             raise DocumentError(f"{cls.__name__} is no JSON object")
         values = {}
         for name, reader in readers.items():
-            if name in data:
+            key = _key(name)
+            if key in data:
                 try:
-                    values[name] = reader(data[name])
+                    values[name] = reader(data[key])
                 except DocumentError as error:
-                    raise error.inside(name) from None
+                    raise error.inside(key) from None
         for name in required:
             if name not in values:
                 raise DocumentError("is missing", name)

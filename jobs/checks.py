@@ -3,13 +3,16 @@ other."""
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterator, Mapping
 
+from profrun.contract.codec import given_json
 from profrun.contract.launch_blocking import BLOCKING_VARIABLES
 from profrun.contract.profilers import NEUTRAL, TIMELINE, all_serial, candidates, profiler
 from profrun.contract.schedule import LIMITS
 from profrun.jobs.command import CommandError, fill, fill_command, pieces, split
-from profrun.jobs.model import CHECKS, Job
+from profrun.jobs.expectation import CHECKS, Bounded, Expectation
+from profrun.jobs.model import Job
 from profrun.jobs.nodes import Node
 from profrun.jobs.problems import Problems, Where, nearest, suggest
 from profrun.jobs.profilers import options_of
@@ -226,31 +229,68 @@ def _named_twice(job: Job, root: Node, problems: Problems) -> None:
 
 def _expectations(job: Job, root: Node, problems: Problems) -> None:
     for i, item in enumerate(job.expect):
-        if item.variant is not None and item.variant not in job.variants:
-            problems.bad(
-                find(root, "expect", i, "variant"),
-                f"expect[{i}].variant: there is no variant '{item.variant}'",
-                suggest(item.variant, job.variants, "variants"),
-            )
-        if item.collector is not None and item.collector not in job.collectors:
-            problems.bad(
-                find(root, "expect", i, "collector"),
-                f"expect[{i}].collector: '{item.collector}' is not collected",
-                suggest(item.collector, job.collectors, "collectors here"),
-            )
+        _selected(i, item, job, root, problems)
         if not item.checks:
             problems.bad(
                 find(root, "expect", i),
                 f"expect[{i}]: nothing is expected",
                 f"add one of {', '.join(CHECKS)}",
             )
-        both = sorted(set(item.present or ()) & set(item.absent or ()))
-        if both:
+        for one, other in (("present", "absent"), ("finds", "finds_not")):
+            both = sorted(set(getattr(item, one) or ()) & set(getattr(item, other) or ()))
+            if both:
+                problems.bad(
+                    find(root, "expect", i, other),
+                    f"expect[{i}]: '{both[0]}' is in both {one} and {other}",
+                    "keep one of them",
+                )
+        for key, given in (("ratio", item.ratio), ("bytes", item.bytes)):
+            if given is not None:
+                _limits(given, item.others.get(key), ("expect", i, key), root, problems)
+        if item.achieved is not None and not given_json(item.achieved):
             problems.bad(
-                find(root, "expect", i, "absent"),
-                f"expect[{i}]: '{both[0]}' is both present and absent",
-                "keep one of them",
+                find(root, "expect", i, "achieved"),
+                f"expect[{i}].achieved: there is no limit",
+                "add one like memory: [0.7, 1]",
             )
+
+
+def _selected(i: int, item: Expectation, job: Job, root: Node, problems: Problems) -> None:
+    """Every variant and the collector that an expectation names must be of the job."""
+    unknown = [("variant", glob) for glob in item.variant or () if not fnmatch.filter(job.variants, glob)]
+    unknown += [(key, name) for key, name in item.others.items() if name not in job.variants]
+    for key, name in unknown:
+        problems.bad(
+            find(root, "expect", i, key),
+            f"expect[{i}].{key}: there is no variant '{name}'",
+            suggest(name, job.variants, "variants"),
+        )
+    if item.collector is not None and item.collector not in job.collectors:
+        problems.bad(
+            find(root, "expect", i, "collector"),
+            f"expect[{i}].collector: '{item.collector}' is not collected",
+            suggest(item.collector, job.collectors, "collectors here"),
+        )
+
+
+def _limits(
+    given: Bounded, other: str | None, path: tuple[str | int, ...], root: Node, problems: Problems
+) -> None:
+    """One limit, or one at each end; with another variant they are ratios, not sizes."""
+    at = "expect[{}].{}".format(*path[1:])
+    low, high = given.limits
+    if (low is None and high is None) or (given.between and (given.below or given.above)):
+        fix = "add one of between, below, above" if low is None and high is None else "keep 'between' alone"
+        what = "there is no limit" if low is None and high is None else "the limits are given twice"
+        problems.bad(find(root, *path), f"{at}: {what}", fix)
+    elif low is not None and high is not None and low > high:
+        problems.bad(find(root, *path), f"{at}: nothing is above {low:g} and below {high:g}", "swap them")
+    elif other is not None and max(low or 0, high or 0) >= 1 << 20:
+        problems.bad(
+            find(root, *path),
+            f"{at}: the limits are of a ratio to '{other}', and not sizes",
+            "write a number such as 0.5, or leave out 'to'",
+        )
 
 
 def _mounts(job: Job, root: Node, problems: Problems) -> None:

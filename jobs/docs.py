@@ -9,7 +9,8 @@ from pathlib import Path
 from profrun.contract.options import REQUIRED
 from profrun.contract.profilers import BUILT_IN, NEUTRAL
 from profrun.jobs.cluster import CLUSTER, TOLERATION
-from profrun.jobs.model import EXPECT, RANGES, RESOURCES, SCHEDULE
+from profrun.jobs.expectation import ACHIEVED, BYTES, EXPECT, RATIO, SAME_KERNELS
+from profrun.jobs.model import RANGES, RESOURCES, SCHEDULE
 from profrun.jobs.schema import JOB, block_of
 from profrun.jobs.tables import Field, Table
 
@@ -59,6 +60,10 @@ def _blocks() -> str:
         "`ranges`": RANGES,
         "`resources`": RESOURCES,
         "`expect`: each entry": EXPECT,
+        "`same_kernels` of an entry": SAME_KERNELS,
+        "`ratio` of an entry": RATIO,
+        "`bytes` of an entry": BYTES,
+        "`achieved` of an entry": ACHIEVED,
         **{f"`{name}`": table for name in BLOCKS if (table := block_of(name)).fields},
         "`cluster`": CLUSTER,
         "`cluster.tolerations`: each entry": TOLERATION,

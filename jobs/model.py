@@ -13,11 +13,12 @@ from typing import Literal
 
 from profrun.contract.command import Ranges
 from profrun.contract.options import REQUIRED, option
-from profrun.contract.profilers import COUNTERS, TIMELINE, VENDORS, candidates
+from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
 from profrun.contract.schedule import Schedule
 from profrun.jobs.cluster import CLUSTER, ClusterSettings
+from profrun.jobs.expectation import EXPECT, Expectation
 from profrun.jobs.kinds import Flag, OneOf, Text, Variable, Word, is_word
-from profrun.jobs.number_kinds import Number, Whole, seconds, size
+from profrun.jobs.number_kinds import Whole, seconds, size
 from profrun.jobs.spec_kinds import (
     IDENTIFIER,
     IDENTIFIER_WORDS,
@@ -28,28 +29,10 @@ from profrun.jobs.spec_kinds import (
     Image,
     Mount,
     Point,
-    Share,
-    Span,
 )
 from profrun.jobs.tables import ListOf, MapOf, table_of
 
 BlockingMode = Literal["off", "on", "both"]
-
-DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
-DTYPE_NAMES = (
-    ("float64", "fp64"),
-    ("double", "fp64"),
-    ("float32", "fp32"),
-    ("float", "fp32"),
-    ("float16", "fp16"),
-    ("half", "fp16"),
-    ("bfloat16", "bf16"),
-)
-"""Other names of the types that people use, each with the word that is meant."""
-
-_GLOBS = ListOf(Text("a name or a glob"), 1, unique=True, example="['*Memcpy*']")
-
-CheckValue = tuple[int, int] | tuple[str, ...] | Mapping[str, float] | str | float | bool
 
 
 @dataclass(frozen=True)
@@ -80,49 +63,9 @@ class Resources:
     grace: float = option(seconds(0), "Time a profiler gets to write before it is killed.", "60s", value=60.0)
 
 
-@dataclass(frozen=True)
-class Expectation:
-    """One written-down guess.
-
-    ``variant``, ``vendor`` and ``collector`` select traces (None: all), the rest is checked on each of them:
-    ``kernels_per_step`` is the lowest and the highest number, ``max_share`` maps a glob or a category to a
-    share in (0, 1], and ``step_ms`` is the limit that the median step must stay below.
-    """
-
-    variant: str | None = option(Text("a variant's name"), "Only this variant.", "all")
-    vendor: str | None = option(Word(VENDORS), "Only on this vendor's GPUs (`none`: without GPU).", "all")
-    collector: str | None = option(Collector(), "Only this collector's traces.", "all that can tell")
-    kernels_per_step: tuple[int, int] | None = option(Span(), "Kernels launched in a step, by the launch.")
-    present: tuple[str, ...] | None = option(
-        _GLOBS, "Names that must occur among kernels, API calls and ops."
-    )
-    absent: tuple[str, ...] | None = option(_GLOBS, "Names that must not occur there.")
-    fused: tuple[str, ...] | None = option(_GLOBS, "Ops that must not run as kernels of their own.")
-    dtype: str | None = option(
-        Word(DTYPES, "types", DTYPE_NAMES), "Type that the matrix kernels must work in."
-    )
-    max_share: Mapping[str, float] | None = option(
-        MapOf(Share(), r".+", "a kernel, a glob or a category", "{'*softmax*': 0.2}", low=1),
-        "Largest share of GPU time that a kernel (glob) or category may have.",
-    )
-    no_sync_in_step: bool | None = option(Flag(), "No step may wait for the GPU.")
-    step_ms: float | None = option(Number(0), "The median step must take less than this, in ms.")
-    bound: str | None = option(Word(("overhead", "compute", "memory")), "What must limit the step.")
-
-    @property
-    def checks(self) -> dict[str, CheckValue]:
-        """Key -> value of everything that is checked."""
-        values = ((name, getattr(self, name)) for name in CHECKS)
-        return {name: value for name, value in values if value is not None}
-
-
-CHECKS = tuple(item.name for item in dataclasses.fields(Expectation))[3:]
-"""Names of the checks: all fields but the three that select."""
-
 SCHEDULE = table_of(Schedule, "keys of 'schedule'")
 RANGES = table_of(Ranges, "keys of 'ranges'")
 RESOURCES = table_of(Resources, "keys of 'resources'")
-EXPECT = table_of(Expectation, "keys of an expectation")
 
 
 def _names(neutral: str) -> str:
@@ -179,7 +122,7 @@ class Job:
     resources: Resources = option(RESOURCES, "What a trial needs.", value=Resources())
     expect: tuple[Expectation, ...] = option(
         ListOf(EXPECT, example="[{kernels_per_step: 18}]"),
-        "Guesses, checked per step on each trace.",
+        "Claims about the traces, checked per step; see [Claims](#claims).",
         "[]",
         value=(),
     )

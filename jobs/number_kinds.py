@@ -150,6 +150,12 @@ def size(low: int) -> Measure[int]:
     )
 
 
+def has_unit(node: Node) -> bool:
+    """For OneOf: text, such as a size with its unit."""
+    found = scalar(node)
+    return found is not None and found.type == "text"
+
+
 def seconds(low: float, *, clock: bool = False) -> Measure[float]:
     """A time, at least ``low`` seconds; ``clock`` also takes a scheduler's D-HH:MM:SS."""
     if clock:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from profrun.errors import UsageError
 from profrun.jobs.command import text_of
+from profrun.jobs.expectation import Expectation
 from profrun.jobs.model import Job
 from profrun.jobs.nodes import Node, Scalar
 from profrun.jobs.problems import Problems, suggest
@@ -97,6 +98,8 @@ def _word(key: str, text: str) -> str:
 def keep_only(job: Job, wanted: Iterable[str]) -> Job:
     """The job with only some of its variants, and without the expectations about the others.
 
+    The job's warnings say how many expectations that are.
+
     Args:
         wanted: names or globs.
 
@@ -111,11 +114,23 @@ def keep_only(job: Job, wanted: Iterable[str]) -> Job:
                 f"there is no variant '{pattern}'", fix=suggest(pattern, job.variants, "variants are")
             )
         kept.update(fits)
+    expect = tuple(left for item in job.expect if (left := _about(item, kept)) is not None)
+    lost = len(job.expect) - len(expect)
+    note = f"{lost} of {len(job.expect)} expectations need variants that are left out: they are not checked"
     return replace(
         job,
         variants={name: values for name, values in job.variants.items() if name in kept},
-        expect=tuple(item for item in job.expect if item.variant is None or item.variant in kept),
+        expect=expect,
+        warnings=(*job.warnings, *([note] if lost else [])),
     )
+
+
+def _about(item: Expectation, kept: set[str]) -> Expectation | None:
+    """What is left of an expectation with these variants alone, None where nothing is."""
+    globs = item.variant and tuple(glob for glob in item.variant if fnmatch.filter(kept, glob))
+    if globs == () or not kept >= set(item.others.values()):
+        return None
+    return replace(item, variant=globs)
 
 
 def _clean(text: str) -> str:

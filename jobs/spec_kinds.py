@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from profrun.contract.profilers import BUILT_IN, NEUTRAL, all_names
-from profrun.jobs.kinds import BAD, Bad, Json, Kind, Text, Value, Word, wrong
+from profrun.jobs.kinds import BAD, Bad, Json, Kind, T, Text, Value, Word, scalar, wrong
 from profrun.jobs.nodes import Node, Scalar, shown, typed
 from profrun.jobs.number_kinds import Number, Whole
 from profrun.jobs.problems import Problems, nearest
@@ -129,13 +129,51 @@ class Span(Kind[tuple[int, int]]):
 
 
 @dataclass(frozen=True)
+class Pair(Kind[tuple[T, T]]):
+    """[low, high], both of one kind.
+
+    Attributes:
+        kind: of numbers. example: what a message shows.
+    """
+
+    kind: Kind[T]
+    example: str
+
+    def read(self, node: Node, at: str, problems: Problems) -> tuple[T, T] | Bad:
+        """See ``Kind.read``."""
+        if node.kind != "list" or len(node.items) != 2:
+            return wrong(node, at, problems, f"write [low, high], like {self.example}")
+        low, high = (self.kind.read(item, at, problems) for item in node.items)
+        if low is BAD or high is BAD:
+            return BAD
+        if low > high:  # type: ignore[operator]
+            fix = f"write [{node.items[1].text}, {node.items[0].text}]"
+            problems.bad(node.where, f"{at}: {node.items[0].text} is more than {node.items[1].text}", fix)
+            return BAD
+        return low, high
+
+    def schema(self) -> Json:
+        """See ``Kind.schema``."""
+        return {"type": "array", "items": self.kind.schema(), "minItems": 2, "maxItems": 2}
+
+    def words(self) -> str:
+        """See ``Kind.words``."""
+        return f"`[low, high]` like `{self.example}`"
+
+
+@dataclass(frozen=True)
 class Share(Kind[float]):
-    """A part of one: 0.4 or 40%; read as a float in (0, 1]."""
+    """A part of one: 0.4 or 40%; read as a float in (0, 1], or with ``zero`` in [0, 1]."""
+
+    zero: bool = False
 
     def read(self, node: Node, at: str, problems: Problems) -> float | Bad:
         """See ``Kind.read``."""
         match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%", node.text) if node.kind == "scalar" else None
-        if match and 0 < float(match[1]) <= 100:
+        found = scalar(node)
+        if self.zero and found is not None and found.type in ("int", "float") and found.value == 0:
+            return 0.0
+        if match and (0 if self.zero else 1e-12) <= float(match[1]) <= 100:
             return float(match[1]) / 100
         if (
             node.kind == "scalar"
@@ -148,7 +186,10 @@ class Share(Kind[float]):
 
     def schema(self) -> Json:
         """See ``Kind.schema``."""
-        return {"anyOf": [Number(0, 1).schema(), {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?%$"}]}
+        number = {**Number(0, 1).schema()}
+        if self.zero:
+            number = {"type": "number", "minimum": 0, "maximum": 1}
+        return {"anyOf": [number, {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?%$"}]}
 
     def words(self) -> str:
         """See ``Kind.words``."""

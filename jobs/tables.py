@@ -10,6 +10,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from keyword import iskeyword
 
 from profrun.contract import options
 from profrun.contract.options import REQUIRED
@@ -22,6 +23,31 @@ from profrun.jobs.problems import Problems, suggest
 def is_null(node: Node) -> bool:
     """Is it an explicit or empty null?"""
     return node.kind == "scalar" and typed(node).type == "null"
+
+
+def is_scalar(node: Node) -> bool:
+    """For OneOf: neither a list nor a mapping."""
+    return node.kind == "scalar"
+
+
+@dataclass(frozen=True)
+class Alone(Kind[tuple[T, ...]]):
+    """One value, read as a tuple that has nothing else: the short form of ``ListOf``."""
+
+    kind: Kind[T]
+
+    def read(self, node: Node, at: str, problems: Problems) -> tuple[T, ...] | Bad:
+        """See ``Kind.read``."""
+        value = self.kind.read(node, at, problems)
+        return BAD if value is BAD else (value,)
+
+    def schema(self) -> Json:
+        """See ``Kind.schema``."""
+        return self.kind.schema()
+
+    def words(self) -> str:
+        """See ``Kind.words``."""
+        return self.kind.words()
 
 
 @dataclass(frozen=True)
@@ -183,7 +209,11 @@ class Table(Kind[T_co]):
             if wanted.default is REQUIRED and name not in values:
                 problems.bad(node.where, f"{prefix}the key '{name}' is missing", f"add '{name}: ...'")
                 values[name] = BAD
-        return BAD if BAD in values.values() else self.model(**values)
+        if BAD in values.values():
+            return BAD
+        return self.model(
+            **{f"{name}_" if iskeyword(name) else name: value for name, value in values.items()}
+        )
 
     def schema(self) -> Json:
         """See ``Kind.schema``."""
@@ -205,17 +235,45 @@ class Table(Kind[T_co]):
         return "a mapping"
 
 
+@dataclass(frozen=True)
+class Short(Kind[T_co]):
+    """A table, or the value of its most important key alone.
+
+    Attributes:
+        table: the table. key: the key whose value may stand for the whole mapping.
+    """
+
+    table: Table[T_co]
+    key: str
+
+    def read(self, node: Node, at: str, problems: Problems) -> T_co | Bad:
+        """See ``Kind.read``."""
+        if is_scalar(node):
+            key = Node("scalar", node.where, text=self.key)
+            node = Node("map", node.where, pairs=((key, node),), size=node.size)
+        return self.table.read(node, at, problems)
+
+    def schema(self) -> Json:
+        """See ``Kind.schema``."""
+        return {"anyOf": [self.table.fields[self.key].kind.schema(), self.table.schema()]}
+
+    def words(self) -> str:
+        """See ``Kind.words``."""
+        return f"{self.table.fields[self.key].kind.words()}, or a mapping"
+
+
 def table_of(model: type[T], what: str) -> Table[T]:
     """The table whose value is this dataclass. Inherited keys come last.
 
     Args:
-        model: a dataclass; its fields that are not made with ``option`` are no keys.
+        model: a dataclass; its fields that are not made with ``option`` are no keys. A field whose name
+            would be a word of Python's ends with ``_``, which its key does not have (``as_``).
         what: what a message calls its keys.
     """
     own = vars(model).get("__annotations__", {})
     items = sorted(dataclasses.fields(model), key=lambda item: item.name not in own)  # type: ignore[arg-type]
     declared = [item for item in items if "kind" in item.metadata]
-    return Table({item.name: _field(item) for item in declared}, what, model)
+    return Table({item.name.rstrip("_"): _field(item) for item in declared}, what, model)
 
 
 def _field(item: dataclasses.Field[object]) -> Field:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.summary import Summary
     from profrun.analysis.trace.timeline_slices import Timeline
     from profrun.store.run_answer import VariantAnswer
-    from profrun.store.run_result import ExpectationResult, PairResult
+    from profrun.store.run_claims import ClaimResult
+    from profrun.store.run_result import PairResult
     from profrun.store.state import RunState
 
 
@@ -78,7 +79,7 @@ class RunContent:
     resolved: str | None = None
     answers: Sequence[VariantAnswer] = ()
     comparisons: Sequence[PairResult] = ()
-    expectations: Sequence[ExpectationResult] = ()
+    expectations: Sequence[ClaimResult] = ()
     machines: Mapping[str, Provenance] = field(default_factory=dict)
     troubles: Sequence[str] = ()
     missing: Sequence[str] = ()

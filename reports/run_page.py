@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 
 from profrun.contract.units import counted
+from profrun.reports.claims_section import claims_html
 from profrun.reports.comparison_section import comparisons_html
 from profrun.reports.content import RunContent
 from profrun.reports.html import Html, chip, el, sections_html
@@ -13,7 +14,6 @@ from profrun.reports.html_table import Column, table
 from profrun.reports.machine_section import images_html, machines_html
 from profrun.reports.overview_section import overview_html
 from profrun.reports.step_charts import strip_chart
-from profrun.store.run_result import ExpectationResult
 from profrun.store.state import RunState, TrialRecord
 
 STRIP_NOTE = (
@@ -42,7 +42,7 @@ def run_html(run: RunContent, tabs: Mapping[str, str]) -> Html:
         ("comparisons", "Comparisons", comparisons_html(run.comparisons)),
         ("steps", f"{_timed(state).capitalize()}s", _step_times(state)),
         ("trials", "Trials", _trials(state)),
-        ("expectations", "Expectations", _expectations(run.expectations)),
+        ("claims", "Claims", claims_html(run.expectations)),
         ("machine", "Machines", machines_html(run.machines)),
         ("images", "Images", images_html(run.machines)),
         ("job", "Job", _job(run)),
@@ -74,9 +74,9 @@ def _troubles(run: RunContent) -> Html | None:
     lines = [("missing", "warning", line) for line in run.missing]
     lines += [("trial", "warning", line) for line in run.troubles if line]
     lines += [
-        ("expectation", "failed", f"failed: {row.expected} ({_where(row)})")
+        ("claim", "failed", f"refuted: {row.claim} ({row.where})")
         for row in run.expectations
-        if row.state == "failed"
+        if row.state == "refuted"
     ]
     if run.shown < run.total:
         shown = f"{run.shown} of {run.total} profiled traces have a tab: the first of each point"
@@ -148,22 +148,6 @@ def _on(flag: bool) -> str:
 
 def _took_ns(row: TrialRecord) -> int | None:
     return None if row.started_ns is None or row.ended_ns is None else row.ended_ns - row.started_ns
-
-
-def _expectations(rows: Sequence[ExpectationResult]) -> Html | None:
-    if not rows:
-        return None
-    columns: list[Column[ExpectationResult]] = [
-        Column("state", lambda row: chip(row.state)),
-        Column("expected", lambda row: row.expected),
-        Column("found", lambda row: row.found, note="per step, or of the run; the first trace that shows it"),
-        Column("where", _where),
-    ]
-    return table("expectations", columns, rows, caption="what the job expected before the run")
-
-
-def _where(row: ExpectationResult) -> str:
-    return row.variant or "every trial"
 
 
 def _job(run: RunContent) -> Html | None:

@@ -21,7 +21,8 @@ TONES: Mapping[str, Tone] = {
     "inconclusive": "care",
     "incomparable": "care",
     "held": "good",
-    "unknown": "care",
+    "refuted": "bad",
+    "not checked": "care",
 }
 """Severity, state of a run, a trial or an expectation, or verdict -> its tone; other words have none."""
 

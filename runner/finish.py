@@ -8,27 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from profrun.contract.codec import to_json
 from profrun.runner.answers import answers, diagnosed, told_by
 from profrun.runner.default_comparisons import Point, compare_pairs, default_pairs, points_of
+from profrun.runner.twins import unprofiled_twin
 from profrun.store.documents import provenance_beside
 from profrun.store.files import write_json
-from profrun.store.run_result import ExpectationResult, Findings
-from profrun.store.state import RunState
+from profrun.store.run_claims import ClaimResult
+from profrun.store.run_result import Findings, read_findings
+from profrun.store.runs import Run
+from profrun.store.state import RunState, read_state
 
 if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial
-    from profrun.analysis.compare.expect import Check
+    from profrun.analysis.compare.expect import Told
     from profrun.analysis.rules.diagnose import Diagnosis
-    from profrun.jobs.model import Expectation
-
-_STATES: dict[bool | None, Literal["held", "failed", "unknown"]] = {
-    True: "held",
-    False: "failed",
-    None: "unknown",
-}
+    from profrun.jobs.expectation import Expectation
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ def write_findings(
     """
     points = points_of(state.trials)
     read = ReadTraces() if read is None else read
-    checks = _read(points, expectations, state, read)
+    told = _read(points, expectations, state, read)
 
     def trials_of(point: Point) -> list[ComparedTrial]:
         return [read.trials[record.id] for record in point.trials]
@@ -68,7 +65,7 @@ def write_findings(
     found = Findings(
         answers=answers(points, read.diagnoses),
         comparisons=tuple(compare_pairs(default_pairs(points), points, trials_of)),
-        expectations=_expectations(checks),
+        expectations=_claims(expectations, told, state),
     )
     write_json(state.run.comparison, to_json(found))
     return found
@@ -76,41 +73,72 @@ def write_findings(
 
 def _read(
     points: Sequence[Point], expectations: Sequence[Expectation], state: RunState, read: ReadTraces
-) -> list[Check]:
+) -> list[Told]:
     """Fill ``read`` from every trace of the points; returns what the traces say of the expectations."""
     from profrun.analysis.compare import read_trial
-    from profrun.analysis.compare.expect import check_trace
+    from profrun.analysis.compare.expect import tell
     from profrun.traces.trace import Trace
 
-    told = {record.id for record in told_by(points).values()}
-    checks: list[Check] = []
+    telling = {record.id for record in told_by(points).values()}
+    told: list[Told] = []
     for point in points:
         for record in point.trials:
             assert record.trace is not None  # points hold trials with a trace only
+            provenance = provenance_beside(record.trace)
             with Trace(record.trace) as trace:
-                trial = read_trial(trace, label=record.id, provenance=provenance_beside(record.trace))
+                trial = read_trial(trace, label=record.id, provenance=provenance)
                 read.trials[record.id] = trial
-                if record.id in told:
+                if record.id in telling:
                     read.diagnoses[record.id] = diagnosed(trace, record, state)
                 if expectations:
-                    checks += check_trace(trace, expectations, trial=trial)
-    return checks
+                    twin = unprofiled_twin(state, record.id)
+                    steps = len(record.steps.measured) or None
+                    told.append(
+                        tell(
+                            trace,
+                            expectations,
+                            trial=trial,
+                            point=(record.variant, record.collector, record.blocking),
+                            steps=steps,
+                            provenance=provenance,
+                            unprofiled=twin,
+                        )
+                    )
+    return told
 
 
-def _expectations(checks: Sequence[Check]) -> tuple[ExpectationResult, ...]:
+def _claims(
+    expectations: Sequence[Expectation], told: Sequence[Told], state: RunState
+) -> tuple[ClaimResult, ...]:
     """One result per expectation, over all the traces that it is about."""
-    from profrun.analysis.compare.expect import summarise
+    if not expectations:
+        return ()
+    from profrun.analysis.compare.expect import judge
 
-    return tuple(
-        ExpectationResult(
-            number=verdict.number,
-            key=verdict.key,
-            variant=verdict.variant,
-            expected=verdict.expected,
-            state=_STATES[verdict.passed],
-            found=verdict.found,
-            trials=tuple(verdict.trials),
-            failed_on=tuple(verdict.failed_on),
-        )
-        for verdict in (summarise(checks) if checks else ())
-    )
+    return judge(expectations, told, list(dict.fromkeys(record.variant for record in state.trials)))
+
+
+def claims_of(run: Run) -> tuple[ClaimResult, ...]:
+    """What a run says of the claims of its job: as its end kept it, else by the traces that are there now.
+
+    Raises:
+        InputError: a trace is damaged.
+        UsageError: its job cannot be read.
+    """
+    kept = read_findings(run)[0].expectations
+    if kept:
+        return kept
+    from profrun.analysis.compare import read_trial
+    from profrun.analysis.compare.expect import tell
+    from profrun.jobs.load import load_job
+    from profrun.traces.trace import Trace
+
+    state, expectations, told = read_state(run), load_job(run.resolved).expect, []
+    for record in state.trials:
+        folder = record.paths.folder / "trace"
+        if folder.is_dir():
+            with Trace(folder) as trace:
+                trial = read_trial(trace, label=record.id, provenance=provenance_beside(folder))
+                point = (record.variant, record.collector, record.blocking)
+                told.append(tell(trace, expectations, trial=trial, point=point))
+    return _claims(expectations, told, state)

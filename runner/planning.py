@@ -13,6 +13,7 @@ from profrun.store.runs import Run, created, is_run, read_plan
 
 if TYPE_CHECKING:
     from profrun.jobs.load import Spec
+    from profrun.jobs.model import Job
     from profrun.jobs.overrides import Override
 
 
@@ -60,7 +61,24 @@ def plan_job(
     from profrun.plans.make import make_plan
 
     job = load_text(spec.text, spec.name, overrides)
+    _know_rules(job, spec.name)
     return make_plan(keep_only(job, only) if only else job, vendor=vendor)
+
+
+def _know_rules(job: Job, name: str) -> None:
+    """Refuse expectations of findings by rules that do not exist: the job spec itself knows no rules."""
+    named = [(number, rule) for number, one in enumerate(job.expect) for rule in one.rules]
+    if not named:
+        return
+    from profrun.analysis.rules.catalogue import all_rules
+    from profrun.jobs.problems import suggest
+
+    known = [rule.id for rule in all_rules()]
+    for number, rule in named:
+        if rule not in known:
+            raise UsageError(
+                f"{name}: expect[{number}]: there is no rule '{rule}'", fix=suggest(rule, known, "rules")
+            )
 
 
 def vendor_seen(backend: str) -> str:

@@ -15,10 +15,11 @@ from profrun.contract.states import TrialState
 from profrun.errors import InputError
 from profrun.store.files import read_json
 from profrun.store.run_answer import VariantAnswer
+from profrun.store.run_claims import ClaimResult
 from profrun.store.runs import Run
 from profrun.store.state import RunPhase, RunState, TrialRecord
 
-FORMAT = 2
+FORMAT = 3
 
 PairKind = Literal["variant", "change", "blocking", "overhead"]
 """Why two points are compared. ``variant``: b is a later variant than a, by step time. ``change``: as
@@ -80,31 +81,12 @@ class PairResult:
 
 
 @dataclass(frozen=True)
-class ExpectationResult:
-    """One expectation of the job over all traces that it is about; see ``analysis.compare.expect``.
-
-    Attributes:
-        state: held, failed, or unknown where no trace can tell.
-        found: what the first trace that failed shows, else the first trace.
-    """
-
-    number: int
-    key: str
-    variant: str | None
-    expected: str
-    state: Literal["held", "failed", "unknown"]
-    found: str
-    trials: tuple[str, ...] = ()
-    failed_on: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Findings:
     """``comparison.json``: what the traces of a run say of each variant, about each other and about the
     expectations."""
 
     comparisons: tuple[PairResult, ...] = ()
-    expectations: tuple[ExpectationResult, ...] = ()
+    expectations: tuple[ClaimResult, ...] = ()
     answers: tuple[VariantAnswer, ...] = ()
     format: int = FORMAT
 
@@ -153,7 +135,7 @@ class RunResult:
     trials: tuple[TrialResult, ...]
     answers: tuple[VariantAnswer, ...] = ()
     comparisons: tuple[PairResult, ...] = ()
-    expectations: tuple[ExpectationResult, ...] = ()
+    expectations: tuple[ClaimResult, ...] = ()
     report: str | None = None
     notes: tuple[str, ...] = ()
 

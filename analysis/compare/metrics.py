@@ -8,7 +8,7 @@ where streams overlap. 'kernel time' is the sum of kernels alone, of steps that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from profrun.analysis.compare.compared_trial import ComparedTrial, StepSample
 from profrun.analysis.compare.model import Metric, MetricName
@@ -24,10 +24,17 @@ _STATISTICS: tuple[tuple[MetricName, Statistic], ...] = (
     ("step, mean", "mean"),
     ("step, p99", "p99"),
 )
-_PER_STEP: tuple[tuple[MetricName, Callable[[StepSample], int]], ...] = (
-    ("GPU work", lambda sample: sample.gpu_ns),
-    ("GPU busy", lambda sample: sample.busy_ns),
-    ("host", lambda sample: sample.host_ns),
+_OF_SAMPLE: Mapping[str, Callable[[StepSample], int]] = {
+    "gpu_work": lambda sample: sample.gpu_ns,
+    "gpu_busy": lambda sample: sample.busy_ns,
+    "cpu_time": lambda sample: sample.host_ns,
+    "launches": lambda sample: sample.launches,
+}
+_PER_STEP: tuple[tuple[MetricName, str], ...] = (
+    ("GPU work", "gpu_work"),
+    ("GPU busy", "gpu_busy"),
+    ("host", "cpu_time"),
+    ("kernel time", "kernel_time"),
 )
 
 
@@ -63,16 +70,29 @@ def _quantities(sides: Sides, statistic: Statistic) -> Iterator[tuple[MetricName
     for name, each in _STATISTICS if a.denominator.several else ():
         if each != statistic and (each != "p99" or fewest >= P99_STEPS):
             yield name, a.times, b.times, each
-    for name, of in _PER_STEP:
+    for name, quantity in _PER_STEP:
+        values = per_step(sides, quantity)
+        if values is not None:
+            yield name, *values, statistic
+
+
+def per_step(sides: Sides, quantity: str) -> tuple[Times, Times] | None:
+    """A quantity of each whole step of each trial of both sides; None where some step has none of it.
+
+    Args:
+        quantity: ``gpu_work`` (sum of GPU work), ``gpu_busy`` (time in which some ran), ``cpu_time`` (host
+            range), ``launches`` (host calls that launched GPU work), or ``kernel_time`` (sum of kernels, of
+            steps that are no outliers). Times are ns.
+    """
+    if quantity == "kernel_time":
+        left, right = ([_kernel_times(trial, side.per) for trial in side.trials] for side in sides)
+    else:
+        of = _OF_SAMPLE[quantity]
         left, right = (
             [[of(one) / side.per for one in trial.samples if not one.edge] for trial in side.trials]
             for side in sides
         )
-        if _measured(left, right):
-            yield name, left, right, statistic
-    left, right = ([_kernel_times(trial, side.per) for trial in side.trials] for side in sides)
-    if _measured(left, right):
-        yield "kernel time", left, right, statistic
+    return (left, right) if _measured(left, right) else None
 
 
 def _measured(a: Times, b: Times) -> bool:

@@ -25,7 +25,7 @@ def test_a_run_is_what_the_commands_say_of_it(run: profrun.Run, capsys: Capture)
     assert run.expectations == ()
     assert run.table("trials").to_polars()["trial"].to_list() == [trial.trial for trial in run.trials]
     assert run.table("expectations").rows() == []
-    assert "failed_on" in run.table("expectations").columns
+    assert "checks" in run.table("expectations").columns
 
 
 def test_submit_prints_and_returns_the_same(

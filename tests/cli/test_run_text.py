@@ -11,7 +11,8 @@ from profrun.cli.run_text import show_run
 from profrun.contract.codec import to_json
 from profrun.store.documents import Steps
 from profrun.store.files import write_json
-from profrun.store.run_result import ExpectationResult, Findings, PairResult
+from profrun.store.run_claims import CheckResult, ClaimResult
+from profrun.store.run_result import Findings, PairResult
 from profrun.store.runs import Run
 from tests.store.states import STATE, state_of, trial_record
 
@@ -66,14 +67,28 @@ PAIR = PairResult(
     b_variant="base",
     collector="none",
 )
-EXPECTED = ExpectationResult(0, "present", "base", "gemm is there", "failed", "no gemm", failed_on=("002",))
+CLAIMS = (
+    ClaimResult(
+        0,
+        "The GEMM is there.",
+        "refuted",
+        (CheckResult("present", "gemm present", "refuted", "no gemm", refuted_on=("002",)),),
+    ),
+    ClaimResult(1, "It is fast.", "held", (CheckResult("step_ms", "below 9 ms", "held", "1.25 ms"),)),
+    ClaimResult(
+        2,
+        "It is faster than before.",
+        "not checked",
+        (CheckResult("ratio", "at most 1", "not checked", "1.01 times", why="no interval", fix="repeat"),),
+    ),
+)
 
 
 def test_comparisons_and_expectations_stand_below_the_trials(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state = dataclasses.replace(STATE, run=Run(tmp_path))
-    write_json(state.run.comparison, to_json(Findings((PAIR,), (EXPECTED,))))
+    write_json(state.run.comparison, to_json(Findings((PAIR,), CLAIMS)))
     show_run(state, verbose=True)
     text = capsys.readouterr().out
     assert "\n  launch blocking, step time: base +50.0 %\n" in text
@@ -81,8 +96,14 @@ def test_comparisons_and_expectations_stand_below_the_trials(
         "\nLaunch blocking (step time, blocking against not):\n"
         "  base-none 1.25 ms -> base-none-blocking 1.875 ms per step\n"
         "    both sides launched the same kernels\n"
-        "\nExpectations: 1 failed\n"
-        "  base: gemm is there: failed: no gemm (002)\n"
+        "\n3 claims: 1 held, 1 refuted, 1 not checked\n"
+        "  refuted      The GEMM is there.\n"
+        "               no gemm (002)\n"
+        "  held         It is fast.\n"
+        "               1.25 ms\n"
+        "  not checked  It is faster than before.\n"
+        "               1.01 times; no interval\n"
+        "               to check it: repeat\n"
     ) in text
 
 

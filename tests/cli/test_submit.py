@@ -196,14 +196,14 @@ def test_a_failed_guess_is_said_and_fails_the_run(here: Path, capsys: Capture) -
     done = call(capsys, "submit", write_job(here, STEPS, "{n}", variants=variants, expect=guesses), "--json")
     assert done.code == 1
     assert done.json["state"] == "finished"
-    assert [(g["number"], g["variant"], g["state"]) for g in done.json["expectations"]] == [
-        (0, None, "held"),
-        (1, "b", "failed"),
-        (2, None, "unknown"),
+    assert [(g["number"], g["variants"], g["state"]) for g in done.json["expectations"]] == [
+        (0, ["a", "b"], "held"),
+        (1, ["b"], "refuted"),
+        (2, ["a", "b"], "not checked"),
     ]
     shown = call(capsys, "status", "last").out
-    assert "Expectations: 1 held, 1 failed, 1 unknown" in shown
-    assert "b: median step below 0.001 ms: failed: " in shown
+    assert "3 claims: 1 held, 1 refuted, 1 not checked" in shown
+    assert "refuted      median step below 0.001 ms\n" in shown
 
 
 def test_a_bug_in_an_analysis_does_not_hide_the_run(

@@ -107,6 +107,12 @@ def expectations(variants: list[str]) -> st.SearchStrategy[dict[str, Any]]:
             "vendor": st.sampled_from(["nvidia", "amd", "none"]),
             "kernels_per_step": st.one_of(st.integers(0, 99), st.just([1, 9]), st.just("3..7")),
             "absent": st.lists(NAME, min_size=1, max_size=2, unique=True),
+            "claim": NAME,
+            "counts": st.dictionaries(NAME, st.just([1, 9]), min_size=1, max_size=2),
+            "same_kernels": st.one_of(
+                st.sampled_from(variants), st.fixed_dictionaries({"as": st.sampled_from(variants)})
+            ),
+            "ratio": st.fixed_dictionaries({"to": st.sampled_from(variants), "below": st.floats(0.1, 9)}),
             "max_share": st.dictionaries(NAME, st.floats(0.001, 1.0), min_size=1, max_size=2),
         },
     )

@@ -15,6 +15,7 @@ from profrun.contract.command import Ranges
 from profrun.contract.profilers import profiler
 from profrun.contract.schedule import Schedule
 from profrun.jobs.cluster import ClusterSettings
+from profrun.jobs.expectation import Achieved, DramBytes, Ratio, SameKernels
 from profrun.jobs.load import load_job, load_text
 from profrun.jobs.model import Job, Resources
 from profrun.jobs.problems import SpecError
@@ -118,6 +119,9 @@ def test_values(more: str, attribute: str, value: Any) -> None:
     assert getattr(load_small(more), attribute) == value
 
 
+SHARES = Achieved(memory=(0.7, 1.0), occupancy=(0.0, 0.5))
+
+
 @pytest.mark.parametrize(
     ("text", "checks"),
     [
@@ -126,6 +130,22 @@ def test_values(more: str, attribute: str, value: Any) -> None:
         ("max_share: {'*gemm*': 40%, norm: 0.1}", {"max_share": {"*gemm*": 0.4, "norm": 0.1}}),
         ("step_ms: 3, bound: memory, dtype: bf16", {"dtype": "bf16", "step_ms": 3.0, "bound": "memory"}),
         ("no_sync_in_step: false, fused: [gelu]", {"fused": ("gelu",), "no_sync_in_step": False}),
+        ("counts: {gemm: 3, 'triton_*': [1, 2]}", {"counts": {"gemm": (3, 3), "triton_*": (1, 2)}}),
+        ("after: {'*gemm*': cudaOcc*}", {"after": {"*gemm*": "cudaOcc*"}}),
+        ("same_kernels: default", {"same_kernels": SameKernels(as_="default")}),
+        (
+            "same_kernels: {as: default, only: [gemm]}",
+            {"same_kernels": SameKernels(as_="default", only=("gemm",))},
+        ),
+        ("ratio: {to: default, between: [0.5, 1]}", {"ratio": Ratio(to="default", between=(0.5, 1.0))}),
+        (
+            "ratio: {to: default, of: launches, below: 1, per: batch}",
+            {"ratio": Ratio(to="default", of="launches", below=1.0, per="batch")},
+        ),
+        ("bytes: {below: 64MiB}", {"bytes": DramBytes(below=1 << 26)}),
+        ("bytes: {to: default, above: 0.5}", {"bytes": DramBytes(to="default", above=0.5)}),
+        ("achieved: {memory: [70%, 1], occupancy: [0, 0.5]}", {"achieved": SHARES}),
+        ("finds: [tiny-kernels]", {"finds": ("tiny-kernels",)}),
     ],
 )
 def test_expectations(text: str, checks: dict[str, Any]) -> None:

@@ -45,12 +45,14 @@ def test_a_flag_that_is_there_or_not_names_its_point() -> None:
 def test_some_variants_alone_keep_their_expectations() -> None:
     job = load_small(
         "variants: {a: {n: 1}, b2: {n: 2}, b3: {n: 3}, c: {n: 4}}\n"
-        "expect: [{variant: a, step_ms: 1}, {variant: c, step_ms: 2}, {step_ms: 3}]",
+        "expect: [{variant: a, step_ms: 1}, {variant: c, step_ms: 2}, {step_ms: 3},\n"
+        "  {variant: [c, 'b*'], step_ms: 4}, {variant: a, same_kernels: c}]",
         "run {n}",
     )
     kept = keep_only(job, ["b?", "a"])
     assert list(kept.variants) == ["a", "b2", "b3"]  # the order of the job
-    assert [item.step_ms for item in kept.expect] == [1, 3]
+    assert [(item.variant, item.step_ms) for item in kept.expect] == [(("a",), 1), (None, 3), (("b*",), 4)]
+    assert kept.warnings == ("2 of 5 expectations need variants that are left out: they are not checked",)
     assert load_text(dump_job(kept)) == kept
     with pytest.raises(UsageError, match=r"^there is no variant 'b4'; variants are: a, b2, b3, c$"):
         keep_only(job, ["a", "b4"])

@@ -68,6 +68,8 @@ START = {"name": "x", "command": "run"}
         {"mounts": ["./data"]},
         {"expect": [{"dtype": "float16"}]},
         {"expect": [{"max_share": {"gemm": 40}}]},
+        {"expect": [{"same_kernels": {"only": ["gemm"]}}]},
+        {"expect": [{"achieved": {"memory": [0.5, 2]}}]},
         {"torch": {"record_shape": True}},
         {"none": {"fast": True}},
         {"rocprof": {"pmc": ["SQ_WAVES"]}},
@@ -88,6 +90,17 @@ def test_the_json_schema_refuses_what_we_refuse(more: dict[str, Any]) -> None:
     [
         {"resources": {"shm": None, "cpus": None, "memory": "512MiB", "timeout": "1h30m", "gpus": 2}},
         {"expect": [{"kernels_per_step": [1, 2]}, {"kernels_per_step": "1..2"}, {"max_share": {"a": "40%"}}]},
+        {
+            "expect": [
+                {"variant": ["def*"], "same_kernels": "default", "claim": "a", "source": "b", "phase": "c"}
+            ]
+        },
+        {"expect": [{"same_kernels": {"as": "default"}, "bytes": {"to": "default", "between": [0.5, 1]}}]},
+        {
+            "expect": [
+                {"achieved": {"memory": ["70%", 1], "utilization": [0, 0.5]}, "bytes": {"below": "1MiB"}}
+            ]
+        },
         {"matrix": {"n": [1, "a", True], "exclude": [{"n": 1}], "include": [{"n": 9}]}, "command": "run {n}"},
         {"nsys": {"version": "2024.2.3", "gpu_metrics": 0}, "timeline": {"nsys": {"capture": "all"}}},
         {"cluster": {"time": "1-12:00:00", "tolerations": [{"key": "gpu", "operator": "Exists"}]}},

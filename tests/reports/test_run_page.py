@@ -35,9 +35,9 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     assert "should never leave" not in text
     for row in kept["comparisons"]:
         assert row["text"] in document.text
-    assert "failed" in [row[0] for row in rows_of(document, "expectations")]
+    assert "refuted" in [row[0] for row in rows_of(document, "claims")]
     first = document.every("ul", class_="quality")[0].text
-    assert "expectation failed: " in first
+    assert "claim refuted: " in first
     assert "never" in first
     row = kept["comparisons"][0]
     cells = rows_of(document, f"comparisons-{row['kind']}")[0]

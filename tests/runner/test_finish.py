@@ -9,7 +9,7 @@ import pytest
 
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import TrialState
-from profrun.jobs.model import Expectation
+from profrun.jobs.expectation import Expectation
 from profrun.runner.finish import write_findings
 from profrun.store.run_result import read_findings
 from profrun.store.runs import Run
@@ -56,7 +56,7 @@ def test_what_was_found_is_kept_and_read_back(state: RunState) -> None:
     assert read_findings(state.run) == (found, None)
     assert [(pair.kind, pair.a, pair.b) for pair in found.comparisons] == [("overhead", "a-none", "a-torch")]
     (row,) = found.expectations
-    assert (row.state, row.trials) == ("held", ("000", "001"))
+    assert (row.state, row.checks[0].trials) == ("held", ("000", "001"))
 
 
 def test_without_traces_there_is_nothing(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_without_traces_there_is_nothing(tmp_path: Path) -> None:
     [
         ("{", "makes it again"),
         (json.dumps({"format": 1}), "was written by another version of profrun"),
-        (json.dumps({"format": 2, "comparisons": [{"kind": "x"}]}), "is damaged: comparisons[0].kind is 'x'"),
+        (json.dumps({"format": 3, "comparisons": [{"kind": "x"}]}), "is damaged: comparisons[0].kind is 'x'"),
     ],
 )
 def test_a_damaged_file_is_told_and_hides_nothing(tmp_path: Path, text: str, said: str) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from profrun.runner.planning import plan_of
+from profrun.errors import UsageError
+from profrun.jobs.load import Spec
+from profrun.runner.planning import plan_job, plan_of
 from profrun.store.documents import read_command
 from profrun.store.runs import Run
 from profrun.store.state import read_state
@@ -33,3 +35,11 @@ def test_a_run_of_profrun_0_1_is_read(name: str, tmp_path: Path) -> None:
         told = read_command(run.trial(trial.id))
         assert told is not None
         assert (told.trial, told.collector, told.argv) == (trial.id, trial.collector, trial.argv)
+
+
+def test_a_claim_of_a_finding_names_a_rule_that_exists(tmp_path: Path) -> None:
+    job = "name: x\ncommand: run\nexpect: [{finds: [tiny-kernels]}, {finds_not: [tiny-kernel]}]\n"
+    with pytest.raises(
+        UsageError, match=r"expect\[1\]: there is no rule 'tiny-kernel'; did you mean 'tiny-ker"
+    ):
+        plan_job(Spec(job, "job.yaml", tmp_path))

@@ -1,11 +1,14 @@
-"""The ``expect`` block of a job: guesses written down before the trace was opened, checked step by step.
+"""The ``expect`` block of a job: claims written down before the trace was opened, checked step by step.
 
-``check_trace`` is given a trace and the job's expectations and returns a ``Check`` per guess; ``summarise``
-puts the checks of all traces of a run together. A guess that failed tells what was found instead. A guess
-that a trace cannot answer (no ops in it, no GPU) is open: ``passed`` is None and ``found`` tells why.
+``tell`` is given a trace and the job's expectations and returns what it ``Told``; ``judge`` puts what all
+traces of a run told together to one ``ClaimResult`` per expectation. A claim that is refuted tells what was
+found instead. A claim that no trace can answer (no ops in it, no GPU) is not checked, and the result tells
+why.
 """
 
-from profrun.analysis.compare.expect.checks import applies, check_trace, expected_text
-from profrun.analysis.compare.expect.model import Check, ExpectationResult, summarise
+from profrun.analysis.compare.expect.checks import applies, tell
+from profrun.analysis.compare.expect.claims import judge
+from profrun.analysis.compare.expect.model import Answer, Check, Told
+from profrun.analysis.compare.expect.words import expected_text
 
-__all__ = ["Check", "ExpectationResult", "applies", "check_trace", "expected_text", "summarise"]
+__all__ = ["Answer", "Check", "Told", "applies", "expected_text", "judge", "tell"]

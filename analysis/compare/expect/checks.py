@@ -1,140 +1,200 @@
-"""Checking the guesses of a job on a trace: which guesses are about it, and what each kind of guess asks.
+"""What one trace tells of the claims of a job: which claims are about it, and what each check asks of it.
 
-``check_trace`` is given a trace and expectations and returns a ``Check`` per guess that is about the trace.
+``tell`` is given a trace and expectations and returns what it ``Told``; ``claims.judge`` puts the traces of
+a run together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from profrun.analysis.compare.compared_trial import ComparedTrial
-from profrun.analysis.compare.expect import kernels, names, times
+from profrun.analysis.compare.expect import calls, kernels, names, shares, times
 from profrun.analysis.compare.expect.evidence import Evidence
-from profrun.analysis.compare.expect.model import Answer, Check
+from profrun.analysis.compare.expect.model import Answer, Check, Told, untold
 from profrun.analysis.compare.reading import read_trial
+from profrun.analysis.rules.diagnose import diagnose
 from profrun.analysis.trace.data_quality import data_quality, withheld
+from profrun.analysis.trace.phases import phase
 from profrun.contract.profilers import NEUTRAL, become
-from profrun.jobs.model import Expectation
+from profrun.jobs.expectation import Expectation
 
 if TYPE_CHECKING:
+    from profrun.analysis.rules.finding import RuleFinding
+    from profrun.analysis.rules.step_cost import UnprofiledStep
+    from profrun.contract.provenance import Provenance
     from profrun.traces.trace import Trace
 
 
+Point = tuple[str | None, str, bool]
+"""Variant, collector as the job names it, and launch blocking of a trial."""
+ONLY_TIMES = "an unprofiled trial has only step times"
+
+
 @dataclass(frozen=True)
-class Guess:
-    """A kind of guess, by its key in the job.
+class Question:
+    """A check that one trace can answer, by its key in the job.
 
     Attributes:
-        answer: does the value of the guess hold on a trace?
-        words: the guess in words, from its value.
+        answer: does the value of the check hold on a trace?
         relies_on: number that it rests on, as quality findings name it; a withheld one proves nothing.
-        on_gpu: it is about GPU work. A trace without a GPU cannot tell, unless the expectation is about runs
+        on_gpu: it is about GPU work. A trace without a GPU cannot tell, unless the claim is about runs
             without one.
+        of_recording: it is about the whole recording, so that no phase of it can be asked.
     """
 
     answer: Callable[[Evidence, Any], Answer]
-    words: Callable[[Any], str]
     relies_on: str = ""
     on_gpu: bool = False
+    of_recording: bool = False
 
 
-def _count(limits: tuple[int, int]) -> str:
-    low, high = limits
-    return f"{low} kernels per step" if low == high else f"{low} to {high} kernels per step"
-
-
-def _shares(limits: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} at most {100 * share:g} % of GPU time" for name, share in limits.items())
-
-
-_GUESSES: Mapping[str, Guess] = {
-    "kernels_per_step": Guess(kernels.kernels_per_step, _count, "steps.kernels", on_gpu=True),
-    "present": Guess(names.present, lambda globs: f"{', '.join(globs)} present in every step"),
-    "absent": Guess(names.absent, lambda globs: f"no {', '.join(globs)}"),
-    "fused": Guess(
-        kernels.fused, lambda globs: f"{', '.join(globs)} not as kernels of their own", on_gpu=True
-    ),
-    "dtype": Guess(kernels.dtype, lambda wanted: f"matrix kernels in {wanted}", on_gpu=True),
-    "max_share": Guess(kernels.max_share, _shares, "kernels", on_gpu=True),
-    "no_sync_in_step": Guess(times.no_sync_in_step, lambda wanted: "no waiting for the GPU inside a step"),
-    "step_ms": Guess(times.step_ms, lambda limit: f"median step below {limit} ms", "steps.dur_ns"),
-    "bound": Guess(times.bound, lambda wanted: f"bound by {wanted}", "devices.utilization", on_gpu=True),
+QUESTIONS: Mapping[str, Question] = {
+    "kernels_per_step": Question(kernels.kernels_per_step, "steps.kernels", on_gpu=True),
+    "counts": Question(calls.counts),
+    "present": Question(names.present),
+    "absent": Question(names.absent),
+    "after": Question(calls.after, on_gpu=True),
+    "fused": Question(kernels.fused, on_gpu=True),
+    "dtype": Question(kernels.dtype, on_gpu=True),
+    "max_share": Question(kernels.max_share, "kernels", on_gpu=True),
+    "no_sync_in_step": Question(times.no_sync_in_step),
+    "step_ms": Question(times.step_ms, "steps.dur_ns"),
+    "bound": Question(times.bound, "devices.utilization", on_gpu=True),
+    "achieved": Question(shares.achieved, on_gpu=True, of_recording=True),
+    "finds": Question(times.finds),
+    "finds_not": Question(times.finds_not),
 }
+"""The checks of one trace; the others compare variants (``claims``)."""
 
 
-def applies(expectation: Expectation, *, variant: str | None, vendor: str, collector: str, tool: str) -> bool:
-    """Is this expectation about a trial of this variant, vendor and collector?
+def applies(
+    expectation: Expectation,
+    *,
+    variant: str | None,
+    vendor: str,
+    collector: str,
+    tool: str,
+    blocking: bool = False,
+) -> bool:
+    """Is this expectation about a trial of this variant, vendor and collector, with or without blocking?
 
     Args:
         collector: as the job of the trial names it. Where that is the tool itself, an expectation about
             ``timeline`` or ``counters`` means the tool that these are for the vendor.
         tool: the profiler that recorded the trial, or ``none``.
     """
+    return (
+        expectation.selects(variant)
+        and (expectation.vendor is None or expectation.vendor == vendor)
+        and collected_by(expectation, vendor=vendor, collector=collector, tool=tool)
+        and expectation.blocking in (None, "on" if blocking else "off")
+    )
+
+
+def collected_by(expectation: Expectation, *, vendor: str, collector: str, tool: str) -> bool:
+    """Is this expectation about traces of this collector? See ``applies``."""
     wanted = expectation.collector
     if wanted in NEUTRAL and collector == tool:
         profiler = become(wanted, vendor)
         wanted = profiler.name if profiler else wanted
-    return (
-        (expectation.variant is None or expectation.variant == variant)
-        and (expectation.vendor is None or expectation.vendor == vendor)
-        and (wanted is None or wanted == collector)
-    )
+    return wanted is None or wanted == collector
 
 
-def check_trace(
-    trace: Trace, expectations: Sequence[Expectation], *, trial: ComparedTrial | None = None
-) -> list[Check]:
-    """Check every expectation that is about this trace.
+def tell(
+    trace: Trace,
+    expectations: Sequence[Expectation],
+    *,
+    trial: ComparedTrial | None = None,
+    point: Point | None = None,
+    steps: int | None = None,
+    provenance: Provenance | None = None,
+    unprofiled: UnprofiledStep | None = None,
+) -> Told:
+    """What a trace tells of the claims that are about it.
 
     Args:
         trial: the trace reduced already, to save the work.
+        point: what was recorded, where the caller knows it better than the trace.
+        steps: how many steps the hook saw in the recorded window, for a trace without steps of its own.
+        provenance, unprofiled: as for ``diagnose``.
     """
+
+    def findings_of(part: Trace) -> Callable[[], Mapping[str, RuleFinding]]:
+        return _once(
+            lambda: {one.code: one for one in diagnose(part, provenance=provenance, unprofiled=unprofiled)}
+        )
+
     job = trace.meta.get("job") or {}
     tool, vendor = str(trace.meta.get("collector")), str(trace.meta.get("vendor"))
-    collector = str(job.get("collector") or tool)
-    mine = [
-        (number, one)
-        for number, one in enumerate(expectations)
-        if applies(one, variant=job.get("variant"), vendor=vendor, collector=collector, tool=tool)
-    ]
-    if not mine:
-        return []
-    evidence = Evidence(trace, trial or read_trial(trace))
-    hidden = withheld(data_quality(trace))
-    found = []
-    for number, one in mine:
+    whole = Evidence(trace, trial or read_trial(trace), findings_of(trace), steps)
+    label = whole.trial.conditions.label
+    collector, blocking = str(job.get("collector") or tool), bool(whole.trial.conditions.blocking)
+    variant, collector, blocking = point or (job.get("variant"), collector, blocking)
+    parts: dict[str | None, Evidence] = {None: whole}
+    checks: list[Check] = []
+    for number, one in enumerate(expectations):
+        if not applies(
+            one, variant=variant, vendor=vendor, collector=collector, tool=tool, blocking=blocking
+        ):
+            continue
+        if one.phase is not None and one.phase not in parts:
+            part = phase(trace, one.phase)
+            if part is not None:
+                parts[one.phase] = Evidence(part, read_trial(part, label=label), findings_of(part))
         for key, value in one.checks.items():
-            if key == "no_sync_in_step" and not value:
-                continue  # false asks for nothing
-            passed, text = _answer(evidence, key, value, hidden, without_gpu=one.vendor == "none")
-            label = evidence.trial.conditions.label
-            found.append(Check(number, key, expected_text(key, value), passed, text, label, one.variant))
-    return found
+            if key in QUESTIONS and (key != "no_sync_in_step" or value):  # false asks for nothing
+                answer = _answer(parts.get(one.phase), key, value, one, whole)
+                checks.append(Check(number, key, variant, answer, (label,)))
+    return Told(
+        label=label,
+        variant=variant,
+        vendor=vendor,
+        collector=collector,
+        tool=tool,
+        blocking=blocking,
+        checks=tuple(checks),
+        trials={name: part.trial for name, part in parts.items()},
+        dram=shares.dram_bytes(whole),
+    )
 
 
-def expected_text(key: str, value: Any) -> str:
-    """A guess in words.
+def _once(compute: Callable[[], Mapping[str, RuleFinding]]) -> Callable[[], Mapping[str, RuleFinding]]:
+    """The same function, run at most once."""
+    kept: list[Mapping[str, RuleFinding]] = []
 
-    Args:
-        key: of the guess, as the job writes it. value: as ``jobs.model.Expectation.checks`` holds it.
-    """
-    return _GUESSES[key].words(value)
+    def value() -> Mapping[str, RuleFinding]:
+        if not kept:
+            kept.append(compute())
+        return kept[0]
+
+    return value
 
 
-def _answer(evidence: Evidence, key: str, value: Any, hidden: frozenset[str], *, without_gpu: bool) -> Answer:
-    """Does the guess hold? None where the trace cannot tell.
+def _answer(evidence: Evidence | None, key: str, value: Any, claim: Expectation, whole: Evidence) -> Answer:
+    """Does the check hold? ``evidence`` is that of the claim's phase, None where the trace has no such."""
+    question, conditions = QUESTIONS[key], whole.trial.conditions
+    if not conditions.profiled and (key != "step_ms" or claim.phase is not None):
+        return untold(ONLY_TIMES)
+    if evidence is None:
+        return untold(f"no range {claim.phase} in the recorded steps")
+    if question.of_recording and claim.phase is not None:
+        return untold(f"{key} is of the whole recording, not of a phase")
+    if question.on_gpu and whole.no_gpu and claim.vendor != "none":
+        return untold(whole.no_gpu)
+    hidden = withheld(data_quality(whole.trace))
+    for number in _relies_on(question, key, value):
+        if number in hidden or number.split(".")[0] in hidden:
+            return untold(f"{number} cannot be trusted in this trace; see `profrun summary`")
+    return question.answer(evidence, value)
 
-    Args:
-        hidden: names of numbers that are withheld. without_gpu: the expectation is about runs without a GPU.
-    """
-    guess, trial = _GUESSES[key], evidence.trial
-    if not trial.conditions.profiled and key != "step_ms":
-        return None, "an unprofiled trial has only step times"
-    no_gpu = not trial.kernel_groups and not trial.conditions.total_gpu_ns
-    if guess.on_gpu and no_gpu and not without_gpu:
-        return None, "no GPU work in this trace"
-    if guess.relies_on in hidden or guess.relies_on.split(".")[0] in hidden:
-        return None, f"{guess.relies_on} cannot be trusted in this trace; see `profrun summary`"
-    return guess.answer(evidence, value)
+
+def _relies_on(question: Question, key: str, value: Any) -> Iterator[str]:
+    """The numbers that a check rests on; those of the rules that it names."""
+    if question.relies_on:
+        yield question.relies_on
+    if key in ("finds", "finds_not"):
+        for rule in value:
+            yield from times.relies_on(rule)

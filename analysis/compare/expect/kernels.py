@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from profrun.analysis.compare.compared_trial import KernelGroup
 from profrun.analysis.compare.expect.evidence import Evidence, matches
-from profrun.analysis.compare.expect.model import Answer
+from profrun.analysis.compare.expect.model import Answer, untold
 from profrun.analysis.compare.kernel_identity import op_base_name
 from profrun.analysis.kernel_names import CATEGORIES, MATRIX_CATEGORIES
 from profrun.contract.units import percent_text
@@ -23,19 +23,20 @@ def kernels_per_step(evidence: Evidence, limits: tuple[int, int]) -> Answer:
     low, high = limits
     counts = {one.step: one.kernels for one in evidence.trial.samples if not one.edge}
     if not counts:
-        return None, "no whole step in this trace"
+        return untold("no whole step in this trace")
     wrong = {step: count for step, count in counts.items() if not low <= count <= high}
     numbers = sorted(set(counts.values()))
     text = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
     if not wrong:
-        return True, f"{text} in each of {len(counts)} steps"
+        value = float(numbers[0]) if len(numbers) == 1 else None
+        return Answer(True, f"{text} in each of {len(counts)} steps", value, unit="calls")
     kernels = [group for group in evidence.trial.kernel_groups if group.category not in _ROLE_SHARES]
     most = sorted(kernels, key=lambda group: -group.calls)[:3]
     names = ", ".join(
         f"{group.calls / evidence.samples:g} x {evidence.short_name(group.name)}" for group in most
     )
     where = f" (step {next(iter(wrong))})" if len(numbers) > 1 else ""
-    return False, f"{text} per step{where}, most often {names}"
+    return Answer(False, f"{text} per step{where}, most often {names}")
 
 
 def fused(evidence: Evidence, globs: Sequence[str]) -> Answer:
@@ -47,14 +48,18 @@ def fused(evidence: Evidence, globs: Sequence[str]) -> Answer:
         alone = [group for group in groups if _runs_alone(evidence, group, glob, with_ops=with_ops)]
         if alone:
             count = sum(group.calls for group in alone) / evidence.samples
-            return False, f"{glob} runs as {evidence.short_name(alone[0].name)}, {count:g} times per step"
+            return Answer(
+                False, f"{glob} runs as {evidence.short_name(alone[0].name)}, {count:g} times per step"
+            )
         held += [
             fact.short
             for fact in evidence.trial.facts.values()
             if any(matches(op, glob) for op in fact.fused_ops)
         ]
     inside = ", ".join(dict.fromkeys(held))
-    return True, f"inside {inside}" if inside else "no kernel is of these ops alone; none names them either"
+    return Answer(
+        True, f"inside {inside}" if inside else "no kernel is of these ops alone; none names them either"
+    )
 
 
 def _runs_alone(evidence: Evidence, group: KernelGroup, glob: str, *, with_ops: bool) -> bool:
@@ -80,27 +85,30 @@ def dtype(evidence: Evidence, wanted: str) -> Answer:
             time[name] = time.get(name, 0) + group.ns
     known = {name: ns for name, ns in time.items() if name != "unknown"}
     if not time:
-        return False, "no matrix kernel at all"
+        return Answer(False, "no matrix kernel at all")
     if not known:
-        return None, "the names of the matrix kernels do not tell their type"
+        return untold("the names of the matrix kernels do not tell their type")
     whole = sum(time.values())
     shares = sorted(time, key=lambda name: -time[name])
     text = ", ".join(f"{name} {percent_text(time[name] / whole if whole else 0.0)}" for name in shares)
-    right: bool | None = set(known) == {wanted}
+    right = set(known) == {wanted}
     if right and sum(known.values()) < KNOWN_TIME * whole:
-        right = None  # what is known is as guessed, and too little is known
-    return right, f"{text} of matrix kernel time"
+        return Answer(  # what is known is as claimed, and too little is known
+            None, f"{text} of matrix kernel time", why="too few names of matrix kernels tell their type"
+        )
+    return Answer(right, f"{text} of matrix kernel time")
 
 
 def max_share(evidence: Evidence, limits: Mapping[str, float]) -> Answer:
     """Does each kernel (glob) or category have at most its share of the GPU time of the steps?"""
     whole = sum(group.ns for group in evidence.trial.kernel_groups)
     if not whole:
-        return None, "no GPU time in whole steps"
+        return untold("no GPU time in whole steps")
     shares = {name: _time_of(evidence, name) / whole for name in limits}
     text = ", ".join(f"{name} {percent_text(share)}" for name, share in shares.items())
     right = all(share <= limits[name] for name, share in shares.items())
-    return right, f"{text} of the GPU time of the steps"
+    value = next(iter(shares.values())) if len(shares) == 1 else None
+    return Answer(right, f"{text} of the GPU time of the steps", value, unit="share")
 
 
 def _time_of(evidence: Evidence, name: str) -> int:

@@ -1,82 +1,84 @@
-"""Results of checking guesses: ``Check`` for one trace, ``ExpectationResult`` over all traces of a run."""
+"""Answers to the checks of claims: ``Answer`` of one check, ``Check`` on one trace or between variants.
+
+``Told`` is what one trace tells: its answers to the checks that need no other trace, and the trace reduced to
+trials for those that compare variants.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from profrun.analysis.json import to_json
+from profrun.analysis.compare.compared_trial import ComparedTrial
 
-Answer = tuple[bool | None, str]
-"""Does a guess hold (None: the trace cannot tell), and what was found."""
+
+class Answer(NamedTuple):
+    """Does a check hold?
+
+    Attributes:
+        passed: None where nothing can tell; then ``why`` says why.
+        found: what was measured, in words; empty where nothing was.
+        value: the number that was measured, in ``unit``, where it is one number. ci95: its 95 % interval.
+        fix: what to do so that it can be checked.
+    """
+
+    passed: bool | None
+    found: str = ""
+    value: float | None = None
+    ci95: tuple[float, float] | None = None
+    unit: str = ""
+    why: str = ""
+    fix: str = ""
+
+
+def untold(why: str, fix: str = "") -> Answer:
+    """The answer where nothing can tell."""
+    return Answer(None, why=why, fix=fix)
+
+
+def within(value: float, limits: tuple[float | None, float | None]) -> bool:
+    """Is a number inside of limits? Both are included; None is an open end."""
+    low, high = limits
+    return (low is None or value >= low) and (high is None or value <= high)
 
 
 @dataclass(frozen=True)
 class Check:
-    """One guess on one trace.
+    """One check on one trace, or between the traces of two variants.
 
     Attributes:
-        number: place of the expectation in the list of the job, from 0. key: which guess of it.
-        expected: the guess in words. found: what the trace shows.
-        passed: None where the trace cannot tell.
-        trial: label of the trace.
-        variant: the variant that the expectation selects, None for all.
-    """
-
-    number: int
-    key: str
-    expected: str
-    passed: bool | None
-    found: str
-    trial: str
-    variant: str | None = None
-
-
-@dataclass(frozen=True)
-class ExpectationResult:
-    """One guess over all traces that it is about.
-
-    Attributes:
-        passed: False when it failed on any trace, None when no trace could tell.
-        found: what the first trace shows on which it failed, else the first that could tell.
-        trials: labels of the traces that could tell, or of all when none could.
-        failed_on: labels of the traces on which it failed.
+        number: place of the expectation in the list of the job, from 0. key: which check of it.
+        variant: of the trace, the first of two. trials: labels of the traces that were asked.
     """
 
     number: int
     key: str
     variant: str | None
-    expected: str
-    passed: bool | None
-    found: str
+    answer: Answer
     trials: tuple[str, ...]
-    failed_on: tuple[str, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Plain JSON values."""
-        found: dict[str, object] = to_json(self)
-        return found
 
 
-def summarise(checks: Sequence[Check]) -> list[ExpectationResult]:
-    """One result per guess, over all traces, in the order of the job."""
-    guesses: dict[tuple[int, str], list[Check]] = {}
-    for check in checks:
-        guesses.setdefault((check.number, check.key), []).append(check)
-    return [_result(group) for _, group in sorted(guesses.items(), key=lambda item: item[0][0])]
+@dataclass(frozen=True)
+class Told:
+    """What one trace tells.
 
+    Attributes:
+        label: of the trial. variant: None for a trace that is no trial's.
+        collector: as the job of the trial names it. tool: the profiler that recorded, or ``none``.
+        blocking: the job asked for launches that wait for their kernel.
+        checks: of the checks that need this trace alone.
+        trials: phase of a claim (None: whole steps) -> the trace as comparisons take it. A phase that the
+            trace does not have is not in it.
+        dram: bytes through the GPU's memory per step as ``Answer.value``, or why they are not known.
+    """
 
-def _result(group: Sequence[Check]) -> ExpectationResult:
-    failed = [one for one in group if one.passed is False]
-    told = [one for one in group if one.passed is not None]
-    shown = (failed or told or group)[0]
-    return ExpectationResult(
-        number=shown.number,
-        key=shown.key,
-        variant=shown.variant,
-        expected=shown.expected,
-        passed=not failed if told else None,
-        found=shown.found,
-        trials=tuple(one.trial for one in told or group),
-        failed_on=tuple(one.trial for one in failed),
-    )
+    label: str
+    variant: str | None
+    vendor: str
+    collector: str
+    tool: str
+    blocking: bool
+    checks: tuple[Check, ...]
+    trials: Mapping[str | None, ComparedTrial]
+    dram: Answer

@@ -17,10 +17,10 @@ def present(evidence: Evidence, globs: Sequence[str]) -> Answer:
         if not hit:
             near = get_close_matches(glob.strip("*"), list(found), n=3, cutoff=0.4)
             alike = f"; the nearest names are {', '.join(near)}" if near else ", and no name like it"
-            return False, f"no {glob}{alike}"
+            return Answer(False, f"no {glob}{alike}")
         if hit != steps:
-            return False, f"{glob} only in {len(hit)} of {len(steps)} steps"
-    return True, f"in each of {len(steps)} steps"
+            return Answer(False, f"{glob} only in {len(hit)} of {len(steps)} steps")
+    return Answer(True, f"in each of {len(steps)} steps")
 
 
 def absent(evidence: Evidence, globs: Sequence[str]) -> Answer:
@@ -31,5 +31,5 @@ def absent(evidence: Evidence, globs: Sequence[str]) -> Answer:
         if names:
             where = set().union(*(found[name] for name in names))
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            return False, f"{shown} in {len(where)} of {len(steps)} steps"
-    return True, f"in none of {len(steps)} steps"
+            return Answer(False, f"{shown} in {len(where)} of {len(steps)} steps")
+    return Answer(True, f"in none of {len(steps)} steps")

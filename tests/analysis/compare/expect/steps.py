@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from profrun.analysis.compare.expect import Check, check_trace
-from profrun.jobs.model import Expectation
+from profrun.analysis.compare.expect import Check, tell
+from profrun.jobs.expectation import Expectation
 from profrun.traces.trace import Trace
 
 MS = 1_000_000
@@ -33,4 +33,4 @@ TWO = [*gpu_step(1, 0, 0), *gpu_step(2, 20 * MS, 7)]
 
 def ask(trace: Trace, checks: dict[str, Any], **selects: Any) -> list[Check]:
     """The answers of a trace to one guess with these checks."""
-    return check_trace(trace, [Expectation(**checks, **selects)])
+    return list(tell(trace, [Expectation(**checks, **selects)]).checks)

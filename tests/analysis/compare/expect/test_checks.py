@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.compare.expect import applies, check_trace, expected_text
-from profrun.jobs.model import CHECKS, Expectation
+from profrun.analysis.compare.expect import applies, expected_text, judge, tell
+from profrun.jobs.expectation import (
+    CHECKS,
+    Achieved,
+    DramBytes,
+    Expectation,
+    Ratio,
+    SameKernels,
+)
 from tests.analysis.compare.expect.steps import TWO, ask, gpu_step
 from tests.analysis.conftest import Open
 from tests.analysis.kit import memory_trace, step
@@ -29,14 +36,18 @@ from tests.analysis.kit import memory_trace, step
         ("max_share", {"gemm": 0.9, "gelu*": 0.2}, True, "gemm 80.0 %, gelu* 20.0 % of the GPU time"),
         ("max_share", {"gemm": 0.5}, False, "gemm 80.0 % of the GPU time"),
         ("no_sync_in_step", True, True, "no call that waits"),
+        ("counts", {"gemm": (1, 1), "*gelu*": (1, 2)}, True, "gemm 1, *gelu* 1 per step"),
+        ("counts", {"gemm": (3, 3)}, False, "gemm 1 per step"),
+        ("counts", {"cudaLaunch*": (2, 2), "aten::mm": (1, 1)}, True, "cudaLaunch* 2, aten::mm 1 per step"),
+        ("counts", {"triton_*": (0, 0), "memcpy": (0, 0)}, True, "triton_* 0, memcpy 0 per step"),
         ("step_ms", 10.5, True, "median of 2 steps 10 ms"),
         ("step_ms", 10.0, False, "median of 2 steps 10 ms"),
     ],
 )
 def test_a_guess(key: str, value: Any, *, passed: bool, found: str) -> None:
     (check,) = ask(memory_trace(TWO), {key: value})
-    assert (check.key, check.passed) == (key, passed)
-    assert check.found.startswith(found)
+    assert (check.key, check.answer.passed) == (key, passed)
+    assert check.answer.found.startswith(found)
 
 
 @pytest.mark.parametrize("key", sorted(set(CHECKS) - {"step_ms"}))
@@ -44,23 +55,17 @@ def test_an_unprofiled_trial_proves_only_its_time(key: str) -> None:
     trace = memory_trace(
         [("step", "profrun.step#1", 0, 1, "main")], meta={"collector": "none", "vendor": "none"}
     )
-    values: dict[str, Any] = {
-        "kernels_per_step": (0, 0),
-        "max_share": {"*": 1.0},
-        "bound": "compute",
-        "dtype": "fp16",
-        "no_sync_in_step": True,
-    }
-    (check,) = ask(trace, {key: values.get(key, ("x",))})
-    assert check.passed is None
+    claim = Expectation(**{key: VALUES[key]})
+    (result,) = judge([claim], [tell(trace, [claim])], [None])
+    assert (result.state, bool(result.checks[0].why)) == ("not checked", True)
 
 
 @pytest.mark.parametrize(
     ("selects", "about"),
     [
         ({}, True),
-        ({"variant": "a"}, True),
-        ({"variant": "b"}, False),
+        ({"variant": ("a",)}, True),
+        ({"variant": ("b",)}, False),
         ({"vendor": "amd"}, False),
         ({"collector": "nsys"}, True),
         ({"collector": "timeline"}, True),
@@ -84,7 +89,7 @@ def test_a_guess_selects_trials_by_the_collector_as_the_job_names_it(
     assert applies(guess, variant="a", vendor="amd", collector="timeline", tool="rocprof") is about
     rows = gpu_step(1, 0, 0)
     meta = {"collector": "rocprof", "vendor": "amd", "job": {"collector": "timeline"}}
-    checks = check_trace(memory_trace(rows, meta=meta), [Expectation(collector=wanted, step_ms=20.0)])
+    checks = tell(memory_trace(rows, meta=meta), [Expectation(collector=wanted, step_ms=20.0)]).checks
     assert bool(checks) is about
 
 
@@ -92,26 +97,49 @@ def test_real_recordings(real: Open) -> None:
     """What the recordings' own numbers say: 18 kernels, five of them for attention's softmax and mean."""
     eager, compiled = real("h200/torch/mlp.json.gz"), real("h200/torch/mlp_compile.json.gz")
     guesses = {"kernels_per_step": (4, 4), "fused": ("gelu", "mul"), "dtype": "bf16"}
-    assert [check.passed for check in ask(compiled, guesses)] == [True, True, True]
+    assert [check.answer.passed for check in ask(compiled, guesses)] == [True, True, True]
     fused = ask(compiled, {"fused": ("gelu",)})[0]
-    assert "triton_poi_fused_gelu_mul" in fused.found
+    assert "triton_poi_fused_gelu_mul" in fused.answer.found
     wrong = ask(eager, guesses)
-    assert [check.passed for check in wrong] == [False, False, True]
-    assert wrong[1].found == "gelu runs as vectorized_elementwise_kernel, 1 times per step"
+    assert [check.answer.passed for check in wrong] == [False, False, True]
+    assert wrong[1].answer.found == "gelu runs as vectorized_elementwise_kernel, 1 times per step"
     layer = real("h200/torch/transformer.json.gz")
-    assert ask(layer, {"kernels_per_step": (18, 18)})[0].passed is True
-    assert ask(layer, {"dtype": "tf32"})[0].passed is True
+    assert ask(layer, {"kernels_per_step": (18, 18)})[0].answer.passed is True
+    assert ask(layer, {"dtype": "tf32"})[0].answer.passed is True
     train = ask(real("h200/torch/train.json.gz"), {"no_sync_in_step": True})[0]
-    assert train.passed is False
-    assert "cudaStreamSynchronize 1 times per step" in train.found
+    assert train.answer.passed is False
+    assert "cudaStreamSynchronize 1 times per step" in train.answer.found
 
 
-def test_every_key_of_a_spec_can_be_said_and_asked() -> None:
-    values: dict[str, Any] = {"kernels_per_step": (1, 2), "max_share": {"gemm": 0.5}, "step_ms": 1.0}
-    for key in CHECKS:
-        value = values.get(key, ("x",) if key in ("present", "absent", "fused") else "fp16")
-        assert expected_text(key, value)
-        assert ask(memory_trace(TWO), {key: value})
+VALUES: dict[str, Any] = {
+    "kernels_per_step": (1, 2),
+    "counts": {"gemm": (1, 1)},
+    "present": ("x",),
+    "absent": ("x",),
+    "after": {"*gemm*": "aten::mm"},
+    "fused": ("x",),
+    "same_kernels": SameKernels(as_="b", only=("gemm",)),
+    "dtype": "fp16",
+    "max_share": {"gemm": 0.5},
+    "no_sync_in_step": True,
+    "step_ms": 1.0,
+    "bound": "compute",
+    "ratio": Ratio(to="b", below=1.0),
+    "bytes": DramBytes(below=1e6),
+    "achieved": Achieved(utilization=(0.0, 1.0)),
+    "finds": ("tiny-kernels",),
+    "finds_not": ("tiny-kernels",),
+}
+
+
+def test_every_key_of_a_spec_can_be_said_and_judged() -> None:
+    assert list(VALUES) == list(CHECKS)
+    told = tell(memory_trace(TWO), claims := [Expectation(**{key: value}) for key, value in VALUES.items()])
+    results = judge(claims, [told], [None])
+    assert [one.checks[0].key for one in results] == list(CHECKS)
+    for one in results:
+        assert one.claim == expected_text(one.checks[0].key, VALUES[one.checks[0].key])
+        assert one.checks[0].found or one.checks[0].why
 
 
 ONE_KERNEL: list[tuple[Any, ...]] = [
@@ -134,6 +162,6 @@ ONE_KERNEL: list[tuple[Any, ...]] = [
     ],
 )
 def test_a_failed_guess_names_what_was_found(key: str, value: Any, found: str) -> None:
-    (check,) = check_trace(memory_trace(ONE_KERNEL), [Expectation(**{key: value})])
-    assert check.passed is False
-    assert check.found == found
+    (check,) = tell(memory_trace(ONE_KERNEL), [Expectation(**{key: value})]).checks
+    assert check.answer.passed is False
+    assert check.answer.found == found

@@ -13,5 +13,5 @@ def test_present_must_hold_in_every_step() -> None:
     ]
     rows = [*TWO, *bare]
     (check,) = ask(memory_trace(rows), {"present": ("aten::gelu",)})
-    assert (check.passed, check.found) == (False, "aten::gelu only in 2 of 3 steps")
-    assert ask(memory_trace(rows), {"present": ("aten::mm",)})[0].passed is True
+    assert (check.answer.passed, check.answer.found) == (False, "aten::gelu only in 2 of 3 steps")
+    assert ask(memory_trace(rows), {"present": ("aten::mm",)})[0].answer.passed is True

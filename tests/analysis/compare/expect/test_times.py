@@ -10,8 +10,8 @@ from tests.analysis.kit import memory_trace
 
 def test_a_call_that_waits_is_named_with_its_cost() -> None:
     (check,) = ask(memory_trace(gpu_step(1, 0, 0, sync=True)), {"no_sync_in_step": True})
-    assert check.passed is False
-    assert check.found == "cudaStreamSynchronize 1 times per step (10 ns)"
+    assert check.answer.passed is False
+    assert check.answer.found == "cudaStreamSynchronize 1 times per step (10 ns)"
     assert ask(memory_trace(TWO), {"no_sync_in_step": False}) == []  # false asks for nothing
 
 
@@ -23,6 +23,6 @@ def test_what_bounds_a_step_is_what_the_diagnosis_says() -> None:
         slices.append(("kernel", "k", at + 2000, 10_000, "stream 7", {"launch": len(slices) - 1}))
     trace = memory_trace(slices)
     held, failed = (ask(trace, {"bound": word})[0] for word in ("overhead", "compute"))
-    assert held.passed is True
-    assert failed.passed is False
-    assert failed.found.startswith("overhead: ")
+    assert held.answer.passed is True
+    assert failed.answer.passed is False
+    assert failed.answer.found.startswith("overhead: ")

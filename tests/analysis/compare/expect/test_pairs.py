@@ -1,0 +1,120 @@
+"""Claims between variants: the same kernels, and ratios that only an interval can decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from profrun.analysis.compare.expect import judge, tell
+from profrun.jobs.expectation import Expectation, Ratio, SameKernels
+from profrun.store.run_claims import CheckResult
+from profrun.traces.trace import Trace
+from tests.analysis.compare.expect.steps import HALF, MS
+from tests.analysis.kit import memory_trace
+
+EAGER = (HALF, "gelu_kernel", "mul_kernel")
+COMPILED = (HALF, "triton_poi_fused_gelu_mul_0")
+
+
+def recorded(variant: str, dur: int, kernels: tuple[str, ...] = EAGER, *, number: int = 0) -> Trace:
+    """A trial of three steps of ``dur`` ns, each a little longer, with these kernels.
+
+    ``number`` is that of the trial.
+    """
+    rows: list[Any] = []
+    at = 0
+    for place in range(3):
+        long = dur + place * 1000 + number * 2000
+        rows.append(("step", f"profrun.step#{place}", at, long, "main"))
+        for offset, kernel in enumerate(kernels):
+            rows.append(("api", "cudaLaunchKernel", at + 10 + offset * 20, 10, "main"))
+            launch = {"launch": len(rows) - 1}
+            rows.append(("kernel", kernel, at + 1000 + offset * 5000, 4000, "stream 7", launch))
+        at += long
+    job = {"variant": variant, "collector": "torch", "trial": f"{variant}-{number}"}
+    return memory_trace(rows, meta={"job": job})
+
+
+def check_of(claim: Expectation, *traces: Trace) -> CheckResult:
+    """The result of the only check of a claim, over traces of the variants eager and compiled."""
+    told = [tell(trace, [claim]) for trace in traces]
+    (result,) = judge([claim], told, ["eager", "compiled"])
+    return result.checks[0]
+
+
+@pytest.mark.parametrize(
+    ("only", "state", "found"),
+    [
+        (None, "refuted", "gelu_kernel 0 times per step, 1 times in eager and 2 more"),
+        (("gemm",), "held", "the same 1 kernels per step"),
+        (("*gelu*",), "refuted", "gelu_kernel 0 times per step, 1 times in eager and 1 more"),
+    ],
+)
+def test_the_same_kernels(only: tuple[str, ...] | None, state: str, found: str) -> None:
+    claim = Expectation(variant=("compiled",), same_kernels=SameKernels(as_="eager", only=only))
+    result = check_of(claim, recorded("eager", MS), recorded("compiled", MS, COMPILED))
+    assert (result.state, result.found) == (state, found)
+
+
+def test_kernels_that_neither_variant_has_prove_nothing() -> None:
+    claim = Expectation(variant=("compiled",), same_kernels=SameKernels(as_="eager", only=("attention",)))
+    result = check_of(claim, recorded("eager", MS), recorded("compiled", MS, COMPILED))
+    assert (result.state, result.why) == ("not checked", "neither variant launches attention")
+
+
+def trials(eager: int, compiled: int, count: int = 3) -> list[Trace]:
+    """Repeats of both variants with steps of so many ns."""
+    return [
+        recorded(name, dur, number=number)
+        for name, dur in (("eager", eager), ("compiled", compiled))
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "state"),
+    [
+        ({"below": 0.6}, "held"),
+        ({"between": (0.4, 0.6)}, "held"),
+        ({"below": 0.4}, "refuted"),
+        ({"above": 1.0}, "refuted"),
+        ({"below": 0.5}, "not checked"),  # the interval is about 0.49 to 0.51
+    ],
+)
+def test_the_interval_decides_on_a_ratio(limits: dict[str, Any], state: str) -> None:
+    """Steps of 1 ms against 0.5 ms, three trials each."""
+    claim = Expectation(variant=("compiled",), ratio=Ratio(to="eager", **limits))
+    result = check_of(claim, *trials(MS, MS // 2))
+    assert result.state == state
+    assert result.ci95 is not None
+    low, high = result.ci95
+    assert low < 0.5 < high
+    assert result.value == pytest.approx(0.5, abs=0.01)
+    assert ("reaches over the limits (at most 0.5)" in result.why) is (state == "not checked")
+
+
+def test_one_trial_has_no_interval() -> None:
+    claim = Expectation(variant=("compiled",), ratio=Ratio(to="eager", below=9.0))
+    result = check_of(claim, *trials(MS, MS // 2, 1))
+    assert result.state == "not checked"
+    assert result.value == pytest.approx(0.5, abs=0.01)
+    assert result.why == "1 trial per variant has no 95 % interval (at least 2 have)"
+    assert result.fix == "run the job with `--repeats 3`"
+
+
+@pytest.mark.parametrize(("of", "value"), [("launches", 2 / 3), ("kernel_time", 2 / 3), ("gpu_busy", 2 / 3)])
+def test_a_ratio_of_another_quantity(of: str, value: float) -> None:
+    """Two kernels of 4 us instead of three."""
+    claim = Expectation(variant=("compiled",), ratio=Ratio(to="eager", of=of, below=0.9))
+    traces = [recorded("eager", MS, number=n) for n in range(2)]
+    traces += [recorded("compiled", MS, COMPILED, number=n) for n in range(2)]
+    result = check_of(claim, *traces)
+    assert result.value == pytest.approx(value)
+    assert result.state == "held"
+
+
+def test_a_ratio_to_a_variant_without_a_trace_is_not_checked() -> None:
+    claim = Expectation(variant=("compiled",), ratio=Ratio(to="eager", below=1.0))
+    result = check_of(claim, recorded("compiled", MS))
+    assert (result.state, result.why) == ("not checked", "no such trace of eager")
