@@ -84,3 +84,16 @@ def test_claims_about_a_phase() -> None:
     results = judge(claims, [tell(memory_trace(TWO, meta=meta), claims)], ["a"])
     assert [one.state for one in results] == ["held", "held", "held", "not checked"]
     assert results[3].checks[0].why == "no such trace of b"
+
+
+def test_the_last_range_of_whole_steps_is_whole() -> None:
+    """The last step of a recording may be cut off; the last decode of a whole step just launched less."""
+    rows = [
+        step(0, 0, 1000),
+        *(("range", "decode", at, 100, "main") for at in (0, 200)),
+        *(("api", "cudaLaunchKernel", at, 5, "main") for at in (10, 20, 210)),
+        *(("kernel", "k", 40 * at, 10, "stream 7", {"launch": at}) for at in (3, 4, 5)),
+    ]
+    found = phase(memory_trace(rows), "decode")
+    assert found is not None
+    assert [(one.kernels, one.edge) for one in read_trial(found).samples] == [(2, False), (1, False)]
