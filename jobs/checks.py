@@ -166,6 +166,7 @@ def _environment(job: Job, root: Node, problems: Problems) -> None:
 
 def _collectors(job: Job, root: Node, problems: Problems) -> None:
     _named_twice(job, root, problems)
+    _repeats(job, root, problems)
     serial = [name for name in job.collectors if all_serial(options_of(job, name))]
     if job.launch_blocking == "both" and serial:
         problems.warn(
@@ -227,6 +228,17 @@ def _named_twice(job: Job, root: Node, problems: Problems) -> None:
             )
 
 
+def _repeats(job: Job, root: Node, problems: Problems) -> None:
+    """A number of trials for a collector that the job does not have is not used: it may be run with others."""
+    for name in () if isinstance(job.repeats, int) else job.repeats:
+        if name not in job.collectors:
+            problems.warn(
+                find(root, "repeats", name),
+                f"repeats: '{name}' is not collected, so that its number is not used",
+                f"collectors here: {', '.join(job.collectors)}",
+            )
+
+
 def _expectations(job: Job, root: Node, problems: Problems) -> None:
     for i, item in enumerate(job.expect):
         _selected(i, item, job, root, problems)
@@ -256,7 +268,7 @@ def _expectations(job: Job, root: Node, problems: Problems) -> None:
 
 
 def _selected(i: int, item: Expectation, job: Job, root: Node, problems: Problems) -> None:
-    """Every variant and the collector that an expectation names must be of the job."""
+    """Every variant that an expectation names must be of the job; another collector is not checked."""
     unknown = [("variant", glob) for glob in item.variant or () if not fnmatch.filter(job.variants, glob)]
     unknown += [(key, name) for key, name in item.others.items() if name not in job.variants]
     for key, name in unknown:
@@ -266,9 +278,9 @@ def _selected(i: int, item: Expectation, job: Job, root: Node, problems: Problem
             suggest(name, job.variants, "variants"),
         )
     if item.collector is not None and item.collector not in job.collectors:
-        problems.bad(
+        problems.warn(
             find(root, "expect", i, "collector"),
-            f"expect[{i}].collector: '{item.collector}' is not collected",
+            f"expect[{i}].collector: '{item.collector}' is not collected, so that this claim is not checked",
             suggest(item.collector, job.collectors, "collectors here"),
         )
 
@@ -304,7 +316,7 @@ def _mounts(job: Job, root: Node, problems: Problems) -> None:
 
 def _amount(job: Job, root: Node, problems: Problems) -> None:
     doubled = 2 if job.launch_blocking == "both" else 1
-    count = len(job.variants) * len(job.collectors) * job.repeats * doubled
+    count = len(job.variants) * sum(map(job.repeats_of, job.collectors)) * doubled
     if count > MAX_TRIALS:
         problems.bad(
             find(root, "repeats"),

@@ -60,7 +60,7 @@ def dump_job(job: Job) -> str:
         "variants": {name: _Line(values) for name, values in job.variants.items()},
         "collectors": list(job.collectors),
         "launch_blocking": job.launch_blocking,
-        "repeats": job.repeats,
+        "repeats": job.repeats if isinstance(job.repeats, int) else _Line(job.repeats),
         "schedule": _Line(_schedule(job)),
         "ranges": _Line(asdict(job.ranges)),
         "resources": _Line(_resources(job)),

@@ -114,7 +114,15 @@ class Job:
         "Launches that wait for their kernel: not, always, or twins.",
         value="off",
     )
-    repeats: int = option(Whole(1, 1000), "Trials of each point, interleaved so that drift cancels.", value=1)
+    repeats: int | Mapping[str, int] = option(
+        OneOf(
+            (Whole(1, 1000), MapOf(Whole(1, 1000), r".+", "a collector", "{none: 5, torch: 1}", low=1)),
+            (lambda node: node.kind != "map", lambda node: True),
+        ),
+        "Trials of each point, interleaved so that drift cancels: one number, or one for each collector (1 for "
+        "a collector that is not named). Step times come from the trials of `none`, so that they need the most.",
+        value=1,
+    )
     schedule: Schedule = option(
         SCHEDULE, "Which steps are recorded, counted as torch.profiler.schedule does.", value=Schedule()
     )
@@ -160,3 +168,7 @@ class Job:
     )
     source: str | None = dataclasses.field(default=None, compare=False)
     warnings: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+
+    def repeats_of(self, collector: str) -> int:
+        """Trials of each point of a collector."""
+        return self.repeats if isinstance(self.repeats, int) else self.repeats.get(collector, 1)

@@ -72,8 +72,8 @@ def _points(job: Job, vendor: str) -> Iterator[tuple[int, str, bool, str, str | 
     """
     modes = {"off": (False,), "on": (True,), "both": (False, True)}[job.launch_blocking]
     sites: tuple[str | None, ...] = tuple(job.cluster.sites) or (None,)
-    for repeat in range(1, job.repeats + 1):
-        for collector in job.collectors:
+    for repeat in range(1, max(map(job.repeats_of, job.collectors)) + 1):
+        for collector in (name for name in job.collectors if repeat <= job.repeats_of(name)):
             serial = {site: _is_serial(job, collector, _vendor(job, site, vendor)) for site in sites}
             for blocking in modes:
                 for variant in job.variants:
