@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from profrun.contract.codec import given_json
 from profrun.contract.launch_blocking import BLOCKING_VARIABLES
-from profrun.contract.profilers import NEUTRAL, TIMELINE, all_serial, candidates, profiler
+from profrun.contract.profilers import NEUTRAL, TIMELINE, all_names, all_serial, candidates, profiler
 from profrun.contract.schedule import LIMITS
 from profrun.jobs.command import CommandError, fill, fill_command, pieces, split
 from profrun.jobs.expectation import CHECKS, Bounded, Expectation
@@ -229,9 +229,15 @@ def _named_twice(job: Job, root: Node, problems: Problems) -> None:
 
 
 def _repeats(job: Job, root: Node, problems: Problems) -> None:
-    """A number of trials for a collector that the job does not have is not used: it may be run with others."""
+    """Refuse an unknown collector; one that this job does not have is a warning: `-c` may choose it."""
     for name in () if isinstance(job.repeats, int) else job.repeats:
-        if name not in job.collectors:
+        if name not in all_names():
+            problems.bad(
+                find(root, "repeats", name),
+                f"repeats: '{name}' is no collector",
+                suggest(name, all_names(), "collectors"),
+            )
+        elif name not in job.collectors:
             problems.warn(
                 find(root, "repeats", name),
                 f"repeats: '{name}' is not collected, so that its number is not used",

@@ -50,7 +50,7 @@ def jobs(draw: st.DrawFn) -> dict[str, Any]:
         "variants": variants,
         "collectors": draw(st.lists(st.sampled_from(usable), min_size=1, max_size=3, unique=True)),
         "launch_blocking": draw(st.sampled_from(["off", "on", "both"])),
-        "repeats": draw(st.integers(1, 5)),
+        "repeats": draw(st.integers(1, 5) | st.just({"none": 4, "torch": 2})),
         "schedule": draw(
             st.fixed_dictionaries({}, optional={"wait": st.integers(0, 9), "active": st.integers(1, 9)})
         ),

@@ -162,6 +162,18 @@ def test_a_schedule_beside_steps_off_keeps_its_limits_and_a_warning_names_the_re
     assert load_small(f"{off}schedule: {{max_seconds: 20}}\n").warnings == ()
 
 
+def test_repeats_can_differ_between_collectors() -> None:
+    job = load_small("collectors: [none, torch, nsys]\nrepeats: {none: 5, torch: 2}\n")
+    assert [job.repeats_of(name) for name in job.collectors] == [5, 2, 1]
+    (warning,) = load_small("repeats: {none: 5, ncu: 2}\n").warnings
+    assert warning == (
+        "job.yaml:3:21: repeats: 'ncu' is not collected, so that its number is not used; "
+        "collectors here: none, torch"
+    )
+    with pytest.raises(SpecError, match="'toch' is no collector; did you mean 'torch'"):
+        load_small("repeats: {toch: 2}\n")
+
+
 def test_a_claim_about_a_collector_that_is_not_collected_is_a_warning() -> None:
     """A job may be run with other collectors, `--collectors torch`: then this claim is not checked."""
     (warning,) = load_small("expect: [{collector: nsys, present: [a]}]").warnings

@@ -330,6 +330,16 @@ def test_a_plan_file_of_profrun_0_1_is_read() -> None:
     assert [one.options for one in found] == [{"rocprof": {"pmc": [["A"]]}}, {"nsys": {}, "rocprof": {}}]
 
 
+def test_a_collector_has_its_own_number_of_repeats_interleaved_with_the_others() -> None:
+    plan = make_plan(job("collectors: [none, torch]\nrepeats: {none: 3}\n", "run"))
+    assert [(one.collector, one.repeat) for one in plan.trials] == [
+        ("none", 1),
+        ("torch", 1),
+        ("none", 2),
+        ("none", 3),
+    ]
+
+
 def test_a_dry_run_shows_each_tool_with_its_own_options_path_and_version() -> None:
     from profrun.runner.dry_run import wrapped
 
