@@ -11,6 +11,7 @@ import typer
 from profrun.cli import completers
 from profrun.cli.options import ByOption, JsonOption, MarkdownOption, RunsOption, ThresholdOption, runs_root
 from profrun.cli.output import columns, emit, say, tell
+from profrun.contract.codec import to_json
 from profrun.contract.units import time_text
 from profrun.errors import UsageError
 
@@ -96,6 +97,7 @@ def list_(folder: FolderOption = DEFAULT, json_: JsonOption = False) -> None:
                 "path": str(path),
                 "created": (read_json(path) or {}).get("created"),
                 "trials": len(trials),
+                "denominator": to_json(trials[0].conditions.denominator) if trials else None,
                 "median_step_ns": round(statistics.median(times)) if times else None,
                 "devices": sorted({device for trial in trials for device in trial.conditions.devices}),
             }
@@ -111,11 +113,12 @@ def list_(folder: FolderOption = DEFAULT, json_: JsonOption = False) -> None:
                 row["created"],
                 row["trials"],
                 time_text(row["median_step_ns"]),
+                row["denominator"]["of"] if row["denominator"] else None,
                 ", ".join(row["devices"]),
             )
             for row in rows
         ]
-        say(columns(("name", "created", "trials", "step", "devices"), shown, right=(2, 3)))
+        say(columns(("name", "created", "trials", "time", "of", "devices"), shown, right=(2, 3)))
 
 
 @app.command()

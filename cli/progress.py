@@ -195,7 +195,7 @@ class Progress:
         text = f"{self._name(trial_id)}: {event['state']}, {elapsed_text(self._watch(trial_id).seconds)}"
         steps = read_steps(self.run.trial(trial_id))
         if steps.median_ns is not None:
-            text += f", step {time_text(steps.median_ns)}"
+            text += f", {steps.denominator.of} {time_text(steps.median_ns)}"
         if event["state"] not in ("finished", "cancelled"):
             code = event.get("exit_code")
             text += f" (exit code {code})" if code else ""

@@ -13,16 +13,19 @@ from profrun.store.run_result import ExpectationResult, PairKind, PairResult, Ru
 from profrun.store.state import RunState
 
 TITLES: dict[PairKind, str] = {
-    "variant": "Variants (step time):",
-    "change": "What changed inside a step (profiled trials):",
-    "blocking": "Launch blocking (step time, blocking against not):",
-    "overhead": "Overhead of collectors (step time, profiled against not):",
+    "variant": "Variants ({time}):",
+    "change": "What changed inside of {one} (profiled trials):",
+    "blocking": "Launch blocking ({time}, blocking against not):",
+    "overhead": "Overhead of collectors ({time}, profiled against not):",
 }
+"""Kind of comparison -> its title, with places for the words of what is timed."""
 
 
 def trial_table(state: RunState) -> str:
     """The trials as columns that fit 80 characters for names of usual length."""
-    header = ("#", "variant", "collector", "blocking", "rep", "state", "steps", "step", "trace")
+    timed = {record.steps.denominator.of for record in state.trials if record.steps.count}
+    step = " or ".join(sorted(timed, reverse=True)) or "step"
+    header = ("#", "variant", "collector", "blocking", "rep", "state", "steps", step, "trace")
     rows = [
         (
             record.index,
@@ -31,7 +34,7 @@ def trial_table(state: RunState) -> str:
             "on" if record.blocking else "off",
             record.repeat,
             toned(record.state),
-            record.steps.count if record.attempt else None,
+            record.steps.count if record.attempt and record.steps.denominator.several else None,
             time_text(record.steps.median_ns),
             "yes" if record.trace else ("failed" if record.normalise_error else "-"),
         )
@@ -118,8 +121,9 @@ def cancelled_text(state: RunState) -> str:
 
 def _show_pairs(title: str, pairs: list[PairResult]) -> None:
     if pairs:
+        of = pairs[0].denominator
         say()
-        tell(Prose(label=title))
+        tell(Prose(label=title.format(time=of.time, one=of.one)))
     for pair in pairs:
         tell(Prose(f"  {pair.text}", toned=tones_of_changes([pair])))
         for why, text in pair.commands:

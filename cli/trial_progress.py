@@ -105,8 +105,10 @@ class TrialProgress:
             return f"waiting {elapsed}"
         if phase is not None:
             return f"{phase}, {elapsed}"
-        count = self.steps().count
-        return self._of(count, expected) if count else f"running, {elapsed}"
+        steps = self.steps()
+        if not steps.count or not steps.denominator.several:
+            return f"running, {elapsed}"
+        return self._of(steps.count, expected)
 
     def last_step(self) -> str:
         """Time of the last step, while the program runs; else nothing."""
@@ -122,7 +124,7 @@ class TrialProgress:
         if phase != self._told_phase:
             self._told_phase = phase
             return phase
-        if phase is not None or not steps.count:
+        if phase is not None or not steps.count or not steps.denominator.several:
             return None
         if not self._told_recording and self._schedule.part(steps.count) == "active":
             self._told_recording = True

@@ -16,6 +16,8 @@ Limit = Literal["max_seconds", "max_size"]
 """The fields of a schedule that limit the recording of a run without steps."""
 
 LIMITS: tuple[Limit, ...] = get_args(Limit)
+RECORDING_CUT = "recording-cut"
+"""Code of the finding that a limit has ended the recording of a run without steps."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Schedule:
         """
         value = f"{self.max_seconds:g} s" if limit == "max_seconds" else bytes_text(self.max_size)
         return Finding(
-            "recording-cut",
+            RECORDING_CUT,
             "info",
             f"the first {time_text(recorded_ns)} of the run were recorded",
             f"schedule.{limit} is {value}",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from profrun.reports.content import TraceContent
 
 NOTE = (
-    "A typical step of two recordings on one scale; both begin at 0. Zooming, moving and searching in one "
+    "{} of two recordings on one scale; both begin at 0. Zooming, moving and searching in one "
     "does the same in the other."
 )
 
@@ -41,8 +41,8 @@ def aligned_html(traces: Sequence[tuple[str, TraceContent]]) -> Html | None:
     ]
     return el(
         "div",
-        el("h2", "Step on step"),
-        el("p", NOTE, class_="note"),
+        el("h2", aligned_title(traces)),
+        el("p", NOTE.format("A typical step" if _steps(traces) else "The run"), class_="note"),
         colours([content.timeline for _, content in drawn if content.timeline is not None]),
         el("noscript", el("p", "This view needs a browser with JavaScript.")),
         class_="aligned",
@@ -50,6 +50,16 @@ def aligned_html(traces: Sequence[tuple[str, TraceContent]]) -> Html | None:
         data_above=drawn[first][0],
         data_below=drawn[second][0],
     )
+
+
+def aligned_title(traces: Sequence[tuple[str, TraceContent]]) -> str:
+    """The title of the view."""
+    return "Step on step" if _steps(traces) else "Run on run"
+
+
+def _steps(traces: Sequence[tuple[str, TraceContent]]) -> bool:
+    """Is anything but whole runs drawn?"""
+    return any(content.summary.denominator.of != "run" for _, content in traces if content.timeline)
 
 
 def _pair(drawn: Sequence[tuple[str, TraceContent]]) -> tuple[int, int]:

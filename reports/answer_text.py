@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from profrun.contract.denominator import SET_UP_INCLUDED
 from profrun.contract.units import change_text, signed_change_text, time_range_text, time_text
 from profrun.reports.compare_sentence import pair_sentence
 from profrun.reports.terminal_layout import Command, Part, Prose, Table, Toned
@@ -35,6 +36,7 @@ def answer_parts(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) 
             for doubt in doubts(answer):
                 told.setdefault(doubt, []).append(answer.variant)
         parts += [Prose(f"{', '.join(names)}: {doubt}", indent="  ") for doubt, names in told.items()]
+    parts += [Prose(line, indent="  ") for line in whole_runs(answers)]
     parts += _findings(answers)
     lines = comparison_lines(pairs)
     if lines:
@@ -62,7 +64,7 @@ def _one(answer: VariantAnswer) -> list[Part]:
     """Sentences for a run with one variant."""
     lines = []
     if answer.step is not None:
-        lines.append(f"step {time_text(answer.step.ns)} {where(answer.step)} ({range_of(answer.step)})")
+        lines.append(f"{step_time(answer.step)} {where(answer.step)} ({range_of(answer.step)})")
     busy, mostly = _busy(answer), _mostly(answer)
     if busy is not None:
         lines.append(
@@ -73,14 +75,32 @@ def _one(answer: VariantAnswer) -> list[Part]:
     if busy is None and mostly is not None:
         lines.append(f"no GPU worked; {mostly} of the CPU time of all operators")
     lines += doubts(answer)
-    strong = [] if answer.step is None else [Toned(f"step {time_text(answer.step.ns)}", "strong")]
+    strong = [] if answer.step is None else [Toned(step_time(answer.step), "strong")]
     return [Prose(line, indent="  ", toned=strong) for line in lines]
+
+
+def whole_runs(answers: Sequence[VariantAnswer]) -> list[str]:
+    """That the numbers of variants are of runs without steps, and what one trial of these cannot tell."""
+    runs = [answer for answer in answers if answer.step is not None and not answer.step.denominator.several]
+    if not runs:
+        return []
+    who = "" if len(runs) == len(answers) else f"{', '.join(answer.variant for answer in runs)}: "
+    found = [f"{who}{SET_UP_INCLUDED}"]
+    if len(answers) == 1 and runs[0].step is not None and runs[0].step.trials == 1:
+        found.append(f"one trial has no interval: `--repeats {MORE_TRIALS}` gives one")
+    return found
+
+
+def as_sentence(text: str) -> str:
+    """The text with a capital at its begin and a full stop at its end."""
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def waiting(answer: VariantAnswer) -> str:
     """How long a GPU waits for other ranks."""
     return (
-        f"waits for other ranks inside of collectives, as recorded: {time_text(answer.rank_wait_ns)} per step"
+        "waits for other ranks inside of collectives, as recorded: "
+        f"{time_text(answer.rank_wait_ns)} {answer.denominator.per}"
     )
 
 
@@ -94,8 +114,23 @@ def doubts(answer: VariantAnswer) -> list[str]:
             "(`schedule: {active: 20}`)"
         )
     if step is not None and step.profiled_by is None and answer.basis == "profiled":
-        found.append("shares are of the recorded, faster steps")
+        found.append(_other_time(answer))
     return found
+
+
+def _other_time(answer: VariantAnswer) -> str:
+    """Why the shares are not of the time that was measured without a profiler."""
+    of = answer.denominator
+    if of.several:
+        return "shares are of the recorded, faster steps"
+    if of.cut_ns is not None:
+        return f"shares are {of.per}: the rest was not recorded"
+    return "shares are of the recorded, faster run"
+
+
+def step_time(step: StepAnswer) -> str:
+    """'step 22.4 ms', or 'run 3.1 s'."""
+    return f"{step.denominator.title} {time_text(step.ns)}"
 
 
 def where(step: StepAnswer) -> str:
@@ -108,14 +143,16 @@ def range_of(step: StepAnswer) -> str:
     ends = time_range_text(step.low_ns, step.high_ns)
     if step.trials > 1:
         return f"{ends} in {step.trials} trials"
+    if not step.denominator.several:
+        return "1 trial"
     return f"half of {step.steps} steps: {ends}" if step.steps > 1 else "1 step"
 
 
 def step_of(answer: VariantAnswer) -> str:
     """What the GPU's time is a part of."""
-    return {"recording": "the whole recording", "profiled": "the recorded step"}.get(
-        answer.basis or "", "the step"
-    )
+    if answer.basis == "recording":
+        return "the whole recording"
+    return answer.denominator.recorded if answer.basis == "profiled" else answer.denominator.the
 
 
 def _busy(answer: VariantAnswer, between: str = " = ") -> str | None:
@@ -150,7 +187,14 @@ def _several(answers: Sequence[VariantAnswer]) -> Table:
         )
         for answer in answers
     ]
-    header = ("variant", "step", "range", *(["GPU busy"] if on_gpu else []), "mostly")
+    steps = {answer.step.denominator.of for answer in answers if answer.step is not None}
+    header = (
+        "variant",
+        " or ".join(sorted(steps)) or "step",
+        "range",
+        *(["GPU busy"] if on_gpu else []),
+        "mostly",
+    )
     return Table(header, rows, right=(1, 2, 3) if on_gpu else (1, 2))
 
 
@@ -165,15 +209,29 @@ def best_findings(answers: Sequence[VariantAnswer]) -> list[tuple[VariantAnswer,
     return sorted(best.values(), key=lambda pair: (-pair[1].gain_share, pair[1].code))
 
 
+def nothing_to_gain(answers: Iterable[VariantAnswer]) -> str:
+    """That no finding could gain much, in a sentence without its full stop."""
+    ofs = {answer.denominator.one for answer in answers if answer.trial is not None}
+    return f"no finding could save 5 % of {' or '.join(sorted(ofs))} or more"
+
+
+def gains_per(answers: Iterable[VariantAnswer]) -> str:
+    """What the gains of findings are of: 'per step', 'of the run'."""
+    return " or ".join(sorted({answer.denominator.per for answer in answers}))
+
+
 def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:
     """What would help most."""
     ordered = best_findings(answers)
     if not ordered:
         judged = any(answer.trial is not None for answer in answers)
-        return ["", Prose("no finding could save 5 % of a step or more", indent="  ")] if judged else []
+        return ["", Prose(nothing_to_gain(answers), indent="  ")] if judged else []
     gains = [f"{time_text(one.gain_ns)} ({percent(one.gain_share)})" for _, one in ordered]
     width = max(map(len, gains))
-    lines: list[Part] = ["", Prose("What would help most, at most per step:", indent="  ")]
+    lines: list[Part] = [
+        "",
+        Prose(f"What would help most, at most {gains_per(one for one, _ in ordered)}:", indent="  "),
+    ]
     for number, (answer, finding) in enumerate(ordered[:MOST]):
         where = f" [{answer.variant}]" if len(answers) > 1 else ""
         text = f"{gains[number].rjust(width)}  {finding.text}{where}: {finding.remedy}"
@@ -210,12 +268,17 @@ def _ratios(kind: str, pairs: Sequence[PairResult]) -> list[str]:
         return []
     if kind == "blocking":
         told = [f"{pair.b_variant} {signed_change_text(pair.ratio)}" for pair in known]
-        return [f"launch blocking, step time: {', '.join(told)}"]
+        return [f"launch blocking, {_times(known)}: {', '.join(told)}"]
     found: dict[str, list[float]] = {}
     for pair in known:
         found.setdefault(pair.collector, []).append(pair.ratio or 0.0)
     told = [f"{name} {_span(ratios)}" for name, ratios in found.items()]
-    return [f"profilers, step time: {', '.join(told)}"]
+    return [f"profilers, {_times(known)}: {', '.join(told)}"]
+
+
+def _times(pairs: Sequence[PairResult]) -> str:
+    """What is compared: 'step time', 'run time'."""
+    return " or ".join(sorted({pair.denominator.time for pair in pairs}))
 
 
 def _span(ratios: Sequence[float]) -> str:

@@ -34,7 +34,12 @@ def _answer(found: Blocking) -> list[str]:
         return []
     variant = f"{found.variant} " if found.variant else ""
     line = change_sentence(
-        (f"{variant}async", f"{variant}blocking"), found.step_ns, found.verdict, found.ci95, found.trials
+        (f"{variant}async", f"{variant}blocking"),
+        found.step_ns,
+        found.verdict,
+        found.ci95,
+        found.trials,
+        per=found.denominator.per,
     )
     return [line if found.timed_by in (None, "none") else f"{line} (timed under {found.timed_by})"]
 
@@ -42,26 +47,30 @@ def _answer(found: Blocking) -> list[str]:
 def _kernels(found: Blocking) -> list[Part]:
     """Whether both runs launched the same kernels, and whether these were as fast."""
     parts: list[Part] = []
+    rate = found.denominator.rate
     if found.kernel_multiset_equal is not None:
         parts.append(f"{'the same' if found.kernel_multiset_equal else 'NOT the same'} kernels in both runs")
         for one in found.kernel_differences[:5]:
             plain, blocking = rate_text(one.async_calls), rate_text(one.blocking_calls)
-            parts.append(f"  {cut(one.name, NAME_WIDTH)}: {plain} per step without blocking, {blocking} with")
+            parts.append(f"  {cut(one.name, NAME_WIDTH)}: {plain} {rate} without blocking, {blocking} with")
     if found.kernel_ns is not None and found.kernel_ratio is not None:
         a, b = map(time_text, found.kernel_ns)
-        parts.append(f"kernels: {a} -> {b} per step ({signed_change_text(found.kernel_ratio)})")
+        parts.append(
+            f"kernels: {a} -> {b} {found.denominator.per} ({signed_change_text(found.kernel_ratio)})"
+        )
     return parts
 
 
 def _overlap(found: Blocking) -> list[Part]:
     """What ran at the same time, what a launch costs, and what blocking cannot reach."""
     parts: list[Part] = []
+    per = found.denominator.per
     if found.overlap_ns is not None:
         a, b = time_text(found.overlap_ns), time_text(found.blocking_overlap_ns)
-        parts.append(f"GPU work while the host went on: {a} per step asynchronous, {b} blocking")
+        parts.append(f"GPU work while the host went on: {a} {per} asynchronous, {b} blocking")
     if found.concurrent_ns is not None and max(found.concurrent_ns) > 0:
         a, b = map(time_text, found.concurrent_ns)
-        parts.append(f"concurrency between streams: {a} -> {b} per step")
+        parts.append(f"concurrency between streams: {a} -> {b} {per}")
     if all(value is not None for value in found.launch_ns):
         a, b = map(time_text, found.launch_ns)
         parts.append(f"one launch call: {a} -> {b}")
@@ -76,7 +85,10 @@ def _per_op(found: Blocking, top: int) -> list[Part]:
     if not rows:
         return []
     shown = rows[:top] if top else rows
-    title = "host time per step with children; latency is the time of one blocking call with its kernels"
+    title = (
+        f"host time {found.denominator.per} with children; latency is the time of one blocking call with its "
+        "kernels"
+    )
     header = ("op or range", "calls", "async", "blocking", "hidden", "GPU", "latency")
     cells = [
         (
@@ -105,4 +117,4 @@ def _syncs(found: Blocking) -> list[Part]:
         for one in found.sync_points
     ]
     table = Table(("call", "async", "blocking", "calls"), rows, right=(1, 2))
-    return ["", "calls that wait for the GPU, per step", table]
+    return ["", f"calls that wait for the GPU, {found.denominator.per}", table]

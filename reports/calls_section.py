@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import counted
 from profrun.reports.html import Html, data_script, el
 from profrun.reports.html_table import Column, table
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.call_tree import By, CallNode, CallTree
     from profrun.analysis.trace.modules import ModuleNode, ModuleTree
+    from profrun.contract.denominator import Denominator
 
 LABELS: dict[By, str] = {"modules": "module", "calls": "range and op", "python": "Python stack"}
 """What the nodes of a tree are, in words."""
@@ -28,13 +28,16 @@ ROWS = 60
 INDENT = "\u2003"
 
 
-def calls_html(trees: Sequence[CallTree], modules: ModuleTree | None, key: str) -> Html | None:
+def calls_html(
+    trees: Sequence[CallTree], modules: ModuleTree | None, key: str, of: Denominator
+) -> Html | None:
     """The flame graph, the modules and the largest call paths; None for a trace without any of these.
 
     Args:
         trees: call trees of the trace.
         modules: its modules.
         key: prefix of ids, unique in the page.
+        of: what its times are of.
     """
     if not trees:
         return None
@@ -43,13 +46,13 @@ def calls_html(trees: Sequence[CallTree], modules: ModuleTree | None, key: str) 
     return el(
         "div",
         el("p", NOTE, class_="note"),
-        el("div", data_script(id_, _data(trees)), class_="flame", data_flame=id_),
-        _modules(modules) if modules else None,
-        _paths(calls) if calls else None,
+        el("div", data_script(id_, _data(trees, of)), class_="flame", data_flame=id_),
+        _modules(modules, of) if modules else None,
+        _paths(calls, of) if calls else None,
     )
 
 
-def _data(trees: Sequence[CallTree]) -> dict[str, object]:
+def _data(trees: Sequence[CallTree], of: Denominator) -> dict[str, object]:
     """The trees for the script: names and kinds by number, nodes as lists."""
     names: dict[str, int] = {}
     kinds: dict[str, int] = {}
@@ -70,7 +73,8 @@ def _data(trees: Sequence[CallTree]) -> dict[str, object]:
         }
         for tree in trees
     ]
-    return {"names": list(names), "kinds": list(kinds), "trees": rows}
+    whole = of.counted(trees[0].steps) if of.several else of.the
+    return {"names": list(names), "kinds": list(kinds), "per": of.per, "all": whole, "trees": rows}
 
 
 @dataclass(frozen=True)
@@ -88,10 +92,10 @@ class _ModuleRow:
     host: float | None = None
 
 
-def _modules(tree: ModuleTree) -> Html:
+def _modules(tree: ModuleTree, of: Denominator) -> Html:
     """The modules as they nest, with the work outside of them: rows without indent add up to the whole."""
     steps = max(tree.steps, 1)
-    per = "per step" if tree.steps else "in all"
+    per = of.per
 
     def row(node: ModuleNode, depth: int) -> Iterator[_ModuleRow]:
         yield _ModuleRow(
@@ -137,7 +141,7 @@ class _Path:
     node: CallNode
 
 
-def _paths(tree: CallTree) -> Html | None:
+def _paths(tree: CallTree, of: Denominator) -> Html | None:
     """The largest call paths, each below what called it."""
     below: dict[int, list[int]] = {}
     for at, node in enumerate(tree.nodes):
@@ -156,7 +160,7 @@ def _paths(tree: CallTree) -> Html | None:
     found = list(rows(-1, 0))
     if not found:
         return None
-    per = "per step" if tree.steps else "in all"
+    per = of.per
     gpu: list[Column[_Path]] = [
         Column("GPU", lambda row: row.node.gpu_ns / steps, "ns", f"GPU work launched inside, {per}"),
         Column("own GPU", lambda row: row.node.own_gpu_ns / steps, "ns", f"GPU work of no path below, {per}"),
@@ -164,7 +168,12 @@ def _paths(tree: CallTree) -> Html | None:
     columns: list[Column[_Path]] = [
         Column("call path", lambda row: row.name, "name", full=lambda row: row.node.name),
         Column("kind", lambda row: row.node.kind),
-        Column("calls", lambda row: row.node.calls or None, "count", "of all steps"),
+        Column(
+            "calls",
+            lambda row: row.node.calls or None,
+            "count",
+            f"of {'all steps' if of.several else of.the}",
+        ),
         Column(
             "share", lambda row: size(row.node) / whole, "share", "of all GPU time; of CPU time without a GPU"
         ),
@@ -174,6 +183,6 @@ def _paths(tree: CallTree) -> Html | None:
             "own host", lambda row: row.node.own_host_ns / steps, "ns", f"host time of no path below, {per}"
         ),
     ]
-    steps_text = f" of {counted(tree.steps, 'step')}" if tree.steps else ""
+    steps_text = f" of {of.counted(tree.steps)}" if of.several else ""
     caption = f"call paths{steps_text} with 1 % of the time or more, {per}"
     return table("calls", columns, found, caption=caption, limit=ROWS, filterable=True)

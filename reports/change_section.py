@@ -38,6 +38,7 @@ NAME_WIDTH = 36
 """Characters of a name beside a bar."""
 MOST_ROWS = 300
 """Rows of the table of kernels."""
+RUNS_NOTE = "Each dot is the run of a trial."
 STEPS_NOTE = (
     "Each dot is a step, each row of dots a trial, each tick a trial's median. Steps at the end of the "
     "window whose work is cut off are left out."
@@ -73,7 +74,7 @@ def change_html(change: Change, variants: tuple[str | None, str | None], key: st
         ("waterfall", "What changed", _waterfalls(telling, pairs[0])),
         ("kernels", "Kernels", _kernels(telling)),
         ("modules", "Modules", _modules(telling)),
-        ("steps", "Steps", _steps(pairs)),
+        ("steps", "Steps" if pairs[0].comparison.denominator.several else "Runs", _steps(pairs)),
         ("sides", "The two sides", _sides(found, pairs)),
     ]
     if view := _view(telling):
@@ -98,7 +99,9 @@ def _verdict(pairs: Sequence[PointPair], called: Called | None) -> Html:
     )
     head = el("tr", (_head(title, class_) for title, class_ in titles))
     body = [_pair_row(pair, span) for pair in pairs]
-    box = table_box("verdicts", "step time, by how it was recorded", head, body, class_="comparisons")
+    box = table_box(
+        "verdicts", f"{deciding.denominator.time}, by how it was recorded", head, body, class_="comparisons"
+    )
     commands = dict.fromkeys(one for pair in pairs for one in go_on(pair.comparison, called))
     return el(
         "div",
@@ -147,15 +150,17 @@ def _waterfalls(pair: PointPair, deciding: PointPair) -> Html | None:
     step, gpu = step_waterfall(pair.comparison), gpu_waterfall(pair.comparison)
     if not step:
         return None
-    per, how = pair.comparison.per or "step", how_recorded(pair)
+    of, per, how = pair.comparison.denominator, pair.comparison.unit, how_recorded(pair)
     what = "GPU work by category" if gpu else "CPU time by op"
-    note = f"The mean typical {per} {how}: {what}, and the rest of the step. Outlying steps are left out."
+    note = f"The {per} {how}: {what}, and the rest of {of.the}."
+    if of.several:
+        note = f"The mean typical {per} {how}: {what}, and the rest of the step. Outlying steps are left out."
     return el(
         "div",
         el("p", note, class_="note"),
         _other_direction(pair, deciding),
         _waterfall("waterfall-step", f"the {per}", step),
-        _waterfall("waterfall-gpu", f"GPU work per {per}, by kernel", gpu) if gpu else None,
+        _waterfall("waterfall-gpu", f"GPU work {pair.comparison.rate}, by kernel", gpu) if gpu else None,
     )
 
 
@@ -164,10 +169,11 @@ def _other_direction(pair: PointPair, deciding: PointPair) -> Html | None:
     (a, b), (base, new) = ([side.step_ns for side in one.comparison.sides] for one in (pair, deciding))
     if (b - a) * (new - base) >= 0:
         return None
+    the = pair.comparison.denominator.the
     text = (
-        f"{how_recorded(deciding).capitalize()} the step changes by {signed_time_text(new - base)}, "
+        f"{how_recorded(deciding).capitalize()} {the} changes by {signed_time_text(new - base)}, "
         f"{how_recorded(pair)} by {signed_time_text(b - a)}: the profiler costs the two sides differently. "
-        "Read the GPU work here, not the rest of the step."
+        f"Read the GPU work here, not the rest of {the}."
     )
     return el("p", chip("doubt", "warning"), " ", text)
 
@@ -217,18 +223,18 @@ def _shortened(name: str) -> str:
 
 def _row_columns(found: Comparison) -> list[Column[Row]]:
     a, b = _names(found)
-    per = found.per or "step"
+    per = found.rate
     said = "added, removed, replaced, more or fewer calls; faster and slower only if proven"
     return [
         Column("what", status_word, note=said),
         Column("name", lambda row: _both(row)[0], "name", full=lambda row: row.name),
         Column("replaced by", lambda row: _both(row)[1], "name", full=lambda row: row.replaced_by or ""),
-        Column(a, lambda row: row.a_ns or None, "ns", f"time per {per} of {a}"),
-        Column(b, lambda row: row.b_ns or None, "ns", f"time per {per} of {b}"),
-        Column("change", lambda row: row.delta_ns, "ns", f"time per {per}, {b} less {a}"),
+        Column(a, lambda row: row.a_ns or None, "ns", f"time {per} of {a}"),
+        Column(b, lambda row: row.b_ns or None, "ns", f"time {per} of {b}"),
+        Column("change", lambda row: row.delta_ns, "ns", f"time {per}, {b} less {a}"),
         Column("change", lambda row: _percent(row.a_ns, row.b_ns), "number", f"of the time of {a}", unit="%"),
-        Column(f"{a} calls", lambda row: row.a_calls, "number", f"calls per {per} of {a}"),
-        Column(f"{b} calls", lambda row: row.b_calls, "number", f"calls per {per} of {b}"),
+        Column(f"{a} calls", lambda row: row.a_calls, "number", f"calls {per} of {a}"),
+        Column(f"{b} calls", lambda row: row.b_calls, "number", f"calls {per} of {b}"),
         Column(
             "interval",
             lambda row: interval_cell(row.ci95),
@@ -316,10 +322,11 @@ def _steps(pairs: Sequence[PointPair]) -> Html | None:
                 rows.append((f"{side.name}, {_short(pair)}", shown))
     if not rows:
         return None
-    note = STEPS_NOTE + (
+    of = pairs[0].comparison.denominator
+    note = (STEPS_NOTE if of.several else RUNS_NOTE) + (
         f" At most {MOST_DOTS} steps of a trial are drawn, evenly by time." if thinned else ""
     )
-    chart = strip_chart(rows, "step times of both sides")
+    chart = strip_chart(rows, f"{of.time}s of both sides")
     return el("div", el("p", note, class_="note"), el("div", chart, class_="wide"))
 
 
@@ -338,14 +345,20 @@ def _sides(found: PointPairs, pairs: Sequence[PointPair]) -> Html:
             if told.text not in seen:
                 seen.add(told.text)
                 lines.append(el("li", chip(told.label), " ", told.text))
+    of = pairs[0].comparison.denominator
+    steps: Column[tuple[PointPair, SideInfo]] = Column(
+        "steps", lambda row: row[1].steps, "count", "whole steps in the statistics"
+    )
     columns: list[Column[tuple[PointPair, SideInfo]]] = [
         Column("side", lambda row: row[1].name),
         Column("recorded", lambda row: how_recorded(row[0])),
         Column("GPU", lambda row: ", ".join(row[1].devices) or None),
         Column("trials", lambda row: row[1].trials, "count"),
-        Column("steps", lambda row: row[1].steps, "count", "whole steps in the statistics"),
-        Column("step time", lambda row: row[1].step_ns or None, "ns", "geometric mean over trials"),
-        Column("GPU work", lambda row: row[1].gpu_ns or None, "ns", "per typical step"),
+        *([steps] if of.several else []),
+        Column(of.time, lambda row: row[1].step_ns or None, "ns", "geometric mean over trials"),
+        Column(
+            "GPU work", lambda row: row[1].gpu_ns or None, "ns", "per typical step" if of.several else of.per
+        ),
         Column("memory peak", lambda row: row[1].memory_peak, "bytes", "of the allocator"),
         Column("of", lambda row: first_three(row[1].labels)),
     ]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from profrun.analysis.compare.comparability import ALLOWABLE
 from profrun.analysis.compare.model import is_too_wide
 from profrun.analysis.compare.ratio import THRESHOLD
+from profrun.contract.denominator import STEP
 from profrun.contract.units import change_interval_text, change_text, signed_change_text, time_text
 from profrun.reports.terminal_layout import Command, cut, first_three
 
@@ -34,7 +35,7 @@ def change_sentence(
     trials: Sequence[int],
     *,
     threshold: float = THRESHOLD,
-    per: str = "step",
+    per: str = STEP.per,
 ) -> str:
     """``eager 339.9 us -> compiled 247.5 us per step: 27.2 % faster [24.1 to 30.3 %], 3 + 3 trials``.
 
@@ -45,11 +46,11 @@ def change_sentence(
         ci95: interval of the ratio of the step times, b over a; None with one trial on a side.
         trials: of each side.
         threshold: practical threshold as a fraction.
-        per: the amount of work by which the times were divided.
+        per: what the times are of: 'per step', 'of the run', 'per token'.
     """
     times = (f"{cut(name, SIDE_WIDTH)} {time_text(ns)}" for name, ns in zip(names, step_ns, strict=True))
     ratio = step_ns[1] / step_ns[0]
-    return f"{' -> '.join(times)} per {per}{_said(verdict, ratio, ci95, trials, threshold)}"
+    return f"{' -> '.join(times)} {per}{_said(verdict, ratio, ci95, trials, threshold)}"
 
 
 def _said(
@@ -90,7 +91,7 @@ def verdict_line(comparison: Comparison, names: tuple[str, str] | None = None) -
         comparison.ci95,
         comparison.trials,
         threshold=comparison.threshold,
-        per=comparison.per or "step",
+        per=comparison.rate,
     )
 
 
@@ -99,17 +100,26 @@ def pair_sentence(pair: PairResult, names: tuple[str, str] | None = None) -> str
     if pair.a_ns is None or pair.b_ns is None or not pair.a_ns:
         return pair.text
     ci95 = (pair.ci95[0], pair.ci95[1]) if pair.ci95 else None
-    return change_sentence(names or (pair.a, pair.b), (pair.a_ns, pair.b_ns), pair.verdict, ci95, pair.trials)
+    return change_sentence(
+        names or (pair.a, pair.b),
+        (pair.a_ns, pair.b_ns),
+        pair.verdict,
+        ci95,
+        pair.trials,
+        per=pair.denominator.per,
+    )
 
 
 def refusal(comparison: Comparison, names: tuple[str, str] | None = None) -> str:
     """The step times as they are, and that there is no verdict; the reasons follow."""
     a, b = comparison.sides
+    alike = a.denominator == b.denominator
     told = [
         f"{cut(name, SIDE_WIDTH)} {time_text(side.step_ns or None)}"
+        f"{'' if alike else f' {side.denominator.per}'}"
         for name, side in zip(names or (a.name, b.name), (a, b), strict=True)
     ]
-    return f"{', '.join(told)} per step, no verdict"
+    return f"{', '.join(told)}{f' {a.denominator.per}' if alike else ''}, no verdict"
 
 
 def side_legend(letter: str, name: str, labels: Sequence[str]) -> str:

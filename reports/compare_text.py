@@ -30,7 +30,6 @@ NAME_WIDTH = 46
 HEAD_WIDTH = 9
 """Characters of the name of a side at the top of a column: no wider than the times below it."""
 _FACTS: tuple[tuple[str, Callable[[SideInfo], str]], ...] = (
-    ("step time", lambda side: time_text(side.step_ns or None)),
     ("GPU work", lambda side: time_text(side.gpu_ns or None)),
     ("kernel launches", lambda side: rate_text(side.work.kernels or None)),
     ("matrix FLOPs", lambda side: amount_text(side.work.matrix_flops)),
@@ -38,8 +37,8 @@ _FACTS: tuple[tuple[str, Callable[[SideInfo], str]], ...] = (
     ("memory peak", lambda side: bytes_text(side.memory_peak)),
 )
 """What is shown of a side that is not compared: title -> its text."""
-BASIS = {"cpu": "self CPU time", "step": "step time"}
-"""``Row.basis`` -> what the times of the rows are; GPU time for every other basis."""
+BASIS = {"cpu": "self CPU time"}
+"""``Row.basis`` -> what the times of the rows are; GPU time for every other basis but a step's own time."""
 
 
 def reason_line(reason: Reason) -> Prose:
@@ -89,7 +88,8 @@ def detail_parts(comparison: Comparison, top: int) -> list[Part]:
         (part.name, time_text(part.a_ns), time_text(part.b_ns), signed_time_text(part.delta_ns))
         for part in comparison.parts
     ]
-    parts += ["", "mean typical step (named outliers left out)"]
+    of = comparison.denominator
+    parts += ["", "mean typical step (named outliers left out)" if of.several else f"parts {of.per}"]
     parts.append(Table(("part", *heads(comparison), "change"), rows, right=(1, 2, 3)))
     parts += _view(comparison, top)
     return [*parts, *_vendors(comparison), *notes]
@@ -110,18 +110,22 @@ def heads(comparison: Comparison) -> tuple[str, str]:
 def _facts(comparison: Comparison) -> list[Part]:
     """What was measured of each side, without a verdict; only what is known of one at least."""
     a, b = comparison.sides
-    rows = [(name, of(a), of(b)) for name, of in _FACTS]
+    denominator = comparison.denominator
+    times = (denominator.time, time_text(a.step_ns or None), time_text(b.step_ns or None))
+    rows = [times, *((name, of(a), of(b)) for name, of in _FACTS)]
     known = [row for row in rows if row[1:] != (UNKNOWN, UNKNOWN)]
     return [
         "",
-        "measured per step, without a verdict",
+        f"measured {denominator.rate}, without a verdict",
         Table(("what", *heads(comparison)), known, right=(1, 2)),
     ]
 
 
 def _side_line(letter: str, side: SideInfo) -> str:
     device = "/".join(side.devices) or "no GPU"
-    counts = f"{counted(side.trials, 'trial')}, {counted(side.steps, 'step')}"
+    counts = counted(side.trials, "trial")
+    if side.denominator.several:
+        counts += f", {counted(side.steps, 'step')}"
     text = f"{side_legend(letter, side.name, side.labels)} ({device}, {side.collector}, {counts})"
     return f"{text}; outlying steps: {first_three(side.outliers)}" if side.outliers else text
 
@@ -138,7 +142,7 @@ def _metrics(comparison: Comparison) -> list[Part]:
         return []
     header = ("quantity", *heads(comparison), "change", "95 % interval", "proven")
     rows = [_metric_row(metric) for metric in metrics.values()]
-    title = f"other quantities per {comparison.per or 'step'}"
+    title = f"other quantities {comparison.rate}"
     return ["", title, Table(header, rows, right=(1, 2, 3, 4))]
 
 
@@ -167,7 +171,10 @@ def _view(comparison: Comparison, top: int) -> list[Part]:
     basis = rows[0].basis
     by = "op" if basis == "cpu" and comparison.by == "kernel" else comparison.by
     header = ("what", by, *heads(comparison), "change", "%", "calls")
-    parts: list[Part] = ["", f"by {by}, {BASIS.get(basis, 'GPU time')} per step, largest change first"]
+    what = f"{BASIS.get(basis, 'GPU time')} {comparison.rate}"
+    if basis == "step":
+        what = comparison.denominator.time
+    parts: list[Part] = ["", f"by {by}, {what}, largest change first"]
     parts.append(Table(header, [_view_row(row) for row in shown], right=(2, 3, 4, 5)))
     if len(shown) < len(rows):
         rest = signed_time_text(sum(row.delta_ns for row in rows[len(shown) :]))
@@ -245,7 +252,7 @@ def _vendors(comparison: Comparison) -> list[Part]:
         a, b = (time_text(None if value is None else value * 1e3) for value in values)
         parts.append(f"  {name}: {a} -> {b}")
     copies = " -> ".join(time_text(value) for value in vendors.copies_ns)
-    parts.append(f"  copies and fills per step, AMD's copy kernels included: {copies}")
+    parts.append(f"  copies and fills {comparison.denominator.per}, AMD's copy kernels included: {copies}")
     return [*parts, *(f"  {text}" for text in vendors.fusions[:8])]
 
 
@@ -269,5 +276,6 @@ def largest_changes(comparison: Comparison, count: int = 3) -> list[str]:
     """The ``count`` rows that changed most, in words; only what is known to have changed."""
     changed = [row for row in comparison.kernels if row.status not in ("same", "unclear")][:count]
     return [
-        f"{row.status}: {short_name(row, 80)} ({signed_time_text(row.delta_ns)} per step)" for row in changed
+        f"{row.status}: {short_name(row, 80)} ({signed_time_text(row.delta_ns)} {comparison.denominator.per})"
+        for row in changed
     ]

@@ -13,14 +13,14 @@ from profrun.reports.step_charts import bars_span, interval_bar
 from profrun.store.run_result import PairKind, PairResult
 
 KINDS: dict[PairKind, str] = {
-    "variant": "variants, by step time",
+    "variant": "variants, by {time}",
     "blocking": "launch blocking against not",
     "overhead": "collector against no profiler",
-    "change": "variants, inside a step (profiled trials)",
+    "change": "variants, inside of {one} (profiled trials)",
 }
-"""``PairResult.kind`` -> caption of its table."""
+"""``PairResult.kind`` -> caption of its table, with places for the words of what is timed."""
 NOTE = (
-    "Change of the step time from a, the base, to b, with its 95 % interval: -30 % is 30 % less time. The "
+    "Change of the {} from a, the base, to b, with its 95 % interval: -30 % is 30 % less time. The "
     "smallest change that these trials would find is beside it."
 )
 TEXTS = ("a (base)", "b", "verdict")
@@ -33,7 +33,8 @@ def comparisons_html(rows: Sequence[PairResult]) -> Html | None:
     if not rows:
         return None
     tables = (_table(kind, [row for row in rows if row.kind == kind]) for kind in KINDS)
-    return el("div", el("p", NOTE, class_="note"), tables)
+    times = " or ".join(sorted({row.denominator.time for row in rows}, reverse=True))
+    return el("div", el("p", NOTE.format(times), class_="note"), tables)
 
 
 def _table(kind: PairKind, rows: Sequence[PairResult]) -> Html | None:
@@ -46,7 +47,9 @@ def _table(kind: PairKind, rows: Sequence[PairResult]) -> Html | None:
         heads.append(el("th", text, scope="col", class_="n" if title else None))
     body = [line for row in rows for line in (_numbers(row, span), _words(row, len(heads)))]
     head = el("tr", heads)
-    return table_box(f"comparisons-{kind}", KINDS[kind], head, body, class_="comparisons")
+    of = rows[0].denominator
+    caption = KINDS[kind].format(time=of.time, one=of.one)
+    return table_box(f"comparisons-{kind}", caption, head, body, class_="comparisons")
 
 
 def _interval(row: PairResult) -> tuple[float, float] | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from profrun.contract.denominator import STEP, Denominator
 from profrun.contract.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class HistoryRun:
         link: address of its report from the page; None where it has none.
         step_ns, low_ns, high_ns: step time with its range, as ``StepAnswer`` has them.
         trials, steps: that were measured.
+        denominator: whether ``step_ns`` is the time of a step or of the program's run.
         change: against the run before; None for the first.
     """
 
@@ -106,6 +108,7 @@ class HistoryRun:
     trials: int
     steps: int
     change: Change | None = None
+    denominator: Denominator = STEP
 
 
 @dataclass(frozen=True)

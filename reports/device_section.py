@@ -53,7 +53,9 @@ def _device(device: DeviceMetrics, summary: Summary, marks: Marks) -> Html:
 
 def _tiles(device: DeviceMetrics, summary: Summary) -> list[_Tile]:
     timed = any(step.process == device.process for step in summary.steps)
-    what = "first to last step with their GPU work" if timed else "the recorded host work (no steps)"
+    of = summary.denominator
+    whole = "first to last step with their GPU work" if of.several else f"{of.the} with its GPU work"
+    what = whole if timed else "the recorded host work (no steps)"
     window = f"of {time_text(device.window_ns)}, {what}"
     source = SOURCES.get(device.occupancy_source, device.occupancy_source)
     with_occupancy = f"{source}; of {time_text(device.occupancy_ns)} of kernel time"

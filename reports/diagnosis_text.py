@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from profrun.analysis.rules.finding import numbered
+from profrun.contract.denominator import NO_STEPS
 from profrun.contract.units import count_text, percent_text, time_text
 from profrun.reports.evidence import evidence_lines
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out
@@ -15,15 +16,11 @@ from profrun.reports.tones import toned
 if TYPE_CHECKING:
     from profrun.analysis.rules.finding import RuleFinding
     from profrun.analysis.rules.rule import Rule
+    from profrun.analysis.rules.step_cost import Basis
+    from profrun.contract.denominator import Denominator
 
 ROWS = 5
 """Rows of a finding that are shown."""
-STEP = {
-    "unprofiled": "a step takes {} without a profiler; gains are per step, of that",
-    "profiled": "a step takes {} in this recording, the profiler's cost included; gains are of that",
-    "recording": "no steps are recorded; gains are of the whole recording, {}, set-up included",
-}
-"""Which time gains are a part of, by the basis of the findings."""
 MORE = "-v: reasons, advice and evidence of all; --explain 1: those of number 1"
 
 
@@ -79,7 +76,7 @@ def _overview(findings: Sequence[RuleFinding], style: Style) -> list[Part]:
     known = next((one for one in findings if one.basis is not None), None)
     head: list[Part] = []
     if known is not None and known.basis is not None:
-        head.append(Prose(STEP[known.basis].format(time_text(known.step_ns))))
+        head.append(Prose(_gains_of(known.denominator, known.basis, time_text(known.step_ns))))
     depth, rows, extents = _depths(findings), [], []
     for rank, one in numbered(findings):
         number = "" if rank is None else str(rank)
@@ -107,6 +104,19 @@ def _overview(findings: Sequence[RuleFinding], style: Style) -> list[Part]:
         if told:
             lines.append(Prose(f"{' ' * (4 + len(row[4]) - len(row[4].lstrip()))}{told}"))
     return [*head, *lines]
+
+
+def _gains_of(of: Denominator, basis: Basis, time: str) -> str:
+    """Which time gains are a part of."""
+    if basis == "recording":
+        return f"no steps are recorded; gains are of the whole recording, {time}, set-up included"
+    why = f"; {NO_STEPS}, set-up included" if of.of == "run" else ""
+    if basis == "profiled":
+        return (
+            f"{of.one} takes {time} in this recording, the profiler's cost included; gains are of that{why}"
+        )
+    per = "per step, of that" if of.several else "of that"
+    return f"{of.one} takes {time} without a profiler; gains are {per}{why}"
 
 
 def _depths(findings: Sequence[RuleFinding]) -> dict[str, int]:

@@ -19,9 +19,10 @@ from profrun.reports.page import document
 from profrun.reports.step_charts import HistoryDot, history_chart
 
 NOTE = (
-    "Dot: step time of a run, a link to its report. Line: range over its trials; with one trial, the middle "
-    "half of its steps. Large dot: a change against the run before, proven among all runs of the chart "
-    "(the estimator of `profrun compare`). Dashed line: other hardware, so the runs are not compared."
+    "Dot: step time of a run (of a program without steps its run time), a link to its report. Line: range "
+    "over its trials; with one trial, the middle half of its steps. Large dot: a change against the run "
+    "before, proven among all runs of the chart (the estimator of `profrun compare`). Dashed line: other "
+    "hardware, so the runs are not compared."
 )
 PROVEN = ("faster", "slower")
 CHANGES = 10
@@ -45,7 +46,7 @@ def history_html(content: HistoryContent, *, made_by: str) -> str:
             class_="note",
         ),
         _changes(content.series),
-        el("p", NOTE, class_="note") if jobs else el("p", "No run has measured steps."),
+        el("p", NOTE, class_="note") if jobs else el("p", "No run has measured times."),
         (_job(job, series, number) for number, (job, series) in enumerate(jobs.items())),
         _left_out(content.left_out),
     )
@@ -64,7 +65,10 @@ def _changes(series: Sequence[HistorySeries]) -> Html | None:
         if run.change is not None and run.change.verdict in PROVEN
     ]
     if not found:
-        return el("p", "No step time changed from one run to the next, as far as these trials can prove.")
+        times = " or ".join(
+            sorted({run.denominator.time for one in series for run in one.runs}, reverse=True)
+        )
+        return el("p", f"No {times} changed from one run to the next, as far as these trials can prove.")
     found.sort(key=lambda item: -item[0].created_ns)
     rows = (
         el(
@@ -110,15 +114,20 @@ def _dot(run: HistoryRun) -> HistoryDot:
     return HistoryDot(run.step_ns, (run.low_ns, run.high_ns), title, run.link, verdict, broken)
 
 
+def _time(series: HistorySeries) -> str:
+    """What its runs measured: 'step', 'run'."""
+    return " or ".join(sorted({run.denominator.of for run in series.runs}, reverse=True))
+
+
 def _table(series: HistorySeries, name: str) -> Html:
     columns: list[Column[HistoryRun]] = [
         Column("run", _link),
         Column("made", lambda run: _date(run.created_ns), note="UTC"),
-        Column("step", lambda run: run.step_ns, "ns", "as comparisons take it"),
+        Column(_time(series), lambda run: run.step_ns, "ns", "as comparisons take it"),
         Column("from", lambda run: run.low_ns, "ns", "least median of a trial; of one trial, quartile"),
         Column("to", lambda run: run.high_ns, "ns", "largest median of a trial; of one trial, quartile"),
         Column("trials", lambda run: run.trials, "count"),
-        Column("steps", lambda run: run.steps, "count"),
+        Column("steps", lambda run: run.steps if run.denominator.several else None, "count"),
         Column("against the run before", lambda run: (_chip(run), " ", _text(run)), note="95 % interval"),
         Column("what else changed", _notes),
     ]

@@ -40,7 +40,8 @@ def module_parts(summary: Summary) -> list[Part]:
         rows += _rows(root, tree, weight, shown, 0, 1)
     rows += _outside(tree, weight, whole)
     what = "GPU time" if on_gpu else "host time"
-    title = f"modules per step, {what}" if tree.steps else f"modules in all, {what}: no steps are recorded"
+    why = "" if tree.steps else ": no steps are recorded"
+    title = f"modules {summary.denominator.per}, {what}{why}"
     header = ("module", "calls", "forward", "backward", "both", "share")
     return titled(title, Table(header, rows, range(1, len(header))))
 

@@ -9,14 +9,18 @@ from profrun.analysis.compare.model import is_too_wide
 from profrun.contract.units import signed_change_text, time_text
 from profrun.reports.answer_text import (
     MOST,
+    as_sentence,
     best_findings,
     comparison_lines,
     doubts,
+    gains_per,
+    nothing_to_gain,
     percent,
     range_of,
     step_of,
     waiting,
     where,
+    whole_runs,
 )
 from profrun.reports.charts import legend, stacked_bar
 from profrun.reports.html import Html, chip, el
@@ -26,8 +30,8 @@ from profrun.store.run_answer import FindingAnswer, VariantAnswer
 from profrun.store.run_result import PairResult
 
 VARIANTS_NOTE = (
-    "Dot: step time of the variant. Wide bar: its range over trials; with one trial, the middle half of its "
-    "steps. Dashed line: the first variant. Thin line: 95 % interval of the comparison with the first."
+    "Dot: {time} of the variant. Wide bar: its range over trials{one_trial}. Dashed line: the first variant. "
+    "Thin line: 95 % interval of the comparison with the first."
 )
 
 
@@ -48,10 +52,11 @@ def overview_html(
     lines = comparison_lines(pairs)
     compared = el("ul", (el("li", str(line)) for line in lines), class_="plain") if lines else None
     helps = _helps(answers, tabs or {})
+    runs = [el("p", as_sentence(line), class_="note") for line in whole_runs(answers)]
     if len(answers) == 1:
-        return el("div", _variant(answers[0], named=False), helps, compared)
+        return el("div", _variant(answers[0], named=False), runs, helps, compared)
     each = (_variant(answer, named=True) for answer in answers)
-    return el("div", _variants(answers, pairs), compared, helps, each)
+    return el("div", _variants(answers, pairs), runs, compared, helps, each)
 
 
 class _Number(NamedTuple):
@@ -67,7 +72,11 @@ def _variant(answer: VariantAnswer, *, named: bool) -> Html:
     tiles = []
     if answer.step is not None:
         tiles.append(
-            _Number("step", time_text(answer.step.ns), f"{where(answer.step)}; {range_of(answer.step)}")
+            _Number(
+                answer.step.denominator.title,
+                time_text(answer.step.ns),
+                f"{where(answer.step)}; {range_of(answer.step)}",
+            )
         )
     if answer.gpu_share is not None:
         tiles.append(
@@ -77,7 +86,7 @@ def _variant(answer: VariantAnswer, *, named: bool) -> Html:
         whose = "the GPU's time" if answer.side == "gpu" else "the CPU time of all operators"
         tiles.append(_Number("mostly", answer.parts[0].name, f"{percent(answer.parts[0].share)} of {whose}"))
     if not tiles:
-        shown = el("p", "No step was measured.")
+        shown = el("p", "No time was measured.")
     elif named:  # the chart has the step times of all variants
         told = (f"{one.title} {one.value} ({one.of})" for one in tiles)
         shown = el("p", "; ".join(told), class_="note")
@@ -113,7 +122,8 @@ def _bar(answer: VariantAnswer) -> Html | None:
         for (role, share), name in zip(shares.items(), [*names, "GPU idle"], strict=True)
     ]
     label = "; ".join(text for _, text in texts)
-    return el("div", stacked_bar(shares, 1.0, f"the step: {label}"), legend(texts))
+    bar = stacked_bar(shares, 1.0, f"{answer.denominator.the}: {label}")
+    return el("div", bar, legend(texts))
 
 
 def _variants(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) -> Html | None:
@@ -135,10 +145,13 @@ def _variants(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) -> 
         rows.append(IntervalRow(answer.variant, step.ns, (step.low_ns, step.high_ns), interval, text))
     if len(rows) < 2:
         return None
+    of = {answer.step.denominator for answer in answers if answer.step is not None}
+    times = sorted({one.time for one in of}, reverse=True)
+    one_trial = "; with one trial, the middle half of its steps" if any(one.several for one in of) else ""
     return el(
         "figure",
-        el("figcaption", VARIANTS_NOTE),
-        interval_chart(rows, "step time of each variant", base=base),
+        el("figcaption", VARIANTS_NOTE.format(time=" or ".join(times), one_trial=one_trial)),
+        interval_chart(rows, f"{' or '.join(times)} of each variant", base=base),
     )
 
 
@@ -147,9 +160,15 @@ def _helps(answers: Sequence[VariantAnswer], tabs: Mapping[str, str]) -> Html | 
     found = best_findings(answers)
     if not found:
         judged = any(answer.trial is not None for answer in answers)
-        return el("p", "No finding could save 5 % of a step or more.") if judged else None
+        return el("p", as_sentence(nothing_to_gain(answers))) if judged else None
     several = len(answers) > 1
-    titles = ("what would help most", *(("in",) if several else ()), "at most per step", "", "change")
+    titles = (
+        "what would help most",
+        *(("in",) if several else ()),
+        f"at most {gains_per(one for one, _ in found)}",
+        "",
+        "change",
+    )
     head = el("tr", (el("th", title, scope="col") for title in titles))
     body = (_row(answer, finding, several, tabs.get(answer.trial or "")) for answer, finding in found[:MOST])
     more = len(found) - MOST
@@ -162,7 +181,11 @@ def _helps(answers: Sequence[VariantAnswer], tabs: Mapping[str, str]) -> Html | 
 
 def _row(answer: VariantAnswer, finding: FindingAnswer, several: bool, tab: str | None) -> Html:
     title = finding.text if tab is None else el("a", finding.text, href=f"#{finding_id(tab, finding.code)}")
-    bar = stacked_bar({finding.severity: finding.gain_share}, 1.0, f"{percent(finding.gain_share)} of a step")
+    bar = stacked_bar(
+        {finding.severity: finding.gain_share},
+        1.0,
+        f"{percent(finding.gain_share)} of {answer.denominator.one}",
+    )
     return el(
         "tr",
         el("th", title, scope="row"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from profrun.reports.aligned_section import aligned_html
+from profrun.reports.aligned_section import aligned_html, aligned_title
 from profrun.reports.change_section import Change, change_html, change_title
 from profrun.reports.content import RunContent, TraceContent
 from profrun.reports.html import Html, el
@@ -70,9 +70,10 @@ def report_html(
     for number, content in enumerate(traces):
         key, titled = f"t{number}", len(traces) == 1 and run is None
         tabs.append((key, content.tab or content.name, trace_html(content, key, titled=titled)))
-    aligned = aligned_html([(f"t{number}", content) for number, content in enumerate(traces)])
+    drawn = [(f"t{number}", content) for number, content in enumerate(traces)]
+    aligned = aligned_html(drawn)
     if aligned is not None:
-        tabs.append(("aligned", "Step on step", aligned))
+        tabs.append(("aligned", aligned_title(drawn), aligned))
     parts = [EVERY]
     if any(content.timeline is not None for content in traces):
         parts.append(TIMELINE)

@@ -20,6 +20,11 @@ STRIP_NOTE = (
     "Each dot is a step of the recorded window, each row of dots a trial, each tick a trial's median. "
     "Clock: {clocks}, as the hook in the job measured; of several ranks the slowest counts."
 )
+RUNS_NOTE = (
+    "Each dot is the run of a trial: no steps were found. It begins at the end of the import of the GPU "
+    "framework, else at the start of the program, and ends with the program and its GPU work. Clock: "
+    "{clocks}; of several ranks the slowest counts."
+)
 
 
 def run_html(run: RunContent, tabs: Mapping[str, str]) -> Html:
@@ -35,7 +40,7 @@ def run_html(run: RunContent, tabs: Mapping[str, str]) -> Html:
         ("overview", "Overview", overview_html(run.answers, run.comparisons, tabs)),
         *([("troubles", "What to know first", troubles)] if troubles else []),
         ("comparisons", "Comparisons", comparisons_html(run.comparisons)),
-        ("steps", "Step times", _step_times(state)),
+        ("steps", f"{_timed(state).capitalize()}s", _step_times(state)),
         ("trials", "Trials", _trials(state)),
         ("expectations", "Expectations", _expectations(run.expectations)),
         ("machine", "Machines", machines_html(run.machines)),
@@ -82,6 +87,12 @@ def _troubles(run: RunContent) -> Html | None:
     return el("ul", rows, class_="quality")
 
 
+def _timed(state: RunState) -> str:
+    """What the trials measured: 'step time', 'run time'."""
+    found = {trial.steps.denominator.time for trial in state.trials if trial.steps.measured}
+    return " or ".join(sorted(found, reverse=True)) or "step time"
+
+
 def _step_times(state: RunState) -> Html | None:
     points: dict[str, list[Sequence[int]]] = {}
     for trial in state.trials:
@@ -91,8 +102,11 @@ def _step_times(state: RunState) -> Html | None:
     if not points:
         return None
     clocks = ", ".join(sorted({trial.steps.clock for trial in state.trials if trial.steps.clock}))
-    chart = strip_chart(list(points.items()), "step times by point; the trial table holds the medians")
-    return el("div", el("p", STRIP_NOTE.format(clocks=clocks or "not known"), class_="note"), chart)
+    several = any(trial.steps.denominator.several for trial in state.trials if trial.steps.measured)
+    told = "; the trial table holds the medians" if several else ""
+    chart = strip_chart(list(points.items()), f"{_timed(state)}s by point{told}")
+    note = (STRIP_NOTE if several else RUNS_NOTE).format(clocks=clocks or "not known")
+    return el("div", el("p", note, class_="note"), chart)
 
 
 def _trials(state: RunState) -> Html:
@@ -104,10 +118,8 @@ def _trials(state: RunState) -> Html:
         Column("repeat", lambda row: row.repeat, "count"),
         Column("state", lambda row: chip(row.state)),
         Column("exit", lambda row: row.exit_code, "count", "exit code of the command; '-': it has none"),
-        Column("steps", lambda row: row.steps.count if row.attempt else None, "count", "steps seen"),
-        Column("measured", lambda row: len(row.steps.measured), "count", "steps in the recorded window"),
-        Column("median step", lambda row: row.steps.median_ns, "ns", "median of the measured steps"),
-        Column("clock", lambda row: row.steps.clock, note="what timed the steps"),
+        *_times_of(state),
+        Column("clock", lambda row: row.steps.clock, note=f"what measured the {_timed(state)}"),
         Column("took", _took_ns, "ns", "start to end of the trial, profiler and export included"),
         Column("trace", lambda row: "yes" if row.trace else (row.normalise_error or "-")),
         Column("reason", lambda row: row.reason),
@@ -115,6 +127,19 @@ def _trials(state: RunState) -> Html:
     return table(
         "trials", columns, state.trials, caption="trials, in the order they ran", limit=400, whole=True
     )
+
+
+def _times_of(state: RunState) -> list[Column[TrialRecord]]:
+    """The columns of the times of trials: of their steps, or of their runs where no trial has steps."""
+    found = [trial.steps.denominator for trial in state.trials if trial.steps.count]
+    if found and not any(one.several for one in found):
+        note = "from the end of the import of the GPU framework to the program's end"
+        return [Column("run time", lambda row: row.steps.median_ns, "ns", note)]
+    return [
+        Column("steps", lambda row: row.steps.count if row.attempt else None, "count", "steps seen"),
+        Column("measured", lambda row: len(row.steps.measured), "count", "steps in the recorded window"),
+        Column("median step", lambda row: row.steps.median_ns, "ns", "median of the measured steps"),
+    ]
 
 
 def _on(flag: bool) -> str:
@@ -131,7 +156,7 @@ def _expectations(rows: Sequence[ExpectationResult]) -> Html | None:
     columns: list[Column[ExpectationResult]] = [
         Column("state", lambda row: chip(row.state)),
         Column("expected", lambda row: row.expected),
-        Column("found", lambda row: row.found, note="per step; the first trace that shows it"),
+        Column("found", lambda row: row.found, note="per step, or of the run; the first trace that shows it"),
         Column("where", _where),
     ]
     return table("expectations", columns, rows, caption="what the job expected before the run")

@@ -19,6 +19,7 @@ from profrun.reports.terminal_layout import (
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.kernel_agreement import SeenKernel, SeenKernels, SeenSide
+    from profrun.contract.denominator import Denominator
 
 NAME_WIDTH = 60
 """Characters of a name in a row; --json has whole names."""
@@ -37,33 +38,41 @@ def seen_kernels_text(found: SeenKernels, style: Style = PLAIN, *, top: int = 20
     parts += [Prose(str(doubt), "doubt") for doubt in found.doubts]
     parts += [_side_line(letter, side) for letter, side in zip("ab", found.sides, strict=True)]
     if found.kernels:
-        parts += ["", "kernels per step, differences first", *_table(found, top)]
+        parts += ["", f"kernels {_of(found).per}, differences first", *_table(found, top)]
     return lay_out(parts, style)
+
+
+def _of(found: SeenKernels) -> Denominator:
+    """What counts and times are of: sides that differ have no answer, and are told apart by their lines."""
+    return found.sides[0].denominator
 
 
 def answer_line(found: SeenKernels) -> str:
     """The answer in one line: the same kernels or not, how many, and their time on both sides."""
     a, b = found.sides
     both = f"{cut(a.name, SIDE_WIDTH)} and {cut(b.name, SIDE_WIDTH)}"
-    times = f"they take {time_text(a.kernel_ns)} -> {time_text(b.kernel_ns)} per step"
+    per, rate = _of(found).per, _of(found).rate
+    times = f"they take {time_text(a.kernel_ns)} -> {time_text(b.kernel_ns)} {per}"
     if found.answer == "same":
-        names = f"{counted(len(found.kernels), 'name')}, {_launches(a.kernels)} per step"
+        names = f"{counted(len(found.kernels), 'name')}, {_launches(a.kernels)} {rate}"
         return f"{both} saw the same kernels: {names} on both sides; {times}"
     differ = sum(not one.equal for one in found.kernels)
     counts = f"{differ} of {counted(len(found.kernels), 'name')} are not launched as often"
-    launches = f"{_launches(a.kernels)} -> {rate_text(b.kernels)} per step"
+    launches = f"{_launches(a.kernels)} -> {rate_text(b.kernels)} {rate}"
     if found.answer == "different":
         return f"{both} did not see the same kernels: {counts}; {launches}; {times}"
     return f"it is not known whether {both} saw the same kernels; {counts}; {launches}"
 
 
 def _side_line(letter: str, side: SeenSide) -> str:
-    steps = counted(side.steps, "step") if side.has_steps else "no steps: the whole recording counts as one"
-    copies = f"{rate_text(side.copies)} copies and fills per step take {time_text(side.copy_ns)}"
+    of = side.denominator
+    steps = of.counted(side.steps) if of.several else f"no steps: {of.whole} counts as one"
+    copies = f"{rate_text(side.copies)} copies and fills {of.rate} take {time_text(side.copy_ns)}"
     text = f"{side_legend(letter, side.name, side.labels)} ({side.tool}, {steps}); {copies}"
     if side.outside_share >= 0.001:
         share = percent_text(side.outside_share)
-        text += f"; {share} of its GPU time is outside of whole steps and is not compared"
+        whole = "whole steps" if of.several else of.the
+        text += f"; {share} of its GPU time is outside of {whole} and is not compared"
     return text
 
 
@@ -78,11 +87,11 @@ def _table(found: SeenKernels, top: int) -> list[Part]:
     left_out = found.kernels[len(shown) :]
     if left_out:
         times = time_text(sum(one.a_ns for one in left_out)), time_text(sum(one.b_ns for one in left_out))
-        rest = f"a {times[0]} -> b {times[1]} per step"
+        rest = f"a {times[0]} -> b {times[1]} {_of(found).per}"
         parts.append(f"  ... and {len(left_out)} more that are launched as often, {rest} (--top 0 shows all)")
     total = signed_time_text(found.sides[1].kernel_ns - found.sides[0].kernel_ns)
     why = "the sides are separate runs, so their times differ a little"
-    parts.append(f"  all kernels: b - a is {total} per step ({why})")
+    parts.append(f"  all kernels: b - a is {total} {_of(found).per} ({why})")
     return parts
 
 

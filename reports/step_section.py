@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.step_spread import StepSpread
     from profrun.analysis.trace.steps import Step
     from profrun.analysis.trace.summary import Summary
+    from profrun.contract.denominator import Denominator
 
 ROLES = {
     "kernel": "kernels",
@@ -33,7 +34,7 @@ STEPS_SHOWN = 60
 BARS = 20
 """With more steps than this, a histogram and the steps that stand out take the place of a bar for each."""
 NOTE = (
-    "Each instant of a step's span counts once, for the first of these that was active; the span is the "
+    "Each instant of {} counts once, for the first of these that was active; the span is the "
     "host range with the GPU work it launched."
 )
 
@@ -49,9 +50,20 @@ def steps_html(summary: Summary, spread: StepSpread | None, marks: Marks) -> Htm
     if not summary.steps:
         return None
     several = len({step.rank for step in summary.steps}) > 1
+    of = summary.denominator
+    if not of.several:
+        bars = _bars(summary, summary.steps, f"time of {of.the} by what was active", several=several)
+        note = NOTE.format("the span of the run")
+        numbers = _table(summary, marks, several=several) if several or summary.devices else None
+        return el("div", el("p", note, class_="note"), bars, numbers)
     if spread is None or len(summary.steps) <= BARS:
         bars = _bars(summary, summary.steps, "wall time of each step by what was active", several=several)
-        return el("div", el("p", NOTE, class_="note"), bars, _table(summary, marks, several=several))
+        return el(
+            "div",
+            el("p", NOTE.format("a step's span"), class_="note"),
+            bars,
+            _table(summary, marks, several=several),
+        )
     shown = [spread.typical, *spread.outliers]
     caption = "wall time of a typical step" + (" and of those that stand out" if spread.outliers else "")
     folded = el(
@@ -62,7 +74,7 @@ def steps_html(summary: Summary, spread: StepSpread | None, marks: Marks) -> Htm
     return el(
         "div",
         _histogram(spread),
-        el("p", NOTE, class_="note"),
+        el("p", NOTE.format("a step's span"), class_="note"),
         _bars(summary, shown, caption, several=several),
         folded,
     )
@@ -89,7 +101,7 @@ def _bars(summary: Summary, shown: Sequence[Step], caption: str, *, several: boo
     present = [role for role in ROLES if any(step.wall_ns and step.wall_ns.get(role) for step in shown)]
     head = el(
         "tr",
-        el("th", "step", scope="col"),
+        el("th", summary.denominator.of, scope="col"),
         el("th", "parts of the span", scope="col"),
         el("th", "span", scope="col", class_="n"),
     )
@@ -98,40 +110,46 @@ def _bars(summary: Summary, shown: Sequence[Step], caption: str, *, several: boo
             "tr",
             el(
                 "th",
-                f"{step.step}{f', rank {rank_cell(step.rank, guessed)}' if several else ''}",
+                ", ".join(part for part in (_name(step, summary.denominator), rank) if part),
                 scope="row",
             ),
-            el("td", _bar(step.wall_ns, most, step.step)),
+            el("td", _bar(step.wall_ns, most, _name(step, summary.denominator, "step "))),
             el("td", time_text(step.span_ns), class_="n"),
         )
         for step in shown
+        for rank in [f"rank {rank_cell(step.rank, guessed)}" if several else ""]
     ]
     table_ = el("table", el("caption", caption), el("thead", head), el("tbody", bars), class_="bars")
     return el("div", legend((role, ROLES[role]) for role in present), table_)
 
 
-def _bar(wall: Mapping[str, int] | None, most: int, step: int) -> Html | str:
+def _name(step: Step, of: Denominator, word: str = "") -> str:
+    """The number of a step after ``word``, or the run."""
+    return f"{word}{step.step}" if of.several else of.the
+
+
+def _bar(wall: Mapping[str, int] | None, most: int, name: str) -> Html | str:
     """A step as a bar; ``most`` ns are as wide as the bar can be."""
     if wall is None:
         return "withheld"
     parts = {role: wall.get(role, 0) for role in ROLES}
     told = ", ".join(f"{ROLES[role]} {time_text(value)}" for role, value in parts.items() if value)
-    return el("div", stacked_bar(parts, most, f"step {step}: {told}"), title=told)
+    return el("div", stacked_bar(parts, most, f"{name}: {told}"), title=told)
 
 
 def _table(summary: Summary, marks: Marks, *, several: bool) -> Html:
-    column = MarkedColumns("steps", marks)
+    column, of = MarkedColumns("steps", marks), summary.denominator
     gpu = [
-        column("kernels", "kernels", "count", "kernels that calls of the step launched"),
+        column("kernels", "kernels", "count", f"kernels that calls of {of.the} launched"),
         column(
             "kernel_ns",
             "kernel time",
             "ns",
             "sum over those kernels, wherever they ran, without communication",
         ),
-        column("memcpy_ns", "copies", "ns", "sum over copies that the step launched"),
-        column("comm_ns", "communication", "ns", "sum over communication kernels that the step launched"),
-        column("gpu_busy_ns", "GPU busy", "ns", "union of all GPU work that the step launched"),
+        column("memcpy_ns", "copies", "ns", f"sum over copies that {of.the} launched"),
+        column("comm_ns", "communication", "ns", f"sum over communication kernels that {of.the} launched"),
+        column("gpu_busy_ns", "GPU busy", "ns", f"union of all GPU work that {of.the} launched"),
         column(
             "idle_ns", "no GPU work", "ns", "part of the host time in which no GPU work of the process ran"
         ),
@@ -140,9 +158,9 @@ def _table(summary: Summary, marks: Marks, *, several: bool) -> Html:
         ),
     ]
     columns: list[Column[Step]] = [
-        column("step", "step", "count", "number from the range's name"),
+        *([column("step", "step", "count", "number from the range's name")] if of.several else ()),
         *([column.rank(summary.guessed_ranks)] if several else []),
-        column("dur_ns", "host time", "ns", "the step's host range"),
+        column("dur_ns", "host time", "ns", f"the host range of {of.the}"),
         *(gpu if summary.devices else ()),
     ]
-    return table("steps", columns, summary.steps, caption="steps", limit=STEPS_SHOWN)
+    return table("steps", columns, summary.steps, caption=of.every.removeprefix("the "), limit=STEPS_SHOWN)

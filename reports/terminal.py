@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from profrun.contract.denominator import NO_STEPS, RECORDING, RUN
 from profrun.contract.units import bytes_text, counted, percent_text, time_text
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
 from profrun.reports.terminal_tables import tables
@@ -66,11 +67,13 @@ def _note(finding: QualityFinding) -> str:
 
 def _step(cost: StepCost | None, summary: Summary) -> list[Part]:
     """The step time under the profiler and without it."""
-    if cost is None or not cost.has_steps:
+    if cost is None or cost.denominator == RECORDING:
         return []
     how = "without a profiler" if summary.collector == "none" else f"under {summary.collector}"
-    under = f"step {time_text(cost.recorded_ns)} {how}"
+    under = f"{cost.denominator.title} {time_text(cost.recorded_ns)} {how}"
     bare = cost.unprofiled
+    if bare is None and cost.denominator == RUN:
+        under += f"; {NO_STEPS}"
     return [under if bare is None else f"{under}; {time_text(bare.ns)} without a profiler"]
 
 
@@ -85,7 +88,8 @@ def _device(device: DeviceMetrics, summary: Summary, cost: StepCost | None) -> l
             return "not shown, see above" if f"devices.{name}" in withheld else "not known"
         return percent_text(value)
 
-    window = f"{time_text(device.window_ns)} ({'all steps' if timed else 'recorded host work'})"
+    whole = "all steps" if summary.denominator.several else summary.denominator.the
+    window = f"{time_text(device.window_ns)} ({whole if timed else 'recorded host work'})"
     under = f" under {summary.collector}" if cost is not None and cost.unprofiled else ""
     occupied = time_text(device.occupancy_ns)
     lines = [
@@ -103,10 +107,11 @@ def _device(device: DeviceMetrics, summary: Summary, cost: StepCost | None) -> l
 
 def _unprofiled(summary: Summary, cost: StepCost | None) -> list[str]:
     """The GPU's share of the step without a profiler, for a recording of one GPU."""
-    if cost is None or cost.unprofiled is None or not cost.has_steps or len(summary.devices) != 1:
+    if cost is None or cost.unprofiled is None or cost.denominator == RECORDING or len(summary.devices) != 1:
         return []
-    about = f"about {percent_text(cost.busy_share)} of the unprofiled {time_text(cost.step_ns)} step"
-    return [f"  GPU work {time_text(cost.work_ns)} per step: {about}"]
+    of = cost.denominator
+    about = f"about {percent_text(cost.busy_share)} of the unprofiled {time_text(cost.step_ns)} {of.of}"
+    return [f"  GPU work {time_text(cost.work_ns)} {of.per}: {about}"]
 
 
 def _idle(row: IdleRow) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
+from profrun.contract.denominator import RECORDING
 from profrun.contract.units import UNKNOWN, bytes_text, percent_text, rate_text, time_text
 from profrun.reports.kernel_labels import fitted_labels
 from profrun.reports.module_text import module_parts
@@ -54,8 +55,10 @@ def _table(header: tuple[str, ...], rows: Sequence[Sequence[object]], *, texts: 
 
 def _steps(summary: Summary, *, verbose: bool) -> list[Part]:
     several = len({step.rank for step in summary.steps}) > 1
+    if not summary.denominator.several and not several:
+        return []  # its time stands above, and its work is that of the tables below
     gpu = ("kernels", "kernel time", "copies", "comm", "no GPU work") if summary.devices else ()
-    header = ("step", "time", *gpu)
+    header = (summary.denominator.of, "time", *gpu)
     shown = list(summary.steps)
     if len(shown) > STEPS and not verbose:
         shown = sorted(shown, key=lambda step: -step.dur_ns)[:SLOWEST]
@@ -69,7 +72,8 @@ def _steps(summary: Summary, *, verbose: bool) -> list[Part]:
         for step in shown
     ]
     if len(shown) == len(summary.steps):
-        return titled("steps", _table(header, rows))
+        title = "steps" if summary.denominator.several else f"{summary.denominator.the} by rank"
+        return titled(title, _table(header, rows))
     times = [step.dur_ns for step in summary.steps]
     note = (
         f"{len(times)} steps: median {time_text(median(times))}, fastest {time_text(min(times))}; "
@@ -80,7 +84,8 @@ def _steps(summary: Summary, *, verbose: bool) -> list[Part]:
 
 def _title(name: str, summary: Summary) -> str:
     """What the numbers of a table are per."""
-    return f"{name} per step" if summary.per_step else f"{name} in all: no steps are recorded"
+    why = ": no steps are recorded" if summary.denominator == RECORDING else ""
+    return f"{name} {summary.denominator.per}{why}"
 
 
 def per_step_count(count: float | None, steps: int) -> str:
@@ -126,7 +131,8 @@ def _outside(summary: Summary) -> str:
     outside = every - summary.per_step.kernel_ns if summary.per_step else 0
     if not every or outside < OUTSIDE * every:
         return ""
-    return f"{time_text(outside)} of {time_text(every)} of kernel time lie outside of the steps"
+    of = summary.denominator.every
+    return f"{time_text(outside)} of {time_text(every)} of kernel time lie outside of {of}"
 
 
 def _operators(summary: Summary, *, verbose: bool) -> list[Part]:

@@ -56,7 +56,10 @@ def timeline_html(timeline: Timeline, key: str) -> Html:
 def colours(timelines: Sequence[Timeline]) -> Html:
     """What the colours of these timelines mean: the categories that they have."""
     count = sum(np.bincount(one.category, minlength=len(CATEGORIES)) for one in timelines)
-    return legend((CATEGORIES[at], WORDS[CATEGORIES[at]]) for at in np.flatnonzero(count))
+    words = dict(WORDS)
+    if all(one.denominator.of == "run" for one in timelines):
+        words["step"] = "the run"
+    return legend((CATEGORIES[at], words[CATEGORIES[at]]) for at in np.flatnonzero(count))
 
 
 def _shown(timeline: Timeline) -> str:

@@ -32,13 +32,14 @@ def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html
     """
     summary = content.summary
     marks = Marks(summary)
+    of = summary.denominator
     timeline, roofline = content.timeline, summary.roofline
     sections: list[tuple[str, str, Html | None]] = [
         ("findings", "Diagnosis", findings_html(content.findings, key)),
         ("gpus", "GPUs", devices_html(summary, marks)),
-        ("steps", "Steps", steps_html(summary, content.spread, marks)),
+        ("steps", "The run" if of.of == "run" else "Steps", steps_html(summary, content.spread, marks)),
         ("timeline", "Timeline", timeline_html(timeline, key) if timeline else None),
-        ("calls", "Call tree", calls_html(content.calls, summary.modules, key)),
+        ("calls", "Call tree", calls_html(content.calls, summary.modules, key, of)),
         ("kernels", "Kernels", trace_tables.kernels(summary, marks)),
         ("ops", "Operators", trace_tables.ops(summary, content.shapes, marks)),
         ("ranges", "Ranges", trace_tables.ranges(summary, marks)),

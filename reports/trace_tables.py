@@ -81,7 +81,9 @@ def _per_step(summary: Summary) -> list[Column[KernelRow]]:
     """The columns of a kernel's calls and time per step; none for a recording without steps."""
     if summary.per_step is None:
         return []
-    steps = summary.per_step.steps
+    steps, of = summary.per_step.steps, summary.denominator
+
+    over = " / steps" if of.several else ""
 
     def calls(row: KernelRow) -> float | None:
         return None if row.in_steps is None else row.in_steps.calls / steps
@@ -90,8 +92,8 @@ def _per_step(summary: Summary) -> list[Column[KernelRow]]:
         return None if row.in_steps is None else row.in_steps.total_ns / steps
 
     return [
-        Column("calls per step", calls, "number", "calls that steps launched / steps"),
-        Column("per step", time, "ns", "time of the kernels that steps launched / steps"),
+        Column(f"calls {of.rate}", calls, "number", f"calls that {of.every} launched{over}"),
+        Column(of.per, time, "ns", f"time of the kernels that {of.every} launched{over}"),
     ]
 
 
@@ -199,7 +201,13 @@ def ranges(summary: Summary, marks: Marks) -> Html | None:
     if not rows:
         return None
     named: Column[RangeRow] = Column("range", lambda row: row.name, "name")
-    return table("ranges", [named, *numbers], rows, caption="ranges and steps", filterable=True)
+    return table(
+        "ranges",
+        [named, *numbers],
+        rows,
+        caption=f"ranges and {'steps' if summary.denominator.several else summary.denominator.the}",
+        filterable=True,
+    )
 
 
 def runtime(summary: Summary, marks: Marks) -> Html | None:

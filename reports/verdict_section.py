@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from profrun.contract.denominator import NO_STEPS
 from profrun.contract.units import count_text, counted, time_text
 from profrun.reports.answer_text import percent
 from profrun.reports.html import Child, Html, chip, el
@@ -27,14 +28,24 @@ def verdict_html(content: TraceContent, key: str) -> Html | None:
         return None
     recorded = content.recorded_ns
     took = time_text(answer.step_ns)
+    why = f"; {NO_STEPS}, set-up included" if answer.denominator.of == "run" else ""
     if answer.basis == "unprofiled":
         under = f" ({time_text(recorded)} in this recording, with the profiler)" if recorded else ""
-        first = (el("b", f"A step takes {took}"), f" without a profiler{under}. ")
+        first = (
+            el("b", f"{_capital(answer.denominator.one)} takes {took}"),
+            f" without a profiler{under}{why}. ",
+        )
     elif answer.basis == "profiled":
-        first = (el("b", f"A recorded step takes {took}"), "; what the profiler adds is not known. ")
+        one = "a recorded step" if answer.denominator.several else answer.denominator.recorded
+        told = f"; what the profiler adds is not known{why}. "
+        first = (el("b", f"{_capital(one)} takes {took}"), told)
     else:
         first = (el("b", f"The recording is {took} long"), " and has no steps. ")
     return el("p", first, _work(answer), _best(answer, key), class_="verdict")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _work(answer: VariantAnswer) -> Child:

@@ -89,6 +89,7 @@ def answer_of(
         rank_wait_ns=round(cost.rank_wait_ns),
         step_ns=round(cost.step_ns),
         basis=cost.basis,
+        denominator=cost.denominator,
         side=found.parts[0].side if found.parts else None,
         parts=tuple(PartAnswer(part.name, part.share) for part in found.parts[:PARTS]),
         findings=_findings(found),

@@ -18,6 +18,7 @@ from profrun.store.state import TrialRecord
 if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial, Comparison
     from profrun.analysis.compare.kernel_agreement import KernelAgreement
+    from profrun.contract.denominator import Denominator
 
 UNPROFILED = "none"
 
@@ -158,10 +159,11 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
                 reasons=tuple(from_json(PairReason, to_json(reason)) for reason in result.reasons),
                 changed=() if pair.kind == "overhead" else tuple(largest_changes(result)),
                 same_kernels=agreement.equal if agreement else None,
-                kernels=kernels_sentence(agreement) if agreement else None,
+                kernels=kernels_sentence(agreement, result.denominator) if agreement else None,
                 a_variant=pair.a.variant,
                 b_variant=pair.b.variant,
                 collector=pair.b.collector,
+                denominator=result.denominator,
             )
         )
     return found
@@ -195,15 +197,15 @@ def _profiled_twins(pair: Pair, points: Sequence[Point]) -> tuple[Point, Point] 
     return None
 
 
-def kernels_sentence(agreement: KernelAgreement) -> str:
+def kernels_sentence(agreement: KernelAgreement, of: Denominator) -> str:
     """Whether launch-blocking twins launched the same kernels, in one sentence."""
     if agreement.equal is None:
         return "no kernels were recorded, so it is not known whether both sides launched the same ones"
     if agreement.equal:
-        return f"both sides launched the same kernels, {agreement.kernels_per_step[0]:g} per step"
+        return f"both sides launched the same kernels, {agreement.kernels_per_step[0]:g} {of.rate}"
     first = agreement.differences[0]
     more = f", and {len(agreement.differences) - 1} more differ" if len(agreement.differences) > 1 else ""
     return (
-        f"NOT the same kernels: {first.name} {first.async_calls:g} times per step without blocking, "
+        f"NOT the same kernels: {first.name} {first.async_calls:g} times {of.rate} without blocking, "
         f"{first.blocking_calls:g} times with it{more}"
     )

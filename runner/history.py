@@ -21,6 +21,7 @@ from profrun.store.state import RunState, TrialRecord, read_state
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.history import MeasuredRun
+    from profrun.analysis.rules.step_cost import UnprofiledStep
     from profrun.contract.provenance import Provenance
     from profrun.reports.content import HistoryContent, HistoryRun
 
@@ -65,7 +66,7 @@ def read_history(root: Path, out: Path) -> HistoryContent:
         for key, entry in found.items():
             series.setdefault(key, []).append(entry)
         if not found:
-            left_out.append(f"{run.name}: no trial finished with measured steps")
+            left_out.append(f"{run.name}: no trial finished with a measured time")
     shown = []
     for (job, variant, collector), entries in series.items():
         marks = changes([one.measured for one in entries])
@@ -97,8 +98,9 @@ def _entries(state: RunState, out: Path) -> dict[Key, _Entry]:
             high_ns=step.high_ns,
             trials=step.trials,
             steps=step.steps,
+            denominator=step.denominator,
         )
-        machine, versions = _facts(run, trials[0], step.clock)
+        machine, versions = _facts(run, trials[0], step)
         times = [trial.steps.measured for trial in trials if trial.steps.measured]
         key = (state.job, variant, trials[0].collector)
         found[key] = _Entry(shown, MeasuredRun(times, machine, versions))
@@ -121,13 +123,13 @@ def _timed(state: RunState, variant: str) -> list[TrialRecord]:
     return [trial for trial in usable if trial.collector == chosen]
 
 
-def _facts(run: Run, trial: TrialRecord, clock: str) -> tuple[dict[str, str], dict[str, str]]:
+def _facts(run: Run, trial: TrialRecord, step: UnprofiledStep) -> tuple[dict[str, str], dict[str, str]]:
     """What the machine and the software were, by name; only what is known."""
     try:
         known = read_provenance(trial.paths)
     except ProfrunError:  # a damaged file: nothing is known, and nothing is called different
         known = None
-    machine = {"clock": clock, **(_machine(known) if known else {})}
+    machine = {"clock": step.clock, "timed": step.denominator.of, **(_machine(known) if known else {})}
     versions = {"profrun": created(run).get("profrun"), **(_versions(known) if known else {})}
     return (
         {name: str(value) for name, value in machine.items() if value},

@@ -169,7 +169,7 @@ def trace_content(
         metrics=metrics,
         metric_count=metric_count,
         answer=answer_of(found, name),
-        recorded_ns=found.cost.recorded_ns if found.cost.has_steps else None,
+        recorded_ns=None if found.cost.basis == "recording" else found.cost.recorded_ns,
     )
 
 

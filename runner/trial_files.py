@@ -17,6 +17,7 @@ from profrun.backends.environ import secret_names
 from profrun.contract.codec import to_json
 from profrun.contract.command import Command
 from profrun.contract.paths import TrialPaths
+from profrun.contract.schedule import RECORDING_CUT
 from profrun.errors import InputError, ProfrunError
 from profrun.plans.model import Trial
 from profrun.store.documents import read_command, whole_artefacts
@@ -121,6 +122,7 @@ def job_of(run: Run, record: TrialRecord) -> dict[str, Any]:
         "repeat": record.repeat,
         "attempt": record.attempt,
         "state": record.state,
+        "cut": any(one.code == RECORDING_CUT for one in record.warnings),
     }
     for file in record.paths.steps()[:1]:
         known["work"] = (read_json(file) or {}).get("work")

@@ -52,7 +52,8 @@ def step_of(trials: Sequence[TrialRecord]) -> UnprofiledStep | None:
     measured = [one.steps.measured for one in trials if one.steps.measured]
     if not measured or min(map(min, measured)) <= 0:
         return None
-    return UnprofiledStep.of(measured, trials[0].steps.clock or "wall")
+    steps = trials[0].steps
+    return UnprofiledStep.of(measured, steps.clock or "wall", steps.denominator)
 
 
 def _is_twin(one: TrialRecord, record: TrialRecord) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from profrun.contract.codec import DocumentError, from_json
 from profrun.contract.command import Command
+from profrun.contract.denominator import Denominator, found_by
 from profrun.contract.exit import Exit
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
@@ -34,7 +35,7 @@ class Steps:
     """Step times of one trial.
 
     Attributes:
-        how: explicit, optimizer, module or none; None when no rank wrote a file.
+        how: how steps were found (``StepsFile.how``); None when no rank wrote a file.
         clock: cuda_event, hip_event or wall.
         count: steps seen, of the rank that saw the most.
         measured: duration in ns of each step inside the recorded window (``active``), in order; of several
@@ -49,6 +50,11 @@ class Steps:
     measured: tuple[int, ...] = ()
     all_ns: tuple[int, ...] = ()
     out_of_memory: bool = False
+
+    @property
+    def denominator(self) -> Denominator:
+        """Whether these are steps, or the one run of a program without steps."""
+        return found_by(self.how)
 
     @property
     def median_ns(self) -> int | None:

@@ -1,7 +1,7 @@
 """What a run tells first, per variant: what a step costs, where it goes, and what would help most.
 
 The same values are in ``comparison.json``, at the end of ``submit``, in ``status``, in the report and in
-``--json``. Times are ns per step of one rank.
+``--json``. Times are ns per step of one rank; ``denominator`` says where they are of a run.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from profrun.contract.denominator import STEP, Denominator
 from profrun.contract.finding import Severity
 
 UNEVEN = 1.5
@@ -26,6 +27,7 @@ class StepAnswer:
         trials, steps: how many trials, and how many steps of them were measured.
         clock: what measured them: cuda_event, hip_event or wall.
         profiled_by: collector under which they ran; None without a profiler.
+        denominator: whether ``ns`` is the time of a step or of the run, of which each trial has one.
         mean_ns: the same as ``ns`` with means instead of medians; 0 where it is not known.
     """
 
@@ -37,6 +39,7 @@ class StepAnswer:
     clock: str
     profiled_by: str | None = None
     mean_ns: int = 0
+    denominator: Denominator = STEP
 
     @property
     def uneven(self) -> bool:
@@ -100,6 +103,7 @@ class VariantAnswer:
         parts: what the work is made of, most time first, a few.
         findings: warnings and critical findings that no other explains, the largest gain first.
         doubts: titles of critical findings about the recording itself.
+        denominator: what the recording's times are of: a step, the run or its first part, or the recording.
     """
 
     variant: str
@@ -115,3 +119,4 @@ class VariantAnswer:
     parts: tuple[PartAnswer, ...] = ()
     findings: tuple[FindingAnswer, ...] = ()
     doubts: tuple[str, ...] = ()
+    denominator: Denominator = STEP

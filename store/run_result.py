@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from profrun.contract.codec import DocumentError, from_json
+from profrun.contract.denominator import STEP, Denominator
 from profrun.contract.finding import Finding
 from profrun.contract.states import TrialState
 from profrun.errors import InputError
@@ -45,6 +46,7 @@ class PairResult:
         a, b: names of the points; ``a`` is the base.
         a_variant, b_variant: their variants. collector: of side b.
         verdict: faster, slower, same, inconclusive or incomparable.
+        denominator: whether times are of a step or of the run.
         a_ns, b_ns: step time of each side; None when the sides are incomparable.
         ratio: b_ns over a_ns. ci95: its 95 % interval, None with one trial per side.
         mde: the smallest change that these trials would find, as a fraction.
@@ -74,6 +76,7 @@ class PairResult:
     b_variant: str = ""
     collector: str = ""
     commands: tuple[tuple[str, str], ...] = ()
+    denominator: Denominator = STEP
 
 
 @dataclass(frozen=True)

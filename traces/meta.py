@@ -124,7 +124,12 @@ META_KEYS = (
         True,
     ),
     MetaKey("launch_blocking", "boolean or null", "was launch blocking set; null when not known"),
-    MetaKey("job", "object or null", "run, trial, variant, repeat, work: what profrun knows of the trial"),
+    MetaKey(
+        "job",
+        "object or null",
+        "run, trial, variant, repeat, work, cut: what profrun knows of the trial; cut: a limit ended the "
+        "recording of its run",
+    ),
     MetaKey("counts", "object", "rows per table and slices per kind"),
     MetaKey(
         "clocks",

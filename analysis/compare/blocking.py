@@ -60,6 +60,7 @@ def blocking_twins(
         timed_by=None if ratio.ratio is None else timed_by,
         variables=tuple(f"{name}={value}" for name, value in BLOCKING_ENV.get(vendor, {}).items()),
         variant=variant,
+        denominator=timed[0].denominator,
         next_steps=next_steps(ratio, timed),
     )
     if profiled and not stopped(found):

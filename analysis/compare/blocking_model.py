@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from profrun.analysis.compare.kernel_agreement import KernelDifference
 from profrun.analysis.compare.model import Row, StepRatio
 from profrun.analysis.json import to_json
+from profrun.contract.denominator import STEP, Denominator
 from profrun.contract.finding import Finding
 
 
@@ -57,6 +58,7 @@ class Blocking(StepRatio):
         variables: the environment variables that make launches block, with their values.
         sentence: what the numbers mean for this job. next_steps: what can be said or done where the step time
             is inconclusive, most useful first.
+        denominator: what a step is: a step or the run.
         took_effect: did the launches block? None when no trace tells.
         hidden_ns: mean typical step of the profiled trials, blocking - asynchronous.
         overlap_ns: GPU work per step that ran while the host went on, of the asynchronous run;
@@ -74,6 +76,7 @@ class Blocking(StepRatio):
     timed_by: str | None
     variables: tuple[str, ...]
     variant: str | None = None
+    denominator: Denominator = STEP
     sentence: str = ""
     next_steps: tuple[Finding, ...] = ()
     took_effect: bool | None = None

@@ -40,12 +40,13 @@ def _overlap(found: Blocking) -> str:
     if found.kernel_ns is None:
         return ""
     overlap, hidden, kernel = found.overlap_ns or 0.0, found.hidden_ns or 0.0, found.kernel_ns[0]
-    told = [f"{time_text(overlap)} of {time_text(kernel)} GPU work per step ran while the host went on"]
+    per = found.denominator.per
+    told = [f"{time_text(overlap)} of {time_text(kernel)} GPU work {per} ran while the host went on"]
     if hidden > 0 and kernel and hidden <= OVERLAP_EXPLAINS * overlap:
-        told.append(f"asynchronous launches save {time_text(hidden)} per step by this overlap")
+        told.append(f"asynchronous launches save {time_text(hidden)} {per} by this overlap")
     elif hidden > 0 and kernel:
         told.append(
-            f"blocking costs {time_text(hidden)} per step, more than that overlap: the rest is the cost of "
+            f"blocking costs {time_text(hidden)} {per}, more than that overlap: the rest is the cost of "
             "waiting after each launch"
         )
     if found.kernels_same_speed is False:

@@ -183,11 +183,12 @@ def _estimate_of_trials(sides: Sides, means: tuple[Means, Means], name: str) -> 
 def _step_rows(sides: Sides, limits: Limits) -> tuple[Row, ...]:
     """Steps by their place in the recording, mean over trials; the differences of the rows do not add up."""
     tables = [_places(side) for side in sides]
+    several = sides[0].denominator.several
     basis: Literal["step"] = "step"
     times: dict[str, list[list[float]]] = {}
     rows = []
     for place in range(max((len(table) for table in tables), default=0)):
-        name = f"step {place + 1} of the recording"
+        name = f"step {place + 1} of the recording" if several else sides[0].denominator.the
         times[name] = [table[place] if place < len(table) else [] for table in tables]
         ns = [sum(one) / len(one) if one else 0.0 for one in times[name]]
         rows.append(replace(_row(name, ns, [float(value > 0) for value in ns]), basis=basis, label=name))

@@ -15,6 +15,7 @@ from profrun.analysis.compare.same_work import AMOUNT, compare_work, differing_v
 from profrun.analysis.compare.side_names import side_names
 from profrun.contract.finding import Severity, gravest_first
 from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
+from profrun.contract.units import counted
 
 STOPS = {
     "same_recording": "both sides hold the same recording",
@@ -23,6 +24,7 @@ STOPS = {
     "profiled": "one side is profiled, the other is not",
     "collector": "the sides were recorded by different profilers",
     "clock": "step time is not the same quantity on both sides",
+    "cut": "a recording ended before the run that it is of",
     "blocking": "launch blocking on one side only",
     "throttled": "a GPU was throttled on one side only",
     "replayed": "kernels were replayed or serialised to read counters, or are known as means only",
@@ -132,8 +134,8 @@ def _times(a: Trials, b: Trials) -> list[Reason]:
         Reason(
             "no_times",
             "critical",
-            f"{trial.conditions.label} has no whole step with a time above 0",
-            fix="leave that trial out, or record more steps",
+            f"{trial.conditions.label} has no whole {trial.conditions.denominator.of} with a time above 0",
+            fix="leave that trial out, or record more",
         )
         for trial in (*a, *b)
         if not trial.times
@@ -156,9 +158,12 @@ def _unreliable(a: Trials, b: Trials) -> list[Reason]:
         if one.total_gpu_ns and one.outside_ns / one.total_gpu_ns > 0.01 and one.measure == "span":
             share = 100 * one.outside_ns / one.total_gpu_ns
             text = (
-                f"{one.label}: {share:.1f} % of its GPU time was launched by no whole step and is in no row"
+                f"{one.label}: {share:.1f} % of its GPU time was launched by no whole {one.denominator.of} "
+                "and is in no row"
             )
             why = "it belongs to steps at the edges of the window, or lies outside of steps"
+            if not one.denominator.several:
+                why = f"it lies outside of {one.denominator.the}"
             found.append(Reason("window_edge", "warning", text, why))
     return found
 
@@ -180,7 +185,23 @@ def _recorded(a: Trials, b: Trials) -> list[Reason]:
         found += _differ("collector", "critical", "different profilers", *recorders, fix=_ONE_PROFILER)
     measures = {one.measure for one in left}, {one.measure for one in right}
     fix = "compare trials that were recorded in one way"
+    found += _cut(left, right)
+    of = {one.denominator.of for one in left}, {one.denominator.of for one in right}
+    if of[0] != of[1]:
+        fix = "mark the steps on both sides with `profrun.step()`"
+        return found + _differ("clock", "critical", "what the time is of", *of, fix=fix)
     return found + _differ("clock", "critical", "what the time of a step is", *measures, fix=fix)
+
+
+def _cut(a: Sequence[RecordingConditions], b: Sequence[RecordingConditions]) -> list[Reason]:
+    """Recordings that ended before their run: their time is that of the limit, not of the program."""
+    cut = [one for one in (*a, *b) if one.denominator.cut_ns is not None]
+    if not cut:
+        return []
+    text = f"{cut[0].label} holds only {cut[0].denominator.the}"
+    text += f", and {counted(len(cut) - 1, 'more trial')} only a part" if len(cut) > 1 else ""
+    fix = "compare the trials without a profiler, or raise `max_seconds` and `max_size` of the schedule"
+    return [Reason("cut", "critical", text, "its time is that of the limit, not of the run", fix)]
 
 
 def records_timeline(one: RecordingConditions) -> bool:
@@ -273,7 +294,10 @@ def _machines(a: Trials, b: Trials) -> list[Reason]:
     found = []
     if left.ranks != right.ranks:
         text = f"{left.ranks} ranks against {right.ranks}"
-        why, fix = "a step of more ranks is more work", "`--per` divides times by an amount of work"
+        why, fix = (
+            f"{left.denominator.one} of more ranks is more work",
+            "`--per` divides times by an amount of work",
+        )
         found.append(Reason("ranks", "critical", text, why, fix))
     found += _differ("vendor", "info", "vendors", [left.vendor], [right.vendor])
     found += _differ("device", "info", "GPUs", left.devices, right.devices)
@@ -288,7 +312,7 @@ def _samples(a: Trials, b: Trials) -> list[Reason]:
     found = []
     for side, trials in _called(a, b):
         fewest = min(len(trial.times) for trial in trials)
-        if fewest < FEW_STEPS and trials[0].conditions.measure != "recording":
+        if fewest < FEW_STEPS and trials[0].conditions.denominator.several:
             text = f"{side}: only {fewest} whole step{'s' * (fewest != 1)} in a trial"
             found.append(Reason("few_steps", "info", text, "one slow step moves the median"))
         unsteady = [trial.conditions.label for trial in trials if not trial.work.steady]
@@ -301,14 +325,15 @@ def _samples(a: Trials, b: Trials) -> list[Reason]:
 def _work(a: Trials, b: Trials) -> list[Reason]:
     work = compare_work(a[0], b[0])
     left, right = a[0].conditions, b[0].conditions
+    per = left.denominator.rate
     found = []
     if work.answer == "different":
         why = "the traces hold no shapes, but what they hold speaks for other work" if work.signs else ""
         fix = work.fix or "`--per` divides times by an amount of work"
-        found.append(Reason("work", "critical", f"different work per step: {work.what}", why, fix))
+        found.append(Reason("work", "critical", f"different work {per}: {work.what}", why, fix))
     elif work.answer == "unknown":
         speak_for = work.signs.speak_for if work.signs else ()
-        text = "it is not proven that both sides do the same work per step"
+        text = f"it is not proven that both sides do the same work {per}"
         text += f", but {', and '.join(speak_for)}" if speak_for else ""
         why = f"what speaks against it is that {work.what}" if work.what else ""
         if not speak_for and not work.what:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from profrun.analysis.json import to_json
+from profrun.contract.denominator import STEP, Denominator
 
 TRIAL_FORMAT = 2
 """Format 1 (profrun 0.1) has no ``conditions.tool``, and three keys with other names."""
@@ -41,6 +42,7 @@ class RecordingConditions:
         throttled: throttle reasons of the GPUs before or after the trial that slow a GPU down.
         sm_mhz: SM clock after the trial, the lowest of its GPUs, in MHz.
         software: versions of what changes numbers, by name.
+        denominator: whether a sample is a step, the run or its recorded part, or the whole recording.
         doubts: (code, text) of what makes the numbers of steps or kernels of the trace wrong.
         outside_ns: GPU time that no whole step launched. total_gpu_ns: GPU time of the recording.
     """
@@ -69,6 +71,7 @@ class RecordingConditions:
     throttled: tuple[str, ...] = ()
     sm_mhz: float | None = None
     software: Mapping[str, str] = field(default_factory=dict)
+    denominator: Denominator = STEP
     doubts: tuple[tuple[str, str], ...] = ()
     outside_ns: int = 0
     total_gpu_ns: int = 0
@@ -320,6 +323,8 @@ def trial_from_json(value: Mapping[str, object]) -> ComparedTrial:
         if isinstance(conditions, Mapping):
             conditions = {"tool": conditions.get("collector"), **conditions}
     if isinstance(conditions, Mapping):
+        if conditions.get("measure") == "recording":  # before 0.2 nothing else said so
+            conditions = {"denominator": {"of": "recording"}, **conditions}
         seen = conditions.get("blocking_seen")
         found["conditions"] = {**conditions, "blocking_seen": seen if isinstance(seen, bool) else None}
     if found.get("format") != TRIAL_FORMAT:

@@ -168,7 +168,7 @@ def _result(comparison: Comparison, rule: Rule, expectations: Sequence[tuple[str
         return _memory(comparison, rule)
     if rule.what == "step":
         needed = reasonable(comparison.trials_needed)
-        return _interval(rule, "step time", comparison.ratio, comparison.ci95, needed)
+        return _interval(rule, comparison.denominator.time, comparison.ratio, comparison.ci95, needed)
     if rule.what in ("gpu", "host"):
         return _metric(comparison, rule, "GPU work" if rule.what == "gpu" else "host")
     return _rows(comparison, rule)
@@ -178,7 +178,7 @@ def _metric(comparison: Comparison, rule: Rule, name: MetricName) -> Result:
     metric = next((one for one in comparison.metrics if one.name == name), None)
     if metric is None:
         return Result(rule.text, "inconclusive", f"nothing was measured of {name}")
-    return _interval(rule, f"{name} per step", metric.ratio, metric.ci95)
+    return _interval(rule, f"{name} {comparison.denominator.per}", metric.ratio, metric.ci95)
 
 
 def _expectations(rule: Rule, found: Sequence[tuple[str, bool | None]]) -> Result:
@@ -249,7 +249,8 @@ def _rows(comparison: Comparison, rule: Rule) -> Result:
     a, b = sum(row.a_ns for row in rows), sum(row.b_ns for row in rows)
     if not a or not b:
         return Result(rule.text, "inconclusive", f"{what} is on one side only")
-    text = f"{what}: {time_text(a)} -> {time_text(b)} per step ({signed_percent_text(b / a - 1)})"
+    per = comparison.denominator.per
+    text = f"{what}: {time_text(a)} -> {time_text(b)} {per} ({signed_percent_text(b / a - 1)})"
     if min(comparison.trials) < 2:
         return Result(rule.text, "inconclusive", f"{text}, without repeats")
     if all(row.ci95 is None for row in rows):

@@ -18,6 +18,7 @@ from profrun.analysis.trace.frame import KIND, Frame, Index, Mask
 from profrun.analysis.trace.intervals import covered, subtract, union
 from profrun.analysis.trace.op_tree import op_tree
 from profrun.analysis.trace.steps import StepIndex, step_of_host
+from profrun.contract.steps import RUN_RANGE
 
 WAITS = re.compile(
     r"^(?:cuda|hip)(?:Device|Stream|Event)Synchronize|^cu(?:Stream|Event|Ctx)Synchronize"
@@ -93,7 +94,8 @@ def _rows(source: Frame, ids: Index) -> tuple[Ints, list[tuple[str, str]]]:
     for number, key in enumerate(unique):
         kind = kinds[int(key) % 16]
         text = source.names[int(key) // 16]
-        name = "(step)" if kind == "step" else ("(compiled)" if is_wrapper(text) else plain(text))
+        step = "(run)" if text == RUN_RANGE else "(step)"
+        name = step if kind == "step" else ("(compiled)" if is_wrapper(text) else plain(text))
         of[number] = rows.setdefault((name, kind), len(rows))
     return of[np.ravel(inverse)], list(rows)
 

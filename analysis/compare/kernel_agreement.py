@@ -23,6 +23,7 @@ from profrun.analysis.compare.kernel_identity import functors, kernel_identity
 from profrun.analysis.compare.side_names import side_names
 from profrun.analysis.compare.sides import Side
 from profrun.analysis.json import to_json
+from profrun.contract.denominator import Denominator
 from profrun.contract.finding import Finding
 
 SeenBy = Literal["both", "a", "b"]
@@ -81,7 +82,7 @@ class SeenSide:
 
     Attributes:
         name: what tells the side from the other one. collector: as the job names it. tool: the profiler.
-        steps: typical steps that were compared. has_steps: False where a recording counts as one step.
+        steps: typical steps that were compared. denominator: what a step is.
         kernels, kernel_ns: launches and time of kernels. copies, copy_ns: of copies and fills.
         outside_share: of all GPU time of the recordings, the share that no whole step launched; it is not
             compared.
@@ -92,7 +93,7 @@ class SeenSide:
     collector: str
     tool: str
     steps: int
-    has_steps: bool
+    denominator: Denominator
     kernels: float
     kernel_ns: float
     copies: float
@@ -225,7 +226,7 @@ def _side(name: str, side: Side) -> SeenSide:
         collector=conditions[0].collector,
         tool=conditions[0].tool,
         steps=side.samples,
-        has_steps=all(one.measure != "recording" for one in conditions),
+        denominator=side.denominator,
         kernels=sum(group.calls for group in kernels) / side.samples,
         kernel_ns=sum(group.ns for group in kernels) / side.samples,
         copies=sum(group.calls for group in copies) / side.samples,
@@ -244,10 +245,15 @@ def _doubts(
         yield Finding("same_recording", "critical", "the same recording is on both sides", fix="name another")
     for letter, info in zip("ab", infos, strict=True):
         if not info.kernels:
-            yield Finding("no_kernels", "critical", f"side {letter} has no kernel in a whole step")
-    if infos[0].has_steps != infos[1].has_steps:
-        letter = "b" if infos[0].has_steps else "a"
-        text = f"side {letter} has no steps: its kernels are those of the whole recording"
+            whole = info.denominator.of
+            yield Finding("no_kernels", "critical", f"side {letter} has no kernel in a whole {whole}")
+    for letter, info in zip("ab", infos, strict=True):
+        if info.denominator.cut_ns is not None:
+            text = f"side {letter} was recorded for {info.denominator.the} only"
+            yield Finding("cut", "critical", text, fix="raise `max_seconds` and `max_size` of the schedule")
+    if infos[0].denominator.of != infos[1].denominator.of:
+        letter, odd = ("b", infos[1]) if infos[0].denominator.several else ("a", infos[0])
+        text = f"side {letter} has no steps: its kernels are those of {odd.denominator.the}"
         yield Finding("no_steps", "critical", text, fix="mark the steps with `profrun.step()` on both sides")
     if not all(one.equal for one in kernels):
         for trial in trials:

@@ -60,7 +60,7 @@ def _quantities(sides: Sides, statistic: Statistic) -> Iterator[tuple[MetricName
     """Name, times of both sides, and the statistic of the times of a trial."""
     a, b = sides
     fewest = min(len(steps) for side in sides for steps in side.times)
-    for name, each in _STATISTICS:
+    for name, each in _STATISTICS if a.denominator.several else ():
         if each != statistic and (each != "p99" or fewest >= P99_STEPS):
             yield name, a.times, b.times, each
     for name, of in _PER_STEP:

@@ -13,6 +13,7 @@ from profrun.analysis.compare.compared_trial import Rate, StepWork
 from profrun.analysis.compare.stats import RatioVerdict
 from profrun.analysis.json import to_json
 from profrun.analysis.step_time import Statistic
+from profrun.contract.denominator import STEP, Denominator
 from profrun.contract.finding import Finding
 
 Verdict = RatioVerdict | Literal["incomparable"]
@@ -185,6 +186,7 @@ class SideInfo:
         per: the amount of work per step by which times were divided, 1 without ``per``.
         memory_peak: bytes.
         times_ns: of each trial the times of its whole steps.
+        denominator: what a step is: a step, the run or its recorded part, or the whole recording.
     """
 
     name: str
@@ -207,6 +209,7 @@ class SideInfo:
     memory_peak: int | None
     work: StepWork
     times_ns: tuple[tuple[float, ...], ...] = ()
+    denominator: Denominator = STEP
 
 
 @dataclass(frozen=True)
@@ -265,6 +268,22 @@ class Comparison(StepRatio):
     modules: tuple[ModuleChange, ...] = ()
     vendors: VendorView | None = None
     next_steps: tuple[Finding, ...] = ()
+
+    @property
+    def denominator(self) -> Denominator:
+        """What times per step are of; of sides that differ, what those of side a are of, uncut."""
+        a, b = (side.denominator for side in self.sides)
+        return a if a == b else Denominator(a.of)
+
+    @property
+    def unit(self) -> str:
+        """By what times are divided, in one word: 'step', 'run', 'token'."""
+        return self.per or self.denominator.of
+
+    @property
+    def rate(self) -> str:
+        """What follows a time or a count: 'per step', 'of the run', 'per token'."""
+        return f"per {self.per}" if self.per else self.denominator.per
 
     @property
     def exit_code(self) -> int:

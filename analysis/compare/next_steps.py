@@ -15,6 +15,7 @@ from profrun.analysis.compare.model import Metric, MetricName, StepRatio
 from profrun.analysis.compare.side_names import side_names
 from profrun.analysis.compare.sides import Side, Sides
 from profrun.analysis.compare.stats import MIN_TRIALS
+from profrun.contract.denominator import Denominator
 from profrun.contract.finding import Finding
 from profrun.contract.units import change_interval_text, change_text, factor_text, time_text
 
@@ -47,7 +48,7 @@ def next_steps(ratio: StepRatio, sides: Sides, metrics: Sequence[Metric] = ()) -
         text = f"record at least {FIRST_TRIALS} trials per side (`repeats: {FIRST_TRIALS}` in the job)"
         return (Finding("one_trial", "info", f"{text} to see how much trials of one program differ"),)
     names = side_names(sides[0].trials, sides[1].trials)
-    found = (*_judged(metrics, names), _enough(ratio), _cause(sides, names))
+    found = (*_judged(metrics, names, sides[0].denominator), _enough(ratio), _cause(sides, names))
     return tuple(one for one in found if one is not None)
 
 
@@ -56,7 +57,7 @@ def reasonable(trials: int | None) -> int | None:
     return trials if trials is not None and trials <= MOST_TRIALS else None
 
 
-def _judged(metrics: Sequence[Metric], names: tuple[str, str]) -> list[Finding]:
+def _judged(metrics: Sequence[Metric], names: tuple[str, str], of: Denominator) -> list[Finding]:
     """The GPU's share of the step, where that is proven to be slower, faster or the same."""
     known = {metric.name: metric for metric in metrics if metric.verdict != "inconclusive"}
     metric = next((known[name] for name in _OF_GPU if name in known), None)
@@ -66,7 +67,7 @@ def _judged(metrics: Sequence[Metric], names: tuple[str, str]) -> list[Finding]:
     if metric.name == "kernel time":
         subject = "the kernels alone, without copies, can be judged"
     a, b = names
-    times = f"{a} {time_text(metric.a)} -> {b} {time_text(metric.b)} per step"
+    times = f"{a} {time_text(metric.a)} -> {b} {time_text(metric.b)} {of.per}"
     text = f"{subject}: {times}: {change_text(metric.ratio)} [{change_interval_text(metric.ci95)}]"
     return [Finding("gpu_can_be_judged", "info", text)]
 
@@ -91,7 +92,12 @@ def _cause(sides: Sides, names: tuple[str, str]) -> Finding | None:
         _outlying(name, side, times)
         or _clocks(name, side)
         or _host(name, side)
-        or Finding("trials_vary", "info", f"the step time of {name} differs {_range(times)}", fix=ADVICE)
+        or Finding(
+            "trials_vary",
+            "info",
+            f"the {side.denominator.time} of {name} differs {_range(times)}",
+            fix=ADVICE,
+        )
     )
 
 
@@ -105,8 +111,9 @@ def _outlying(name: str, side: Side, times: Sequence[float]) -> Finding | None:
         distance = min(abs(float(np.log(times[odd] / other))) for other in others)
         if distance > OUTLYING * float(np.log(_spread(others))) and distance > float(np.log(EVEN)):
             label = side.trials[int(odd)].conditions.label
+            per = " per step" if side.denominator.several else ""
             rest_text = f"the others {time_text(min(others))} to {time_text(max(others))}"
-            text = f"trial {label} of {name} takes {time_text(times[odd])} per step, {rest_text}"
+            text = f"trial {label} of {name} takes {time_text(times[odd])}{per}, {rest_text}"
             return Finding("outlying_trial", "info", text, fix=ADVICE)
     return None
 

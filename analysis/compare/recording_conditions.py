@@ -16,7 +16,7 @@ from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.frame import Frame
 from profrun.analysis.trace.runtime_calls import launch_waits
-from profrun.analysis.trace.steps import StepIndex
+from profrun.analysis.trace.steps import StepIndex, denominator
 from profrun.contract.provenance import GpuStates, Process, Provenance
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def recording_conditions(
         throttled=throttled,
         sm_mhz=clock,
         software=_software(provenance) if provenance else {},
+        denominator=denominator(trace),
         doubts=_doubts(trace),
         outside_ns=int(source.durs(outside).sum()),
         total_gpu_ns=int(source.durs(source.gpu).sum()),

@@ -69,6 +69,7 @@ def _info(name: str, side: Side, statistic: Statistic, aligned: float | None, sh
         memory_peak=max(peaks, default=None),
         work=side.trials[0].work,
         times_ns=tuple(map(tuple, side.times)),
+        denominator=side.denominator,
     )
 
 
@@ -76,11 +77,15 @@ def _named(side: Side, wanted: Callable[[StepSample], bool]) -> tuple[str, ...]:
     """'trial: step n' of the samples that are wanted, with the rank where there are several."""
     several = any(trial.conditions.ranks > 1 for trial in side.trials)
     return tuple(
-        f"{trial.conditions.label}: step {sample.step}" + (f" of {_rank(sample)}" if several else "")
+        f"{trial.conditions.label}: {_which(side, sample)}" + (f" of {_rank(sample)}" if several else "")
         for trial in side.trials
         for sample in trial.samples
         if wanted(sample) and sample.time_ns > 0
     )
+
+
+def _which(side: Side, sample: StepSample) -> str:
+    return f"step {sample.step}" if side.denominator.several else side.denominator.the
 
 
 def _rank(sample: StepSample) -> str:

@@ -16,6 +16,7 @@ from profrun.analysis.compare.compared_trial import (
     KernelGroup,
     StepSample,
 )
+from profrun.contract.denominator import Denominator
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class Side:
     def times(self) -> list[list[float]]:
         """Times of the whole steps of each trial, ns per amount of work."""
         return [[time / self.per for time in trial.times] for trial in self.trials]
+
+    @property
+    def denominator(self) -> Denominator:
+        """What a sample of its first trial is; ``comparability`` refuses others beside it."""
+        return self.trials[0].conditions.denominator
 
     @property
     def typical_step_ns(self) -> float:

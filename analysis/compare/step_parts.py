@@ -21,7 +21,8 @@ def step_parts(sides: Sides) -> tuple[Part, ...]:
     """The parts of the mean typical step of each side, ns per amount of work."""
     measures = {trial.conditions.measure for side in sides for trial in side.trials}
     if not measures & {"span", "recording"}:
-        return (_part("host" if measures == {"host"} else "step", sides, lambda side: side.typical_step_ns),)
+        whole = sides[0].denominator.of
+        return (_part("host" if measures == {"host"} else whole, sides, lambda side: side.typical_step_ns),)
     return (
         _part("gpu", sides, _gpu),
         _part("concurrent", sides, lambda side: _busy(side) - _gpu(side)),

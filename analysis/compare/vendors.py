@@ -27,7 +27,7 @@ def vendor_view(sides: Sides, rows: Sequence[Row]) -> VendorView:
         latency_us=(_latency(a.trials), _latency(b.trials)),
         copies_ns=(_copies(a), _copies(b)),
         rates=_rates(sides),
-        fusions=tuple(text for row in rows if (text := _fusion(row))),
+        fusions=tuple(text for row in rows if (text := _fusion(row, a.denominator.rate))),
     )
 
 
@@ -74,7 +74,7 @@ def _added(one: Rate, two: Rate) -> Rate:
     return replace(one, calls=calls, gpu_ns=time, tflops=flops, peak_tflops=peak, share=share)
 
 
-def _fusion(row: Row) -> str | None:
+def _fusion(row: Row, rate: str) -> str | None:
     """In words, which side needs fewer kernels than the other; None where both need about as many."""
     if row.status != "replaced" or not row.a_calls or not row.b_calls:
         return None
@@ -82,4 +82,4 @@ def _fusion(row: Row) -> str | None:
     if 0.7 < ratio < 1.4:
         return None
     fewer = "b" if ratio > 1 else "a"
-    return f"side {fewer} fuses: {row.label} ({row.a_calls:.3g} kernels per step against {row.b_calls:.3g})"
+    return f"side {fewer} fuses: {row.label} ({row.a_calls:.3g} kernels {rate} against {row.b_calls:.3g})"

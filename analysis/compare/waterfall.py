@@ -16,8 +16,8 @@ MOST = 10
 """Rows with a bar of their own."""
 ROUNDING_NS = 0.01
 """A smaller part is what rounding leaves; it has no bar."""
-PARTS = {"concurrent": "overlap of GPU work", "no own GPU work": "GPU without work of the step"}
-"""``Part.name`` -> what its bar is called."""
+PARTS = {"concurrent": "overlap of GPU work", "no own GPU work": "GPU without work of {}"}
+"""``Part.name`` -> what its bar is called, with a place for the step."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,10 @@ def step_waterfall(found: Comparison) -> tuple[Bar, ...]:
     gpu = found.parts[0].name == "gpu"
     rows = found.categories if gpu else tuple(row for row in found.rows if row.basis == "cpu")
     a_ns, b_ns = (sum(times) for times in zip(*((part.a_ns, part.b_ns) for part in found.parts), strict=True))
-    others = [(PARTS.get(part.name, part.name), part.delta_ns) for part in found.parts[1:]]
+    others = [
+        (PARTS.get(part.name, part.name).format(found.denominator.the), part.delta_ns)
+        for part in found.parts[1:]
+    ]
     if not gpu and rows:
         others = [("not explained by them", b_ns - a_ns - sum(row.delta_ns for row in rows))]
     return _bars(found, (a_ns, b_ns), rows, others) if rows else ()

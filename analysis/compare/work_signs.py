@@ -104,6 +104,7 @@ def modules_of(trial: ComparedTrial) -> frozenset[str]:
 
 def _bytes(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], against: list[str]) -> None:
     """A side without any such bytes tells nothing: its data may stay on the GPU."""
+    per = a.conditions.denominator.rate
     for what, left, right in (
         ("copied to the GPU", a.work.uploaded_bytes, b.work.uploaded_bytes),
         ("exchanged between ranks", a.work.collective_bytes, b.work.collective_bytes),
@@ -111,19 +112,20 @@ def _bytes(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], against: li
         if not left or not right:
             continue
         if abs(right / left - 1) <= EQUAL_BYTES:
-            speak_for.append(f"{bytes_text(left)} per step are {what} on both sides")
+            speak_for.append(f"{bytes_text(left)} {per} are {what} on both sides")
         else:
-            against.append(f"{bytes_text(left)} and {bytes_text(right)} per step are {what}")
+            against.append(f"{bytes_text(left)} and {bytes_text(right)} {per} are {what}")
 
 
 def _matrix_kernels(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], against: list[str]) -> None:
     left, right = (matrix_launches(trial) for trial in (a, b))
+    per = a.conditions.denominator.rate
     if not left or not right or max(left, right) < FEW_MATRIX_KERNELS:
         return
     if left == right:
-        speak_for.append(f"both launch {rate_text(left)} matrix kernels per step")
+        speak_for.append(f"both launch {rate_text(left)} matrix kernels {per}")
     elif max(left, right) / min(left, right) >= OTHER_COUNT:
-        against.append(f"{rate_text(left)} and {rate_text(right)} matrix kernels are launched per step")
+        against.append(f"{rate_text(left)} and {rate_text(right)} matrix kernels are launched {per}")
 
 
 def _sizes(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], against: list[str]) -> bool:
@@ -143,7 +145,8 @@ def _sizes(a: ComparedTrial, b: ComparedTrial, speak_for: list[str], against: li
         return False
     first = max(other, key=lambda key: (left[key].category in _OF_ONE_OP, left[key].ns))
     threads = f"{count_text(left[first].threads)} and {count_text(right[first].threads)} threads"
-    against.append(f"{left[first].label} is launched as often on both sides, but with {threads} per step")
+    rate = a.conditions.denominator.rate
+    against.append(f"{left[first].label} is launched as often on both sides, but with {threads} {rate}")
     telling = [key for key in shared if left[key].category in _OF_ONE_OP] or shared
     differ = set(other) & set(telling)
     if telling is shared and len(differ) < SEVERAL:

@@ -169,7 +169,13 @@ def kernel_mix(ctx: Context) -> Iterator[Hit]:
         f"{count} {name}" for name, count in sorted(fullest.items(), key=lambda row: (-row[1], row[0]))
     )
     least = min(sum(recipe.values()) for recipe in every)
-    note = "in every step" if same else f"in the fullest of {len(every)} steps, {least} in the emptiest"
+    note = (
+        ctx.rate
+        if len(every) == 1 and not ctx.denominator.several
+        else "in every step"
+        if same
+        else f"in the fullest of {len(every)} steps, {least} in the emptiest"
+    )
     yield Hit(
         f"{sum(fullest.values())} kernels {note}: {text}",
         {

@@ -40,7 +40,7 @@ def exposed_communication(ctx: Context) -> Iterator[Hit]:
             ctx.labels.gpus[one.device],
             None,
             ns,
-            f"{percent_text(ns / one.span.total if one.span.total else None)} of its steps",
+            f"{percent_text(ns / one.span.total if one.span.total else None)} of {ctx.denominator.its}",
         )
         for one, ns in sorted(found, key=lambda item: -item[1])
     ]
@@ -48,7 +48,7 @@ def exposed_communication(ctx: Context) -> Iterator[Hit]:
         "" if ctx.ranks else "; the trace of one rank does not show how much of it is waiting for other ranks"
     )
     yield Hit(
-        f"{time_text(exposed)} of communication {ctx.per_step} is exposed (mean of {len(rows)} "
+        f"{time_text(exposed)} of communication {ctx.per} is exposed (mean of {len(rows)} "
         f"{'GPU' if len(rows) == 1 else 'GPUs'}), {percent_text(gain.share)} of {span_text(ctx)}{alone}",
         {
             "exposed_comm_ns": sum(ns for _, ns in found),
@@ -102,7 +102,7 @@ def straggler(ctx: Context) -> Iterator[Hit]:
         return
     mutual = len(ranked) > 1 and ranked[1].waited_for_ns >= worst.waited_for_ns / 2
     yield Hit(
-        f"the other ranks wait {time_text(each)} {ctx.per_step} for {ctx.labels.rank(worst.rank)}"
+        f"the other ranks wait {time_text(each)} {ctx.per} for {ctx.labels.rank(worst.rank)}"
         + (
             f", and {time_text(waited_for_ns(ctx, ranked[1]))} for {ctx.labels.rank(ranked[1].rank)}: "
             "no rank alone is late"

@@ -25,7 +25,8 @@ from profrun.analysis.trace.ranks import RankReport, compare_ranks
 from profrun.analysis.trace.roles import COMM, kernel_names, on_device, roles
 from profrun.analysis.trace.roofline import Roofline, roofline
 from profrun.analysis.trace.runtime_calls import LaunchWaits, is_launch, launch_waits, launches_blocked
-from profrun.analysis.trace.steps import Step, StepIndex, step_index
+from profrun.analysis.trace.steps import Step, StepIndex, denominator, step_index
+from profrun.contract.denominator import Denominator
 from profrun.traces.labels import Labels, labels
 from profrun.traces.memo import Memo
 
@@ -55,7 +56,8 @@ class Context:
     ) -> None:
         self.trace = trace
         self.provenance = provenance
-        self.unprofiled = unprofiled
+        cut = self.denominator.cut_ns is not None  # its time is no time of the whole run
+        self.unprofiled = None if cut else unprofiled
         self.memo = Memo()
 
     @cached_property
@@ -101,7 +103,7 @@ class Context:
     @cached_property
     def waiting(self) -> list[DeviceIdle]:
         """Idle time of every GPU inside the steps."""
-        return device_idle(self.frame, self.judged)
+        return device_idle(self.frame, self.judged, run=self.denominator.of == "run")
 
     @cached_property
     def exposed(self) -> dict[int, Intervals]:
@@ -289,6 +291,11 @@ class Context:
         return self.per_device_ns(sum(one.idle.total for one in self.waiting))
 
     @cached_property
+    def set_up_ns(self) -> float:
+        """Idle time of GPUs that is set-up of a run (``DeviceIdle.set_up``), ns; 0 where there are steps."""
+        return self.per_device_ns(sum(one.set_up.total for one in self.waiting))
+
+    @cached_property
     def exposed_comm_ns(self) -> float:
         """Time in which GPUs communicate and do nothing else, ns per step."""
         return self.per_device_ns(sum(one.total for one in self.exposed.values()))
@@ -318,14 +325,19 @@ class Context:
         return np.asarray(ids[self.frame.has_name(ids, wanted)])
 
     @property
-    def per_step(self) -> str:
-        """'per step', or 'in all' for recordings without steps: what follows a rate in a sentence."""
-        return "per step" if self.steps else "in all"
+    def denominator(self) -> Denominator:
+        """What rates and shares are of, with its words: steps, the run, or the recording."""
+        return denominator(self.trace)
 
     @property
-    def span_name(self) -> str:
-        """What shares of the host's time are shares of: 'the steps' or 'the recording'."""
-        return "the steps" if self.steps else "the recording"
+    def per(self) -> str:
+        """What follows a time in a sentence: 'per step', 'of the run'."""
+        return self.denominator.per
+
+    @property
+    def rate(self) -> str:
+        """What follows a number of things in a sentence: 'per step', 'in the run'."""
+        return self.denominator.rate
 
     @cached_property
     def step_gpu(self) -> Index:
@@ -339,7 +351,7 @@ class Context:
 
     @property
     def step_count(self) -> int:
-        """What a rate is divided by: the number of steps over all ranks; 1 without steps (``per_step``)."""
+        """What a rate is divided by: the number of steps over all ranks; 1 without steps."""
         return self.judged.count if self.steps else 1
 
 
@@ -354,7 +366,7 @@ def step_cost(ctx: Context) -> StepCost:
         recorded_ns=recorded,
         work_ns=work / whole * recorded if whole else 0.0,
         busy_ns=busy / whole * recorded if whole else 0.0,
-        has_steps=bool(judged.steps),
+        denominator=ctx.denominator,
         unprofiled=usable(ctx.unprofiled, recorded),
     )
 

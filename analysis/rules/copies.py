@@ -118,8 +118,8 @@ def waits_of_copies(ctx: Context, ids: Index) -> Index:
     remedy="create and keep tensors on the GPU",
     meaning="Each step copies between host and device; input batches are expected, anything else is worth a "
     "look.",
-    threshold="At least one HtoD or DtoH copy per step. In recordings without steps: when nothing covers "
-    "them for at least 5 % of the recording.",
+    threshold="At least one HtoD or DtoH copy per step. Without steps: when nothing covers them for at least "
+    "5 % of the run or the recording.",
     advice="Create tensors on the device, keep results there, prefetch the next batch on another stream.",
     bound="The time of these copies in which the GPU does nothing else.",
     relies_on=("steps.kernel_ns",),
@@ -133,11 +133,11 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
         return
     ids = np.concatenate([one.ids for one in ways])
     gain = ctx.gpu_gain(ids, np.ones(len(ids)))
-    if not ctx.steps and gain.share < WARNING_SHARE:
+    if not ctx.denominator.several and gain.share < WARNING_SHARE:
         return
     told = [
-        f"{rate_text(len(one.ids) / ctx.step_count)} {one.direction[0]} copies {ctx.per_step}, "
-        f"{one.size_text}, {time_text(ctx.total(one.ids) / ctx.step_count)} {ctx.per_step}"
+        f"{rate_text(len(one.ids) / ctx.step_count)} {one.direction[0]} copies {ctx.rate}, "
+        f"{one.size_text}, {time_text(ctx.total(one.ids) / ctx.step_count)} {ctx.per}"
         for one in ways
     ]
     yield Hit(
@@ -171,7 +171,8 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
     """Copies whose host side is pageable."""
     copies = pageable(ctx)
     count, size = len(copies.ids), copies.bytes
-    if not count or (count < ctx.step_count and copies.size.max() < LARGE):
+    often = ctx.denominator.several and count >= ctx.step_count
+    if not count or (not often and copies.size.max() < LARGE):
         return
     time = ctx.total(copies.ids)
     ways = ", ".join(f"{number} {way}" for way, number in sorted(Counter(copies.direction).items()))
@@ -189,7 +190,7 @@ def pageable_copies(ctx: Context) -> Iterator[Hit]:
         },
         slices=ctx.worst(copies.ids),
         gain=_pageable_gain(ctx, copies.ids, calls, exposed),
-        extent="" if size is None else f"{bytes_text(size / ctx.step_count)} {ctx.per_step}",
+        extent="" if size is None else f"{bytes_text(size / ctx.step_count)} {ctx.rate}",
         idle_ns=ctx.idle_inside(calls),
         fix=None
         if ctx.program.torch
@@ -291,7 +292,7 @@ def copies_not_overlapped(ctx: Context) -> Iterator[Hit]:
             {
                 "exposed_memcpy_ns": alone,
                 "share": alone / together,
-                "share_of": "busy time of the steps' work" if ctx.steps else "busy time",
+                "share_of": "busy time of the steps' work" if ctx.denominator.several else "busy time",
             },
             slices=ctx.worst(copied),
             gain=ctx.gpu_gain(copied, np.array(saved)),

@@ -67,7 +67,7 @@ def few_blocks(ctx: Context) -> Iterator[Hit]:
     device = found[0].device
     yield Hit(
         f"{percent_text(time / whole)} of the kernel time ({time_text(ctx.per_step_ns(time))} "
-        f"{ctx.per_step}) runs with fewer blocks than the {device['sm_count']} "
+        f"{ctx.per}) runs with fewer blocks than the {device['sm_count']} "
         f"{'CUs' if device['vendor'] == 'amd' else 'SMs'}",
         {
             "share": time / whole,

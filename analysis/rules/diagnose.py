@@ -135,6 +135,7 @@ def _finding(context: Context, rule: Rule, hit: Hit, explained: Explained | None
         work_ns=gain.work_ns if gain else None,
         basis=gain.basis if gain else None,
         side=gain.side if gain else None,
+        denominator=context.denominator,
         bound=rule.bound,
         explained_by=explained.by if explained else None,
         because=explained.because if explained else "",

@@ -9,6 +9,7 @@ from typing import Any
 
 from profrun.analysis.json import to_json
 from profrun.analysis.rules.step_cost import Basis, Gain, Side
+from profrun.contract.denominator import STEP, Denominator
 from profrun.contract.finding import Finding
 
 
@@ -50,6 +51,7 @@ class RuleFinding(Finding):
             does not wait for all of it.
         basis: which step time that is: ``unprofiled``, ``profiled`` or ``recording``.
         side: whose time is gained, ``host`` or ``gpu``.
+        denominator: what times "per step" are of: a step, the run, or the recording.
         bound: how the rule computes the most that could be gained.
         explained_by: code of the finding of which this one is a consequence or a part; None for a finding of
             its own.
@@ -69,6 +71,7 @@ class RuleFinding(Finding):
     work_ns: int | None = None
     basis: Basis | None = None
     side: Side | None = None
+    denominator: Denominator = STEP
     bound: str = ""
     explained_by: str | None = None
     because: str = ""
@@ -79,7 +82,9 @@ class RuleFinding(Finding):
         """The most that could be gained, as one value."""
         if self.gain_ns is None or self.step_ns is None or self.basis is None or self.side is None:
             return None
-        return Gain(self.gain_ns, self.step_ns, self.basis, self.side, self.work_ns or self.gain_ns)
+        return Gain(
+            self.gain_ns, self.step_ns, self.basis, self.side, self.work_ns or self.gain_ns, self.denominator
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; keys as in the attributes."""

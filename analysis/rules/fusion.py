@@ -54,7 +54,7 @@ def unfused_attention(ctx: Context) -> Iterator[Hit]:
     yield Hit(
         f"softmax takes {percent_text(share)} of the kernel time beside {beside}, and no fused attention "
         f"kernel runs; with the kernels between the multiplies it is "
-        f"{time_text(ctx.per_step_ns(ctx.total(between)))} {ctx.per_step}",
+        f"{time_text(ctx.per_step_ns(ctx.total(between)))} {ctx.per}",
         {
             "softmax_ns": softmax,
             "softmax_share": share,
@@ -111,15 +111,17 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
     length = np.bincount(group[member])
     yield Hit(
         f"{chains} {'chain' if chains == 1 else 'chains'} of point-wise kernels "
-        f"({chains / ctx.step_count:.0f} {ctx.per_step}, the longest of "
+        f"({chains / ctx.step_count:.0f} {ctx.rate}, the longest of "
         f"{length.max()}) take {percent_text(time / whole)} of the kernel time, "
-        f"{time_text(ctx.per_step_ns(time))} {ctx.per_step}",
+        f"{time_text(ctx.per_step_ns(time))} {ctx.per}",
         {
             "chains": chains,
             "kernels": int(member.sum()),
             "total_ns": time,
             "share": time / whole,
-            "share_of": "time of the kernels that steps launched" if ctx.steps else "time of all kernels",
+            "share_of": "time of the kernels that steps launched"
+            if ctx.denominator.several
+            else "time of all kernels",
             "longest": int(length.max()),
         },
         slices=ctx.worst(ids[member]),

@@ -51,7 +51,7 @@ def dataloader_stall(ctx: Context) -> Iterator[Hit]:
     waits = f"; the GPU waits for {time_text(idle)} of that" if ctx.waiting else ""
     none = "; the DataLoader has no worker processes" if workers is False else ""
     yield Hit(
-        f"{time_text(ctx.per_step_ns(time))} per step pass in fetching a batch, "
+        f"{time_text(ctx.per_step_ns(time))} {ctx.per} pass in fetching a batch, "
         f"{percent_text(gain.share)} of "
         f"{span_text(ctx)}{waits}{none}",
         {
@@ -109,7 +109,7 @@ def dynamo_lookup(ctx: Context) -> Iterator[Hit]:
     gain = ctx.host_gain(ctx.total(ids))
     if gain.share >= WARNING_SHARE:
         yield Hit(
-            f"{len(ids)} cache look-ups take {time_text(ctx.per_step_ns(ctx.total(ids)))} {ctx.per_step}",
+            f"{len(ids)} cache look-ups take {time_text(ctx.per_step_ns(ctx.total(ids)))} {ctx.per}",
             {
                 "count": len(ids),
                 "total_ns": ctx.total(ids),
@@ -132,13 +132,16 @@ def dynamo_lookup(ctx: Context) -> Iterator[Hit]:
     "('... (dynamo_timed)', 'entire_frame_compile'), or nvFuser's. Where no such range is recorded: over 5 "
     "ms between a 'TorchDynamo Cache Lookup' and the 'Torch-Compiled Region' that it is for. Compiled code "
     "that runs (CompiledFunction, CompiledFunctionBackward) and a later version of a region that runs (M > 0 "
-    "in 'Torch-Compiled Region: N/M') do not count.",
+    "in 'Torch-Compiled Region: N/M') do not count. Not for a run without steps: its first compilation is "
+    "inside of it (see set-up).",
     advice="TORCH_LOGS=recompiles says which guard failed; torch.compile(dynamic=True), mark_dynamic, "
     "padding to a few shapes, or no Python value that changes in each step avoid it.",
     bound="The time of the compiler, and at most the part of the step in which the GPU does not work.",
 )
 def recompilation(ctx: Context) -> Iterator[Hit]:
     """Work of a compiler inside the steps."""
+    if ctx.denominator.of == "run":
+        return
     work = compile_slices(ctx)
     if len(work):
         yield _compiles(ctx, work)
@@ -149,7 +152,7 @@ def recompilation(ctx: Context) -> Iterator[Hit]:
         names = sorted({ctx.frame.text(int(one)) for one in regions})
         yield Hit(
             f"{len(regions)} calls of compiled regions ({', '.join(names[:3])}) start long after the look-up "
-            f"of their code: the compiler works for about {time_text(ctx.per_step_ns(time))} {ctx.per_step} "
+            f"of their code: the compiler works for about {time_text(ctx.per_step_ns(time))} {ctx.per} "
             "between them (its own ranges are not recorded)",
             {"calls": len(regions), "total_ns": time},
             slices=ctx.worst(regions),
@@ -168,8 +171,8 @@ def _compiles(ctx: Context, work: Index) -> Hit:
     versions = sorted({source.text(int(one)) for one in regions})
     ran = f"; versions that ran: {', '.join(versions[:4])}" if versions else ""
     return Hit(
-        f"the compiler works {time_text(ctx.per_step_ns(time))} {ctx.per_step} "
-        f"({len(outer)} times{f' in {len(ctx.steps)} steps' if ctx.steps else ''}){ran}",
+        f"the compiler works {time_text(ctx.per_step_ns(time))} {ctx.per} "
+        f"({len(outer)} times{f' in {len(ctx.steps)} steps' if ctx.denominator.several else ''}){ran}",
         {"compilations": len(outer), "total_ns": time, "steps": len(ctx.steps)},
         slices=ctx.worst(outer),
         names=versions,
@@ -206,14 +209,15 @@ def _late_regions(ctx: Context) -> tuple[Index, Index]:
     remedy="constant shapes, no empty_cache()",
     meaning="cudaMalloc and cudaFree wait for the GPU; the framework's caching allocator should make them "
     "rare after the first steps.",
-    threshold="At least one device or pinned allocation or free per step, on average.",
+    threshold="At least one device or pinned allocation or free per step, on average. Not without steps: a "
+    "program allocates at its start.",
     advice="Keep shapes constant, set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, do not call "
     "empty_cache().",
     bound="The time of these calls, and at most the part of the step in which the GPU does not work.",
 )
 def allocator_churn(ctx: Context) -> Iterator[Hit]:
     """Allocation calls inside steps."""
-    if not ctx.steps:
+    if not ctx.denominator.several:
         return
     ids = allocation_slices(ctx)
     rate = len(ids) / ctx.step_count
@@ -256,8 +260,8 @@ def occupancy_queries(ctx: Context) -> Iterator[Hit]:
     names = sorted({ctx.frame.text(int(one)) for one in ops if one >= 0})
     by = f", by {', '.join(names[:4])}" if names else ""
     yield Hit(
-        f"{rate_text(len(ids) / ctx.step_count)} occupancy queries {ctx.per_step}{by}, "
-        f"{time_text(ctx.total(ids) / ctx.step_count)} {ctx.per_step}",
+        f"{rate_text(len(ids) / ctx.step_count)} occupancy queries {ctx.rate}{by}, "
+        f"{time_text(ctx.total(ids) / ctx.step_count)} {ctx.per}",
         {"calls_per_step": len(ids) / ctx.step_count, "total_ns": ctx.total(ids)},
         slices=ctx.worst(ids),
         names=names,

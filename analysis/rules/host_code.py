@@ -29,13 +29,13 @@ LEAST_PIECES = 2
 @rule(
     "host-code",
     "The GPU waits for code outside of the framework",
-    remedy="move this code out of the step",
+    remedy="move this code out of the loop",
     meaning="The host is in no recorded op or call, so it runs the program's own code: Python between two "
     "calls of the framework, garbage collection, reading files, logging, sleeping.",
     threshold="The GPU waits for the host, and for at least 1 ms at a time no op, no call and no fetch of a "
     "batch is recorded; at least twice, and together at least 5 % of the step. Not on recordings without "
     "steps, with blocking launches, or in which records are missing.",
-    advice="Move this code out of the step, or into a thread or process of its own. The rows say between "
+    advice="Move this code out of the loop, or into a thread or process of its own. The rows say between "
     "which ops it lies; `torch: {with_stack: true}` names the Python functions.",
     bound="The time of these pieces, and at most the part of the step in which the GPU does not work.",
     relies_on=("devices.utilization", "idle"),
@@ -53,7 +53,7 @@ def host_code(ctx: Context) -> Iterator[Hit]:
     places = [row for one, part in found for row in _places(ctx, one, part.starts, part.ends)]
     longest = max(int((part.ends - part.starts).max()) for _, part in found if len(part.starts))
     yield Hit(
-        f"for {time_text(alone)} {ctx.per_step} the GPU waits while the host is in no op and no call "
+        f"for {time_text(alone)} {ctx.per} the GPU waits while the host is in no op and no call "
         f"({percent_text(gain.share)} of {span_text(ctx)}; the longest piece takes {time_text(longest)})",
         {
             "quiet_ns_per_step": alone,

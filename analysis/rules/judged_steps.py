@@ -14,6 +14,7 @@ import numpy as np
 from profrun.analysis.trace.columns import Ints, distinct
 from profrun.analysis.trace.frame import Frame, Index, Mask, frame
 from profrun.analysis.trace.steps import Step, is_dataloader, step_index, step_of_host, step_spans, steps
+from profrun.contract.steps import RUN_RANGE
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -129,7 +130,9 @@ def _first(source: Frame, mine: list[Step]) -> list[LeftOut]:
     first, rest = mine[0], mine[1:]
     usual = float(np.median([step.dur_ns for step in rest])) if len(mine) >= COLD_STEPS else None
     gap = _dead_ns(source, first)
-    found = []
+    found: list[LeftOut] = []
+    if source.text(first.slice) == RUN_RANGE:
+        return found  # what comes before its first op is the program's set-up
     if usual and first.dur_ns > COLD_FACTOR * usual:
         found.append(LeftOut(first, "cold", usual, gap))
     if gap is not None and gap > DEAD_NS and gap > DEAD_SHARE * first.dur_ns:

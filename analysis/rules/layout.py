@@ -45,7 +45,7 @@ def layout_changes(ctx: Context) -> Iterator[Hit]:
         for name in np.unique(names)
     ]
     yield Hit(
-        f"{time_text(ctx.per_step_ns(ctx.total(changes)))} {ctx.per_step} go into "
+        f"{time_text(ctx.per_step_ns(ctx.total(changes)))} {ctx.per} go into "
         f"{len(changes) / ctx.judged.count:.4g} kernels that change a layout beside "
         f"{len(convolutions) / ctx.judged.count:.4g} convolution kernels: {percent_text(share)} of the "
         f"kernel time, {percent_text(gain.share)} of {span_text(ctx)}",

@@ -101,8 +101,7 @@ def _slower_type(
         return
     share, ids = total / ctx.kernel_ns, _slices(ctx, names)
     yield Hit(
-        f"{percent_text(share)} of the kernel time ({time_text(ctx.per_step_ns(total))} {ctx.per_step}) "
-        f"is {told}",
+        f"{percent_text(share)} of the kernel time ({time_text(ctx.per_step_ns(total))} {ctx.per}) is {told}",
         {
             "total_ns": total,
             "share": share,

@@ -69,7 +69,7 @@ class Program:
         more = " Compile larger regions: graph breaks leave eager code between them." if self.compiled else ""
         if self.graphs:
             more += " Put into the graph what still runs outside of it."
-        return f"Do more work per launch: {', '.join(ways)}. Move Python work out of the step.{more}"
+        return f"Do more work per launch: {', '.join(ways)}. Move Python work out of the loop.{more}"
 
 
 def program(trace: Trace, work: Index) -> Program:

@@ -51,12 +51,13 @@ def profiler_overhead(ctx: Context) -> Iterator[Hit]:
     slower = ctx.cost.recorded_ns / known.ns if known is not None and known.ns else 0.0
     if known is not None and slower > SLOWER:
         told.append(
-            f"a step takes {time_text(ctx.cost.recorded_ns)} with the profiler and "
+            f"{ctx.denominator.one} takes {time_text(ctx.cost.recorded_ns)} with the profiler and "
             f"{time_text(known.ns)} without it"
         )
     if share > OVERHEAD_SHARE:
         told.append(
-            f"the profiler's own records cover {percent_text(share)} of the steps ({time_text(inside)})"
+            f"the profiler's own records cover {percent_text(share)} of {ctx.denominator.every} "
+            f"({time_text(inside)})"
         )
     if told:
         yield Hit(
@@ -64,7 +65,7 @@ def profiler_overhead(ctx: Context) -> Iterator[Hit]:
             {
                 "overhead_ns": inside,
                 "overhead_share": share,
-                "overhead_of": "host time of steps",
+                "overhead_of": f"host time of {ctx.denominator.every}",
                 "profiled_step_ns": ctx.cost.recorded_ns,
                 "unprofiled_step_ns": known.ns if known is not None else None,
             },
@@ -88,8 +89,8 @@ def slower_twin(ctx: Context) -> Iterator[Hit]:
     if twin is None or not ctx.steps or usable(twin, recorded):
         return
     yield Hit(
-        f"a step took {time_text(twin.ns)} without a profiler ({_range_of(twin)}), and takes "
-        f"{time_text(recorded)} here",
+        f"{ctx.denominator.one} took {time_text(twin.ns)} without a profiler ({_range_of(ctx, twin)}), and "
+        f"takes {time_text(recorded)} here",
         {
             "unprofiled_step_ns": twin.ns,
             "recorded_step_ns": recorded,
@@ -98,11 +99,13 @@ def slower_twin(ctx: Context) -> Iterator[Hit]:
     )
 
 
-def _range_of(twin: UnprofiledStep) -> str:
+def _range_of(ctx: Context, twin: UnprofiledStep) -> str:
     """The range of a step time, and of what."""
     ends = time_range_text(twin.low_ns, twin.high_ns)
     if twin.trials > 1:
-        return f"medians of {twin.trials} trials: {ends}"
+        return f"{'medians of ' if ctx.denominator.several else ''}{twin.trials} trials: {ends}"
+    if not ctx.denominator.several:
+        return "1 trial"
     return f"half of the {counted(twin.steps, 'step')} of one trial: {ends}"
 
 
@@ -125,7 +128,8 @@ def buffer_request(ctx: Context) -> Iterator[Hit]:
     if len(ids):
         names = sorted({ctx.frame.text(int(one)) for one in ids})
         yield Hit(
-            f"{len(ids)} times {' and '.join(names)} inside the steps, {time_text(ctx.total(ids))} in all",
+            f"{len(ids)} times {' and '.join(names)} inside {ctx.denominator.every}, "
+            f"{time_text(ctx.total(ids))} in all",
             {"count": len(ids), "total_ns": ctx.total(ids)},
             slices=ctx.worst(ids),
             names=names,

@@ -17,6 +17,7 @@ from profrun.analysis.rules.step_text import set_up, span_text, step_text, unsur
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.intervals import Intervals, merge, subtract
+from profrun.analysis.trace.roles import on_device
 from profrun.analysis.trace.runtime_calls import is_graph_launch
 from profrun.contract.units import percent_text, time_text
 from profrun.traces.memo import memoised
@@ -54,11 +55,11 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
     share, cost = ctx.gpu_busy_share, ctx.cost
     if share is None or ctx.blocking or ctx.unseen or (cost.basis != "unprofiled" and share >= LOW_BUSY):
         return
-    idle = ctx.idle_ns
+    idle = ctx.idle_ns - ctx.set_up_ns
     rest = [(one, own_wait(ctx, one)) for one in ctx.waiting]
     alone = ctx.per_device_ns(sum(part.total for _, part in rest))
     gain = cost.host_gain(alone)
-    if not idle or ctx.host_wait_ns / idle <= HOST_SHARE or gain.share < WARNING_SHARE:
+    if idle <= 0 or ctx.host_wait_ns / idle <= HOST_SHARE or gain.share < WARNING_SHARE:
         return
     other = ctx.host_wait_ns - alone
     beside = f"; {time_text(other)} more have causes of their own" if other > WARNING_SHARE * idle else ""
@@ -82,7 +83,7 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
         rows=_waited_for(ctx, rest),
         fix=ctx.program.launch_advice,
         remedy=ctx.program.launch_remedy,
-        extent=f"{_launches(ctx):.0f} launches per step" if ctx.steps else "",
+        extent=f"{_launches(ctx):.0f} launches {ctx.rate}" if ctx.steps else "",
         at_most=unsure(ctx),
     )
 
@@ -142,13 +143,15 @@ def low_utilization(ctx: Context) -> Iterator[Hit]:
     if ctx.blocking or ctx.unseen or not ctx.waiting or not ctx.cost.step_ns:
         return
     scale = ctx.cost.recorded_ns / ctx.cost.step_ns
-    low = [one for one in ctx.waiting if scale * one.busy.total < LOW_BUSY * one.span.total]
+    low = [
+        one for one in ctx.waiting if scale * one.busy.total < LOW_BUSY * (one.span.total - one.set_up.total)
+    ]
     if not low:
         return
     metrics = {row.device: row for row in ctx.devices}
     names = sorted({metrics[one.device].name for one in low} - {"unknown"})
     share = scale * sum(one.busy.total for one in low) / max(1, sum(one.span.total for one in low))
-    idle = ctx.idle_ns
+    idle = ctx.idle_ns - ctx.set_up_ns
     if 2 * ctx.idle_inside(wait_slices(ctx)) > idle:
         return  # the host waits for a GPU that seems idle: its work is not recorded
     some = f" ({len(low)} of {len(ctx.waiting)} GPUs)" if len(ctx.waiting) > 1 else ""
@@ -176,8 +179,55 @@ def _device_row(ctx: Context, one: DeviceIdle) -> FindingRow:
         ctx.labels.gpus[one.device],
         None,
         one.busy.total,
-        f"busy {percent_text(share)} of its steps",
+        f"busy {percent_text(share)} of {ctx.denominator.its}",
     )
+
+
+@rule(
+    "set-up",
+    "Set-up is part of the run",
+    severity="info",
+    meaning="A program without steps is recorded with its set-up: the GPU waits until the program has loaded "
+    "what it needs, and until what runs for the first time is compiled and loaded. The causes of an idle GPU "
+    "that the other findings tell leave this time out.",
+    threshold="Only for a run without steps: a GPU is idle for at least 5 % of it before its first work, "
+    "before the first execution of a kernel or of a kind of copy, or after its last work.",
+    advice="Run more iterations, so that set-up matters less, or mark them with `profrun.step()`: numbers "
+    "are then per step, and set-up is in none of them.",
+    relies_on=("devices.utilization", "idle"),
+)
+def set_up_of_run(ctx: Context) -> Iterator[Hit]:
+    """Idle time before what runs for the first time, and after the last work."""
+    ns = ctx.set_up_ns
+    share = ns / ctx.cost.recorded_ns if ctx.cost.recorded_ns else 0.0
+    if share < WARNING_SHARE:
+        return
+    rows = _set_up_rows(ctx)
+    longest = f"; most of it {rows[0].name}, {time_text(rows[0].total_ns)}" if len(rows) > 1 else ""
+    yield Hit(
+        f"the GPU is idle for {time_text(ns)} while the program sets up, {percent_text(share)} of "
+        f"{ctx.denominator.recorded}{longest}",
+        {"set_up_ns": ns, "share": share, "share_of": ctx.denominator.recorded},
+        idle_ns=ns,
+        rows=rows if len(rows) > 1 else (),
+        extent=f"{time_text(ns)} {ctx.per}",
+    )
+
+
+def _set_up_rows(ctx: Context) -> list[FindingRow]:
+    """Before and after what work the GPUs wait, most time first; a sum over all GPUs."""
+    source = ctx.frame
+    total: dict[str, int] = {}
+    for one in ctx.waiting:
+        ids = on_device(source, source.gpu_by_time, one.device)
+        first, last = int(source.ts[ids[0]]), int(source.end[ids].max())
+        for start, end in zip(one.set_up.starts.tolist(), one.set_up.ends.tolist(), strict=True):
+            work = ids[int(np.searchsorted(source.ts[ids], end))] if end < last else -1
+            name = f"before the first {source.text(int(work))}" if work >= 0 else "after the last GPU work"
+            name = "before the first GPU work" if end <= first else name
+            total[name] = total.get(name, 0) + end - start
+    ranked = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    return [FindingRow(name, None, ns) for name, ns in ranked[:ROWS]]
 
 
 @rule(
@@ -207,7 +257,7 @@ def tiny_kernels(ctx: Context) -> Iterator[Hit]:
     median = float(np.median(ctx.frame.durs(ids)))
     waits = sum(_wait_before(ctx, one, ids[short]) for one in ctx.waiting)
     yield Hit(
-        f"{each:.0f} kernels {ctx.per_step}, {percent_text(share)} of them under {TINY_NS // 1000} us "
+        f"{each:.0f} kernels {ctx.rate}, {percent_text(share)} of them under {TINY_NS // 1000} us "
         f"(median {time_text(median)})",
         {
             "kernels_per_step": each,
@@ -219,7 +269,7 @@ def tiny_kernels(ctx: Context) -> Iterator[Hit]:
         idle_ns=ctx.per_device_ns(waits),
         fix=ctx.program.launch_advice,
         remedy=ctx.program.launch_remedy,
-        extent=f"{each:.0f} {ctx.per_step}, median {time_text(median)}",
+        extent=f"{each:.0f} {ctx.rate}, median {time_text(median)}",
         at_most=unsure(ctx),
     )
 

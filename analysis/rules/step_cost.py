@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from profrun.analysis.step_time import side_value
+from profrun.contract.denominator import RECORDING, STEP, Denominator
 from profrun.contract.finding import Severity
 from profrun.contract.units import time_text
 
@@ -52,6 +53,7 @@ class UnprofiledStep:
         clock: what measured them: cuda_event, hip_event or wall.
         mean_ns: geometric mean over these trials of the mean of their measured steps; 0 where not known.
             It is far from ``ns`` where a few steps take most of the time.
+        denominator: whether it is the time of a step or of the run.
     """
 
     ns: int
@@ -61,14 +63,18 @@ class UnprofiledStep:
     steps: int
     clock: str
     mean_ns: int = 0
+    denominator: Denominator = STEP
 
     @classmethod
-    def of(cls, trials: Sequence[Sequence[int]], clock: str) -> UnprofiledStep:
+    def of(
+        cls, trials: Sequence[Sequence[int]], clock: str, denominator: Denominator = STEP
+    ) -> UnprofiledStep:
         """The step time of trials.
 
         Args:
             trials: the measured steps of each trial, ns; at least one trial, each with at least one step.
             clock: what measured them.
+            denominator: what a step is.
         """
         medians = [median(steps) for steps in trials]
         low, high = min(medians), max(medians)
@@ -82,6 +88,7 @@ class UnprofiledStep:
             steps=sum(map(len, trials)),
             clock=clock,
             mean_ns=round(side_value(trials, "mean")),
+            denominator=denominator,
         )
 
 
@@ -96,6 +103,7 @@ class Gain:
         side: whose time is gained.
         work_ns: how much shorter the work itself could be, ns per step; more than ``ns`` where the step does
             not wait for all of it.
+        denominator: what a step is.
     """
 
     ns: int
@@ -103,6 +111,7 @@ class Gain:
     basis: Basis
     side: Side
     work_ns: int
+    denominator: Denominator = STEP
 
     @property
     def share(self) -> float:
@@ -113,14 +122,14 @@ class Gain:
     def text(self) -> str:
         """'at most 3.1 ms of 39 ms per step', and whether the profiler's cost is in it."""
         of = f"at most {time_text(self.ns)} of {time_text(self.step_ns)}"
-        if self.basis == "recording":
-            return f"{of} of the recording"
         notes = []
         if (self.side, self.basis) == ("host", "profiled"):
             notes.append("the profiler's cost included")
         if self.work_ns > NOTED * self.ns and self.work_ns > NOTED_SHARE * self.step_ns:
-            notes.append(f"{time_text(self.work_ns)} less work, but the step does not wait for all of it")
-        return f"{of} per step" + (f" ({'; '.join(notes)})" if notes else "")
+            notes.append(
+                f"{time_text(self.work_ns)} less work, but {self.denominator.the} does not wait for all of it"
+            )
+        return f"{of} {self.denominator.per}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 def usable(twin: UnprofiledStep | None, recorded_ns: float) -> UnprofiledStep | None:
@@ -150,27 +159,27 @@ class StepCost:
         work_ns: time in which GPUs work. Waiting for other ranks inside of collectives is left out as far as
             the trace shows it.
         busy_ns: the same with that waiting.
-        has_steps: whether steps are recorded.
+        denominator: what a "step" is here: a step, the run, or the recording.
         unprofiled: step time without a profiler, where it is known.
     """
 
     recorded_ns: float
     work_ns: float
     busy_ns: float
-    has_steps: bool
+    denominator: Denominator
     unprofiled: UnprofiledStep | None = None
 
     @property
     def basis(self) -> Basis:
         """Which step time shares are of."""
-        if not self.has_steps:
+        if self.denominator == RECORDING:
             return "recording"
         return "profiled" if self.unprofiled is None else "unprofiled"
 
     @property
     def step_ns(self) -> float:
         """The step time that shares are of."""
-        known = self.unprofiled if self.has_steps else None
+        known = self.unprofiled if self.denominator != RECORDING else None
         return self.recorded_ns if known is None else known.ns
 
     @property
@@ -219,4 +228,4 @@ class StepCost:
     def _gain(self, ns: float, side: Side, work_ns: float) -> Gain:
         step = round(self.step_ns)
         gain = min(max(0, round(ns)), step)
-        return Gain(gain, step, self.basis, side, max(gain, round(work_ns)))
+        return Gain(gain, step, self.basis, side, max(gain, round(work_ns)), self.denominator)

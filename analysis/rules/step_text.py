@@ -9,17 +9,19 @@ from profrun.contract.units import time_text
 
 def step_text(ctx: Context) -> str:
     """How long a step takes, and how that was measured; 'for' can follow."""
-    time = time_text(ctx.cost.step_ns)
+    time, one = time_text(ctx.cost.step_ns), ctx.denominator.one
     if ctx.cost.basis == "recording":
-        return f"the recording takes {time}"
+        return f"{one} takes {time}"
     if ctx.cost.basis == "profiled":
-        return f"a step takes {time} while it is profiled,"
-    return f"a step takes {time} without a profiler ({time_text(ctx.cost.recorded_ns)} with it)"
+        return f"{one} takes {time} while it is profiled,"
+    return f"{one} takes {time} without a profiler ({time_text(ctx.cost.recorded_ns)} with it)"
 
 
 def span_text(ctx: Context) -> str:
     """What shares of the step are shares of."""
-    return "the step without a profiler" if ctx.cost.basis == "unprofiled" else ctx.span_name
+    if ctx.cost.basis == "unprofiled":
+        return f"{ctx.denominator.the} without a profiler"
+    return ctx.denominator.every
 
 
 def set_up(ctx: Context) -> str:

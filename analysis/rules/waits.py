@@ -82,18 +82,18 @@ def _hit(ctx: Context, ids: Index, rows: list[FindingRow]) -> Hit:
     time = ctx.host_time(ids)  # calls of several threads, or a driver call in a runtime call, wait once
     first = rows[0]
     more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
-    rate = f"{rate_text(len(ids) / ctx.step_count)} times {ctx.per_step}"
+    rate = f"{rate_text(len(ids) / ctx.step_count)} times {ctx.rate}"
     idle = ctx.idle_inside(ids)
     hidden = idle > ctx.per_step_ns(time) / 2 and ctx.waiting
     seen = ", most of it while no work of the GPU is recorded" if hidden else ""
     what = f"{rate} the host waits for the GPU: by {first.name} {first.detail}{more}"
     return Hit(
-        f"{what}; {time_text(ctx.per_step_ns(time))} {ctx.per_step}{seen}",
+        f"{what}; {time_text(ctx.per_step_ns(time))} {ctx.per}{seen}",
         {
             "calls": len(ids),
             "total_ns": time,
             "share": time / ctx.step_ns if ctx.step_ns else None,
-            "share_of": f"host time of {ctx.span_name}",
+            "share_of": f"host time of {ctx.denominator.every}",
             "python_lines": python_lines(ctx.frame, ids[:200]),
         },
         slices=ctx.worst(ids),

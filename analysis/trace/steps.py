@@ -8,7 +8,7 @@ next).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,9 @@ from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import Frame, Index, Mask, frame
 from profrun.analysis.trace.intervals import EMPTY, Intervals, covered, merge, union
 from profrun.analysis.trace.roles import COMM, COMPUTE, MEMCPY, MEMSET, roles
+from profrun.contract.denominator import RECORDING, RUN, STEP, Denominator
 from profrun.contract.step_names import FAMILIES
+from profrun.contract.steps import RUN_RANGE
 from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
@@ -140,6 +142,20 @@ def step_index(source: Frame) -> StepIndex:
         good[good] &= at[good] < source.end[slices[mine[place[good]]]]
         of_gpu[launched[good]] = mine[place[good]]
     return StepIndex(slices, np.array(numbers, dtype=np.int64), process_of, of_gpu)
+
+
+@memoised
+def denominator(trace: Trace) -> Denominator:
+    """What the numbers of a trace are of: its steps, the run that counts as one, or the whole recording."""
+    source = frame(trace)
+    index = step_index(source)
+    if not len(index.slices):
+        return RECORDING
+    if not source.named(index.slices, lambda name: name == RUN_RANGE).all():
+        return STEP
+    if not (trace.meta.get("job") or {}).get("cut"):
+        return RUN
+    return replace(RUN, cut_ns=int(source.durs(index.slices).max()))
 
 
 def _of_process(source: Frame, ids: Index) -> list[tuple[int, int]]:

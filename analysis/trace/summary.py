@@ -27,7 +27,8 @@ from profrun.analysis.trace.ranges import RangeRow, ranges
 from profrun.analysis.trace.ranks import RankReport, compare_ranks
 from profrun.analysis.trace.roofline import Roofline, device_peaks, roofline
 from profrun.analysis.trace.runtime_calls import ApiRow, apis
-from profrun.analysis.trace.steps import Step, steps
+from profrun.analysis.trace.steps import Step, denominator, steps
+from profrun.contract.denominator import Denominator
 from profrun.traces.labels import labels
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Summary:
         per_step: sums over all steps, by which the parts of rows that lie in steps are divided; None without
             steps.
         modules: the tree of nn.Modules; None where none is recorded, or its GPU times are withheld.
+        denominator: what times "per step" are of: a step, the run, or the recording.
         omitted: how many rows ``top`` cut from each table.
         ranks: what several ranks in this trace show together; None for a single one.
         counts: slices by kind.
@@ -81,6 +83,7 @@ class Summary:
     ops: list[OpRow]
     ranges: list[RangeRow]
     per_step: PerStep | None
+    denominator: Denominator
     modules: ModuleTree | None
     apis: list[ApiRow]
     copies: list[CopyRow]
@@ -151,6 +154,7 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         ops=cut("ops", _hide(ops, "ops", hidden)),
         ranges=cut("ranges", _hide(ranges(trace), "ranges", hidden)),
         per_step=sums,
+        denominator=denominator(trace),
         modules=None if "modules.gpu_ns" in hidden else module_tree(trace),
         apis=cut("apis", apis(trace)),
         copies=cut("copies", copies(trace)),

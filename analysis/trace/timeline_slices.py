@@ -16,10 +16,11 @@ from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import KIND, UNUSED, Frame, Index, frame
 from profrun.analysis.trace.roles import COMM, MEMCPY, MEMSET, roles
 from profrun.analysis.trace.step_spread import step_spread
-from profrun.analysis.trace.steps import is_dataloader, is_host_collective, steps
+from profrun.analysis.trace.steps import denominator, is_dataloader, is_host_collective, steps
 from profrun.analysis.trace.timeline_counters import TimelineCounter, timeline_counters
 from profrun.analysis.trace.timeline_details import details
 from profrun.analysis.trace.timeline_rows import place
+from profrun.contract.denominator import Denominator
 from profrun.traces.labels import labels
 from profrun.traces.nest import depths
 from profrun.traces.schema import GPU_TRACKS
@@ -85,6 +86,7 @@ class Timeline:
         names, details: texts, each once.
         counters: samples over time.
         steps: of every process, in time order within each; window: (start, end, label) of the typical ones.
+        denominator: what the one step is where it is a run.
         total: slices of the trace; python: Python frames among those that are left out.
     """
 
@@ -105,6 +107,7 @@ class Timeline:
     counters: list[TimelineCounter]
     steps: list[TimelineStep]
     window: tuple[int, int, str]
+    denominator: Denominator
     total: int
     python: int
 
@@ -154,6 +157,7 @@ def timeline_slices(trace: Trace, *, most: int | None = None) -> Timeline | None
         counters=timeline_counters(trace, low),
         steps=_steps(trace, source, low),
         window=_window(trace, low, max(high - low, 1)),
+        denominator=denominator(trace),
         total=len(used),
         python=int((source.kind[dropped] == KIND["python"]).sum()),
     )
@@ -291,6 +295,10 @@ def _window(trace: Trace, low: int, span: int) -> tuple[int, int, str]:
     every = steps(trace)
     if not every:
         return 0, span, "the whole recording (it has no steps)"
+    of = denominator(trace)
+    if not of.several:
+        end = max(step.ts_ns + max(step.dur_ns, step.span_ns) for step in every)
+        return every[0].ts_ns - low, end - low, of.the
     spread = step_spread(every)
     typical = spread.typical if spread else every[0]
     found = [step for step in every if step.process == typical.process]

@@ -34,7 +34,7 @@ class AlignedTimelines {
       const start = steps[at][1];
       this.places[at].replaceChildren();
       return new TimelineView(this.places[at], data, {
-        label: `a typical step of ${this.names.find(([key]) => key === keys[at])[1]}`, aligned: true, helps: at === 1,
+        label: `${data.run ?? "a typical step"} of ${this.names.find(([key]) => key === keys[at])[1]}`, aligned: true, helps: at === 1,
         address: keys[at], zero: start, low: start, high: start + most, from: start, to: start + most,
       });
     });
@@ -44,7 +44,7 @@ class AlignedTimelines {
       view.searched = text => { other.find.value = text; other.searchFor(text, true); };
     });
     this.said.textContent = steps.map(([number, start, end], at) =>
-      `${["above", "below"][at]}: ${number === null ? "the whole recording" : `step ${number}`}, ${timeText(end - start)}`).join("; ");
+      `${["above", "below"][at]}: ${number === null ? "the whole recording" : both[at].nameOfStep(number)}, ${timeText(end - start)}`).join("; ");
     this.host.dataset.ready = keys.join(" ");
   }
 }

@@ -95,6 +95,7 @@ class TimelineData {
     this.place(start, dur);
     this.longest = new LargestOf(count, at => this.end[at] - this.start[at]);
     this.readTracks();
+    this.nameOfStep = number => this.run ?? `step ${number}`; // a program without steps is one run
     this.stepsOf = this.processes.map(() => []);
     for (const [number, process, from, to] of this.steps) this.stepsOf[process].push([number, from, to]);
     this.counters = this.counters.map(([name, unit, process], number) =>

@@ -248,7 +248,7 @@ class TimelinePainter {
     mine.forEach(([number, start, end], at) => {
       const stop = at + 1 < mine.length ? Math.min(end, mine[at + 1][1]) : end; // its GPU work may run into the next
       if (stop < view.from || start > view.to) return;
-      const text = `step ${number}`, x = Math.max(this.x(start), this.left) + 3;
+      const text = data.nameOfStep(number), x = Math.max(this.x(start), this.left) + 3;
       if (x < free || x + text.length * this.letter > Math.min(this.x(stop), this.width)) return;
       numbers.push([text, x]);
       free = x + (text.length + 1) * this.letter;

@@ -74,7 +74,7 @@ class TimelinePanel {
     const step = data.stepsOf[data.tracks[data.trackOf(slice)].process].findLast(([, from, to]) => data.start[slice] >= from && data.start[slice] < to);
     const nanoseconds = data.end[slice] - data.start[slice];
     add("duration", nanoseconds < 1000 ? this.length(slice) : `${this.length(slice)} (${countText(nanoseconds)} ns)`);
-    add("start", `${this.from(slice)}${step ? `, ${timeText(data.start[slice] - step[1])} after step ${step[0]} began` : ""}`);
+    add("start", `${this.from(slice)}${step ? `, ${timeText(data.start[slice] - step[1])} after ${data.nameOfStep(step[0])} began` : ""}`);
     add("track", data.tracks[data.trackOf(slice)].name);
     if (data.detail[slice] > 0) add("details", data.details[data.detail[slice] - 1]);
     if (launch >= 0) add("launched by", this.jump(launch), ` at ${this.from(launch)}, ${timeText(data.start[slice] - data.start[launch])} before it starts`);

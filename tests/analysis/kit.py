@@ -159,6 +159,11 @@ def step(number: int, ts: int, dur: int, track: str = "main") -> Row:
     return ("step", f"profrun.step#{number}", ts, dur, track)
 
 
+def run(ts: int, dur: int, track: str = "main") -> Row:
+    """The range over a run without steps."""
+    return ("step", "profrun.run", ts, dur, track)
+
+
 def record_here(program: str, folder: Path) -> Any:
     """Run a program that writes ``cpu.json`` and ``truth.json``; normalise the first into ``trace``.
 

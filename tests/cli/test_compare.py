@@ -14,6 +14,7 @@ from profrun.analysis.compare import ComparedTrial
 from profrun.analysis.compare.comparability import ALLOWABLE, STOPS
 from profrun.analysis.compare.compared_trial import StepWork
 from profrun.cli.compare_args import fraction
+from profrun.contract.denominator import RUN, Denominator
 from profrun.runner.comparison_sides import BASELINE_FORMAT
 from tests.analysis.compare.trials import OTHER, trial
 from tests.cli.running import Capture, call
@@ -187,6 +188,7 @@ REFUSED: dict[str, tuple[list[ComparedTrial], list[ComparedTrial]]] = {
     "profiled": ([trial(**UNPROFILED)], [trial(OTHER, measure="event")]),
     "collector": ([trial()], [trial(OTHER, collector="nsys", tool="nsys")]),
     "clock": ([trial()], [trial(OTHER, measure="wall")]),
+    "cut": ([trial(denominator=RUN)], [trial(OTHER, denominator=Denominator("run", 10**10))]),
     "blocking": ([trial()], [trial(OTHER, blocking=True)]),
     "throttled": ([trial()], [trial(OTHER, throttled=("hw_thermal_slowdown",))]),
     "replayed": ([trial()], [trial(OTHER, replayed=True)]),
@@ -226,7 +228,8 @@ def test_a_refusal_shows_facts_and_its_commands_work(
     first, *rest = done.out.splitlines()
     assert "no verdict" in done.out
     assert TIMES.search(first)  # the step times as they are
-    assert "measured per step, without a verdict" in rest
+    per = "in the run" if code == "cut" else "per step"
+    assert f"measured {per}, without a verdict" in rest
     commands = [line.strip() for line in rest if line.startswith("  profrun ")]
     assert commands
     for command in commands:

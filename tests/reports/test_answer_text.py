@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from profrun.contract.denominator import RUN, Denominator
 from profrun.reports.answer_text import answer_parts
 from profrun.reports.terminal_layout import Style, lay_out
 from profrun.store.run_answer import FindingAnswer, PartAnswer, StepAnswer, VariantAnswer
@@ -178,3 +179,58 @@ def test_what_to_add_where_nothing_is_proven(trials: tuple[int, int], verdict: s
 
 def test_nothing_to_add_to_a_proof() -> None:
     assert "--repeats" not in shown(EAGER, EAGER, pairs=(dataclasses.replace(PAIR, trials=(2, 2)),))
+
+
+RUN_TIME = StepAnswer(3000 * MS, 2900 * MS, 3100 * MS, 3, 3, "wall", denominator=RUN)
+
+
+def test_a_run_without_steps() -> None:
+    answer = dataclasses.replace(EAGER, step=RUN_TIME, denominator=RUN, rank_wait_ns=MS, findings=(FP32,))
+    assert (
+        shown(answer)
+        == """\
+  run 3 s without a profiler (2.9 to 3.1 s in 3 trials)
+  GPU busy 5 ms = 25 % of the run; fp32 gemm 67 % of the GPU's time
+  waits for other ranks inside of collectives, as recorded: 1 ms of the run
+  no steps were found: numbers are of the whole run, set-up included
+
+  What would help most, at most of the run:
+  1  2 ms (10 %)  Matrix work in full fp32: bf16 autocast, or TF32
+"""
+    )
+
+
+def test_one_trial_of_a_run_has_no_interval() -> None:
+    one = dataclasses.replace(RUN_TIME, trials=1, steps=1, low_ns=3000 * MS, high_ns=3000 * MS)
+    text = shown(dataclasses.replace(CPU, step=one, denominator=RUN, basis="unprofiled"))
+    assert "run 3 s without a profiler (1 trial)" in text
+    assert "one trial has no interval: `--repeats 3` gives one" in text
+    assert "no finding could save 5 % of the run or more" in text
+    assert "step " not in text
+
+
+def test_a_run_of_which_only_the_beginning_was_recorded() -> None:
+    """The run takes 3 s; the shares are of the 2 s that were recorded, and say so."""
+    cut = Denominator("run", 2000 * MS)
+    answer = dataclasses.replace(EAGER, step=RUN_TIME, denominator=cut, basis="profiled", findings=())
+    text = shown(answer)
+    assert "run 3 s without a profiler" in text
+    assert "GPU busy 5 ms = 25 % of the first 2 s of the run" in text
+    assert "shares are of the first 2 s of the run: the rest was not recorded" in text
+
+
+def test_variants_with_and_without_steps_say_which_is_which() -> None:
+    whole = dataclasses.replace(EAGER, variant="plain", step=RUN_TIME, denominator=RUN, findings=())
+    text = shown(EAGER, whole)
+    assert "run or step" in text
+    assert "plain: no steps were found: numbers are of the whole run" in text
+
+
+def test_comparisons_of_runs() -> None:
+    pairs = tuple(
+        dataclasses.replace(one, denominator=RUN)
+        for one in (PAIR, dataclasses.replace(PAIR, kind="overhead"))
+    )
+    text = shown(CPU, pairs=pairs)
+    assert "eager 20 ms -> fast 10 ms of the run: 50.0 % faster" in text
+    assert "profilers, run time: none -50.0 %" in text

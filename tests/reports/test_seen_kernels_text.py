@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from profrun.analysis.compare.kernel_agreement import kernels_of_both
+from profrun.contract.denominator import RECORDING
 from profrun.reports.seen_kernels_text import answer_line, seen_kernels_text
 from profrun.reports.terminal_layout import Style
 from tests.analysis.compare.conftest import Recorded
@@ -31,7 +32,7 @@ def test_kernels_that_only_one_side_saw_stand_first(recorded: Recorded) -> None:
 
 
 def test_a_doubt_is_said_before_anything_else() -> None:
-    found = kernels_of_both([trial()], [trial(OTHER, measure="recording")])
+    found = kernels_of_both([trial()], [trial(OTHER, measure="recording", denominator=RECORDING)])
     text = seen_kernels_text(found).splitlines()
     assert text[0].startswith("it is not known whether a and b saw the same kernels")
     assert text[1].startswith("doubt: side b has no steps")

@@ -9,6 +9,7 @@ import pytest
 
 from profrun.analysis.compare import Reason, compare
 from profrun.analysis.compare.comparability import STOPS, recorded_alike
+from profrun.contract.denominator import RUN, Denominator
 from tests.analysis.compare.trials import CONDITIONS, OTHER, stops, trial
 
 
@@ -28,6 +29,7 @@ def test_equal_conditions_do_not_stop() -> None:
         ),
         ({"collector": "nsys", "tool": "nsys"}, "collector", "torch against nsys"),
         ({"measure": "wall"}, "clock", "span against wall"),
+        ({"denominator": RUN}, "clock", "step against run"),
         ({"blocking": True}, "blocking", "blocking"),
         ({"blocking": None, "blocking_seen": True}, "blocking", "one side only"),
         ({"throttled": ("hw_thermal_slowdown",)}, "throttled", "hw_thermal_slowdown"),
@@ -46,6 +48,29 @@ def test_one_condition_stops_and_may_be_allowed(changes: dict[str, Any], code: s
     allowed = compare([trial()], [trial(OTHER, **changes)], allow=[code])
     assert allowed.ratio is not None
     assert [one.code for one in allowed.reasons if one.allowed] == [code]
+
+
+def test_a_run_has_no_steps_to_doubt_and_no_statistics_of_steps() -> None:
+    """Three runs on each side: the trials are the samples."""
+    a, b = ([trial((time,), denominator=RUN) for time in times] for times in ((100, 101, 99), (50, 51, 49)))
+    found = compare(a, b)
+    assert (found.verdict, found.trials, found.denominator) == ("faster", (3, 3), RUN)
+    assert found.ratio == pytest.approx(0.5, rel=0.001)
+    assert found.ci95 is not None
+    assert [one.name for one in found.metrics] == ["GPU work", "GPU busy", "host", "kernel time"]
+    assert "few_steps" not in [one.code for one in found.reasons]
+    single = compare(a[:1], b[:1])
+    assert (single.verdict, single.ci95) == ("inconclusive", None)
+    assert "`repeats: 3` in the job" in single.next_steps[0].what
+
+
+def test_a_recording_that_was_cut_is_no_time_of_the_run() -> None:
+    """Both were cut at the limit: their equal times say nothing of the program."""
+    cut = Denominator("run", 10 * 10**9)
+    found = compare([trial(denominator=cut)], [trial(OTHER, denominator=cut)])
+    assert stops(found) == ["cut"]
+    assert found.reasons[0].what == "t holds only the first 10 s of the run, and 1 more trial only a part"
+    assert "max_seconds" in found.reasons[0].fix
 
 
 def test_trials_of_one_side_must_be_of_one_kind() -> None:

@@ -10,6 +10,7 @@ import pytest
 from profrun.analysis.compare import ComparedTrial, read_trial
 from profrun.analysis.compare.compared_trial import KernelGroup
 from profrun.analysis.compare.kernel_agreement import KernelDifference, kernels_of_both, same_kernels
+from profrun.contract.denominator import RECORDING, RUN, Denominator
 from tests.analysis.compare.conftest import Recorded
 from tests.analysis.compare.trials import trial
 from tests.analysis.conftest import Open
@@ -102,7 +103,8 @@ def test_the_tools_spell_a_kernel_differently() -> None:
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"measure": "recording"}, "no_steps"),
+        ({"measure": "recording", "denominator": RECORDING}, "no_steps"),
+        ({"denominator": RUN}, "no_steps"),
         ({"doubts": (("kernels_dropped", "kernels are missing"),)}, "kernels_dropped"),
         ({"fingerprint": "same"}, "same_recording"),
     ],
@@ -112,6 +114,13 @@ def test_a_doubt_makes_the_answer_unknown(changes: dict[str, Any], code: str) ->
     found = kernels_of_both([a], [b])
     assert (found.answer, found.exit_code) == ("unknown", 2)
     assert [one.code for one in found.doubts] == [code]
+
+
+def test_a_run_whose_recording_was_cut_cannot_tell_its_kernels() -> None:
+    a, b = trial(denominator=RUN), trial((98, 100), denominator=Denominator("run", 10**10))
+    (doubt,) = kernels_of_both([a], [b]).doubts
+    assert (doubt.code, doubt.what) == ("cut", "side b was recorded for the first 10 s of the run only")
+    assert kernels_of_both([a], [replace(a, conditions=replace(a.conditions, fingerprint="b"))]).doubts == ()
 
 
 def test_steps_that_differ_among_themselves_are_a_doubt_only_where_the_sides_differ() -> None:

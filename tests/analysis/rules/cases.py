@@ -8,7 +8,7 @@ from typing import Any
 
 from profrun.analysis.rules.step_cost import UnprofiledStep
 from profrun.contract.provenance import GpuStates, Provenance
-from tests.analysis.kit import Row, step
+from tests.analysis.kit import Row, run, step
 
 LAUNCH = "cudaLaunchKernel"
 NVJET = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"
@@ -76,6 +76,8 @@ def twin(us: float) -> UnprofiledStep:
     return UnprofiledStep(ns, ns, ns, 2, 10, "wall")
 
 
+WHOLE = [run(0, 1000 * US), *gpu([(ADD, 10 * US, 4 * US)])[1:3]]
+"""A run of 1 ms that launches one kernel after 5 us."""
 BUSY = gpu([(NVJET, 10 * US, 85 * US)])
 IDLE = gpu([(ADD, 10 * US, 4 * US)])
 BLOCKED = gpu([(ADD, 10 * US, 4 * US), (ADD, 40 * US, 20 * US)], call=None)
@@ -241,6 +243,7 @@ CASES: dict[str, tuple[Case, Case]] = {
         Case(gpu([(NVJET, 10 * US, 60 * US), (ADD, 75 * US, 5 * US)])),
         Case(gpu([(NVJET, 10 * US, 30 * US), (ADD, 45 * US, 30 * US), (SOFTMAX, 76 * US, 20 * US)])),
     ),
+    "set-up": (Case(WHOLE, says="while the program sets up"), Case(IDLE)),
     "tiny-kernels": (Case(gpu([(ADD, 6 * US + at * 5 * US, 2 * US) for at in range(12)])), Case(IDLE)),
     "kernel-mix": (
         Case(gpu([(NVJET, 10 * US, 10 * US), (ADD, 30 * US, 5 * US)]), says="1 elementwise + 1 gemm"),

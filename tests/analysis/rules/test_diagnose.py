@@ -63,7 +63,7 @@ def test_what_bounds_the_steps_is_told_from_their_own_work() -> None:
 def test_a_recording_without_steps_has_no_rate_a_step() -> None:
     rows = [("kernel", ADD, at * 10 * US, 9 * US, "stream 7") for at in range(4)]
     (found,) = ask(rows, "pointwise-chains")
-    assert "(1 in all, the longest of 4)" in found.what
+    assert "(1 in the recording, the longest of 4)" in found.what
 
 
 @pytest.mark.parametrize("rule", ["few-blocks", "dominant-kernel"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profrun.analysis.rules.step_cost import Basis, Gain, Side, StepCost, UnprofiledStep, severity_of
+from profrun.contract.denominator import RECORDING, RUN, STEP, Denominator
 from profrun.contract.finding import Severity
 
 US = 1000
@@ -12,7 +13,7 @@ TWIN = UnprofiledStep(ns=40 * US, low_ns=39 * US, high_ns=41 * US, trials=3, ste
 
 
 def cost(work: float, *, recorded: float = 100 * US, twin: UnprofiledStep | None = None) -> StepCost:
-    return StepCost(recorded, work, work, True, twin)
+    return StepCost(recorded, work, work, STEP, twin)
 
 
 def gain(ns: int, of: int, basis: Basis = "unprofiled", side: Side = "gpu") -> Gain:
@@ -40,7 +41,7 @@ def test_the_step_time_is_the_unprofiled_one_where_it_is_known() -> None:
     assert (cost(20 * US).step_ns, cost(20 * US).basis) == (100 * US, "profiled")
     known = cost(20 * US, twin=TWIN)
     assert (known.step_ns, known.basis, known.busy_share) == (40 * US, "unprofiled", 0.5)
-    without_steps = StepCost(100 * US, 20 * US, 20 * US, False, TWIN)
+    without_steps = StepCost(100 * US, 20 * US, 20 * US, RECORDING, TWIN)
     assert (without_steps.step_ns, without_steps.basis) == (100 * US, "recording")
 
 
@@ -74,7 +75,13 @@ def test_the_sentence() -> None:
     assert gain(3_100_000, 39_000_000).text == "at most 3.1 ms of 39 ms per step"
     profiled = gain(3_100_000, 39_000_000, "profiled", "host")
     assert profiled.text == "at most 3.1 ms of 39 ms per step (the profiler's cost included)"
-    assert gain(3_100_000, 39_000_000, "recording").text == "at most 3.1 ms of 39 ms of the recording"
+    for of, text in (
+        (RECORDING, "of the recording"),
+        (RUN, "of the run"),
+        (Denominator("run", 10 * 10**9), "of the first 10 s of the run"),
+    ):
+        whole = Gain(3_100_000, 39_000_000, "profiled", "gpu", 3_100_000, of)
+        assert whole.text == f"at most 3.1 ms of 39 ms {text}"
     more = Gain(3_100_000, 39_000_000, "unprofiled", "gpu", 9_000_000)
     assert more.text == (
         "at most 3.1 ms of 39 ms per step (9 ms less work, but the step does not wait for all of it)"
