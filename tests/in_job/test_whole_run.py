@@ -49,7 +49,7 @@ def test_a_bare_loop_after_a_trial_that_saw_no_step_is_recorded_from_the_start(t
     assert codes(other) == ["second-run"], "another variant may have steps"
     torch = Trial(tmp_path, [sys.executable, "job.py"], collector="torch").run(ENV)
     assert (torch.exit["state"], torch.exit["steps"]) == ("finished", {"how": "run", "count": 1})
-    assert codes(torch) == ["recorded-as-whole"]
+    assert codes(torch) == ["no-steps-before"]
     assert "trial 000-a saw no step" in torch.warnings[0]
     for done in (torch, other):
         events = trace_of(done)
