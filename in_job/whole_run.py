@@ -109,10 +109,12 @@ class WholeRun:
         """A limit is reached: end the recording; the program goes on.
 
         Returns:
-            Whether it has ended: not while the process ends, or a CUDA graph is being captured.
+            Whether it has ended: not while a CUDA graph is being captured.
         """
         process = self.process
-        if process.over or process.capturing():
+        if process.over:  # the process ends, and ``end`` with it; or the hook has failed
+            return True
+        if process.capturing():
             return False
         began = time.perf_counter_ns()
         self.busy = True
