@@ -194,7 +194,7 @@ def test_a_run_without_steps() -> None:
   waits for other ranks inside of collectives, as recorded: 1 ms of the run
   numbers are of the whole run, set-up included: no steps were found
 
-  What would help most, at most of the run:
+  What would help most, at most in the run:
   1  2 ms (10 %)  Matrix work in full fp32: bf16 autocast, or TF32
 """
     )
