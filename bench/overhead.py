@@ -1,7 +1,8 @@
 """What profrun's in-job part costs: ``python bench/overhead.py [--json]``, about a minute.
 
-* edge: CPU time that the hook takes at a step's end, outside the recorded window: loops over an optimizer and
-  over a model that do next to nothing, with and without the hook. This is the precise figure.
+* edge: CPU time that the hook takes at a step's end, outside the recorded window: loops over an optimizer, a
+  model, a compiled function, a CUDA graph, a DataLoader and, with the Python that PROFRUN_JAX names, a jitted
+  function that do next to nothing, with and without the hook. This is the precise figure.
 * hook: CPU time of a training step and of an inference step of about 1 ms, with and without the hook;
   alternating processes, the best block of each, because noise only adds. On a busy machine the noise is
   larger than what is measured.
@@ -41,9 +42,24 @@ def train(): opt.step()
 def infer():
     with torch.no_grad(): net(x)
 kind = sys.argv[1]
-if kind == "infer": del opt
-step = train if kind == "train" else infer
-net(x); step(); step()
+if kind != "train": del opt
+if kind in ("train", "infer"): net(x)
+torch.cuda.CUDAGraph.__bases__[0].replay = lambda self: None     # as on a GPU, but for the GPU
+graph = object.__new__(torch.cuda.CUDAGraph)
+graph._tracker = None
+batches = iter(torch.utils.data.DataLoader(range(10**6), batch_size=None))
+compiled = torch.compile(lambda x: x, backend="eager") if kind == "compiled" else None
+steps = {"train": train, "infer": infer, "compiled": lambda: compiled(x), "graph": graph.replay,
+         "loader": lambda: next(batches)}
+step = steps[kind]
+"""
+JIT = """
+import json, time, jax, jax.numpy as jnp
+jitted, x = jax.jit(lambda x: x), jnp.zeros(1)
+def step(): jitted(x)
+"""
+LOOP = """
+step(); step()
 best = None
 for _ in range(30):
     t = time.process_time_ns()
@@ -52,6 +68,7 @@ for _ in range(30):
     best = t if best is None else min(best, t)
 print(json.dumps(best))
 """
+EDGES = ("train", "infer", "compiled", "graph", "loader")
 STEP = """
 import json, sys, time, torch
 torch.set_num_threads(1)
@@ -133,11 +150,11 @@ def once(argv: list[str]) -> tuple[str, float]:
     return done.stdout, time.perf_counter() - began
 
 
-def hook_cost(root: Path, kind: str, program: str, name: str) -> HookCost:
-    """Measure the hook on a program; ``kind`` is train or infer."""
+def hook_cost(root: Path, kind: str, program: str, name: str, python: str = sys.executable) -> HookCost:
+    """Measure the hook on a program; ``kind``, of the steps, is its argument."""
     script = root / f"{name}-{kind}.py"
     script.write_text(program)
-    argv = [sys.executable, str(script), kind]
+    argv = [python, str(script), kind]
     plain: list[float] = []
     hooked: list[float] = []
     for number in range(ROUNDS):
@@ -190,7 +207,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         write_bundle(root / "bundle")
-        edges = [hook_cost(root, kind, EDGE, "edge") for kind in ("train", "infer")]
+        edges = [hook_cost(root, kind, EDGE + LOOP, "edge") for kind in EDGES]
+        jax = os.environ.get("PROFRUN_JAX")
+        if jax is not None:
+            edges.append(hook_cost(root, "jit", JIT + LOOP, "edge", jax))
         hooks = [hook_cost(root, kind, STEP, "step") for kind in ("train", "infer")]
         inactive_ns, wrapper = range_cost(), wrapper_cost(root)
     if options.json:

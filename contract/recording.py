@@ -116,8 +116,13 @@ class Recorder(Protocol):
 
 
 class CannotRecordError(Exception):
-    """A recorder cannot record this process; ``finding`` says why."""
+    """A recorder cannot record this process; ``finding`` says why.
 
-    def __init__(self, finding: Finding) -> None:
+    Args:
+        later: it may be able to at a later step: it is asked again then.
+    """
+
+    def __init__(self, finding: Finding, *, later: bool = False) -> None:
         super().__init__(str(finding))
         self.finding = finding
+        self.later = later

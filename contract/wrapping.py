@@ -20,7 +20,7 @@ from .command import Command
 from .schedule import Schedule
 
 ATTEMPTS = 3
-"""How often an ``Import`` is tried before it counts as failed."""
+"""How often an ``Import``, or ``Limits.stop``, is tried before it counts as failed."""
 
 
 @dataclass(frozen=True)

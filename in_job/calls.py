@@ -22,6 +22,8 @@ _GPUS = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 class CallWatch:
     """Tells the step finder of outermost calls, on the thread that made the first one.
 
+    Batches count on the main thread only: threads that fetch ahead work on none of them.
+
     Args:
         in_module: whether a root module runs now.
     """
@@ -56,7 +58,7 @@ class CallWatch:
 
     def batch(self, batches: object) -> None:
         """A DataLoader of this process has delivered a batch."""
-        if not self._is_outermost() or _only_reads(self.process.torch):
+        if not self._is_loop() or _only_reads(self.process.torch):
             return
         try:
             self.steps.finder.batch(batches, grad=self._builds_graph())
@@ -65,7 +67,7 @@ class CallWatch:
 
     def exhausted(self, batches: object) -> None:
         """A DataLoader of this process has no more batches."""
-        if self._is_outermost() and self.steps.finder.exhausted(batches):
+        if self._is_loop() and self.steps.finder.exhausted(batches):
             self._note_end()
 
     def capture(self, *, on: bool) -> None:
@@ -77,6 +79,12 @@ class CallWatch:
         """A forked child: nothing was called in it yet."""
         self._thread = None
         self._inside = False
+
+    def _is_loop(self) -> bool:
+        """Whether the program's own loop, in no call, is what runs."""
+        if self._inside or self._in_module() or self.process.ignored():
+            return False
+        return threading.get_ident() == threading.main_thread().ident
 
     def _is_outermost(self) -> bool:
         if self._inside or self._in_module() or dynamo.compiling() or self.process.ignored():

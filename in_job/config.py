@@ -48,7 +48,7 @@ class HookConfig:
     @property
     def windowed(self) -> bool:
         """Whether recording starts and stops at edges of steps; else nothing or everything is recorded."""
-        return self.hook != "none" and self.ranges.steps != "off"
+        return self.hook != "none" and not self.ranges.whole
 
     @property
     def paths(self) -> TrialPaths:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def no_steps_before(command: Command, folder: Path) -> Finding | None:
-    """Whether a trial of the same variant has finished without a step: then this one is recorded as a whole.
+    """Whether a trial of the same variant has finished without a step: then none is looked for in this one.
 
     Trials that run at the same time have no exit.json yet, and inside a container the other trials may not
     be there: then nothing is known.
@@ -41,6 +41,6 @@ def no_steps_before(command: Command, folder: Path) -> Finding | None:
             continue
         if ended.steps.how != "run":
             return None
-        what = "the run is recorded as a whole"
-        return Finding("recorded-as-whole", "info", what, f"trial {other.name} saw no step in this program")
+        what = "no step is looked for, and the run is recorded as a whole"
+        return Finding("no-steps-before", "info", what, f"trial {other.name} saw no step in this program")
     return None

@@ -96,7 +96,7 @@ class Execution:
         for run, argv in enumerate((wrapped.argv, *wrapped.passes)):
             orders = self._orders(command, prepared, wrapped, run)
             environ = {**self.env, **wrapped.env, hook_errors.ENV: str(orders)}
-            recording = self._watch(wrapped, environ)
+            recording = self._watch(command, wrapped, environ)
             outcome = self.supervisor.run(
                 argv,
                 env=environ,
@@ -122,12 +122,12 @@ class Execution:
         times = self.result.seconds
         self.result.seconds = replace(times, app=self.spent, finalise=times.finalise + outcome.finalise_s)
 
-    def _watch(self, wrapped: Wrapped, environ: Mapping[str, str]) -> RecordingWatch | None:
+    def _watch(self, command: Command, wrapped: Wrapped, environ: Mapping[str, str]) -> RecordingWatch | None:
         """What ends the recording when a limit is reached; None where the wrapper has nothing to end."""
         if wrapped.limits is None:
             return None
         gpu = self.result.provenance.vendor != "none"
-        return RecordingWatch(wrapped.limits, self.ranks.raw, environ, gpu=gpu)
+        return RecordingWatch(wrapped.limits, self.ranks.raw, environ, command.schedule.cut, gpu=gpu)
 
     def _orders(self, command: Command, prepared: Prepared, wrapped: Wrapped, run: int) -> Path:
         """Write what the hook is told in the ``run``-th run of the command; returns the file."""

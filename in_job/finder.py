@@ -19,7 +19,7 @@ What keeps a lower sign from ending steps that a higher one will end:
 
 * A sign from module downwards ends none for 64 times while an optimizer exists and graphs for backward are
   built: the optimizer is expected to step.
-* A sign from compiled downwards does not count where a higher one was seen within its last eight times.
+* A sign from compiled downwards ends no first step where a higher one was seen within its last eight times.
 * Whatever was called before a CUDA graph is captured was its warm-up, if the graph is then replayed twice
   with nothing else in between: at most sixteen steps are forgotten, and the replays count. A graph that
   holds an optimizer's step is not expected to be followed by one.
@@ -135,8 +135,9 @@ class StepFinder:
             self._forget_warm_up()
         if self._waits(level, grad=grad):
             return
-        self._called = {id(thing): (weakref.ref(thing), sign)}
-        self._sign(sign)
+        if self._sign(sign):
+            higher = {key: known for key, known in self._called.items() if LEVELS[known[1]] > level}
+            self._called = {id(thing): (weakref.ref(thing), sign), **higher}
 
     def batch(self, batches: object, *, grad: bool = False) -> None:
         """A DataLoader has delivered a batch.
@@ -229,7 +230,7 @@ class StepFinder:
     def _is_hidden(self, level: int) -> bool:
         """Whether something of a higher level was seen a short time ago."""
         left = self._hidden.get(level, 0)
-        if self.mode != "auto" or not left:
+        if self.mode != "auto" or not left or LEVELS[self.how] == level:
             return False
         self._hidden[level] = left - 1
         return True
@@ -254,18 +255,20 @@ class StepFinder:
         self._captured = False
         self._hidden.clear()
 
-    def _sign(self, sign: StepSign) -> None:
+    def _sign(self, sign: StepSign) -> bool:
+        """A step ends. Returns whether it does: not where a lower sign is kept."""
         self.start()
         if self.how == "none" or not self.count:
             self.how = sign
         elif LEVELS[self.how] != LEVELS[sign]:
             if self.count == 1 and self.how == "optimizer":
                 self.how = sign
-                return
+                return True
             if not self._restart():
                 self.kept_lower = sign
-                return
+                return False
             self.count = 0
             self.how = sign
         self.count += 1
         self._ended()
+        return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def wait_until_idle(torch: Torch) -> bool:
 
     CUDA contexts of other frameworks (JAX, CuPy, Numba) are found through the driver's library, where the
     process has it loaded: only devices whose primary context is active are waited for. A GPU that fails is
-    waited for no longer.
+    waited for no longer. JAX is waited for first: it hands work to the GPU on threads of its own.
 
     Args:
         torch: the torch module, None when the process has none.
@@ -25,6 +26,7 @@ def wait_until_idle(torch: Torch) -> bool:
     Returns:
         Whether this process uses a GPU.
     """
+    _jax_idle()
     used = torch is not None and bool(torch.cuda.is_initialized())
     if used:
         try:
@@ -34,11 +36,28 @@ def wait_until_idle(torch: Torch) -> bool:
     return _contexts_idle() or used
 
 
+def driver() -> Any:
+    """The CUDA driver's library, where the process has loaded it; else None."""
+    try:
+        return ctypes.CDLL(_CUDA, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+    except OSError:
+        return None
+
+
+def _jax_idle() -> None:
+    """Wait for all arrays of JAX, where it has a backend; no work is given to the GPU."""
+    jax, backends = sys.modules.get("jax"), sys.modules.get("jax._src.xla_bridge")
+    try:
+        if jax is not None and backends is not None and backends.backends_are_initialized():
+            jax.block_until_ready(jax.live_arrays())
+    except Exception:  # what a program's own computation raises is raised to the program when it reads it
+        return
+
+
 def _contexts_idle() -> bool:
     """Wait for every active primary context of the CUDA driver; whether there is one."""
-    try:
-        cuda = ctypes.CDLL(_CUDA, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
-    except OSError:  # no one has loaded it
+    cuda = driver()
+    if cuda is None:
         return False
     count = ctypes.c_int()
     if cuda.cuDeviceGetCount(ctypes.byref(count)):  # 3: cuInit was never called

@@ -207,15 +207,20 @@ def _no_steps(facts: Facts) -> Finding | None:
 def _no_data(missing: Sequence[str], facts: Facts) -> tuple[str, str]:
     """Code and reason: the program was fine, the recording is not there."""
     critical = next((finding for finding in facts.warnings if finding.severity == "critical"), None)
-    why = critical or (_no_steps(facts) if facts.windowed else None)
+    why = critical or _no_torch(facts) or (_no_steps(facts) if facts.windowed else None)
     if facts.tool_says is not None:
         return "no-data", facts.tool_says
-    if facts.inside is not None and facts.hooked and not facts.torch:
-        why_not = f"{facts.inside} runs inside torch, and no process of the program imports torch"
-        return "torch-not-imported", f"nothing was recorded: {why_not}; use a profiler that wraps the program"
     if why is not None:
         return why.code, f"nothing was recorded: {why}"
     return "no-data", f"the collector left no {', '.join(missing)}; see stderr.log"
+
+
+def _no_torch(facts: Facts) -> Finding | None:
+    """Said where a profiler that runs inside torch had no torch to run in."""
+    if facts.inside is None or facts.torch or not facts.hooked:
+        return None
+    what = f"{facts.inside} runs inside torch, and no process of the program imports torch"
+    return Finding("torch-not-imported", "critical", what, fix="use a profiler that wraps the program")
 
 
 def _strays(commands: Sequence[str]) -> Iterable[Finding]:

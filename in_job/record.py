@@ -14,6 +14,7 @@ from ..contract.finding import Finding
 from ..contract.provenance import Process, TorchVersion
 from ..contract.steps import StepsDevice, StepsFile
 from .files import read_json, write_json
+from .gpu_idle import wait_until_idle
 from .process_note import ProcessNote
 from .process_rank import current
 from .vendor import host_ordinal
@@ -82,7 +83,7 @@ class ProcessFiles:
                 rank=rank,
                 role=self._role(),
                 steps=count,
-                used_gpu=self.run.used_gpu or bool(torch is not None and torch.cuda.is_initialized()),
+                used_gpu=self.run.used_gpu or wait_until_idle(torch),
                 executable=sys.executable,
                 argv=tuple(getattr(sys, "orig_argv", sys.argv)),
             ),

@@ -9,6 +9,7 @@ from ..contract.profilers import profiler
 from ..contract.recording import CannotRecordError, RecordingContext
 from . import process_rank
 from .emitters import load_roctx
+from .gpu_idle import driver, wait_until_idle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,11 +30,9 @@ def make(config: HookConfig, torch: Torch, warn: Callable[[Finding], None]) -> R
     """
     if config.hook == "roctx":
         return Switch(torch, _roctx)
-    if torch is None:
-        return None
     if config.hook == "cuda":
         return Switch(torch, _cuda)
-    if config.hook != "in_process":
+    if config.hook != "in_process" or torch is None:
         return None
 
     def folder() -> Path:
@@ -79,7 +78,7 @@ class Switch:
     def start(self, step: int, *, whole: bool = False) -> None:
         """Begin to record."""
         start, self._stop = self._find(self.torch)
-        self._wait()
+        wait_until_idle(self.torch)
         start()
 
     def step(self) -> None:
@@ -88,24 +87,37 @@ class Switch:
     def stop(self) -> None:
         """Record what was enqueued, then stop."""
         if self._stop is not None:
-            self._wait()
+            wait_until_idle(self.torch)
             self._stop()
 
     def discard(self) -> None:
         """The same: what was recorded is the profiler's."""
         self.stop()
 
-    def _wait(self) -> None:
-        if self.torch is not None and self.torch.cuda.is_initialized():
-            self.torch.cuda.synchronize()
-
 
 def _cuda(torch: Torch) -> Edges:
-    """cudaProfilerStart and cudaProfilerStop."""
-    if not torch.cuda.is_available():
-        raise _cannot("this process has no torch with a CUDA GPU")
+    """cudaProfilerStart and cudaProfilerStop of torch, else those of the driver, for JAX, CuPy and the like.
+
+    The driver's need a CUDA context in the process; torch's make one.
+    """
+    if torch is not None and torch.cuda.is_initialized():
+        return _cudart(torch)
+    if wait_until_idle(None):
+        cuda = driver()
+        return lambda: _check(cuda.cuProfilerStart()), cuda.cuProfilerStop
+    if torch is not None and torch.cuda.is_available():
+        return _cudart(torch)
+    raise _cannot("this process has not used a CUDA GPU", later=True)
+
+
+def _cudart(torch: Torch) -> Edges:
     cudart = torch.cuda.cudart()
     return cudart.cudaProfilerStart, cudart.cudaProfilerStop
+
+
+def _check(result: int) -> None:
+    if result:
+        raise _cannot(f"the CUDA driver's cuProfilerStart failed with CUresult {result}")
 
 
 def _roctx(_torch: Torch) -> Edges:
@@ -120,5 +132,6 @@ def _roctx(_torch: Torch) -> Edges:
     return lambda: resume(0), lambda: pause(0)
 
 
-def _cannot(why: str) -> CannotRecordError:
-    return CannotRecordError(Finding("window-not-opened", "critical", "the window cannot be opened", why))
+def _cannot(why: str, *, later: bool = False) -> CannotRecordError:
+    finding = Finding("window-not-opened", "critical", "the window cannot be opened", why)
+    return CannotRecordError(finding, later=later)

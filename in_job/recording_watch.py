@@ -14,17 +14,21 @@ import time
 from typing import TYPE_CHECKING
 
 from ..contract.finding import Finding
-from ..contract.units import bytes_text
+from ..contract.wrapping import ATTEMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from ..contract.schedule import Limit
     from ..contract.wrapping import Limits
     from .proctree import Process
 
 LOOK_S = 0.1
 """Seconds between two looks."""
+
+AGAIN_S = 1.0
+"""Seconds until a command that could not end the recording is tried again."""
 
 _DRIVERS = ("/dev/nvidia-uvm", "/dev/kfd", "/dev/dxg")
 """What a process opens when it initialises CUDA or ROCm (dxg: on WSL), and not for a mere query by NVML."""
@@ -37,22 +41,33 @@ class RecordingWatch:
         limits: when the recording is ended, and how.
         folder: where the profiler writes.
         env: the environment of the wrapped command.
+        cut: what is to be said when a limit has ended the recording after that many ns (``Schedule.cut``).
         gpu: whether there is a GPU: then the seconds count from its first use.
 
     Attributes:
         finding: what is to be said; None while no limit was reached.
     """
 
-    def __init__(self, limits: Limits, folder: Path, env: Mapping[str, str], *, gpu: bool) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        folder: Path,
+        env: Mapping[str, str],
+        cut: Callable[[Limit, int], Finding],
+        *,
+        gpu: bool,
+    ) -> None:
         self.finding: Finding | None = None
         self._limits = limits
         self._folder = folder
         self._env = env
+        self._cut = cut
         self._gpu = gpu
         self._due = 0.0  # time.monotonic of the next look
         self._began: float | None = None  # the moment from which the seconds count
-        self._reached = ("", 0.0)  # which limit, and the seconds recorded until then
+        self._reached: tuple[Limit, float] = ("max_seconds", 0.0)  # and the seconds recorded until then
         self._stop: subprocess.Popen[bytes] | None = None
+        self._tries = 0
 
     def look(self, program: Callable[[], Iterable[Process]]) -> None:
         """Called again and again while the program runs.
@@ -66,7 +81,9 @@ class RecordingWatch:
         self._due = now + LOOK_S
         if self._began is None:
             running = list(program())
-            if any(_uses_gpu(process.pid) for process in running) if self._gpu else running:
+            if not running:
+                return
+            if not self._gpu or any(_uses_gpu(process.pid) for process in running):
                 self._began = now
         limits = self._limits
         recorded = 0.0 if self._began is None else now - self._began
@@ -88,7 +105,10 @@ class RecordingWatch:
         self._stop.returncode = status  # it was waited for here, not by subprocess
         self._stop = None
         if status == 0:
-            self.finding = self._cut()
+            limit, recorded = self._reached
+            self.finding = self._cut(limit, round(recorded * 1e9))
+        elif running and self._tries < ATTEMPTS:  # nsys refuses for a moment while it starts the program
+            self._due = time.monotonic() + AGAIN_S
         elif running:
             self.finding = self._failed(os.waitstatus_to_exitcode(status))
 
@@ -97,8 +117,9 @@ class RecordingWatch:
         """Whether the recording is being ended: the profiler may be writing its report."""
         return self._stop is not None
 
-    def _end(self, limit: str, recorded: float) -> None:
+    def _end(self, limit: Limit, recorded: float) -> None:
         self._reached = (limit, recorded)
+        self._tries += 1
         try:
             self._stop = subprocess.Popen(
                 self._limits.stop,
@@ -112,16 +133,6 @@ class RecordingWatch:
             )
         except OSError as error:
             self.finding = self._failed(error.strerror)
-
-    def _cut(self) -> Finding:
-        limit, recorded = self._reached
-        since = "the first use of a GPU" if self._gpu else "the program's start"
-        what = f"only a part of the run was recorded: {recorded:.1f} s from {since} on"
-        if limit == "max_size":
-            why = f"the recording had reached {bytes_text(self._limits.size)} (schedule.max_size)"
-        else:
-            why = f"schedule.max_seconds is {self._limits.seconds:g}"
-        return Finding("recording-cut", "info", what, why, f"set schedule.{limit} higher to record more")
 
     def _failed(self, how: object) -> Finding:
         what = f"the recording could not be ended when it had reached schedule.{self._reached[0]}"

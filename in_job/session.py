@@ -137,12 +137,12 @@ class Session:
     def _finish(self) -> None:
         hook.sink = None
         self.steps.close_last()
+        if not self.steps.finder.count:
+            self.run.end()
         if self.roots is not None:
             self.roots.hook.stop()
         self._explain()
         try:
-            if not self.steps.finder.count:
-                self.run.end()
             self.window.finish()
         finally:
             self.ranges.close()
@@ -163,7 +163,7 @@ class Session:
             what = f"{finder.late_capture} steps that were the warm-up of a CUDA graph are recorded"
             fix = "set schedule.skip_first to skip them, or call profrun.step() once per replay"
             self.process.warn(Finding("steps-found-late", "warning", what, fix=fix))
-        missing = self.window.shortfall(finder.count, self.process.torch)
+        missing = self.window.shortfall(finder.count)
         if missing is not None:
             self.process.warn(missing)
 

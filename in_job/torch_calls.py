@@ -17,8 +17,8 @@ def watch_compiled(eval_frame: ModuleType, watch: CallWatch) -> None:
     """Tell of each call of a function that is compiled from now on.
 
     The context of torch.compile runs hooks of its own around each call, with the compiler switched off; ours
-    is one more of them, so what torch.compile returns stays what it is. In torch before 2.3 the context has
-    no such hooks, and these calls are not seen.
+    is one more of them, so what torch.compile returns stays what it is. With a torch whose context has no
+    such hooks these calls are not seen.
 
     Args:
         eval_frame: the module ``torch._dynamo.eval_frame``.

@@ -81,8 +81,7 @@ class Trial:
             gpus, how = vendor.detect()
         env, told = launch.environment(self.command, os.environ, gpus, self.bundle)
         result = Result(provenance.before(self.command, env, gpus, how), warnings=told)
-        if self.command.collector != "none":
-            self._record_whole(no_steps_before(self.command, self.paths.folder), result)
+        self._record_whole(no_steps_before(self.command, self.paths.folder), result)
         wrapped = self._prepare(gpus, result)
         result.seconds = Seconds(preflight=(time.time_ns() - self.started_ns) / 1e9)
         if wrapped is None:
@@ -154,7 +153,7 @@ class Trial:
             windowed=wrapped.hook != "none",
             steps_wanted=not self.command.ranges.whole,
             warnings=told,
-            tool_says=_tool_says(result.prepared, wrapped, log, result.artefacts),
+            tool_says=self._tool_says(result.prepared, wrapped, log, result.artefacts),
             log=log,
         )
         verdict, more = judge(outcome, facts)
@@ -167,6 +166,21 @@ class Trial:
         for rank in self.ranks.answered_for():
             every = rank == self.ranks.own.rank or wrapped.hook == "in_process"
             found += artefacts.collect(self.paths.folder, rank, wrapped.expected if every else ())
+        return found
+
+    def _tool_says(
+        self, prepared: Prepared, wrapped: Wrapped, log: str, left: Iterable[Artefact]
+    ) -> str | None:
+        """The profiler's own reading of what its tool printed."""
+        assert prepared.profiler is not None
+        explain = getattr(prepared.profiler.part("wrap"), "reason", None)
+        if explain is None:
+            return None
+        found: str | None = explain(
+            log,
+            windowed=wrapped.hook not in ("none", "in_process") and not self.command.ranges.whole,
+            reported=not any(artefact.state == "missing" for artefact in left),
+        )
         return found
 
     def _told(self, notes: Sequence[ProcessNote]) -> list[Finding]:
@@ -230,20 +244,6 @@ def _refused(prepared: Prepared) -> Verdict:
 
 def _tool_used(prepared: Prepared) -> ToolUsed:
     return ToolUsed(prepared.tool.name, prepared.tool.path, dotted(prepared.tool.version))
-
-
-def _tool_says(prepared: Prepared, wrapped: Wrapped, log: str, left: Iterable[Artefact]) -> str | None:
-    """The profiler's own reading of what its tool printed."""
-    assert prepared.profiler is not None
-    explain = getattr(prepared.profiler.part("wrap"), "reason", None)
-    if explain is None:
-        return None
-    found: str | None = explain(
-        log,
-        windowed=wrapped.hook not in ("none", "in_process"),
-        reported=not any(artefact.state == "missing" for artefact in left),
-    )
-    return found
 
 
 def _steps(raw: Path) -> StepsFile | None:

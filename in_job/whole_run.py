@@ -20,6 +20,9 @@ _HELPERS = {
     "torch.distributed.run": "launcher",
     "torch.distributed.launch": "launcher",
     "torchrun": "launcher",
+    "accelerate": "launcher",
+    "accelerate.commands.launch": "launcher",
+    "deepspeed": "launcher",
     "torch._inductor.compile_worker.__main__": "compile worker",
 }
 """What a process was started as -> its role, where it only helps those that do the program's work."""
@@ -87,8 +90,7 @@ class WholeRun:
         self.ended_ns = time.perf_counter_ns()
         if self.process.config.ranges.whole:
             self.ranges.end_step()
-            if self.role() is not None:
-                self.window.discard()
+            self._keep_nothing_of_helpers()
 
     def role(self) -> str | None:
         """What this process does for those that do the program's work; None for one of these."""
@@ -107,23 +109,33 @@ class WholeRun:
         """A limit is reached: end the recording; the program goes on.
 
         Returns:
-            Whether it has ended: not while the process ends, or a CUDA graph is being captured.
+            Whether it has ended: not while a CUDA graph is being captured.
         """
         process = self.process
-        if process.over or process.capturing():
+        if process.over:  # the process ends, and ``end`` with it; or the hook has failed
+            return True
+        if process.capturing():
             return False
         began = time.perf_counter_ns()
         self.busy = True
         try:
             wait_until_idle(process.torch)
-            process.warn(process.config.schedule.cut(limit, began - self._recorded_from))
             self.ranges.end_step()
-            self.window.finish()
+            if not self._keep_nothing_of_helpers():
+                process.warn(process.config.schedule.cut(limit, began - self._recorded_from))
+                self.window.finish()
         except Exception as error:
             process.fail(error)
         self.busy = False
         self._away_ns += time.perf_counter_ns() - began
         self._freed()
+        return True
+
+    def _keep_nothing_of_helpers(self) -> bool:
+        """Whether this process is a helper of others; then its recording is dropped."""
+        if self.role() is None:
+            return False
+        self.window.discard()
         return True
 
     def _record(self) -> None:

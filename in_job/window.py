@@ -11,7 +11,6 @@ from ..contract.recording import CannotRecordError
 if TYPE_CHECKING:
     from ..contract.recording import Recorder
     from .config import HookConfig
-    from .torch_types import Torch
 
 
 def idle_until(config: HookConfig, step: int) -> int:
@@ -60,6 +59,7 @@ class WindowDriver:
         self._warn = warn
         self._started = False  # the recorder runs; its first steps may be warm-up
         self._broken = False
+        self._obstacle: Finding | None = None  # why recording could not begin so far
 
     def attach(self, recorder: Recorder | None) -> None:
         """Torch is there: this recorder, unless another one runs already."""
@@ -119,16 +119,17 @@ class WindowDriver:
         if not self._broken:
             self.opened = self.complete = 0
 
-    def shortfall(self, steps: int, torch: Torch) -> Finding | None:
+    def shortfall(self, steps: int) -> Finding | None:
         """Why the window never opened or never closed in a program that has made some steps; None: it did.
 
         Args:
             steps: how many the program has made.
-            torch: the torch module, None when the program never imported it.
         """
         if not self.config.windowed or not steps or self.complete:
             return None
-        if torch is None:
+        if self._obstacle is not None and not self.opened:
+            return self._obstacle
+        if self.recorder is None:
             return Finding("window-not-opened", "critical", "the window was never opened", _no_torch())
         schedule = self.config.schedule
         need = schedule.steps_needed
@@ -149,8 +150,10 @@ class WindowDriver:
         try:
             self.recorder.start(step, whole=whole)
         except CannotRecordError as error:
-            self._broken = True
-            self._warn(error.finding)
+            self._obstacle = error.finding
+            if not error.later:
+                self._broken = True
+                self._warn(error.finding)
             return
         self._started = True
         if whole:

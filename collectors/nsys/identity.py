@@ -33,6 +33,7 @@ class Origin:
         ranks: pid -> rank, where the hook left steps.json files beside it.
         last_step: pid -> the last step that ended, from the same files.
         emitted: NVTX ranges that the hook counted, None when it left no file.
+        run: (pid, unix time of its begin, duration), ns, of a run without steps, from the same files.
     """
 
     src: int
@@ -48,6 +49,7 @@ class Origin:
     ranks: dict[int, int] = field(default_factory=dict)
     last_step: dict[int, int] = field(default_factory=dict)
     emitted: int | None = None
+    run: tuple[int, int, int] | None = None
 
 
 _LOOKED_AT = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_LAUNCH_BLOCKING")
@@ -120,7 +122,9 @@ def _find_ranks(found: Origin) -> None:
             found.last_step[pid] = max((int(step["step"]) for step in steps["steps"]), default=-1)
             if file.parent == folder:
                 found.emitted = int(steps.get("ranges_emitted") or 0)
-        except (OSError, ValueError, KeyError, TypeError):
+                if steps.get("how") == "run":
+                    found.run = (pid, int(steps["steps"][0]["ts_ns"]), int(steps["steps"][0]["dur_ns"]))
+        except (OSError, ValueError, LookupError, TypeError):
             continue  # not the hook's file, or cut short: the rank is found another way
     rank = (found.environment or {}).get("RANK", "")
     if rank.isdigit():

@@ -39,6 +39,8 @@ def stage(build: Builder, origins: list[Origin]) -> None:
     )
 
     _unended_steps(build, origins)
+    for item in origins:
+        _run_without_range(build, item)
 
 
 def _unended_steps(build: Builder, origins: list[Origin]) -> None:
@@ -58,6 +60,39 @@ def _unended_steps(build: Builder, origins: list[Origin]) -> None:
         "step ranges that the end of the program closed: they count as ranges, not as steps",
     )
     build.con.execute(f"UPDATE n_range SET step = false WHERE {unended}")
+
+
+def _run_without_range(build: Builder, item: Origin) -> None:
+    """The run of a program that emits no range, because the hook does not reach it: as timed from outside."""
+    if item.run is None or item.epoch_ns is None:
+        return
+    if build.count(f"SELECT count(*) FROM n_range WHERE step AND src = {item.src}"):
+        return
+    pid, ts_ns, dur_ns = item.run
+    start = ts_ns - item.epoch_ns
+    build.con.execute(  # on the main thread of the process, else of the first one that used a GPU
+        "INSERT INTO n_range BY NAME SELECT h.src, h.gtid, $event AS event, greatest($start, 0) AS start, "
+        "false AS unfinished, greatest(least($start + $dur, e.stop), $start, 0) AS stop, 0 AS domain, "
+        "$name AS name, true AS step FROM n_thread_track h LEFT JOIN n_last e ON e.src = h.src "
+        "WHERE h.src = $src ORDER BY (h.gtid >> 24) & 16777215 <> $pid, "
+        "(h.src, h.gtid >> 24) NOT IN (SELECT (src, p) FROM n_gpu_work WHERE p IS NOT NULL), "
+        "h.gtid & 16777215 <> (h.gtid >> 24) & 16777215, h.gtid LIMIT 1",
+        {
+            "event": NVTX_PUSH_POP,
+            "start": start,
+            "dur": dur_ns,
+            "name": RUN_RANGE,
+            "src": item.src,
+            "pid": pid,
+        },
+    )
+    build.writer.issue(
+        "run-timed-outside",
+        build.count(f"SELECT count(*) FROM n_range WHERE step AND src = {item.src}"),
+        "the report holds no range over the run: the program is not in Python, imports no GPU framework, or "
+        "its ranges were lost; the one step is the program as timed from outside, up to the last record",
+        item.path.name,
+    )
 
 
 def record_issues(build: Builder, origins: list[Origin]) -> None:

@@ -67,7 +67,9 @@ class Options(ToolOptions):
         Duration(0), "Wait this long before recording; only where the whole run is captured.", "0"
     )
     duration: float | None = option(
-        Duration(1), "Record this long; the application goes on to its end.", "to the end"
+        Duration(1),
+        "Record this long; the application goes on to its end. Replaces `schedule.max_seconds`.",
+        "to the end",
     )
     tmpdir: str | None = option(Text("a path"), "TMPDIR of the application.", "/tmp")
 

@@ -23,11 +23,8 @@ def wrap(request: WrapRequest) -> Wrapped:
     if not request.whole:
         notes = [_FIRST_STEP]
     else:
-        schedule = request.schedule
-        notes = [
-            f"Proton records the run as a whole, from the import of torch on: at most "
-            f"{schedule.max_seconds:g} s and {bytes_text(schedule.max_size)}"
-        ]
+        limits = f"{request.schedule.max_seconds:g} s and {bytes_text(request.schedule.max_size)}"
+        notes = [f"Proton records the run as a whole, from the import of torch on: at most {limits}"]
     return Wrapped(
         argv=request.argv,
         hook="in_process",

@@ -231,8 +231,7 @@ def _dotted(version: tuple[int, int]) -> str:
 def _v1(request: WrapRequest, options: Options) -> Wrapped:
     """``rocprof --hip-trace --roctx-trace --timestamp on -o FILE COMMAND``: no ``--``, and no window."""
     notes = [
-        "rocprof (v1) records the whole run to its end: it has no window that a program can open, and no "
-        "limit of the schedule ends it"
+        "rocprof (v1) records the run to its end: it has no window, and no limit of the schedule ends it"
     ]
     argv = [request.tool]
     for kind in options.trace or _DEFAULT:

@@ -86,6 +86,8 @@ class TorchRecorder:
         profile.step_num = step
         profile.current_action = profile._prev_schedule_action = self._action(step)
         profile.record_steps = False  # torch 2.1 names each step after the one before it
+        with self.torch.autograd.profiler.record_function(RUN_RANGE):
+            pass  # the first range of a process takes milliseconds: not in the recording
         profile.start()
         self._open_step(step)
 

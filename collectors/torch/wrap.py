@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...contract.units import bytes_text
 from ...contract.wrapping import Wrapped, WrapRequest
 
 
@@ -12,7 +13,10 @@ def wrap(request: WrapRequest) -> Wrapped:
     """
     notes = []
     if request.whole:
-        notes.append("torch.profiler records the run as a whole, from the import of torch on")
+        most = f"{request.schedule.max_seconds:g} s and {bytes_text(request.schedule.max_size)} of memory"
+        notes.append(
+            f"torch.profiler records the run as a whole, from the import of torch on: at most {most}"
+        )
     return Wrapped(
         argv=request.argv,
         hook="in_process",

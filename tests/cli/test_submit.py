@@ -106,6 +106,34 @@ def test_a_program_without_steps_finishes_and_says_so(here: Path, capsys: Captur
     assert "hello" in call(capsys, "logs", "last").out
 
 
+@pytest.mark.thorough
+def test_variants_of_a_bare_loop_are_recorded_and_compared_by_the_time_of_the_run(
+    here: Path, capsys: Capture
+) -> None:
+    loop = """
+import sys, torch
+torch.set_num_threads(1)
+n = int(sys.argv[1])
+a, b = torch.randn(n, n), torch.randn(n, n)
+for _ in range(200): c = torch.add(torch.matmul(a, b), b)
+"""
+    variants = {"few": {"n": 32}, "many": {"n": 512}}
+    job = write_job(here, loop, "{n}", variants=variants, collectors=["none", "torch"], repeats=3)
+    done = call(capsys, "submit", job, "--json")
+    assert done.code == 0, done.err
+    trials = done.json["trials"]
+    assert {(trial["state"], trial["steps_found_by"], trial["steps"]) for trial in trials} == {
+        ("finished", "run", 1)
+    }
+    assert all(Path(trial["trace"], "meta.json").exists() for trial in trials)
+    compared = call(capsys, "compare", "last/few-none", "vs", "last/many-none", "--allow", "work", "--json")
+    assert compared.json["ratio"] > 10, "512 cubed is 4096 times 32 cubed"
+    recorded = next(trial for trial in trials if trial["collector"] == "torch")
+    summary = call(capsys, "summary", recorded["trace"], "--json")
+    (mm,) = (row for row in summary.json["ops"] if row["name"] == "aten::mm")
+    assert mm["calls"] == 200
+
+
 def test_a_schedule_longer_than_the_program_is_said(here: Path, capsys: Capture) -> None:
     done = call(capsys, "submit", write_job(here, STEPS, "2"))
     assert done.code == 0

@@ -162,11 +162,27 @@ def test_a_stated_mode_is_the_only_one(mode: str, program: str, how: str, ends: 
     assert (run.finder.how, run.ends) == (how, ends)
 
 
-def test_once_something_is_recorded_the_lower_sign_stays_and_is_told() -> None:
-    run = Run(recording_from=2).feed("fff FO FO")
-    assert run.finder.how == "module"
-    assert run.finder.kept_lower == "optimizer"
-    assert run.ends == [1, 2, 3, 5, 7]
+@pytest.mark.parametrize(
+    ("program", "how", "higher", "ends"),
+    [
+        ("fff FO FO", "module", "optimizer", [1, 2, 3, 5, 7]),
+        ("lll fl fl fl", "loader", "module", [1, 2, 4, 6, 8]),
+        ("ccc fc fc fc", "compiled", "module", [1, 2, 4, 6, 8, 9]),
+        ("lll cl cl cl", "loader", "compiled", [1, 2, 4, 6, 8]),
+    ],
+)
+def test_once_something_is_recorded_the_lower_sign_stays_and_is_told(
+    program: str, how: str, higher: str, ends: list[int]
+) -> None:
+    run = Run(recording_from=2).feed(program)
+    assert (run.finder.how, run.finder.kept_lower) == (how, higher)
+    assert run.ends == ends
+
+
+def test_a_warm_up_that_was_recorded_is_told_and_the_replays_count() -> None:
+    run = Run(recording_from=2).feed("fff (f) rrrr")
+    assert (run.finder.how, run.finder.late_capture) == ("graph", "module")
+    assert run.ends == [1, 2, 7, 8, 9, 10]
 
 
 def test_modules_that_are_gone_are_not_confused_with_new_ones() -> None:
@@ -183,6 +199,22 @@ def test_a_loop_over_things_that_come_once_each_has_one_step_per_iteration(body:
     run = Run().feed("".join(body) * 30)
     late = [end for end in run.ends if 15 * len(body) <= end < 29 * len(body)]
     assert len(late) >= 13
+    assert {after - before for before, after in pairwise(late)} == {len(body)}
+
+
+@given(
+    early=st.text("fcjrl", min_size=3, max_size=12),
+    body=st.lists(st.sampled_from("fgcdjrslk"), min_size=1, unique=True),
+)
+def test_steps_that_are_recorded_go_on_as_long_as_their_sign_does(early: str, body: list[str]) -> None:
+    """Whatever higher sign comes beside it."""
+    run = Run(recording_from=1).feed(early)
+    alive = {"module": "f", "compiled": "cdjrs", "jit": "cdjrs", "graph": "cdjrs", "loader": "lk", "none": ""}
+    if not run.ends or not set(alive[run.finder.how]) & set(body):
+        return
+    begun = len(early)
+    run.feed("".join(body) * 30)
+    late = [end for end in run.ends if begun + 15 * len(body) <= end < begun + 29 * len(body)]
     assert {after - before for before, after in pairwise(late)} == {len(body)}
 
 

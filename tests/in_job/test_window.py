@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -64,19 +64,84 @@ def fail(finding: Finding) -> None:
     pytest.fail(str(finding))
 
 
-@pytest.mark.parametrize(
-    ("hook", "why"), [("cuda", "no torch with a CUDA GPU"), ("roctx", "no ROCTX library")]
-)
-def test_a_profiler_that_cannot_be_switched_is_one_warning_and_no_crash(hook: str, why: str) -> None:
+def test_a_profiler_that_cannot_be_switched_is_one_warning_and_no_crash() -> None:
     told: list[Finding] = []
-    config = HookConfig(folder="/t", hook=hook, schedule=Schedule(0, 0, 1))
-    torch = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False))
-    driver = WindowDriver(config, recorders.make(config, torch, fail), lambda _: None, told.append)
+    config = HookConfig(folder="/t", hook="roctx", schedule=Schedule(0, 0, 1))
+    driver = WindowDriver(config, recorders.make(config, None, fail), lambda _: None, told.append)
     driver.begin(0)
     driver.end(0)
     driver.finish()
     assert [finding.code for finding in told] == ["window-not-opened"]
-    assert why in told[0].why
+    assert "no ROCTX library" in told[0].why
+
+
+class Driver:
+    """Stands for CUDA's driver and the framework that uses it without torch: JAX, CuPy."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls: list[str] = []
+        self.used = False
+        self.result = 0
+        monkeypatch.setattr(recorders, "driver", lambda: self)
+        monkeypatch.setattr(recorders, "wait_until_idle", self.wait)
+
+    def wait(self, _torch: object) -> bool:
+        self.calls.append("wait")
+        return self.used
+
+    def cuProfilerStart(self) -> int:
+        self.calls.append("start")
+        return self.result
+
+    def cuProfilerStop(self) -> int:
+        self.calls.append("stop")
+        return 0
+
+
+CPU_TORCH = SimpleNamespace(
+    cuda=SimpleNamespace(is_initialized=lambda: False, is_available=lambda: False), version=None
+)
+
+
+@pytest.mark.parametrize("torch", [None, CPU_TORCH], ids=["no torch", "torch without CUDA"])
+def test_a_program_that_uses_the_gpu_without_torch_is_recorded_from_its_first_use(
+    monkeypatch: pytest.MonkeyPatch, torch: Any
+) -> None:
+    gpu = Driver(monkeypatch)
+    config = HookConfig(folder="/t", hook="cuda", schedule=Schedule(0, 0, 3))
+    driver = WindowDriver(config, recorders.make(config, torch, fail), lambda _: None, fail)
+    driver.begin(0)
+    assert "start" not in gpu.calls
+    driver.end(0)
+    gpu.used = True
+    for step in (1, 2):
+        driver.begin(step)
+        driver.end(step)
+    assert [call for call in gpu.calls if call != "wait"] == ["start", "stop"]
+    assert gpu.calls[-2:] == ["wait", "stop"]
+    assert driver.shortfall(3) is None
+
+
+def test_a_program_that_never_uses_a_gpu_is_told_so_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    Driver(monkeypatch)
+    config = HookConfig(folder="/t", hook="cuda", schedule=Schedule(0, 0, 1))
+    driver = WindowDriver(config, recorders.make(config, None, fail), lambda _: None, fail)
+    driver.begin(0)
+    driver.end(0)
+    found = driver.shortfall(9)
+    assert found is not None
+    assert (found.code, found.why) == ("window-not-opened", "this process has not used a CUDA GPU")
+
+
+def test_a_driver_that_refuses_is_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Driver(monkeypatch)
+    gpu.used, gpu.result = True, 999
+    told: list[Finding] = []
+    config = HookConfig(folder="/t", hook="cuda", schedule=Schedule(0, 0, 2))
+    driver = WindowDriver(config, recorders.make(config, None, fail), lambda _: None, told.append)
+    driver.begin(0)
+    driver.begin(1)
+    assert [finding.why for finding in told] == ["the CUDA driver's cuProfilerStart failed with CUresult 999"]
 
 
 class StepCounter:

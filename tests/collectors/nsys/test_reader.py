@@ -169,6 +169,27 @@ def test_a_run_that_was_still_going_on_is_a_step_that_ends_with_the_recording(tm
     assert "range-unfinished" not in issues(trace)
 
 
+def test_the_run_of_a_program_without_ranges_is_timed_from_outside(tmp_path: Path) -> None:
+    epoch = 1_700_000_000_000_000_000
+    step = {"step": 0, "ts_ns": epoch - 30, "dur_ns": 500}  # it was started before nsys' time began
+    values = {"pid": 7, "rank": 0, "how": "run", "steps": [step], "ranges_emitted": 0}
+    (tmp_path / "steps.json").write_text(json.dumps(values))
+    calls = [call(12, 15, corr=1), call(50, 60, pid=8, tid=8), call(61, 62, tid=9)]
+    tables = {
+        RUNTIME: calls,
+        KERNEL: [kernel(25, 40, corr=1)],
+        "TARGET_INFO_SESSION_START_TIME": [{"utcEpochNs": epoch}],
+    }
+    trace = trace_of(tmp_path, make_export(tmp_path / "x", tables, ["k", "cudaLaunchKernel"]))
+    rows = trace.sql(
+        "SELECT step, s.name, ts_ns, dur_ns, pid, native_id FROM steps s JOIN tracks USING (track) "
+        "JOIN processes p ON p.process = s.process"
+    ).rows
+    assert rows == [(0, "profrun.run", 0, 62, 7, 7)]
+    assert trace.sql("SELECT step, kernels FROM step_breakdown").rows == [(0, 1)]
+    assert issues(trace)["run-timed-outside"] == 1
+
+
 def test_managed_migrations_are_not_copies_that_were_asked_for(tmp_path: Path) -> None:
     copy = {"deviceId": 0, "contextId": 1, "streamId": 7, "globalPid": gpid(7), "bytes": 64}
     copies = [

@@ -110,6 +110,52 @@ def test_the_window_is_opened_round_the_active_steps(tmp_path: Path, roctx: Path
     assert done.exit["ranges_emitted"] == 2
 
 
+WHOLE = """
+import os, time
+import profrun
+import cupy
+
+def is_over():
+    return {pauses} <= open(os.environ["PROFRUN_STANDIN_ROCTX_LOG"]).read().count("pause")
+
+with profrun.range("work"):
+    pass
+while not is_over():
+    time.sleep(0.01)
+with profrun.range("work"):
+    print("the program went on")
+"""
+
+
+def _whole(tmp_path: Path, pauses: int, **schedule: Any) -> AmdTrial:
+    ranges = {"modules": 0, "steps": "off"}
+    trial = _trial(tmp_path, WHOLE.format(pauses=pauses), ranges=ranges, schedule=schedule)
+    (trial.work / "cupy.py").touch()
+    return trial
+
+
+def test_a_run_without_steps_is_one_range(tmp_path: Path, roctx: Path) -> None:
+    done = _whole(tmp_path, 0).run(_environment(tmp_path, roctx))
+    assert done.exit["state"] == "finished", done.exit["reason"]
+    (command,) = _commands(tmp_path)
+    assert "--selected-regions" not in command
+    assert (tmp_path / "roctx").read_text().splitlines() == [
+        "resume",
+        "push profrun.run",
+        *["push work", "pop"] * 2,
+        "pop",
+        "pause",
+    ]
+
+
+def test_at_a_limit_the_run_is_paused_and_the_program_goes_on(tmp_path: Path, roctx: Path) -> None:
+    done = _whole(tmp_path, 1, max_seconds=0.5).run(_environment(tmp_path, roctx))
+    assert done.log() == "the program went on\n"
+    lines = (tmp_path / "roctx").read_text().splitlines()
+    assert lines == ["resume", "push profrun.run", "push work", "pop", "pop", "pause"]
+    assert [row["code"] for row in done.exit["warnings"]].count("recording-cut") == 1
+
+
 @pytest.mark.parametrize("release", first(2, ["6.2", "7.2", "6.3", "6.4", "7.0"]))
 def test_every_release_takes_its_command(release: str, tmp_path: Path, roctx: Path) -> None:
     files = tmp_path / "files"

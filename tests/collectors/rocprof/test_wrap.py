@@ -160,7 +160,7 @@ def test_rocprof_v1() -> None:
     )
     assert wrapped.hook == "none"
     assert "results.db" in wrapped.expected
-    assert any("whole run" in note for note in wrapped.notes)
+    assert any("to its end" in note for note in wrapped.notes)
     more = _wrap((6, 1), tool="rocprof", options={"trace": ["hsa", "rccl"], "pmc": [["SQ_WAVES"]]}, ranks=2)
     assert "--hsa-trace" in more.argv
     assert sum("left out" in note for note in more.notes) == 2
