@@ -98,7 +98,7 @@ RECORDING = Denominator("recording")
 
 NO_STEPS = "no steps were found, so the whole run counts as one"
 """Why the numbers of a run are not per step."""
-SET_UP_INCLUDED = "no steps were found: numbers are of the whole run, set-up included"
+SET_UP_INCLUDED = "numbers are of the whole run, set-up included: no steps were found"
 """The same with what that means."""
 
 

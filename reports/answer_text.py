@@ -216,8 +216,8 @@ def nothing_to_gain(answers: Iterable[VariantAnswer]) -> str:
 
 
 def gains_per(answers: Iterable[VariantAnswer]) -> str:
-    """What the gains of findings are of: 'per step', 'of the run'."""
-    return " or ".join(sorted({answer.denominator.per for answer in answers}))
+    """What the gains of findings are of: 'per step', 'in the run'."""
+    return " or ".join(sorted({answer.denominator.rate for answer in answers}))
 
 
 def _findings(answers: Sequence[VariantAnswer]) -> list[Part]:

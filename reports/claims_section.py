@@ -20,7 +20,11 @@ def claims_html(claims: Sequence[ClaimResult]) -> Html | None:
         Column("state", lambda row: chip(row.state, _CLASSES[row.state])),
         Column("claim", _claim),
         Column("about", lambda row: row.where, note="variants and phase"),
-        Column("measured", lambda row: "; ".join(details(row)), note="per step, by the traces of this run"),
+        Column(
+            "measured",
+            lambda row: "; ".join(details(row)),
+            note="per step, or of the run; by the traces of this run",
+        ),
     ]
     return table("claims", columns, claims, caption=tally_text(claims), limit=400, whole=True)
 

@@ -30,7 +30,7 @@ STOPS = {
     "replayed": "kernels were replayed or serialised to read counters, or are known as means only",
     "ranks": "different numbers of ranks",
     "unreliable": "the trace's step or kernel numbers are wrong",
-    "no_steps": "no steps, and not the same kernels",
+    "no_steps": "steps on one side only, or none and not the same kernels",
     "no_times": "a trial has no whole step",
 }
 """Code -> why it stops a comparison."""
@@ -189,7 +189,7 @@ def _recorded(a: Trials, b: Trials) -> list[Reason]:
     of = {one.denominator.of for one in left}, {one.denominator.of for one in right}
     if of[0] != of[1]:
         fix = "mark the steps on both sides with `profrun.step()`"
-        return found + _differ("clock", "critical", "what the time is of", *of, fix=fix)
+        return found + _differ("no_steps", "critical", "what the time is of", *of, fix=fix)
     return found + _differ("clock", "critical", "what the time of a step is", *measures, fix=fix)
 
 

@@ -142,7 +142,7 @@ def _brief(name: str, limit: int = 72) -> str:
 
 @rule(
     "kernel-mix",
-    "What a step runs on the GPU",
+    "What runs on the GPU",
     severity="info",
     meaning="The recipe of a step: kernels by category. If it differs after a change of code that "
     "should not affect it, find out why.",

@@ -114,7 +114,7 @@ def waits_of_copies(ctx: Context, ids: Index) -> Index:
 
 @rule(
     "host-device-copies",
-    "Data crosses the bus inside steps",
+    "Data crosses the bus",
     remedy="create and keep tensors on the GPU",
     meaning="Each step copies between host and device; input batches are expected, anything else is worth a "
     "look.",

@@ -192,9 +192,9 @@ def test_a_run_without_steps() -> None:
   run 3 s without a profiler (2.9 to 3.1 s in 3 trials)
   GPU busy 5 ms = 25 % of the run; fp32 gemm 67 % of the GPU's time
   waits for other ranks inside of collectives, as recorded: 1 ms of the run
-  no steps were found: numbers are of the whole run, set-up included
+  numbers are of the whole run, set-up included: no steps were found
 
-  What would help most, at most of the run:
+  What would help most, at most in the run:
   1  2 ms (10 %)  Matrix work in full fp32: bf16 autocast, or TF32
 """
     )
@@ -223,7 +223,7 @@ def test_variants_with_and_without_steps_say_which_is_which() -> None:
     whole = dataclasses.replace(EAGER, variant="plain", step=RUN_TIME, denominator=RUN, findings=())
     text = shown(EAGER, whole)
     assert "run or step" in text
-    assert "plain: no steps were found: numbers are of the whole run" in text
+    assert "plain: numbers are of the whole run" in text
 
 
 def test_comparisons_of_runs() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.analysis.kit import memory_trace, step
+from tests.analysis.kit import memory_trace, run, step
 from tests.reports.documents import Node, page, rows_of
 
 
@@ -36,3 +36,26 @@ def test_many_steps_are_a_histogram_with_the_outliers_by_name() -> None:
     counted = sum(int(bar.text.split()[0]) for bar in section.every("svg", class_="chart")[0].every("rect"))
     assert counted == 30
     assert len(rows_of(section, "steps")) == 31
+
+
+def test_a_run_without_steps_is_one_bar_and_no_table_of_steps() -> None:
+    rows = [run(0, 1000), ("op", "aten::mm", 0, 600, "main")]
+    (section,) = page(memory_trace(rows)).every("section", id="t0-steps")
+    assert section.every("h3")[0].text == "The run"
+    assert bars(section) == ["the run"]
+    assert "step" not in section.text
+
+
+def test_the_rest_of_the_page_of_a_run_says_of_the_run() -> None:
+    launch = ("api", "cudaLaunchKernel", 10, 20, "main", {"parent": 0, "depth": 1})
+    rows = [run(0, 1000), launch, ("kernel", "gemm", 100, 300, "stream 7", {"launch": 1})]
+    document = page(memory_trace(rows))
+    (verdict,) = document.every("p", class_="verdict")
+    assert verdict.text.startswith(
+        "The recorded run takes 1 us; what the profiler adds is not known; no steps were"
+    )
+    assert "of 1 us, the run with its GPU work" in document.every("section", id="t0-gpus")[0].text
+    for name in ("gpus", "steps", "timeline", "kernels", "runtime"):
+        (section,) = document.every("section", id=f"t0-{name}")
+        assert "step" not in section.text.replace("profrun.step", ""), name
+    assert "calls in the run" in document.every("section", id="t0-kernels")[0].text

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from profrun.analysis.rules.diagnose import cost_of_step
 from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
 from profrun.reports.terminal import summary_text
@@ -53,3 +54,25 @@ def test_real_recordings_keep_to_the_width(tmp_path: Path, width: int) -> None:
     with Trace(tmp_path / "t") as trace:
         text = summary_text(summarize(trace, top=15), Style(width))
     assert max(map(len, text.splitlines())) <= width
+
+
+def test_the_summary_of_a_run_without_steps(tmp_path: Path) -> None:
+    """The same work inside of one run: counts and times are of the run, and there is no table of steps."""
+    run = ("step", "profrun.run", 0, 1_000_000, "main")
+    with make_trace(tmp_path / "t", [run, *ROWS[1:]]) as trace:
+        found, cost = summarize(trace), cost_of_step(trace)
+        text = summary_text(found, Style(80), cost=cost)
+    assert found.to_json()["denominator"] == {"of": "run", "cut_ns": None}
+    assert "run 1 ms under torch; no steps were found, so the whole run counts as one" in text
+    assert "kernels run 50.0 % of 1 ms (the run)" in text
+    assert "kernels of the run" in text
+    assert "operators of the run" in text
+    assert "step" not in text.replace("no steps were found", "")
+
+
+def test_the_summary_of_a_run_whose_recording_was_cut(tmp_path: Path) -> None:
+    run = ("step", "profrun.run", 0, 1_000_000, "main")
+    with make_trace(tmp_path / "t", [run, *ROWS[1:]], meta={"job": {"cut": True}}) as trace:
+        text = summary_text(summarize(trace), Style(80), cost=cost_of_step(trace))
+    assert "first 1 ms of the run 1 ms under torch" in text
+    assert "kernels of the first 1 ms of the run" in text

@@ -22,7 +22,7 @@ def counts(evidence: Evidence, limits: Mapping[str, tuple[int, int]]) -> Answer:
     if of_gpu and evidence.no_gpu:
         return untold(evidence.no_gpu)
     if not evidence.whole_steps:
-        return untold("no whole step in this trace")
+        return untold(f"no whole {evidence.of.of} in this trace")
     words, numbers, right = [], [], True
     for name, span in limits.items():
         found = _per_step(evidence, name)
@@ -31,7 +31,7 @@ def counts(evidence: Evidence, limits: Mapping[str, tuple[int, int]]) -> Answer:
         words.append(f"{name} {low}" if low == high else f"{name} {low} to {high}")
         numbers.append(low if low == high else None)
     value = float(numbers[0]) if len(numbers) == 1 and numbers[0] is not None else None
-    return Answer(right, f"{', '.join(words)} per step", value, unit="calls")
+    return Answer(right, f"{', '.join(words)} {evidence.of.rate}", value, unit="calls")
 
 
 def _per_step(evidence: Evidence, name: str) -> list[int]:

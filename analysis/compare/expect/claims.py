@@ -18,6 +18,7 @@ from profrun.analysis.compare.expect.pairs import (
     same_kernels_as,
 )
 from profrun.analysis.compare.expect.words import expected_text
+from profrun.contract.denominator import STEP, Denominator
 from profrun.jobs.expectation import Expectation
 from profrun.store.run_claims import CheckResult, ClaimResult, ClaimState
 
@@ -51,8 +52,9 @@ def _claim(
     number: int, claim: Expectation, told: Sequence[Told], variants: Sequence[str | None]
 ) -> ClaimResult:
     mine = [name for name in variants if claim.selects(name)]
+    of = _denominator([one for one in told if one.variant in mine])
     checks = tuple(
-        _result(key, value, list(_checks(number, claim, key, value, told, mine)))
+        _result(key, value, of, list(_checks(number, claim, key, value, told, mine)))
         for key, value in claim.checks.items()
         if value is not False
     )
@@ -159,7 +161,13 @@ def _between(
     return _PAIRS[key](about(group, claim.blocking), other, claim.phase, value)
 
 
-def _result(key: str, value: Any, checks: Sequence[Check]) -> CheckResult:
+def _denominator(told: Sequence[Told]) -> Denominator:
+    """What the numbers of these traces are of: of runs only where none has steps."""
+    found = [trial.conditions.denominator for one in told for trial in one.trials.values()]
+    return found[0] if found and not any(one.several for one in found) else STEP
+
+
+def _result(key: str, value: Any, of: Denominator, checks: Sequence[Check]) -> CheckResult:
     """One check over all traces."""
     by_state = {state: [one for one in checks if one.answer.passed is passed] for state, passed in _STATES}
     state = next((state for state, found in by_state.items() if found), _STATES[1][0])
@@ -168,7 +176,7 @@ def _result(key: str, value: Any, checks: Sequence[Check]) -> CheckResult:
     told = by_state["refuted"] + by_state["held"]
     return CheckResult(
         key=key,
-        expected=expected_text(key, value),
+        expected=expected_text(key, value, of),
         state=state,
         found=_by_variant(shown, [one.answer.found for one in shown], checks),
         value=answer.value,

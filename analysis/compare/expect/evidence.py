@@ -14,6 +14,7 @@ from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.kernel_names import read_kernel
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.steps import step_index, step_of_host
+from profrun.contract.denominator import Denominator
 from profrun.traces.schema import SLICE_KINDS
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ class Evidence:
     trial: ComparedTrial
     findings: Callable[[], Mapping[str, RuleFinding]]
     steps: int | None = None
+
+    @property
+    def of(self) -> Denominator:
+        """What counts and times are of: a step, the run or the recording."""
+        return self.trial.conditions.denominator
 
     @property
     def samples(self) -> int:

@@ -23,20 +23,21 @@ def kernels_per_step(evidence: Evidence, limits: tuple[int, int]) -> Answer:
     low, high = limits
     counts = {one.step: one.kernels for one in evidence.trial.samples if not one.edge}
     if not counts:
-        return untold("no whole step in this trace")
+        return untold(f"no whole {evidence.of.of} in this trace")
     wrong = {step: count for step, count in counts.items() if not low <= count <= high}
     numbers = sorted(set(counts.values()))
     text = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
     if not wrong:
         value = float(numbers[0]) if len(numbers) == 1 else None
-        return Answer(True, f"{text} in each of {len(counts)} steps", value, unit="calls")
+        where = f"in each of {len(counts)} steps" if evidence.of.several else evidence.of.rate
+        return Answer(True, f"{text} {where}", value, unit="calls")
     kernels = [group for group in evidence.trial.kernel_groups if group.category not in _ROLE_SHARES]
     most = sorted(kernels, key=lambda group: -group.calls)[:3]
     names = ", ".join(
         f"{group.calls / evidence.samples:g} x {evidence.short_name(group.name)}" for group in most
     )
     where = f" (step {next(iter(wrong))})" if len(numbers) > 1 else ""
-    return Answer(False, f"{text} per step{where}, most often {names}")
+    return Answer(False, f"{text} {evidence.of.rate}{where}, most often {names}")
 
 
 def fused(evidence: Evidence, globs: Sequence[str]) -> Answer:
@@ -49,7 +50,8 @@ def fused(evidence: Evidence, globs: Sequence[str]) -> Answer:
         if alone:
             count = sum(group.calls for group in alone) / evidence.samples
             return Answer(
-                False, f"{glob} runs as {evidence.short_name(alone[0].name)}, {count:g} times per step"
+                False,
+                f"{glob} runs as {evidence.short_name(alone[0].name)}, {count:g} times {evidence.of.rate}",
             )
         held += [
             fact.short
@@ -103,12 +105,12 @@ def max_share(evidence: Evidence, limits: Mapping[str, float]) -> Answer:
     """Does each kernel (glob) or category have at most its share of the GPU time of the steps?"""
     whole = sum(group.ns for group in evidence.trial.kernel_groups)
     if not whole:
-        return untold("no GPU time in whole steps")
+        return untold(f"no GPU time in {evidence.of.every}")
     shares = {name: _time_of(evidence, name) / whole for name in limits}
     text = ", ".join(f"{name} {percent_text(share)}" for name, share in shares.items())
     right = all(share <= limits[name] for name, share in shares.items())
     value = next(iter(shares.values())) if len(shares) == 1 else None
-    return Answer(right, f"{text} of the GPU time of the steps", value, unit="share")
+    return Answer(right, f"{text} of the GPU time of {evidence.of.every}", value, unit="share")
 
 
 def _time_of(evidence: Evidence, name: str) -> int:

@@ -39,16 +39,17 @@ def same_kernels_as(mine: Group, other: Group, phase: str | None, wanted: SameKe
         return _no_sides(mine, other, phase, "kernels"), ()
     b, a = ([_only(trial, wanted.only) for trial in side] for side in sides)
     found = same_kernels(a, b)
+    rate = b[0].conditions.denominator.rate
     labels = tuple(trial.conditions.label for trial in (*b, *a))
     if found.equal is None:
         return untold(f"neither variant launches {' or '.join(wanted.only or ['a kernel'])}"), labels
     if found.equal:
-        text = f"the same {found.kernels_per_step[1]:g} kernels per step"
+        text = f"the same {found.kernels_per_step[1]:g} kernels {rate}"
         return Answer(True, text, found.kernels_per_step[1], unit="calls"), labels
     first = found.differences[0]
     more = f" and {len(found.differences) - 1} more" if len(found.differences) > 1 else ""
     text = (
-        f"{_short(first.name, (*b, *a))} {first.blocking_calls:g} times per step, "
+        f"{_short(first.name, (*b, *a))} {first.blocking_calls:g} times {rate}, "
         f"{first.async_calls:g} times in {wanted.as_}{more}"
     )
     return Answer(False, text), labels

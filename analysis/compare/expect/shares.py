@@ -117,4 +117,4 @@ def dram_bytes(evidence: Evidence) -> Answer:
     if not steps:
         return untold("it is not known how many steps these counters are of")
     value = counted[0] / steps
-    return Answer(True, f"{bytes_text(value)} per step", value, unit="byte")
+    return Answer(True, f"{bytes_text(value)} {evidence.of.rate}", value, unit="byte")

@@ -31,7 +31,7 @@ def no_sync_in_step(evidence: Evidence, wanted: bool) -> Answer:
     return Answer(
         False,
         ", ".join(
-            f"{row.name} {row.calls / samples:g} times per step ({time_text(row.cpu_ns / samples)})"
+            f"{row.name} {row.calls / samples:g} times {evidence.of.rate} ({time_text(row.cpu_ns / samples)})"
             for row in waits[:3]
         ),
     )
@@ -41,9 +41,10 @@ def step_ms(evidence: Evidence, limit: float) -> Answer:
     """Is the median step below the limit, in ms?"""
     times = evidence.trial.times
     if not times:
-        return untold("no whole step in this trace")
+        return untold(f"no whole {evidence.of.of} in this trace")
     value = median(times) / 1e6
-    return Answer(value < limit, f"median of {len(times)} steps {value:.4g} ms", value, unit="ms")
+    what = f"median of {len(times)} steps" if evidence.of.several else evidence.of.time
+    return Answer(value < limit, f"{what} {value:.4g} ms", value, unit="ms")
 
 
 def bound(evidence: Evidence, wanted: str) -> Answer:

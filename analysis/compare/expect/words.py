@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from profrun.contract.codec import given_json
+from profrun.contract.denominator import STEP, Denominator
 from profrun.contract.units import bytes_text
 from profrun.jobs.expectation import Achieved, DramBytes, Limits, Ratio, SameKernels
 
 _QUANTITIES = {
-    "step_time": "step time",
-    "cpu_time": "host time of the step",
+    "cpu_time": "host time",
     "kernel_time": "kernel time",
     "gpu_busy": "time with GPU work",
     "launches": "launches",
@@ -25,13 +25,14 @@ _SHARES = {
 }
 
 
-def expected_text(key: str, value: Any) -> str:
+def expected_text(key: str, value: Any, of: Denominator = STEP) -> str:
     """A check in words.
 
     Args:
         key: as the job writes it. value: as ``jobs.expectation.Expectation.checks`` holds it.
+        of: what counts and times are of in the traces that were asked.
     """
-    return _WORDS[key](value)
+    return _WORDS[key](value, of)
 
 
 def limits_text(limits: Limits, number: Callable[[float], str] = "{:g}".format) -> str:
@@ -42,59 +43,60 @@ def limits_text(limits: Limits, number: Callable[[float], str] = "{:g}".format) 
     return number(low) if low == high else f"{number(low)} to {number(high)}"
 
 
-def _kernels(limits: tuple[int, int]) -> str:
-    return f"{limits_text(limits)} kernels per step"
+def _kernels(limits: tuple[int, int], of: Denominator) -> str:
+    return f"{limits_text(limits)} kernels {of.rate}"
 
 
-def _counts(limits: Mapping[str, tuple[int, int]]) -> str:
-    return ", ".join(f"{limits_text(span)} {name}" for name, span in limits.items()) + " per step"
+def _counts(limits: Mapping[str, tuple[int, int]], of: Denominator) -> str:
+    return ", ".join(f"{limits_text(span)} {name}" for name, span in limits.items()) + f" {of.rate}"
 
 
-def _after(wanted: Mapping[str, str]) -> str:
+def _after(wanted: Mapping[str, str], _of: Denominator) -> str:
     return ", ".join(f"{before} right before {kernel}" for kernel, before in wanted.items())
 
 
-def _same(value: SameKernels) -> str:
+def _same(value: SameKernels, _of: Denominator) -> str:
     return f"the same {', '.join(value.only) if value.only else ''} kernels as {value.as_}".replace("  ", " ")
 
 
-def _shares(limits: Mapping[str, float]) -> str:
+def _shares(limits: Mapping[str, float], _of: Denominator) -> str:
     return ", ".join(f"{name} at most {100 * share:g} % of GPU time" for name, share in limits.items())
 
 
-def _ratio(value: Ratio) -> str:
+def _ratio(value: Ratio, of: Denominator) -> str:
     per = f" per {value.per}" if value.per else ""
-    return f"{_QUANTITIES[value.of]}{per} {limits_text(value.limits)} times that of {value.to}"
+    what = of.time if value.of == "step_time" else _QUANTITIES[value.of]
+    return f"{what}{per} {limits_text(value.limits)} times that of {value.to}"
 
 
-def _bytes(value: DramBytes) -> str:
+def _bytes(value: DramBytes, of: Denominator) -> str:
     if value.to is None:
-        return f"{limits_text(value.limits, bytes_text)} through the GPU's memory per step"
+        return f"{limits_text(value.limits, bytes_text)} through the GPU's memory {of.rate}"
     return f"bytes through the GPU's memory {limits_text(value.limits)} times those of {value.to}"
 
 
-def _achieved(value: Achieved) -> str:
+def _achieved(value: Achieved, _of: Denominator) -> str:
     return ", ".join(
         f"{_SHARES[key]} {100 * low:g} to {100 * high:g} %" for key, (low, high) in given_json(value).items()
     )
 
 
-_WORDS: Mapping[str, Callable[[Any], str]] = {
+_WORDS: Mapping[str, Callable[[Any, Denominator], str]] = {
     "kernels_per_step": _kernels,
     "counts": _counts,
-    "present": lambda globs: f"{', '.join(globs)} present in every step",
-    "absent": lambda globs: f"no {', '.join(globs)}",
+    "present": lambda globs, of: f"{', '.join(globs)} present in {'every step' if of.several else of.the}",
+    "absent": lambda globs, of: f"no {', '.join(globs)}",
     "after": _after,
-    "fused": lambda globs: f"{', '.join(globs)} not as kernels of their own",
+    "fused": lambda globs, of: f"{', '.join(globs)} not as kernels of their own",
     "same_kernels": _same,
-    "dtype": lambda wanted: f"matrix kernels in {wanted}",
+    "dtype": lambda wanted, of: f"matrix kernels in {wanted}",
     "max_share": _shares,
-    "no_sync_in_step": lambda wanted: "no waiting for the GPU inside a step",
-    "step_ms": lambda limit: f"median step below {limit} ms",
-    "bound": lambda wanted: f"bound by {wanted}",
+    "no_sync_in_step": lambda wanted, of: f"no waiting for the GPU inside of {of.one}",
+    "step_ms": lambda limit, of: f"{'median step' if of.several else of.time} below {limit} ms",
+    "bound": lambda wanted, of: f"bound by {wanted}",
     "ratio": _ratio,
     "bytes": _bytes,
     "achieved": _achieved,
-    "finds": lambda rules: f"the diagnosis finds {', '.join(rules)}",
-    "finds_not": lambda rules: f"the diagnosis does not find {', '.join(rules)}",
+    "finds": lambda rules, of: f"the diagnosis finds {', '.join(rules)}",
+    "finds_not": lambda rules, of: f"the diagnosis does not find {', '.join(rules)}",
 }

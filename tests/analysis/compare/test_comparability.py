@@ -29,7 +29,7 @@ def test_equal_conditions_do_not_stop() -> None:
         ),
         ({"collector": "nsys", "tool": "nsys"}, "collector", "torch against nsys"),
         ({"measure": "wall"}, "clock", "span against wall"),
-        ({"denominator": RUN}, "clock", "step against run"),
+        ({"denominator": RUN}, "no_steps", "step against run"),
         ({"blocking": True}, "blocking", "blocking"),
         ({"blocking": None, "blocking_seen": True}, "blocking", "one side only"),
         ({"throttled": ("hw_thermal_slowdown",)}, "throttled", "hw_thermal_slowdown"),

@@ -16,6 +16,7 @@ from profrun import cli
 from profrun.store.runs import Run
 from tests.conftest import ROOT, unpack
 from tests.runner.scripted import new_run
+from tests.support.one_run import as_one_run
 
 WIDTHS = (80, 120, 200)
 """Columns of the terminals."""
@@ -23,6 +24,10 @@ RECORDINGS = ("compiled", "compiled_good", "ddp_slow_rank", "empty_cache", "ligh
 """Runs of ``tests/data/h200/programs`` that are there as ``runs/NAME``; each has one variant."""
 FOUR = ("compiled", "empty_cache", "lightning_loader", "trainer")
 """Those whose first trials are the variants of the run ``runs/four``, too."""
+
+
+WITHOUT_STEPS = "pageable"
+"""The recording that is ``runs/without_steps``, its steps taken away."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,9 @@ SCREENS = (
     Screen("status-verbose", "profrun status trainer -v"),
     Screen("status-loader", "profrun status lightning_loader"),
     Screen("status-four-variants", "profrun status four"),
+    Screen("status-run-without-steps", "profrun status without_steps"),
+    Screen("summary-run-without-steps", "profrun summary without_steps/1"),
+    Screen("diagnose-run-without-steps", "profrun diagnose without_steps/1"),
     Screen("runs", "profrun runs"),
     Screen("summary", "profrun summary trainer/1"),
     Screen("summary-two-ranks", "profrun summary ddp_slow_rank/1"),
@@ -124,7 +132,11 @@ def prepare(home: Path) -> Path:
         with tarfile.open(ROOT / f"tests/data/h200/programs/{name}.tar.xz") as archive:
             unpack(archive, runs)
     _combine(runs)
-    for name in (*RECORDINGS, "four"):
+    with tarfile.open(ROOT / f"tests/data/h200/programs/{WITHOUT_STEPS}.tar.xz") as archive:
+        unpack(archive, runs)
+    (runs / WITHOUT_STEPS).rename(runs / "without_steps")
+    as_one_run(runs / "without_steps")
+    for name in (*RECORDINGS, "four", "without_steps"):
         cli.run(["-q", "resume", name, "--runs", str(runs), "--json"])
     (home / "right.yaml").write_text(_RIGHT)
     (home / "wrong.yaml").write_text(_WRONG)
