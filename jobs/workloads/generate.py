@@ -66,6 +66,8 @@ class Decoder(nn.Module):
         self.token, self.place = nn.Embedding(VOCABULARY, width), nn.Embedding(length, width)
         self.blocks = nn.ModuleList(Block(width) for _ in range(layers))
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, VOCABULARY, bias=False)
+        for embedding in (self.token, self.place):
+            nn.init.normal_(embedding.weight, std=0.02)  # as in GPT-2; else attention would hardly matter
 
     def forward(
         self, tokens: Tensor, places: Tensor, cache: Cache | None = None, fixed: bool = False

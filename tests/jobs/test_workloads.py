@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,7 +59,13 @@ def _programs() -> dict[str, list[str]]:
     trials = make_plan(load_job(ROOT / "jobs" / "transformer.yaml")).trials
     transformer = {trial.variant: [*trial.argv[1:], "--steps", "3"] for trial in trials}
     return transformer | {
-        "train": ["workloads/train.py", "--steps", "3"],
+        "train": ["workloads/train.py", "--steps", "3", "--log-every", "3"],
+        "train_graph": ["workloads/train.py", "--steps", "3", "--batch", "64", "--graph", "--prefetch"],
+        "train_loader": ["workloads/train.py", "--steps", "3", "--data", "loader", "--workers", "1"],
+        "no_cache": ["workloads/generate.py", "--mode", "no_cache", "--requests", "2"],
+        "cache": ["workloads/generate.py", "--mode", "cache", "--requests", "2"],
+        "graph": ["workloads/generate.py", "--mode", "graph", "--requests", "2"],
+        "variability": ["workloads/variability.py", "--before", "load", "--per-step", "2", "--steps", "3"],
         "matmul_add": ["workloads/matmul_add.py", "--steps", "3", "--warmup", "2", "--size", "4096"],
         "bare": ["workloads/matmul_add.py", "--steps", "3", "--bare"],
         "many_ops": ["workloads/many_ops.py", "--steps", "3", "--ops", "4"],
@@ -133,10 +140,69 @@ def test_the_transformer_of_the_job(
 @pytest.mark.thorough
 def test_the_training_loop_steps_its_optimizer(outputs: dict[str, str]) -> None:
     out = outputs["train"]
-    assert "no GPU here" in out
-    assert "trained 3 steps on cpu; last loss read" in out
-    for name in ("data", "forward", "backward", "optimizer", "Optimizer.step#AdamW.step"):
+    assert "no GPU here: batch 2" in out
+    assert re.search(
+        r"trained 3 steps of 2 sequences on cpu: median step [\d.]+ ms; last loss \d\.\d{3}\n", out
+    )
+    for name in ("copy", "forward", "backward", "optimizer", "Optimizer.step#AdamW.step"):
         assert f"'{name}'" in out
+    assert "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" in out  # it prepares its batches so
+
+
+@pytest.mark.thorough
+def test_the_training_loop_says_what_it_leaves_out_on_a_cpu(outputs: dict[str, str]) -> None:
+    out = outputs["train_graph"]
+    assert "no GPU here: batch 8" in out
+    assert "; without --graph; without --prefetch\n" in out
+    assert "last loss not read" in out
+
+
+@pytest.mark.thorough
+def test_the_training_loop_loads_in_other_processes(outputs: dict[str, str]) -> None:
+    assert "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__" in outputs["train_loader"]
+
+
+@pytest.mark.thorough
+def test_every_way_to_keep_keys_and_values_gives_the_same_tokens(outputs: dict[str, str]) -> None:
+    """Without a cache there is nothing to get wrong."""
+    tokens = {
+        name: re.findall(r"sum of tokens (\d+)", outputs[name]) for name in ("no_cache", "cache", "graph")
+    }
+    assert tokens["cache"] == tokens["graph"] == tokens["no_cache"] != []
+    for name in ("prefill", "decode", "aten::scaled_dot_product_attention"):
+        assert f"'{name}'" in outputs["cache"]
+    assert "'aten::index_copy_'" in outputs["graph"]
+    assert "without a CUDA graph" in outputs["graph"]
+
+
+@pytest.mark.thorough
+def test_the_products_say_how_much_they_vary(outputs: dict[str, str]) -> None:
+    out = outputs["variability"]
+    assert "no GPU here: size 128, 0.3 s before" in out
+    assert "product of 128 x 128 on cpu, 2 per step: median" in out
+    assert "no clock is read" in out
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("mode", ["ddp", "fsdp"])
+def test_two_ranks_train_together(mode: str) -> None:
+    options = ["--mode", mode, "--steps", "3", "--late-rows", "0.5"]
+    done = subprocess.run(
+        ["torchrun", "--standalone", "--nproc-per-node", "2", "workloads/ddp.py", *options],
+        cwd=ROOT / "jobs",
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "CUDA_VISIBLE_DEVICES": "",
+            "HOME": "/tmp",
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no GPU here: rows 64, width 64, 4 layers, buckets of 25 KiB, gloo" in done.stdout
+    assert f"rank 0 of 2, {mode}, 64 rows on cpu: median step" in done.stdout
+    assert f"rank 1 of 2, {mode}, 96 rows on cpu: median step" in done.stdout
 
 
 @pytest.mark.thorough
