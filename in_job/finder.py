@@ -136,8 +136,12 @@ class StepFinder:
         if self._waits(level, grad=grad):
             return
         if self._sign(sign):
-            higher = {key: known for key, known in self._called.items() if LEVELS[known[1]] > level}
-            self._called = {id(thing): (weakref.ref(thing), sign), **higher}
+            higher = {
+                key: one
+                for key, one in self._called.items()
+                if LEVELS[one[1]] > level and one[0]() is not None
+            }
+            self._called = {id(thing): known, **higher}
 
     def batch(self, batches: object, *, grad: bool = False) -> None:
         """A DataLoader has delivered a batch.
