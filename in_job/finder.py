@@ -135,7 +135,7 @@ class StepFinder:
             self._forget_warm_up()
         if self._waits(level, grad=grad):
             return
-        if self._sign(sign):
+        if self._sign(sign) and len(self._called) > 1:
             higher = {
                 key: one
                 for key, one in self._called.items()
