@@ -39,7 +39,7 @@ _GLOBS = ListOf(Text("a name or a glob"), 1, unique=True, example="['*Memcpy*']"
 _RULES = ListOf(Text("the id of a rule", r"[a-z0-9]+(-[a-z0-9]+)*"), 1, unique=True, example="[sync-in-step]")
 _VARIANT = Text("a variant's name")
 _AMOUNT = OneOf[float]((size(0), Number(0)), (has_unit, lambda node: True))
-_AFTER = "{'*gemm*': cudaOccupancyMaxActiveBlocksPerMultiprocessor*}"
+_AFTER = "{gemm: cudaOccupancyMaxActiveBlocksPerMultiprocessor*}"
 _SHARES = Pair(Share(zero=True), "[0.7, 1]")
 
 
@@ -185,9 +185,9 @@ class Expectation:
     )
     absent: tuple[str, ...] | None = option(_GLOBS, "Names that must not occur there.")
     after: Mapping[str, str] | None = option(
-        MapOf(Text("an op or an API call, or a glob"), r".+", "a kernel or a glob", _AFTER, low=1),
-        "Kernel (glob) to the op or API call (glob) that must come right before each of its launches: on the "
-        "thread of the launch, since the launch before.",
+        MapOf(Text("an op or API call, or a glob"), r".+", "a kernel, a glob or a category", _AFTER, low=1),
+        "Kernel (glob) or category to the op or API call (glob) that must come right before each of its "
+        "launches: on the thread of the launch, since the launch before.",
     )
     fused: tuple[str, ...] | None = option(_GLOBS, "Ops that must not run as kernels of their own.")
     same_kernels: SameKernels | None = option(

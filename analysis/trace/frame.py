@@ -52,6 +52,7 @@ class Frame:
         track_native: the tool's own id of each track (thread, stream, queue), by track id; None where it has
             none.
         processes, devices: rows of those tables, by their ids.
+        may_be_cut: the end of the recording may have cut off the last step; the steps of a phase are whole.
         memo: results of memoised functions of this frame.
     """
 
@@ -71,6 +72,7 @@ class Frame:
     track_native: list[int | None]
     processes: list[ProcessRow]
     devices: list[DeviceRow]
+    may_be_cut: bool = True
     memo: Memo = field(default_factory=Memo, repr=False)
 
     def __len__(self) -> int:

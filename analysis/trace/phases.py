@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrun.analysis.trace.frame import KIND, Frame, Index, frame
-from profrun.analysis.trace.steps import step_index
+from profrun.analysis.trace.steps import step_index, step_spans
 from profrun.traces.memo import Memo, seeded
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def phase(trace: Trace, name: str) -> Trace | None:
     """The same trace with the ranges of one name as its steps; None where it has no such range.
 
-    Ranges count that overlap a recorded step, where the trace has steps. Of ranges inside each other the
-    outermost counts. The result shares the connection of ``trace`` and is closed with it.
+    Ranges count that overlap a whole recorded step, where the trace has steps. Of ranges inside each other
+    the outermost counts. The result shares the connection of ``trace`` and is closed with it.
 
     Args:
         name: a name or a glob, of ranges and ops of the host.
@@ -43,12 +43,13 @@ def phase(trace: Trace, name: str) -> Trace | None:
     found.memo = Memo()
     extra = {key: value for key, value in trace.meta.get("extra", {}).items() if key != "windows"}
     found.meta = {**trace.meta, "extra": extra}
-    seeded(frame, found, replace(source, kind=kind, memo=Memo()))
+    cut = not len(step_index(source).slices)
+    seeded(frame, found, replace(source, kind=kind, may_be_cut=cut, memo=Memo()))
     return found
 
 
 def _chosen(trace: Trace, source: Frame, name: str) -> Index:
-    """Host ranges and ops of this name that overlap a step which the schedule recorded."""
+    """Host ranges and ops of this name that overlap a whole step which the schedule recorded."""
     ids = source.of("range", "op")
     ids = ids[~source.on_gpu[source.track[ids]]]
     ids = ids[source.named(ids, lambda text: fnmatchcase(text, name))]
@@ -62,7 +63,8 @@ def _chosen(trace: Trace, source: Frame, name: str) -> Index:
     inside = np.zeros(len(ids), dtype=bool)
     owner = source.process_of(ids)
     for process in np.unique(owner):
-        steps = index.slices[active & (index.process == process)]
+        _, _, whole = step_spans(source, int(process))
+        steps = index.slices[[number for number in whole if number >= 0 and active[number]]]
         mine = owner == process
         before = np.searchsorted(np.sort(source.ts[steps]), source.end[ids[mine]], side="left")
         ended = np.searchsorted(np.sort(source.end[steps]), source.ts[ids[mine]], side="right")

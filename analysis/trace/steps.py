@@ -206,7 +206,8 @@ def step_spans(source: Frame, process: int) -> tuple[Ints, Ints, Index]:
     later of its host end and the end of the last GPU slice launched inside it; it starts no earlier than the
     step before ended (for the first: than GPU work from before the steps ended). Tail steps that launched
     nothing, or a last one with under 80 % of the GPU slices of the one before, are cut off: the profiler may
-    have missed their kernels. Without step ranges the whole host work of the process is one step (index -1).
+    have missed their kernels (not of a phase: ``Frame.may_be_cut``). Without step ranges the whole host work
+    of the process is one step (index -1).
 
     Returns:
         (starts in ns, ends in ns, indices into ``step_index``), each of shape (steps kept,).
@@ -236,7 +237,7 @@ def step_spans(source: Frame, process: int) -> tuple[Ints, Ints, Index]:
     first, last, count = _device_bounds(source, gpu, step_of, len(starts))
     if count.any():
         _extend(source, gpu, step_of, starts, ends, first, last, count)
-        keep_steps = _tail(count)
+        keep_steps = _tail(count) if source.may_be_cut else len(starts)
         starts, ends, numbers = starts[:keep_steps], ends[:keep_steps], numbers[:keep_steps]
     return starts, ends, numbers
 

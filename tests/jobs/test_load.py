@@ -162,6 +162,15 @@ def test_a_schedule_beside_steps_off_keeps_its_limits_and_a_warning_names_the_re
     assert load_small(f"{off}schedule: {{max_seconds: 20}}\n").warnings == ()
 
 
+def test_a_claim_about_a_collector_that_is_not_collected_is_a_warning() -> None:
+    """A job may be run with other collectors, `--collectors torch`: then this claim is not checked."""
+    (warning,) = load_small("expect: [{collector: nsys, present: [a]}]").warnings
+    assert warning == (
+        "job.yaml:3:22: expect[0].collector: 'nsys' is not collected, so that this claim is not checked; "
+        "collectors here: none, torch"
+    )
+
+
 def test_what_nothing_uses_is_a_warning_with_its_place() -> None:
     assert load_small("variants:\n  a: {n: 1, m: 2}\n", "run {n}").warnings == (
         "job.yaml:4:13: nothing uses 'm'; put {m} into the command, or delete it",

@@ -48,8 +48,13 @@ def _is_of(one: Calls, name: str) -> bool:
     if name in _COPIES:
         return one.kind == name
     if name in CATEGORIES:
-        return one.kind == "kernel" and read_kernel(one.name).category == name
+        return one.kind == "kernel" and _is_kernel_of(one.name, name)
     return matches(one.name, name)
+
+
+def _is_kernel_of(kernel: str, name: str) -> bool:
+    """Is a kernel of a category, or does its name match a glob?"""
+    return read_kernel(kernel).category == name if name in CATEGORIES else matches(kernel, name)
 
 
 def after(evidence: Evidence, wanted: Mapping[str, str]) -> Answer:
@@ -69,11 +74,11 @@ def after(evidence: Evidence, wanted: Mapping[str, str]) -> Answer:
     return Answer(True, ", ".join(words))
 
 
-def _launches_of(evidence: Evidence, source: Frame, glob: str) -> Index | None:
-    """The calls that launched kernels of this name in whole steps; None where no call is known."""
+def _launches_of(evidence: Evidence, source: Frame, wanted: str) -> Index | None:
+    """The calls that launched kernels of a category or glob in whole steps; None where no call is known."""
     index = step_index(source)
     gpu = source.of("kernel")
-    gpu = gpu[source.named(gpu, lambda name: matches(name, glob))]
+    gpu = gpu[source.named(gpu, lambda name: _is_kernel_of(name, wanted))]
     if len(index.slices):
         gpu = gpu[np.isin(index.of_gpu[gpu], list(evidence.whole_steps))]
     calls = source.launch[gpu]

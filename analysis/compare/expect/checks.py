@@ -136,14 +136,17 @@ def tell(
     parts: dict[str | None, Evidence] = {None: whole}
     checks: list[Check] = []
     for number, one in enumerate(expectations):
-        if not applies(
+        about = applies(
             one, variant=variant, vendor=vendor, collector=collector, tool=tool, blocking=blocking
-        ):
+        )
+        if not about and variant not in one.others.values():
             continue
         if one.phase is not None and one.phase not in parts:
             part = phase(trace, one.phase)
             if part is not None:
                 parts[one.phase] = Evidence(part, read_trial(part, label=label), findings_of(part))
+        if not about:
+            continue  # it is only the base of a claim about another variant, or about its blocking twin
         for key, value in one.checks.items():
             if key in QUESTIONS and (key != "no_sync_in_step" or value):  # false asks for nothing
                 answer = _answer(parts.get(one.phase), key, value, one, whole)

@@ -35,13 +35,17 @@ _STATES: tuple[tuple[ClaimState, bool | None], ...] = (
 def judge(
     expectations: Sequence[Expectation], told: Sequence[Told], variants: Sequence[str | None]
 ) -> tuple[ClaimResult, ...]:
-    """One result per expectation, in the order of the job.
+    """One result per expectation that asks something, in the order of the job.
 
     Args:
         told: what each trace tells, in the order of the trials.
         variants: all variants of the run, also those without a trace.
     """
-    return tuple(_claim(number, one, told, variants) for number, one in enumerate(expectations))
+    return tuple(
+        _claim(number, one, told, variants)
+        for number, one in enumerate(expectations)
+        if any(value is not False for value in one.checks.values())  # `no_sync_in_step: false` asks nothing
+    )
 
 
 def _claim(

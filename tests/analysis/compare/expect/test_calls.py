@@ -20,6 +20,9 @@ LAUNCHES: list[tuple[Any, ...]] = [
     ("kernel", "first", 100, 10, "stream 7", {"launch": 2}),
     ("kernel", "second", 120, 10, "stream 7", {"launch": 3}),
     ("kernel", "third", 140, 10, "stream 7", {"launch": 5}),
+    ("api", QUERY, 50, 5, "main"),
+    ("api", "cuLaunchKernelEx", 60, 5, "main"),  # 10
+    ("kernel", "nvjet_sm90_tst_64x8_64x16_1x4_h_bz_NNT", 160, 10, "stream 7", {"launch": 10}),
 ]
 
 
@@ -29,8 +32,9 @@ LAUNCHES: list[tuple[Any, ...]] = [
         ({"first": f"{QUERY}*"}, True, f"{QUERY}* before 1 of 1 launches of first"),
         ({"second": QUERY}, False, f"{QUERY} before 0 of 1 launches of second"),
         ({"third": QUERY}, False, f"{QUERY} before 0 of 1 launches of third"),
-        ({"*": QUERY}, False, f"{QUERY} before 1 of 3 launches of *"),
-        ({"gemm": QUERY}, False, "no launch of gemm"),
+        ({"*": QUERY}, False, f"{QUERY} before 2 of 4 launches of *"),
+        ({"gemm": QUERY}, True, f"{QUERY} before 1 of 1 launches of gemm"),
+        ({"softmax": QUERY}, False, "no launch of softmax"),
     ],
 )
 def test_what_comes_before_a_launch(wanted: dict[str, str], *, passed: bool, found: str) -> None:

@@ -118,3 +118,27 @@ def test_a_ratio_to_a_variant_without_a_trace_is_not_checked() -> None:
     claim = Expectation(variant=("compiled",), ratio=Ratio(to="eager", below=1.0))
     result = check_of(claim, recorded("compiled", MS))
     assert (result.state, result.why) == ("not checked", "no such trace of eager")
+
+
+@pytest.mark.parametrize("twin", [False, True])
+def test_a_phase_of_the_other_variant_counts_though_the_claim_does_not_select_it(*, twin: bool) -> None:
+    """The range is 100 us of both steps on one side, and 300 us on the other."""
+
+    def trial(number: int, dur: int, *, other: bool) -> Trace:
+        rows: list[Any] = []
+        for place in range(3):
+            rows.append(("step", f"profrun.step#{place}", place * MS, MS, "main"))
+            rows.append(("range", "MLP", place * MS + 10, dur + 100 * number + place, "main"))
+        variant = "eager" if twin or not other else "compiled"
+        job = {"variant": variant, "collector": "torch", "trial": f"{other}-{number}"}
+        return memory_trace(rows, meta={"job": job, "launch_blocking": twin and other})
+
+    claim = Expectation(
+        variant=("eager" if twin else "compiled",),
+        blocking="on" if twin else None,
+        phase="MLP",
+        ratio=Ratio(to="eager", of="cpu_time", above=2.5),
+    )
+    traces = [trial(number, dur, other=dur > 200_000) for number in range(3) for dur in (100_000, 300_000)]
+    result = check_of(claim, *traces)
+    assert (result.state, round(result.value or 0, 1)) == ("held", 3.0)
