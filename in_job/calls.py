@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import weakref
 from typing import TYPE_CHECKING, Callable
 
 from . import dynamo
@@ -103,6 +104,24 @@ class CallWatch:
             self.steps.note_end()
         except Exception as error:
             self.process.fail(error)
+
+
+def same_thing(made: object, name: str, instead: object) -> object:
+    """What is called when the program calls a compiled function: the function that it was made of.
+
+    So ``jax.jit(f)(x)``, written in a loop, calls the same thing again and again.
+
+    Args:
+        made: what the compiler gave.
+        name: of its attribute that holds the function.
+        instead: for a function that cannot be referred to weakly.
+    """
+    found = getattr(made, name, instead)
+    try:
+        weakref.ref(found)
+    except TypeError:
+        return instead
+    return found
 
 
 def _only_reads(torch: Torch) -> bool:

@@ -135,9 +135,13 @@ class StepFinder:
             self._forget_warm_up()
         if self._waits(level, grad=grad):
             return
-        if self._sign(sign):
-            higher = {key: known for key, known in self._called.items() if LEVELS[known[1]] > level}
-            self._called = {id(thing): (weakref.ref(thing), sign), **higher}
+        if self._sign(sign) and len(self._called) > 1:
+            higher = {
+                key: one
+                for key, one in self._called.items()
+                if LEVELS[one[1]] > level and one[0]() is not None
+            }
+            self._called = {id(thing): known, **higher}
 
     def batch(self, batches: object, *, grad: bool = False) -> None:
         """A DataLoader has delivered a batch.

@@ -13,6 +13,8 @@ import sys
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Callable
 
+from .calls import same_thing
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -46,16 +48,24 @@ def watch_jit(jax: ModuleType, watch: CallWatch) -> None:
 class _Cover:
     """A jitted function that tells of its calls, and is the jitted function in everything else."""
 
-    __slots__ = ("__dict__", "__weakref__", "_profrun_inner", "_profrun_tracing", "_profrun_watch")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_profrun_inner",
+        "_profrun_of",
+        "_profrun_tracing",
+        "_profrun_watch",
+    )
 
     def __init__(self, inner: Jitted, watch: CallWatch, tracing: Callable[[], bool]) -> None:
         self.__dict__.update(inner.__dict__)  # __name__, __doc__, __module__, __wrapped__: inspect reads them
         self._profrun_inner = inner
+        self._profrun_of = same_thing(inner, "__wrapped__", self)
         self._profrun_watch = watch
         self._profrun_tracing = tracing
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._profrun_tracing() or not self._profrun_watch.before("jit", self):
+        if self._profrun_tracing() or not self._profrun_watch.before("jit", self._profrun_of):
             return self._profrun_inner(*args, **kwargs)
         try:
             return self._profrun_inner(*args, **kwargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,10 @@ class Process:
     def is_shell(self) -> bool:
         """Whether a signal to it would not reach what it runs."""
         return os.path.basename(self.program) in _SHELLS
+
+    def age_s(self) -> float:
+        """Seconds since it was started, within one clock tick."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - self.started / os.sysconf("SC_CLK_TCK")
 
     def alive(self) -> bool:
         """Whether this very process runs still."""

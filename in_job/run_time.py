@@ -56,7 +56,7 @@ def _run_of(rank: int, notes: Sequence[ProcessNote]) -> StepsFile | None:
 
 
 def _from_outside(command: Command, profiler: str | None, ranks: Ranks, outcome: Outcome) -> StepsFile:
-    dur_ns = round(outcome.app_s * 1e9)
+    dur_ns = round(outcome.run_s * 1e9)
     return StepsFile(
         rank=ranks.own.rank,
         pid=outcome.pid,

@@ -77,7 +77,8 @@ def _is_wanted(first: FirstRun) -> bool:
     missing = any(artefact.state == "missing" for artefact in first.artefacts)
     if wrapped.hook == "none":  # it was recorded from the start, but without the range over the run
         return not missing and any(note.run is not None for note in first.notes)
-    return missing
+    # rocprofv3 writes its files also where nobody resumed it, and then they hold nothing
+    return missing or wrapped.hook == "roctx"
 
 
 def clear(ranks: Ranks) -> None:

@@ -37,8 +37,9 @@ class Outcome:
         strays: command lines of what the command left running.
         killed: what had to be killed.
         pid: of the user's process, else of what was started.
-        began_ns: when the command was started, unix time, ns.
-        app_s: seconds from start to the end of the user's process.
+        began_ns: when the user's process was started, unix time, ns.
+        run_s: seconds from there to its end; under a profiler within 10 ms, the resolution of /proc.
+        app_s: seconds from the start of the command, the profiler's own included, to the same end.
         finalise_s: seconds from there to the end of the profiler.
     """
 
@@ -49,6 +50,7 @@ class Outcome:
     strays: list[str] = field(default_factory=list)
     pid: int = 0
     began_ns: int = 0
+    run_s: float = 0.0
     app_s: float = 0.0
     finalise_s: float = 0.0
     lost_output: int = 0
@@ -128,13 +130,15 @@ class Supervisor:
         if outcome.stopped_by:
             outcome.error = "it was asked to end before the command was started"
             return outcome
-        outcome.began_ns = time.time_ns()
+        began = time.monotonic()
         try:
             child = self._start(argv, env, cwd)
         except OSError as error:
             outcome.error = start_error(argv, cwd, error, env.get("PATH"))
             return outcome
-        watch = _Watch(self, child.pid, tuple(app or argv), tool, limit, finalise, on_app_end, recording)
+        watch = _Watch(
+            self, child.pid, began, tuple(app or argv), tool, limit, finalise, on_app_end, recording
+        )
         outcome.status = watch.loop(outcome)
         child.returncode = 0  # reaped here, not by subprocess
         self._sweep(outcome)
@@ -204,6 +208,7 @@ class _Watch:
         self,
         owner: Supervisor,
         pid: int,
+        began: float,
         argv: tuple[str, ...],
         tool: str | None,
         limit: float | None,
@@ -218,11 +223,12 @@ class _Watch:
         self.tool = tool
         self.finalise = finalise
         self.on_app_end = on_app_end
-        self.start = time.monotonic()
+        self.start = began
         self.limit = None if limit is None else self.start + limit
         self.kill_at: float | None = None
         self.again_at: float | None = None
         self.app: proctree.Process | None = None
+        self.app_began: float | None = None  # known where a profiler started it
         self.app_end: float | None = None
         self.requests = 0
 
@@ -239,9 +245,13 @@ class _Watch:
                 self._request(signal.Signals(info.si_signo).name, outcome)
         self._wait_for_stop()
         end = time.monotonic()
+        app_end = self.app_end or end
         outcome.pid = self.pid if self.app is None else self.app.pid
-        outcome.app_s = (self.app_end or end) - self.start
-        outcome.finalise_s = end - (self.app_end or end)
+        outcome.app_s = app_end - self.start
+        outcome.finalise_s = end - app_end
+        began = max(self.start, self.app_began or 0.0)
+        outcome.began_ns = time.time_ns() - round((time.monotonic() - began) * 1e9)
+        outcome.run_s = app_end - began
         return status
 
     def _reap(self) -> dict[int, int]:
@@ -270,6 +280,8 @@ class _Watch:
         """Find the user's process, and notice when it has ended while the profiler writes."""
         if self.app is None:
             self.app = proctree.find_app(self.pid, self.argv, self.tool)
+            if self.app is not None and self.tool is not None:
+                self.app_began = time.monotonic() - self.app.age_s()
         elif self.app_end is None and self.tool is not None and not self.app.alive():
             self.app_end = time.monotonic()
             if self.kill_at is None:

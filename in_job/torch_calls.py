@@ -6,6 +6,8 @@ import functools
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Callable
 
+from .calls import same_thing
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -33,7 +35,8 @@ def watch_compiled(eval_frame: ModuleType, watch: CallWatch) -> None:
         made = original(self, function)
         hooks = getattr(self, "enter_exit_hooks", None)
         if isinstance(made, FunctionType) and isinstance(hooks, list):
-            hooks.append(functools.partial(_enter, watch, made))
+            thing = same_thing(made, "_torchdynamo_orig_callable", made)
+            hooks.append(functools.partial(_enter, watch, thing))
         return made
 
     owner.__call__ = __call__

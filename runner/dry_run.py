@@ -12,7 +12,7 @@ from profrun.contract.command import Command
 from profrun.contract.launch_blocking import BLOCKING_ENV
 from profrun.contract.options import ToolOptions
 from profrun.contract.profilers import Profiler, candidates
-from profrun.contract.units import counted
+from profrun.contract.units import bytes_text, counted
 from profrun.contract.wrapping import Limits, Wrapped, WrapRequest
 from profrun.plans.model import Plan
 from profrun.runner.scripts import need_programs
@@ -171,8 +171,13 @@ def _trial_lines(trial: DryTrial) -> list[str]:
         sets = "".join(f"{name}={shlex.quote(value)} " for name, value in sorted(way.env.items()))
         lines += [f"# under {way.profiler}:", *(sets + shlex.join(argv) for argv in argvs)]
         if way.limits is not None:
-            lines += [f"# at a limit of the schedule: {sets}{shlex.join(way.limits.stop)}"]
+            lines += [f"# when {_limits_words(way.limits)} are recorded: {sets}{shlex.join(way.limits.stop)}"]
     return lines
+
+
+def _limits_words(limits: Limits) -> str:
+    time = "" if limits.seconds is None else f"{limits.seconds:g} s or "
+    return time + bytes_text(limits.size)
 
 
 def _blocking_words() -> str:

@@ -8,7 +8,8 @@ import inspect
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -80,6 +81,7 @@ class Watch:
         if self.inside:
             return False
         self.inside = True
+        weakref.ref(thing)
         self.names.append(thing.__name__)
         return True
 
@@ -88,18 +90,25 @@ class Watch:
 
 
 @pytest.fixture
-def jax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def jax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The stand-in, watched; ``jax.watch`` is the watch."""
     monkeypatch.syspath_prepend(str(stand_in(tmp_path)))
-    for name in [name for name in sys.modules if name.partition(".")[0] == "jax"]:
-        monkeypatch.delitem(sys.modules, name)
     import jax as module  # type: ignore[import-not-found, unused-ignore]
 
-    for name in [name for name in sys.modules if name.partition(".")[0] == "jax"]:
-        monkeypatch.setitem(sys.modules, name, sys.modules[name])
     module.watch = Watch()
     watch_jit(module, module.watch)
-    return module
+    yield module
+    for name in [name for name in sys.modules if name.partition(".")[0] == "jax"]:
+        del sys.modules[name]
+
+
+class Slotted:
+    """Can be called, and not be referred to weakly."""
+
+    __slots__ = ()
+
+    def __call__(self, x: float) -> float:
+        return x
 
 
 def double(x: float) -> float:
@@ -147,6 +156,16 @@ def test_the_cover_is_the_jitted_function_in_everything_else(jax: Any) -> None:
     assert hash(jitted) == hash(jitted)
     assert jitted in {jitted: 1}
     assert (jax.jit.__name__, jax.jit.__doc__) == ("jit", "Jits.")
+
+
+def test_the_same_function_jitted_again_is_the_same_thing(jax: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    things: list[object] = []
+    monkeypatch.setattr(jax.watch, "before", lambda _sign, thing: things.append(thing))
+    for _ in range(2):
+        jax.jit(double)(1)
+    slotted = jax.jit(Slotted())
+    slotted(1)
+    assert things == [double, double, slotted], "what cannot be referred to weakly stands for itself"
 
 
 def test_what_jax_jits_for_itself_is_not_covered(jax: Any) -> None:

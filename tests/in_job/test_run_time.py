@@ -16,7 +16,7 @@ from profrun.in_job.run_time import write_run
 from profrun.in_job.supervise import Outcome
 
 COMMAND = Command(trial="t", run="r", job="j", variant="v", collector="none", argv=("a",), cwd="")
-ENDED = Outcome(status=0, pid=99, began_ns=1_000, app_s=2.5)
+ENDED = Outcome(status=0, pid=99, began_ns=1_000, run_s=2.5)
 
 
 def note(pid: int, cpu_ns: int, *, rank: int = 0, used_gpu: bool = False, run: bool = True) -> ProcessNote:

@@ -45,6 +45,7 @@ RECORDED = (Artefact("raw/rank0/a.nsys-rep", 9, "whole"),)
         ({"notes": (dataclasses.replace(NOTE, torch=None),)}, False, None),
         ({"notes": (), "wrapped": Wrapped(("a",), hook="cuda", emitter="nvtx")}, True, "never began"),
         ({"artefacts": RECORDED}, False, None),
+        ({"artefacts": RECORDED, "wrapped": Wrapped(("a",), hook="roctx", emitter="roctx")}, True, "began"),
         ({"wrapped": Wrapped(("a",), hook="none")}, False, None),
         ({"critical": True}, False, None),
         ({"command": dataclasses.replace(FIRST.command, ranges=Ranges(steps="off"))}, False, None),

@@ -159,3 +159,13 @@ def test_a_signal_before_the_start_keeps_the_program_from_starting(tmp_path: Pat
     done = trial.finish(process)
     assert done.exit["state"] == "timeout"
     assert "must not run" not in done.stdout
+
+
+def test_the_run_of_a_program_under_a_profiler_leaves_out_the_profilers_own_start(tmp_path: Path) -> None:
+    """The stand-in needs 1 s until it starts the program, which is in no language that the hook knows."""
+    env = fake_nsys(tmp_path, 0, "time.sleep(1)")
+    done = Trial(tmp_path, ["sleep", "0.5"], collector="nsys").run(env)
+    assert done.exit["state"] == "finished", done.exit["reason"]
+    (step,) = done.steps()["steps"]
+    assert done.steps()["how"] == "run"
+    assert 0.48e9 <= step["dur_ns"] <= (done.exit["seconds"]["app"] - 0.98) * 1e9

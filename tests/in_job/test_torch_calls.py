@@ -63,11 +63,14 @@ def compiled():
     def outer(x):
         "Adds."
         return inner(inner(x))
+    def again(x):
+        return x - 1
     assert (outer.__name__, outer.__doc__) == ("outer", "Adds.")
     x = torch.zeros(2)
     for _ in range(5):
         x = outer(x)
         x = inner(x)
+        torch.compile(again, backend="eager")(x)
     assert x[0] == 15 and not torch._dynamo.utils.counters["graph_break"]
 
 base = torch.cuda.CUDAGraph.__bases__[0]

@@ -146,7 +146,7 @@ def test_a_program_without_steps_says_why(tmp_path: Path) -> None:
     assert silent.warnings[0].startswith("no step was seen: every number is of the run: no optimizer stepped")
     (run,) = silent.steps()["steps"]
     assert 2e8 < run["dur_ns"] <= 1e9 * silent.exit["seconds"]["app"] + 5e5  # timed from outside
-    isolated = Trial(tmp_path, [sys.executable, "-I", "-c", "pass"]).run()
+    isolated = Trial(tmp_path, [sys.executable, "-I", "-c", "pass"], variant="b").run()
     assert "no Python process of the command loaded profrun's hook" in isolated.warnings[0]
 
 

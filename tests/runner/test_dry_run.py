@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from tests.cli.running import Capture, call
 from tests.conftest import ROOT
 
 CODE = """
@@ -31,3 +33,16 @@ def test_a_dry_run_imports_nothing_heavy(backend: str) -> None:
         check=True,
     )
     assert done.stderr.splitlines()[-1] == "0 []"
+
+
+def test_the_command_that_ends_a_recording_at_a_limit_is_shown(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.yaml").write_text(
+        "name: j\ncommand: echo\nimage: none\ncollectors: [nsys]\n"
+        "ranges: {steps: off}\nschedule: {max_seconds: 5}\n"
+    )
+    lines = call(capsys, "submit", "job.yaml", "--dry-run").out.splitlines()
+    end = "TMPDIR=raw/rank0 nsys stop --session=profrun"
+    assert f"# when 5 s or 2 GiB are recorded: {end}" in lines

@@ -148,6 +148,15 @@ def test_a_run_without_steps_is_one_range(tmp_path: Path, roctx: Path) -> None:
     ]
 
 
+def test_where_nothing_resumed_it_the_program_runs_again_as_a_whole(tmp_path: Path, roctx: Path) -> None:
+    """rocprofv3 leaves files either way: that the first run recorded nothing is known from the steps."""
+    done = _trial(tmp_path, "print('one thing')").run(_environment(tmp_path, roctx))
+    assert done.exit["state"] == "finished", done.exit["reason"]
+    assert ["--selected-regions" in command for command in _commands(tmp_path)] == [True, False]
+    assert "second-run" in [row["code"] for row in done.exit["warnings"]]
+    assert len(list((done.folder / "raw/rank0").rglob("*.db"))) == 1
+
+
 def test_at_a_limit_the_run_is_paused_and_the_program_goes_on(tmp_path: Path, roctx: Path) -> None:
     done = _whole(tmp_path, 1, max_seconds=0.5).run(_environment(tmp_path, roctx))
     assert done.log() == "the program went on\n"

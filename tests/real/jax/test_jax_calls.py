@@ -71,6 +71,7 @@ w, x = jnp.ones(()), jnp.ones((8, 4))
 def pair(): return cell(w, normed(x))
 def nested(): return layers(w, x)
 def scan(): return jax.lax.scan(lambda w, x: (cell(w, x), 0), layers(w, x), x)[0]   # traces cell each time
+def again(): return jax.jit(cell.__wrapped__)(w, x)
 def grad(): return w - 0.1 * jax.grad(loss)(w, x)
 def library(): return jnp.where(x > 0, jnp.sort(x), jnp.linalg.norm(x)).sum() + layers(w, x)
 for _ in range(6):
@@ -99,7 +100,7 @@ def test_a_jitted_function_can_do_in_a_job_what_it_can_do_outside(tmp_path: Path
     assert not list((done.folder / "hook").glob("error*"))
 
 
-@pytest.mark.parametrize("name", ["pair", "nested", "scan", "grad", "library"])
+@pytest.mark.parametrize("name", ["pair", "nested", "scan", "again", "grad", "library"])
 def test_each_iteration_is_a_step(tmp_path: Path, name: str) -> None:
     done = Trial(tmp_path, [interpreter(), "job.py", name], LOOPS).run(CPU)
     assert done.exit["state"] == "finished", done.log("stderr")

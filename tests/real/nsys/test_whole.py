@@ -33,13 +33,13 @@ sys.exit(int(sys.argv[2]))
 """
 
 
-def trial(folder: Path, *argv: str, **schedule: Any) -> Trial:
+def trial(folder: Path, *argv: str, steps: str = "off", **schedule: Any) -> Trial:
     made = Trial(
         folder,
         ["python", "job.py", *argv],
         PROGRAM,
         collector="nsys",
-        ranges={"modules": 0, "steps": "off"},
+        ranges={"modules": 0, "steps": steps},
         schedule=schedule,
     )
     (made.work / "cupy.py").touch()
@@ -67,6 +67,16 @@ def test_the_run_is_the_one_step_of_its_trace(tmp_path: Path) -> None:
         "JOIN slices r ON r.name = 'work' AND r.parent = s.slice GROUP BY s.name, s.dur_ns",
     )
     assert found == [("profrun.run", 100, True)]
+
+
+def test_without_an_earlier_trial_the_program_runs_a_second_time(tmp_path: Path) -> None:
+    done = trial(tmp_path, "100", "0", steps="auto").run({"PROFRUN_NSYS": nsys()})
+    assert done.exit["state"] == "finished", done.exit["reason"]
+    assert "second-run" in codes(done)
+    assert done.log().split("\n").count("100") == 2
+    assert [path.name for path in (done.folder / "raw/rank0").glob("*.nsys-rep")] == ["report.nsys-rep"]
+    (step,) = rows(done, tmp_path, "SELECT step, name FROM steps")
+    assert step == (0, "profrun.run")
 
 
 def test_at_a_limit_the_recording_ends_and_the_program_goes_on(tmp_path: Path) -> None:
