@@ -74,7 +74,13 @@ def _data(trees: Sequence[CallTree], of: Denominator) -> dict[str, object]:
         for tree in trees
     ]
     whole = of.counted(trees[0].steps) if of.several else of.the
-    return {"names": list(names), "kinds": list(kinds), "per": of.per, "all": whole, "trees": rows}
+    return {
+        "names": list(names),
+        "kinds": list(kinds),
+        "per": " per step" if of.several else "",
+        "whole": whole,
+        "trees": rows,
+    }
 
 
 @dataclass(frozen=True)

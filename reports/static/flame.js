@@ -6,7 +6,7 @@
   const make = (tag, class_, text) => Object.assign(document.createElement(tag), { className: class_ || "", textContent: text || "" });
 
   function flame(root) {
-    const { names, kinds, trees, per, all } = JSON.parse(document.getElementById(root.dataset.flame).textContent);
+    const { names, kinds, trees, per, whole } = JSON.parse(document.getElementById(root.dataset.flame).textContent);
     const tools = make("div", "tools"), told = make("output", "told"), frames = make("div", "frames");
     frames.setAttribute("role", "group");
     told.setAttribute("aria-live", "polite");
@@ -15,8 +15,8 @@
 
     const nodeOf = at => (at < 0 ? [-1, -1, -1, 0, tree.gpu, 0, tree.host, 0] : tree.nodes[at]);
     const value = at => nodeOf(at)[METRICS[metric][1]];
-    const nameOf = at => (at < 0 ? `all of ${all}` : names[nodeOf(at)[1]]);
-    const shown = ns => `${timeText(ns / Math.max(tree.steps, 1))} ${per}`;
+    const nameOf = at => (at < 0 ? `all of ${whole}` : names[nodeOf(at)[1]]);
+    const shown = ns => `${timeText(ns / Math.max(tree.steps, 1))}${per}`;
     const hit = at => at >= 0 && nameOf(at).toLowerCase().includes(wanted);
     const below = at => {
       if (!tree.below) {

@@ -59,7 +59,7 @@ class TimelineView {
     this.tools = make("div", { className: "tools", role: "group", "aria-label": "view of the timeline" },
       button("in", "+", "zoom in (W)"), button("out", "\u2212", "zoom out (S)"), button("left", "\u2190", "earlier (A)"),
       button("right", "\u2192", "later (D)"), this.data.steps.length && !this.data.run && !this.aligned ? button("typical", "typical steps", "the typical step, whose time is nearest to the median, and the next one (T)") : null,
-      this.aligned ? button("whole", "whole step", "all of the longer step (0)") : button("whole", "whole trace", "from the first to the last slice (0)"), make("span", { className: "finder" }, this.find,
+      this.aligned ? button("whole", this.data.run ? "whole run" : "whole step", `all of the longer ${this.data.run ? "run" : "step"} (0)`) : button("whole", "whole trace", "from the first to the last slice (0)"), make("span", { className: "finder" }, this.find,
         button("back", "\u2191", "hit before (Shift+N)"), button("next", "\u2193", "next hit (N)"), this.hits), this.extent);
     this.canvas = make("canvas", { tabIndex: 0, role: "application", "aria-label": `timeline of ${this.label}`, "aria-description": TimelineView.HELP });
     this.tall = make("div", { className: "tall" }, this.canvas);
