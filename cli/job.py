@@ -76,7 +76,7 @@ def examples(
     chosen: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...",
+            metavar="NAME...",
             help="The examples to copy. Without a name, all are listed.",
             autocompletion=completers.examples,
             show_default=False,
@@ -99,6 +99,8 @@ def examples(
         raise UsageError("names are given, and --all too", fix="leave one of them out")
     if all_ or chosen:
         _copy(names() if all_ else list(dict.fromkeys(chosen or ())), out, force=force, json_=json_)
+    elif force or out != Path():
+        raise UsageError("nothing is copied without a name", fix="name examples, or give --all")
     else:
         _list(json_=json_)
 

@@ -61,4 +61,5 @@ def test_all_examples_are_copied_into_a_folder(here: Path, capsys: Capture) -> N
 def test_wrong_use_of_examples_is_refused(here: Path, capsys: Capture) -> None:
     assert "did you mean 'linear'?" in call(capsys, "job", "examples", "linar").err
     assert call(capsys, "job", "examples", "linear", "--all").code == 64
+    assert call(capsys, "job", "examples", "--out", "new").code == 64
     assert list(here.iterdir()) == []

@@ -20,6 +20,8 @@ def counts(evidence: Evidence, limits: Mapping[str, tuple[int, int]]) -> Answer:
     """Does each category or glob occur so often in every whole step?"""
     if gpu_categories(limits) and evidence.no_gpu:
         return untold(evidence.no_gpu)
+    if evidence.of.of == "recording":
+        return untold("nothing in this trace is a step or a run, so that nothing can be counted in one")
     if not evidence.whole_steps:
         return untold(f"no whole {evidence.of.of} in this trace")
     words, numbers, right = [], [], True

@@ -38,7 +38,7 @@ class Screen:
         name: of the file in ``tests/golden``.
         command: what a person types.
         masks: (pattern, text) of what varies between machines and is replaced by the text.
-        writes: files or folders that the command makes; they are removed before.
+        writes: a file or a folder that the command makes; it is removed before.
     """
 
     name: str
@@ -96,7 +96,7 @@ SCREENS = (
     Screen("init", "profrun init -o - -n 3 --variant bs=8,16 train.py --epochs 1"),
     Screen("job-check", "profrun job check right.yaml"),
     Screen("job-examples", "profrun job examples"),
-    Screen("job-example", "profrun job examples linear", writes="linear.yaml workloads"),
+    Screen("job-example", "profrun job examples linear -o new", writes="new"),
     Screen("job-schema", "profrun job schema | head -n 20"),
     Screen(
         "normalize",

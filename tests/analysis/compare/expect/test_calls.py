@@ -50,6 +50,16 @@ def test_a_count_is_of_every_whole_step() -> None:
     assert ask(memory_trace(rows), {"counts": {"cudaMemset*": (0, 1)}})[0].answer.passed is True
 
 
+def test_a_recording_without_steps_tells_no_count() -> None:
+    """A profiler that replays kernels keeps no steps: six of them would look like one."""
+    rows = [("api", "cudaLaunchKernel", 20, 5, "main"), ("kernel", "k", 40, 5, "stream 7", {"launch": 0})]
+    (check,) = ask(memory_trace(rows), {"counts": {"k": (1, 1)}})
+    assert check.answer.passed is None
+    assert (
+        check.answer.why == "nothing in this trace is a step or a run, so that nothing can be counted in one"
+    )
+
+
 def test_a_category_says_nothing_without_a_gpu() -> None:
     rows = [step(0, 0, 1000), ("op", "aten::mm", 10, 5, "main")]
     trace = memory_trace(rows, meta={"vendor": "none"})
