@@ -60,7 +60,7 @@ def test_a_link_into_nothing_is_found(tmp_path: Path) -> None:
 def test_every_page_is_in_the_index() -> None:
     listed = set(LINK.findall((ROOT / "docs/README.md").read_text()))
     docs = ROOT / "docs"
-    pages = [page for folder in (".", "tutorials", "how-to") for page in (docs / folder).glob("*.md")]
+    pages = [page for folder in (".", "tutorials", "how-to", "jobs") for page in (docs / folder).glob("*.md")]
     assert {page.relative_to(docs).as_posix() for page in pages} - {"README.md"} <= listed
 
 

@@ -1,4 +1,4 @@
-"""The tutorial and the how-tos: their commands run, and print what the pages show."""
+"""The tutorials and the how-tos: their commands run, and print what the pages show."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from tests.support.pages import (
 )
 
 RECORDED = ROOT / "tests/data/h200/pages"
-PATHS = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/how-to").glob("*.md")])
+TUTORIALS = [ROOT / "docs/tutorial.md", *sorted((ROOT / "docs/tutorials").glob("*.md"))]
+PATHS = [*TUTORIALS, *sorted((ROOT / "docs/how-to").glob("*.md"))]
 README = ROOT / "README.md"
 with_readme = pytest.mark.parametrize("path", [README, *PATHS], ids=lambda path: path.stem)
 
@@ -93,9 +94,7 @@ def test_what_a_page_shows_of_a_recorded_run_is_what_profrun_says_of_it(path: Pa
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(
-            path, marks=getattr(pytest.mark, "thorough" if path.parent.name == "tutorials" else "pages")
-        )
+        pytest.param(path, marks=pytest.mark.thorough if path in TUTORIALS else pytest.mark.pages)
         for path in PATHS
     ],
     ids=lambda path: path.stem,
@@ -142,10 +141,13 @@ def test_a_line_that_is_not_printed_is_found() -> None:
 def test_commands_are_rehearsed_without_starting_anything() -> None:
     text = (
         "cd x\nprofrun run -n 3 \\\n -- python a.py\nprofrun compare a vs b > c\nprofrun baseline save m a\n"
+        "profrun job examples mlp\nprofrun job check a.yaml\n"
     )
     assert shell_lines(text) == "cd x"
     assert rehearsals(text) == [
         ["run", "--dry-run", "-n", "3", "--", "python", "a.py"],
         ["compare", "--help", "a", "vs", "b"],
         ["baseline", "save", "--help", "m", "a"],
+        ["job", "examples", "mlp"],
+        ["job", "check", "--help", "a.yaml"],
     ]

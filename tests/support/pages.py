@@ -29,6 +29,7 @@ _NUMBERS = re.compile(r"#( #)+")  # 1 min 04 s
 _VERDICT = re.compile(r"( -> .*? per \w+)\b.*")
 _DRY = ("run", "submit")
 _GROUPS = ("baseline", "images", "job")
+_COPIES = ("job", "examples")
 _SHELL = ("|", "||", "&&", ";", ">", ">>")
 
 
@@ -143,13 +144,19 @@ def shell_lines(text: str) -> str:
 
 
 def rehearsals(text: str) -> list[list[str]]:
-    """Arguments that only check those of each command: a dry run of what starts trials, else its help."""
+    """Arguments that only check those of each command: a dry run of what starts trials, else its help.
+
+    ``profrun job examples`` stays as it is: it only writes the jobs that later commands need.
+    """
     found = []
     for line in _lines(text):
         words = shlex.split(line)
         if words[:1] != ["profrun"]:
             continue
         arguments = list(itertools.takewhile(lambda word: word not in _SHELL, words[1:]))
+        if tuple(arguments[:2]) == _COPIES:
+            found.append(arguments)
+            continue
         depth = 2 if arguments[0] in _GROUPS else 1
         check = "--dry-run" if arguments[0] in _DRY else "--help"
         found.append([*arguments[:depth], check, *arguments[depth:]])
