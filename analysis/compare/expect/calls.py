@@ -21,6 +21,8 @@ def counts(evidence: Evidence, limits: Mapping[str, tuple[int, int]]) -> Answer:
     of_gpu = [name for name in limits if name in CATEGORIES or name in _COPIES]
     if of_gpu and evidence.no_gpu:
         return untold(evidence.no_gpu)
+    if evidence.of.of == "recording":
+        return untold("no steps in this trace")  # ncu's: its count is of all recorded steps together
     if not evidence.whole_steps:
         return untold(f"no whole {evidence.of.of} in this trace")
     words, numbers, right = [], [], True
