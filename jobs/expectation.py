@@ -212,7 +212,7 @@ class Expectation:
     )
     bytes: DramBytes | None = option(
         BYTES,
-        "Bytes that kernels moved through the GPU's memory per step: `dram__bytes.sum` of `ncu`. With `to` "
+        "Bytes that kernels moved through the GPU's memory per step: counter `dram__bytes.sum`. With `to` "
         "their ratio to those of another variant.",
     )
     achieved: Achieved | None = option(ACHIEVED, "Shares of what the GPU can do, each as `[low, high]`.")

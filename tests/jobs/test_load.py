@@ -167,7 +167,7 @@ def test_repeats_can_differ_between_collectors() -> None:
     assert [job.repeats_of(name) for name in job.collectors] == [5, 2, 1]
     (warning,) = load_small("repeats: {none: 5, ncu: 2}\n").warnings
     assert warning == (
-        "job.yaml:3:21: repeats: 'ncu' is not collected, so that its number is not used; "
+        "job.yaml:3:25: repeats: 'ncu' is not collected, so that its number is not used; "
         "collectors here: none, torch"
     )
     with pytest.raises(SpecError, match="'toch' is no collector; did you mean 'torch'"):

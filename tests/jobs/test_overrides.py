@@ -74,4 +74,4 @@ def test_wrong_overrides(override: str, said: str) -> None:
 def test_any_override_applies_or_says_why(path: str, value: str) -> None:
     for override in (f"{path}={value}", path, f"repeats={value}", f"variants.every-step.{path}={value}"):
         for line in errors_of(BASE, override):
-            assert line.startswith(("--set ", "job.yaml:")), line
+            assert line.startswith(("--set", "job.yaml:")), line

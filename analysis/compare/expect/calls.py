@@ -22,7 +22,7 @@ def counts(evidence: Evidence, limits: Mapping[str, tuple[int, int]]) -> Answer:
     if of_gpu and evidence.no_gpu:
         return untold(evidence.no_gpu)
     if evidence.of.of == "recording":
-        return untold("no steps in this trace")  # ncu's: its count is of all recorded steps together
+        return untold("nothing in this trace is a step or a run, so that nothing can be counted in one")
     if not evidence.whole_steps:
         return untold(f"no whole {evidence.of.of} in this trace")
     words, numbers, right = [], [], True

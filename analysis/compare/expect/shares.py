@@ -1,6 +1,7 @@
 """Claims about what the GPU achieved: utilization, occupancy, shares of its peaks, bytes through its memory.
 
-Counters are those of ``ncu``: it replays each kernel alone, with empty caches unless the job says otherwise.
+Counters are those of a profiler that replays each kernel alone, with empty caches unless the job says
+otherwise.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from profrun.contract.units import bytes_text, percent_text
 from profrun.jobs.expectation import Achieved
 
 DRAM_BYTES = "dram__bytes.sum"
-_ASK_FOR_BYTES = "collect `ncu` with `ncu: {set: basic, metrics: [dram__bytes.sum]}`"
+_ASK_FOR_BYTES = "collect `counters` with the metric dram__bytes.sum; docs/job-spec.md shows how"
 _KNOWN = 0.9
 """Share of the kernels' time whose bytes must be known before a share of the peak can be told."""
 _OF_DEVICE = {
@@ -72,7 +73,7 @@ def _memory_share(evidence: Evidence) -> tuple[float | None, str]:
     if counted is not None:
         amount, time = counted
         if not time:
-            return None, "ncu measured no times: collect gpu__time_duration.sum beside it"
+            return None, "the counters hold no times: collect gpu__time_duration.sum beside it"
         return amount / time / peak, f"of the memory's peak ({peak:g} GB/s), by {DRAM_BYTES}"
     table = roofline(evidence.trace)
     rows = [row for row in table.rows if row.bytes is not None and not row.cached]
@@ -111,7 +112,7 @@ def dram_bytes(evidence: Evidence) -> Answer:
     if counted is None:
         if not evidence.trial.conditions.replayed:
             return untold("no trial with hardware counters", _ASK_FOR_BYTES)
-        return untold(f"ncu recorded no {DRAM_BYTES}", _ASK_FOR_BYTES)
+        return untold(f"no counter {DRAM_BYTES} was recorded", _ASK_FOR_BYTES)
     has_steps = evidence.trial.conditions.measure != "recording"
     steps = len(evidence.trial.samples) if has_steps else evidence.steps
     if not steps:

@@ -50,7 +50,7 @@ def test_the_memory_share_is_bytes_over_time_over_the_peak() -> None:
 def test_without_shapes_the_memory_share_is_not_known() -> None:
     (check,) = ask(memory_trace(TWO), {"achieved": Achieved(memory=(0.6, 0.7))})
     assert check.answer.passed is None
-    assert "collect `ncu`" in check.answer.why
+    assert "collect `counters`" in check.answer.why
 
 
 def counted(*sizes: int, name: str = "dram__bytes.sum", variant: str = "a") -> Trace:
@@ -83,8 +83,8 @@ def test_bytes_are_those_of_all_kernels_per_step() -> None:
     first, _, ratio, uncounted, phase = (one.checks[0] for one in results)
     assert (first.value, first.unit, first.found) == (3e6, "byte", "2.861 MiB per step")
     assert (ratio.value, ratio.unit) == (0.5, "ratio")
-    assert uncounted.why == "ncu recorded no dram__bytes.sum"
-    assert uncounted.fix == "collect `ncu` with `ncu: {set: basic, metrics: [dram__bytes.sum]}`"
+    assert uncounted.why == "no counter dram__bytes.sum was recorded"
+    assert uncounted.fix == "collect `counters` with the metric dram__bytes.sum; docs/job-spec.md shows how"
     assert phase.why == "hardware counters know no ranges, so that they cannot be of a phase"
 
 
