@@ -21,7 +21,7 @@ from profrun.jobs.load import load_job
 from profrun.runner.finish import judged_again
 from profrun.store.documents import provenance_beside
 from profrun.store.files import read_json, write_json
-from profrun.store.run_claims import ClaimResult, tally
+from profrun.store.run_claims import CheckResult, ClaimResult, tally
 from profrun.store.runs import Run, created
 from profrun.store.state import read_state
 
@@ -161,9 +161,14 @@ def _name(document: ClaimsDocument, pages: Path) -> str:
 
 def _row(claim: ClaimResult) -> str:
     """The cells of a claim after that of its job."""
-    told = "; ".join(dict.fromkeys(one.told for one in claim.telling))
+    told = "; ".join(dict.fromkeys(map(_told, claim.telling)))
     cells = (claim.claim, _source(claim.source), claim.state, f"{_about(claim)}{told}")
     return " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+
+
+def _told(check: CheckResult) -> str:
+    """What a check found; of names that must or must not occur it tells no names, so they come before."""
+    return f"{check.expected}: {check.told}" if check.key in ("present", "absent") else check.told
 
 
 def _about(claim: ClaimResult) -> str:
