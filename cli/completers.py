@@ -108,6 +108,15 @@ def collectors(ctx: typer.Context, incomplete: str) -> Iterable[Word]:
 
 
 @_quiet
+def examples(ctx: typer.Context, incomplete: str) -> Iterable[Word]:
+    """Names of the jobs that come with profrun, but for those that are given already."""
+    from profrun.jobs.examples import names, question
+
+    given = ctx.params.get("chosen") or ()
+    return [(name, question(name)) for name in names() if name not in given]
+
+
+@_quiet
 def backends(ctx: typer.Context, incomplete: str) -> Iterable[Word]:
     """Names of backends."""
     from profrun.backends.base import BACKENDS

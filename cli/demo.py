@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -31,7 +30,7 @@ from profrun.errors import UnavailableError
 if TYPE_CHECKING:
     from profrun.jobs.overrides import Override
 
-JOB = "transformer.yaml"
+EXAMPLE = "transformer"
 EXAMPLES = (
     ("profrun demo", "in any folder; runs are written to ./runs"),
     ("profrun demo --repeats 1", "faster, and nothing is proven then"),
@@ -50,10 +49,10 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """Run the example: a small transformer in two variants, compared."""
-    import profrun.jobs
+    from profrun.jobs.examples import path_of
     from profrun.runner.planning import spec_at
 
-    spec = spec_at(Path(profrun.jobs.__file__).absolute().parent / JOB)
+    spec = spec_at(path_of(EXAMPLE))
     overrides = short_overrides(collectors, repeats)
     if backend == "local":
         overrides.insert(0, _with_torch(spec.text))

@@ -32,6 +32,8 @@ DTYPE_NAMES = (
 
 QUANTITIES = ("step_time", "cpu_time", "kernel_time", "gpu_busy", "launches")
 """What a ``ratio`` may be of."""
+GPU_QUANTITIES = frozenset(("kernel_time", "gpu_busy", "launches"))
+"""Those of them that only a GPU has."""
 
 Limits = tuple[float | None, float | None]
 

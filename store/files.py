@@ -43,12 +43,14 @@ def os_error(error: OSError, path: Path, fix: str = ELSEWHERE) -> ProfrunError:
 
 
 @contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turns every OSError inside into one clear line about ``path``."""
+def explained(path: Path, fix: str = ELSEWHERE) -> Iterator[None]:
+    """Turns every OSError inside into one clear line about ``path``; ``fix`` as for ``os_error``."""
     try:
         yield
     except OSError as error:
-        raise os_error(error, Path(error.filename) if isinstance(error.filename, str) else path) from error
+        raise os_error(
+            error, Path(error.filename) if isinstance(error.filename, str) else path, fix
+        ) from error
 
 
 def write_all(fd: int, data: bytes, *, durable: bool = True) -> None:
@@ -60,13 +62,16 @@ def write_all(fd: int, data: bytes, *, durable: bool = True) -> None:
         os.fsync(fd)
 
 
-def make_dir(path: Path) -> None:
+def make_dir(path: Path, *, fix: str = ELSEWHERE) -> None:
     """Create a folder and its parents.
+
+    Args:
+        fix: what to do where the place may not be written to.
 
     Raises:
         UnavailableError: it cannot be made (permissions, a full disk, a file in the way).
     """
-    with explained(path):
+    with explained(path, fix):
         path.mkdir(parents=True, exist_ok=True)
 
 

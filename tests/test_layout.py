@@ -120,37 +120,44 @@ def test_the_wheel_works_unpacked_in_a_place_of_its_own(wheel: Path, tmp_path: P
     assert "submit" in done.stdout
 
 
-@pytest.mark.thorough
-def test_the_demo_runs_from_an_installed_wheel_in_any_folder(wheel: Path, tmp_path: Path) -> None:
-    """A fresh environment into which pip installs the wheel; its dependencies are those of this one."""
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
-    python = tmp_path / "venv/bin/python"
-    installed = [str(python), "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", str(wheel)]
-    subprocess.run(installed, check=True)
-    (site,) = (tmp_path / "venv/lib").glob("python3*/site-packages")
+@pytest.fixture(scope="module")
+def bin_folder(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a fresh environment with the wheel in it; its dependencies are those of this one."""
+    home = tmp_path_factory.mktemp("venv")
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+    pip = [str(home / "bin/python"), "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
+    subprocess.run([*pip, str(wheel)], check=True)
+    (site,) = (home / "lib").glob("python3*/site-packages")
     (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")  # its own .pth are not read
-    folder = tmp_path / "anywhere"
-    folder.mkdir()
+    return home / "bin"
+
+
+def installed(bin_folder: Path, folder: Path, *words: str, path: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed ``profrun`` in a folder, without what this environment says of Python and profrun.
+
+    Args:
+        path: folders of programs, the PATH.
+    """
     ours = ("PYTHON", "PROFRUN")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    folder.mkdir(exist_ok=True)
     done = subprocess.run(
-        [
-            str(tmp_path / "venv/bin/profrun"),
-            "demo",
-            "--json",
-            "--repeats",
-            "1",
-            "--collectors",
-            "none,torch",
-        ],
+        [str(bin_folder / "profrun"), *words],
         cwd=folder,
-        env={**environ, "PATH": "/usr/bin:/bin"},
+        env={**environ, "PATH": path},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    (run,) = (folder / "runs").iterdir()
+    return done
+
+
+@pytest.mark.thorough
+def test_the_demo_runs_from_an_installed_wheel_in_any_folder(bin_folder: Path, tmp_path: Path) -> None:
+    words = ("demo", "--json", "--repeats", "1", "--collectors", "none,torch")
+    done = installed(bin_folder, tmp_path / "anywhere", *words, path="/usr/bin:/bin")
+    (run,) = (tmp_path / "anywhere/runs").iterdir()
     found = json.loads(done.stdout)
     assert [(trial["variant"], trial["collector"], trial["state"]) for trial in found["trials"]] == [
         (variant, collector, "finished")
@@ -158,5 +165,18 @@ def test_the_demo_runs_from_an_installed_wheel_in_any_folder(wheel: Path, tmp_pa
         for variant in ("baseline", "optimised")
     ]
     job = next(line for line in done.stderr.splitlines() if line.startswith("the job of this demo: "))
-    assert Path(job.partition(": ")[2]).is_relative_to(site)
+    assert Path(job.partition(": ")[2]).is_relative_to(bin_folder.parent)
     assert (run / "report.html").exists()
+
+
+@pytest.mark.thorough
+def test_an_example_is_copied_from_an_installed_wheel_and_runs(bin_folder: Path, tmp_path: Path) -> None:
+    folder, path = tmp_path / "mine", f"{bin_folder}:/usr/bin:/bin"
+    installed(bin_folder, folder, "job", "examples", "transformer_blocking", path=path)
+    assert sorted(map(str, folder.rglob("*.*"))) == [
+        f"{folder}/transformer_blocking.yaml",
+        f"{folder}/workloads/transformer.py",
+    ]
+    words = ("submit", "transformer_blocking.yaml", "-c", "torch", "-n", "1", "--json")
+    (trial,) = json.loads(installed(bin_folder, folder, *words, path=path).stdout)["trials"]
+    assert (trial["variant"], trial["state"]) == ("layer", "finished")

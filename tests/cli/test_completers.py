@@ -121,6 +121,13 @@ def test_options_and_fixed_names(offered: Offered) -> None:
     assert offered("open", "--no") == ["--no-browser"]
     assert offered("submit", "--backend", "") == ["local", "docker", "slurm", "kubernetes"]
     assert offered("doctor", "nsys", "n") == ["none", "nsys", "ncu"]
+    assert offered("job", "examples", "tra") == [
+        "train",
+        "transformer",
+        "transformer_ablation",
+        "transformer_blocking",
+    ]
+    assert offered("job", "examples", "train", "tra")[0] == "transformer"
     assert offered("completion", "") == ["bash", "zsh", "fish"]
     assert offered("blocking", "--variant", "") == ["a", "b"]
 
@@ -156,7 +163,14 @@ def test_nothing_heavy_is_imported(runs: Path, tmp_path: Path) -> None:
         "atexit.register(lambda: print(sorted(heavy & set(sys.modules)), file=sys.stderr))\n"
         "main([])"
     )
-    for words in (["s"], ["summary", "last/"], ["status", "a"], ["compare", "last/"], ["logs", "last", ""]):
+    for words in (
+        ["s"],
+        ["summary", "last/"],
+        ["status", "a"],
+        ["compare", "last/"],
+        ["logs", "last", ""],
+        ["job", "examples", "m"],
+    ):
         done = ask(tmp_path, *words, code=program)
         assert (done.stdout != "", done.stderr) == (True, "[]\n"), words
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -18,8 +18,7 @@ _COPIES = ("memcpy", "memset")
 
 def counts(evidence: Evidence, limits: Mapping[str, tuple[int, int]]) -> Answer:
     """Does each category or glob occur so often in every whole step?"""
-    of_gpu = [name for name in limits if name in CATEGORIES or name in _COPIES]
-    if of_gpu and evidence.no_gpu:
+    if gpu_categories(limits) and evidence.no_gpu:
         return untold(evidence.no_gpu)
     if evidence.of.of == "recording":
         return untold("nothing in this trace is a step or a run, so that nothing can be counted in one")
@@ -34,6 +33,11 @@ def counts(evidence: Evidence, limits: Mapping[str, tuple[int, int]]) -> Answer:
         numbers.append(low if low == high else None)
     value = float(numbers[0]) if len(numbers) == 1 and numbers[0] is not None else None
     return Answer(right, f"{', '.join(words)} {evidence.of.rate}", value, unit="calls")
+
+
+def gpu_categories(names: Iterable[str]) -> list[str]:
+    """Those of the names that are categories of GPU work."""
+    return [name for name in names if name in CATEGORIES or name in _COPIES]
 
 
 def _per_step(evidence: Evidence, name: str) -> list[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from profrun.analysis.compare.expect.calls import gpu_categories
 from profrun.analysis.compare.expect.checks import ONLY_TIMES, QUESTIONS, applies, collected_by
 from profrun.analysis.compare.expect.model import Answer, Check, Told, untold
 from profrun.analysis.compare.expect.pairs import (
@@ -19,7 +20,7 @@ from profrun.analysis.compare.expect.pairs import (
 )
 from profrun.analysis.compare.expect.words import expected_text
 from profrun.contract.denominator import STEP, Denominator
-from profrun.jobs.expectation import Expectation
+from profrun.jobs.expectation import GPU_QUANTITIES, Expectation
 from profrun.store.run_claims import CheckResult, ClaimResult, ClaimState
 
 _Pair = Callable[[Sequence[Told], Sequence[Told], str | None, Any], Asked]
@@ -46,6 +47,22 @@ def judge(
         for number, one in enumerate(expectations)
         if any(value is not False for value in one.checks.values())  # `no_sync_in_step: false` asks nothing
     )
+
+
+def needs_gpu(claim: Expectation) -> bool:
+    """Can no run without a GPU check this claim? One of its checks is then about GPU work."""
+    if claim.vendor is not None:
+        return claim.vendor != "none"
+    return any(_is_of_gpu(key, value) for key, value in claim.checks.items())
+
+
+def _is_of_gpu(key: str, value: Any) -> bool:
+    """Is a check about GPU work, whatever the trace?"""
+    if key == "ratio":
+        return bool(value.of in GPU_QUANTITIES)
+    if key == "counts":
+        return bool(gpu_categories(value))
+    return key in _PAIRS or QUESTIONS[key].on_gpu
 
 
 def _claim(

@@ -24,7 +24,7 @@ from profrun.analysis.compare.work_normalisation import divisors
 from profrun.analysis.kernel_names import CATEGORIES
 from profrun.contract.units import bytes_text, interval_text, ratio_text
 from profrun.errors import UsageError
-from profrun.jobs.expectation import DramBytes, Limits, Ratio, SameKernels
+from profrun.jobs.expectation import GPU_QUANTITIES, DramBytes, Limits, Ratio, SameKernels
 
 UNPROFILED = "none"
 Group = Sequence[Told]
@@ -58,6 +58,8 @@ def same_kernels_as(mine: Group, other: Group, phase: str | None, wanted: SameKe
 
 def ratio_to(mine: Group, other: Group, phase: str | None, wanted: Ratio) -> Asked:
     """Does the 95 % interval of the ratio lie inside the limits, or outside of them?"""
+    if wanted.of in GPU_QUANTITIES and all(told.vendor == "none" for told in (*mine, *other)):
+        return untold("no GPU"), ()
     timed = wanted.of == "step_time" and phase is None
     sides = _sides(mine, other, phase, lambda told: timed or told.tool != UNPROFILED)
     if sides is None:

@@ -95,6 +95,8 @@ SCREENS = (
     Screen("doctor", "profrun doctor", _MACHINE),
     Screen("init", "profrun init -o - -n 3 --variant bs=8,16 train.py --epochs 1"),
     Screen("job-check", "profrun job check right.yaml"),
+    Screen("job-examples", "profrun job examples"),
+    Screen("job-example", "profrun job examples linear -o new", writes="new"),
     Screen("job-schema", "profrun job schema | head -n 20"),
     Screen(
         "normalize",

@@ -8,7 +8,8 @@ import pytest
 
 from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.compare.expect import Answer, Check, Told, judge, tell
-from profrun.jobs.expectation import Achieved, Expectation
+from profrun.analysis.compare.expect.claims import needs_gpu
+from profrun.jobs.expectation import Achieved, DramBytes, Expectation, Ratio, SameKernels
 from profrun.store.run_claims import ClaimResult
 from tests.analysis.compare.expect.steps import TWO
 from tests.analysis.kit import memory_trace, step
@@ -94,3 +95,31 @@ def test_a_claim_about_runs_without_a_gpu_is_not_checked_with_one() -> None:
     told_here = tell(memory_trace(TWO, meta={"job": {"variant": "a"}}), [claim])
     (result,) = judge([claim], [told_here], ["a"])
     assert result.checks[0].why == "the trials ran with a GPU"
+
+
+@pytest.mark.parametrize(
+    ("checks", "needs"),
+    [
+        ({"vendor": "nvidia", "present": ("aten::mm",)}, True),
+        ({"vendor": "none", "kernels_per_step": (1, 1)}, False),
+        ({"present": ("aten::mm",), "absent": ("aten::add",)}, False),
+        ({"present": ("aten::mm",), "kernels_per_step": (1, 1)}, True),
+        ({"counts": {"aten::mm": (1, 1)}}, False),
+        ({"counts": {"aten::mm": (1, 1), "gemm": (1, 1)}}, True),
+        ({"ratio": Ratio(to="b", below=1)}, False),
+        ({"ratio": Ratio(to="b", of="cpu_time", below=1)}, False),
+        ({"ratio": Ratio(to="b", of="launches", below=1)}, True),
+        ({"same_kernels": SameKernels(as_="b")}, True),
+        ({"bytes": DramBytes(below=1)}, True),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else str(value),
+)
+def test_a_claim_that_only_a_run_with_a_gpu_can_check(checks: dict[str, Any], needs: bool) -> None:
+    claim = Expectation(**{"variant": ("a",), **checks})
+    rows = [step(0, 0, 1000), ("op", "aten::mm", 10, 5, "main")]
+    traces = [
+        memory_trace(rows, meta={**CPU, "job": {"variant": name, "collector": "torch"}}) for name in "ab"
+    ]
+    (result,) = judge([claim], [tell(trace, [claim]) for trace in traces], ["a", "b"])
+    without = any(one.why == "no GPU" for one in result.checks)
+    assert (needs_gpu(claim), without) == (needs, needs)
