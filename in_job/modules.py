@@ -125,17 +125,24 @@ def around_calls(
     module: Module,
     before: Callable[[Module, Values], None],
     after: Callable[[Module, Values, Values], None],
+    *,
+    outermost: bool = False,
 ) -> Callable[[], None]:
     """Call back before and after each forward of one module; returns what takes this back.
 
     Args:
         before: given the module and its positional arguments.
         after: given the output too; after an exception it is None (before torch 2.1 nothing is called then).
+        outermost: call ``before`` before the hooks that are there already (torch 2.0).
     """
     compiled_call = getattr(module, "_compiled_call_impl", None)
     if compiled_call is None:
         extra = {"always_call": True} if torch_version(torch) >= (2, 1) else {}
-        handles = module.register_forward_pre_hook(before), module.register_forward_hook(after, **extra)
+        order = {"prepend": True} if outermost and torch_version(torch) >= (2, 0) else {}
+        handles = (
+            module.register_forward_pre_hook(before, **order),
+            module.register_forward_hook(after, **extra),
+        )
 
         def remove() -> None:
             for handle in handles:

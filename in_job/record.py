@@ -59,6 +59,10 @@ class ProcessFiles:
         done = time.perf_counter_ns()
         self.due_ns = done + max(_FLUSH_NS, (done - began) * _FLUSH_SHARE)
 
+    def put_off(self) -> None:
+        """Recording begins: no file is written in its first steps, whose time would be the file's."""
+        self.due_ns = max(self.due_ns, time.perf_counter_ns() + _FLUSH_NS)
+
     def write_steps(self) -> None:
         """Write ``raw/rank<k>/steps.json`` if this process made steps.
 

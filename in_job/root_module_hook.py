@@ -75,8 +75,9 @@ class RootModuleHook:
         """Stop looking for root modules. ``keep``: calls of the known ones go on to call back."""
         self.searching = False
         self._patch(False)
-        for module in self.roots() if keep else ():
-            self._undo.append(around_calls(self.torch, module, self._pre_hook, self._post_hook))
+        for module in self.roots() if keep else ():  # a step begins before the range of its root module
+            undo = around_calls(self.torch, module, self._pre_hook, self._post_hook, outermost=True)
+            self._undo.append(undo)
 
     def stop(self) -> None:
         """Take everything back."""

@@ -175,6 +175,7 @@ class Session:
 
     def _window_changed(self, on: bool) -> None:
         if on:
+            self.files.put_off()
             self.ranges.open(() if self.roots is None else self.roots.hook.roots())
         else:
             self.ranges.close()

@@ -2,13 +2,14 @@
 
 ``python -m profrun.runner.claims_docs RUN ...`` keeps the claims of finished runs in tests/data/h200/jobs,
 one file per job, and writes the table in docs/jobs/README.md anew; without a run it only writes the table.
+The claims are judged anew from the traces of the run, as jobs/NAME.yaml states them now.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,14 +18,15 @@ from profrun.contract.codec import from_json, to_json
 from profrun.contract.units import counted
 from profrun.errors import InputError
 from profrun.jobs.load import load_job
-from profrun.runner.finish import claims_of
+from profrun.runner.finish import judged_again
 from profrun.store.documents import provenance_beside
 from profrun.store.files import read_json, write_json
-from profrun.store.run_claims import ClaimResult, tally
+from profrun.store.run_claims import CheckResult, ClaimResult, tally
 from profrun.store.runs import Run, created
 from profrun.store.state import read_state
 
 if TYPE_CHECKING:
+    from profrun.jobs.expectation import Expectation
     from profrun.jobs.model import Job
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,18 +64,24 @@ def claims_document(run: Run) -> ClaimsDocument:
         InputError: it is no run, or a file of it is damaged.
         UsageError: its job cannot be read.
     """
-    state = read_state(run)
+    state, given, resolved = read_state(run), load_job(run.job), load_job(run.resolved)
     traces = [record.trace for record in state.trials if record.trace is not None]
     machines = [found for trace in traces if (found := provenance_beside(trace)) is not None]
     names = [str(gpu["name"]) for one in machines for gpu in one.gpus.before if "name" in gpu]
     return ClaimsDocument(
         job=state.job,
-        command=_command(load_job(run.job), load_job(run.resolved)),
+        command=_command(given, resolved),
         devices=tuple(dict.fromkeys(names or [one.cpu for one in machines if one.cpu])),
         torch=next((one.torch.version for one in machines if one.torch is not None), None),
         profrun=created(run).get("profrun"),
-        claims=tuple(_without_trials(one) for one in claims_of(run)),
+        claims=tuple(_without_trials(one) for one in judged_again(run, _expectations(resolved))),
     )
+
+
+def _expectations(job: Job) -> Sequence[Expectation]:
+    """The claims of a job as jobs/ states them now; a job that is not in there brings its own."""
+    now = ROOT / "jobs" / f"{job.name}.yaml"
+    return load_job(now).expect if now.exists() else job.expect
 
 
 def _without_trials(claim: ClaimResult) -> ClaimResult:
@@ -87,7 +95,7 @@ def _command(given: Job, resolved: Job) -> str:
     if given.collectors != resolved.collectors:
         words.append(f"--collectors {','.join(resolved.collectors)}")
     if given.repeats != resolved.repeats:
-        words.append(f"--repeats {resolved.repeats}")
+        words.append(_repeats(resolved.repeats))
     if list(given.variants) != list(resolved.variants):
         words.append(f"--only '{','.join(resolved.variants)}'")
     words += [
@@ -96,6 +104,14 @@ def _command(given: Job, resolved: Job) -> str:
         if getattr(given, key) != getattr(resolved, key)
     ]
     return " ".join(words)
+
+
+def _repeats(repeats: int | Mapping[str, int]) -> str:
+    """The option that sets the number of trials: of all collectors, or of each."""
+    if isinstance(repeats, int):
+        return f"--repeats {repeats}"
+    each = ", ".join(f"{collector}: {count}" for collector, count in repeats.items())
+    return f"--set 'repeats={{{each}}}'"
 
 
 def read_kept(folder: Path = KEPT) -> list[ClaimsDocument]:
@@ -145,9 +161,14 @@ def _name(document: ClaimsDocument, pages: Path) -> str:
 
 def _row(claim: ClaimResult) -> str:
     """The cells of a claim after that of its job."""
-    told = "; ".join(dict.fromkeys(one.told for one in claim.telling))
+    told = "; ".join(dict.fromkeys(map(_told, claim.telling)))
     cells = (claim.claim, _source(claim.source), claim.state, f"{_about(claim)}{told}")
     return " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+
+
+def _told(check: CheckResult) -> str:
+    """What a check found; of names that must or must not occur it tells no names, so they come before."""
+    return f"{check.expected}: {check.told}" if check.key in ("present", "absent") else check.told
 
 
 def _about(claim: ClaimResult) -> str:

@@ -128,17 +128,19 @@ def claims_of(run: Run) -> tuple[ClaimResult, ...]:
     kept = read_findings(run)[0].expectations
     if kept:
         return kept
-    from profrun.analysis.compare import read_trial
-    from profrun.analysis.compare.expect import tell
     from profrun.jobs.load import load_job
-    from profrun.traces.trace import Trace
 
-    state, expectations, told = read_state(run), load_job(run.resolved).expect, []
-    for record in state.trials:
-        folder = record.paths.folder / "trace"
-        if folder.is_dir():
-            with Trace(folder) as trace:
-                trial = read_trial(trace, label=record.id, provenance=provenance_beside(folder))
-                point = (record.variant, record.collector, record.blocking)
-                told.append(tell(trace, expectations, trial=trial, point=point))
-    return _claims(expectations, told, state)
+    return judged_again(run, load_job(run.resolved).expect)
+
+
+def judged_again(run: Run, expectations: Sequence[Expectation]) -> tuple[ClaimResult, ...]:
+    """What the traces of a run say now of claims, whatever its end kept.
+
+    Args:
+        expectations: the claims, those of its job or others about its variants.
+
+    Raises:
+        InputError: a trace is damaged.
+    """
+    state = read_state(run)
+    return _claims(expectations, _read(points_of(state.trials), expectations, state, ReadTraces()), state)

@@ -20,6 +20,7 @@ WHOLE = {
     "collectors/nsys/test_exact.py": "real files through the whole reader, counted independently",
     "collectors/nsys/test_fuzz.py": "damaged files through the whole readers of nsys and ncu",
     "collectors/nsys/test_h200.py": "the same work under torch, nsys and ncu: three readers must agree",
+    "collectors/nsys/test_whole_h200.py": "programs without steps under torch and nsys, recorded as a whole",
     "collectors/proton/test_trial.py": "a whole trial with a stand-in for triton.profiler",
     "collectors/rocprof/test_bad_input.py": "damaged files of every AMD format through the whole reader",
     "collectors/rocprof/test_exact.py": "real files through the whole reader, counted independently",

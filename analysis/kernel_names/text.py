@@ -13,7 +13,7 @@ _BOOL = re.compile(r"\(bool\)([01])")
 _SUFFIX = re.compile(r"(?:\s*\[clone [^\]]*\]|\s*\(\.kd\)|\.kd|\s*\[[0-9a-f]{6,}\])+$")
 _UNNAMED = re.compile(r"<unnamed>|`anonymous namespace'|\{anonymous\}")
 _LAMBDA = re.compile(r"\[lambda(\([^\[\]]*\)) \(instance (\d+)\)\]")
-_HEX = re.compile(r"0x[0-9a-fA-F]+")
+_HEX = re.compile(r"(?<![0-9A-Za-z])0x[0-9a-fA-F]+")  # an address; no tile such as 320x128
 _POINTER = re.compile(r"\s+([*&])")
 _COMMA = re.compile(r",\s+")
 _CLOSERS = re.compile(r">\s+(?=>)")

@@ -263,6 +263,33 @@ def test_a_schedule_longer_than_the_program_says_how_many_steps_there_were(jobs:
     assert len(done.steps()["steps"]) == 2, "what was timed is kept"
 
 
+LATE = """
+import pathlib, time, torch
+net = torch.nn.Linear(8, 8)
+for step in range(9):
+    net(torch.randn(4, 8))
+    if step == 1:
+        time.sleep(2.1)   # the file of step times is due
+    if 2 <= step <= 3:
+        print(step, len(list(pathlib.Path.cwd().parent.rglob("steps.json"))))
+"""
+
+
+@pytest.mark.thorough  # a torch program more
+def test_a_recorded_step_has_its_root_module_and_no_time_of_the_hooks_own_file(jobs: Jobs) -> None:
+    """The window opens before the known root modules are settled, and when step times are to be written."""
+    done = jobs.done("late")
+    assert done.exit["state"] == "finished", done.exit["reason"]
+    assert done.log().splitlines() == ["2 0", "3 0"], "nothing was written while steps were recorded"
+    events = trace_of(done)
+    for number in range(2, 6):
+        (step,) = [event for event in events if event["name"] == f"ProfilerStep#{number}"]
+        end = step["ts"] + step["dur"]
+        mine = [event for event in events if step["ts"] <= event["ts"] < end]
+        assert Counter(event["name"] for event in mine)["nn.Module: root (Linear)"] == 1, number
+        assert inside(mine, "aten::linear", "nn.Module: root (Linear)")
+
+
 NSYS = """
 import torch, profrun
 net = torch.nn.Linear(4, 4)
@@ -409,6 +436,7 @@ class Jobs:
             "raised": ([self._script(), "raise", "9"], None, {}),
             "ended": ([*python, "sleep", "9"], INFERENCE, {}),
             "short": ([*python, "end", "2"], INFERENCE, {}),
+            "late": (python, LATE, {"schedule": {**long, "active": 4}}),
             "nsys": (python, NSYS, {"collector": "nsys"}),
             "blocks": (python, BLOCKS, {"ranges": {"steps": "auto"}}),
             "torchrun": ([sys.executable, *run], DISTRIBUTED, {"ranks": 2}),

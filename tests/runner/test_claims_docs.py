@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 from profrun.contract.codec import to_json
+from profrun.jobs.load import load_job
 from profrun.runner.claims_docs import (
     PAGE,
+    ROOT,
     ClaimsDocument,
     claims_document,
     keep,
@@ -15,10 +17,7 @@ from profrun.runner.claims_docs import (
     renewed,
     table,
 )
-from profrun.runner.finish import write_findings
-from profrun.runner.planning import plan_job, spec_at
 from profrun.store.run_claims import CheckResult, ClaimResult
-from profrun.store.state import read_state
 from tests.runner.scripted import new_run
 
 JOB = """name: small
@@ -38,7 +37,6 @@ def test_the_page_is_that_of_the_kept_claims() -> None:
 def test_a_document_names_the_command_and_no_path(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path / "runs", JOB)
     run.resolved.write_text(JOB.replace("[none, torch]", "[torch]") + "repeats: 3\n")
-    write_findings(read_state(run), plan_job(spec_at(run.resolved)).job.expect)
     document = claims_document(run)
     assert document.command == "profrun submit jobs/small.yaml --collectors torch --repeats 3"
     (claim,) = document.claims
@@ -48,6 +46,9 @@ def test_a_document_names_the_command_and_no_path(tmp_path: Path) -> None:
         "no trace of default",
     )
     assert str(tmp_path) not in json.dumps(to_json(document))
+    run.resolved.write_text(JOB + "repeats: {none: 3}\n")
+    assert claims_document(run).command == "profrun submit jobs/small.yaml --set 'repeats={none: 3}'"
+    run.resolved.write_text(JOB.replace("[none, torch]", "[torch]") + "repeats: 3\n")
     keep([run.path], tmp_path / "kept")
     assert read_kept(tmp_path / "kept") == [document]
 
@@ -73,3 +74,9 @@ def test_the_table_has_a_row_per_claim(tmp_path: Path) -> None:
         "|---|---|---|---|---|",
         "| [small](small.md) | H200 | 2.11 | 0.2.0 | `profrun submit x` |",
     ]
+
+
+def test_claims_are_judged_as_the_job_states_them_now(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path / "runs", JOB.replace("name: small", "name: linear"))
+    now = load_job(ROOT / "jobs" / "linear.yaml").expect
+    assert [one.claim for one in claims_document(run).claims] == [one.claim for one in now]

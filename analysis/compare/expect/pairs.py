@@ -44,7 +44,8 @@ def same_kernels_as(mine: Group, other: Group, phase: str | None, wanted: SameKe
     if found.equal is None:
         return untold(f"neither variant launches {' or '.join(wanted.only or ['a kernel'])}"), labels
     if found.equal:
-        text = f"the same {found.kernels_per_step[1]:g} kernels {rate}"
+        count = found.kernels_per_step[1]
+        text = f"the same {count:g} kernel{'s' * (count != 1)} {rate}"
         return Answer(True, text, found.kernels_per_step[1], unit="calls"), labels
     first = found.differences[0]
     more = f" and {len(found.differences) - 1} more" if len(found.differences) > 1 else ""

@@ -47,7 +47,7 @@ def check_of(claim: Expectation, *traces: Trace) -> CheckResult:
     ("only", "state", "found"),
     [
         (None, "refuted", "gelu_kernel 0 times per step, 1 times in eager and 2 more"),
-        (("gemm",), "held", "the same 1 kernels per step"),
+        (("gemm",), "held", "the same 1 kernel per step"),
         (("*gelu*",), "refuted", "gelu_kernel 0 times per step, 1 times in eager and 1 more"),
     ],
 )
