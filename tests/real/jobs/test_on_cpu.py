@@ -1,8 +1,8 @@
 """Every job that comes with profrun runs on a CPU: copied as a user copies it, recorded by torch, one repeat.
 
-All of them together took 383 CPU seconds, which is less than five minutes of two cores. A claim that needs no GPU is held; every
-other claim is not checked, and says that there is no GPU. One repeat has no interval, so that claims about
-times are not checked either.
+All of them together took 383 CPU seconds, which is less than five minutes of two cores. A claim that needs
+no GPU is held; every other claim is not checked, and says that there is no GPU. One repeat has no interval,
+so that claims about times are not checked either.
 """
 
 from __future__ import annotations
