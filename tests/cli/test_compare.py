@@ -19,7 +19,7 @@ from profrun.runner.comparison_sides import BASELINE_FORMAT
 from tests.analysis.compare.trials import OTHER, trial
 from tests.cli.running import Capture, call
 from tests.cli.sides import TRIALS, words_of, write_trial
-from tests.runner.scripted import new_run
+from tests.runner.scripted import begin, leave, new_run
 from tests.tracekit import make_trace
 
 
@@ -113,8 +113,11 @@ def test_a_gate_holds_the_guesses_of_side_b(tmp_path: Path, capsys: Capture) -> 
     guess = "expect: [{step_ms: 0.5}]\ncollectors: [none]\n"
     made, _ = new_run(tmp_path / "runs", f"name: t\ncommand: python x.py\n{guess}")
     write_trial(tmp_path / "a0", 1_000_000, 500_000, 0)
-    write_trial(made.trial("000-default-none-r1").folder / "trace", 1_000_000, 500_000, 1)
-    reference = made.trial("000-default-none-r1").folder
+    trial = begin(made.trial("000-default-none-r1"))
+    made.log().append("started", trial.folder.name, attempt=1, handle={"backend": "local", "data": {}})
+    leave(trial)
+    write_trial(trial.trace, 1_000_000, 500_000, 1)
+    reference = trial.folder
     done = call(capsys, "compare", tmp_path / "a0", "vs", reference, "--fail-on", "expectations", "--json")
     assert done.code == 1
     (result,) = done.json["gate"]["results"]

@@ -23,7 +23,7 @@ def _written() -> dict[str, str]:
 
 def _format(label: str) -> str:
     """A format's name as the page has it; refusals by how they begin."""
-    answer = _written().get(label, "| |").split(" | ")[1]
+    answer = _written().get(label, f"{label} | ").split(" | ")[1]
     return " ".join(answer.split()[:1] + answer.split()[2:5]) if answer.startswith("refused") else answer
 
 
