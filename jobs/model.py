@@ -119,8 +119,7 @@ class Job:
             (Whole(1, 1000), MapOf(Whole(1, 1000), r".+", "a collector", "{none: 5, torch: 1}", low=1)),
             (lambda node: node.kind != "map", lambda node: True),
         ),
-        "Trials of each point, interleaved so that drift cancels: one number, or one per collector, 1 where "
-        "none is given. Step times come from the trials of `none`, so that these need the most repeats.",
+        "Trials of each point, interleaved so that drift cancels; `{none: 5}` sets those of one collector.",
         value=1,
     )
     schedule: Schedule = option(
