@@ -97,6 +97,7 @@ def run(root: Path, *names: str) -> tuple[Done, dict[str, tuple[str, int]]]:
     return done, {name: by_pid[int((trial.work / f"pid.{name}").read_text())] for name in names}
 
 
+@pytest.mark.thorough
 def test_batches_and_replays_are_steps_where_no_module_is_called(tmp_path: Path) -> None:
     done, found = run(tmp_path, "loader", "fetched", "replays", "in_module")
     assert found == {

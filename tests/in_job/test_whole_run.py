@@ -12,6 +12,7 @@ import pytest
 from profrun.collectors.normalize import normalize
 from profrun.contract.steps import RUN_RANGE
 from profrun.traces.trace import Trace
+from tests.conftest import first
 from tests.in_job.kit import Done, Trial, python
 from tests.in_job.test_session import inside, trace_of
 
@@ -37,6 +38,7 @@ def codes(done: Done) -> list[str]:
     return [row["code"] for row in done.exit["warnings"] if row["code"] not in ("recording-note", "no-gpu")]
 
 
+@pytest.mark.thorough
 def test_a_bare_loop_after_a_trial_that_saw_no_step_is_recorded_from_the_start(tmp_path: Path) -> None:
     none = Trial(tmp_path, [sys.executable, "job.py"], LOOP).run(ENV)
     assert (none.exit["steps"], codes(none)) == ({"how": "run", "count": 1}, ["no-steps"])
@@ -72,7 +74,7 @@ SCRIPTS = {
 }
 
 
-@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
+@pytest.mark.parametrize("script", first(1, SCRIPTS.values()))
 def test_a_script_that_does_one_thing_is_recorded_in_a_second_run(tmp_path: Path, script: str) -> None:
     """Nothing is repeated, so there is no step, and the schedule's window never opens."""
     done = Trial(tmp_path, python(script, "print('done')"), collector="torch").run(ENV)
@@ -88,6 +90,7 @@ def test_a_profiler_inside_torch_says_that_the_program_never_imports_torch(tmp_p
     assert done.log() == "once\n", "a second run would record nothing either"
 
 
+@pytest.mark.thorough
 def test_the_run_is_that_of_the_process_that_did_the_work(tmp_path: Path) -> None:
     """Not of a helper, a forked child, a DataLoader worker, or a shorter one of two."""
     script = """
@@ -111,6 +114,7 @@ if __name__ == "__main__":
     assert roles["dataloader worker"] == roles["forked child"] == 1
 
 
+@pytest.mark.thorough
 def test_each_rank_of_a_launcher_has_a_run_and_the_launcher_none(tmp_path: Path) -> None:
     script = "import torch, torch.distributed as dist; dist.init_process_group('gloo'); dist.barrier()"
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "job.py"]
@@ -124,6 +128,7 @@ def test_each_rank_of_a_launcher_has_a_run_and_the_launcher_none(tmp_path: Path)
         assert RUN_RANGE in {event["name"] for event in trace_of(done, rank)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("limits", "limit"),
     [({"max_seconds": 0.5}, "max_seconds"), ({"max_size": 32 << 20}, "max_size")],
@@ -147,6 +152,7 @@ def test_a_limit_ends_the_recording_and_the_program_goes_on(
         assert whole["dur"] >= 0.5e6
 
 
+@pytest.mark.thorough
 def test_what_was_recorded_until_a_signal_is_kept(tmp_path: Path) -> None:
     script = CHUNKS.replace("COUNT", "5000")
     trial = Trial(tmp_path, [sys.executable, "job.py"], script, collector="torch", ranges=OFF)

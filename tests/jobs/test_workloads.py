@@ -271,6 +271,7 @@ def test_the_programs_of_the_first_tutorials(
     assert f"'{absent}'" not in out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("program", "names", "said"),
     [
