@@ -37,6 +37,10 @@ class Denominator:
         """What follows a time or a count: 'per step', 'of the run'."""
         return "per step" if self.several else f"of {self.the}"
 
+    def per_work(self, work: str | None) -> str:
+        """What follows a time that may be divided by an amount of work: 'per token'; else as ``per``."""
+        return f"per {work}" if work else self.per
+
     @property
     def rate(self) -> str:
         """What follows a number of things: 'per step', 'in the run'."""

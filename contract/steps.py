@@ -20,7 +20,8 @@ StepSign = Literal["none", "explicit", "optimizer", "module", "compiled", "jit",
 root module; ``compiled``: calls of a function of torch.compile; ``jit``: calls of a function of jax.jit;
 ``graph``: replays of a CUDA graph; ``loader``: batches of a DataLoader; ``run``: no step was seen, and the
 one step, number 0, is the run, from the end of the import of the first GPU framework (else the start of the
-program) to the program's end with the GPU idle; ``none``: nothing was seen yet.
+program) to the program's end with the GPU idle, without the time in which a profiler starts; ``none``:
+nothing was seen yet.
 """
 
 RUN_RANGE = "profrun.run"
@@ -89,6 +90,8 @@ class StepsFile:
         collector: as the job names it; ``profiler``: what it became.
         work: what is known of the work of a step (the variant's values, the shapes of the inputs).
         emitter: where ranges went (nvtx, roctx, torch), or None.
+        profiler_start_ns: of a run: how long the profiler took to start, ns, between the begin and the end of
+            the run; no part of its duration. None for steps, and in files of profrun 0.1.
     """
 
     rank: int
@@ -108,4 +111,5 @@ class StepsFile:
     ranges_emitted: int = 0
     emitter: str | None = None
     out_of_memory: bool = False
+    profiler_start_ns: int | None = None
     format: int = FORMAT

@@ -9,7 +9,7 @@ one range, round the whole: hooks inside would become part of the compiled code.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from . import dynamo
 from .backward import BackwardRanges
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from .torch_types import Module, Torch, Values
 
 _WRAPPERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "OptimizedModule"}
+
+
+class EnteredCall(NamedTuple):
+    """A call of a module that has reached the module's pre-hooks: what is put on now, it does not run."""
+
+    module: Module
+    args: Values
 
 
 def range_name(name: str, module: Module) -> str:
@@ -84,14 +91,19 @@ class ModuleRanges:
         self._backward = BackwardRanges(torch, sink) if backward else None
         self._undo: list[Callable[[], None]] = []
         self._done: set[int] = set()
+        self._removals = 0
 
-    def install(self, root: Module) -> None:
-        """Put ranges round a root and what is in it, once."""
+    def install(self, root: Module, entered: EnteredCall | None = None) -> None:
+        """Put ranges round a root and what is in it, once.
+
+        Args:
+            entered: the call in whose pre-hooks this happens: the range of its module begins at once.
+        """
         if self.depth <= 0 or id(root) in self._done:
             return
         self._done.add(id(root))
         for name, module in selected(root, self.depth):
-            self._install(range_name(name, module), module)
+            self._install(range_name(name, module), module, entered)
 
     def remove(self) -> None:
         """Take all hooks off again."""
@@ -99,14 +111,16 @@ class ModuleRanges:
             undo()
         self._undo.clear()
         self._done.clear()
+        self._removals += 1
 
-    def _install(self, label: str, module: Module) -> None:
+    def _install(self, label: str, module: Module, entered: EnteredCall | None) -> None:
         if sys.modules.get("torch.jit") is not None and "Script" in type(module).__mro__[-2].__name__:
             return
-        sink, backward = self.sink, self._backward
+        sink, backward, removals = self.sink, self._backward, self._removals
 
         def before(_module: Module, args: Values) -> None:
-            if not dynamo.compiling():
+            # A call whose pre-hooks run while they are removed runs all of them, but not what ends the range.
+            if removals == self._removals and not dynamo.compiling():
                 sink.push(label)
                 if backward is not None:
                     backward.enter(label, args)
@@ -118,6 +132,8 @@ class ModuleRanges:
                 sink.pop(label)
 
         self._undo.append(around_calls(self._torch, module, before, after))
+        if entered is not None and entered.module is module:
+            before(module, entered.args)
 
 
 def around_calls(
@@ -130,41 +146,74 @@ def around_calls(
 ) -> Callable[[], None]:
     """Call back before and after each forward of one module; returns what takes this back.
 
+    A call that has begun calls what was ``before`` when it began, and what is ``after`` at its end.
+
     Args:
         before: given the module and its positional arguments.
         after: given the output too; after an exception it is None (before torch 2.1 nothing is called then).
         outermost: call ``before`` before the hooks that are there already (torch 2.0).
     """
-    compiled_call = getattr(module, "_compiled_call_impl", None)
-    if compiled_call is None:
-        extra = {"always_call": True} if torch_version(torch) >= (2, 1) else {}
-        order = {"prepend": True} if outermost and torch_version(torch) >= (2, 0) else {}
-        handles = (
-            module.register_forward_pre_hook(before, **order),
-            module.register_forward_hook(after, **extra),
-        )
+    if getattr(module, "_compiled_call_impl", None) is not None:
+        return _around_compiled_calls(module, (before, after), outermost=outermost)
+    extra = {"always_call": True} if torch_version(torch) >= (2, 1) else {}
+    order = {"prepend": True} if outermost and torch_version(torch) >= (2, 0) else {}
+    handles = (
+        module.register_forward_pre_hook(before, **order),
+        module.register_forward_hook(after, **extra),
+    )
 
-        def remove() -> None:
-            for handle in handles:
-                handle.remove()
+    def remove() -> None:
+        for handle in handles:
+            handle.remove()
 
-        return remove
+    return remove
+
+
+_PAIRS = "_profrun_pairs"  # attribute of our function in the place of a compiled call
+
+
+def _around_compiled_calls(
+    module: Module,
+    pair: tuple[Callable[[Module, Values], None], Callable[[Module, Values, Values], None]],
+    *,
+    outermost: bool,
+) -> Callable[[], None]:
+    """``around_calls`` after module.compile(), where torch's hooks would become part of the compiled code.
+
+    One function goes round the compiled call and has all pairs, so that they nest in the wanted order.
+    """
+    found = module._compiled_call_impl
+    if not hasattr(found, _PAIRS):
+        module._compiled_call_impl = _with_pairs(module, found)
+    ours = module._compiled_call_impl
+    pairs = getattr(ours, _PAIRS)
+    pairs.insert(0 if outermost else len(pairs), pair)
+
+    def remove() -> None:
+        pairs.remove(pair)
+        if not pairs and module._compiled_call_impl is ours:  # nobody has replaced ours meanwhile
+            module._compiled_call_impl = ours.__wrapped__
+
+    return remove
+
+
+def _with_pairs(module: Module, compiled_call: Callable[..., Values]) -> Callable[..., Values]:
+    pairs: list[tuple[Callable[[Module, Values], None], Callable[[Module, Values, Values], None]]] = []
 
     def call(*args: Values, **kwargs: Values) -> Values:
-        before(module, args)
+        for before, _after in tuple(pairs):
+            before(module, args)
         output = None
         try:
             output = compiled_call(*args, **kwargs)
         finally:
-            after(module, args, output)
+            for _before, after in reversed(pairs):
+                after(module, args, output)
         return output
 
-    def give_back() -> None:
-        if module._compiled_call_impl is call:  # nobody has replaced ours meanwhile
-            module._compiled_call_impl = compiled_call
-
-    module._compiled_call_impl = call  # module.compile(): hooks would become part of the compiled code
-    return give_back
+    call.__wrapped__ = compiled_call  # type: ignore[attr-defined]
+    setattr(call, _PAIRS, pairs)
+    return call
 
 
 def torch_version(torch: Torch) -> tuple[int, int]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..contract.recording import Emitter, Recorder
     from .hook_process import HookProcess
+    from .modules import EnteredCall
     from .torch_types import Module, Torch
 
 
@@ -86,22 +87,23 @@ class Ranges:
         else:
             self.sink.cut()
 
-    def open(self, roots: Iterable[Module]) -> None:
+    def open(self, roots: Iterable[Module], entered: EnteredCall | None = None) -> None:
         """Recording has begun.
 
         Args:
             roots: the root modules that are known now.
+            entered: the call of a root in whose pre-hooks this happens, if it does.
         """
         if self.sink is None:
             return
         self.sink.open()
         for root in roots:
-            self.root_called(root)
+            self.root_called(root, entered)
 
-    def root_called(self, root: Module) -> None:
+    def root_called(self, root: Module, entered: EnteredCall | None = None) -> None:
         """A root module is called, or recording begins: put ranges round its modules while it is recorded."""
         if self._modules is not None and self.sink is not None and self.sink.emitting:
-            self._modules.install(root)
+            self._modules.install(root, entered)
 
     def close(self) -> None:
         """Recording ends."""

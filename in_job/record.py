@@ -7,6 +7,7 @@ import platform
 import socket
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..contract.codec import to_json
@@ -114,7 +115,8 @@ class ProcessFiles:
         began_ns, dur_ns, config = self.run.began_ns, self.run.dur_ns, self.process.config
         if began_ns is None or dur_ns is None or config.run or self.run.role() is not None:
             return None
-        return self._steps("run", (self.steps.timer.whole(began_ns, dur_ns),))
+        run = self._steps("run", (self.steps.timer.whole(began_ns, dur_ns),))
+        return replace(run, profiler_start_ns=self.run.start_ns)
 
     def _steps(self, how: StepSign, times: tuple[StepTime, ...]) -> StepsFile:
         process, config, timer = self.process, self.process.config, self.steps.timer

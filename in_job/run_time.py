@@ -70,5 +70,6 @@ def _from_outside(command: Command, profiler: str | None, ranks: Ranks, outcome:
         profiler=profiler,
         blocking=command.blocking,
         work=dict(command.values),
+        profiler_start_ns=0,  # a tool round the program has started before the program
         steps=(StepTime(0, outcome.began_ns, dur_ns, dur_ns, "active"),),
     )

@@ -176,7 +176,10 @@ class Session:
     def _window_changed(self, on: bool) -> None:
         if on:
             self.files.put_off()
-            self.ranges.open(() if self.roots is None else self.roots.hook.roots())
+            if self.roots is None:
+                self.ranges.open(())
+            else:
+                self.ranges.open(self.roots.hook.roots(), self.roots.hook.entered)
         else:
             self.ranges.close()
 

@@ -10,13 +10,9 @@ from pathlib import Path
 
 from ..contract.finding import Finding
 from ..contract.launch_blocking import BLOCKING_ENV, BLOCKING_VARIABLES
+from ..contract.visible_devices import VISIBLE_DEVICES, visible_devices
 
-_VISIBLE = {
-    "nvidia": ("CUDA_VISIBLE_DEVICES",),
-    # One of these filters; two filter twice: HIP's indices count what ROCR's left over.
-    "amd": ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
-}
-_ALL_VISIBLE = _VISIBLE["amd"]
+_ALL_VISIBLE = VISIBLE_DEVICES["amd"]
 
 
 def detect(root: Path = Path("/")) -> tuple[str, str]:
@@ -88,7 +84,7 @@ def visible_env(env: dict[str, str], vendor: str) -> list[Finding]:
     Returns:
         Which ones were taken out of ``env``.
     """
-    present = [name for name in _VISIBLE.get(vendor, ()) if name in env]
+    present = [name for name in VISIBLE_DEVICES.get(vendor, ()) if name in env]
     keep = present[:1]
     told = []
     for name in _ALL_VISIBLE:
@@ -103,8 +99,7 @@ def host_ordinal(env: Mapping[str, str], vendor: str, ordinal: int) -> int | Non
 
     None where no variable selects GPUs, where two do, or where it names them in another way than by numbers.
     """
-    lists = [env[name] for name in _VISIBLE[vendor] if env.get(name)]
-    chosen = [one.strip() for one in lists[0].split(",")] if len(lists) == 1 else []
+    chosen = visible_devices(env, vendor)
     if ordinal >= len(chosen) or not all(one.isascii() and one.isdigit() for one in chosen[: ordinal + 1]):
         return None
     return int(chosen[ordinal])

@@ -32,7 +32,8 @@ class WholeRun:
     """Times the run of this process, and drives its recording where it is recorded as a whole.
 
     The run begins when the first GPU framework has been imported. It ends with the process, when the GPUs
-    are idle. What the profiler does at a limit is not part of it.
+    are idle. What the profiler does at its start and at a limit is no part of its duration. The start is
+    kept on its own, because it does a part of the program's set-up (it initialises CUDA, for example).
 
     Args:
         freed: called when it is no longer busy: a signal may come in again.
@@ -41,6 +42,7 @@ class WholeRun:
         began_ns: ``time.perf_counter_ns`` of its begin; None where no framework was imported, and in a forked
             child, because its work is part of its parent's run.
         ended_ns: likewise of its end, None before.
+        start_ns: how long the profiler took to start in this process.
         used_gpu: whether the process uses a GPU; known at the end.
         busy: whether a recording is being ended, where no signal may come in.
     """
@@ -53,6 +55,7 @@ class WholeRun:
         self.ranges = ranges
         self.began_ns: int | None = None
         self.ended_ns: int | None = None
+        self.start_ns = 0
         self.used_gpu = False
         self.busy = False
         self._freed = freed
@@ -75,6 +78,8 @@ class WholeRun:
         if self.process.config.ranges.whole:
             self._record()
         now = time.perf_counter_ns()
+        if self.window.recording or self.ranges.sink is not None:
+            self.start_ns += now - before
         if self.began_ns is None:
             self.began_ns = now
         else:

@@ -34,6 +34,8 @@ QUANTITIES = ("step_time", "cpu_time", "kernel_time", "gpu_busy", "launches")
 """What a ``ratio`` may be of."""
 GPU_QUANTITIES = frozenset(("kernel_time", "gpu_busy", "launches"))
 """Those of them that only a GPU has."""
+COUNT_QUANTITIES = frozenset(("launches",))
+"""Those of them that are counted, and not timed."""
 
 Limits = tuple[float | None, float | None]
 
@@ -122,7 +124,8 @@ class Achieved:
     )
     occupancy: tuple[float, float] | None = option(
         _SHARES,
-        "Achieved occupancy, the mean over kernels weighted by their time; of the warps that fit on an SM.",
+        "Achieved occupancy, measured by a hardware counter or else estimated; the mean over kernels "
+        "weighted by their time; of the warps that fit on an SM.",
     )
     memory: tuple[float, float] | None = option(
         _SHARES,
@@ -209,8 +212,9 @@ class Expectation:
     bound: str | None = option(Word(("overhead", "compute", "memory")), "What must limit the step.")
     ratio: Ratio | None = option(
         RATIO,
-        "A quantity of this variant over that of another one, as `profrun compare` estimates it. It holds "
-        "where the 95 % interval lies inside the limits, and is refuted where it lies outside.",
+        "A quantity of this variant over that of another one. A ratio of times is that of `profrun compare`: "
+        "it holds where its 95 % interval lies inside the limits, and is refuted where it lies outside. A "
+        "ratio of `launches` is counted and needs no interval: one trial of each variant is enough.",
     )
     bytes: DramBytes | None = option(
         BYTES,

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from profrun.analysis.compare.model import is_too_wide
 from profrun.contract.denominator import SET_UP_INCLUDED
-from profrun.contract.units import change_text, signed_change_text, time_range_text, time_text
-from profrun.reports.compare_sentence import pair_sentence
+from profrun.contract.units import (
+    change_text,
+    signed_change_interval_text,
+    signed_change_text,
+    time_range_text,
+    time_text,
+)
+from profrun.reports.compare_sentence import pair_sentence, start_text
 from profrun.reports.terminal_layout import Command, Part, Prose, Table, Toned
 from profrun.reports.tones import TONES
 from profrun.store.run_answer import FindingAnswer, StepAnswer, VariantAnswer
@@ -48,7 +55,14 @@ def answer_parts(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) 
 
 def comparison_lines(pairs: Sequence[PairResult]) -> list[str | Command]:
     """The comparisons of a run in one line each: variants, then all profilers, then launch blocking."""
-    return [*_variants(pairs), *_ratios("overhead", pairs), *_ratios("blocking", pairs)]
+    steps = [pair for pair in pairs if pair.denominator.several]
+    runs = [pair for pair in pairs if not pair.denominator.several]
+    return [
+        *_variants(pairs),
+        *_ratios("overhead", steps),
+        *_run_overheads(runs),
+        *_ratios("blocking", pairs),
+    ]
 
 
 def tones_of_changes(pairs: Sequence[PairResult]) -> list[Toned]:
@@ -99,7 +113,7 @@ def as_sentence(text: str) -> str:
 def waiting(answer: VariantAnswer) -> str:
     """How long a GPU waits for other ranks."""
     return (
-        "waits for other ranks inside of collectives, as recorded: "
+        "GPU only waits for other ranks, as recorded: "
         f"{time_text(answer.rank_wait_ns)} {answer.denominator.per}"
     )
 
@@ -113,9 +127,20 @@ def doubts(answer: VariantAnswer) -> list[str]:
             f"steps are uneven: {time_text(step.mean_ns)} on average; record more of them "
             "(`schedule: {active: 20}`)"
         )
+    if step is not None and answer.works_longer and not step.uneven:
+        found.append(_longer_work(answer, step))
     if step is not None and step.profiled_by is None and answer.basis == "profiled":
         found.append(_other_time(answer))
     return found
+
+
+def _longer_work(answer: VariantAnswer, step: StepAnswer) -> str:
+    """Why the GPU's time is longer than the step time of which it is a part."""
+    of = answer.denominator
+    if of.several and step.mean_ns >= (answer.gpu_ns or 0):
+        mean = time_text(step.mean_ns)
+        return f"GPU busy is an average and the step time a median: on average {of.one} takes {mean}"
+    return f"GPU busy is of {of.recorded}; the GPU works longer in it than {of.one} takes without a profiler"
 
 
 def _other_time(answer: VariantAnswer) -> str:
@@ -125,7 +150,10 @@ def _other_time(answer: VariantAnswer) -> str:
         return "shares are of the recorded, faster steps"
     if of.cut_ns is not None:
         return f"shares are {of.per}: the rest was not recorded"
-    return "shares are of the recorded, faster run"
+    return (
+        "shares are of the recorded run, which is shorter: the start of the profiler, or a trial before it, "
+        "did a part of the set-up"
+    )
 
 
 def step_time(step: StepAnswer) -> str:
@@ -274,6 +302,49 @@ def _ratios(kind: str, pairs: Sequence[PairResult]) -> list[str]:
         found.setdefault(pair.collector, []).append(pair.ratio or 0.0)
     told = [f"{name} {_span(ratios)}" for name, ratios in found.items()]
     return [f"profilers, {_times(known)}: {', '.join(told)}"]
+
+
+def _run_overheads(pairs: Sequence[PairResult]) -> list[str]:
+    """One line: how much longer a run takes under each profiler, where more than one trial tells it.
+
+    A run is timed once per trial, and the first trial on a machine also loads files that later ones find in
+    memory. So the ratio of two single trials does not tell what a profiler costs. Comparisons
+    that do not know how long the profiler took to start (those that an earlier version kept) are left out.
+    """
+    found: dict[str, list[PairResult]] = {}
+    for pair in pairs:
+        if pair.kind == "overhead" and pair.ratio is not None and pair.start_ns is not None:
+            found.setdefault(pair.collector, []).append(pair)
+    if not found:
+        return []
+    texts = {name: _run_overhead(name, group) for name, group in found.items()}
+    told = [text for text in texts.values() if text is not None]
+    unknown = [name for name, text in texts.items() if text is None]
+    if unknown:
+        fewest = min((pair.trials for name in unknown for pair in found[name]), key=min)
+        more = MORE_TRIALS if min(fewest) < MORE_TRIALS else 2 * min(fewest)
+        counts = " + ".join(map(str, fewest))
+        told.append(f"{', '.join(unknown)} not known from {counts} trials (`--repeats {more}`)")
+    times = _times([pair for group in found.values() for pair in group])
+    return [f"profilers, {times}: {'; '.join(told)}"]
+
+
+def _run_overhead(name: str, pairs: Sequence[PairResult]) -> str | None:
+    """'torch +35.0 % [30.0 to 40.0 %]: 13.5 s, of which its start takes 3 s'.
+
+    None where the trials tell nothing.
+    """
+    known = [pair for pair in pairs if pair.ci95 and not is_too_wide((pair.ci95[0], pair.ci95[1]))]
+    if not known:
+        return None
+    text = f"{name} {_span([pair.ratio or 0.0 for pair in known])}"
+    if len(known) == 1 and known[0].ci95:
+        low, high = known[0].ci95
+        text += f" [{signed_change_interval_text((low, high))}]"
+    longest = max(known, key=lambda pair: pair.start_ns or 0)
+    start = start_text(longest.start_ns, longest.b_ns)
+    which = "" if len(known) == 1 else f" in {longest.b_variant}"
+    return f"{text}: {time_text(longest.b_ns)}{which}, of which its start takes {start}" if start else text
 
 
 def _times(pairs: Sequence[PairResult]) -> str:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SIDE_WIDTH = 32
 """Characters of the name of a side."""
+NOTED_START = 0.01
+"""Part of the run time under a profiler from which the start of the profiler is named beside it."""
 
 
 def change_sentence(
@@ -108,6 +110,13 @@ def pair_sentence(pair: PairResult, names: tuple[str, str] | None = None) -> str
         pair.trials,
         per=pair.denominator.per,
     )
+
+
+def start_text(start_ns: int | None, run_ns: float | None) -> str | None:
+    """``1.87 s``; None where the start is no visible part of the run under the profiler."""
+    if not start_ns or not run_ns or start_ns < NOTED_START * run_ns:
+        return None
+    return time_text(start_ns)
 
 
 def refusal(comparison: Comparison, names: tuple[str, str] | None = None) -> str:

@@ -89,7 +89,9 @@ def detail_parts(comparison: Comparison, top: int) -> list[Part]:
         for part in comparison.parts
     ]
     of = comparison.denominator
-    parts += ["", "mean typical step (named outliers left out)" if of.several else f"parts {of.per}"]
+    work = f" {comparison.rate}" if comparison.per else ""
+    title = f"mean typical step{work} (named outliers left out)" if of.several else f"parts {comparison.rate}"
+    parts += ["", title]
     parts.append(Table(("part", *heads(comparison), "change"), rows, right=(1, 2, 3)))
     parts += _view(comparison, top)
     return [*parts, *_vendors(comparison), *notes]
@@ -252,7 +254,7 @@ def _vendors(comparison: Comparison) -> list[Part]:
         a, b = (time_text(None if value is None else value * 1e3) for value in values)
         parts.append(f"  {name}: {a} -> {b}")
     copies = " -> ".join(time_text(value) for value in vendors.copies_ns)
-    parts.append(f"  copies and fills {comparison.denominator.per}, AMD's copy kernels included: {copies}")
+    parts.append(f"  copies and fills {comparison.rate}, AMD's copy kernels included: {copies}")
     return [*parts, *(f"  {text}" for text in vendors.fusions[:8])]
 
 
@@ -276,6 +278,6 @@ def largest_changes(comparison: Comparison, count: int = 3) -> list[str]:
     """The ``count`` rows that changed most, in words; only what is known to have changed."""
     changed = [row for row in comparison.kernels if row.status not in ("same", "unclear")][:count]
     return [
-        f"{row.status}: {short_name(row, 80)} ({signed_time_text(row.delta_ns)} {comparison.denominator.per})"
+        f"{row.status}: {short_name(row, 80)} ({signed_time_text(row.delta_ns)} {comparison.rate})"
         for row in changed
     ]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.step_spread import StepSpread
     from profrun.analysis.trace.summary import Summary
     from profrun.analysis.trace.timeline_slices import Timeline
+    from profrun.analysis.trace.used_gpus import UsedGpus
     from profrun.store.run_answer import VariantAnswer
     from profrun.store.run_claims import ClaimResult
     from profrun.store.run_result import PairResult
@@ -70,6 +71,7 @@ class RunContent:
         job: text of the spec as it was given; resolved: of the one that repeats the run.
         answers, comparisons, expectations: what its traces say; empty before the end of the run.
         machines: trial -> its provenance, for the trials that have one.
+        used_gpus: trial -> the GPUs that it used, for the trials that have a trace as well.
         troubles: what went wrong, a line each; missing: what could not be shown, a line each.
         shown, total: how many traces have a tab of their own, and how many there are.
     """
@@ -81,6 +83,7 @@ class RunContent:
     comparisons: Sequence[PairResult] = ()
     expectations: Sequence[ClaimResult] = ()
     machines: Mapping[str, Provenance] = field(default_factory=dict)
+    used_gpus: Mapping[str, UsedGpus] = field(default_factory=dict)
     troubles: Sequence[str] = ()
     missing: Sequence[str] = ()
     shown: int = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from profrun.analysis.trace.used_gpus import UsedGpus
 from profrun.contract.provenance import Provenance
 from profrun.contract.units import bytes_text
 from profrun.reports.html import Child, Html, el
@@ -16,14 +17,15 @@ from profrun.reports.html_table import Column, table
 
 Facts = tuple[tuple[str, str], ...]
 GpuRow = Mapping[str, object]
-"""The state of one GPU in the words of the vendor's tool, with ``trial`` and ``when``."""
+"""The state of one GPU in the words of the vendor's tool, with ``trial``, ``when`` and ``used``."""
 
 
-def machines_html(machines: Mapping[str, Provenance]) -> Html | None:
+def machines_html(machines: Mapping[str, Provenance], used: Mapping[str, UsedGpus]) -> Html | None:
     """Facts of each machine, then the state of each GPU around each trial; None without any machine.
 
     Args:
         machines: trial -> its provenance.
+        used: trial -> the GPUs that it used, where that can be asked.
     """
     if not machines:
         return None
@@ -33,7 +35,7 @@ def machines_html(machines: Mapping[str, Provenance]) -> Html | None:
     return el(
         "div",
         (_machine(facts, packages, trials) for (facts, packages), trials in groups.items()),
-        _gpus(machines),
+        _gpus(machines, used),
     )
 
 
@@ -66,20 +68,26 @@ def _machine(facts: Facts, packages: Sequence[str], trials: Sequence[str]) -> Ht
     )
 
 
-def _gpus(machines: Mapping[str, Provenance]) -> Html | None:
-    rows: list[GpuRow] = [
-        {"trial": trial, "when": when, **gpu}
-        for trial, found in machines.items()
-        for when, gpus in (("before", found.gpus.before), ("after", found.gpus.after))
-        for gpu in gpus
-    ]
+def _gpus(machines: Mapping[str, Provenance], used: Mapping[str, UsedGpus]) -> Html | None:
+    rows: list[GpuRow] = []
+    for trial, found in machines.items():
+        mine = used.get(trial, UsedGpus())
+        for when, gpus, ours in (
+            ("before", found.gpus.before, mine.states.before),
+            ("after", found.gpus.after, mine.states.after),
+        ):
+            for gpu in gpus:
+                told = ("yes" if gpu in ours else "no") if mine.told else None
+                rows.append({"trial": trial, "when": when, "used": told, **gpu})
     if not rows:
         return None
     reasons = "NVML's clocks-event reasons; gpu_idle means that there is none"
+    whose = "whether the trial used this GPU, by its trace; - where nothing tells which GPUs it used"
     columns: list[Column[GpuRow]] = [
         Column("trial", lambda row: _text(row.get("trial"))),
         Column("when", lambda row: _text(row.get("when"))),
         Column("GPU", lambda row: _text(row.get("name") or row.get("card"))),
+        Column("used", lambda row: _text(row.get("used")), note=whose),
         Column("driver", lambda row: _text(row.get("driver_version"))),
         _number("clocks_sm", "SM clock", "MHz"),
         _number("clocks_mem", "memory clock", "MHz"),

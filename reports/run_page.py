@@ -43,7 +43,7 @@ def run_html(run: RunContent, tabs: Mapping[str, str]) -> Html:
         ("steps", f"{_timed(state).capitalize()}s", _step_times(state)),
         ("trials", "Trials", _trials(state)),
         ("claims", "Claims", claims_html(run.expectations)),
-        ("machine", "Machines", machines_html(run.machines)),
+        ("machine", "Machines", machines_html(run.machines, run.used_gpus)),
         ("images", "Images", images_html(run.machines)),
         ("job", "Job", _job(run)),
     ]

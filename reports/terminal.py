@@ -110,7 +110,11 @@ def _unprofiled(summary: Summary, cost: StepCost | None) -> list[str]:
     if cost is None or cost.unprofiled is None or cost.denominator == RECORDING or len(summary.devices) != 1:
         return []
     of = cost.denominator
-    about = f"about {percent_text(cost.busy_share)} of the unprofiled {time_text(cost.step_ns)} {of.of}"
+    whole = f"the unprofiled {time_text(cost.step_ns)} {of.of}"
+    longer = cost.work_ns > cost.step_ns
+    about = f"longer than {whole}" if longer else f"about {percent_text(cost.busy_share)} of {whole}"
+    if longer and of.several and cost.unprofiled.mean_ns > cost.step_ns:
+        about += f" (a median; {time_text(cost.unprofiled.mean_ns)} on average)"
     return [f"  GPU work {time_text(cost.work_ns)} {of.per}: {about}"]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from profrun.contract.codec import from_json, to_json
+from profrun.runner.run_times import timed_runs
 from profrun.store.run_result import PairKind, PairReason, PairResult
 from profrun.store.state import TrialRecord
 
@@ -137,7 +138,11 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
     asked = {"blocking": BLOCKING_DIFFERENCES, "overhead": OVERHEAD_DIFFERENCES}  # the pair is about these
     found = []
     for pair in pairs:
-        result = compare(trials_of(pair.a), trials_of(pair.b), allow=asked.get(pair.kind, ()))
+        sides = _sides(pair, trials_of)
+        if sides is None:
+            continue
+        a_trials, b_trials, start_ns = sides
+        result = compare(a_trials, b_trials, allow=asked.get(pair.kind, ()))
         a_side, b_side = result.sides
         known = result.verdict != "incomparable"
         twins = _profiled_twins(pair, points) if pair.kind == "blocking" else None
@@ -154,7 +159,9 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
                 ci95=result.ci95,
                 mde=result.mde,
                 trials=tuple(result.trials),
-                text="; ".join([verdict_line(result, (pair.a.name, pair.b.name)), *_advice(result)]),
+                text="; ".join(
+                    [verdict_line(result, (pair.a.name, pair.b.name)), *_advice(result, start_ns)]
+                ),
                 commands=_commands(result, pair),
                 reasons=tuple(from_json(PairReason, to_json(reason)) for reason in result.reasons),
                 changed=() if pair.kind == "overhead" else tuple(largest_changes(result)),
@@ -164,14 +171,41 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
                 b_variant=pair.b.variant,
                 collector=pair.b.collector,
                 denominator=result.denominator,
+                start_ns=start_ns,
             )
         )
     return found
 
 
-def _advice(result: Comparison) -> list[str]:
+def _sides(
+    pair: Pair, trials_of: Trials
+) -> tuple[Sequence[ComparedTrial], Sequence[ComparedTrial], int | None] | None:
+    """The trials of both sides, and how much of b's time the start of its profiler takes.
+
+    Returns:
+        None for an overhead of runs of which the time is not known from the same begin to the same end.
+    """
+    a_trials, b_trials = trials_of(pair.a), trials_of(pair.b)
+    if pair.kind != "overhead" or not (_is_run(pair.a) and _is_run(pair.b)):
+        return a_trials, b_trials, None
+    a_runs, b_runs = timed_runs(pair.a.trials, a_trials), timed_runs(pair.b.trials, b_trials)
+    if a_runs is None or b_runs is None:
+        return None
+    return a_runs.trials, b_runs.trials, b_runs.start_ns
+
+
+def _is_run(point: Point) -> bool:
+    """Whether its program has no steps."""
+    return all(record.steps.how == "run" for record in point.trials)
+
+
+def _advice(result: Comparison, start_ns: int | None) -> list[str]:
     """What can be said or done, in words; that one trial proves nothing is said by the verdict already."""
-    return [str(one) for one in result.next_steps[:1] if one.code != "one_trial"]
+    from profrun.reports.compare_sentence import start_text
+
+    start = start_text(start_ns, result.sides[1].step_ns)
+    steps = [str(one) for one in result.next_steps[:1] if one.code != "one_trial"]
+    return [*([f"the profiler takes {start} of its run to start"] if start else []), *steps]
 
 
 def _commands(result: Comparison, pair: Pair) -> tuple[tuple[str, str], ...]:

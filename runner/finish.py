@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial
     from profrun.analysis.compare.expect import Told
     from profrun.analysis.rules.diagnose import Diagnosis
+    from profrun.analysis.trace.used_gpus import UsedGpus
     from profrun.jobs.expectation import Expectation
 
 
@@ -35,10 +36,12 @@ class ReadTraces:
     Attributes:
         trials: id of a trial -> its trace as comparisons take it.
         diagnoses: id of a trial -> what its recording shows, for the trials that ``told_by`` names.
+        used_gpus: id of a trial -> the GPUs that it used.
     """
 
     trials: dict[str, ComparedTrial] = field(default_factory=dict)
     diagnoses: dict[str, Diagnosis] = field(default_factory=dict)
+    used_gpus: dict[str, UsedGpus] = field(default_factory=dict)
 
 
 def write_findings(
@@ -77,6 +80,7 @@ def _read(
     """Fill ``read`` from every trace of the points; returns what the traces say of the expectations."""
     from profrun.analysis.compare import read_trial
     from profrun.analysis.compare.expect import tell
+    from profrun.analysis.trace.used_gpus import used_gpus
     from profrun.traces.trace import Trace
 
     telling = {record.id for record in told_by(points).values()}
@@ -88,6 +92,7 @@ def _read(
             with Trace(record.trace) as trace:
                 trial = read_trial(trace, label=record.id, provenance=provenance)
                 read.trials[record.id] = trial
+                read.used_gpus[record.id] = used_gpus(trace, provenance)
                 if record.id in telling:
                     read.diagnoses[record.id] = diagnosed(trace, record, state)
                 if expectations:
@@ -100,6 +105,7 @@ def _read(
                             trial=trial,
                             point=(record.variant, record.collector, record.blocking),
                             steps=steps,
+                            steps_of=record.steps.denominator,
                             provenance=provenance,
                             unprofiled=twin,
                         )

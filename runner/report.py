@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from profrun.store.state import RunState, TrialRecord
 if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial
     from profrun.analysis.rules.diagnose import Diagnosis
+    from profrun.analysis.trace.used_gpus import UsedGpus
     from profrun.reports.change_section import Change
     from profrun.reports.content import RunContent, TraceContent
     from profrun.traces.trace import Trace
@@ -61,7 +62,7 @@ def run_report(state: RunState, read: ReadTraces | None = None) -> str:
     if not state.run.comparison.exists():
         missing.append("comparisons and expectations: they are made when a run ends")
     findings, _ = read_findings(state.run)  # problems_of says what is wrong with the file
-    changes = _changes(state, read, missing)
+    changes, machines = _changes(state, read, missing), _machines(state, missing)
     content = RunContent(
         state=state,
         job=_text(state.run.job),
@@ -69,7 +70,8 @@ def run_report(state: RunState, read: ReadTraces | None = None) -> str:
         answers=findings.answers,
         comparisons=findings.comparisons,
         expectations=findings.expectations,
-        machines=_machines(state, missing),
+        machines=machines,
+        used_gpus=_used_gpus(state, machines, read),
         troubles=[str(problem) for problem in problems_of(state)],
         missing=missing,
         shown=len(contents),
@@ -219,6 +221,19 @@ def _machines(state: RunState, missing: list[str]) -> dict[str, Provenance]:
     if without:
         more = f" and {len(without) - 1} more" if len(without) > 1 else ""
         missing.append(f"{without[0]}{more} left no provenance: the machine is not known")
+    return found
+
+
+def _used_gpus(state: RunState, machines: Mapping[str, Provenance], read: ReadTraces) -> dict[str, UsedGpus]:
+    """The GPUs that each trial used; a trial whose trace is damaged is left out."""
+    from profrun.analysis.trace.used_gpus import used_gpus
+    from profrun.traces.trace import Trace
+
+    found = dict(read.used_gpus)
+    for record in state.trials:
+        if record.trace is not None and record.id in machines and record.id not in found:
+            with contextlib.suppress(ProfrunError), Trace(record.trace) as trace:
+                found[record.id] = used_gpus(trace, machines[record.id])
     return found
 
 

@@ -42,6 +42,8 @@ class Steps:
             ranks the slowest of each step, because the others wait for it.
         all_ns: the same for every step of the trial.
         out_of_memory: some rank ran out of GPU memory.
+        profiler_start_ns: of a run: how long the profiler took to start inside it, of the slowest rank; it is
+            in none of the durations. None where that is not known.
     """
 
     how: str | None = None
@@ -50,6 +52,7 @@ class Steps:
     measured: tuple[int, ...] = ()
     all_ns: tuple[int, ...] = ()
     out_of_memory: bool = False
+    profiler_start_ns: int | None = None
 
     @property
     def denominator(self) -> Denominator:
@@ -85,6 +88,7 @@ def fold_steps(ranks: Sequence[StepsFile]) -> Steps:
     if not ranks:
         return Steps()
     slowest: dict[int, int] = {}
+    starts = [rank.profiler_start_ns for rank in ranks]
     active: set[int] = set()
     for rank in ranks:
         for step in rank.steps:
@@ -100,6 +104,7 @@ def fold_steps(ranks: Sequence[StepsFile]) -> Steps:
         measured=tuple(slowest[number] for number in sorted(active)),
         all_ns=tuple(slowest[number] for number in sorted(slowest)),
         out_of_memory=any(rank.out_of_memory for rank in ranks),
+        profiler_start_ns=None if None in starts else max(start for start in starts if start is not None),
     )
 
 

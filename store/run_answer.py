@@ -15,6 +15,8 @@ from profrun.contract.finding import Severity
 UNEVEN = 1.5
 """Steps whose mean is so many times their median are uneven: a loader with workers, for example, delivers
 several batches at once and then none for a while."""
+LONGER = 1.005
+"""GPU work of so many times the step time is longer than a step. Less is the spread between trials."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,8 @@ class VariantAnswer:
         gpus: names of the GPUs that worked.
         gpu_ns: time per step in which GPUs work; None without a GPU.
         gpu_share: gpu_ns as a part of ``step_ns``, at most 1.
-        rank_wait_ns: time per step in which a GPU waits for other ranks inside of collectives, as recorded;
-            not part of ``gpu_ns``; 0 where there is none.
+        rank_wait_ns: time per step in which a GPU only waits for other ranks inside of collectives, as
+            recorded, a mean over the GPUs; not part of ``gpu_ns``; 0 where there is none.
         step_ns: the step time that shares and gains are of: ``step.ns`` where that can be the time of the
             recorded steps, else the recording's own.
         basis: which time that is: unprofiled, profiled, or recording (no steps: the whole recording).
@@ -120,3 +122,13 @@ class VariantAnswer:
     findings: tuple[FindingAnswer, ...] = ()
     doubts: tuple[str, ...] = ()
     denominator: Denominator = STEP
+
+    @property
+    def works_longer(self) -> bool:
+        """Whether the GPU works longer in a recorded step than a step takes without a profiler.
+
+        ``gpu_ns`` is a mean over the recorded steps and ``step.ns`` a median. So a few long steps are a
+        reason, and so are kernels that take longer while they are recorded.
+        """
+        known = self.basis == "unprofiled" and self.gpu_ns is not None and self.step_ns is not None
+        return known and (self.gpu_ns or 0) > LONGER * (self.step_ns or 0)

@@ -24,7 +24,8 @@ FORMAT = 3
 PairKind = Literal["variant", "change", "blocking", "overhead"]
 """Why two points are compared. ``variant``: b is a later variant than a, by step time. ``change``: as
 ``variant``, of profiled trials, for what changed inside a step. ``blocking``: b blocks launches, a does not.
-``overhead``: b is profiled, a is not."""
+``overhead``: b is profiled, a is not. Of a run without steps b's time has the start of the profiler in it,
+which does a part of the set-up that a has in its time too."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class PairResult:
             trace can tell. kernels: the same in a sentence.
         text: all of it in one line. changed: what changed most inside a step, one sentence each.
         commands: what can be run after a refusal, each as (what it is for, command).
+        start_ns: of an overhead of a run: how much of ``b_ns`` the start of the profiler takes, the geometric
+            mean over its trials, as ``b_ns`` is; else None.
     """
 
     kind: PairKind
@@ -78,6 +81,7 @@ class PairResult:
     collector: str = ""
     commands: tuple[tuple[str, str], ...] = ()
     denominator: Denominator = STEP
+    start_ns: int | None = None
 
 
 @dataclass(frozen=True)

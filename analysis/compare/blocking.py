@@ -50,7 +50,8 @@ def blocking_twins(
     """
     points = _by_collector(asynchronous, blocking)
     unprofiled = points.get("none")
-    profiled = next((sides for name, sides in points.items() if name != "none"), None)
+    detailed_by = next((name for name in points if name != "none"), None)
+    profiled = points[detailed_by] if detailed_by else None
     timed_by, timed = ("none", unprofiled) if unprofiled else next(iter(points.items()))
     found = _reasons([sides for sides in (profiled, unprofiled) if sides])
     ratio = step_ratio(timed, found, threshold=threshold)
@@ -58,6 +59,7 @@ def blocking_twins(
     result = Blocking(
         **vars(ratio),
         timed_by=None if ratio.ratio is None else timed_by,
+        detailed_by=detailed_by,
         variables=tuple(f"{name}={value}" for name, value in BLOCKING_ENV.get(vendor, {}).items()),
         variant=variant,
         denominator=timed[0].denominator,

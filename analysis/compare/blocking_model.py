@@ -55,6 +55,7 @@ class Blocking(StepRatio):
 
     Attributes:
         timed_by: the collector whose trials gave the ratio: 'none' where there are such trials.
+        detailed_by: the collector whose trials gave everything from ``took_effect`` on; None without such.
         variables: the environment variables that make launches block, with their values.
         sentence: what the numbers mean for this job. next_steps: what can be said or done where the step time
             is inconclusive, most useful first.
@@ -74,6 +75,7 @@ class Blocking(StepRatio):
     """
 
     timed_by: str | None
+    detailed_by: str | None
     variables: tuple[str, ...]
     variant: str | None = None
     denominator: Denominator = STEP

@@ -36,17 +36,26 @@ def sentence(found: Blocking, vendor: str) -> str:
 
 
 def _overlap(found: Blocking) -> str:
-    """How much work overlapped, and what blocking costs beside that overlap; empty without kernels."""
-    if found.kernel_ns is None:
+    """How much work overlapped, and what blocking costs beside that overlap; empty without kernels.
+
+    The overlap is that of the profiled trials. What blocking costs is the difference of the step times, of
+    the trials that gave these: without a profiler where there are such. It is left out where it is not proven
+    that blocking costs anything.
+    """
+    if found.kernel_ns is None or found.step_ns is None:
         return ""
-    overlap, hidden, kernel = found.overlap_ns or 0.0, found.hidden_ns or 0.0, found.kernel_ns[0]
-    per = found.denominator.per
-    told = [f"{time_text(overlap)} of {time_text(kernel)} GPU work {per} ran while the host went on"]
-    if hidden > 0 and kernel and hidden <= OVERLAP_EXPLAINS * overlap:
-        told.append(f"asynchronous launches save {time_text(hidden)} {per} by this overlap")
-    elif hidden > 0 and kernel:
+    overlap, kernel, per = found.overlap_ns or 0.0, found.kernel_ns[0], found.denominator.per
+    cost = found.step_ns[1] - found.step_ns[0]
+    proven = found.ci95 is None or found.ci95[0] > 1
+    apart = found.timed_by != found.detailed_by
+    under = f" under {found.detailed_by}" if apart else ""
+    of = f" {_timed(found)}" if apart else ""
+    told = [f"{time_text(overlap)} of {time_text(kernel)} GPU work {per} ran while the host went on{under}"]
+    if cost > 0 and kernel and proven and cost <= OVERLAP_EXPLAINS * overlap:
+        told.append(f"asynchronous launches save {time_text(cost)} {per}{of} by this overlap")
+    elif cost > 0 and kernel and proven:
         told.append(
-            f"blocking costs {time_text(hidden)} {per}, more than that overlap: the rest is the cost of "
+            f"blocking costs {time_text(cost)} {per}{of}, more than that overlap: the rest is the cost of "
             "waiting after each launch"
         )
     if found.kernels_same_speed is False:
@@ -54,3 +63,8 @@ def _overlap(found: Blocking) -> str:
     if found.graph_share > MOSTLY_GRAPHS:
         told.append("most GPU work is inside graphs, which blocking does not serialise")
     return f"{'; '.join(told)}."
+
+
+def _timed(found: Blocking) -> str:
+    """'without a profiler', 'under nsys': of which trials the step times are."""
+    return "without a profiler" if found.timed_by == "none" else f"under {found.timed_by}"

@@ -39,8 +39,8 @@ class RecordingConditions:
         inputs: shapes of the root module's inputs, as the hook saw them.
         program: script and arguments of the program, without the folder of the script. steps_made: steps
             that the program made in all, recorded or not.
-        throttled: throttle reasons of the GPUs before or after the trial that slow a GPU down.
-        sm_mhz: SM clock after the trial, the lowest of its GPUs, in MHz.
+        throttled: throttle reasons that slow a GPU down, of the GPUs that the trial used, before or after it.
+        sm_mhz: SM clock after the trial, the lowest of the GPUs that it used, in MHz.
         software: versions of what changes numbers, by name.
         denominator: whether a sample is a step, the run or its recorded part, or the whole recording.
         doubts: (code, text) of what makes the numbers of steps or kernels of the trace wrong.

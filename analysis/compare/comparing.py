@@ -80,7 +80,7 @@ def _with_changes(result: Comparison, sides: Sides, seed: int) -> Comparison:
         result,
         sides=side_infos(sides, result.statistic, rows, kernels),
         metrics=others,
-        next_steps=next_steps(result, sides, others),
+        next_steps=next_steps(result, sides, others, per=result.per),
         total_delta_ns=total,
         unexplained_ns=total - explained,
         parts=parts,

@@ -178,7 +178,7 @@ def _metric(comparison: Comparison, rule: Rule, name: MetricName) -> Result:
     metric = next((one for one in comparison.metrics if one.name == name), None)
     if metric is None:
         return Result(rule.text, "inconclusive", f"nothing was measured of {name}")
-    return _interval(rule, f"{name} {comparison.denominator.per}", metric.ratio, metric.ci95)
+    return _interval(rule, f"{name} {comparison.rate}", metric.ratio, metric.ci95)
 
 
 def _expectations(rule: Rule, found: Sequence[tuple[str, bool | None]]) -> Result:
@@ -249,8 +249,7 @@ def _rows(comparison: Comparison, rule: Rule) -> Result:
     a, b = sum(row.a_ns for row in rows), sum(row.b_ns for row in rows)
     if not a or not b:
         return Result(rule.text, "inconclusive", f"{what} is on one side only")
-    per = comparison.denominator.per
-    text = f"{what}: {time_text(a)} -> {time_text(b)} {per} ({signed_percent_text(b / a - 1)})"
+    text = f"{what}: {time_text(a)} -> {time_text(b)} {comparison.rate} ({signed_percent_text(b / a - 1)})"
     if min(comparison.trials) < 2:
         return Result(rule.text, "inconclusive", f"{text}, without repeats")
     if all(row.ci95 is None for row in rows):

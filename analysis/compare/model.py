@@ -283,7 +283,7 @@ class Comparison(StepRatio):
     @property
     def rate(self) -> str:
         """What follows a time or a count: 'per step', 'of the run', 'per token'."""
-        return f"per {self.per}" if self.per else self.denominator.per
+        return self.denominator.per_work(self.per)
 
     @property
     def exit_code(self) -> int:

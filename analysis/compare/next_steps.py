@@ -15,7 +15,6 @@ from profrun.analysis.compare.model import Metric, MetricName, StepRatio
 from profrun.analysis.compare.side_names import side_names
 from profrun.analysis.compare.sides import Side, Sides
 from profrun.analysis.compare.stats import MIN_TRIALS
-from profrun.contract.denominator import Denominator
 from profrun.contract.finding import Finding
 from profrun.contract.units import change_interval_text, change_text, factor_text, time_text
 
@@ -36,11 +35,14 @@ _OF_GPU: tuple[MetricName, ...] = ("GPU busy", "GPU work", "kernel time")
 ADVICE = "find out what else ran on the machine, and record more trials"
 
 
-def next_steps(ratio: StepRatio, sides: Sides, metrics: Sequence[Metric] = ()) -> tuple[Finding, ...]:
+def next_steps(
+    ratio: StepRatio, sides: Sides, metrics: Sequence[Metric] = (), *, per: str | None = None
+) -> tuple[Finding, ...]:
     """What can be said or done, most useful first; nothing where the step times themselves prove something.
 
     Args:
         metrics: ratios of other quantities, by the same estimator.
+        per: the work by which all times of the sides are divided, None for none.
     """
     if ratio.verdict != "inconclusive":
         return ()
@@ -48,7 +50,11 @@ def next_steps(ratio: StepRatio, sides: Sides, metrics: Sequence[Metric] = ()) -
         text = f"record at least {FIRST_TRIALS} trials per side (`repeats: {FIRST_TRIALS}` in the job)"
         return (Finding("one_trial", "info", f"{text} to see how much trials of one program differ"),)
     names = side_names(sides[0].trials, sides[1].trials)
-    found = (*_judged(metrics, names, sides[0].denominator), _enough(ratio), _cause(sides, names))
+    found = (
+        *_judged(metrics, names, sides[0].denominator.per_work(per)),
+        _enough(ratio),
+        _cause(sides, names, per),
+    )
     return tuple(one for one in found if one is not None)
 
 
@@ -57,7 +63,7 @@ def reasonable(trials: int | None) -> int | None:
     return trials if trials is not None and trials <= MOST_TRIALS else None
 
 
-def _judged(metrics: Sequence[Metric], names: tuple[str, str], of: Denominator) -> list[Finding]:
+def _judged(metrics: Sequence[Metric], names: tuple[str, str], per: str) -> list[Finding]:
     """The GPU's share of the step, where that is proven to be slower, faster or the same."""
     known = {metric.name: metric for metric in metrics if metric.verdict != "inconclusive"}
     metric = next((known[name] for name in _OF_GPU if name in known), None)
@@ -67,7 +73,7 @@ def _judged(metrics: Sequence[Metric], names: tuple[str, str], of: Denominator) 
     if metric.name == "kernel time":
         subject = "the kernels alone, without copies, can be judged"
     a, b = names
-    times = f"{a} {time_text(metric.a)} -> {b} {time_text(metric.b)} {of.per}"
+    times = f"{a} {time_text(metric.a)} -> {b} {time_text(metric.b)} {per}"
     text = f"{subject}: {times}: {change_text(metric.ratio)} [{change_interval_text(metric.ci95)}]"
     return [Finding("gpu_can_be_judged", "info", text)]
 
@@ -81,7 +87,7 @@ def _enough(ratio: StepRatio) -> Finding | None:
     return Finding("more_trials", "info", f"{text} ({change_text(ratio.ratio)})")
 
 
-def _cause(sides: Sides, names: tuple[str, str]) -> Finding | None:
+def _cause(sides: Sides, names: tuple[str, str], work: str | None) -> Finding | None:
     """What makes the trials of the more uneven side differ; None where they are even."""
     uneven = max(zip(names, sides, strict=True), key=lambda pair: _spread(_medians(pair[1].times)))
     name, side = uneven
@@ -89,19 +95,19 @@ def _cause(sides: Sides, names: tuple[str, str]) -> Finding | None:
     if _spread(times) <= EVEN:
         return None
     return (
-        _outlying(name, side, times)
+        _outlying(name, side, times, work)
         or _clocks(name, side)
-        or _host(name, side)
+        or _host(name, side, work)
         or Finding(
             "trials_vary",
             "info",
-            f"the {side.denominator.time} of {name} differs {_range(times)}",
+            f"the {side.denominator.time} of {name} differs {_range(times, work)}",
             fix=ADVICE,
         )
     )
 
 
-def _outlying(name: str, side: Side, times: Sequence[float]) -> Finding | None:
+def _outlying(name: str, side: Side, times: Sequence[float], work: str | None) -> Finding | None:
     """One trial that is far from all others, which are near each other."""
     if len(times) < 3:
         return None
@@ -111,7 +117,8 @@ def _outlying(name: str, side: Side, times: Sequence[float]) -> Finding | None:
         distance = min(abs(float(np.log(times[odd] / other))) for other in others)
         if distance > OUTLYING * float(np.log(_spread(others))) and distance > float(np.log(EVEN)):
             label = side.trials[int(odd)].conditions.label
-            per = " per step" if side.denominator.several else ""
+            several = side.denominator.several or work
+            per = f" {side.denominator.per_work(work)}" if several else ""
             rest_text = f"the others {time_text(min(others))} to {time_text(max(others))}"
             text = f"trial {label} of {name} takes {time_text(times[odd])}{per}, {rest_text}"
             return Finding("outlying_trial", "info", text, fix=ADVICE)
@@ -128,21 +135,23 @@ def _clocks(name: str, side: Side) -> Finding | None:
     )
 
 
-def _host(name: str, side: Side) -> Finding | None:
+def _host(name: str, side: Side, work: str | None) -> Finding | None:
     """Host time that differs much more between trials than GPU time does."""
-    host = [_median(trial, lambda sample: sample.host_ns) for trial in side.trials]
-    busy = [_median(trial, lambda sample: sample.busy_ns) for trial in side.trials]
+    host = [_median(trial, lambda sample: sample.host_ns) / side.per for trial in side.trials]
+    busy = [_median(trial, lambda sample: sample.busy_ns) / side.per for trial in side.trials]
     if min(host) <= 0 or min(busy) <= 0 or _spread(host) <= EVEN:
         return None
     if float(np.log(_spread(host))) < GPU_EVEN * float(np.log(_spread(busy))):
         return None
-    text = f"the host time of {name} differs {_range(host)}, its GPU busy time only {_range(busy)}"
+    text = (
+        f"the host time of {name} differs {_range(host, work)}, its GPU busy time only {_range(busy, work)}"
+    )
     return Finding("host_varies", "info", text, fix=ADVICE)
 
 
-def _range(times: Sequence[float]) -> str:
-    """'1.80 times between trials (338 us to 602 us)'."""
-    ends = f"{time_text(min(times))} to {time_text(max(times))}"
+def _range(times: Sequence[float], work: str | None) -> str:
+    """'1.80 times between trials (338 us to 602 us)'; times that are divided by work say 'per token'."""
+    ends = f"{time_text(min(times))} to {time_text(max(times))}{f' per {work}' if work else ''}"
     return f"{factor_text(_spread(times))} times between trials ({ends})"
 
 

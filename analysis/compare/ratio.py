@@ -21,6 +21,8 @@ OVERHEAD_DIFFERENCES = ("profiled", "clock", "work")
 times steps by another clock, and only a profiled trial has the shapes that tell its work."""
 BLOCKING_DIFFERENCES = ("blocking",)
 """To allow where trials without launch blocking are compared with blocking ones."""
+TIMING_DIFFERENCES = ("throttled", "clock")
+"""To allow where calls are compared and not times."""
 
 
 def step_ratio(

@@ -17,6 +17,7 @@ from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.frame import Frame
 from profrun.analysis.trace.runtime_calls import launch_waits
 from profrun.analysis.trace.steps import StepIndex, denominator
+from profrun.analysis.trace.used_gpus import used_devices, used_gpus
 from profrun.contract.provenance import GpuStates, Process, Provenance
 
 if TYPE_CHECKING:
@@ -58,12 +59,11 @@ def recording_conditions(
     declared = dict(job.get("work") or extra.get("work") or {})
     inputs = declared.pop("shapes", None)
     tool = str(meta.get("collector"))
-    used = np.unique(source.device_of(source.gpu)) if len(source.gpu) else None
-    devices = [row for row in source.devices if used is None or row["device"] in used]
+    devices = used_devices(trace)
     waits = launch_waits(source)
     blocking = job.get("blocking", meta.get("launch_blocking"))
     outside = source.gpu[sample_of[source.gpu] < 0]
-    throttled, clock = _clocks(provenance.gpus if provenance else GpuStates())
+    throttled, clock = _clocks(used_gpus(trace, provenance).states)
     return RecordingConditions(
         label=label or str(job.get("trial") or trace.path.name),
         fingerprint=_fingerprint(source, meta),

@@ -16,6 +16,7 @@ from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.copies import pageable, waits_of_copies
 from profrun.analysis.rules.host_causes import loader_slices, profiler_slices
 from profrun.analysis.rules.idle_time import DeviceIdle, lies_in
+from profrun.analysis.rules.late_rank import lateness
 from profrun.analysis.rules.quiet_host import quiet_host
 from profrun.analysis.rules.rule import Hit
 from profrun.analysis.rules.waits import implicit_waits
@@ -98,18 +99,15 @@ def _wait_of_effect(_ctx: Context, cause: Hit, effect: Hit) -> Part:
 
 
 def _wait_for_ranks(ctx: Context, cause: Hit, _effect: Hit) -> Part:
-    waits = cause.gain.ns if cause.gain else 0
-    return Part(waits, ctx.exposed_comm_ns, "the communication that nothing hides")
+    late = lateness(ctx, int(_number(cause, "rank")))
+    whole = sum(one.total for one in ctx.exposed.values())
+    return Part(late.bare_total_ns if late else 0, whole, "the communication that nothing hides")
 
 
 def _late_host(ctx: Context, _cause: Hit, effect: Hit) -> Part:
     """Idle time of the late rank's GPU that waits for its host, unless the GPU works longer than others."""
     rank, wait = _late_rank(effect)
-
-    def work(one: DeviceIdle) -> int:
-        return one.busy.total - ctx.exposed[one.device].total
-
-    longer = _rank_mean(ctx, work, rank) - _rank_mean(ctx, work, rank, others=True)
+    longer = _number(effect, "computes_longer_ns_per_step")
     waits = 0.0 if longer >= HALF * wait else _rank_mean(ctx, lambda one: one.host.total, rank)
     return Part(waits, wait, "the wait (its GPU works no longer than the other GPUs, but waits for its host)")
 

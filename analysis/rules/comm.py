@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
+from profrun.analysis.rules.late_rank import Lateness, lateness
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE, Gain
 from profrun.analysis.rules.step_text import span_text
-from profrun.analysis.trace.ranks import RankRow
 from profrun.contract.units import percent_text, time_text
+
+SEEN_SHARE = 0.01
+"""Part of the step from which the text states by how much kernels are slowed down."""
 
 
 @rule(
@@ -82,37 +85,37 @@ def compute_ns(ctx: Context) -> float:
     remedy="compare that rank's data, host and clocks",
     meaning="In a collective every rank waits for the last to arrive; the rank whose collectives are "
     "shortest is the one that the others wait for.",
-    threshold="At least two ranks in the trace, and waiting for one of them takes at least 5 % of the step "
-    "of the other ranks.",
+    threshold="At least two ranks in the trace. The waits for one of them take another rank at least 5 % of "
+    "the step: those with no other work on the GPU, and by how much kernels beside the others are slowed "
+    "down. What could be gained is at least 5 %, too.",
     advice="Look at that rank: its data, its clocks, its host; balance sequence lengths and expert loads.",
-    bound="The time that a rank waits for this one inside of collectives, on average over the other ranks, "
-    "and at most its communication that no computation covers.",
+    bound="The least of three: what another rank waits for this one inside of collectives, whether other "
+    "work hides it or not; all that another rank waits; and by how much longer this rank computes than the "
+    "others (kernels beside a wait count as long as they take alone) and the time in which its GPU is idle.",
     relies_on=("devices.busy_ns",),
 )
 def straggler(ctx: Context) -> Iterator[Hit]:
     """Waiting time by the rank waited for."""
-    if ctx.ranks is None or not ctx.waiting:
+    if ctx.ranks is None:
         return
     ranked = sorted(ctx.ranks.ranks, key=lambda row: -row.waited_for_ns)
     worst = ranked[0]
-    each = waited_for_ns(ctx, worst)
-    exposed = ctx.exposed_comm_ns
-    gain = comm_gain(ctx, min(each, exposed))
-    if gain.share < WARNING_SHARE:
+    late = lateness(ctx, worst.rank)
+    if late is None:
+        return
+    gain = ctx.cost.host_gain(late.bound_ns, beside_ns=ctx.cost.step_ns)
+    if gain.share < WARNING_SHARE or late.cost_ns < WARNING_SHARE * ctx.cost.step_ns:
         return
     mutual = len(ranked) > 1 and ranked[1].waited_for_ns >= worst.waited_for_ns / 2
     yield Hit(
-        f"the other ranks wait {time_text(each)} {ctx.per} for {ctx.labels.rank(worst.rank)}"
-        + (
-            f", and {time_text(waited_for_ns(ctx, ranked[1]))} for {ctx.labels.rank(ranked[1].rank)}: "
-            "no rank alone is late"
-            if mutual
-            else ""
-        ),
+        _waits_text(ctx, worst.rank, late) + (_also_waits(ctx, ranked[1].rank) if mutual else ""),
         {
             "rank": worst.rank,
             "waited_for_ns": worst.waited_for_ns,
-            "waited_for_ns_per_step": each,
+            "waited_for_ns_per_step": late.waits_ns,
+            "not_covered_ns_per_step": late.bare_ns,
+            "slowed_kernels_ns_per_step": late.slowed_ns,
+            "computes_longer_ns_per_step": late.longer_ns,
             "collectives": ctx.ranks.matched,
         },
         gain=gain,
@@ -124,9 +127,21 @@ def straggler(ctx: Context) -> Iterator[Hit]:
     )
 
 
-def waited_for_ns(ctx: Context, row: RankRow) -> float:
-    """Time that each other rank waits for a rank, ns per step; of a recording without steps in all."""
-    others = max(1, len(ctx.ranks.ranks) - 1) if ctx.ranks else 1
-    process = next(one["process"] for one in ctx.frame.processes if one["rank"] == row.rank)
-    recorded = int((ctx.index.process == process).sum()) or 1
-    return row.waited_for_ns / others / recorded
+def _waits_text(ctx: Context, rank: int, late: Lateness) -> str:
+    """Who waits for whom, what that costs, and whether the late rank computes longer."""
+    name = ctx.labels.rank(rank)
+    waits = f"the other ranks wait {time_text(late.waits_ns)} {ctx.per} for {name} inside of collectives"
+    if late.bare_ns < late.waits_ns:
+        waits += f", {time_text(late.bare_ns)} of it with no other work on the GPU"
+    if late.slowed_ns >= SEEN_SHARE * ctx.cost.step_ns:
+        waits += f", and kernels beside the rest take {time_text(late.slowed_ns)} longer"
+    if late.longer_ns >= WARNING_SHARE * ctx.cost.step_ns:
+        waits += f"; {name} computes {time_text(late.longer_ns)} {ctx.per} longer than they do"
+    return waits
+
+
+def _also_waits(ctx: Context, rank: int) -> str:
+    """That another rank is waited for, too."""
+    late = lateness(ctx, rank)
+    waits = f"; they wait {time_text(late.waits_ns)} for {ctx.labels.rank(rank)}" if late else ""
+    return f"{waits}: no rank alone is late"

@@ -16,7 +16,8 @@ from profrun.analysis.trace.columns import groups
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.kernel_columns import kernel_values, occupancies
 from profrun.analysis.trace.op_shapes import Codes, op_shapes
-from profrun.contract.provenance import Provenance
+from profrun.analysis.trace.used_gpus import used_gpus
+from profrun.contract.provenance import GpuStates
 from profrun.contract.units import percent_text, time_text
 from profrun.traces.schema import DeviceRow
 
@@ -158,7 +159,7 @@ def low_occupancy(ctx: Context) -> Iterator[Hit]:
 )
 def kernel_variance(ctx: Context) -> Iterator[Hit]:
     """Coefficient of variation over equal launches."""
-    reasons = throttle_reasons(ctx.provenance)
+    reasons = throttle_reasons(used_gpus(ctx.trace, ctx.provenance).states)
     why = f"; throttled: {', '.join(reasons)}" if reasons else ""
     category = {row.name: row.category for row in ctx.kernels}
     short = {row.name: row.short for row in ctx.kernels}
@@ -265,15 +266,14 @@ def _launch_forms(ctx: Context) -> tuple[Index, Codes]:
 _HARMLESS = frozenset({"gpu_idle", "applications_clocks_setting", "display_clock_setting", "sync_boost"})
 
 
-def throttle_reasons(provenance: Provenance | None) -> list[str]:
-    """Active throttle reasons in provenance.json (``gpus.before`` and ``gpus.after``, ``throttled_by``).
+def throttle_reasons(gpus: GpuStates) -> list[str]:
+    """Active throttle reasons of these GPUs before and after the trial (``throttled_by``).
 
     Idling and clocks set by the user are left out. AMD's tools state them in words of their own, which are
     not read.
     """
-    rows = (*provenance.gpus.before, *provenance.gpus.after) if provenance else ()
     found: set[str] = set()
-    for row in rows:
+    for row in (*gpus.before, *gpus.after):
         found |= _stated(row)
     return sorted(found - _HARMLESS)
 
@@ -288,18 +288,21 @@ def _stated(row: Mapping[str, object]) -> set[str]:
     "throttled",
     "The GPU ran below its clocks",
     remedy="more cooling or power, or locked clocks",
-    meaning="The driver states a reason for lower clocks (power, temperature, hardware slowdown) before or "
-    "after the run.",
-    threshold="provenance.json names a throttle reason other than idling.",
+    meaning="The driver states a reason for lower clocks (power, temperature, hardware slowdown) of a GPU "
+    "that the trial used. The states are read before and after the trial only: a limit that acts in between "
+    "is not seen.",
+    threshold="provenance.json names a throttle reason other than idling for a GPU that the trial used. "
+    "Where nothing tells which GPUs it used, all GPUs of the machine count.",
     advice="Compare only runs in the same state; more cooling, a higher power limit, or locked lower clocks.",
     bound="The GPU's time x (1 - clock / highest clock), by the lowest clock of the SMs that was read "
     "together with such a reason; 0 where no clock was read.",
 )
 def throttled(ctx: Context) -> Iterator[Hit]:
-    """Throttle reasons of provenance."""
-    reasons = throttle_reasons(ctx.provenance)
+    """Throttle reasons of the GPUs that the trial used."""
+    gpus = used_gpus(ctx.trace, ctx.provenance).states
+    reasons = throttle_reasons(gpus)
     if reasons:
-        clock, work = _lowest_clock(ctx.provenance), ctx.step_gpu
+        clock, work = _lowest_clock(gpus), ctx.step_gpu
         read = f", SM clock {percent_text(clock)} of the highest" if clock is not None else ""
         yield Hit(
             f"throttle reasons: {', '.join(reasons)}{read}",
@@ -308,10 +311,10 @@ def throttled(ctx: Context) -> Iterator[Hit]:
         )
 
 
-def _lowest_clock(provenance: Provenance | None) -> float | None:
+def _lowest_clock(gpus: GpuStates) -> float | None:
     """Lowest SM clock over the highest possible one, of readings with a throttle reason; None without one."""
     found = []
-    for row in (*provenance.gpus.before, *provenance.gpus.after) if provenance else ():
+    for row in (*gpus.before, *gpus.after):
         now, most = row.get("clocks_sm"), row.get("clocks_max_sm")
         if _stated(row) - _HARMLESS and isinstance(now, (int, float)) and isinstance(most, (int, float)):
             found.append(min(1.0, now / most) if most > 0 else 1.0)

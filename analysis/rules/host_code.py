@@ -9,6 +9,7 @@ import numpy as np
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.rules.idle_time import DeviceIdle
+from profrun.analysis.rules.late_rank import host_bound_ns
 from profrun.analysis.rules.quiet_host import host_work, quiet_host
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE
@@ -37,7 +38,8 @@ LEAST_PIECES = 2
     "steps, with blocking launches, or in which records are missing.",
     advice="Move this code out of the loop, or into a thread or process of its own. The rows say between "
     "which ops it lies; `torch: {with_stack: true}` names the Python functions.",
-    bound="The time of these pieces, and at most the part of the step in which the GPU does not work.",
+    bound="The time of these pieces, of several ranks that of the rank with most of it, and at most the part "
+    "of the step in which the GPU does not work.",
     relies_on=("devices.utilization", "idle"),
 )
 def host_code(ctx: Context) -> Iterator[Hit]:
@@ -46,17 +48,18 @@ def host_code(ctx: Context) -> Iterator[Hit]:
         return
     found = [(one, quiet_host(ctx, one)) for one in ctx.waiting]
     alone = ctx.per_device_ns(sum(part.total for _, part in found))
-    gain = ctx.cost.host_gain(alone)
+    lost = host_bound_ns(ctx, [(one, part.total) for one, part in found])
+    gain = ctx.cost.host_gain(lost)
     pieces = sum(len(part.starts) for _, part in found)
     if pieces < LEAST_PIECES or gain.share < WARNING_SHARE:
         return
     places = [row for one, part in found for row in _places(ctx, one, part.starts, part.ends)]
     longest = max(int((part.ends - part.starts).max()) for _, part in found if len(part.starts))
     yield Hit(
-        f"for {time_text(alone)} {ctx.per} the GPU waits while the host is in no op and no call "
+        f"for {time_text(lost)} {ctx.per} the GPU waits while the host is in no op and no call "
         f"({percent_text(gain.share)} of {span_text(ctx)}; the longest piece takes {time_text(longest)})",
         {
-            "quiet_ns_per_step": alone,
+            "quiet_ns_per_step": lost,
             "pieces": pieces,
             "longest_ns": longest,
             "share": gain.share,

@@ -13,6 +13,7 @@ import numpy as np
 
 from profrun.analysis.trace.columns import Ints, distinct
 from profrun.analysis.trace.frame import Frame, Index, Mask, frame
+from profrun.analysis.trace.runtime_calls import is_event_call
 from profrun.analysis.trace.steps import Step, is_dataloader, step_index, step_of_host, step_spans, steps
 from profrun.contract.steps import RUN_RANGE
 
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 COLD_FACTOR = 1.5
-"""A first step that takes so many times the median of the others is cold."""
+"""A first step that takes so many times the median of the others is cold; its begin is dead only if it takes
+so many times the median of theirs."""
 COLD_STEPS = 3
 """With fewer steps there is no median to compare with."""
 DEAD_SHARE = 0.25
 DEAD_NS = 50_000
-"""Part and time of a first step before its first op or call from which its begin is dead."""
+"""Part and time of a first step before its first work (``_gaps``) from which its begin is dead."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class LeftOut:
         step: which.
         why: ``cold``: it takes much longer than the others. ``dead``: nothing is recorded at its begin.
         usual_ns: median host time of the other steps of its process, None without enough of them.
-        gap_ns: time before its first op or call, None where none is inside of it.
+        gap_ns: time before its first op, call or fetch of a batch, None where none is inside of it. Calls
+            that only handle events do not count.
         judged: whether it counts all the same, because the recording has no other step.
     """
 
@@ -129,23 +132,39 @@ def _first(source: Frame, mine: list[Step]) -> list[LeftOut]:
     """What is odd about the first step of a process; ``mine`` are its steps, in order."""
     first, rest = mine[0], mine[1:]
     usual = float(np.median([step.dur_ns for step in rest])) if len(mine) >= COLD_STEPS else None
-    gap = _dead_ns(source, first)
+    gap, *others = _gaps(source, mine)
+    gaps = [one for one in others if one is not None]
+    usual_gap = float(np.median(gaps)) if gaps else 0.0
     found: list[LeftOut] = []
     if source.text(first.slice) == RUN_RANGE:
         return found  # what comes before its first op is the program's set-up
     if usual and first.dur_ns > COLD_FACTOR * usual:
         found.append(LeftOut(first, "cold", usual, gap))
-    if gap is not None and gap > DEAD_NS and gap > DEAD_SHARE * first.dur_ns:
+    longest = max(DEAD_NS, DEAD_SHARE * first.dur_ns, COLD_FACTOR * usual_gap)
+    if gap is not None and gap > longest:  # a begin that the other steps have as well is the program's
         found.append(LeftOut(first, "dead", usual, gap))
     return found
 
 
-def _dead_ns(source: Frame, first: Step) -> int | None:
-    """Time from a step's start to the first op, call or fetch of a batch that starts inside it; None for
-    none."""
-    ranges = source.of("range")
-    work = np.concatenate((source.of("op", "api"), ranges[source.named(ranges, is_dataloader)]))
-    mine = work[source.process_of(work) == first.process]
-    starts = source.ts[mine]
-    inside = starts[(starts >= first.ts_ns) & (starts < first.ts_ns + first.dur_ns)]
-    return int(inside.min()) - first.ts_ns if len(inside) else None
+def _gaps(source: Frame, mine: list[Step]) -> list[int | None]:
+    """Time from the start of each step of a process to the first op, call or fetch of a batch that starts
+    inside it; None for none.
+
+    Calls that only handle events are no work: the hook itself records an event at each edge of a step.
+    """
+    ranges, calls = source.of("range"), source.of("api")
+    work = np.concatenate(
+        (
+            source.of("op"),
+            calls[~source.named(calls, is_event_call)],
+            ranges[source.named(ranges, is_dataloader)],
+        )
+    )
+    starts = np.sort(source.ts[work[source.process_of(work) == mine[0].process]])
+    following = np.searchsorted(starts, [step.ts_ns for step in mine])
+    return [
+        int(starts[place]) - step.ts_ns
+        if place < len(starts) and starts[place] < step.ts_ns + step.dur_ns
+        else None
+        for step, place in zip(mine, following, strict=True)
+    ]

@@ -14,6 +14,7 @@ from profrun.analysis.rules.step_cost import UnprofiledStep, usable
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.intervals import covered, union
 from profrun.analysis.trace.runtime_calls import is_graph_launch, is_launch
+from profrun.analysis.trace.steps import step_of_host
 from profrun.contract.units import counted, percent_text, time_range_text, time_text
 
 OVERHEAD_SHARE = 0.05
@@ -21,6 +22,8 @@ SLOWER = 1.1
 BUFFER_NS = 100_000
 LAUNCH_FACTOR = 10
 LAUNCH_GAP_NS = 200_000
+MOST_NAMED = 3
+"""More steps than these are counted, not named."""
 STARVED = 0.5
 """Part of a long launch call in which the GPU must have run dry, or its queue may have been full."""
 
@@ -78,7 +81,8 @@ def profiler_overhead(ctx: Context) -> Iterator[Hit]:
     "The trials without a profiler were slower than this recording",
     severity="info",
     meaning="The trials without a profiler ran under other conditions: a busy machine, cold caches, other "
-    "clocks. So their step time is not that of this recording, and shares are of the recorded step.",
+    "clocks. So their step time is not that of this recording, and shares are of the recorded step. A run "
+    "without steps is also shorter here because the start of the profiler does a part of its set-up.",
     threshold="The step time of the trials of the same variant without a profiler is over 1.25 times the "
     "recorded one.",
     advice="Repeat the run on a quiet machine, with more repeats.",
@@ -116,27 +120,27 @@ def _range_of(ctx: Context, twin: UnprofiledStep) -> str:
     meaning="A long launch call or gap comes from the profiler asking for a buffer ('Activity Buffer "
     "Request') or from a module being loaded lazily at its first launch, not from the program.",
     threshold="An overhead record named 'Buffer Request', 'Buffer Flush' or 'Lazy Function Loading' of over "
-    "100 us in a step; or, without such records, a launch call of over 200 us that is over 10 times the "
-    "median launch, during over half of which the GPU has nothing to run (else its queue may be full).",
+    "100 us in a recorded step; or, without such records, a launch call of over 200 us that is over 10 times "
+    "the median launch, during over half of which the GPU has nothing to run (else its queue may be full).",
     advice="Leave this step out when you read times; warm up for more steps.",
 )
 def buffer_request(ctx: Context) -> Iterator[Hit]:
-    """Overhead slices, else outlying launch calls."""
+    """Overhead slices, else outlying launch calls, of all recorded steps: the first one, too."""
     words = ("Buffer Request", "Buffer Flush", "Lazy Function", "Runtime Triggered Module")
-    ids = ctx.in_steps(ctx.named("overhead", lambda name: any(word in name for word in words)))
+    ids = _recorded(ctx, ctx.named("overhead", lambda name: any(word in name for word in words)))
     ids = ids[ctx.frame.durs(ids) > BUFFER_NS]
     if len(ids):
         names = sorted({ctx.frame.text(int(one)) for one in ids})
         yield Hit(
-            f"{len(ids)} times {' and '.join(names)} inside {ctx.denominator.every}, "
-            f"{time_text(ctx.total(ids))} in all",
-            {"count": len(ids), "total_ns": ctx.total(ids)},
+            f"{counted(len(ids), 'time')} {' and '.join(names)} inside {_steps_of(ctx, ids)}, "
+            f"{time_text(ctx.total(ids))} in all{_left_out_of(ctx, ids)}",
+            {"count": len(ids), "total_ns": ctx.total(ids), "steps": _step_numbers(ctx, ids)},
             slices=ctx.worst(ids),
             names=names,
-            idle_ns=ctx.idle_inside(ids),
+            idle_ns=ctx.idle_inside(ctx.in_steps(ids)),
         )
         return
-    calls = ctx.in_steps(ctx.named("api", lambda name: is_launch(name) and not is_graph_launch(name)))
+    calls = _recorded(ctx, ctx.named("api", lambda name: is_launch(name) and not is_graph_launch(name)))
     if len(calls) < 10 or ctx.blocking:
         return
     dur = ctx.frame.durs(calls)
@@ -145,13 +149,60 @@ def buffer_request(ctx: Context) -> Iterator[Hit]:
     if len(long):
         yield Hit(
             f"{len(long)} launch {'call takes' if len(long) == 1 else 'calls take'} over "
-            f"{time_text(limit)} (median "
-            f"{time_text(float(np.median(dur)))}) while the GPU has nothing to run: a buffer request of the "
-            "profiler, or a lazily loaded module",
-            {"count": len(long), "total_ns": ctx.total(long), "median_ns": float(np.median(dur))},
+            f"{time_text(limit)} inside {_steps_of(ctx, long)} (median {time_text(float(np.median(dur)))}) "
+            "while the GPU has nothing to run: a buffer request of the profiler, or a lazily loaded module"
+            f"{_left_out_of(ctx, long)}",
+            {
+                "count": len(long),
+                "total_ns": ctx.total(long),
+                "median_ns": float(np.median(dur)),
+                "steps": _step_numbers(ctx, long),
+            },
             slices=ctx.worst(long),
-            idle_ns=ctx.idle_inside(long),
+            idle_ns=ctx.idle_inside(ctx.in_steps(long)),
         )
+
+
+def _recorded(ctx: Context, ids: Index) -> Index:
+    """Those of the host slices that start inside a recorded step, judged or not; all where nothing is a step.
+
+    What the profiler did is worth telling also of a step that no share holds.
+    """
+    if not len(ctx.index.slices):
+        return ids
+    return np.asarray(ids[step_of_host(ctx.frame, ctx.index, ids) >= 0])
+
+
+def _step_numbers(ctx: Context, ids: Index) -> list[int]:
+    """Numbers of the recorded steps in which host slices start, each once; empty where nothing is a step."""
+    if not ctx.denominator.several:
+        return []
+    step = step_of_host(ctx.frame, ctx.index, ids)
+    return [int(number) for number in np.unique(ctx.index.numbers[step[step >= 0]])]
+
+
+def _steps_of(ctx: Context, ids: Index) -> str:
+    """The recorded steps in which host slices start: 'step 0', 'steps 0 and 3', '7 steps', 'the run'."""
+    numbers = _step_numbers(ctx, ids)
+    if not numbers:
+        return ctx.denominator.every
+    return f"step {numbers[0]}" if len(numbers) == 1 else _steps_text(numbers)
+
+
+def _steps_text(numbers: list[int]) -> str:
+    if len(numbers) > MOST_NAMED:
+        return f"{len(numbers)} steps"
+    first = ", ".join(str(one) for one in numbers[:-1])
+    return f"steps {first} and {numbers[-1]}"
+
+
+def _left_out_of(ctx: Context, ids: Index) -> str:
+    """That no share holds the step of some of the slices; empty where all of their steps are judged."""
+    numbers = _step_numbers(ctx, np.setdiff1d(ids, ctx.in_steps(ids)))
+    if not numbers:
+        return ""
+    named = f"step {numbers[0]} is" if len(numbers) == 1 else f"{_steps_text(numbers)} are"
+    return f"; {named} left out of all shares"
 
 
 def _starving(ctx: Context, calls: Index) -> Index:
@@ -262,7 +313,8 @@ def cold_start(ctx: Context) -> Iterator[Hit]:
     meaning="Between the start of the first step and its first op nothing is recorded: the profiler starts, "
     "or code without records runs. The other findings leave this step out if the recording has other steps.",
     threshold="Over 25 % of the first step and over 50 us pass before its first op, runtime call or fetch "
-    "of a batch.",
+    "of a batch, and over 1.5 times as long as in the other steps (median). Calls that only make, record, "
+    "ask or destroy an event do not count: profrun itself records one at the start of each step.",
     advice="Do not read this gap as the program's; leave the first step out, or add ranges to see what runs "
     "there.",
 )

@@ -10,6 +10,7 @@ from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.rules.host_causes import wait_slices
 from profrun.analysis.rules.idle_time import DeviceIdle, waits_of_host
+from profrun.analysis.rules.late_rank import host_bound_ns
 from profrun.analysis.rules.quiet_host import caused, quiet_host
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE
@@ -46,8 +47,8 @@ ROWS = 8
     "blocking launches; for information only where no steps are recorded.",
     advice="Do more work per launch: larger batches, torch.compile, CUDA/HIP graphs "
     "(mode='reduce-overhead'), fused optimizers; move Python work out of the step.",
-    bound="The idle time of the GPU that waits for the host and has no cause of its own, and at most the "
-    "part of the step in which the GPU does not work.",
+    bound="The idle time of the GPU that waits for the host and has no cause of its own, of several ranks "
+    "that of the rank with most of it, and at most the part of the step in which the GPU does not work.",
     relies_on=("devices.utilization", "idle"),
 )
 def overhead_bound(ctx: Context) -> Iterator[Hit]:
@@ -58,22 +59,24 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
     idle = ctx.idle_ns - ctx.set_up_ns
     rest = [(one, own_wait(ctx, one)) for one in ctx.waiting]
     alone = ctx.per_device_ns(sum(part.total for _, part in rest))
-    gain = cost.host_gain(alone)
+    lost = host_bound_ns(ctx, [(one, part.total) for one, part in rest])
+    gain = cost.host_gain(lost)
     if idle <= 0 or ctx.host_wait_ns / idle <= HOST_SHARE or gain.share < WARNING_SHARE:
         return
-    other = ctx.host_wait_ns - alone
+    whole = host_bound_ns(ctx, [(one, one.host.total) for one in ctx.waiting])
+    other = whole - lost
     beside = f"; {time_text(other)} more have causes of their own" if other > WARNING_SHARE * idle else ""
     yield Hit(
         f"{step_text(ctx)} for {time_text(cost.work_ns)} of GPU work: the GPU works {percent_text(share)} of "
-        f"it, and waits for the host for {time_text(min(alone, cost.idle_ns))}{beside}{set_up(ctx)}",
+        f"it, and waits for the host for {time_text(min(lost, cost.idle_ns))}{beside}{set_up(ctx)}",
         {
             "gpu_busy_share": share,
             "gpu_busy_of": span_text(ctx),
             ("step_ns" if ctx.steps else "recording_ns"): cost.step_ns,
             ("gpu_ns_per_step" if ctx.steps else "gpu_ns"): cost.work_ns,
             **({"launches_per_step": _launches(ctx)} if ctx.steps else {}),
-            "host_wait_ns": ctx.host_wait_ns,
-            "own_wait_ns": alone,
+            "host_wait_ns": whole,
+            "own_wait_ns": lost,
             "idle_ns": idle,
             **_unprofiled(ctx),
         },
@@ -83,7 +86,7 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
         rows=_waited_for(ctx, rest),
         fix=ctx.program.launch_advice,
         remedy=ctx.program.launch_remedy,
-        extent=f"{_launches(ctx):.0f} launches {ctx.rate}" if ctx.steps else "",
+        extent=_extent(_launches(ctx), ctx.rate) if ctx.steps else "",
         at_most=unsure(ctx),
     )
 
@@ -96,6 +99,12 @@ def own_wait(ctx: Context, one: DeviceIdle) -> Intervals:
 
 def _launches(ctx: Context) -> float:
     return sum(one.launches for one in ctx.steps) / ctx.step_count
+
+
+def _extent(launches: float, rate: str) -> str:
+    """How many launches, in words: "1 launch per step"."""
+    count = f"{launches:.0f}"
+    return f"{count} launch{'es' * (count != '1')} {rate}"
 
 
 def _unprofiled(ctx: Context) -> dict[str, object]:

@@ -189,7 +189,7 @@ class StepCost:
 
     @property
     def rank_wait_ns(self) -> float:
-        """Time in which a GPU waits for other ranks inside of collectives, as recorded."""
+        """Time in which a GPU only waits for other ranks, as recorded: a mean over the GPUs."""
         return max(0.0, self.busy_ns - self.work_ns)
 
     @property

@@ -20,6 +20,7 @@ from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.gpu import DeviceMetrics, devices
 from profrun.analysis.trace.rank_clocks import Key, Member, RankClock, by_key, members, mutual, rank_clocks
+from profrun.analysis.trace.rank_waits import waits_of
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -255,8 +256,7 @@ def _match(key: Key, mine: Sequence[_Tally], length: int, comparable: bool) -> l
         One row per size of the collective.
     """
     durs = np.array([one.member.durs(key, length) for one in mine])
-    waits = durs - durs.min(axis=0)
-    late = durs.argmin(axis=0)
+    waits, late = waits_of(durs)
     for number, one in enumerate(mine):
         one.matched += length
         one.waited_ns += int(waits[number].sum())

@@ -33,12 +33,28 @@ hipExtLaunchKernel hipDrvLaunchKernelEx
 """
 LAUNCH_CALLS = frozenset(_LAUNCH_CALLS.split())
 """Runtime and driver calls that enqueue kernels and graphs."""
+_EVENT_CALLS = """
+EventCreate EventCreateWithFlags EventRecord EventRecordWithFlags EventQuery EventElapsedTime EventDestroy
+StreamIsCapturing StreamGetCaptureInfo
+"""
+EVENT_CALLS = frozenset(maker + call for maker in ("cuda", "cu", "hip") for call in _EVENT_CALLS.split())
+"""Runtime and driver calls that make, record, ask or destroy an event, and those that torch asks of the
+stream before it records one. None of them gives a GPU work, and none waits."""
 
 
 def is_launch(name: str) -> bool:
     """Is this runtime call one that enqueues a kernel or a graph? Version and stream suffixes are ignored."""
-    base = name.split("_v")[0].removesuffix("_ptsz").removesuffix("_spt")
-    return base in LAUNCH_CALLS
+    return _without_suffixes(name) in LAUNCH_CALLS
+
+
+def is_event_call(name: str) -> bool:
+    """Does this runtime call only handle an event (``EVENT_CALLS``)? Suffixes are ignored."""
+    return _without_suffixes(name) in EVENT_CALLS
+
+
+def _without_suffixes(name: str) -> str:
+    """The name of a call without its version and the kind of its stream."""
+    return name.split("_v")[0].removesuffix("_ptsz").removesuffix("_spt")
 
 
 def is_graph_launch(name: str) -> bool:

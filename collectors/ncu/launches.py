@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from profrun.collectors.beside import Beside
 from profrun.traces.writer import TraceWriter
 
 DURATION = ("gpu__time_duration.sum", "Duration")
@@ -24,6 +25,11 @@ _DEVICE_METRICS = {
     "smem_per_sm": "device__attribute_max_shared_memory_per_multiprocessor",
     "memory_bytes": "device__attribute_total_memory",
 }
+_DEVICE = (
+    *("device", "process", "vendor", "ordinal", "name", "arch"),
+    *_DEVICE_METRICS,
+    *("uuid", "host_ordinal"),
+)
 _TRIPLE = re.compile(r"^\s*\(?\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)?\s*$")
 
 
@@ -37,6 +43,7 @@ class Launch:
         grid, block: blocks, threads; None when the file does not say.
         metrics: name -> (value, unit), already in the trace's units.
         texts: metrics that are words: device name, cache configuration.
+        beside: what profrun left beside the file.
     """
 
     name: str
@@ -53,6 +60,7 @@ class Launch:
     block: tuple[int, int, int] | None = None
     metrics: dict[str, tuple[float, str]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
+    beside: Beside = field(default_factory=Beside)
 
     def value(self, *names: str) -> float | None:
         """The first of these metrics that is there."""
@@ -152,9 +160,10 @@ def _devices(
         if arch is None and item.capability:
             arch = "sm_" + item.capability.replace(".", "")
         facts = [_whole(item.value(metric)) for metric in _DEVICE_METRICS.values()]
-        rows.append((found[key], key[0], "nvidia", item.device, name, arch, *facts))
-    columns = ("device", "process", "vendor", "ordinal", "name", "arch", *_DEVICE_METRICS)
-    writer.insert("devices", columns, rows)
+        row = (found[key], key[0], "nvidia", item.device, name, arch, *facts, None, None)
+        rows.append(dict(zip(_DEVICE, row, strict=True)))
+        item.beside.describe(rows[-1:], {item.pid})  # ncu has no uuid, and no number on the host
+    writer.insert("devices", _DEVICE, [tuple(row[column] for column in _DEVICE) for row in rows])
     return found
 
 

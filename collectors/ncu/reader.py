@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import duckdb
 
-from profrun.collectors.beside import rank_of
+from profrun.collectors.beside import beside
 from profrun.collectors.ncu import csvpage, launches, report
 from profrun.collectors.reading import Progress, Source
 from profrun.errors import InputError
@@ -34,7 +34,8 @@ class NcuReader:
         done = 0
         found: list[launches.Launch] = []
         for number, source in enumerate(chosen):
-            rank = rank_of(source.path.resolve())
+            near = beside(source.path)
+            rank = near.folder_rank
             guess = rank is None and len(chosen) > 1
             rank = number if rank is None else rank
             if source.head.startswith(report.MAGIC):
@@ -42,7 +43,7 @@ class NcuReader:
             else:
                 mine = csvpage.read(source.path, writer, rank, zipped=source.gzip)
             for item in mine:
-                item.rank_guessed = guess
+                item.rank_guessed, item.beside = guess, near
             found += mine
             done += source.path.stat().st_size
             progress(done, total)

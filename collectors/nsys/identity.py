@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from profrun.collectors.beside import rank_of_folder
 from profrun.collectors.nsys.source import Export
 from profrun.errors import InputError
@@ -32,8 +34,10 @@ class Origin:
         rank: rank of the job it was recorded under, None when nothing says it.
         ranks: pid -> rank, where the hook left steps.json files beside it.
         last_step: pid -> the last step that ended, from the same files.
+        gpus: pid -> (ordinal, uuid) of its GPU, from the same files.
         emitted: NVTX ranges that the hook counted, None when it left no file.
         run: (pid, unix time of its begin, duration), ns, of a run without steps, from the same files.
+        stopped_ns: when the recording ended, by its own clock; None when not stated.
     """
 
     src: int
@@ -48,8 +52,10 @@ class Origin:
     rank: int | None = None
     ranks: dict[int, int] = field(default_factory=dict)
     last_step: dict[int, int] = field(default_factory=dict)
+    gpus: dict[int, tuple[int, str]] = field(default_factory=dict)
     emitted: int | None = None
     run: tuple[int, int, int] | None = None
+    stopped_ns: int | None = None
 
 
 _LOOKED_AT = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_LAUNCH_BLOCKING")
@@ -67,6 +73,9 @@ def origin(export: Export, src: int) -> Origin:
     if "utcEpochNs" in export.columns.get("TARGET_INFO_SESSION_START_TIME", ()):
         rows = export.rows('SELECT "utcEpochNs" FROM "TARGET_INFO_SESSION_START_TIME"')
         found.epoch_ns = rows[0][0] if rows and isinstance(rows[0][0], int) else None
+    if "duration" in export.columns.get("ANALYSIS_DETAILS", ()):
+        rows = export.rows('SELECT "duration" FROM "ANALYSIS_DETAILS"')
+        found.stopped_ns = rows[0][0] if rows and isinstance(rows[0][0], int) else None
     if "TARGET_INFO_SYSTEM_ENV" in export.columns:
         system = export.rows(
             "SELECT name, value FROM \"TARGET_INFO_SYSTEM_ENV\" WHERE name IN ('Hostname', 'NvDriverVersion')"
@@ -120,6 +129,9 @@ def _find_ranks(found: Origin) -> None:
             pid = int(steps["pid"])
             found.ranks[pid] = int(steps["rank"])
             found.last_step[pid] = max((int(step["step"]) for step in steps["steps"]), default=-1)
+            device = steps.get("device")
+            if isinstance(device, dict) and device.get("uuid"):
+                found.gpus[pid] = int(device["ordinal"]), str(device["uuid"]).removeprefix("GPU-")
             if file.parent == folder:
                 found.emitted = int(steps.get("ranges_emitted") or 0)
                 if steps.get("how") == "run":
@@ -232,11 +244,9 @@ def _ranks(rows: list[tuple[Any, ...]], by_src: dict[int, Origin]) -> dict[tuple
     return result
 
 
-def devices(writer: TraceWriter) -> None:
+def devices(writer: TraceWriter, origins: list[Origin]) -> None:
     """Fill ``devices`` and n_dev(process, ordinal, device): every ordinal that a process used.
 
-    TARGET_INFO_CUDA_DEVICE (2025.1+) says which GPU an ordinal is. Before, cuDevice does, which is the
-    ordinal in nsys's own process; where a process sees other devices that is a guess, and becomes an issue.
     A GPU's number on the host is its place by PCI address, as nvidia-smi counts; nsys's own ids have another
     order.
     """
@@ -247,31 +257,50 @@ def devices(writer: TraceWriter) -> None:
         "JOIN n_proc m ON m.src = w.src AND m.p = w.p WHERE w.device IS NOT NULL GROUP BY 1, 2)"
     )
     con.execute(
-        "CREATE TABLE n_card AS SELECT *, "
+        "CREATE TABLE n_card AS SELECT *, count(*) OVER all_gpus AS cards, "
         "CASE WHEN count(DISTINCT bus) OVER all_gpus = count(*) OVER all_gpus "
         "THEN rank() OVER (PARTITION BY src ORDER BY bus) - 1 END AS place FROM "
         "(SELECT DISTINCT ON (src, id) * FROM n_gpu WHERE id IS NOT NULL ORDER BY src, id) "
         "WINDOW all_gpus AS (PARTITION BY src)"
     )
-    con.execute(
-        "CREATE TABLE n_dev_gpu AS SELECT d.device, coalesce(any_value(exact.gpu), any_value(by_cu.id), "
-        "any_value(by_id.id)) AS gpu, any_value(exact.gpu) IS NOT NULL AS sure, d.src FROM n_dev d "
-        "LEFT JOIN n_cuda_device exact "
-        "ON exact.src = d.src AND exact.ordinal = d.ordinal AND exact.pid = d.pid "
-        "LEFT JOIN n_card by_cu ON by_cu.src = d.src AND by_cu.cu_device = d.ordinal "
-        "LEFT JOIN n_card by_id ON by_id.src = d.src AND by_id.cu_device IS NULL AND by_id.id = d.ordinal "
-        "GROUP BY d.device, d.src"
-    )
+    _find_gpus(con, origins)
     con.execute(
         "INSERT INTO devices BY NAME SELECT d.device, d.process, 'nvidia' AS vendor, d.ordinal, "
         "coalesce(nullif(c.name, ''), 'unknown') AS name, 'sm_' || c.major || c.minor AS arch, c.sm_count, "
         "c.warp AS warp_size, c.warps_per_sm * c.warp AS max_threads_per_sm, c.regs_per_sm, c.smem_per_sm, "
-        "c.memory AS memory_bytes, nullif(c.uuid, '') AS uuid, "
+        "c.memory AS memory_bytes, CASE WHEN g.sure THEN nullif(c.uuid, '') END AS uuid, "
         "CASE WHEN g.sure THEN c.place END AS host_ordinal FROM n_dev d "
         "LEFT JOIN n_dev_gpu g USING (device) "
         "LEFT JOIN n_card c ON c.src = d.src AND c.id = g.gpu"
     )
     _device_issues(writer)
+
+
+def _find_gpus(con: duckdb.DuckDBPyConnection, origins: list[Origin]) -> None:
+    """Fill n_dev_gpu: which GPU of the machine an ordinal of a process is.
+
+    TARGET_INFO_CUDA_DEVICE (2025.1+) says it. Before, the hook does, which states the uuid of the GPU of its
+    process. Without either cuDevice does, which is the ordinal in nsys's own process; of several GPUs that is
+    a guess, because CUDA_VISIBLE_DEVICES may differ. It becomes an issue where the GPUs differ.
+    """
+    con.execute("CREATE TABLE n_hook_gpu (src INTEGER, pid BIGINT, ordinal BIGINT, uuid VARCHAR)")
+    told = [(item.src, pid, *gpu) for item in origins for pid, gpu in item.gpus.items()]
+    if told:
+        con.executemany("INSERT INTO n_hook_gpu VALUES (?, ?, ?, ?)", told)
+    con.execute(
+        "CREATE TABLE n_dev_gpu AS SELECT device, src, coalesce(stated, guess) AS gpu, "
+        "stated IS NOT NULL OR only_one AS sure FROM (SELECT d.device, d.src, "
+        "coalesce(any_value(exact.gpu), any_value(by_hook.id)) AS stated, "
+        "coalesce(any_value(by_cu.id), any_value(by_id.id)) AS guess, "
+        "coalesce(any_value(coalesce(by_cu.cards, by_id.cards)), 0) = 1 AS only_one FROM n_dev d "
+        "LEFT JOIN n_cuda_device exact "
+        "ON exact.src = d.src AND exact.ordinal = d.ordinal AND exact.pid = d.pid "
+        "LEFT JOIN n_hook_gpu hook ON hook.src = d.src AND hook.ordinal = d.ordinal AND hook.pid = d.pid "
+        "LEFT JOIN n_card by_hook ON by_hook.src = d.src AND replace(by_hook.uuid, 'GPU-', '') = hook.uuid "
+        "LEFT JOIN n_card by_cu ON by_cu.src = d.src AND by_cu.cu_device = d.ordinal "
+        "LEFT JOIN n_card by_id ON by_id.src = d.src AND by_id.cu_device IS NULL AND by_id.id = d.ordinal "
+        "GROUP BY d.device, d.src)"
+    )
 
 
 def _device_issues(writer: TraceWriter) -> None:

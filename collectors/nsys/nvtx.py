@@ -72,7 +72,8 @@ def _run_without_range(build: Builder, item: Origin) -> None:
     start = ts_ns - item.epoch_ns
     build.con.execute(  # on the main thread of the process, else of the first one that used a GPU
         "INSERT INTO n_range BY NAME SELECT h.src, h.gtid, $event AS event, greatest($start, 0) AS start, "
-        "false AS unfinished, greatest(least($start + $dur, e.stop), $start, 0) AS stop, 0 AS domain, "
+        "false AS unfinished, "
+        "greatest(least($start + $dur, greatest(e.stop, $stopped)), $start, 0) AS stop, 0 AS domain, "
         "$name AS name, true AS step FROM n_thread_track h LEFT JOIN n_last e ON e.src = h.src "
         "WHERE h.src = $src ORDER BY (h.gtid >> 24) & 16777215 <> $pid, "
         "(h.src, h.gtid >> 24) NOT IN (SELECT (src, p) FROM n_gpu_work WHERE p IS NOT NULL), "
@@ -84,13 +85,15 @@ def _run_without_range(build: Builder, item: Origin) -> None:
             "name": RUN_RANGE,
             "src": item.src,
             "pid": pid,
+            "stopped": item.stopped_ns,
         },
     )
     build.writer.issue(
         "run-timed-outside",
         build.count(f"SELECT count(*) FROM n_range WHERE step AND src = {item.src}"),
         "the report holds no range over the run: the program is not in Python, imports no GPU framework, or "
-        "its ranges were lost; the one step is the program as timed from outside, up to the last record",
+        "its ranges were lost; the one step is the program as timed from outside, up to the end of the "
+        "recording",
         item.path.name,
     )
 

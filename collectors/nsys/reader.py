@@ -80,7 +80,7 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
     dropped = _load(exports, writer, progress)
     index_records(writer)
     identity.processes(writer, origins)
-    identity.devices(writer)
+    identity.devices(writer, origins)
     fill_tracks(writer)
     build = Builder(writer)
     build.unplaced = dropped

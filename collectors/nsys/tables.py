@@ -200,7 +200,8 @@ DERIVED = {
     "n_proc": "src, p, process, pid, number",
     # GPU that a process used, by its ordinal there -> the trace's (identity)
     "n_dev": "device, process, ordinal, src, pid",
-    # the trace's device -> GPU of the machine; sure: the export says so (identity)
+    # the trace's device -> GPU of the machine; sure: the export or the hook says so, or it is the only one
+    # (identity)
     "n_dev_gpu": "device, gpu, sure, src",
     # every track; what: thread, stream, uvm, sync, nvtx or overhead; a, b, c: thread id; or device, context
     # and stream; or domain (tracks)

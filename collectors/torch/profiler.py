@@ -19,10 +19,12 @@ class Options:
         "What torch.profiler records; `auto`: all that the build supports.",
         "auto",
     )
-    record_shapes: bool | None = option(Flag(), "Record the shapes of operator inputs.", "true")
-    profile_memory: bool | None = option(Flag(), "Record allocations.", "true")
+    record_shapes: bool | None = option(
+        Flag(), "Record the shapes of operator inputs; achieved FLOP/s are computed from them.", "false"
+    )
+    profile_memory: bool | None = option(Flag(), "Record allocations.", "false")
     with_stack: bool | None = option(Flag(), "Record Python stacks (slow).", "false")
-    with_flops: bool | None = option(Flag(), "Estimate the operations of matmuls and convolutions.", "true")
+    with_flops: bool | None = option(Flag(), "Estimate the operations of matmuls and convolutions.", "false")
     with_modules: bool | None = option(Flag(), "Record the module hierarchy (TorchScript only).", "false")
 
 

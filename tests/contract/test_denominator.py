@@ -28,6 +28,7 @@ CUT = Denominator("run", 10 * 10**9)
 )
 def test_words(of: Denominator, per: str, rate: str, one: str, recorded: str, title: str) -> None:
     assert (of.per, of.rate, of.one, of.recorded, of.title) == (per, rate, one, recorded, title)
+    assert (of.per_work(None), of.per_work("token")) == (per, "per token")
     assert of.several is (of == STEP)
     assert from_json(Denominator, to_json(of)) == of
 

@@ -28,8 +28,17 @@ MODULES = {"modules": 2, "steps": "auto"}
 
 def trace_of(done: Done, rank: int = 0) -> list[dict[str, Any]]:
     """Complete events of the rank's only torch trace."""
-    (path,) = (done.folder / f"raw/rank{rank}").glob("*.pt.trace.json.gz")
+    (path,) = traces_of(done, rank)
     assert re.fullmatch(r"[^_]+_\d+\.\d+\.pt\.trace\.json\.gz", path.name), "as TensorBoard wants it"
+    return complete_events(path)
+
+
+def traces_of(done: Done, rank: int = 0) -> list[Path]:
+    """The rank's torch traces: one of each cycle."""
+    return sorted((done.folder / f"raw/rank{rank}").glob("*.pt.trace.json.gz"))
+
+
+def complete_events(path: Path) -> list[dict[str, Any]]:
     events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
     return [event for event in events if event.get("ph") == "X"]
 
@@ -290,6 +299,48 @@ def test_a_recorded_step_has_its_root_module_and_no_time_of_the_hooks_own_file(j
         assert inside(mine, "aten::linear", "nn.Module: root (Linear)")
 
 
+SETTLED = """
+import sys, torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(8, 8)
+    def forward(self, x):
+        y = self.lin(x)
+        if step == 7:
+            raise ArithmeticError
+        return y
+net = Net()
+if "compiled" in sys.argv:
+    net.compile(backend="eager")
+for step in range(16):
+    try:
+        with torch.no_grad():
+            net(torch.randn(4, 8))
+    except ArithmeticError:
+        pass
+"""
+
+
+@pytest.mark.thorough  # two torch programs
+@pytest.mark.parametrize("name", ["settled", "settled-compiled"])
+def test_each_recorded_step_has_one_range_of_its_root_where_the_window_opens_in_the_roots_own_hook(
+    jobs: Jobs, name: str
+) -> None:
+    """Steps 6, 7 and 12, 13 are recorded; the forward of step 7 raises."""
+    done = jobs.done(name)
+    assert done.exit["state"] == "finished", done.exit["reason"]
+    events = [event for path in traces_of(done) for event in complete_events(path)]
+    for number in (6, 7, 12, 13):
+        (step,) = [event for event in events if event["name"] == f"ProfilerStep#{number}"]
+        end = step["ts"] + step["dur"]
+        mine = [event for event in events if step["ts"] <= event["ts"] < end]
+        roots = [event for event in mine if event["name"] == "nn.Module: root (Net)"]
+        assert len(roots) == 1, number
+        assert roots[0]["ts"] + roots[0]["dur"] <= end
+        assert inside(mine, "aten::linear", "nn.Module: root (Net)")
+
+
 NSYS = """
 import torch, profrun
 net = torch.nn.Linear(4, 4)
@@ -428,6 +479,7 @@ class Jobs:
         """argv, source of job.py and what else the trial's command says."""
         python = [sys.executable, "job.py"]
         long = {"wait": 1, "warmup": 1, "active": 7, "repeat": 1, "skip_first": 0}
+        twice = {"wait": 3, "warmup": 1, "active": 2, "repeat": 2, "skip_first": 2}
         run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "job.py"]
         programs: dict[str, tuple[list[str], str | None, dict[str, Any]]] = {
             "train": (python, TRAIN, {"options": {"record_shapes": True}}),
@@ -436,6 +488,8 @@ class Jobs:
             "raised": ([self._script(), "raise", "9"], None, {}),
             "ended": ([*python, "sleep", "9"], INFERENCE, {}),
             "short": ([*python, "end", "2"], INFERENCE, {}),
+            "settled": (python, SETTLED, {"schedule": twice}),
+            "settled-compiled": ([*python, "compiled"], SETTLED, {"schedule": twice}),
             "late": (python, LATE, {"schedule": {**long, "active": 4}}),
             "nsys": (python, NSYS, {"collector": "nsys"}),
             "blocks": (python, BLOCKS, {"ranges": {"steps": "auto"}}),

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from profrun.collectors.normalize import normalize
+from profrun.contract.command import Ranges, StepsFrom
 from profrun.contract.steps import RUN_RANGE
+from profrun.in_job import whole_run
+from profrun.in_job.config import HookConfig
+from profrun.in_job.hook_process import HookProcess
+from profrun.in_job.ranges import Ranges as EmittedRanges
+from profrun.in_job.whole_run import WholeRun
+from profrun.in_job.window import WindowDriver
 from profrun.traces.trace import Trace
 from tests.conftest import first
 from tests.in_job.kit import Done, Trial, python
@@ -34,6 +41,51 @@ for chunk in range(COUNT):
 """
 
 
+class Clock:
+    """A host clock that a test moves, ns."""
+
+    def __init__(self) -> None:
+        self.now = 10**18
+
+    def perf_counter_ns(self) -> int:
+        return self.now
+
+
+class SlowProfiler(WindowDriver):
+    """Takes 3 s to start, and 1 s to write at a limit."""
+
+    clock: Clock
+
+    def record_everything(self) -> None:
+        self.clock.now += 3 * 10**9
+        self.recording = True
+
+    def finish(self) -> None:
+        self.clock.now += 10**9
+
+
+@pytest.mark.parametrize("collector", ["none", "torch"])
+def test_a_run_lasts_equally_long_with_and_without_a_profiler_and_its_start_is_kept(
+    monkeypatch: pytest.MonkeyPatch, collector: str
+) -> None:
+    """The program works 2 s before and 4 s after its only op; the profiler starts, and writes at a limit."""
+    clock = Clock()
+    monkeypatch.setattr(whole_run, "time", clock)
+    steps: StepsFrom = "off" if collector == "torch" else "auto"
+    process = HookProcess(HookConfig(folder="/t", collector=collector, ranges=Ranges(steps=steps)))
+    window = SlowProfiler(process.config, None, lambda _: None, process.warn)
+    window.clock = clock
+    run = WholeRun(process, window, EmittedRanges(process), lambda: None)
+    run.begin()
+    clock.now += 2 * 10**9
+    if collector == "torch":
+        assert run.cut("max_seconds")
+    clock.now += 4 * 10**9
+    run.end()
+    assert run.dur_ns == 6 * 10**9
+    assert run.start_ns == (3 * 10**9 if collector == "torch" else 0)
+
+
 def codes(done: Done) -> list[str]:
     return [row["code"] for row in done.exit["warnings"] if row["code"] not in ("recording-note", "no-gpu")]
 
@@ -44,6 +96,7 @@ def test_a_bare_loop_after_a_trial_that_saw_no_step_is_recorded_from_the_start(t
     assert (none.exit["steps"], codes(none)) == ({"how": "run", "count": 1}, ["no-steps"])
     (run,) = none.steps()["steps"]
     assert (run["step"], run["window"]) == (0, "active")
+    assert none.steps()["profiler_start_ns"] == 0, "nothing starts"
     assert 1e5 < run["dur_ns"] < 1e9 * none.exit["seconds"]["app"] / 2, (
         "importing torch is no part of the run"
     )
@@ -62,6 +115,7 @@ def test_a_bare_loop_after_a_trial_that_saw_no_step_is_recorded_from_the_start(t
         (whole,) = (event for event in events if event["name"] == RUN_RANGE)
         (run,) = done.steps()["steps"]
         assert 0 < run["dur_ns"] <= 1e3 * whole["dur"], "the range is round the run"
+        assert done.steps()["profiler_start_ns"] > 1e7, "torch.profiler imports what it needs"
     (recorded,) = (torch.folder / "raw/rank0").glob("*.pt.trace.json.gz")
     normalize([recorded], tmp_path / "trace")
     with Trace(tmp_path / "trace") as trace:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -179,8 +180,23 @@ def test_every_way_to_keep_keys_and_values_gives_the_same_tokens(outputs: dict[s
 def test_the_products_say_how_much_they_vary(outputs: dict[str, str]) -> None:
     out = outputs["variability"]
     assert "no GPU here: size 128, 0.3 s before" in out
-    assert "product of 128 x 128 on cpu, 2 per step: median" in out
+    assert "product of 128 x 128 on cpu, 2 per step: without the first step, median" in out
     assert "no clock is read" in out
+
+
+@pytest.mark.thorough
+def test_products_are_told_in_cycles_and_single_long_steps_do_not_count() -> None:
+    """Two products per step at 1500 MHz: 4 ms are 6 million cycles, so 3 million per product."""
+    program = runpy.run_path(str(ROOT / "jobs" / "workloads" / "variability.py"))
+    times = [4.0, 4.0, 4.0, 4.1, 3.9, 4.0, 4.0, 4.0, 4.0, 4.0, 65.0]
+    starts = [float(number) for number in range(len(times))]
+    reader = program["ClockReader"]("uuid")
+    assert program["cycles"](times, starts, reader, 2) == "the clock could not be read"
+    reader.times, reader.mhz = [0.0, 2.5, 9.5], [1980, 1500, 1470]
+    said = program["cycles"](times, starts, reader, 2)
+    assert said == "clock 1500 MHz (1470 to 1980), so 3.00 million cycles per product"
+    told = program["spread"](times)
+    assert told.endswith("80 % of the steps take 4.000 to 4.100 ms (2.5% of the median)")
 
 
 @pytest.mark.thorough

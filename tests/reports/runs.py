@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from profrun.plans.model import Plan
 from profrun.store.runs import Run
@@ -39,15 +41,22 @@ PROVENANCE = {
 }
 
 
-def finished_run(root: Path) -> tuple[Run, Plan]:
-    """A run whose trials all finished and left a trace, but the last, which failed."""
+def finished_run(
+    root: Path, *, device: Mapping[str, Any] | None = None, provenance: Mapping[str, Any] | None = None
+) -> tuple[Run, Plan]:
+    """A run whose trials all finished and left a trace, but the last, which failed.
+
+    Args:
+        device: other values of the GPU in each trace.
+        provenance: other values of the provenance of each trial.
+    """
     run, plan = new_run(root, SPEC)
     for number, trial in enumerate(plan.trials):
         paths = begin(run.trial(trial.id))
         run.log().append("started", trial.id, attempt=1)
         last = trial is plan.trials[-1]
         leave(paths, "failed" if last else "finished", steps=[1000 * (number + 1)] * 3)
-        paths.provenance.write_text(json.dumps(PROVENANCE))
+        paths.provenance.write_text(json.dumps(PROVENANCE | dict(provenance or {})))
         if last:
             paths.stderr.write_text("Boom: </pre><script>\n")
             continue
@@ -58,6 +67,7 @@ def finished_run(root: Path) -> tuple[Run, Plan]:
             "collector": trial.collector,
             "blocking": trial.blocking,
         }
-        make_trace(paths.trace, rows, meta={"collector": trial.collector, "job": job}).close()
+        meta = {"collector": trial.collector, "job": job}
+        make_trace(paths.trace, rows, meta=meta, device=device).close()
     run.log().append("done", None, state="failed")
     return run, plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,10 @@ LOADER = FindingAnswer("dataloader-stall", "Steps wait for data", "critical", 15
 FP32 = FindingAnswer(
     "fp32-gemm", "Matrix work in full fp32", "warning", 2 * MS, 0.1, "bf16 autocast, or TF32"
 )
+STEP_OF_20_MS = StepAnswer(20 * MS, 19 * MS, 21 * MS, 3, 15, "cuda_event")
 EAGER = VariantAnswer(
     "eager",
-    step=StepAnswer(20 * MS, 19 * MS, 21 * MS, 3, 15, "cuda_event"),
+    step=STEP_OF_20_MS,
     trial="001-eager-torch-r1",
     gpus=("NVIDIA H200",),
     gpu_ns=5 * MS,
@@ -146,13 +148,35 @@ def test_nothing_was_measured() -> None:
 
 def test_waiting_for_other_ranks_is_said_beside_the_work() -> None:
     text = shown(dataclasses.replace(EAGER, rank_wait_ns=6 * MS))
-    assert "  waits for other ranks inside of collectives, as recorded: 6 ms per step\n" in text
+    assert "  GPU only waits for other ranks, as recorded: 6 ms per step\n" in text
 
 
 def test_shares_of_the_recorded_step_are_called_so() -> None:
     text = shown(dataclasses.replace(EAGER, basis="profiled", step_ns=4 * MS))
     assert "GPU busy 5 ms = 25 % of the recorded step" in text
     assert "  shares are of the recorded, faster steps\n" in text
+
+
+@pytest.mark.parametrize(
+    ("gpu_ns", "mean_ns", "said"),
+    [
+        (
+            22 * MS,
+            24 * MS,
+            "GPU busy is an average and the step time a median: on average a step takes 24 ms",
+        ),
+        (22 * MS, 21 * MS, "GPU busy is of the recorded step; the GPU works longer in it than a step takes "),
+        (22 * MS, 40 * MS, "steps are uneven: 40 ms on average"),
+        (20 * MS, 24 * MS, None),
+    ],
+)
+def test_gpu_work_that_is_longer_than_the_step_is_said(gpu_ns: int, mean_ns: int, said: str | None) -> None:
+    """The step takes 20 ms, a median without a profiler; the GPU's time is a mean over recorded steps."""
+    step = dataclasses.replace(STEP_OF_20_MS, mean_ns=mean_ns)
+    text = shown(dataclasses.replace(EAGER, gpu_ns=gpu_ns, gpu_share=1.0, step=step), width=200)
+    lines = [line.strip() for line in text.splitlines() if "average" in line or "works longer" in line]
+    assert len(lines) == (said is not None)
+    assert said is None or lines[0].startswith(said)
 
 
 def test_further_lines_of_a_finding_begin_below_its_gain() -> None:
@@ -191,7 +215,7 @@ def test_a_run_without_steps() -> None:
         == """\
   run 3 s without a profiler (2.9 to 3.1 s in 3 trials)
   GPU busy 5 ms = 25 % of the run; fp32 gemm 67 % of the GPU's time
-  waits for other ranks inside of collectives, as recorded: 1 ms of the run
+  GPU only waits for other ranks, as recorded: 1 ms of the run
   numbers are of the whole run, set-up included: no steps were found
 
   What would help most, at most in the run:
@@ -229,8 +253,47 @@ def test_variants_with_and_without_steps_say_which_is_which() -> None:
 def test_comparisons_of_runs() -> None:
     pairs = tuple(
         dataclasses.replace(one, denominator=RUN)
-        for one in (PAIR, dataclasses.replace(PAIR, kind="overhead"))
+        for one in (PAIR, dataclasses.replace(PAIR, kind="overhead", start_ns=0))
     )
     text = shown(CPU, pairs=pairs)
     assert "eager 20 ms -> fast 10 ms of the run: 50.0 % faster" in text
-    assert "profilers, run time: none -50.0 %" in text
+    assert "profilers, run time: none -50.0 % [-60.0 to -40.0 %]\n" in text
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"ratio": 3.1, "ci95": (2.9, 3.3), "b_ns": 62e6, "start_ns": 40 * MS},
+            "run time: torch 3.10 x [2.90 to 3.30 x]: 62 ms, of which its start\n    takes 40 ms\n",
+        ),
+        ({"ratio": 1.1, "ci95": (1.0, 1.2), "start_ns": 9}, "torch +10.0 % [0.0 to +20.0 %]\n"),
+        (
+            {"ratio": 0.34, "ci95": None, "trials": (1, 1)},
+            "run time: torch not known from 1 + 1 trials (`--repeats 3`)\n",
+        ),
+        (
+            {"ratio": 0.67, "ci95": (0.02, 9.0), "trials": (3, 3)},
+            "run time: torch not known from 3 + 3 trials (`--repeats 6`)\n",
+        ),
+    ],
+    ids=["with its start", "a start that is nothing", "one trial each", "trials that differ too much"],
+)
+def test_the_overhead_of_a_run(changed: dict[str, Any], said: str) -> None:
+    """A profiler takes no time away: 34 % of the time in one trial each says that the first one was cold."""
+    values = {"kind": "overhead", "collector": "torch", "denominator": RUN, "start_ns": 0, **changed}
+    assert said in shown(CPU, pairs=(dataclasses.replace(PAIR, **values),))
+
+
+def test_an_overhead_of_a_run_without_the_start_of_the_profiler_is_not_shown() -> None:
+    pair = dataclasses.replace(PAIR, kind="overhead", collector="torch", denominator=RUN)
+    assert "profilers" not in shown(CPU, pairs=(pair,))
+
+
+def test_overheads_of_steps_and_of_runs_are_never_one_range() -> None:
+    step = dataclasses.replace(PAIR, kind="overhead", collector="torch", ratio=1.3)
+    run = dataclasses.replace(step, denominator=RUN, ratio=2.5, ci95=(2.4, 2.6), start_ns=0)
+    text = shown(CPU, pairs=(step, run))
+    assert (
+        "profilers, step time: torch +30.0 %\n  profilers, run time: torch 2.50 x [2.40 to 2.60 x]\n" in text
+    )

@@ -43,3 +43,15 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     cells = rows_of(document, f"comparisons-{row['kind']}")[0]
     assert cells[:3] == [row["a"], row["b"], row["verdict"]]
     assert cells[7] == " and ".join(map(str, row["trials"]))
+
+
+def test_the_page_says_which_gpus_each_trial_used(tmp_path: Path) -> None:
+    """Two GPUs; the trials used the second, as its uuid in their traces says; the last one left no trace."""
+    states = [{"name": "GPU X", "uuid": "GPU-606d"}, {"name": "GPU Y", "uuid": "GPU-6ea3"}]
+    gpus = {"before": states, "after": states[1:]}
+    run, plan = finished_run(tmp_path, device={"uuid": "6ea3"}, provenance={"gpus": gpus})
+    rows = rows_of(parse(run_report(read_state(run))), "gpus")
+    for trial in plan.trials:
+        used = ("-", "-", "-") if trial is plan.trials[-1] else ("no", "yes", "yes")
+        expected = zip(("before", "before", "after"), ("GPU X", "GPU Y", "GPU Y"), used, strict=True)
+        assert [tuple(row[1:4]) for row in rows if row[0] == trial.id] == list(expected)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.analysis.rules.diagnose import cost_of_step
+from profrun.analysis.rules.diagnose import UnprofiledStep, cost_of_step
 from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
 from profrun.reports.terminal import summary_text
@@ -76,3 +76,21 @@ def test_the_summary_of_a_run_whose_recording_was_cut(tmp_path: Path) -> None:
         text = summary_text(summarize(trace), Style(80), cost=cost_of_step(trace))
     assert "first 1 ms of the run 1 ms under torch" in text
     assert "kernels of the first 1 ms of the run" in text
+
+
+@pytest.mark.parametrize(
+    ("median_us", "mean_us", "said"),
+    [
+        (800, 800, "GPU work 500 us per step: about 62.5 % of the unprofiled 800 us step"),
+        (450, 700, "GPU work 500 us per step: longer than the unprofiled 450 us step (a median; 700 us on "),
+        (450, 450, "GPU work 500 us per step: longer than the unprofiled 450 us step\n"),
+    ],
+)
+def test_gpu_work_is_no_more_than_all_of_a_step(
+    tmp_path: Path, median_us: int, mean_us: int, said: str
+) -> None:
+    median, mean = 1000 * median_us, 1000 * mean_us
+    step = UnprofiledStep(median, median, median, trials=3, steps=15, clock="cuda_event", mean_ns=mean)
+    with make_trace(tmp_path / "t", ROWS) as trace:
+        text = summary_text(summarize(trace), Style(100), cost=cost_of_step(trace, step))
+    assert said in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,14 @@ def test_of_several_ranks_the_slowest_of_each_step_counts() -> None:
     assert steps.measured == (20, 30)
     assert steps.all_ns == (100, 20, 30)
     assert (steps.median_ns, steps.count, steps.how, steps.clock) == (25, 4, "explicit", "wall")
+
+
+@pytest.mark.parametrize(("starts", "slowest"), [((3, 5), 5), ((0, 0), 0), ((3, None), None)])
+def test_a_run_waits_for_the_slowest_start_of_a_profiler(
+    starts: tuple[int | None, ...], slowest: int | None
+) -> None:
+    ranks = [replace(_rank(n, (0, 9, "active")), profiler_start_ns=ns) for n, ns in enumerate(starts)]
+    assert fold_steps(ranks).profiler_start_ns == slowest
 
 
 def test_no_file_is_no_steps(tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 
 from profrun.contract.steps import RUN_RANGE
 
+START_NS = 1_500_000_000
+"""How long torch.profiler is made to have taken to start, ns."""
+
 
 def as_one_run(run: Path) -> None:
     """Make the recorded steps of every trial one run; its time is that of the steps together.
@@ -32,7 +35,8 @@ def _steps(path: Path) -> None:
     active = [step for step in document["steps"] if step["window"] == "active"]
     whole = sum(step["dur_ns"] for step in active)
     one = active[0] | {"step": 0, "dur_ns": whole, "host_ns": whole}
-    path.write_text(json.dumps(document | {"how": "run", "steps": [one]}))
+    start = START_NS if document["collector"] == "torch" else 0  # the others start outside of the program
+    path.write_text(json.dumps(document | {"how": "run", "profiler_start_ns": start, "steps": [one]}))
 
 
 def _ranges(path: Path) -> None:

@@ -18,6 +18,7 @@ from profrun.analysis.compare.reading import read_trial
 from profrun.analysis.rules.diagnose import diagnose
 from profrun.analysis.trace.data_quality import data_quality, withheld
 from profrun.analysis.trace.phases import phase
+from profrun.contract.denominator import STEP, Denominator
 from profrun.contract.profilers import NEUTRAL, become
 from profrun.jobs.expectation import Expectation
 
@@ -110,6 +111,7 @@ def tell(
     trial: ComparedTrial | None = None,
     point: Point | None = None,
     steps: int | None = None,
+    steps_of: Denominator = STEP,
     provenance: Provenance | None = None,
     unprofiled: UnprofiledStep | None = None,
 ) -> Told:
@@ -119,6 +121,7 @@ def tell(
         trial: the trace reduced already, to save the work.
         point: what was recorded, where the caller knows it better than the trace.
         steps: how many steps the hook saw in the recorded window, for a trace without steps of its own.
+        steps_of: whether these are steps, or the one run of a program without steps.
         provenance, unprofiled: as for ``diagnose``.
     """
 
@@ -129,7 +132,7 @@ def tell(
 
     job = trace.meta.get("job") or {}
     tool, vendor = str(trace.meta.get("collector")), str(trace.meta.get("vendor"))
-    whole = Evidence(trace, trial or read_trial(trace), findings_of(trace), steps)
+    whole = Evidence(trace, trial or read_trial(trace), findings_of(trace), steps, steps_of)
     label = whole.trial.conditions.label
     collector, blocking = str(job.get("collector") or tool), bool(whole.trial.conditions.blocking)
     variant, collector, blocking = point or (job.get("variant"), collector, blocking)
@@ -161,6 +164,7 @@ def tell(
         checks=tuple(checks),
         trials={name: part.trial for name, part in parts.items()},
         dram=shares.dram_bytes(whole),
+        dram_of=shares.dram_of(whole),
     )
 
 

@@ -9,15 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from profrun.analysis.compare.expect.amounts import bytes_of
 from profrun.analysis.compare.expect.calls import gpu_categories
 from profrun.analysis.compare.expect.checks import ONLY_TIMES, QUESTIONS, applies, collected_by
-from profrun.analysis.compare.expect.model import Answer, Check, Told, untold
-from profrun.analysis.compare.expect.pairs import (
-    Asked,
-    bytes_of,
-    ratio_to,
-    same_kernels_as,
-)
+from profrun.analysis.compare.expect.model import Answer, Asked, Check, Told, untold
+from profrun.analysis.compare.expect.pairs import ratio_to, same_kernels_as
 from profrun.analysis.compare.expect.words import expected_text
 from profrun.contract.denominator import STEP, Denominator
 from profrun.jobs.expectation import GPU_QUANTITIES, Expectation
@@ -69,9 +65,9 @@ def _claim(
     number: int, claim: Expectation, told: Sequence[Told], variants: Sequence[str | None]
 ) -> ClaimResult:
     mine = [name for name in variants if claim.selects(name)]
-    of = _denominator([one for one in told if one.variant in mine])
+    about = [one for one in told if one.variant in mine]
     checks = tuple(
-        _result(key, value, of, list(_checks(number, claim, key, value, told, mine)))
+        _result(key, value, _denominator(key, about), list(_checks(number, claim, key, value, told, mine)))
         for key, value in claim.checks.items()
         if value is not False
     )
@@ -153,9 +149,12 @@ def _other_vendor(wanted: str, seen: str) -> str:
 
 
 def _telling(checks: Sequence[Check]) -> Sequence[Check]:
-    """The answers of the traces that can tell; else the one that says best why none can."""
+    """The answers of the traces that can tell, of those that measured where there are some; else the one that
+    says best why none can.
+    """
     known = [one for one in checks if one.answer.passed is not None]
-    return known or sorted(checks, key=lambda one: one.answer.why == ONLY_TIMES)[:1]
+    measured = [one for one in known if one.answer.measured]
+    return measured or known or sorted(checks, key=lambda one: one.answer.why == ONLY_TIMES)[:1]
 
 
 def _between(
@@ -178,9 +177,11 @@ def _between(
     return _PAIRS[key](about(group, claim.blocking), other, claim.phase, value)
 
 
-def _denominator(told: Sequence[Told]) -> Denominator:
-    """What the numbers of these traces are of: of runs only where none has steps."""
+def _denominator(key: str, told: Sequence[Told]) -> Denominator:
+    """What the numbers of a check are of in these traces: of runs only where none has steps."""
     found = [trial.conditions.denominator for one in told for trial in one.trials.values()]
+    if key == "bytes":
+        found = [one.dram_of for one in told if one.dram.value is not None]
     return found[0] if found and not any(one.several for one in found) else STEP
 
 

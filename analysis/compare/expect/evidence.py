@@ -14,7 +14,7 @@ from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.kernel_names import read_kernel
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.steps import step_index, step_of_host
-from profrun.contract.denominator import Denominator
+from profrun.contract.denominator import STEP, Denominator
 from profrun.traces.schema import SLICE_KINDS
 
 if TYPE_CHECKING:
@@ -49,12 +49,14 @@ class Evidence:
         findings: what the diagnosis of the trace finds: rule -> finding. Called at the first question.
         steps: steps that the hook saw in the recorded window, for a trace that has none itself; None where
             that is not known.
+        steps_of: whether these are steps, or the one run of a program without steps.
     """
 
     trace: Trace
     trial: ComparedTrial
     findings: Callable[[], Mapping[str, RuleFinding]]
     steps: int | None = None
+    steps_of: Denominator = STEP
 
     @property
     def of(self) -> Denominator:

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from profrun.analysis.compare.compared_trial import ComparedTrial
+from profrun.contract.denominator import STEP, Denominator
+
+UNPROFILED = "none"
+"""``Told.tool`` of a trial without a profiler."""
 
 
 class Answer(NamedTuple):
@@ -21,6 +25,7 @@ class Answer(NamedTuple):
         found: what was measured, in words; empty where nothing was.
         value: the number that was measured, in ``unit``, where it is one number. ci95: its 95 % interval.
         fix: what to do so that it can be checked.
+        measured: a counter gave it that other traces only estimate: their answers do not count beside it.
     """
 
     passed: bool | None
@@ -30,6 +35,11 @@ class Answer(NamedTuple):
     unit: str = ""
     why: str = ""
     fix: str = ""
+    measured: bool = False
+
+
+Asked = tuple[Answer, tuple[str, ...]]
+"""An answer, and the labels of the trials that were asked."""
 
 
 def untold(why: str, fix: str = "") -> Answer:
@@ -41,6 +51,22 @@ def within(value: float, limits: tuple[float | None, float | None]) -> bool:
     """Is a number inside of limits? Both are included; None is an open end."""
     low, high = limits
     return (low is None or value >= low) and (high is None or value <= high)
+
+
+def decided(values: tuple[float, float], limits: tuple[float | None, float | None]) -> bool | None:
+    """Does a claim hold whose number may be anything between two values?
+
+    Args:
+        values: the smallest and the largest.
+
+    Returns:
+        True where all of them are inside of the limits, False where all are outside, None otherwise.
+    """
+    if all(within(value, limits) for value in values):
+        return True
+    low, high = limits
+    outside = (high is not None and values[0] > high) or (low is not None and values[1] < low)
+    return False if outside else None
 
 
 @dataclass(frozen=True)
@@ -70,7 +96,8 @@ class Told:
         checks: of the checks that need this trace alone.
         trials: phase of a claim (None: whole steps) -> the trace as comparisons take it. A phase that the
             trace does not have is not in it.
-        dram: bytes through the GPU's memory per step as ``Answer.value``, or why they are not known.
+        dram: bytes through the GPU's memory as ``Answer.value``, or why they are not known.
+        dram_of: what these bytes are of: a mean over steps, the run or the recording.
     """
 
     label: str
@@ -82,3 +109,4 @@ class Told:
     checks: tuple[Check, ...]
     trials: Mapping[str | None, ComparedTrial]
     dram: Answer
+    dram_of: Denominator = STEP

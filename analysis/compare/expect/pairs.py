@@ -1,4 +1,4 @@
-"""Claims between variants: the same kernels, ratios with an interval, bytes through the GPU's memory.
+"""Claims between variants: the same kernels, and ratios, of which those of times need an interval.
 
 Each is given what the traces of the variant and of the other one tell, and uses the estimators that
 ``profrun compare`` uses.
@@ -11,25 +11,24 @@ from dataclasses import replace
 
 from profrun.analysis.compare.comparability import reasons, stopped
 from profrun.analysis.compare.compared_trial import ComparedTrial
+from profrun.analysis.compare.expect.amounts import ratio_of_counts
 from profrun.analysis.compare.expect.evidence import matches
-from profrun.analysis.compare.expect.model import Answer, Told, untold, within
+from profrun.analysis.compare.expect.model import UNPROFILED, Answer, Asked, Told, decided, untold
 from profrun.analysis.compare.expect.words import limits_text
 from profrun.analysis.compare.kernel_agreement import same_kernels
 from profrun.analysis.compare.metrics import per_step
+from profrun.analysis.compare.model import StepRatio
 from profrun.analysis.compare.next_steps import FIRST_TRIALS
-from profrun.analysis.compare.ratio import BLOCKING_DIFFERENCES, step_ratio
+from profrun.analysis.compare.ratio import BLOCKING_DIFFERENCES, TIMING_DIFFERENCES, step_ratio
 from profrun.analysis.compare.sides import Side, Sides
-from profrun.analysis.compare.stats import MIN_TRIALS, estimate
+from profrun.analysis.compare.stats import MIN_TRIALS, Estimate, estimate
 from profrun.analysis.compare.work_normalisation import divisors
 from profrun.analysis.kernel_names import CATEGORIES
-from profrun.contract.units import bytes_text, interval_text, ratio_text
+from profrun.contract.units import interval_text, ratio_text
 from profrun.errors import UsageError
-from profrun.jobs.expectation import GPU_QUANTITIES, DramBytes, Limits, Ratio, SameKernels
+from profrun.jobs.expectation import COUNT_QUANTITIES, GPU_QUANTITIES, Limits, Ratio, SameKernels
 
-UNPROFILED = "none"
 Group = Sequence[Told]
-Asked = tuple[Answer, tuple[str, ...]]
-"""An answer, and the labels of the trials that were asked."""
 
 
 def same_kernels_as(mine: Group, other: Group, phase: str | None, wanted: SameKernels) -> Asked:
@@ -57,7 +56,7 @@ def same_kernels_as(mine: Group, other: Group, phase: str | None, wanted: SameKe
 
 
 def ratio_to(mine: Group, other: Group, phase: str | None, wanted: Ratio) -> Asked:
-    """Does the 95 % interval of the ratio lie inside the limits, or outside of them?"""
+    """Does the ratio lie inside the limits, or outside of them? That of times by its 95 % interval."""
     if wanted.of in GPU_QUANTITIES and all(told.vendor == "none" for told in (*mine, *other)):
         return untold("no GPU"), ()
     timed = wanted.of == "step_time" and phase is None
@@ -66,7 +65,9 @@ def ratio_to(mine: Group, other: Group, phase: str | None, wanted: Ratio) -> Ask
         return _no_sides(mine, other, phase, "steps"), ()
     b, a = sides
     labels = tuple(trial.conditions.label for trial in (*b, *a))
-    against = reasons(a, b, allow=BLOCKING_DIFFERENCES, per=wanted.per is not None)
+    is_count = wanted.of in COUNT_QUANTITIES
+    allowed = (*BLOCKING_DIFFERENCES, *(TIMING_DIFFERENCES if is_count else ()))
+    against = reasons(a, b, allow=allowed, per=wanted.per is not None)
     if stopped(against):
         why = next(str(one) for one in against if one.stops)
         return untold(f"the variants cannot be compared: {why}"), labels
@@ -75,22 +76,21 @@ def ratio_to(mine: Group, other: Group, phase: str | None, wanted: Ratio) -> Ask
     except UsageError as error:
         return untold(str(error)), labels
     pair = Side(a, amounts[0]), Side(b, amounts[1])
-    measured = _measured(pair, wanted)
-    if measured is None:
-        return untold(f"not every trial tells the {wanted.of}"), labels
-    return _by_interval(*measured, wanted.limits, min(len(a), len(b))), labels
+    return (ratio_of_counts(pair, wanted) if is_count else _ratio_of_times(pair, wanted)), labels
 
 
-def _measured(pair: Sides, wanted: Ratio) -> tuple[float, tuple[float, float] | None] | None:
-    """(ratio, its 95 % interval), None where some trial does not tell the quantity."""
+def _ratio_of_times(pair: Sides, wanted: Ratio) -> Answer:
+    """Does the 95 % interval of the ratio lie inside the limits, or outside of them?"""
+    measured: StepRatio | Estimate | None
     if wanted.of == "step_time":
-        found = step_ratio(pair, ())
-        return None if found.ratio is None else (found.ratio, found.ci95)
-    times = per_step(pair, wanted.of)
-    if times is None:
-        return None
-    result = estimate(*times)
-    return result.ratio, result.ci95
+        measured = step_ratio(pair, ())
+    else:
+        times = per_step(pair, wanted.of)
+        measured = estimate(*times) if times is not None else None
+    if measured is None or measured.ratio is None:
+        return untold(f"not every trial tells the {wanted.of}")
+    trials = min(len(side.trials) for side in pair)
+    return _by_interval(measured.ratio, measured.ci95, wanted.limits, trials)
 
 
 def _by_interval(ratio: float, ci95: tuple[float, float] | None, limits: Limits, trials: int) -> Answer:
@@ -105,69 +105,40 @@ def _by_interval(ratio: float, ci95: tuple[float, float] | None, limits: Limits,
             why=f"{trials} trial per variant has no 95 % interval (at least {MIN_TRIALS} have)",
             fix=f"run the job with `--repeats {FIRST_TRIALS}`",
         )
-    inside = [within(end, limits) for end in ci95]
-    low, high = limits
-    outside = (high is not None and ci95[0] > high) or (low is not None and ci95[1] < low)
-    if all(inside) or outside:
+    passed = decided(ci95, limits)
+    if passed is not None:
         found += f" (95 % interval {interval_text(ci95)})"
-        return Answer(not outside, found, ratio, ci95, "ratio")
+        return Answer(passed, found, ratio, ci95, "ratio")
     why = f"the 95 % interval {interval_text(ci95)} reaches over the limits ({limits_text(limits)})"
     return Answer(None, found, ratio, ci95, "ratio", why, "run the job with more repeats")
-
-
-def bytes_of(mine: Group, other: Group, phase: str | None, wanted: DramBytes) -> Asked:
-    """Do the bytes through the GPU's memory, or their ratio to the other variant's, lie inside the limits?"""
-    if all(told.vendor == "none" for told in (*mine, *other)):
-        return untold("no GPU"), ()
-    if phase is not None:
-        return untold("hardware counters know no ranges, so that they cannot be of a phase"), ()
-    groups = (mine,) if wanted.to is None else (mine, other)
-    values, labels = [], []
-    for group in groups:
-        known = [told for told in group if told.dram.value is not None]
-        if not known:
-            asked = [told.dram for told in group if told.tool not in (UNPROFILED, "torch")] or [
-                told.dram for told in group
-            ]
-            return (asked[-1] if asked else untold("no trial with hardware counters")), ()
-        values.append(sum(told.dram.value or 0.0 for told in known) / len(known))
-        labels += [told.label for told in known]
-    if wanted.to is None:
-        text = f"{bytes_text(values[0])} per step"
-        return Answer(within(values[0], wanted.limits), text, values[0], unit="byte"), tuple(labels)
-    if not values[1]:
-        return untold(f"{wanted.to} moves no bytes"), tuple(labels)
-    ratio = values[0] / values[1]
-    text = f"{ratio_text(ratio)} times, {bytes_text(values[0])} against {bytes_text(values[1])} per step"
-    return Answer(within(ratio, wanted.limits), text, ratio, unit="ratio"), tuple(labels)
 
 
 def _sides(
     mine: Group, other: Group, phase: str | None, fits: Callable[[Told], bool]
 ) -> tuple[list[ComparedTrial], list[ComparedTrial]] | None:
-    """Trials of both variants by one collector: the first that both have.
+    """Trials of both variants by one collector.
 
-    Trials without a profiler come first, and kernels that were replayed last; then without launch blocking.
-    Both sides block launches or neither does, unless the other one has no such trials at all.
+    Trials without a profiler come first, and kernels that were replayed last; then without launch blocking;
+    then those of the collector that has the most trials on the side with fewer of them, because repeats make
+    intervals. Both sides block launches or neither does, unless the other one has no such trials at all.
     """
     usable, base = (
         [told for told in group if phase in told.trials and fits(told)] for group in (mine, other)
     )
     points = {(told.collector, told.blocking): told for told in reversed(usable)}
-    order = sorted(
-        points.items(),
-        key=lambda item: (item[1].trials[phase].conditions.replayed, item[1].tool != UNPROFILED, item[0][1]),
-    )
     twins = {told.blocking for told in other}
-    for (collector, blocking), _ in order:
+    found = []
+    for (collector, blocking), told in points.items():
         wanted = blocking if blocking in twins else not blocking
-        a = [told.trials[phase] for told in base if (told.collector, told.blocking) == (collector, wanted)]
-        b = [
-            told.trials[phase] for told in usable if (told.collector, told.blocking) == (collector, blocking)
-        ]
+        b, a = (
+            [one.trials[phase] for one in group if (one.collector, one.blocking) == point]
+            for group, point in ((usable, (collector, blocking)), (base, (collector, wanted)))
+        )
+        rank = told.trials[phase].conditions.replayed, told.tool != UNPROFILED, blocking, -min(len(a), len(b))
         if a:
-            return b, a
-    return None
+            found.append((rank, b, a))
+    best = min(found, key=lambda item: item[0], default=None)
+    return best and best[1:]
 
 
 def _no_sides(mine: Group, other: Group, phase: str | None, what: str) -> Answer:

@@ -13,17 +13,21 @@ from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.gpu import devices
 from profrun.analysis.trace.roofline import device_peaks, roofline
 from profrun.contract.codec import given_json
+from profrun.contract.denominator import Denominator
 from profrun.contract.units import bytes_text, percent_text
 from profrun.jobs.expectation import Achieved
 
 DRAM_BYTES = "dram__bytes.sum"
+ACTIVE_WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
+"""Counter of the warps that are active on an SM, in percent of those that fit, while the SM works."""
 _ASK_FOR_BYTES = "collect `counters` with the metric dram__bytes.sum; docs/job-spec.md shows how"
+_ASK_FOR_WARPS = f"collect `counters` with the metrics {ACTIVE_WARPS} and gpu__time_duration.sum"
 _KNOWN = 0.9
-"""Share of the kernels' time whose bytes must be known before a share of the peak can be told."""
+"""Share of the kernels' time of which a number must be known before it is told of all."""
 _OF_DEVICE = {
     "utilization": ("utilization", "utilization of the recorded window"),
-    "sm_efficiency": ("est_sm_efficiency", "SM efficiency of the recorded window"),
-    "occupancy": ("est_achieved_occupancy", "achieved occupancy"),
+    "sm_efficiency": ("est_sm_efficiency", "estimated SM efficiency of the recorded window"),
+    "occupancy": ("est_achieved_occupancy", "estimated occupancy"),
 }
 """Key -> (field of ``trace.gpu.DeviceMetrics``, in words)."""
 
@@ -35,8 +39,10 @@ def achieved(evidence: Evidence, wanted: Achieved) -> Answer:
         first = next((one for one in answers if one.passed is passed), None)
         if first is not None:
             return first
+    if len(answers) == 1:
+        return answers[0]
     words = ", ".join(one.found for one in answers)
-    return answers[0] if len(answers) == 1 else Answer(True, words)
+    return Answer(True, words, measured=any(one.measured for one in answers))
 
 
 def _one(evidence: Evidence, key: str, limits: tuple[float, float]) -> Answer:
@@ -44,6 +50,8 @@ def _one(evidence: Evidence, key: str, limits: tuple[float, float]) -> Answer:
         return _of_peak(*_memory_share(evidence), limits)
     if key == "compute":
         return _of_peak(*_compute_share(evidence), limits)
+    if key == "occupancy" and evidence.trial.conditions.replayed:
+        return _counted_occupancy(evidence, limits)
     field, words = _OF_DEVICE[key]
     if f"devices.{field}" in withheld(data_quality(evidence.trace)):
         return untold(f"devices.{field} cannot be trusted in this trace; see `profrun summary`")
@@ -53,6 +61,26 @@ def _one(evidence: Evidence, key: str, limits: tuple[float, float]) -> Answer:
     text = " and ".join(percent_text(value) for value in values)
     right = all(within(value, limits) for value in values)
     return Answer(right, f"{words} {text}", values[0] if len(values) == 1 else None, unit="share")
+
+
+def _counted_occupancy(evidence: Evidence, limits: tuple[float, float]) -> Answer:
+    """The occupancy by the counter of a profiler that replays kernels, weighted by the kernels' time.
+
+    Without the counter it says nothing: an estimate there has the times of replayed kernels as its weights,
+    which are not those of the program.
+    """
+    counted, time, whole = evidence.trace.sql(
+        "SELECT sum(m.value * s.dur_ns), sum(s.dur_ns) FILTER (m.value IS NOT NULL), sum(s.dur_ns) "
+        "FROM slices s LEFT JOIN metrics m ON m.slice = s.slice AND m.name = ? WHERE s.kind = 'kernel'",
+        [ACTIVE_WARPS],
+    ).rows[0]
+    if not time or time < _KNOWN * whole:
+        if evidence.trial.conditions.vendor != "nvidia":
+            return untold("kernels were replayed, so that their times are no weights of an occupancy")
+        return untold(f"kernels were replayed without the counter {ACTIVE_WARPS}", _ASK_FOR_WARPS)
+    value = float(counted) / float(time) / 100
+    text = f"measured occupancy {percent_text(value)} ({ACTIVE_WARPS})"
+    return Answer(within(value, limits), text, value, unit="share", measured=True)
 
 
 def _of_peak(share: float | None, text: str, limits: tuple[float, float]) -> Answer:
@@ -107,15 +135,25 @@ def _counted_bytes(evidence: Evidence) -> tuple[float, int] | None:
 
 
 def dram_bytes(evidence: Evidence) -> Answer:
-    """Bytes through the GPU's memory per step, as ``Answer.value``; nothing is claimed of them."""
+    """Bytes through the GPU's memory, as ``Answer.value``; nothing is claimed of them."""
     counted = _counted_bytes(evidence)
     if counted is None:
         if not evidence.trial.conditions.replayed:
             return untold("no trial with hardware counters", _ASK_FOR_BYTES)
         return untold(f"no counter {DRAM_BYTES} was recorded", _ASK_FOR_BYTES)
-    has_steps = evidence.trial.conditions.measure != "recording"
-    steps = len(evidence.trial.samples) if has_steps else evidence.steps
+    steps = len(evidence.trial.samples) if _has_steps(evidence) else evidence.steps
     if not steps:
         return untold("it is not known how many steps these counters are of")
     value = counted[0] / steps
-    return Answer(True, f"{bytes_text(value)} {evidence.of.rate}", value, unit="byte")
+    return Answer(True, f"{bytes_text(value)} {dram_of(evidence).rate}", value, unit="byte")
+
+
+def dram_of(evidence: Evidence) -> Denominator:
+    """What the bytes of ``dram_bytes`` are of."""
+    is_cut = bool((evidence.trace.meta.get("job") or {}).get("cut"))
+    return evidence.of if _has_steps(evidence) or is_cut else evidence.steps_of
+
+
+def _has_steps(evidence: Evidence) -> bool:
+    """Does the trace itself hold steps? That of a profiler of hardware counters does not."""
+    return evidence.trial.conditions.measure != "recording"

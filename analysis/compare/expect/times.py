@@ -65,8 +65,9 @@ def finds(evidence: Evidence, rules: Sequence[str]) -> Answer:
     found = evidence.findings()
     missing = [rule for rule in rules if rule not in found]
     if missing:
-        others = ", ".join(rule for rule, one in found.items() if one.severity != "info")
-        return Answer(False, f"nothing by {', '.join(missing)}; the findings are {others or 'none'}")
+        others = [rule for rule, one in found.items() if one.severity != "info"] or list(found)
+        instead = f"; the findings are {', '.join(others)}" if others else ", and no other finding"
+        return Answer(False, f"nothing by {', '.join(missing)}{instead}")
     return Answer(True, "; ".join(f"{rule}: {found[rule].what}" for rule in rules))
 
 

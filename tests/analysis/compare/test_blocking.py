@@ -10,6 +10,7 @@ import pytest
 from profrun.analysis.compare import ComparedTrial, read_trial
 from profrun.analysis.compare.blocking import blocking_twins
 from profrun.analysis.compare.blocking_model import Blocking
+from profrun.analysis.compare.blocking_sentence import sentence
 from profrun.contract.units import time_text
 from profrun.errors import UsageError
 from tests.analysis.compare.conftest import Recorded
@@ -191,6 +192,17 @@ def test_times_come_from_unprofiled_trials_where_there_are_some(recorded: Record
     assert found.exit_code == 0
     assert found.kernel_multiset_equal is True  # from the profiled ones
     assert found.per_op
+    # The cost is the difference of the times in the first line, not that of the profiled steps.
+    assert found.step_ns is not None
+    cost = time_text(found.step_ns[1] - found.step_ns[0])
+    assert f"GPU work per step ran while the host went on under {found.detailed_by}; " in found.sentence
+    assert f"asynchronous launches save {cost} per step without a profiler" in found.sentence
+    assert found.hidden_ns is not None
+    assert time_text(found.hidden_ns) not in found.sentence
+    unproven = replace(found, ci95=(0.9, 4.0), verdict="inconclusive")
+    assert "save" not in sentence(unproven, "nvidia")
+    dear = replace(found, overlap_ns=1.0)
+    assert f"blocking costs {cost} per step without a profiler, more than" in sentence(dear, "nvidia")
 
 
 def test_twins_need_both_sides(recorded: Recorded) -> None:

@@ -58,6 +58,17 @@ def test_one_trial_that_is_far_from_the_others_is_named() -> None:
     assert outlying.what == "trial t900 of a takes 900 us per step, the others 500 us to 505 us"
 
 
+def test_times_that_are_divided_by_work_are_told_per_work() -> None:
+    """100 us of GPU work per step of 10 tokens against 940 us of 100 tokens: 10 us and 9.4 us per token."""
+    a = [_trial(400, 100, 390), _trial(600, 100.1, 590), _trial(800, 99.9, 790)]
+    b = [_trial(5000, 940, 4900), _trial(6500, 941, 6400), _trial(7900, 940, 7800)]
+    found = compare(a, b, per="10,100")
+    texts = [one.what for one in found.next_steps]
+    assert "a 10 us -> b 9.403 us per 10,100: 6.0 % faster" in texts[0]
+    assert "(39 us to 79 us per 10,100), its GPU busy time only" in texts[-1]
+    assert not any("per step" in text for text in texts)
+
+
 def test_clocks_are_named_where_they_differ() -> None:
     a = [_trial(500, 100, 100, sm_mhz=1980.0), _trial(700, 140, 100, sm_mhz=1410.0)]
     assert _codes(a, [_trial(550, 110, 100), _trial(560, 110, 100)])[-1] == "clocks_vary"

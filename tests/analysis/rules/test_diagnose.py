@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.diagnose import RuleFinding, UnprofiledStep, diagnose
+from profrun.analysis.rules.recording import buffer_request
 from profrun.contract.finding import SEVERITIES
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
@@ -37,6 +39,8 @@ def messages(name: str, rule: str, real: Callable[..., Trace]) -> str:
     findings = diagnose(real(f"h200/torch/{name}.json.gz"))
     return " | ".join(finding.what for finding in findings if finding.code == rule)
 
+
+REQUEST: Row = ("overhead", "Activity Buffer Request", 100 * US, 200 * US, "main")
 
 # Before the first step: a copy longer than all steps, and a chain of point-wise kernels.
 SETUP: list[Row] = [
@@ -332,6 +336,38 @@ def test_a_long_launch_while_the_gpu_works_waited_for_its_queue() -> None:
     assert ask(long, "buffer-request")
     busy = ("kernel", ADD, 40 * US, 400 * US, "stream 7", {"launch": 1})
     assert ask([*long, busy], "buffer-request") == []
+
+
+def test_a_buffer_request_is_told_of_a_step_that_does_not_count() -> None:
+    """Step 0 is cold (900 us beside 300 us): its request of 200 us is told, and explains no idle time."""
+    steps = [step(0, 0, 900 * US), step(1, 900 * US, 300 * US), step(2, 1200 * US, 300 * US)]
+    (found,) = ask([*steps, REQUEST], "buffer-request")
+    assert found.what == (
+        "1 time Activity Buffer Request inside step 0, 200 us in all; step 0 is left out of all shares"
+    )
+    assert found.evidence["steps"] == [0]
+
+
+def test_a_buffer_request_before_the_first_step_is_no_finding() -> None:
+    assert ask([step(0, 300 * US, 900 * US), REQUEST], "buffer-request") == []
+
+
+def test_a_buffer_request_of_a_left_out_step_accounts_for_no_idle_time() -> None:
+    """The same request of 200 us in steps of 900 us: in step 0, which is cold, and in step 1."""
+    steps = [step(0, 0, 2900 * US), step(1, 2900 * US, 900 * US), step(2, 3800 * US, 900 * US)]
+    for start, idle in ((100 * US, 0.0), (3000 * US, 100 * US)):
+        rows = [*steps, ("overhead", "Activity Buffer Request", start, 200 * US, "main")]
+        (hit,) = buffer_request.find(Context(memory_trace(rows)))
+        assert hit.idle_ns == idle
+
+
+def test_a_long_launch_is_told_with_its_step() -> None:
+    """A launch of 300 us in step 0, which is cold; 12 short ones in steps 0 to 2."""
+    short: list[Row] = [("api", LAUNCH, 10 + at * 100 * US, 500, "main") for at in range(12)]
+    steps = [step(0, 0, 900 * US), step(1, 900 * US, 200 * US), step(2, 1100 * US, 200 * US)]
+    (found,) = ask([*steps, *short, ("api", LAUNCH, 50 * US, 300 * US, "main")], "buffer-request")
+    assert "1 launch call takes over 200 us inside step 0 (median 500 ns)" in found.what
+    assert found.what.endswith("; step 0 is left out of all shares")
 
 
 def test_every_warning_about_the_program_says_what_could_be_gained(real: Callable[..., Trace]) -> None:

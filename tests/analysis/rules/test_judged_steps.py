@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.diagnose import diagnose
 from profrun.analysis.rules.judged_steps import JudgedSteps, judged_steps
@@ -62,6 +64,37 @@ def test_a_fetch_of_a_batch_at_the_begin_is_no_dead_time() -> None:
     """Tools that record ranges only name the fetch by a range."""
     fetch = ("range", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", US, 150 * US, "main")
     rows = [step(0, 0, 200 * US), fetch, *one_launch(0, 180 * US, US, 2), step(1, 200 * US, 200 * US)]
+    assert judged(rows).left_out == []
+
+
+@pytest.mark.parametrize(
+    ("calls", "gaps"),
+    [
+        (["cudaStreamIsCapturing", "cudaEventRecordWithFlags"], [80 * US]),
+        (["cudaEventCreateWithFlags_v5000", "cudaEventRecord_v3020", "cudaEventDestroy"], [80 * US]),
+        (["hipEventQuery", "hipEventElapsedTime", "hipEventRecord"], [80 * US]),
+        (["cudaEventRecord", "cudaEventSynchronize"], []),  # this one waits
+        (["cudaMemsetAsync"], []),
+    ],
+)
+def test_an_event_at_the_begin_is_no_work(calls: list[str], gaps: list[int]) -> None:
+    """The hook records one at the start of each step; the first launch comes after 80 us of 200."""
+    early: list[Row] = [("api", name, (10 + place) * US, US, "main") for place, name in enumerate(calls)]
+    rows = [step(0, 0, 200 * US), *early, *one_launch(0, 80 * US, US, 1 + len(early))]
+    assert [one.gap_ns for one in judged(rows).left_out] == gaps
+
+
+@pytest.mark.parametrize(("usual", "reasons"), [(1, ["dead"]), (40, ["dead"]), (80, [])])
+def test_a_begin_that_the_other_steps_have_as_well_is_the_program_s(usual: int, reasons: list[str]) -> None:
+    """80 us of the first step pass before its first launch, and so many us of the two others."""
+    rows = [step(number, number * 200 * US, 200 * US) for number in range(3)]
+    for number, at in enumerate((80, usual, usual)):
+        rows += one_launch(number * 200 * US, at * US, US, len(rows))
+    assert [one.why for one in judged(rows).left_out] == reasons
+
+
+def test_a_first_step_with_events_alone_has_no_begin() -> None:
+    rows: list[Row] = [step(0, 0, 200 * US), ("api", "cudaEventRecord", 80 * US, US, "main")]
     assert judged(rows).left_out == []
 
 

@@ -66,6 +66,16 @@ def test_numbers_are_of_the_run() -> None:
     assert not [one for one in every.values() if "per step" in one.what or "step" in one.extent]
 
 
+def test_one_launch_is_no_plural() -> None:
+    """A step of 100 us with one kernel of 10 us."""
+    rows: list[Row] = []
+    for start in (0, 100_000, 200_000):
+        rows.append(("api", "cudaLaunchKernel", start + 80_000, 2_000, "main"))
+        rows.append(("kernel", ADD, start + 85_000, 10_000, "stream 7", {"launch": len(rows) - 1}))
+        rows.append(("step", f"ProfilerStep#{start // 100_000}", start, 100_000, "main"))
+    assert found(rows)["overhead-bound"].extent == "1 launch per step"
+
+
 def test_a_cut_recording_is_no_time_of_the_run() -> None:
     """A run of 10 s of which 122 ms were recorded: no gain is a part of the 10 s."""
     whole = UnprofiledStep(10_000 * MS, 10_000 * MS, 10_000 * MS, 1, 1, "wall", denominator=RUN)

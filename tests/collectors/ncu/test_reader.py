@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 from pathlib import Path
 
 import pytest
 
 from profrun.collectors.ncu import report
 from profrun.collectors.normalize import normalize
+from profrun.contract.codec import to_json
+from profrun.contract.steps import Anchor, StepsDevice, StepsFile
 from profrun.errors import InputError, UnavailableError
 from profrun.traces.trace import Trace
 from tests.conftest import ROOT, shared_data
@@ -129,6 +132,22 @@ def test_a_details_page_has_short_rows_and_rules(tmp_path: Path) -> None:
     ]
     assert trace.sql("SELECT count, example FROM issues WHERE code = 'rules-left-out'").rows == [
         (1, "use fewer\nregisters")
+    ]
+
+
+@pytest.mark.parametrize(("pid", "known"), [(7, ("6ea3", 1)), (8, (None, None))])
+def test_the_hook_says_which_gpu_of_the_machine_it_is(
+    tmp_path: Path, pid: int, known: tuple[str | None, int | None]
+) -> None:
+    """The process 7 of the page saw GPU 1 of the machine as its first."""
+    device = StepsDevice("nvidia", 0, "H200", uuid="6ea3", host_ordinal=1)
+    steps = StepsFile(0, pid, "explicit", "wall", Anchor(1, 2, 3), device=device)
+    (tmp_path / "steps.json").write_text(json.dumps(to_json(steps)))
+    text = f'{HEADER},"device__attribute_display_name","gpu__time_duration.sum"\n'
+    text += f'"","","","","","","","","","","","","ns"\n{row(0, "k", "H200", "5")}'
+    trace = read(tmp_path, page(tmp_path, text))
+    assert trace.sql("SELECT ordinal, name, arch, uuid, host_ordinal FROM devices").rows == [
+        (0, "H200", "sm_90", *known)
     ]
 
 

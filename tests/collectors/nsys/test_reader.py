@@ -169,7 +169,14 @@ def test_a_run_that_was_still_going_on_is_a_step_that_ends_with_the_recording(tm
     assert "range-unfinished" not in issues(trace)
 
 
-def test_the_run_of_a_program_without_ranges_is_timed_from_outside(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("stopped", "end"),
+    [(None, 62), (900, 470), (300, 300)],
+    ids=["the last record where nothing else is known", "the end of the program", "the recording was cut"],
+)
+def test_the_run_of_a_program_without_ranges_is_timed_from_outside(
+    tmp_path: Path, stopped: int | None, end: int
+) -> None:
     epoch = 1_700_000_000_000_000_000
     step = {"step": 0, "ts_ns": epoch - 30, "dur_ns": 500}  # it was started before nsys' time began
     values = {"pid": 7, "rank": 0, "how": "run", "steps": [step], "ranges_emitted": 0}
@@ -179,13 +186,14 @@ def test_the_run_of_a_program_without_ranges_is_timed_from_outside(tmp_path: Pat
         RUNTIME: calls,
         KERNEL: [kernel(25, 40, corr=1)],
         "TARGET_INFO_SESSION_START_TIME": [{"utcEpochNs": epoch}],
+        "ANALYSIS_DETAILS": [{"duration": stopped}],
     }
     trace = trace_of(tmp_path, make_export(tmp_path / "x", tables, ["k", "cudaLaunchKernel"]))
     rows = trace.sql(
         "SELECT step, s.name, ts_ns, dur_ns, pid, native_id FROM steps s JOIN tracks USING (track) "
         "JOIN processes p ON p.process = s.process"
     ).rows
-    assert rows == [(0, "profrun.run", 0, 62, 7, 7)]
+    assert rows == [(0, "profrun.run", 0, end, 7, 7)]
     assert trace.sql("SELECT step, kernels FROM step_breakdown").rows == [(0, 1)]
     assert issues(trace)["run-timed-outside"] == 1
 
@@ -483,3 +491,30 @@ def test_the_number_of_a_gpu_on_its_host_is_its_place_on_the_bus(tmp_path: Path)
     }
     trace = trace_of(tmp_path, make_export(tmp_path / "x", tables, ["k"]))
     assert trace.sql("SELECT ordinal, host_ordinal FROM devices").rows == [(0, 2)]
+
+
+def test_a_guessed_gpu_has_no_uuid_and_the_hook_says_which_it_is(tmp_path: Path) -> None:
+    """nsys before 2025.1, and a process that saw GPU 1 of two as its first: ``cuDevice`` says GPU 0."""
+    tables = {
+        KERNEL: [kernel(0, 1, pid=7)],
+        "TARGET_INFO_GPU": [
+            {"id": 0, "name": "H200", "cuDevice": 0, "uuid": "606d", "busLocation": "0000:00:06.0"},
+            {"id": 1, "name": "H200", "cuDevice": 1, "uuid": "6ea3", "busLocation": "0000:00:07.0"},
+        ],
+    }
+    alone = tables | {"TARGET_INFO_GPU": tables["TARGET_INFO_GPU"][:1]}
+    device = {"vendor": "nvidia", "ordinal": 0, "name": "H200", "uuid": "GPU-6ea3"}
+    hook = {"rank": 0, "pid": 7, "steps": [], "device": device}
+    for name, given, steps, expected in (
+        ("guessed", tables, None, ("H200", None, None)),
+        ("another process", tables, hook | {"pid": 8}, ("H200", None, None)),
+        ("damaged", tables, hook | {"device": "H200"}, ("H200", None, None)),
+        ("hook", tables, hook, ("H200", "6ea3", 1)),
+        ("only one", alone, None, ("H200", "606d", 0)),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        if steps:
+            (folder / "steps.json").write_text(json.dumps(steps))
+        trace = trace_of(folder, make_export(folder / "x", given, ["k"]))
+        assert trace.sql("SELECT name, uuid, host_ordinal FROM devices").rows == [expected], name

@@ -32,8 +32,8 @@ def unpacked(tmp_path: Path, program: str) -> Path:
 
 @pytest.mark.parametrize(
     ("program", "kernels"),
-    [("bare", 402), ("cp", 302), ("vec", 100)],
-    ids=["torch, bare loop", "CuPy", "CUDA C"],
+    [("bare", 402), ("cp", 302), ("jx-run", 484), ("vec", 100)],
+    ids=["torch, bare loop", "CuPy", "JAX", "CUDA C"],
 )
 def test_a_run_is_one_step_with_all_its_kernels(tmp_path: Path, program: str, kernels: int) -> None:
     export = unpacked(tmp_path, program)

@@ -6,41 +6,10 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.compare.expect import judge, tell
 from profrun.jobs.expectation import Expectation, Ratio, SameKernels
-from profrun.store.run_claims import CheckResult
 from profrun.traces.trace import Trace
-from tests.analysis.compare.expect.steps import HALF, MS
+from tests.analysis.compare.expect.steps import COMPILED, EAGER, MS, check_of, recorded
 from tests.analysis.kit import memory_trace
-
-EAGER = (HALF, "gelu_kernel", "mul_kernel")
-COMPILED = (HALF, "triton_poi_fused_gelu_mul_0")
-
-
-def recorded(variant: str, dur: int, kernels: tuple[str, ...] = EAGER, *, number: int = 0) -> Trace:
-    """A trial of three steps of ``dur`` ns, each a little longer, with these kernels.
-
-    ``number`` is that of the trial.
-    """
-    rows: list[Any] = []
-    at = 0
-    for place in range(3):
-        long = dur + place * 1000 + number * 2000
-        rows.append(("step", f"profrun.step#{place}", at, long, "main"))
-        for offset, kernel in enumerate(kernels):
-            rows.append(("api", "cudaLaunchKernel", at + 10 + offset * 20, 10, "main"))
-            launch = {"launch": len(rows) - 1}
-            rows.append(("kernel", kernel, at + 1000 + offset * 5000, 4000, "stream 7", launch))
-        at += long
-    job = {"variant": variant, "collector": "torch", "trial": f"{variant}-{number}"}
-    return memory_trace(rows, meta={"job": job})
-
-
-def check_of(claim: Expectation, *traces: Trace) -> CheckResult:
-    """The result of the only check of a claim, over traces of the variants eager and compiled."""
-    told = [tell(trace, [claim]) for trace in traces]
-    (result,) = judge([claim], told, ["eager", "compiled"])
-    return result.checks[0]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +72,7 @@ def test_one_trial_has_no_interval() -> None:
     assert result.fix == "run the job with `--repeats 3`"
 
 
-@pytest.mark.parametrize(("of", "value"), [("launches", 2 / 3), ("kernel_time", 2 / 3), ("gpu_busy", 2 / 3)])
+@pytest.mark.parametrize(("of", "value"), [("kernel_time", 2 / 3), ("gpu_busy", 2 / 3)])
 def test_a_ratio_of_another_quantity(of: str, value: float) -> None:
     """Two kernels of 4 us instead of three."""
     claim = Expectation(variant=("compiled",), ratio=Ratio(to="eager", of=of, below=0.9))
@@ -142,3 +111,31 @@ def test_a_phase_of_the_other_variant_counts_though_the_claim_does_not_select_it
     traces = [trial(number, dur, other=dur > 200_000) for number in range(3) for dur in (100_000, 300_000)]
     result = check_of(claim, *traces)
     assert (result.state, round(result.value or 0, 1)) == ("held", 3.0)
+
+
+def test_an_interval_is_of_the_collector_with_the_most_trials() -> None:
+    """Two trials by torch and one by nsys of each variant; nsys comes later in the job."""
+    claim = Expectation(variant=("compiled",), ratio=Ratio(to="eager", of="kernel_time", below=0.9))
+    traces = [
+        recorded(variant, MS, kernels, number=number, collector=collector)
+        for collector, count in (("ncu", 3), ("torch", 2), ("nsys", 1))
+        for variant, kernels in (("eager", EAGER), ("compiled", COMPILED))
+        for number in range(count)
+    ]
+    result = check_of(claim, *traces)
+    assert (result.state, result.why) == ("held", "")
+    assert result.trials == ("compiled-torch-0", "compiled-torch-1", "eager-torch-0", "eager-torch-1")
+
+
+def test_step_times_are_those_without_a_profiler_though_there_are_fewer_trials() -> None:
+    """Steps take half the time without the profiler, and a third with it."""
+    claim = Expectation(variant=("compiled",), ratio=Ratio(to="eager", below=0.6))
+    traces = [
+        recorded(variant, dur, number=number, collector=collector)
+        for collector, count, durs in (("torch", 3, (3 * MS, MS)), ("none", 2, (2 * MS, MS)))
+        for variant, dur in zip(("eager", "compiled"), durs, strict=True)
+        for number in range(count)
+    ]
+    result = check_of(claim, *traces)
+    assert result.value == pytest.approx(0.5, abs=0.01)
+    assert result.trials == ("compiled-none-0", "compiled-none-1", "eager-none-0", "eager-none-1")

@@ -11,6 +11,7 @@ from profrun.jobs.expectation import Achieved, DramBytes, Expectation
 from profrun.traces.trace import Trace
 from tests.analysis.compare.expect.steps import TWO, ask
 from tests.analysis.kit import memory_trace, step
+from tests.analysis.rules.cases import grid
 
 US = 1000
 
@@ -99,3 +100,60 @@ def test_the_memory_share_by_counters() -> None:
     (check,) = ask(counted(2_400_000), {"achieved": Achieved(memory=(0.4, 0.6))})
     assert check.answer.passed is True
     assert check.answer.value == pytest.approx(0.5)
+
+
+WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
+
+
+def occupied(*percent: float, collector: str = "ncu", durs: tuple[int, ...] = (US, 3 * US)) -> Trace:
+    """Two kernels whose estimated occupancy is 100 %, with the counter where ``percent`` has it."""
+    shape = grid(1024, est_occupancy=1.0)
+    rows: list[Any] = [
+        ("kernel", "k", number * 10 * US, dur, "stream 7", shape) for number, dur in enumerate(durs)
+    ]
+    metrics = [
+        {"slice": number, "name": WARPS, "value": value, "unit": "%"} for number, value in enumerate(percent)
+    ]
+    job = {"variant": "a", "collector": collector}
+    meta = {"collector": collector, "replayed": collector == "ncu", "job": job}
+    return memory_trace(rows, meta=meta, side={"metrics": metrics})
+
+
+def test_a_replayed_trace_without_the_counter_tells_no_occupancy() -> None:
+    (check,) = ask(occupied(), {"achieved": Achieved(occupancy=(0.5, 1.0))})
+    assert check.answer.passed is None
+    assert WARPS in check.answer.why
+    assert WARPS in check.answer.fix
+    (check,) = ask(occupied(20.0), {"achieved": Achieved(occupancy=(0.5, 1.0))})
+    assert check.answer.passed is None  # the kernel that has it is a quarter of the time
+
+
+def test_the_measured_occupancy_is_weighted_by_time() -> None:
+    """20 % for 1 us and 40 % for 3 us: 35 %."""
+    (check,) = ask(occupied(20.0, 40.0), {"achieved": Achieved(occupancy=(0.3, 0.4))})
+    assert check.answer.passed is True
+    assert check.answer.value == pytest.approx(0.35)
+    assert check.answer.found == f"measured occupancy 35.0 % ({WARPS})"
+
+
+@pytest.mark.parametrize(
+    ("percent", "state", "found"),
+    [((), "refuted", "estimated occupancy 100.0 %"), ((20.0, 40.0), "held", "measured occupancy 35.0 %")],
+)
+def test_a_measured_occupancy_goes_before_an_estimate(
+    percent: tuple[float, ...], state: str, found: str
+) -> None:
+    claims = [Expectation(variant=("a",), achieved=Achieved(occupancy=(0.0, 0.5)))]
+    told = [tell(occupied(collector="torch"), claims), tell(occupied(*percent), claims)]
+    (result,) = judge(claims, told, ["a"])
+    assert result.state == state
+    assert result.checks[0].found.startswith(found)
+
+
+def test_a_replayed_trace_tells_no_sm_efficiency() -> None:
+    """Its kernels ran one by one: the window is not the program's. A timeline only estimates it."""
+    wanted = {"achieved": Achieved(sm_efficiency=(0.0, 1.0))}
+    (check,) = ask(occupied(20.0, 40.0), wanted)
+    assert check.answer.passed is None
+    (check,) = ask(occupied(collector="torch"), wanted)
+    assert check.answer.found.startswith("estimated SM efficiency of the recorded window ")
