@@ -4,6 +4,7 @@ The ``wrap.py`` of a profiler has::
 
     def wrap(request: WrapRequest) -> Wrapped    # pure: no file, no process, no environment is touched
     def reason(log, *, windowed, reported) -> str | None    # optional: why nothing was recorded
+    def not_started(log) -> str | None    # optional: why the tool failed before it started the program
 
 A profiler whose tool may leave files that can still be made into reports has an ``unfinished.py`` with::
 
@@ -20,7 +21,7 @@ from .command import Command
 from .schedule import Schedule
 
 ATTEMPTS = 3
-"""How often an ``Import``, or ``Limits.stop``, is tried before it counts as failed."""
+"""How often the start of a tool, an ``Import``, or ``Limits.stop`` is tried before it counts as failed."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 from .api import hook
-from .hook_errors import ENV, report
+from .hook_errors import ENV, loaded_mark, report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +113,7 @@ def install() -> None:
     path = os.environ.get(ENV)
     if not path:
         return
-    mark = os.path.join(os.path.dirname(path), "loaded")
+    mark = loaded_mark(path)
     if not os.path.exists(mark):
         try:
             with open(mark, "w", encoding="utf-8") as file:

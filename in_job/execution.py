@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..contract.codec import to_json
@@ -17,8 +18,7 @@ from .recording_watch import RecordingWatch
 from .supervise import Outcome, flush_streams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..contract.command import Command
     from ..contract.exit import Artefact
@@ -95,7 +95,20 @@ class Execution:
         outcome = Outcome()
         for run, argv in enumerate((wrapped.argv, *wrapped.passes)):
             orders = self._orders(command, prepared, wrapped, run)
-            environ = {**self.env, **wrapped.env, hook_errors.ENV: str(orders)}
+            outcome = self._run_once(argv, orders, command, prepared, wrapped)
+            if outcome.stopped_by or outcome.code != 0:
+                break
+        self.result.stopped_by = outcome.stopped_by
+        return outcome
+
+    def _run_once(
+        self, argv: Sequence[str], orders: Path, command: Command, prepared: Prepared, wrapped: Wrapped
+    ) -> Outcome:
+        """Run the program once; a profiler that fails before it starts the program is started again."""
+        environ = {**self.env, **wrapped.env, hook_errors.ENV: str(orders)}
+        attempts = 0
+        while True:
+            attempts += 1
             recording = self._watch(command, wrapped, environ)
             outcome = self.supervisor.run(
                 argv,
@@ -111,10 +124,32 @@ class Execution:
             if recording is not None and recording.finding is not None:
                 self.result.warnings.append(recording.finding)
             self._add(outcome)
-            if outcome.stopped_by or outcome.code != 0:
-                break
-        self.result.stopped_by = outcome.stopped_by
-        return outcome
+            words = self._not_started(outcome, orders, prepared)
+            if words is None:
+                return outcome
+            what = f"{prepared.tool.name} failed before it started the program"
+            if attempts == ATTEMPTS:
+                outcome.error = f"{what}, in {ATTEMPTS} attempts: {words}"
+                return outcome
+            if attempts == 1:
+                told = Finding("profiler-restarted", "info", f"{what}, and was started again", words)
+                self.result.warnings.append(told)
+
+    def _not_started(self, outcome: Outcome, orders: Path, prepared: Prepared) -> str | None:
+        """What the tool said where it failed before it started the program; None: it may have started it.
+
+        A program must not run twice unasked. So no process of the program was seen, none loaded the hook,
+        and the profiler's ``not_started`` knows the words.
+        """
+        assert prepared.profiler is not None
+        explain = getattr(prepared.profiler.part("wrap"), "not_started", None)
+        asked = outcome.stopped_by is not None or outcome.error is not None
+        if explain is None or asked or outcome.code in (None, 0) or outcome.seen:
+            return None
+        if Path(hook_errors.loaded_mark(str(orders))).exists():
+            return None
+        words: str | None = explain(self.supervisor.tail.decode("utf-8", "replace"))
+        return words
 
     def _add(self, outcome: Outcome) -> None:
         """Count the time of a run."""

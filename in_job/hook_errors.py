@@ -1,4 +1,7 @@
-"""Errors of the hook itself: kept where the wrapper finds them, never shown to the user's program."""
+"""Where the hook's orders are, and what it leaves beside them: that it was loaded, and its own errors.
+
+Errors are kept where the wrapper finds them, and are never shown to the user's program.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,19 @@ import os
 
 ENV = "PROFRUN_HOOK"
 """The variable that names the hook's orders, a JSON file in the trial's ``hook/`` folder."""
+
+LOADED = "loaded.*"
+"""Pattern of the files, beside the orders, that say that a Python process loaded the hook."""
+
+
+def loaded_mark(orders: str) -> str:
+    """The file that the first process with these orders writes.
+
+    Args:
+        orders: path of the orders; of ``config.rank0.0.json`` it is ``loaded.rank0.0``.
+    """
+    folder, name = os.path.split(orders)
+    return os.path.join(folder, LOADED.replace("*", name.removeprefix("config.").removesuffix(".json")))
 
 
 def report(error: BaseException) -> None:

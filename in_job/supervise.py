@@ -36,6 +36,7 @@ class Outcome:
         stopped_by: None, or why it was ended early: 'limit' or the signal's name.
         strays: command lines of what the command left running.
         killed: what had to be killed.
+        seen: whether the user's process was seen; a profiler may end before it starts the program.
         pid: of the user's process, else of what was started.
         began_ns: when the user's process was started, unix time, ns.
         run_s: seconds from there to its end; under a profiler within 10 ms, the resolution of /proc.
@@ -48,6 +49,7 @@ class Outcome:
     stopped_by: str | None = None
     killed: list[Finding] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
+    seen: bool = False
     pid: int = 0
     began_ns: int = 0
     run_s: float = 0.0
@@ -246,6 +248,7 @@ class _Watch:
         self._wait_for_stop()
         end = time.monotonic()
         app_end = self.app_end or end
+        outcome.seen = self.app is not None
         outcome.pid = self.pid if self.app is None else self.app.pid
         outcome.app_s = app_end - self.start
         outcome.finalise_s = end - app_end

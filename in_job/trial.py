@@ -15,7 +15,7 @@ from ..contract.machine import dotted
 from ..contract.paths import TrialPaths
 from ..contract.provenance import ToolUsed
 from ..contract.steps import StepsFile
-from . import artefacts, launch, process_note, process_rank, provenance, redact, vendor
+from . import artefacts, hook_errors, launch, process_note, process_rank, provenance, redact, vendor
 from .earlier import no_steps_before
 from .execution import Execution, Result
 from .files import Reserve, read_json, set_phase, write_json
@@ -147,7 +147,7 @@ class Trial:
             tool=result.prepared.tool.name if result.prepared.tool.path else None,
             artefacts=result.artefacts,
             how=result.steps.how if result.steps is not None else "none",
-            hooked=(self.paths.hook / "loaded").exists(),
+            hooked=any(self.paths.hook.glob(hook_errors.LOADED)),
             inside=profiler.title if wrapped.hook == "in_process" else None,
             torch=any(note.torch is not None for note in notes),
             windowed=wrapped.hook != "none",

@@ -25,6 +25,11 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 # Parallel workers are given a width and a single process is not: text that is held to a width says so itself.
 os.environ.pop("COLUMNS", None)
 
+# Some machines keep Python from writing bytecode. Each of the thousand programs that the tests start would
+# compile all of profrun again then, and a test of a command's cost would measure the compiler.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # Started in the background by a shell, Ctrl-C would be ignored here and in every program a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

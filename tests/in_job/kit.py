@@ -129,7 +129,7 @@ def python(*code: str) -> list[str]:
     return [sys.executable, "-u", "-c", "\n".join(code)]
 
 
-FAKE_NSYS = """#!{python}
+FAKE_NSYS = """#!{python} -I
 # A stand-in nsys: runs its command, and needs a while after that to write its report, as the real one does.
 import os, signal, subprocess, sys, time
 if sys.argv[1:] == ["--version"]:
@@ -138,6 +138,11 @@ if sys.argv[1:] == ["--version"]:
 if sys.argv[1] == "export":
     open(os.path.splitext(os.path.basename(sys.argv[-1]))[0] + ".sqlite", "wb").write({sqlite!r})
     sys.exit(0)
+started = {starts!r}
+open(started, "a").write("x")
+if os.path.getsize(started) <= {lost_starts}:
+    print("End of file", flush=True)
+    sys.exit(1)
 out = next(word.split("=", 1)[1] for word in sys.argv if word.startswith("--output="))
 rest = [word for word in sys.argv[2:]]
 while rest and rest[0].startswith("-"):
@@ -185,13 +190,15 @@ def fake_importer(folder: Path, failures: int) -> Path:
 
 
 def fake_nsys(
-    folder: Path, seconds: float = 1.0, on_signal: str = "", *, unfinished: bool = False
+    folder: Path, seconds: float = 1.0, on_signal: str = "", *, unfinished: bool = False, lost_starts: int = 0
 ) -> dict[str, str]:
     """Environment in which the wrapper finds a stand-in nsys that takes ``seconds`` to write its report.
 
     Args:
         on_signal: Python that it runs before the program starts, e.g. to handle a signal.
         unfinished: it leaves its stream without a report.
+        lost_starts: how often it ends, as the real one may, before it starts the program; the file
+            ``nsys-starts`` has a byte for each of its starts.
     """
     import sqlite3
 
@@ -207,6 +214,8 @@ def fake_nsys(
             sqlite=database.read_bytes(),
             on_signal=on_signal,
             unfinished=unfinished,
+            starts=str(folder / "nsys-starts"),
+            lost_starts=lost_starts,
         )
     )
     path.chmod(path.stat().st_mode | stat.S_IXUSR)

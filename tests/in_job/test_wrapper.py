@@ -202,6 +202,34 @@ def test_a_stream_without_a_report_is_imported_in_up_to_three_attempts(
         assert "was not found or failed" in done.exit["reason"]
 
 
+@pytest.mark.parametrize(
+    ("lost", "starts", "state", "code", "printed"),
+    [(1, 2, "finished", 0, 1), (2, 3, "finished", 0, 1), (3, 3, "failed", 127, 0)],
+)
+def test_a_profiler_that_fails_before_the_program_is_started_again(
+    tmp_path: Path, lost: int, starts: int, state: str, code: int, printed: int
+) -> None:
+    env = fake_nsys(tmp_path, 0.1, lost_starts=lost)
+    done = Trial(tmp_path, python("print('app')"), collector="nsys").run(env)
+    assert (done.exit["state"], done.code) == (state, code)
+    assert (tmp_path / "nsys-starts").stat().st_size == starts
+    assert done.log().splitlines().count("app") == printed
+    (told,) = [text for text in done.warnings if "started again" in text]
+    assert told.startswith("nsys failed before it started the program, and was started again: End of file")
+    if state == "failed":
+        said = "nsys failed before it started the program, in 3 attempts: End of file"
+        assert (done.exit["code"], done.exit["reason"]) == ("not-started", said)
+
+
+def test_a_program_that_prints_what_nsys_would_runs_once(tmp_path: Path) -> None:
+    """It was started: nsys' own words in its output do not start it again."""
+    code = "import os; open('runs', 'a').write('x'); print('End of file', flush=True); os._exit(1)"
+    trial = Trial(tmp_path, python(code), collector="nsys")
+    done = trial.run(fake_nsys(tmp_path, 0.1))
+    assert (done.exit["exit_code"], done.exit["code"]) == (1, "program-failed")
+    assert (trial.work / "runs").read_text() == "x"
+
+
 def test_a_full_disk_loses_output_but_not_exit_json(tmp_path: Path) -> None:
     """A disk of 80 MiB that the program fills before it prints: what is lost is counted, the end is known."""
     small = tmp_path / "small"

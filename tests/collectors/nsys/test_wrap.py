@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from profrun.collectors.nsys.wrap import nvtx_recordable, reason, wrap
+from profrun.collectors.nsys.wrap import not_started, nvtx_recordable, reason, wrap
 from profrun.contract.schedule import Schedule
 from profrun.contract.wrapping import Limits, WrapRequest
 from tests.conftest import ROOT
@@ -154,6 +154,27 @@ def test_what_nsys_printed_becomes_a_reason(log: str, windowed: bool, says: str 
     found = reason(log, windowed=windowed)
     assert (found is None) == (says is None)
     assert says is None or says in str(found)
+
+
+@pytest.mark.parametrize(
+    ("log", "says"),
+    [
+        ("End of file\n", "End of file"),
+        (
+            "what: RuntimeException\n[QuadDCommon::tag_message*] = Local Endpoint is not available.",
+            "[QuadDCommon::tag_message*] = Local Endpoint is not available.",
+        ),
+        (
+            "Connection to Agent lost. This is most likely a bug. Internal reason: 'End of file'.\n",
+            "Connection to Agent lost. This is most likely a bug. Internal reason: 'End of file'.",
+        ),
+        ("an End of file\n", None),
+        ("Collecting data...\n", None),
+    ],
+)
+def test_what_nsys_printed_where_it_never_started_the_program(log: str, says: str | None) -> None:
+    """The first three were printed by nsys 2024.2.3."""
+    assert not_started(log) == says
 
 
 def test_a_missing_importer_is_news_only_where_no_report_came_of_it() -> None:
