@@ -127,6 +127,10 @@ def main() -> None:
         fit_to_cpu(args)
     print(train(args, device), flush=True)
     dist.destroy_process_group()
+    if device.type == "cpu":
+        # FSDP2 keeps the process group, and with it the threads of gloo. A thread that still holds the last
+        # collective when Python ends aborts the process (https://github.com/pytorch/pytorch/pull/179291).
+        time.sleep(0.2)
 
 
 if __name__ == "__main__":
