@@ -133,6 +133,13 @@ def test_a_line_that_is_not_printed_is_found() -> None:
     assert missing_lines("step 22.6 us\n...\nreport: ...\n", printed, exact=False) == []
     assert missing_lines("GPU busy 4 %\nstep 1 ms\n", printed, exact=False) == ["step 1 ms"]
     assert missing_lines("step 1.6 ms\n", printed, exact=True) == ["step 1.6 ms"]
+    wrapped = "  1  137 ms (90 %)  it compiles: constant or dynamic\n     shapes\n  2  1 ms\n"
+    assert (
+        missing_lines("1  1.37 s (9 %)  it compiles: constant or\ndynamic shapes\n", wrapped, exact=False)
+        == []
+    )
+    for wrong in ("dynamic shapes", "1 1 ms (1 %) it compiles: constant", "it compiles: constant or dynamic"):
+        assert missing_lines(wrong, wrapped, exact=False) == [wrong]
     assert masked("  a 3 ms -> b 2 ms per step: 33 % faster [1 to 60 %]") == "a # -> b # per step"
     assert masked("after 1 min 04 s, 9 trials") == masked("after 50 s, 12 trials")
     assert masked("run-20261122T140020Z-92f0: +3.5 %  of 2.74 x") == "run-#: # of #"

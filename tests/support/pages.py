@@ -122,20 +122,50 @@ def missing_lines(shown: str, printed: str, *, exact: bool) -> list[str]:
     Args:
         shown: a ``text`` block.
         printed: all that the command printed.
-        exact: numbers and blanks must be equal too.
+        exact: numbers, blanks and the ends of lines must be equal too. Otherwise any number will do, and a
+            longer number may move the words behind it to the next line.
     """
-    plain = str.rstrip if exact else masked
-    there = iter([plain(line) for line in printed.splitlines()])
+    lines = [line for line in shown.splitlines() if line.strip() not in ("", "...")]
+    return _absent_lines(lines, printed) if exact else _absent_words(lines, printed)
+
+
+def _absent_lines(lines: list[str], printed: str) -> list[str]:
+    there = iter([line.rstrip() for line in printed.splitlines()])
     absent = []
-    for line in shown.splitlines():
-        if not line.strip() or line.strip() == "...":
-            continue
-        wanted = plain(line.removesuffix("..."))
-        cut = line.endswith("...")
+    for line in lines:
+        wanted, cut = line.removesuffix("...").rstrip(), line.endswith("...")
         if not any(found.startswith(wanted) if cut else found == wanted for found in there):
             absent.append(line)
             there = iter([])
     return absent
+
+
+def _absent_words(lines: list[str], printed: str) -> list[str]:
+    """A line begins where a printed line begins or the line before it ended; likewise it ends."""
+    words: list[str] = []
+    begins = set()
+    for line in printed.splitlines():
+        begins.add(len(words))
+        words += masked(line).split()
+    begins.add(len(words))
+    absent: list[str] = []
+    at, broken = 0, ""  # the words up to here are used; the line before, where it ended inside a printed line
+    for line in lines:
+        wanted, cut = masked(line.removesuffix("...")).split(), line.endswith("...")
+        places = (place for place in range(at, len(words)) if place in begins or place == at)
+        place = next((place for place in places if _is_at(wanted, words, place, cut=cut)), None)
+        if broken and place != at:
+            absent.append(broken)
+        if place is None:
+            return [*absent, line]
+        at = place + len(wanted)
+        broken = "" if cut or at in begins else line
+    return [*absent, broken] if broken else absent
+
+
+def _is_at(wanted: list[str], words: list[str], place: int, *, cut: bool) -> bool:
+    found = words[place : place + len(wanted)]
+    return " ".join(found).startswith(" ".join(wanted)) if cut else found == wanted
 
 
 def shell_lines(text: str) -> str:
