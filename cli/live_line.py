@@ -55,10 +55,7 @@ class LiveLine:
             fields: its parts (see ``profrun.cli.progress.Progress.live_fields``).
         """
         self._fields = list(fields)
-        self._console.file.write(_CLEAR)
-        line = fitted(self._fields, self._console.width - 1)
-        self._console.print(line, end="\r", no_wrap=True, overflow="crop", soft_wrap=False)
-        self._console.file.flush()
+        self._send(_CLEAR + self._line())
 
     def above(self, text: str, state: str | None = None) -> None:
         """Print a whole line above the live one.
@@ -70,15 +67,25 @@ class LiveLine:
         shown = Text(text)
         if state is not None:
             shown.highlight_words([f": {state}"], _STYLES[TONES[state]])
-        self._console.file.write(_CLEAR)
-        self._console.print(shown)
-        if self._fields:
-            self.draw(self._fields)
+        with self._console.capture() as printed:
+            self._console.print(shown)
+        self._send(_CLEAR + printed.get() + (self._line() if self._fields else ""))
 
     def close(self) -> None:
         """Remove the line."""
-        self._console.file.write(_CLEAR)
+        self._send(_CLEAR)
         self._console.show_cursor(True)
+
+    def _line(self) -> str:
+        """The live line as it is sent; the cursor goes back to its beginning."""
+        line = fitted(self._fields, self._console.width - 1)
+        with self._console.capture() as printed:
+            self._console.print(line, end="\r", no_wrap=True, overflow="crop", soft_wrap=False)
+        return printed.get()
+
+    def _send(self, text: str) -> None:
+        """Send it in one piece: stderr sends up to each carriage return, and the line would flicker."""
+        self._console.file.write(text)
         self._console.file.flush()
 
 

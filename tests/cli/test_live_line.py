@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 from rich.cells import cell_len
 
@@ -42,9 +45,37 @@ def test_each_drawing_clears_the_one_before(
     clear, drawn = "\r\x1b[J", "[-]  1/2  a  running\r"
     finished = "[1/2] a: finished, 1 s\n"
     hidden, visible = "\x1b[?25l", "\x1b[?25h"
-    sent = [hidden, clear, drawn, clear, finished, clear, drawn, clear, visible]
+    sent = [hidden, clear, drawn, clear, finished, drawn, clear, visible]
     assert capsys.readouterr().err == "".join(sent)
     coloured = LiveLine(colours=True)
     coloured.above("[1/2] a: failed, 1 s", "failed")
     coloured.close()
     assert "\x1b[31m: failed\x1b[0m" in capsys.readouterr().err
+
+
+class Terminal(io.RawIOBase):
+    """Keeps what it is sent, piece by piece."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: object) -> int:
+        self.pieces.append(bytes(piece))  # type: ignore[call-overload]
+        return len(self.pieces[-1])
+
+
+def test_the_line_never_leaves_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What clears the line draws it again in the same piece."""
+    terminal = Terminal()
+    stderr = io.TextIOWrapper(io.BufferedWriter(terminal), line_buffering=True)  # as Python opens stderr
+    monkeypatch.setattr(sys, "stderr", stderr)
+    line = LiveLine(colours=True)
+    line.draw(["[-]", "1/2", "", "a", "running", "", ""])
+    line.draw(["[#]", "2/2", "", "a", "running", "", ""])
+    line.above("[1/2] a: finished, 1 s", "finished")
+    drawn = [piece for piece in terminal.pieces if b"\x1b[J" in piece]
+    assert len(drawn) == 3
+    assert all(b"running\r" in piece for piece in drawn)
