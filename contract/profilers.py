@@ -169,6 +169,15 @@ def all_names() -> tuple[str, ...]:
     return (*names(), *NEUTRAL)
 
 
+def under_text(collector: str | None) -> str:
+    """What recorded a trial, in words: "under torch", "without a profiler".
+
+    Args:
+        collector: as the job names it; "none" or None where no profiler ran.
+    """
+    return "without a profiler" if collector in (None, "none") else f"under {collector}"
+
+
 def become(named: str, vendor: str) -> Profiler | None:
     """What a collector becomes on a vendor's GPUs: a vendor-neutral one the profiler that stands for it,
     None where nothing can do it; every other one itself.

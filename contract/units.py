@@ -71,8 +71,9 @@ def count_text(count: int | None) -> str:
 
 
 def counted(number: int, word: str) -> str:
-    """A number of things: "1 step", "3 steps"."""
-    return f"{number} {word}{'s' * (number != 1)}"
+    """A number of things: "1 step", "3 steps", "3 launches"."""
+    ending = "es" if word.endswith("ch") else "s"
+    return f"{number} {word}{ending * (number != 1)}"
 
 
 def amount_text(value: float | None) -> str:

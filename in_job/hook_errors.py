@@ -10,18 +10,17 @@ import os
 ENV = "PROFRUN_HOOK"
 """The variable that names the hook's orders, a JSON file in the trial's ``hook/`` folder."""
 
-LOADED = "loaded.*"
-"""Pattern of the files, beside the orders, that say that a Python process loaded the hook."""
+LOADED = ".loaded"
+"""Suffix of the file, beside the orders, that says that a Python process loaded the hook."""
 
 
 def loaded_mark(orders: str) -> str:
-    """The file that the first process with these orders writes.
+    """The file that the first Python process with these orders writes.
 
     Args:
-        orders: path of the orders; of ``config.rank0.0.json`` it is ``loaded.rank0.0``.
+        orders: path of the orders.
     """
-    folder, name = os.path.split(orders)
-    return os.path.join(folder, LOADED.replace("*", name.removeprefix("config.").removesuffix(".json")))
+    return os.path.splitext(orders)[0] + LOADED
 
 
 def report(error: BaseException) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..contract.finding import Finding
 from ..contract.units import elapsed_text
+from .hook_errors import LOADED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +85,7 @@ def _is_wanted(first: FirstRun) -> bool:
 def clear(ranks: Ranks) -> None:
     """Remove what the first run left: it has no step, and the second run leaves the same files."""
     shutil.rmtree(ranks.paths.raw, ignore_errors=True)
-    for path in ranks.paths.hook.glob("process.*.json"):
-        path.unlink(missing_ok=True)
+    for pattern in ("process.*.json", f"*{LOADED}"):
+        for path in ranks.paths.hook.glob(pattern):
+            path.unlink(missing_ok=True)
     ranks.prepare()

@@ -147,7 +147,7 @@ class Trial:
             tool=result.prepared.tool.name if result.prepared.tool.path else None,
             artefacts=result.artefacts,
             how=result.steps.how if result.steps is not None else "none",
-            hooked=any(self.paths.hook.glob(hook_errors.LOADED)),
+            hooked=any(self.paths.hook.glob(f"*{hook_errors.LOADED}")),
             inside=profiler.title if wrapped.hook == "in_process" else None,
             torch=any(note.torch is not None for note in notes),
             windowed=wrapped.hook != "none",

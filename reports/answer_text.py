@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from profrun.analysis.compare.model import is_too_wide
 from profrun.contract.denominator import SET_UP_INCLUDED
+from profrun.contract.profilers import under_text
 from profrun.contract.units import (
     change_text,
     signed_change_interval_text,
@@ -163,7 +164,7 @@ def step_time(step: StepAnswer) -> str:
 
 def where(step: StepAnswer) -> str:
     """Whether a profiler ran."""
-    return "without a profiler" if step.profiled_by is None else f"under {step.profiled_by}"
+    return under_text(step.profiled_by)
 
 
 def range_of(step: StepAnswer) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from profrun.contract.profilers import under_text
 from profrun.reports.compare_sentence import Called, go_on, verdict_line
 from profrun.reports.compare_text import answer_parts, comparison_text, detail_parts
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, lay_out
@@ -51,7 +52,7 @@ def _one(pair: PointPair, *, steps: bool, named: bool) -> list[Part]:
 def how_recorded(pair: PointPair) -> str:
     """``without a profiler``, ``under torch, blocking``."""
     one = pair.recorder
-    how = f"under {one.collector}" if one.profiled else "without a profiler"
+    how = under_text(one.collector if one.profiled else None)
     return f"{how}, blocking" if one.blocking else how
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from profrun.contract.denominator import NO_STEPS, RECORDING, RUN
+from profrun.contract.profilers import under_text
 from profrun.contract.units import bytes_text, counted, percent_text, time_text
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
 from profrun.reports.terminal_tables import tables
@@ -69,8 +70,7 @@ def _step(cost: StepCost | None, summary: Summary) -> list[Part]:
     """The step time under the profiler and without it."""
     if cost is None or cost.denominator == RECORDING:
         return []
-    how = "without a profiler" if summary.collector == "none" else f"under {summary.collector}"
-    under = f"{cost.denominator.title} {time_text(cost.recorded_ns)} {how}"
+    under = f"{cost.denominator.title} {time_text(cost.recorded_ns)} {under_text(summary.collector)}"
     bare = cost.unprofiled
     if bare is None and cost.denominator == RUN:
         under += f"; {NO_STEPS}"

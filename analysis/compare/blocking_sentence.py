@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from profrun.analysis.compare.blocking_model import Blocking
+from profrun.contract.profilers import under_text
 from profrun.contract.units import change_text, time_text
 
 OVERLAP_EXPLAINS = 1.25
@@ -49,7 +50,7 @@ def _overlap(found: Blocking) -> str:
     proven = found.ci95 is None or found.ci95[0] > 1
     apart = found.timed_by != found.detailed_by
     under = f" under {found.detailed_by}" if apart else ""
-    of = f" {_timed(found)}" if apart else ""
+    of = f" {under_text(found.timed_by)}" if apart else ""
     told = [f"{time_text(overlap)} of {time_text(kernel)} GPU work {per} ran while the host went on{under}"]
     if cost > 0 and kernel and proven and cost <= OVERLAP_EXPLAINS * overlap:
         told.append(f"asynchronous launches save {time_text(cost)} {per}{of} by this overlap")
@@ -63,8 +64,3 @@ def _overlap(found: Blocking) -> str:
     if found.graph_share > MOSTLY_GRAPHS:
         told.append("most GPU work is inside graphs, which blocking does not serialise")
     return f"{'; '.join(told)}."
-
-
-def _timed(found: Blocking) -> str:
-    """'without a profiler', 'under nsys': of which trials the step times are."""
-    return "without a profiler" if found.timed_by == "none" else f"under {found.timed_by}"

@@ -20,7 +20,7 @@ from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.intervals import Intervals, merge, subtract
 from profrun.analysis.trace.roles import on_device
 from profrun.analysis.trace.runtime_calls import is_graph_launch
-from profrun.contract.units import percent_text, time_text
+from profrun.contract.units import counted, percent_text, time_text
 from profrun.traces.memo import memoised
 
 LOW_BUSY = 0.5
@@ -86,7 +86,7 @@ def overhead_bound(ctx: Context) -> Iterator[Hit]:
         rows=_waited_for(ctx, rest),
         fix=ctx.program.launch_advice,
         remedy=ctx.program.launch_remedy,
-        extent=_extent(_launches(ctx), ctx.rate) if ctx.steps else "",
+        extent=f"{counted(round(_launches(ctx)), 'launch')} {ctx.rate}" if ctx.steps else "",
         at_most=unsure(ctx),
     )
 
@@ -99,12 +99,6 @@ def own_wait(ctx: Context, one: DeviceIdle) -> Intervals:
 
 def _launches(ctx: Context) -> float:
     return sum(one.launches for one in ctx.steps) / ctx.step_count
-
-
-def _extent(launches: float, rate: str) -> str:
-    """How many launches, in words: "1 launch per step"."""
-    count = f"{launches:.0f}"
-    return f"{count} launch{'es' * (count != '1')} {rate}"
 
 
 def _unprofiled(ctx: Context) -> dict[str, object]:

@@ -14,9 +14,10 @@ from profrun.contract.paths import TrialPaths
 from profrun.contract.provenance import Process, TorchVersion
 from profrun.contract.recording import Rank
 from profrun.contract.wrapping import Wrapped
+from profrun.in_job.hook_errors import loaded_mark
 from profrun.in_job.process_note import ProcessNote
 from profrun.in_job.ranks import Ranks
-from profrun.in_job.second_run import FirstRun, second_run
+from profrun.in_job.second_run import FirstRun, clear, second_run
 from profrun.in_job.supervise import Outcome
 
 NOTE = ProcessNote(Process(pid=1, steps=0), "3.11", torch=TorchVersion("2.11"))
@@ -64,3 +65,17 @@ def test_ranks_with_a_wrapper_each_cannot_agree_on_it(tmp_path: Path) -> None:
     decided, finding = second_run(FIRST, Ranks(TrialPaths(tmp_path), Rank(1, 1, 2)))
     assert not decided
     assert "set ranges.steps: off" in str(finding)
+
+
+def test_nothing_of_the_first_run_is_taken_for_the_second(tmp_path: Path) -> None:
+    """Neither what its processes noted, nor that they loaded the hook."""
+    ranks = Ranks(TrialPaths(tmp_path), Rank())
+    ranks.prepare()
+    ranks.paths.hook.mkdir()
+    orders = ranks.paths.hook / "config.rank0.0.json"
+    left = (orders, ranks.paths.hook / "process.1.json", Path(loaded_mark(str(orders))), ranks.raw / "x")
+    for path in left:
+        path.touch()
+    clear(ranks)
+    assert [path.exists() for path in left] == [True, False, False, False]
+    assert ranks.raw.is_dir()
