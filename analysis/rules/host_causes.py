@@ -13,7 +13,7 @@ import numpy as np
 
 from profrun.analysis.rules.context import Context
 from profrun.analysis.trace.frame import Index
-from profrun.analysis.trace.steps import is_dataloader
+from profrun.analysis.trace.wall_time import is_dataloader
 
 MALLOC = re.compile(
     r"^(?:cuda|hip)(?:Malloc|Free|HostAlloc|MallocHost|FreeHost|MallocManaged)(?:_v\d+)?$|^cuMemAlloc|^cuMemFree"

@@ -14,7 +14,8 @@ import numpy as np
 from profrun.analysis.trace.columns import Ints, distinct
 from profrun.analysis.trace.frame import Frame, Index, Mask, frame
 from profrun.analysis.trace.runtime_calls import is_event_call
-from profrun.analysis.trace.steps import Step, is_dataloader, step_index, step_of_host, step_spans, steps
+from profrun.analysis.trace.steps import Step, step_index, step_of_host, step_spans, steps
+from profrun.analysis.trace.wall_time import is_dataloader
 from profrun.contract.steps import RUN_RANGE
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Steps: which ranges they are, what GPU work each launched, and where the time of each went.
+"""Steps: which ranges they are, what GPU work each launched, and how long each took.
 
 GPU work belongs to the step that launched it: GPU slice -> launching host slice -> the step of that process
 running at that moment. Where a kernel happens to run never matters (work of one step may run during the
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import Frame, Index, Mask, frame
-from profrun.analysis.trace.intervals import EMPTY, Intervals, covered, merge, union
+from profrun.analysis.trace.intervals import covered, union
 from profrun.analysis.trace.roles import COMM, COMPUTE, MEMCPY, MEMSET, roles
+from profrun.analysis.trace.wall_time import wall_breakdown
 from profrun.contract.denominator import RECORDING, RUN, STEP, Denominator
 from profrun.contract.step_names import FAMILIES
 from profrun.contract.steps import RUN_RANGE
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 _NAMES = [re.compile(pattern) for pattern in FAMILIES]
-
-WALL_ROLES = ("kernel", "memcpy", "memset", "comm", "runtime", "dataloader", "cpu_op", "other")
-"""Wall-clock roles in falling priority: each instant counts for the first that is active (kineto's
-TensorBoard plugin, ``overall_parser.py``)."""
 
 
 @dataclass(frozen=True)
@@ -356,54 +353,4 @@ def _work(trace: Trace, mine: Index) -> dict[str, Ints]:
     owner = np.full(len(source), -1, dtype=np.int32)  # a call that enqueues several slices counts once
     owner[source.launch[gpu]] = step_of
     found["launches"] = np.bincount(owner[owner >= 0], minlength=size)
-    return found
-
-
-def is_dataloader(text: str) -> bool:
-    """Is this the name that torch gives to fetching a batch?"""
-    if text.startswith("enumerate(DataPipe)#"):
-        return True
-    return text.startswith("enumerate(DataLoader)#") and text.endswith("__next__")
-
-
-def is_host_collective(text: str) -> bool:
-    """Is this the name that torch gives to a collective on the CPU?"""
-    return text.startswith("gloo:")
-
-
-@memoised
-def wall_sets(trace: Trace, process: int) -> list[tuple[str, Intervals]]:
-    """Interval sets of a process by wall role, in priority order, without 'other'."""
-    source, role = frame(trace), roles(trace)
-    gpu = source.gpu_by_time[source.process_of(source.gpu_by_time) == process]
-    found = []
-    for name, wanted in (("kernel", COMPUTE), ("memcpy", MEMCPY), ("memset", MEMSET), ("comm", COMM)):
-        ids = gpu[role[gpu] == wanted]
-        found.append((name, union(source.ts[ids], source.end[ids])))
-    tracks = source.track_process == process
-    host = source.host_order[tracks[source.track[source.host_order]]]
-    loader = source.named(host, is_dataloader)
-    gloo = source.named(host, is_host_collective)
-    runtime = source.is_kind(host, "api")
-    cpu = source.is_kind(host, "op", "range") & ~loader & ~gloo
-    inside = np.zeros(len(source) + 1, dtype=bool)  # what lies in a slice of the same set adds nothing to it
-    inside[host[cpu]] = True
-    cpu &= ~inside[source.parent[host]]
-    if gloo.any():
-        found[3] = ("comm", merge(found[3][1], union(source.ts[host[gloo]], source.end[host[gloo]])))
-    for name, mask in (("runtime", runtime), ("dataloader", loader), ("cpu_op", cpu)):
-        found.append((name, union(source.ts[host[mask]], source.end[host[mask]]) if mask.any() else EMPTY))
-    return found
-
-
-def wall_breakdown(trace: Trace, process: int, starts: Ints, ends: Ints) -> dict[str, Ints]:
-    """Exclusive wall-clock ns by role inside each window; the roles add up to the window."""
-    found: dict[str, Ints] = {}
-    together, before = EMPTY, np.zeros(len(starts), np.int64)
-    for name, intervals in wall_sets(trace, process):
-        together = merge(together, intervals)
-        now = covered(together, starts, ends)
-        found[name] = now - before
-        before = now
-    found["other"] = (ends - starts) - before
     return found

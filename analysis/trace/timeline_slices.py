@@ -16,10 +16,11 @@ from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import KIND, UNUSED, Frame, Index, frame
 from profrun.analysis.trace.roles import COMM, MEMCPY, MEMSET, roles
 from profrun.analysis.trace.step_spread import step_spread
-from profrun.analysis.trace.steps import denominator, is_dataloader, is_host_collective, steps
+from profrun.analysis.trace.steps import denominator, steps
 from profrun.analysis.trace.timeline_counters import TimelineCounter, timeline_counters
 from profrun.analysis.trace.timeline_details import details
 from profrun.analysis.trace.timeline_rows import place
+from profrun.analysis.trace.wall_time import is_dataloader, is_host_collective
 from profrun.contract.denominator import Denominator
 from profrun.traces.labels import labels
 from profrun.traces.nest import depths

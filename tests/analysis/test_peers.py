@@ -13,7 +13,8 @@ from decimal import Decimal
 import pytest
 
 from profrun.analysis.trace.gpu import devices
-from profrun.analysis.trace.steps import WALL_ROLES, steps
+from profrun.analysis.trace.steps import steps
+from profrun.analysis.trace.wall_time import WALL_ROLES
 from profrun.traces.trace import Trace
 from tests.conftest import shared_data
 

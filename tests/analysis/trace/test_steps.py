@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from profrun.analysis.trace.frame import frame
-from profrun.analysis.trace.steps import WALL_ROLES, step_index, step_spans, steps
+from profrun.analysis.trace.steps import step_index, step_spans, steps
+from profrun.analysis.trace.wall_time import WALL_ROLES
 from tests.analysis.kit import memory_trace, step
 
 LAUNCH = "cudaLaunchKernel"
