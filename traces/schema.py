@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
-FORMAT_VERSION = "1.1"
+FORMAT_VERSION = "1.2"
 """major.minor. A reader refuses an unknown major; a minor only adds columns or tables."""
 
 
@@ -58,6 +58,8 @@ GPU_KINDS = ("kernel", "memcpy", "memset")
 DIRECTIONS = ("HtoD", "DtoH", "DtoD", "HtoH", "PtoP", "memset", "unknown")
 MEMORY_KINDS = ("pageable", "pinned", "host", "device", "array", "managed", "unknown")
 VENDORS = ("nvidia", "amd", "none")
+STEP_CLOCKS = ("cuda_event", "hip_event", "wall")
+WINDOW_PARTS = ("wait", "warmup", "active", "outside")
 
 
 def _req(name: str, type_: str, doc: str, values: tuple[str, ...] = (), refers: str | None = None) -> Column:
@@ -217,6 +219,19 @@ _TABLES = (
         ),
     ),
     Table(
+        "step_times",
+        "step of the program, recorded or not, as it was timed without the profiler's records (new in 1.2)",
+        (
+            _req("process", "INTEGER", "process that made it", refers="processes.process"),
+            _req("step", "BIGINT", "its number, from 0"),
+            _req("ts_ns", "BIGINT", "its begin on the host, ns"),
+            _opt("dur_ns", "BIGINT", "its duration by ``clock``, ns; NULL when it could not be measured"),
+            _opt("host_ns", "BIGINT", "its duration on the host, ns"),
+            _req("clock", "VARCHAR", "what it was timed with: two GPU events, or the host", STEP_CLOCKS),
+            _req("part", "VARCHAR", "where the schedule puts it; active steps are recorded", WINDOW_PARTS),
+        ),
+    ),
+    Table(
         "metrics",
         "hardware metric of a kernel",
         (
@@ -239,7 +254,7 @@ _TABLES = (
 )
 
 TABLES: dict[str, Table] = {table.name: table for table in _TABLES}
-"""The eleven tables by name, in file order."""
+"""The tables by name, in file order."""
 
 
 class ProcessRow(TypedDict):

@@ -1,0 +1,91 @@
+"""What the sampler read while the program ran: ``gpu_readings`` and ``host_readings`` of a trace.
+
+The sampler's values are counters of the trace (``contract.sampling``). A reading is the value from its time
+until the next one; what the vendor's library returned may be some 100 ms older than its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profrun.analysis.trace.columns import Ints, int_column, text_codes
+from profrun.contract.sampling import MEANINGS, Quantity
+from profrun.traces.memo import memoised
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Readings:
+    """The values of one quantity of one GPU or host.
+
+    Attributes:
+        times: ns on the axis of the trace, int64, shape (readings,), increasing.
+        values: in the unit of ``MEANINGS``, float64, shape (readings,).
+    """
+
+    times: Ints
+    values: Floats
+
+    def between(self, start_ns: int, end_ns: int) -> Readings:
+        """The readings taken in [start_ns, end_ns)."""
+        low, high = np.searchsorted(self.times, (start_ns, end_ns))
+        return Readings(self.times[low:high], self.values[low:high])
+
+    def mean(self, start_ns: int, end_ns: int) -> float | None:
+        """Mean over time of [start_ns, end_ns): each reading holds until the next; None before the first."""
+        if not len(self.times) or end_ns <= start_ns or self.times[0] > start_ns:
+            inside = self.between(start_ns, end_ns)
+            return float(inside.values.mean()) if len(inside.values) else None
+        first = int(np.searchsorted(self.times, start_ns, side="right")) - 1
+        last = int(np.searchsorted(self.times, end_ns, side="left"))
+        edges = np.concatenate(([start_ns], self.times[first + 1 : last], [end_ns]))
+        return float(np.average(self.values[first:last], weights=np.diff(edges)))
+
+
+Quantities = Mapping[Quantity, Readings]
+
+
+@memoised
+def gpu_readings(trace: Trace) -> Mapping[int, Quantities]:
+    """Device id -> quantity -> readings; no device in it where nothing was sampled."""
+    return {device: found for device, found in _by_owner(trace).items() if device >= 0}
+
+
+@memoised
+def host_readings(trace: Trace) -> Quantities:
+    """Quantity -> readings of the host on which the first process ran; empty where nothing was sampled."""
+    return _by_owner(trace).get(-1, {})
+
+
+@memoised
+def _by_owner(trace: Trace) -> Mapping[int, dict[Quantity, Readings]]:
+    """Device id, or -1 for the host -> quantity -> readings."""
+    con = trace.tables
+    track = int_column(con, "counters", "track::INTEGER", np.int32)
+    if not len(track):
+        return {}
+    owners = dict(
+        con.execute("SELECT track, coalesce(device, -1) FROM tracks WHERE name = 'samples'").fetchall()
+    )
+    name, names = text_codes(con, "counters", "name")
+    times = int_column(con, "counters", "ts_ns", np.int64)
+    values = np.asarray(con.execute("SELECT value FROM counters").fetchnumpy()["value"], dtype=np.float64)
+    found: dict[int, dict[Quantity, Readings]] = {}
+    for number, owner in sorted(owners.items()):
+        for quantity, meaning in MEANINGS.items():
+            if meaning.name not in names or quantity in found.get(int(owner), {}):
+                continue
+            mine = np.flatnonzero((track == number) & (name == names.index(meaning.name)))
+            if len(mine):
+                mine = mine[np.argsort(times[mine], kind="stable")]
+                found.setdefault(int(owner), {})[quantity] = Readings(times[mine], values[mine])
+    return found
