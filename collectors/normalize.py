@@ -147,9 +147,8 @@ def normalize(
             writer.meta["files"] = [_file_entry(source.path) for source in given]
             writer.meta["job"] = dict(job) if job else None
             chosen.read(sources, writer, progress or _silent)
-        if writer.meta["source"] != "steps":
-            step_times.add_files(writer, steps)
-        sampled.add_files(writer, samples)
+        hosts = step_times.add_files(writer, steps) if writer.meta["source"] != "steps" else {}
+        sampled.add_files(writer, samples, hosts)
         _set_blocking(writer.meta)
         cursor = writer.con.execute("SELECT code, count, message, example FROM issues ORDER BY code, message")
         issues = [

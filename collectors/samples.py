@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -55,20 +55,22 @@ class _Device:
 
     device: int
     process: int
-    host: str | None
     uuid: str
     host_ordinal: int | None
     used: bool
 
 
-def add_files(writer: TraceWriter, files: Sequence[Path]) -> None:
+def add_files(writer: TraceWriter, files: Sequence[Path], hosts: Mapping[int, str] | None = None) -> None:
     """Add the samples of these files to a trace that a reader has made.
+
+    Args:
+        hosts: process -> name of its host, for processes whose host the reader does not know.
 
     What is damaged or has no place in the trace is a row of ``issues``.
     """
     if writer.meta["replayed"] or not files:
         return  # a replayed recording has no time axis that a sample could have a place on
-    damage, placing = Damage(), _Placing(writer, len(files))
+    damage, placing = Damage(), _Placing(writer, len(files), hosts or {})
     for file in files:
         try:
             with file.open("rb") as stream:
@@ -171,22 +173,20 @@ class _Placing:
 
     Args:
         writer: of the trace. files: how many files there are: the only file is that of all processes, also
-            where their host is not known by its name.
+            where their host is not known by its name. hosts: see ``add_files``.
     """
 
-    def __init__(self, writer: TraceWriter, files: int) -> None:
+    def __init__(self, writer: TraceWriter, files: int, hosts: Mapping[int, str]) -> None:
         self.writer = writer
         self.only = files == 1
         con = writer.con
-        self.processes: list[tuple[int, str | None]] = con.execute(
-            "SELECT process, host FROM processes ORDER BY rank, process"
-        ).fetchall()
+        rows = con.execute("SELECT process, host FROM processes ORDER BY rank, process").fetchall()
+        self.processes = [(process, host or hosts.get(process)) for process, host in rows]
         self.devices = [
-            _Device(device, process, host, plain_uuid(uuid), ordinal, used)
-            for device, process, host, uuid, ordinal, used in con.execute(
-                "SELECT device, d.process, p.host, d.uuid, d.host_ordinal, device IN (SELECT device FROM "
-                f"tracks WHERE kind IN {GPU_TRACKS}) FROM devices d JOIN processes p USING (process) "
-                "ORDER BY device"
+            _Device(device, process, plain_uuid(uuid), ordinal, used)
+            for device, process, uuid, ordinal, used in con.execute(
+                "SELECT device, process, uuid, host_ordinal, device IN (SELECT device FROM tracks WHERE "
+                f"kind IN {GPU_TRACKS}) FROM devices ORDER BY device"
             ).fetchall()
         ]
         if any(device.used for device in self.devices):

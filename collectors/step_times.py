@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,8 @@ _LIMIT = 1 << 62
 """Times and step numbers beyond it are damage: int64 could not hold their sums."""
 
 
-def add_files(writer: TraceWriter, files: Sequence[Path]) -> None:
-    """Add the steps of these files to a trace that a reader has made.
+def add_files(writer: TraceWriter, files: Sequence[Path]) -> Mapping[int, str]:
+    """Add the steps of these files to a trace that a reader has made; returns process -> host, as they say.
 
     A file that is damaged, and steps that have no place in the trace, are rows of ``issues``.
     """
@@ -39,39 +39,39 @@ def add_files(writer: TraceWriter, files: Sequence[Path]) -> None:
         "the times of the steps outside of the window are not known: these files are damaged",
         damaged[0] if damaged else None,
     )
-    add(writer, known)
+    return add(writer, known)
 
 
-def add(writer: TraceWriter, documents: Sequence[StepsFile]) -> None:
-    """Add the steps of these ranks to a trace that a reader has made.
+def add(writer: TraceWriter, documents: Sequence[StepsFile]) -> Mapping[int, str]:
+    """Add the steps of these ranks to a trace that a reader has made; returns process -> host, as they say.
 
     A rank's process is the one with its rank and pid; else the one with its pid where ranks are guessed
     (pids in containers differ from those that the host counts, so that the rank counts for more); else the
     first of its rank, one with a GPU before one without. Times become those of the trace (``on_axis``).
     """
-    documents = [one for one in sorted(documents, key=lambda one: (one.rank, one.pid)) if one.steps]
+    documents = sorted(documents, key=lambda one: (one.rank, one.pid))
     if writer.meta["replayed"] or not documents:
-        return  # a replayed recording has no time axis that a step could have a place on
+        return {}  # a replayed recording has no time axis that a step could have a place on
     shifts = [on_axis(writer.meta, one.anchor) for one in documents]
     owners = _processes(writer, documents)
     lost = 0
     dropped = 0
     for document, shift, process in zip(documents, shifts, owners, strict=True):
-        if shift is None:
-            continue
         if process is None:
-            lost += 1
-            continue
-        dropped += _insert(writer, document, shift, process)
+            lost += bool(document.steps)
+        elif shift is not None:
+            dropped += _insert(writer, document, shift, process)
     writer.issue(
         "steps_without_axis",
-        sum(shift is None for shift in shifts),
+        sum(shift is None and bool(one.steps) for shift, one in zip(shifts, documents, strict=True)),
         "the trace's times are not tied to the host's clock: the steps outside of the window are not in it",
     )
     writer.issue(
         "steps_without_process", lost, "no process of the trace is the rank that left these times of steps"
     )
     writer.issue("step_time_damaged", dropped, "steps whose number or time is impossible, or comes twice")
+    pairs = zip(owners, documents, strict=True)
+    return {process: one.host for process, one in pairs if process is not None and one.host}
 
 
 def _processes(writer: TraceWriter, documents: Sequence[StepsFile]) -> list[int | None]:
