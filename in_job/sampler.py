@@ -22,6 +22,8 @@ from ..contract.codec import to_json
 from ..contract.finding import Finding
 from ..contract.paths import TrialPaths
 from ..contract.sampling import SamplesHeader
+from . import nvml, rsmi
+from .gpu_source import LibraryError
 from .host_load import HostReader
 from .timing import anchor
 
@@ -109,15 +111,15 @@ def _readers(options: argparse.Namespace) -> tuple[list[Reader], list[Finding]]:
     """What can be read here, and what the user should know of it."""
     findings = []
     readers: list[Reader] = []
-    if options.vendor == "nvidia":
-        from . import nvml
-
-        try:
-            path = os.environ.get(LIBRARY_ENV)
+    path = os.environ.get(LIBRARY_ENV)
+    try:
+        if options.vendor == "nvidia":
             readers += nvml.open_gpus(os.environ, path, everyone=options.all)
-        except nvml.LibraryError as error:
-            what = "clocks, power and energy of the GPUs are not sampled"
-            findings.append(Finding("gpus-not-sampled", "info", what, str(error)))
+        elif options.vendor == "amd":
+            readers += rsmi.open_gpus(os.environ, path, everyone=options.all)
+    except LibraryError as error:
+        what = "clocks, power and energy of the GPUs are not sampled"
+        findings.append(Finding("gpus-not-sampled", "info", what, str(error)))
     parent = os.getppid()
     same = _last_words(parent) if options.all else ()
     readers.append(HostReader((parent,), same))
