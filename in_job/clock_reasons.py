@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..contract.sampling import Reason
 
 NVML: tuple[tuple[int, str, Reason], ...] = (
@@ -24,6 +26,15 @@ NVML: tuple[tuple[int, str, Reason], ...] = (
 """Bit, name and meaning of NVML's clocks event reasons (nvml.h, ``nvmlClocksEventReason*``; before driver 535
 ``nvmlClocksThrottleReason*``)."""
 
+AMD: tuple[tuple[range, Reason], ...] = (
+    (range(16), "power cap"),
+    (range(16, 32), "hardware slowdown"),  # a limit of the current
+    (range(32, 48), "thermal"),
+    (range(48, 64), "hardware slowdown"),
+)
+"""Bits and their meaning of amdgpu's ``indep_throttle_status`` (Linux, amdgpu_smu.h, ``SMU_THROTTLER_*``:
+power, current, temperature and other throttlers)."""
+
 
 def nvml_names(mask: int) -> list[str]:
     """Names of the reasons whose bits are set in NVML's mask."""
@@ -32,10 +43,18 @@ def nvml_names(mask: int) -> list[str]:
 
 def nvml_reasons(mask: int) -> int:
     """NVML's mask as a sum of the bits of ``contract.sampling.REASONS``."""
+    return _sum(reason for bit, _, reason in NVML if mask & bit)
+
+
+def amd_reasons(mask: int) -> int:
+    """amdgpu's ``indep_throttle_status`` as a sum of the bits of ``contract.sampling.REASONS``."""
+    return _sum(reason for bits, reason in AMD if any(mask >> bit & 1 for bit in bits))
+
+
+def _sum(reasons: Iterable[Reason]) -> int:
     from ..contract.sampling import REASONS  # only the sampler needs it, and importing it costs time
 
     found = 0
-    for bit, _, reason in NVML:
-        if mask & bit:
-            found |= REASONS[reason]
+    for reason in reasons:
+        found |= REASONS[reason]
     return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Callable, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,6 +14,57 @@ if TYPE_CHECKING:
 
 Value = Optional[Union[int, float]]
 """A value, None where it could not be read."""
+
+
+class LibraryError(Exception):
+    """The vendor's library cannot be loaded or started; the message says why."""
+
+
+class Library:
+    """A vendor's library: functions that return 0 where all went well, and write into their last argument.
+
+    Args:
+        names: files, the first that can be loaded is taken.
+
+    Raises:
+        LibraryError: none of them can be loaded.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        why = "it is not there"
+        for name in names:
+            try:
+                self._library = ctypes.CDLL(name)
+                return
+            except OSError as error:
+                why = str(error)
+        raise LibraryError(why)
+
+    def function(self, name: str) -> Any:
+        """A function, None where the library does not have it."""
+        return getattr(self._library, name, None)
+
+    def call(self, name: str, *arguments: Any) -> int | None:
+        """The function's return code, None where the library does not have it."""
+        function = self.function(name)
+        return None if function is None else int(function(*arguments))
+
+    def number(self, name: str, *arguments: Any, kind: Any = ctypes.c_uint) -> int | None:
+        """The number of the type ``kind`` that a function writes; None where it fails."""
+        found = kind()
+        return int(found.value) if self.call(name, *arguments, ctypes.byref(found)) == 0 else None
+
+    def text(self, name: str, *arguments: Any, size: Any = ctypes.c_uint) -> str | None:
+        """The text that a function writes into a buffer, whose length of the type ``size`` it is told."""
+        buffer = ctypes.create_string_buffer(128)
+        if self.call(name, *arguments, buffer, size(128)) != 0:
+            return None
+        return buffer.value.decode("utf-8", "replace")
+
+
+def divided(value: int | None, by: int) -> float | None:
+    """A number in a larger unit: mW as W."""
+    return None if value is None else value / by
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contract.sampling import SampledSource
 from .clock_reasons import nvml_reasons
-from .gpu_source import Call, GpuReader, Value, seen_gpus
+from .gpu_source import Call, GpuReader, Library, LibraryError, Value, divided, seen_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,10 +66,6 @@ class _Utilization(ctypes.Structure):
     _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
 
 
-class LibraryError(Exception):
-    """The vendor's library cannot be loaded or started; the message says why."""
-
-
 def open_gpus(env: Mapping[str, str], path: str | None = None, *, everyone: bool = False) -> list[GpuReader]:
     """Readers of the GPUs that a program sees.
 
@@ -81,11 +77,10 @@ def open_gpus(env: Mapping[str, str], path: str | None = None, *, everyone: bool
     Raises:
         LibraryError: it cannot be loaded, or finds no driver.
     """
-    try:
-        library = ctypes.CDLL(path or LIBRARY)
-        failed = library.nvmlInit_v2()
-    except (OSError, AttributeError) as error:
-        raise LibraryError(str(error)) from None
+    library = Library([path or LIBRARY])
+    failed = library.call("nvmlInit_v2")
+    if failed is None:
+        raise LibraryError("it has no nvmlInit_v2")
     if failed:
         raise LibraryError(f"nvmlInit_v2 gives {failed} ({_error(library, failed)})")
     nvml = _Nvml(library)
@@ -96,41 +91,26 @@ def open_gpus(env: Mapping[str, str], path: str | None = None, *, everyone: bool
     return [nvml.reader(indices[place], handles[indices[place]], uuids[place]) for place in places]
 
 
-def _error(library: Any, code: int) -> str:
-    try:
-        library.nvmlErrorString.restype = ctypes.c_char_p
-        return str(library.nvmlErrorString(code).decode("utf-8", "replace"))
-    except AttributeError:
+def _error(library: Library, code: int) -> str:
+    function = library.function("nvmlErrorString")
+    if function is None:
         return "no words"
+    function.restype = ctypes.c_char_p
+    return str(function(code).decode("utf-8", "replace"))
 
 
 class _Nvml:
-    """The functions of the library, with None for what it does not have or does not say."""
+    """The GPUs that the library shows."""
 
-    def __init__(self, library: Any) -> None:
-        self._library = library
+    def __init__(self, library: Library) -> None:
+        self.call = library.call
+        self.number = library.number
+        self.text = library.text
         texts = (
             (title, self.text(f"nvmlSystemGet{name}Version"))
             for title, name in (("NVML", "NVML"), ("driver", "Driver"))
         )
-        self.version = ", ".join(f"{title} {text}" for title, text in texts if text is not None)
-
-    def call(self, name: str, *arguments: Any) -> int | None:
-        """The function's return code, None where the library does not have it."""
-        function = getattr(self._library, name, None)
-        return None if function is None else int(function(*arguments))
-
-    def number(self, name: str, handle: Any, *arguments: Any, kind: Any = ctypes.c_uint) -> int | None:
-        """What a function writes into its last argument."""
-        found = kind()
-        return int(found.value) if self.call(name, handle, *arguments, ctypes.byref(found)) == 0 else None
-
-    def text(self, name: str, *arguments: Any) -> str | None:
-        """What a function writes into a buffer."""
-        buffer = ctypes.create_string_buffer(96)
-        if self.call(name, *arguments, buffer, ctypes.c_uint(96)) != 0:
-            return None
-        return buffer.value.decode("utf-8", "replace")
+        self._version = ", ".join(f"{title} {text}" for title, text in texts if text is not None)
 
     def handles(self) -> dict[int, Any]:
         """Index -> handle of the GPUs that this process may use."""
@@ -172,9 +152,9 @@ class _Nvml:
             index=index,
             uuid=uuid.lower().partition("gpu-")[2] or uuid.lower() or None,
             name=self.text("nvmlDeviceGetName", handle),
-            power_limit_w=None if limit is None else limit / 1000,
+            power_limit_w=divided(limit, 1000),
             max_sm_clock_mhz=None if clock is None else float(clock),
-            library=self.version or None,
+            library=self._version or None,
         )
         return GpuReader(source, self._calls(handle))
 
@@ -185,8 +165,8 @@ class _Nvml:
         wide = ctypes.c_ulonglong
         return [
             Call(("energy", "power_average", "power"), fields.read),
-            Call(("energy",), lambda: (_thousandth(number(_TOTAL_ENERGY, handle, kind=wide)),)),
-            Call(("power_average",), lambda: (_thousandth(number("nvmlDeviceGetPowerUsage", handle)),)),
+            Call(("energy",), lambda: (divided(number(_TOTAL_ENERGY, handle, kind=wide), 1000),)),
+            Call(("power_average",), lambda: (divided(number("nvmlDeviceGetPowerUsage", handle), 1000),)),
             Call(("sm_clock",), lambda: (number("nvmlDeviceGetClockInfo", handle, _SM),)),
             Call(("memory_clock",), lambda: (number("nvmlDeviceGetClockInfo", handle, _MEMORY),)),
             Call(("temperature",), lambda: (number("nvmlDeviceGetTemperature", handle, _CHIP),)),
@@ -215,11 +195,6 @@ class _Nvml:
         count = ctypes.c_uint(0)
         failed = self.call("nvmlDeviceGetComputeRunningProcesses_v3", handle, ctypes.byref(count), None)
         return count.value if failed in (0, _TOO_SMALL) else None
-
-
-def _thousandth(value: int | None) -> float | None:
-    """mW as W, mJ as J."""
-    return None if value is None else value / 1000
 
 
 class _Fields:

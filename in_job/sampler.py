@@ -22,6 +22,8 @@ from ..contract.codec import to_json
 from ..contract.finding import Finding
 from ..contract.paths import TrialPaths
 from ..contract.sampling import SamplesHeader
+from . import nvml, rsmi
+from .gpu_source import LibraryError
 from .host_load import HostReader
 from .timing import anchor
 
@@ -58,20 +60,30 @@ def main(argv: Sequence[str]) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     except (OSError, ValueError):
         pass
-    file = open_file(TrialPaths(options.folder).samples_of(socket.gethostname()))
-    if file is not None:
-        readers, findings = _readers(options)
-        header = SamplesHeader(
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            anchor=anchor(),
-            rate=options.rate,
-            sources=tuple(reader.source for reader in readers),
-        )
-        _write(file, [to_json(header)])
-        _say(findings)
-        sample(readers, file, options.rate, ends=0)
+    try:
+        _run(options)
+    except Exception as error:
+        _say([Finding("sampler-failed", "info", "nothing is sampled", f"{type(error).__name__}: {error}")])
     os._exit(0)
+
+
+def _run(options: argparse.Namespace) -> None:
+    """Open the file and what is read, and sample; nothing where this host has a sampler already."""
+    file = open_file(TrialPaths(options.folder).samples_of(socket.gethostname()))
+    if file is None:
+        _say([])
+        return
+    readers, findings = _readers(options)
+    header = SamplesHeader(
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        anchor=anchor(),
+        rate=options.rate,
+        sources=tuple(reader.source for reader in readers),
+    )
+    _write(file, [to_json(header)])
+    _say(findings)
+    sample(readers, file, options.rate, ends=0)
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
@@ -90,11 +102,12 @@ def _path(text: str) -> Path:
 
 
 def open_file(path: Path) -> int | None:
-    """The file of the samples, empty; None where another sampler of this host writes it, or nobody can."""
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    except OSError:
-        return None
+    """The file of the samples, empty; None where another sampler of this host writes it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -109,15 +122,15 @@ def _readers(options: argparse.Namespace) -> tuple[list[Reader], list[Finding]]:
     """What can be read here, and what the user should know of it."""
     findings = []
     readers: list[Reader] = []
-    if options.vendor == "nvidia":
-        from . import nvml
-
-        try:
-            path = os.environ.get(LIBRARY_ENV)
+    path = os.environ.get(LIBRARY_ENV)
+    try:
+        if options.vendor == "nvidia":
             readers += nvml.open_gpus(os.environ, path, everyone=options.all)
-        except nvml.LibraryError as error:
-            what = "clocks, power and energy of the GPUs are not sampled"
-            findings.append(Finding("gpus-not-sampled", "info", what, str(error)))
+        elif options.vendor == "amd":
+            readers += rsmi.open_gpus(os.environ, path, everyone=options.all)
+    except LibraryError as error:
+        what = "clocks, power and energy of the GPUs are not sampled"
+        findings.append(Finding("gpus-not-sampled", "info", what, str(error)))
     parent = os.getppid()
     same = _last_words(parent) if options.all else ()
     readers.append(HostReader((parent,), same))

@@ -8,7 +8,8 @@ import pytest
 
 from profrun.contract.sampling import REASONS
 from profrun.in_job import nvml
-from profrun.in_job.nvml import LibraryError, open_gpus
+from profrun.in_job.gpu_source import LibraryError
+from profrun.in_job.nvml import open_gpus
 from tests.in_job.sampled import library
 
 
