@@ -23,13 +23,10 @@ import numpy as np
 
 from profrun.collectors.axis import on_axis
 from profrun.contract.codec import from_json
-from profrun.contract.sampling import FORMAT, MEANINGS, SampledSource, SamplesHeader
+from profrun.contract.sampling import FORMAT, MEANINGS, TRACK, SampledSource, SamplesHeader
 from profrun.contract.visible_devices import plain_uuid
 from profrun.traces.schema import GPU_TRACKS
 from profrun.traces.writer import TraceWriter
-
-TRACK = "samples"
-"""Name of the tracks."""
 
 _LINES = 20_000
 """Lines that are in memory at one time."""
