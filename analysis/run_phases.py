@@ -328,7 +328,8 @@ def _is_line(times: Floats, cuts: list[Cut]) -> bool:
     line = blocks.mean() + at * (at @ blocks) / (at @ at)
     by_line, by_levels = (float(((blocks - fit) ** 2).sum()) for fit in (line, levels))
     by_line, by_levels = by_line + 1e-18, by_levels + 1e-18
-    return 64 * np.log(by_line) + 2 * np.log(64) < 64 * np.log(by_levels) + (2 * len(cuts) - 1) * np.log(64)
+    gain = 64 * np.log(by_levels / by_line) + (2 * len(cuts) - 3) * np.log(64)
+    return bool(gain > 0)
 
 
 def _with_drift(times: Floats, cut: Cut) -> Cut:
