@@ -243,7 +243,8 @@ instead: a boost ends for good when the power cap begins. Of levels that come an
 is taken, when it has at least half as much time: load comes and goes.
 
 Steps that a profiler records, or warms up for, take no part in the cutting; they lie in a phase by their
-position. Why a phase is slower is told only by what the sampler read in it (`analysis/trace/phase_causes.py`).
+position. Why a phase is slower is told only by what the sampler read in it
+(`analysis/trace/phase_causes.py`).
 
 {runs} simulated runs per cell ({few} for 5000 steps), seeds fixed.
 
