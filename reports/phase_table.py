@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from profrun.contract.units import time_text
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
 
@@ -38,6 +39,21 @@ def phases_html(summary: Summary) -> Html | None:
     sentence = f"{window.text[:1].upper()}{window.text[1:]}." if window else None
     note = "The step times of the whole run, recorded or not, have several levels."
     return el("div", el("p", sentence or note), table("phases", columns, phases, caption="phases of the run"))
+
+
+def phase_bands(summary: Summary) -> list[tuple[int, int, str]]:
+    """Begin and end (ns on the axis of the trace) and name of each phase; empty for a run of one phase."""
+    if len(summary.phases) < 2:
+        return []
+    window = summary.window.phase if summary.window else None
+    return [
+        (
+            phase.start_ns,
+            phase.end_ns,
+            f"phase {number}: {time_text(phase.median_ns)}" + (", recorded" if number == window else ""),
+        )
+        for number, phase in enumerate(summary.phases, 1)
+    ]
 
 
 def _what(phase: RunPhase, number: int, summary: Summary) -> str:

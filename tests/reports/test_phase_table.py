@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from profrun.analysis.trace.summary import summarize
+from profrun.reports.phase_table import phase_bands
 from tests.reports.documents import page, rows_of
 from tests.tracekit import make_trace
 
@@ -30,6 +32,19 @@ def test_a_row_per_phase(tmp_path: Path) -> None:
         ("1", "0 to 0", "warm-up"),
         ("2", "1 to 18", "the window"),
         ("3", "19 to 218", "the steady phase"),
+    ]
+
+
+def test_the_phases_are_bands_of_the_figure_over_the_run(tmp_path: Path) -> None:
+    trace = make_trace(tmp_path / "t", [STEP], side=side(*[3000] * 20, *[4000] * 80))
+    assert phase_bands(summarize(trace)) == [
+        (0, 60_000_000, "phase 1: 3 ms, recorded"),
+        (60_000_000, 380_000_000, "phase 2: 4 ms"),
+    ]
+    (figure,) = page(trace).every("section", id="t0-run")
+    assert [band.text for band in figure.every("rect") if band.text.startswith("phase")] == [
+        "phase 1: 3 ms, recorded",
+        "phase 2: 4 ms",
     ]
 
 
