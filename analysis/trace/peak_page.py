@@ -25,11 +25,11 @@ _CLOCKS = """
 
 A peak holds at one clock: units x dense FLOPs of a unit per clock x clock. Units are SMs (NVIDIA) or compute
 units (AMD). *matrix*: fp16 on tensor or matrix cores, and the clock of all rates of these; *vector*: fp32 on
-vector units, and the clock of all rates of fp32 and fp64. Where samples of the clock are in a trace
-([numbers.md](numbers.md#roofline)), the peak at the clock that ran is peak x mean clock / this clock. It can be
-higher than the datasheet's: an H200 may run matrix work at 1980 MHz, and its 989.4 TFLOP/s are those at
-1830 MHz. The bandwidth of the memory does not follow this clock. A GPU that is not in this list has no peak
-at the clock that ran.
+vector units, and the clock of all rates of fp32 and fp64. Where a trace has samples of the clock, the peak
+at the clock that ran is peak x mean clock / this clock ([numbers.md](numbers.md#roofline)). It can be higher
+than the datasheet's: an H200 may run matrix work at 1980 MHz, and its 989.4 TFLOP/s are those at 1830 MHz.
+The bandwidth of the memory does not follow this clock. A GPU that is not in this list has no peak at the
+clock that ran.
 
 | GPU | units | matrix | vector | confirmed |
 |---|---|---|---|---|

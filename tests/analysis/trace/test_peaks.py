@@ -19,7 +19,7 @@ def test_peaks_have_sources_and_are_dense() -> None:
 
 
 def test_every_peak_follows_from_its_clock_and_units() -> None:
-    """Units x FLOPs of a unit per clock x clock is the peak, within the rounding of datasheets (V100: 1 %)."""
+    """Units x FLOPs of a unit per clock x clock is the peak, within the rounding of datasheets."""
     for gpu in table().values():
         if gpu.clocks is None:
             assert gpu.name in ("B200", "GB200, one GPU")
