@@ -84,6 +84,7 @@ def matrix_work(trace: Trace) -> MatrixWork:
                 flops[place] = np.nan if each is None else each
                 dtypes[place] = cost.dtype
     again, told = recomputed(trace)
+    flops[stopped(source, ids, again)] = 0.0
     fused = source.named(ids, lambda text: is_attention(text) and "backward" in text)
     needed = np.where(again[ids], 0.0, np.where(fused, NEEDED, 1.0))
     return MatrixWork(ids, flops, needed, dtypes, told)
@@ -148,6 +149,37 @@ def recomputed(trace: Trace) -> tuple[Mask, bool]:
     lowest = mine[(below[mine] >= 0) & ~again[mine]]
     again[lowest] = again[below[lowest]]
     return again, bool(recorded.any())
+
+
+def stopped(source: Frame, ids: Index, again: Mask) -> Mask:
+    """Which ops checkpointing began and did not compute.
+
+    A forward that runs again is left by an exception as soon as it has saved the last tensor that the
+    backward needs (``torch.utils.checkpoint``, ``early_stop``). Autograd saves the inputs of an op before the
+    op runs, so all that the trace has of this op is the detaching of its inputs.
+
+    Args:
+        ids: ops that count, shape (ops,).
+        again: by slice id, whether it lies in a forward that runs again.
+
+    Returns:
+        bool, shape (ops,).
+    """
+    below = np.flatnonzero(source.parent >= 0)
+    above = source.parent[below]
+    children = np.bincount(above, minlength=len(source))
+    detached = source.named(below, lambda text: text in ("aten::detach", "detach"))
+    only = children == np.bincount(above[detached], minlength=len(source))
+    ops = np.flatnonzero(again & only & (children > 0))
+    leaf = ops[source.named(ops, is_counted)]
+    found = np.zeros(len(source) + 1, dtype=bool)
+    at: Index = leaf
+    while len(at):  # the op that counts is round it, or it is that op
+        found[at] = True
+        at = source.parent[at]
+        at = at[at >= 0]
+        at = at[again[at] & source.named(at, is_counted)]
+    return np.asarray(found[ids])
 
 
 def _records(text: str) -> bool:
