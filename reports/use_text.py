@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 NAMED = 3
 """Ops of unknown work that are named."""
+ALONE = 0.995
+"""Part of the FLOPs from which one dtype is named as if it were the only one; the shares count them all."""
 
 
 def use_lines(use: StepUse, cost: StepCost) -> list[str]:
@@ -28,7 +30,7 @@ def use_lines(use: StepUse, cost: StepCost) -> list[str]:
         lines.append(_shares(use, cost))
     if use.mfu_at_clock is not None and use.hfu_at_clock is not None:
         lines.append(
-            f"  at the clock that ran ({use.clock_mhz:.0f} MHz, mean of {counted(use.clock_readings, 'reading')},"
+            f"  at the clock that ran ({use.clock_mhz:.0f} MHz, {counted(use.clock_readings, 'reading')},"
             f" up to 200 ms late): MFU {percent_text(use.mfu_at_clock)}, HFU {percent_text(use.hfu_at_clock)}"
         )
     if use.missing:
@@ -58,8 +60,8 @@ def _shares(use: StepUse, cost: StepCost) -> str:
     shares = f"MFU {percent_text(use.mfu)}, " if use.mfu is not None else ""
     most = use.types[0]
     whole = f"{most.dtype} peak ({rate_text(most.peak_tflops, 'TFLOP/s')}"
-    if len(use.types) > 1:
-        part = most.flops / use.flops if use.flops else None
+    part = most.flops / use.flops if use.flops else 1.0
+    if part < ALONE:
         whole = f"peaks of each dtype ({most.dtype}: {percent_text(part)} of the FLOPs, "
         whole += rate_text(most.peak_tflops, "TFLOP/s")
     of = f", {use.gpus} GPUs" if use.gpus > 1 else ""

@@ -16,6 +16,7 @@ from profrun.analysis.rules.python_lines import python_lines
 from profrun.analysis.rules.rule import Hit, Rule
 from profrun.analysis.rules.step_cost import StepCost, UnprofiledStep, severity_of
 from profrun.analysis.rules.step_parts import StepPart, step_parts
+from profrun.analysis.rules.step_use import StepUse, step_use
 from profrun.analysis.trace.data_quality import withheld
 from profrun.analysis.trace.quality import QualityFinding
 from profrun.contract.finding import SEVERITIES, Severity
@@ -36,12 +37,14 @@ class Diagnosis:
         parts: what the work is made of, most time first.
         findings: as ``diagnose`` returns them.
         gpus: names of the GPUs that worked, such as 'NVIDIA H200', each once.
+        use: FLOPs, MFU and HFU of a step; None without steps or without matrix ops of recorded shapes.
     """
 
     cost: StepCost
     parts: tuple[StepPart, ...]
     findings: tuple[RuleFinding, ...]
     gpus: tuple[str, ...]
+    use: StepUse | None = None
 
 
 def diagnose(
@@ -78,6 +81,7 @@ def diagnosis(
         parts=tuple(step_parts(context)),
         findings=tuple(_findings(context)),
         gpus=tuple(dict.fromkeys(one.name for one in context.devices)),
+        use=step_use(context),
     )
 
 
