@@ -2,7 +2,7 @@
 
 MFU (model FLOPs utilization: Chowdhery et al. 2022, PaLM, arXiv 2204.02311, appendix B) = FLOPs that forward
 and backward of the model need / (step time x peak of the GPUs). HFU (hardware FLOPs utilization: Korthikanti
-et al. 2022, arXiv 2205.05198, section 6) has all FLOPs that ran, those of recomputed activations too.
+et al. 2022, arXiv 2205.05198) has all FLOPs that ran, those of recomputed activations too.
 
 FLOPs are those of matrix multiplies, convolutions and attention with recorded shapes (``matrix_work``), of
 the judged steps; a program without a backward has those of its forward. Attention counts as if there were no
