@@ -20,7 +20,7 @@ from torch.utils.flop_counter import FlopCounterMode
 WIDTH, ROWS, BATCH, HEADS = 32, 16, 2, 4
 
 
-class Block(torch.nn.Module):
+class Block(torch.nn.Module):  # type: ignore[misc]
     """A layer of a transformer: attention, and an MLP of 4 x the width; no norms."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Block(torch.nn.Module):
         return x + self.down(torch.relu(self.up(x)))
 
 
-class Square(torch.nn.Module):
+class Square(torch.nn.Module):  # type: ignore[misc]
     """One square matrix without bias: its forward and backward multiply matrices of the same shapes."""
 
     def __init__(self) -> None:
