@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from profrun.analysis.rules.finding import RuleFinding
 from profrun.analysis.rules.step_cost import StepCost
+from profrun.analysis.rules.step_use import StepUse
 from profrun.analysis.trace.critical_path import CriticalPath as CriticalPathValue
 from profrun.analysis.trace.summary import Summary as SummaryValue
 from profrun.api.table import Table, table_of_field
@@ -55,12 +56,14 @@ class Summary(Result, SummaryValue):
 
     Attributes:
         step_cost: what a step costs, with the step time without a profiler where that is known.
+        step_use: its FLOPs, MFU and HFU; None without steps or without matrix ops of recorded shapes.
     """
 
     step_cost: StepCost
+    step_use: StepUse | None
 
     def __str__(self) -> str:
-        return summary_text(self, STYLE, cost=self.step_cost)
+        return summary_text(self, STYLE, cost=self.step_cost, use=self.step_use)
 
 
 class CriticalPath(Result, CriticalPathValue):

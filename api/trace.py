@@ -38,12 +38,14 @@ class Trace(TraceFiles):
             top: most rows of each table; None for all.
         """
         from profrun.analysis.rules.diagnose import cost_of_step
+        from profrun.analysis.rules.step_use import use_of_step
         from profrun.analysis.trace.summary import summarize
         from profrun.api.results import Summary
         from profrun.runner.twins import unprofiled_step
 
-        cost = cost_of_step(self, unprofiled_step(self.path))
-        return Summary(**vars(summarize(self, top=top)), step_cost=cost)
+        step = unprofiled_step(self.path)
+        cost, use = cost_of_step(self, step), use_of_step(self, step)
+        return Summary(**vars(summarize(self, top=top)), step_cost=cost, step_use=use)
 
     def diagnose(self) -> Diagnosis:
         """What slows the program down, the gravest first, each finding with what could be gained at most.

@@ -53,6 +53,15 @@ def command(
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Also print totals, every step, and all notes.")
     ] = False,
+    peak: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--peak",
+            metavar="TYPE=NUMBER",
+            help="A peak rate in place of the table's: TFLOP/s of a dtype (bf16=800), or memory_gb_s=4000. "
+            "For a CPU, the rate of one rank. Repeatable.",
+        ),
+    ] = None,
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
@@ -61,23 +70,46 @@ def command(
         raise UsageError(f"--as knows torch only, not '{as_}'")
     if as_ is None and (sort is not None or by_shapes):
         raise UsageError("--sort and --group-by-shapes need --as torch")
+    peaks = _peaks(peak or [])
     if as_ == "torch":
         _as_torch(trace, top, sort, by_shapes, runs_root(runs), json_)
         return
     from profrun.analysis.json import to_json
     from profrun.analysis.rules.diagnose import cost_of_step
+    from profrun.analysis.rules.step_use import use_of_step
     from profrun.analysis.trace.summary import summarize
     from profrun.reports.terminal import summary_text
     from profrun.runner.twins import unprofiled_step
 
     with opened(trace, runs_root(runs)) as found:
         shown = top if top is not None else (0 if json_ else TOP)
-        summary = summarize(found, top=shown or None)
-        cost = cost_of_step(found, unprofiled_step(found.path))
+        summary = summarize(found, top=shown or None, peaks=peaks)
+        step = unprofiled_step(found.path)
+        cost, use = cost_of_step(found, step), use_of_step(found, step, peaks=peaks)
     if json_:
-        emit({**summary.to_json(), "step_cost": to_json(cost)})
+        emit({**summary.to_json(), "step_cost": to_json(cost), "step_use": to_json(use)})
         return
-    say(summary_text(summary, terminal_style(), cost=cost, verbose=verbose))
+    say(summary_text(summary, terminal_style(), cost=cost, use=use, verbose=verbose))
+
+
+def _peaks(given: list[str]) -> dict[str, float]:
+    """Dtype -> TFLOP/s, and memory_gb_s -> GB/s, as given."""
+    from profrun.analysis.trace.peaks import DTYPES
+
+    found = {}
+    for one in given:
+        key, _, number = one.partition("=")
+        if key not in (*DTYPES, "memory_gb_s"):
+            raise UsageError(
+                f"--peak {one}: '{key}' is no rate", fix=f"TYPE is one of {', '.join(DTYPES)}, memory_gb_s"
+            )
+        try:
+            found[key] = float(number)
+        except ValueError:
+            raise UsageError(
+                f"--peak {one}: '{number}' is no number", fix="for example --peak bf16=800"
+            ) from None
+    return found
 
 
 def _as_torch(

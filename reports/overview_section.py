@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from profrun.analysis.compare.model import is_too_wide
-from profrun.contract.units import signed_change_text, time_text
+from profrun.contract.units import rate_text, signed_change_text, time_text
 from profrun.reports.answer_text import (
     MOST,
     as_sentence,
@@ -26,7 +26,7 @@ from profrun.reports.charts import legend, stacked_bar
 from profrun.reports.html import Html, chip, el
 from profrun.reports.step_charts import IntervalRow, interval_chart
 from profrun.reports.verdict_section import finding_id
-from profrun.store.run_answer import FindingAnswer, VariantAnswer
+from profrun.store.run_answer import FindingAnswer, UseAnswer, VariantAnswer
 from profrun.store.run_result import PairResult
 
 VARIANTS_NOTE = (
@@ -82,6 +82,8 @@ def _variant(answer: VariantAnswer, *, named: bool) -> Html:
         tiles.append(
             _Number("GPU busy", percent(answer.gpu_share), f"{time_text(answer.gpu_ns)} of {step_of(answer)}")
         )
+    if answer.use is not None:
+        tiles.append(_Number("MFU", percent(answer.use.mfu), _use(answer.use, answer)))
     if answer.parts:
         whose = "the GPU's time" if answer.side == "gpu" else "the CPU time of all operators"
         tiles.append(_Number("mostly", answer.parts[0].name, f"{percent(answer.parts[0].share)} of {whose}"))
@@ -100,6 +102,18 @@ def _variant(answer: VariantAnswer, *, named: bool) -> Html:
         el("p", waiting(answer)) if answer.rank_wait_ns else None,
         (el("p", chip("doubt", "warning"), " ", text) for text in doubts(answer)),
     )
+
+
+def _use(use: UseAnswer, answer: VariantAnswer) -> str:
+    """'of 989 TFLOP/s (dense bf16) in the step; HFU 51 %; at the clock that ran, 1440 MHz, MFU 52 %'."""
+    text = f"of {rate_text(use.peak_tflops, 'TFLOP/s')} (dense {use.dtype}) in {step_of(answer)}"
+    if use.at_least:
+        text = f"at least, {text}"
+    if percent(use.hfu) != percent(use.mfu):
+        text += f"; HFU {percent(use.hfu)}"
+    if use.mfu_at_clock is not None and use.clock_mhz is not None:
+        text += f"; at the clock that ran, {use.clock_mhz:.0f} MHz, MFU {percent(use.mfu_at_clock)}"
+    return text
 
 
 def _tile(one: _Number) -> Html:

@@ -31,9 +31,22 @@ def roofline_html(found: Roofline, gpus: Mapping[int, str]) -> Html | None:
         f"{time_text(found.total_ns)} of GPU time. Bytes are those of inputs and outputs, each counted once: "
         "caches are not seen. Where that is faster than the memory can be, the data came from caches, and no "
         "share is given."
+        f"{_clock_note(rows)}"
     )
     charts = [_chart(found, device, rows, gpus[device]) for device in sorted({row.device for row in rows})]
     return el("div", el("p", note, class_="note"), charts, _table(rows))
+
+
+def _clock_note(rows: list[RooflineRow]) -> str:
+    """What the clock that ran is; empty without samples of it."""
+    read = [row for row in rows if row.clock_mhz is not None]
+    if not read:
+        return ""
+    return (
+        " The clock is the mean of what the sampler read while the op's kernels ran; a reading may be 200 ms "
+        "old. The peak at that clock can be higher than the datasheet's, which holds at a stated clock. No "
+        "share at the clock is given where it would be over 100 %: the reading is then of another moment."
+    )
 
 
 def _chart(found: Roofline, device: int, rows: list[RooflineRow], gpu: str) -> Html | None:
@@ -61,6 +74,17 @@ def _chart(found: Roofline, device: int, rows: list[RooflineRow], gpu: str) -> H
     return el("figure", el("figcaption", caption), chart)
 
 
+_AT_CLOCK: tuple[Column[RooflineRow], ...] = (
+    Column("clock", lambda row: row.clock_mhz, "number", "mean while its kernels ran", unit="MHz"),
+    Column(
+        "at clock",
+        lambda row: row.compute_share_at_clock,
+        "share",
+        "rate / (dense peak x clock / the clock at which the peak holds)",
+    ),
+)
+
+
 def _table(rows: list[RooflineRow]) -> Html:
     columns: list[Column[RooflineRow]] = [
         Column("op", lambda row: row.op, "name", full=lambda row: f"{row.op} {row.shapes}"),
@@ -69,11 +93,17 @@ def _table(rows: list[RooflineRow]) -> Html:
         Column("calls", lambda row: row.calls, "count"),
         Column("GPU time", lambda row: row.gpu_ns, "ns", "of all calls"),
         Column("rate", lambda row: row.tflops, "number", "FLOPs of all calls / GPU time", unit="TFLOP/s"),
-        Column("of peak", lambda row: row.compute_share, "share", "rate / dense peak of the dtype"),
+        Column("of peak", lambda row: row.compute_share, "share", "rate / dense datasheet peak of the dtype"),
+        *(_AT_CLOCK if any(row.clock_mhz is not None for row in rows) else ()),
         Column("bandwidth", lambda row: row.tb_s, "number", "bytes of all calls / GPU time", unit="TB/s"),
         Column("of peak", lambda row: row.memory_share, "share", "bandwidth / peak of device memory"),
         Column("intensity", lambda row: row.intensity, "number", "FLOPs / bytes", unit="FLOP/B"),
         Column("bound by", lambda row: row.bound, note="intensity against the ridge of the peaks"),
-        Column("of the roof", lambda row: row.limit_share, "share", "achieved / roofline at this intensity"),
+        Column(
+            "of the roof",
+            lambda row: row.limit_share,
+            "share",
+            "achieved / roofline at this intensity, at the clock that ran where it is known",
+        ),
     ]
     return table("roofline", columns, rows, caption="ops by shape", limit=40)

@@ -9,9 +9,11 @@ from profrun.contract.profilers import under_text
 from profrun.contract.units import bytes_text, counted, percent_text, time_text
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
 from profrun.reports.terminal_tables import tables
+from profrun.reports.use_text import use_lines
 
 if TYPE_CHECKING:
     from profrun.analysis.rules.step_cost import StepCost
+    from profrun.analysis.rules.step_use import StepUse
     from profrun.analysis.trace.critical_path import CriticalPath
     from profrun.analysis.trace.gpu import DeviceMetrics
     from profrun.analysis.trace.idle import IdleRow
@@ -25,7 +27,12 @@ NOTES = 3
 
 
 def summary_text(
-    summary: Summary, style: Style = PLAIN, *, cost: StepCost | None = None, verbose: bool = False
+    summary: Summary,
+    style: Style = PLAIN,
+    *,
+    cost: StepCost | None = None,
+    use: StepUse | None = None,
+    verbose: bool = False,
 ) -> str:
     """The summary: what was recorded, doubtful numbers, the step and the GPUs, tables per step, notes.
 
@@ -33,6 +40,7 @@ def summary_text(
         summary: the summary.
         style: how text is laid out.
         cost: what a step costs, with the step time without a profiler where that is known.
+        use: its FLOPs, and the share of the GPUs' peak that they are.
         verbose: with totals, every step, and notes that matter little.
     """
     version = f" {summary.tool_version}" if summary.tool_version else ""
@@ -46,6 +54,8 @@ def summary_text(
     parts += _step(cost, summary)
     if summary.window is not None:
         parts.append(Prose(summary.window.text))
+    if use is not None and cost is not None:
+        parts += [Prose(line) for line in use_lines(use, cost)]
     for device in summary.devices:
         parts += _device(device, summary, cost)
     for peak in summary.memory:

@@ -15,6 +15,7 @@ from profrun.traces.labels import rank_cell
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.collectives import CollectiveRow
+    from profrun.analysis.trace.roofline import RooflineRow
     from profrun.analysis.trace.summary import Summary
 
 
@@ -192,7 +193,12 @@ def _roofline(summary: Summary) -> list[Part]:
     found = summary.roofline
     if not found:
         return []
-    header = ("op and shapes", "type", "GPU time", "TFLOP/s", "of peak", "TB/s", "of peak")
+    clocked = any(row.clock_mhz is not None for row in found.rows)
+    header = (
+        *("op and shapes", "type", "GPU time", "TFLOP/s", "of peak"),
+        *(("MHz", "at clock") if clocked else ()),
+        *("TB/s", "of peak"),
+    )
     rows = [
         (
             f"{row.op} {row.shapes}",
@@ -200,6 +206,7 @@ def _roofline(summary: Summary) -> list[Part]:
             time_text(row.gpu_ns),
             rate_text(row.tflops),
             percent_text(row.compute_share),
+            *(_at_clock(row) if clocked else ()),
             rate_text(row.tb_s),
             "caches" if row.cached else percent_text(row.memory_share),
         )
@@ -213,8 +220,19 @@ def _roofline(summary: Summary) -> list[Part]:
         f"work from recorded shapes, {covered} of GPU time; each input and output counted once; "
         f"{known or 'the peaks of this GPU are not known'}"
     )
+    if clocked:
+        note += (
+            "; at clock: of the peak at the mean clock while the kernels ran (readings may be 200 ms old), "
+            "which can be above the datasheet's"
+        )
     omitted = summary.omitted.get("roofline", 0)
     return titled("roofline", _table(header, rows, texts=2), omitted=omitted, note=note)
+
+
+def _at_clock(row: RooflineRow) -> tuple[str, str]:
+    """Mean clock while the op's kernels ran, and its share of the peak at that clock."""
+    clock = UNKNOWN if row.clock_mhz is None else f"{row.clock_mhz:.0f}"
+    return clock, percent_text(row.compute_share_at_clock)
 
 
 def _collectives(summary: Summary) -> list[Part]:

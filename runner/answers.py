@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from profrun.runner.default_comparisons import UNPROFILED, Point, has_time_axis
 from profrun.runner.twins import step_of, unprofiled_twin
 from profrun.store.documents import provenance_beside
-from profrun.store.run_answer import FindingAnswer, PartAnswer, StepAnswer, VariantAnswer
+from profrun.store.run_answer import FindingAnswer, PartAnswer, StepAnswer, UseAnswer, VariantAnswer
 
 if TYPE_CHECKING:
     from profrun.analysis.rules.diagnose import Diagnosis
     from profrun.analysis.rules.step_cost import UnprofiledStep
+    from profrun.analysis.rules.step_use import StepUse
     from profrun.store.state import RunState, TrialRecord
     from profrun.traces.trace import Trace
 
@@ -95,6 +96,25 @@ def answer_of(
         findings=_findings(found),
         window=found.window,
         doubts=tuple(one.title for one in found.findings if one.severity == "critical" and one.gain is None),
+        use=_use(found.use),
+    )
+
+
+def _use(found: StepUse | None) -> UseAnswer | None:
+    """MFU and HFU, where there are both."""
+    if found is None or found.mfu is None or found.hfu is None:
+        return None
+    most = found.types[0]
+    return UseAnswer(
+        flops=found.flops or 0.0,
+        model_flops=found.model_flops or 0.0,
+        dtype=most.dtype,
+        peak_tflops=most.peak_tflops or 0.0,
+        mfu=found.mfu,
+        hfu=found.hfu,
+        mfu_at_clock=found.mfu_at_clock,
+        clock_mhz=found.clock_mhz if found.mfu_at_clock is not None else None,
+        at_least=bool(found.unknown),
     )
 
 

@@ -87,6 +87,29 @@ class FindingAnswer:
 
 
 @dataclass(frozen=True)
+class UseAnswer:
+    """What a step computes of what its GPUs could (``analysis.rules.step_use``), of all recorded ranks.
+
+    Attributes:
+        flops, model_flops: per step: all matrix FLOPs that ran, and those that the model needs.
+        dtype: in which most of them ran. peak_tflops: dense peak of all GPUs for it, by their datasheets.
+        mfu, hfu: model_flops and flops as a part of what the GPUs could compute in ``VariantAnswer.step_ns``.
+        mfu_at_clock, clock_mhz: the same part at the mean clock of the recorded steps; None without samples.
+        at_least: some ops are not in it, because their shapes do not tell their work.
+    """
+
+    flops: float
+    model_flops: float
+    dtype: str | None
+    peak_tflops: float
+    mfu: float
+    hfu: float
+    mfu_at_clock: float | None = None
+    clock_mhz: float | None = None
+    at_least: bool = False
+
+
+@dataclass(frozen=True)
 class VariantAnswer:
     """What a run tells first of one variant.
 
@@ -108,6 +131,7 @@ class VariantAnswer:
         doubts: titles of critical findings about the recording itself.
         denominator: what the recording's times are of: a step, the run or its first part, or the recording.
         window: in which of several phases of the run the recorded steps lie.
+        use: MFU and HFU of the step; None where the recording does not tell them.
     """
 
     variant: str
@@ -125,6 +149,7 @@ class VariantAnswer:
     doubts: tuple[str, ...] = ()
     denominator: Denominator = STEP
     window: WindowPhase | None = None
+    use: UseAnswer | None = None
 
     @property
     def works_longer(self) -> bool:

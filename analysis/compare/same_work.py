@@ -14,9 +14,9 @@ from typing import Literal
 
 from profrun.analysis.compare.compared_trial import ComparedTrial, RecordingConditions
 from profrun.analysis.compare.kernel_identity import kernel_identity
-from profrun.analysis.compare.matrix_ops import is_counted
 from profrun.analysis.compare.work_signs import WorkSigns, work_signs
 from profrun.analysis.kernel_names import MATRIX_CATEGORIES
+from profrun.analysis.trace.matrix_ops import is_counted
 
 AMOUNT = re.compile(
     r"^(?:(?:micro_?|mini_?|global_?|train_?|eval_?)?(?:batch(?:_?size)?|bs)|seq(?:_?len(?:gth)?)?|sequence\w*"

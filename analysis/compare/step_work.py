@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrun.analysis.compare.compared_trial import StepWork
-from profrun.analysis.compare.matrix_ops import CONVOLUTION, MATRIX, is_attention
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.flops import parse_list
-from profrun.analysis.trace.frame import Frame, Index, Mask
-from profrun.analysis.trace.op_cost import cost_of
+from profrun.analysis.trace.frame import Frame, Mask
+from profrun.analysis.trace.matrix_work import matrix_work
 from profrun.analysis.trace.steps import StepIndex, step_of_host
-from profrun.traces.trace import registered
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -58,53 +56,17 @@ def _bytes_per_sample(trace: Trace, table: str, condition: str, keep: Mask, samp
 
 def _flops(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[float | None, tuple[str, ...]]:
     """(FLOPs of all typical steps, ops whose shapes do not tell them); None without any recorded shape."""
-    ops = source.of("op")
-    wanted = source.name_ids(lambda text: text in MATRIX or text in CONVOLUTION or is_attention(text))
-    ids = ops[np.isin(source.name[ops], wanted)]
+    work = matrix_work(trace)
+    mine = np.ones(len(work.slices), dtype=bool)
     if len(index.slices):
-        step = step_of_host(source, index, ids)
-        ids = ids[(step >= 0) & keep[step]]
-    ids = _counted_once(source, ids)
-    if not len(ids):
+        step = step_of_host(source, index, work.slices)
+        mine = (step >= 0) & keep[step]
+    names, flops = source.name[work.slices[mine]], work.flops[mine]
+    if not len(names):
         return None, ()
-    with registered(trace.tables, "counted", {"slice": ids.astype(np.int64)}) as connection:
-        rows = connection.execute(
-            "SELECT s.name, o.shapes, o.dtypes, count(*), sum(o.flops), count(o.flops) FROM counted "
-            "JOIN slices s USING (slice) LEFT JOIN ops o USING (slice) GROUP BY ALL"
-        ).fetchall()
-    total, unknown = 0.0, set()
-    for name, shapes, dtypes, count, stated, stated_count in rows:
-        each = cost_of(name, parse_list(shapes), parse_list(dtypes)).flops
-        if each is not None:
-            total += each * count
-        elif stated_count == count and stated:
-            total += float(stated)
-        else:
-            unknown.add(name)
-    return (None if len(unknown) == len({row[0] for row in rows}) else total), tuple(sorted(unknown))
-
-
-def _counted_once(source: Frame, ids: Index) -> Index:
-    """The ops that together hold each piece of work once.
-
-    A matrix op inside an attention op counts instead of it. Of nested attention ops the outermost counts (its
-    shapes are batch, heads, sequence, width), of nested convolutions the outermost.
-    """
-    names = source.names
-    matrix = np.zeros(len(source), dtype=bool)
-    matrix[ids[[names[number] in MATRIX for number in source.name[ids]]]] = True
-    other = np.zeros(len(source), dtype=bool)
-    other[ids] = True
-    other &= ~matrix
-    holds = np.zeros(len(source) + 1, dtype=bool)
-    up = source.chase(other)
-    at = up[np.flatnonzero(matrix)]
-    while (at >= 0).any():
-        at = at[at >= 0]
-        holds[at] = True
-        at = up[at]
-    inside = up >= 0
-    return np.flatnonzero(matrix | (other & ~holds[:-1] & ~inside))
+    unknown = np.unique(names[np.isnan(flops)])
+    total = None if len(unknown) == len(np.unique(names)) else float(np.nansum(flops))
+    return total, tuple(sorted(source.names[int(number)] for number in unknown))
 
 
 def _first_input(trace: Trace, source: Frame, index: StepIndex, keep: Mask) -> tuple[int | None, str | None]:

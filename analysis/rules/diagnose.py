@@ -16,6 +16,7 @@ from profrun.analysis.rules.python_lines import python_lines
 from profrun.analysis.rules.rule import Hit, Rule
 from profrun.analysis.rules.step_cost import StepCost, UnprofiledStep, severity_of
 from profrun.analysis.rules.step_parts import StepPart, step_parts
+from profrun.analysis.rules.step_use import StepUse, step_use
 from profrun.analysis.trace.data_quality import withheld
 from profrun.analysis.trace.quality import QualityFinding
 from profrun.analysis.trace.steadiness import window_phase
@@ -40,6 +41,7 @@ class Diagnosis:
         gpus: names of the GPUs that worked, such as 'NVIDIA H200', each once.
         window: in which of several phases of the run the recorded steps lie; None where there is one, or it
             is not known.
+        use: FLOPs, MFU and HFU of a step; None without steps or without matrix ops of recorded shapes.
     """
 
     cost: StepCost
@@ -47,6 +49,7 @@ class Diagnosis:
     findings: tuple[RuleFinding, ...]
     gpus: tuple[str, ...]
     window: WindowPhase | None = None
+    use: StepUse | None = None
 
 
 def diagnose(
@@ -84,6 +87,7 @@ def diagnosis(
         findings=tuple(_findings(context)),
         gpus=tuple(dict.fromkeys(one.name for one in context.devices)),
         window=window_phase(trace),
+        use=step_use(context),
     )
 
 

@@ -8,6 +8,11 @@ user can override each number (``peaks_for(..., overrides=...)``).
 
 No vendor document was at hand: ``confirmed`` names a published text that quotes it and agrees, or
 ``NOT_CONFIRMED``.
+
+A peak holds at one clock: units (SMs or compute units) x dense FLOPs of a unit per clock x clock = peak. The
+table has these factors for fp16 on matrix units and for fp32 on vector units. Some GPUs state the rates of
+their matrix units at a lower clock than the others (H100 and H200 SXM: 1830 and 1980 MHz), so a GPU that
+runs matrix work at 1980 MHz can do more than its datasheet says.
 """
 
 from __future__ import annotations
@@ -24,6 +29,29 @@ from profrun.errors import UsageError
 NOT_CONFIRMED = "not confirmed"
 DTYPES = ("fp64", "fp64_matrix", "fp32", "fp32_matrix", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 """Columns of rates in the table."""
+VECTOR = frozenset({"fp64", "fp64_matrix", "fp32", "fp32_matrix"})
+"""Rates that hold at the clock of the vector units; the others hold at that of the matrix units."""
+
+
+@dataclass(frozen=True)
+class PeakClocks:
+    """The clocks at which the peaks of a GPU hold.
+
+    Attributes:
+        units: SMs (NVIDIA) or compute units (AMD).
+        matrix_per_clock: dense fp16 FLOPs of one unit in one clock.
+        vector_per_clock: fp32 FLOPs of one unit's vector lanes in one clock.
+        matrix_mhz: clock at which the rates of matrix units hold, MHz.
+        vector_mhz: clock at which the rates in ``VECTOR`` hold, MHz.
+        confirmed: which published text has these clocks, or how they were told from the peaks.
+    """
+
+    units: int
+    matrix_per_clock: int
+    vector_per_clock: int
+    matrix_mhz: float
+    vector_mhz: float
+    confirmed: str
 
 
 @dataclass(frozen=True)
@@ -37,6 +65,7 @@ class Peaks:
         source: the document that the numbers are from.
         confirmed: where a text that quotes it was found to agree, ``NOT_CONFIRMED`` where none was.
         overridden: keys that the user set.
+        clocks: at which the rates hold; None where that is not known.
     """
 
     name: str
@@ -45,14 +74,27 @@ class Peaks:
     source: str
     confirmed: str
     overridden: tuple[str, ...] = ()
+    clocks: PeakClocks | None = None
 
     def for_dtype(self, dtype: str | None, *, matrix: bool = True) -> float | None:
         """TFLOP/s for a dtype; fp32 and fp64 on matrix units where the GPU has such a rate."""
-        if dtype is None:
+        key = self._key(dtype, matrix)
+        return None if key is None else self.tflops.get(key)
+
+    def at_clock(self, dtype: str | None, mhz: float | None, *, matrix: bool = True) -> float | None:
+        """TFLOP/s for a dtype when the SMs or compute units run at ``mhz``.
+
+        None where the peak, the clock at which it holds, or the clock that ran is not known. A rate that the
+        user gave holds at no clock that is known.
+        """
+        key = self._key(dtype, matrix)
+        rate = None if key is None else self.tflops.get(key)
+        if rate is None or not mhz or self.clocks is None or key in self.overridden:
             return None
-        if matrix and f"{dtype}_matrix" in self.tflops:
-            return self.tflops[f"{dtype}_matrix"]
-        return self.tflops.get(dtype)
+        return rate * mhz / (self.clocks.vector_mhz if key in VECTOR else self.clocks.matrix_mhz)
+
+    def _key(self, dtype: str | None, matrix: bool) -> str | None:
+        return f"{dtype}_matrix" if matrix and f"{dtype}_matrix" in self.tflops else dtype
 
     @property
     def ridge(self) -> dict[str, float]:
@@ -71,9 +113,23 @@ def table() -> dict[str, Peaks]:
                 memory_gb_s=float(row["memory_gb_s"]),
                 source=row["source"],
                 confirmed=row["confirmed"],
+                clocks=_clocks(row),
             )
             for row in csv.DictReader(file)
         }
+
+
+def _clocks(row: Mapping[str, str]) -> PeakClocks | None:
+    if not row["units"]:
+        return None
+    return PeakClocks(
+        units=int(row["units"]),
+        matrix_per_clock=int(row["matrix_per_clock"]),
+        vector_per_clock=int(row["vector_per_clock"]),
+        matrix_mhz=float(row["matrix_mhz"]),
+        vector_mhz=float(row["vector_mhz"]),
+        confirmed=row["clock_confirmed"],
+    )
 
 
 def peaks_for(

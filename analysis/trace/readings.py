@@ -22,6 +22,23 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+LATE_NS = 200_000_000
+"""A reading may be of a state so long ago: on an H200 what is read was up to 200 ms old."""
+
+
+@dataclass(frozen=True)
+class MeanReading:
+    """The mean of a quantity over some stretches of time.
+
+    Attributes:
+        value: mean over their time, in the unit of ``MEANINGS``.
+        readings: how many readings hold in them, 1 or more; with few, what is read may be of another state,
+            up to ``LATE_NS`` ago.
+    """
+
+    value: float
+    readings: int
+
 
 @dataclass(frozen=True)
 class Readings:
@@ -50,6 +67,31 @@ class Readings:
         edges = np.concatenate(([start_ns], self.times[first + 1 : last], [end_ns]))
         return float(np.average(self.values[first:last], weights=np.diff(edges)))
 
+    def over(self, starts: Ints, ends: Ints) -> MeanReading | None:
+        """Mean over the time of all stretches together; None where no reading was taken before any ends.
+
+        Args:
+            starts, ends: of the stretches, ns, int64, shape (stretches,). What lies before the first reading
+                does not count.
+        """
+        if not len(self.times) or not len(starts):
+            return None
+        start = np.maximum(starts, self.times[0])
+        kept = ends > start
+        start, end = start[kept], ends[kept]
+        total = int((end - start).sum())
+        if not total:
+            return None
+        first = np.searchsorted(self.times, start, side="right") - 1
+        last = np.searchsorted(self.times, end, side="left") - 1
+        until = np.concatenate(([0.0], np.cumsum(self.values[:-1] * np.diff(self.times))))
+        after = until[last] + self.values[last] * (end - self.times[last])
+        before = until[first] + self.values[first] * (start - self.times[first])
+        edges = np.zeros(len(self.times) + 1, dtype=np.int64)
+        np.add.at(edges, first, 1)
+        np.add.at(edges, last + 1, -1)
+        return MeanReading(float((after - before).sum()) / total, int((np.cumsum(edges) > 0).sum()))
+
 
 Quantities = Mapping[Quantity, Readings]
 
@@ -64,6 +106,16 @@ def gpu_readings(trace: Trace) -> Mapping[int, Quantities]:
 def host_readings(trace: Trace) -> Quantities:
     """Quantity -> readings of the host on which the first process ran; empty where nothing was sampled."""
     return _by_owner(trace).get(-1, {})
+
+
+def sm_clock(trace: Trace, device: int, starts: Ints, ends: Ints) -> MeanReading | None:
+    """Mean clock of the SMs or compute units of a GPU over stretches of time, MHz; None without samples.
+
+    Args:
+        starts, ends: of the stretches on the axis of the trace, ns, int64, shape (stretches,).
+    """
+    found = gpu_readings(trace).get(device, {}).get("sm_clock")
+    return None if found is None else found.over(starts, ends)
 
 
 @memoised

@@ -3,11 +3,14 @@
 Work is known per op (its input shapes), time per kernel: an op's GPU time is that of the kernels it launched
 itself, so TFLOP/s = FLOPs / that time. Bytes are compulsory traffic (each input and output once): achieved
 TB/s is a lower bound of what the kernel moved, and arithmetic intensity an upper bound.
+
+Where a sampler read the GPU's clock (``readings``), the peak of arithmetic is also told at the clock that
+ran: peak x mean clock while the op's kernels ran / the clock at which the peak holds. The roof is then that
+of this clock. The peak of the memory does not follow the SM clock.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
@@ -15,10 +18,11 @@ import numpy as np
 
 from profrun.analysis.trace.columns import groups
 from profrun.analysis.trace.flops import parse_list
-from profrun.analysis.trace.frame import Frame, frame
+from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.op_cost import OpCost, cost_of
 from profrun.analysis.trace.op_shapes import op_shapes
 from profrun.analysis.trace.peaks import Peaks, peaks_for
+from profrun.analysis.trace.readings import MeanReading, gpu_readings, sm_clock
 from profrun.analysis.trace.roles import kernel_names
 from profrun.traces.memo import memoised
 
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from profrun.traces.trace import Trace
+
+AT_CLOCK, DATASHEET = "clock that ran", "datasheet"
+"""The clock of the arithmetic peak of a roofline (``RooflineRow.limit_at``)."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +47,16 @@ class RooflineRow:
         flops, bytes: per call; None where shapes do not give them.
         tflops, tb_s: achieved rates: flops x calls / gpu_ns, bytes x calls / gpu_ns.
         intensity: flops / bytes.
-        peak_tflops, peak_tb_s: of the GPU for that dtype, None for an unknown GPU or dtype.
+        peak_tflops, peak_tb_s: of the GPU for that dtype by its datasheet, None for an unknown GPU or dtype.
         compute_share, memory_share: achieved / peak.
+        clock_mhz, clock_readings: mean clock while its kernels ran and the number of readings that hold then;
+            None and 0 without samples. What is read may be 200 ms old.
+        peak_tflops_at_clock: peak_tflops x clock_mhz / the clock at which it holds (``PeakClocks``).
+        compute_share_at_clock: achieved / that. Both are None where the clock is not known, and where the
+            share would be over 1: what was read is then not the clock at which the kernels ran.
         bound: 'compute' or 'memory', by intensity against the ridge of the peaks; None when not known.
         limit_share: achieved / the roofline at this intensity.
+        limit_at: the clock of that roofline: 'clock that ran' or 'datasheet'; None without limit_share.
         cached: the bytes went by faster than the GPU's memory can deliver them, so part of them came from
             caches: neither memory_share nor bound nor limit_share say anything then, and are None.
     """
@@ -69,6 +82,12 @@ class RooflineRow:
     bound: str | None
     limit_share: float | None
     cached: bool = False
+    clock_mhz: float | None = None
+    clock_readings: int = 0
+    peak_tflops_at_clock: float | None = None
+    compute_share_at_clock: float | None = None
+    limit_at: str | None = None
+    compute_share_at_clock_of: str = field(default="peak_tflops_at_clock", init=False)
     compute_share_of: str = field(default="peak_tflops", init=False)
     memory_share_of: str = field(default="peak_tb_s", init=False)
 
@@ -107,7 +126,7 @@ def roofline(trace: Trace, *, peaks: Mapping[str, float] | None = None) -> Roofl
     source = frame(trace)
     table = device_peaks(source, peaks)
     total = int(source.durs(source.gpu).sum())
-    rows = [_row(key, kernels, source, table) for key, kernels in _by_op(trace).items()]
+    rows = [_row(key, work, source, table) for key, work in _by_op(trace).items()]
     rows.sort(key=lambda row: (-row.gpu_ns, row.op, row.shapes))
     known = sum(row.gpu_ns for row in rows if row.flops is not None or row.bytes is not None)
     return Roofline(rows, table, known, total)
@@ -126,9 +145,16 @@ class _Kernels(NamedTuple):
     ns: int
 
 
+class _Work(NamedTuple):
+    """GPU work of the calls of one op: kernels by name id, and the mean clock while they ran."""
+
+    kernels: dict[int, _Kernels]
+    clock: MeanReading | None
+
+
 @memoised
-def _by_op(trace: Trace) -> dict[_Key, dict[int, _Kernels]]:
-    """GPU work of ops with recorded shapes, by kernel name id."""
+def _by_op(trace: Trace) -> dict[_Key, _Work]:
+    """GPU work of ops with recorded shapes."""
     source = frame(trace)
     owner = source.launching_op(source.launched)
     ids, owner = source.launched[owner >= 0], owner[owner >= 0]
@@ -142,18 +168,36 @@ def _by_op(trace: Trace) -> dict[_Key, dict[int, _Kernels]]:
     time = np.bincount(group, weights=source.durs(ids))  # exact: sums of ns stay under 2**53
     pair, _ = groups(group, owner)
     calls = np.bincount(group[pair]) if len(pair) else slices
-    found: dict[_Key, dict[int, _Kernels]] = defaultdict(dict)
+    found: dict[_Key, _Work] = {}
+    clocks = _clocks(trace, ids, groups(op, shape, dtype, device))
     for number, place in enumerate(first):
         text = None if dtype[place] < 0 else recorded.dtypes[int(dtype[place])]
         key = (source.names[int(op[place])], recorded.shapes[int(shape[place])], text, int(device[place]))
-        found[key][int(kernel[place])] = _Kernels(int(calls[number]), int(slices[number]), int(time[number]))
+        work = found.setdefault(key, _Work({}, clocks.get(int(place))))
+        work.kernels[int(kernel[place])] = _Kernels(
+            int(calls[number]), int(slices[number]), int(time[number])
+        )
     return found
 
 
-def _row(
-    key: _Key, kernels: dict[int, _Kernels], source: Frame, table: dict[int, Peaks | None]
-) -> RooflineRow:
+def _clocks(trace: Trace, ids: Index, grouped: tuple[Index, Index]) -> dict[int, MeanReading | None]:
+    """Place in ``ids`` -> the mean clock while all GPU slices of its group ran; empty without samples."""
+    if not gpu_readings(trace):
+        return {}
+    source, (_, group) = frame(trace), grouped
+    order = np.argsort(group, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(order) else []
+    found: dict[int, MeanReading | None] = {}
+    for part in parts:
+        mine = ids[part]
+        device = int(source.device_of(mine[:1])[0])
+        found |= dict.fromkeys(part.tolist(), sm_clock(trace, device, source.ts[mine], source.end[mine]))
+    return found
+
+
+def _row(key: _Key, work: _Work, source: Frame, table: dict[int, Peaks | None]) -> RooflineRow:
     name, shapes, dtypes, device = key
+    kernels = work.kernels
     main = max(kernels, key=lambda kernel: kernels[kernel].ns)
     calls = max(one.calls for one in kernels.values())
     time = sum(one.ns for one in kernels.values())
@@ -173,7 +217,7 @@ def _row(
         gpu_ns=time,
         flops=cost.flops,
         bytes=cost.bytes,
-        **_rates(cost, calls, time, table.get(device), dtype, matrix),
+        **_rates(cost, calls, time, table.get(device), dtype, matrix, work.clock),
     )
 
 
@@ -188,10 +232,21 @@ class _Rates(TypedDict):
     bound: str | None
     limit_share: float | None
     cached: bool
+    clock_mhz: float | None
+    clock_readings: int
+    peak_tflops_at_clock: float | None
+    compute_share_at_clock: float | None
+    limit_at: str | None
 
 
 def _rates(
-    cost: OpCost, calls: int, time: int, peaks: Peaks | None, dtype: str | None, matrix: bool
+    cost: OpCost,
+    calls: int,
+    time: int,
+    peaks: Peaks | None,
+    dtype: str | None,
+    matrix: bool,
+    clock: MeanReading | None,
 ) -> _Rates:
     """Achieved rates against the peaks.
 
@@ -200,19 +255,24 @@ def _rates(
         calls, time: number of calls and their GPU time in ns.
         peaks: of the device, None when they are not known.
         dtype, matrix: which peak of arithmetic counts: the type, and whether matrix units could be used.
+        clock: mean while its kernels ran; None without samples.
     """
     tflops = cost.flops * calls / time / 1e3 if cost.flops is not None and time else None
     tb_s = cost.bytes * calls / time / 1e3 if cost.bytes is not None and time else None
     intensity = cost.flops / cost.bytes if cost.flops is not None and cost.bytes else None
     top = peaks.for_dtype(dtype, matrix=matrix) if peaks else None
+    ran = peaks.at_clock(dtype, clock.value if clock else None, matrix=matrix) if peaks else None
+    if ran is not None and tflops is not None and tflops > ran:
+        ran = None  # the clock that was read is not the one that ran
+    highest = ran or top
     memory = peaks.memory_gb_s / 1e3 if peaks else None
     cached = tb_s is not None and memory is not None and tb_s > memory
     bound = limit = None
     if cached:
         pass
-    elif intensity is not None and top is not None and memory and tflops is not None:
-        roof = min(top, intensity * memory)
-        bound = "compute" if intensity * memory >= top else "memory"
+    elif intensity is not None and highest is not None and memory and tflops is not None:
+        roof = min(highest, intensity * memory)
+        bound = "compute" if intensity * memory >= highest else "memory"
         limit = tflops / roof if roof else None
     elif cost.flops is None and tb_s is not None and memory:
         bound, limit = "memory", tb_s / memory
@@ -227,4 +287,9 @@ def _rates(
         "bound": bound,
         "limit_share": limit,
         "cached": cached,
+        "clock_mhz": clock.value if clock else None,
+        "clock_readings": clock.readings if clock else 0,
+        "peak_tflops_at_clock": ran,
+        "compute_share_at_clock": tflops / ran if tflops is not None and ran else None,
+        "limit_at": None if limit is None else AT_CLOCK if ran and bound == "compute" else DATASHEET,
     }

@@ -182,3 +182,13 @@ def record_here(program: str, folder: Path) -> Any:
     assert done.returncode == 0, done.stderr
     normalize([folder / "cpu.json"], folder / "trace")
     return json.loads((folder / "truth.json").read_text(encoding="utf-8"))
+
+
+def sm_clocks(clocks: Mapping[int, float], device: int = 0) -> dict[str, list[dict[str, Any]]]:
+    """Side tables of a sampler's readings of a GPU's clock: time -> MHz; for one rank's trace."""
+    track = {"track": 90 + device, "kind": "counter", "process": 0, "device": device, "name": "samples"}
+    counters = [
+        {"track": 90 + device, "ts_ns": ts, "name": "SM clock", "value": mhz, "unit": "MHz"}
+        for ts, mhz in clocks.items()
+    ]
+    return {"tracks": [track], "counters": counters} if counters else {}

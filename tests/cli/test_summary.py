@@ -45,3 +45,26 @@ def test_a_summary_fits_80_columns(tmp_path: Path, capsys: Capture, monkeypatch:
     out = call(capsys, "summary", tmp_path / "t").out
     assert max(len(line) for line in out.splitlines() if line.startswith("  ")) <= 80  # tables
     assert "vectorized_e" in out
+
+
+def test_mfu_of_a_cpu_is_of_the_peak_that_is_given(tmp_path: Path, capsys: Capture) -> None:
+    """65.5 kFLOP in a step of 1 ms are 6.6 % of 1 GFLOP/s."""
+    shapes = {"ops.shapes": "[[64,32],[32,16]]", "ops.dtypes": '["float","float"]', "parent": 0, "depth": 1}
+    make_trace(
+        tmp_path / "t",
+        [("step", "profrun.step#1", 0, 1_000_000, "main"), ("op", "aten::mm", 10, 90, "main", shapes)],
+    ).close()
+    out = call(capsys, "summary", tmp_path / "t").out
+    assert "matrix work per step 65.54 kFLOP" in out
+    assert "no MFU: the peak for fp32 is not known" in out
+    peaks = ("--peak", "fp32=0.001", "--peak", "memory_gb_s=10")
+    found = call(capsys, "summary", tmp_path / "t", "--json", *peaks).json["step_use"]
+    assert found["mfu"] == pytest.approx(0.0655, abs=0.0001)
+    assert call(capsys, "summary", tmp_path / "t", "--json").json["step_use"]["mfu"] is None
+
+
+@pytest.mark.parametrize("peak", ["bf15=3", "bf16", "bf16=many", "bf16=-1"])
+def test_a_peak_that_is_none_is_refused(trace: Path, capsys: Capture, peak: str) -> None:
+    found = call(capsys, "summary", trace, "--peak", peak)
+    assert found.code == 64
+    assert "peak" in found.err

@@ -6,7 +6,7 @@ import dataclasses
 import re
 
 from profrun.reports.overview_section import overview_html
-from profrun.store.run_answer import PartAnswer
+from profrun.store.run_answer import PartAnswer, UseAnswer
 from tests.reports.test_answer_text import CPU, EAGER, MS, PAIR
 
 
@@ -23,6 +23,17 @@ def test_the_numbers_and_the_bar_of_a_variant() -> None:
     # 25 % of the step: 0.67 and 0.033 of it are named, the rest is other work
     for legend in ("fp32 gemm 17 %", "copies 0.8 %", "other GPU work 7.4 %", "GPU idle 75 %"):
         assert legend in said
+
+
+def test_mfu_says_what_it_is_of() -> None:
+    use = UseAnswer(4e11, 3e11, "bf16", 989.4, mfu=0.3, hfu=0.4)
+    said = text(overview_html([dataclasses.replace(EAGER, use=use)], []))
+    assert "MFU 30 % of 989 TFLOP/s (dense bf16) in the step; HFU 40 %" in said
+    assert "clock that ran" not in said
+    more = dataclasses.replace(use, hfu=0.3, mfu_at_clock=0.36, clock_mhz=1525.0, at_least=True)
+    said = text(overview_html([dataclasses.replace(EAGER, use=more)], []))
+    assert "MFU 30 % at least, of 989 TFLOP/s (dense bf16) in the step; at the clock" in said
+    assert "at the clock that ran, 1525 MHz, MFU 36 %" in said
 
 
 def test_findings_by_what_they_could_save() -> None:

@@ -9,7 +9,7 @@ import pytest
 from profrun.analysis.trace.summary import summarize
 from profrun.reports.terminal import summary_text
 from profrun.reports.terminal_layout import Style
-from tests.analysis.kit import memory_trace
+from tests.analysis.kit import memory_trace, sm_clocks
 
 MM: dict[str, Any] = {
     "ops.shapes": "[[1024,1024],[1024,1024]]",
@@ -49,6 +49,15 @@ def test_the_roofline_names_its_peaks_and_shares() -> None:
         "32.8",
         "%",
     ]  # 2 x 1024**3 / 4 us; 6 MiB / 4 us
+
+
+def test_the_roofline_has_the_clock_that_ran_and_its_share() -> None:
+    """At 1464 MHz, 80 % of the clock of the peak, 54.3 % of the peak are 67.8 %."""
+    lines = text(gemm(), side=sm_clocks({0: 1464.0}))
+    at = lines.index("roofline")
+    row = next(line for line in lines[at:] if "  bf16  " in line)
+    assert row.split()[-9:-3] == ["537", "54.3", "%", "1464", "67.8", "%"]
+    assert "readings may be 200 ms old" in " ".join(" ".join(lines[at:]).split())
 
 
 def test_an_unknown_gpu_has_rates_and_no_shares() -> None:

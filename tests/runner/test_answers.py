@@ -25,11 +25,25 @@ STEP: list[ThinSlice] = [
 ]
 
 
-def record(root: Path, number: int, variant: str, collector: str, steps: list[int]) -> TrialRecord:
+MULTIPLY: list[ThinSlice] = [
+    STEP[0],
+    ("op", "aten::mm", 50, 900, "main", {
+        "ops.shapes": "[[4096,4096],[4096,4096]]", "ops.dtypes": '["c10::BFloat16","c10::BFloat16"]',
+        "parent": 0, "depth": 1,
+    }),
+    ("api", "cudaLaunchKernel", 100, 500, "main", {"parent": 1, "depth": 2}),
+    ("kernel", "some_gemm", 1 * MS, 2 * MS, "stream 7", {"launch": 2}),
+]  # fmt: skip
+
+
+def record(
+    root: Path, number: int, variant: str, collector: str, steps: list[int], slices: list[ThinSlice] = STEP
+) -> TrialRecord:
     """A finished trial with a trace in which the GPU works 2 of 10 ms per step."""
     folder = root / f"{number:03}-{variant}-{collector}"
     folder.mkdir()
-    make_trace(folder / "trace", STEP, meta={"collector": collector}).close()
+    device = {"name": "NVIDIA H200"} if slices is MULTIPLY else None
+    make_trace(folder / "trace", slices, meta={"collector": collector}, device=device).close()
     return TrialRecord(
         id=folder.name,
         index=number,
@@ -55,6 +69,21 @@ def asked(root: Path, *records: TrialRecord) -> tuple[VariantAnswer, ...]:
         with Trace(one.trace) as trace:
             found[one.id] = diagnosed(trace, one, state)
     return answers(points, found)
+
+
+def test_mfu_is_of_the_step_without_a_profiler(tmp_path: Path) -> None:
+    """137.4 GFLOP of the recording in the 5 ms of the other trial, of 989.4 TFLOP/s: 2.8 %."""
+    (answer,) = asked(
+        tmp_path,
+        record(tmp_path, 0, "a", "none", [5 * MS] * 3, MULTIPLY),
+        record(tmp_path, 1, "a", "torch", [10 * MS] * 3, MULTIPLY),
+    )
+    assert answer.use is not None
+    assert (answer.use.flops, answer.use.dtype, answer.step_ns) == (2 * 4096**3, "bf16", 5 * MS)
+    assert answer.use.mfu == answer.use.hfu == pytest.approx(2 * 4096**3 / 5e-3 / 989.4e12)
+    (profiled,) = asked(tmp_path, record(tmp_path, 2, "a", "torch", [10 * MS] * 3, MULTIPLY))
+    assert profiled.use is not None
+    assert profiled.use.mfu == pytest.approx(answer.use.mfu / 2)
 
 
 def test_the_step_is_that_without_a_profiler_and_shares_are_of_it(tmp_path: Path) -> None:

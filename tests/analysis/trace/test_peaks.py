@@ -18,23 +18,35 @@ def test_peaks_have_sources_and_are_dense() -> None:
             assert gpu.tflops["fp8"] / gpu.tflops["bf16"] == pytest.approx(2, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("name", "mhz", "units", "flops_a_clock"),
-    [
-        ("Tesla V100-SXM2-32GB", 1530, 640, 128), ("Tesla T4", 1590, 320, 128),
-        ("NVIDIA A100-SXM4-80GB", 1410, 432, 512), ("NVIDIA H200", 1830, 528, 1024),
-        ("AMD Instinct MI210", 1700, 104, 1024), ("AMD Instinct MI250X", 1700, 110, 1024),
-        ("AMD Instinct MI300X", 2100, 304, 2048), ("AMD Instinct MI325X", 2100, 304, 2048),
-        ("AMD Instinct MI350X", 2200, 256, 4096), ("AMD Instinct MI355X", 2400, 256, 4096),
-    ],
-)  # fmt: skip
-def test_half_precision_follows_from_clock_and_units(
-    name: str, mhz: int, units: int, flops_a_clock: int
-) -> None:
-    """Tensor cores (NVIDIA) or CUs (AMD), and dense FLOPs a clock of each."""
-    found = peaks_for(name)
-    assert found is not None
-    assert found.tflops["fp16"] == pytest.approx(mhz * units * flops_a_clock / 1e6, rel=0.005)
+def test_every_peak_follows_from_its_clock_and_units() -> None:
+    """Units x FLOPs of a unit per clock x clock is the peak, within the rounding of datasheets."""
+    for gpu in table().values():
+        if gpu.clocks is None:
+            assert gpu.name in ("B200", "GB200, one GPU")
+            continue
+        one = gpu.clocks
+        matrix = one.units * one.matrix_per_clock * one.matrix_mhz / 1e6
+        vector = one.units * one.vector_per_clock * one.vector_mhz / 1e6
+        error = 0.007 if "V100" in gpu.name else 0.006 if gpu.name == "T4" else 0.0015
+        assert gpu.tflops["fp16"] == pytest.approx(matrix, rel=error), gpu.name
+        assert gpu.tflops["fp32"] == pytest.approx(vector, rel=error), gpu.name
+
+
+def test_the_peak_at_the_clock_that_ran() -> None:
+    """An H200's matrix rates hold at 1830 MHz and its vector rates at 1980 MHz."""
+    h200 = peaks_for("NVIDIA H200")
+    assert h200 is not None
+    assert h200.at_clock("bf16", 1830) == pytest.approx(989.4)
+    assert h200.at_clock("bf16", 1980) == pytest.approx(132 * 4096 * 1980 / 1e6, rel=1e-4)  # 1070.5
+    assert h200.at_clock("fp32", 1980) == pytest.approx(66.9)
+    assert h200.at_clock("bf16", None) is None
+    assert h200.at_clock("fp4", 1980) is None
+    own = peaks_for("NVIDIA H200", overrides={"bf16": 800})
+    assert own is not None
+    assert own.at_clock("bf16", 1980) is None  # nobody says at which clock the user's number holds
+    b200 = peaks_for("NVIDIA B200")
+    assert b200 is not None
+    assert b200.at_clock("bf16", 1900) is None
 
 
 @pytest.mark.parametrize(
