@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from profrun.contract.denominator import NO_STEPS, RECORDING, RUN
 from profrun.contract.profilers import under_text
 from profrun.contract.units import bytes_text, counted, percent_text, time_text
+from profrun.reports.energy_text import energy_line, state_lines
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
 from profrun.reports.terminal_tables import tables
 
 if TYPE_CHECKING:
+    from profrun.analysis.compare.compared_trial import StepWork
     from profrun.analysis.rules.step_cost import StepCost
     from profrun.analysis.trace.critical_path import CriticalPath
     from profrun.analysis.trace.gpu import DeviceMetrics
@@ -25,7 +27,12 @@ NOTES = 3
 
 
 def summary_text(
-    summary: Summary, style: Style = PLAIN, *, cost: StepCost | None = None, verbose: bool = False
+    summary: Summary,
+    style: Style = PLAIN,
+    *,
+    cost: StepCost | None = None,
+    work: StepWork | None = None,
+    verbose: bool = False,
 ) -> str:
     """The summary: what was recorded, doubtful numbers, the step and the GPUs, tables per step, notes.
 
@@ -33,6 +40,7 @@ def summary_text(
         summary: the summary.
         style: how text is laid out.
         cost: what a step costs, with the step time without a profiler where that is known.
+        work: of a step, by which its energy is divided too.
         verbose: with totals, every step, and notes that matter little.
     """
     version = f" {summary.tool_version}" if summary.tool_version else ""
@@ -44,6 +52,9 @@ def summary_text(
     if summary.withheld:
         parts.append(f"not shown because of this: {', '.join(summary.withheld)}")
     parts += _step(cost, summary)
+    energy = energy_line(summary.energy, work)
+    parts += [Prose(energy)] if energy else []
+    parts += [Prose(line) for line in state_lines(summary.gpu_states, summary.gpus)]
     for device in summary.devices:
         parts += _device(device, summary, cost)
     for peak in summary.memory:

@@ -66,7 +66,7 @@ def write_findings(
         return [read.trials[record.id] for record in point.trials]
 
     found = Findings(
-        answers=answers(points, read.diagnoses),
+        answers=answers(points, read.diagnoses, read.trials),
         comparisons=tuple(compare_pairs(default_pairs(points), points, trials_of)),
         expectations=_claims(expectations, told, state),
     )

@@ -106,6 +106,8 @@ class VariantAnswer:
         findings: warnings and critical findings that no other explains, the largest gain first.
         doubts: titles of critical findings about the recording itself.
         denominator: what the recording's times are of: a step, the run or its first part, or the recording.
+        energy_j: energy of the GPUs per steady step, J: geometric mean over the trials that ``step`` is of,
+            as in comparisons. None where it is not known of each of them.
     """
 
     variant: str
@@ -122,6 +124,7 @@ class VariantAnswer:
     findings: tuple[FindingAnswer, ...] = ()
     doubts: tuple[str, ...] = ()
     denominator: Denominator = STEP
+    energy_j: float | None = None
 
     @property
     def works_longer(self) -> bool:

@@ -259,6 +259,8 @@ class ComparedTrial:
         latency_ns: median from the start of a launch call to the start of its GPU work.
         graph_ns: GPU time launched by graphs, in typical samples. streams: number of GPU streams used.
         memory_peak: highest allocated bytes of any device, None without records.
+        energy_j: energy per step of the GPUs that the trial used, J; see ``trace.energy.step_energy``. None
+            where it was not measured, and ``energy_note`` says why (None: no GPU was sampled).
         outside: GPU ns by category of what no whole step launched.
     """
 
@@ -277,6 +279,8 @@ class ComparedTrial:
     graph_ns: int = 0
     streams: int = 0
     memory_peak: int | None = None
+    energy_j: float | None = None
+    energy_note: str | None = None
     outside: Mapping[str, int] = field(default_factory=dict)
     format: int = TRIAL_FORMAT
 

@@ -13,7 +13,7 @@ from profrun.analysis.compare.breakdown import breakdown
 from profrun.analysis.compare.comparability import ALLOWABLE, reasons, stopped
 from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.compare.kernel_rows import kernel_rows
-from profrun.analysis.compare.metrics import metrics
+from profrun.analysis.compare.metrics import energy_note, metrics
 from profrun.analysis.compare.model import BREAKDOWNS, By, Comparison, Reason
 from profrun.analysis.compare.module_changes import module_changes
 from profrun.analysis.compare.next_steps import next_steps
@@ -80,6 +80,7 @@ def _with_changes(result: Comparison, sides: Sides, seed: int) -> Comparison:
         result,
         sides=side_infos(sides, result.statistic, rows, kernels),
         metrics=others,
+        energy_note=energy_note(sides),
         next_steps=next_steps(result, sides, others, per=result.per),
         total_delta_ns=total,
         unexplained_ns=total - explained,

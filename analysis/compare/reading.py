@@ -22,6 +22,7 @@ from profrun.analysis.compare.matrix_rates import matrix_rates
 from profrun.analysis.compare.recording_conditions import recording_conditions
 from profrun.analysis.compare.step_samples import step_samples
 from profrun.analysis.compare.step_work import work_of_steps
+from profrun.analysis.trace.energy import step_energy
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.memory import memory
 from profrun.analysis.trace.runtime_calls import is_graph_launch
@@ -54,6 +55,7 @@ def read_trial(
     by_graph = gpu[np.isin(source.launch[gpu], calls[graphs])]
     called = gpu[(source.launch[gpu] >= 0) & source.is_kind(source.launch[gpu], "api")]
     latency = source.ts[called] - source.ts[source.launch[called]]
+    energy = step_energy(trace)
     peaks = [row.peak_bytes for row in memory(trace) if row.device is not None]
     return ComparedTrial(
         conditions=recording_conditions(trace, source, index, sample_of, label=label, provenance=provenance),
@@ -71,5 +73,7 @@ def read_trial(
         graph_ns=int(source.durs(by_graph).sum()),
         streams=len(np.unique(source.track[gpu])),
         memory_peak=max(peaks, default=None),
+        energy_j=energy.joules if energy else None,
+        energy_note=energy.why if energy else None,
         outside=outside_by_category(trace, source, sample_of),
     )

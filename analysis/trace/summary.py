@@ -12,8 +12,10 @@ from profrun.analysis.json import to_json
 from profrun.analysis.trace.collectives import CollectiveRow, collectives
 from profrun.analysis.trace.copies import CopyRow, copies
 from profrun.analysis.trace.data_quality import data_quality, withheld
+from profrun.analysis.trace.energy import StepEnergy, step_energy
 from profrun.analysis.trace.frame import KIND, Frame, frame
 from profrun.analysis.trace.gpu import DeviceMetrics, devices
+from profrun.analysis.trace.gpu_state import StateOfGpu, gpu_states
 from profrun.analysis.trace.idle import IdleRow, idle
 from profrun.analysis.trace.kernels import CategoryRow, KernelRow, categories
 from profrun.analysis.trace.memory import MemoryPeak, memory
@@ -66,6 +68,8 @@ class Summary:
         guessed_ranks: ranks that nothing in the recording states: guesses.
         peaks: by device id, None for a GPU that is not in the table.
         roofline: rates of ops whose shapes give their work; None where its GPU times are withheld.
+        energy: per step of the steady part of the run; None where no GPU was sampled.
+        gpu_states: clock, power and temperature of each sampled GPU, in parts of the run.
     """
 
     source: str
@@ -99,6 +103,8 @@ class Summary:
     roofline: Roofline | None
     counts: dict[str, int]
     omitted: dict[str, int]
+    energy: StepEnergy | None
+    gpu_states: list[StateOfGpu]
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; keys as in the attributes."""
@@ -168,6 +174,8 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         guessed_ranks=tuple(sorted(labels(trace).guessed)),
         peaks=device_peaks(source, peaks),
         roofline=roofs(),
+        energy=step_energy(trace),
+        gpu_states=list(gpu_states(trace)),
         counts=_counts(source),
         omitted=omitted,
     )

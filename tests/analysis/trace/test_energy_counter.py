@@ -25,7 +25,8 @@ def test_the_power_of_a_stretch_does_not_hold_that_of_its_neighbours() -> None:
     assert found.joules == pytest.approx(7000)
     assert found.watts == pytest.approx(700)
     assert found.resolution == pytest.approx(0.02)  # two periods of 100 ms of 10 s
-    assert found.low_j is not None and found.high_j is not None
+    assert found.low_j is not None
+    assert found.high_j is not None
     assert found.low_j <= 7000 <= found.high_j
     assert (found.start_ns, found.end_ns) == (0, 10 * SECOND)
 
@@ -109,7 +110,8 @@ def test_the_energy_lies_inside_the_bounds_whatever_the_power_did(
     if found.joules is None:
         assert min(watts) < 1e-3  # only a counter that stands still hides its updates
         return
-    assert found.low_j is not None and found.high_j is not None
+    assert found.low_j is not None
+    assert found.high_j is not None
     assert found.low_j - 1e-6 <= found.joules <= found.high_j + 1e-6
     assert found.low_j - 1e-6 <= _truth(energy, found) <= found.high_j + 1e-6
 
