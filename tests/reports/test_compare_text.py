@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import profrun
@@ -83,3 +84,19 @@ def test_rows_with_a_word_show_the_interval_that_proves_it() -> None:
     b = [trial((120, 121, 119)), trial((119, 121, 120)), trial((120, 119, 122))]
     lines = comparison_text(compare(a, b)).splitlines()
     assert any(line.startswith("  slower: k: +19.8 % (95 % interval +") for line in lines)
+
+
+def test_energy_stands_among_the_other_quantities_in_joules() -> None:
+    times = ((100, 101, 99, 100, 102), (99, 101, 100), OTHER)
+    a, b = (
+        [replace(trial(one, label=name), energy_j=joules + number / 500) for number, one in enumerate(times)]
+        for name, joules in (("a", 2.0), ("b", 2.5))
+    )
+    lines = [line.split() for line in comparison_text(compare(a, b)).splitlines()]
+    row = next(line for line in lines if line[:1] == ["energy"])
+    assert row[:6] == ["energy", "2.002", "J", "2.502", "J", "+25.0"]
+    assert row[-1] == "more"
+    short = [replace(one, energy_j=None, energy_note="2 s of steady steps; 4 s are needed") for one in b]
+    assert "energy is not compared: b: 2 s of steady steps; 4 s are needed" in comparison_text(
+        compare(a, short)
+    )
