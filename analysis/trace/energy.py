@@ -18,6 +18,7 @@ from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.energy_counter import StretchEnergy, stretch_energy
 from profrun.analysis.trace.readings import gpu_readings
 from profrun.analysis.trace.run_steps import RunSteps, run_steps
+from profrun.analysis.trace.steadiness import steadiness
 from profrun.analysis.trace.used_gpus import used_devices
 from profrun.contract.units import counted, time_text
 from profrun.traces.memo import memoised
@@ -31,8 +32,8 @@ MARGIN = 1.05
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """A part of the run without a gap in its steps; times are ns on the axis of the trace."""
+class SteadyStretch:
+    """Consecutive steps at the steady level, of one phase or of neighbours; times are ns as in the trace."""
 
     start_ns: int
     end_ns: int
@@ -86,13 +87,13 @@ def sampled_gpus(trace: Trace) -> Sequence[int]:
 
 
 @memoised
-def steady_stretches(trace: Trace) -> Sequence[Stretch]:
+def steady_stretches(trace: Trace) -> Sequence[SteadyStretch]:
     """The stretches of the run in which the program is steady, in their order."""
-    steps = run_steps(trace)
-    return () if steps is None else stretches_of(steps, steps.numbers)
+    found = steadiness(trace)
+    return () if found is None else stretches_of(found.steps, found.steady_steps)
 
 
-def stretches_of(steps: RunSteps, numbers: Ints) -> tuple[Stretch, ...]:
+def stretches_of(steps: RunSteps, numbers: Ints) -> tuple[SteadyStretch, ...]:
     """Stretches of consecutive steps that a profiler does not disturb.
 
     Args:
@@ -102,7 +103,9 @@ def stretches_of(steps: RunSteps, numbers: Ints) -> tuple[Stretch, ...]:
     parts = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
     ends = steps.ends
     return tuple(
-        Stretch(int(steps.starts[part[0]]), int(ends[part].max()), len(part)) for part in parts if len(part)
+        SteadyStretch(int(steps.starts[part[0]]), int(ends[part].max()), len(part))
+        for part in parts
+        if len(part)
     )
 
 
@@ -135,7 +138,7 @@ def step_energy(trace: Trace) -> StepEnergy | None:
     )
 
 
-def _whole(trace: Trace, devices: Sequence[int], stretch: Stretch) -> Sequence[StretchEnergy] | None:
+def _whole(trace: Trace, devices: Sequence[int], stretch: SteadyStretch) -> Sequence[StretchEnergy] | None:
     """The energy of each GPU in the stretch; None where one of them is not known."""
     found = [counted_energy(trace, device, stretch.start_ns, stretch.end_ns) for device in devices]
     known = [one for one in found if one is not None and one.watts is not None]
@@ -156,7 +159,7 @@ def _resolution(found: Sequence[StretchEnergy]) -> float:
     return max(one.resolution or 0.0 for one in found)
 
 
-def _too_short(trace: Trace, devices: Sequence[int], stretches: Sequence[Stretch]) -> str:
+def _too_short(trace: Trace, devices: Sequence[int], stretches: Sequence[SteadyStretch]) -> str:
     """How long the longest stretch is for the counters, and how many steps would be enough."""
     longest = max(stretches, key=lambda one: one.length_ns)
     found = [counted_energy(trace, device, longest.start_ns, longest.end_ns) for device in devices]
@@ -178,7 +181,7 @@ def _seconds(ns: int) -> str:
     return time_text(float(f"{ns:.2g}"))
 
 
-def _integral(trace: Trace, devices: Sequence[int], stretches: Sequence[Stretch]) -> float | None:
+def _integral(trace: Trace, devices: Sequence[int], stretches: Sequence[SteadyStretch]) -> float | None:
     """Energy per step from readings of the power at one moment; None where a GPU has none."""
     total = 0.0
     for device in devices:

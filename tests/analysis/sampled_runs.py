@@ -50,15 +50,16 @@ def sampled_run(
     gpus: Mapping[int, Mapping[Quantity, Readings]],
     *,
     steps: int = 100,
-    step_ms: float = 100.0,
+    step_ms: float | Sequence[float] = 100.0,
     window: tuple[int, int] = (5, 10),
     uuids: Sequence[str | None] = ("0",),
     slices: Sequence[ThinSlice] = (),
     collector: str = "none",
 ) -> Trace:
-    """A run of equal steps from 0 on, and the readings of its GPUs.
+    """A run whose steps follow each other from 0 on, and the readings of its GPUs.
 
     Args:
+        steps, step_ms: ``step_ms`` is the time of each of so many steps, or has that of every step.
         gpus: device id -> its readings.
         window: first step that is recorded, and the first after it; the step before is the warm-up.
         uuids: of each device of the trace.
@@ -75,16 +76,18 @@ def sampled_run(
                 for at, value in zip(readings.times, readings.values.tolist(), strict=True)
             ]
     low, high = window
+    durs = np.full(steps, step_ms) if isinstance(step_ms, float) else np.asarray(step_ms)
+    begins = np.cumsum(durs) - durs
     times = [
         {
             "process": 0,
             "step": step,
-            "ts_ns": round(step * step_ms * MS),
-            "dur_ns": round(step_ms * MS),
+            "ts_ns": round(begins[step] * MS),
+            "dur_ns": round(durs[step] * MS),
             "clock": "wall",
             "part": "active" if low <= step < high else "warmup" if step == low - 1 else "outside",
         }
-        for step in range(steps)
+        for step in range(len(durs))
     ]
     devices = [
         {"device": number, "process": 0, "vendor": "nvidia", "ordinal": number, "name": "H200", "uuid": uuid}

@@ -79,7 +79,9 @@ def test_one_variant() -> None:
 
 def test_the_energy_stands_beside_the_step_time() -> None:
     measured = dataclasses.replace(EAGER, energy_j=2.354)
-    assert shown(measured).startswith("  step 20 ms and 2.354 J without a profiler (19 to 21 ms in 3 trials)\n")
+    assert shown(measured).startswith(
+        "  step 20 ms and 2.354 J without a profiler (19 to 21 ms in 3 trials)\n"
+    )
     fast = dataclasses.replace(EAGER, variant="fast")
     lines = shown(measured, fast).splitlines()
     assert lines[0].split() == ["variant", "step", "range", "energy", "GPU", "busy", "mostly"]

@@ -109,7 +109,9 @@ def test_variants_come_in_the_order_of_the_plan(tmp_path: Path) -> None:
 
 def test_the_energy_is_that_of_the_trials_that_the_step_time_is_of(tmp_path: Path) -> None:
     """Geometric mean of the trials without a profiler; one that does not tell it leaves it unknown."""
-    records = [record(tmp_path, n, "eager", name, [5 * MS]) for n, name in enumerate(("none", "none", "torch"))]
+    records = [
+        record(tmp_path, n, "eager", name, [5 * MS]) for n, name in enumerate(("none", "none", "torch"))
+    ]
 
     def energy(*joules: float | None) -> float | None:
         trials = {

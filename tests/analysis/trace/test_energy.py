@@ -96,3 +96,16 @@ def test_readings_that_end_early_are_named(tmp_path: Path) -> None:
 def test_without_samples_or_steps_there_is_nothing_to_say(tmp_path: Path) -> None:
     assert step_energy(sampled_run(tmp_path / "t", {})) is None
     assert step_energy(sampled_run(tmp_path / "u", {0: gpu(700)}, steps=0)) is None
+
+
+def test_only_the_steps_at_the_steady_level_count(tmp_path: Path) -> None:
+    """20 steps of 100 ms at 400 W, then 60 of 150 ms at 700 W: the second phase lasts longer."""
+    energy = piecewise((-2000, 120), (0, 400), (2000, 700), (11_000, 120))
+    rng = np.random.default_rng(0)
+    durs = np.concatenate((np.full(20, 100.0), np.full(60, 150.0))) * rng.normal(1, 0.002, 80)
+    counter = read_counter(energy, np.arange(-987, 13_000, 100.0))
+    found = step_energy(sampled_run(tmp_path / "t", {0: {"energy": counter}}, step_ms=durs.tolist()))
+    assert found is not None
+    assert found.steps == 60
+    assert found.watts == pytest.approx(700, rel=0.02)
+    assert found.joules == pytest.approx(105, rel=0.02)

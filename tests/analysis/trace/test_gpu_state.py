@@ -17,7 +17,7 @@ TIMES = np.arange(-1000, 12_000, 100.0)
 
 def _from(second: float, before: float, after: float) -> Readings:
     """A quantity that changes once."""
-    return Readings((TIMES * MS).astype(np.int64), np.where(TIMES >= second * 1e3, after, before))
+    return Readings((TIMES * MS).astype(np.int64), np.where(second * 1e3 <= TIMES, after, before))
 
 
 def test_the_window_lies_before_the_power_cap_and_the_run_does_not(tmp_path: Path) -> None:

@@ -87,9 +87,7 @@ def test_a_ratio_of_another_quantity(of: str, value: float) -> None:
 
 
 def _with_energy(told: Told, joules: float | None, note: str | None = None) -> Told:
-    trials = {
-        phase: replace(one, energy_j=joules, energy_note=note) for phase, one in told.trials.items()
-    }
+    trials = {phase: replace(one, energy_j=joules, energy_note=note) for phase, one in told.trials.items()}
     return replace(told, trials=trials)
 
 
