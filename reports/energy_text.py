@@ -59,7 +59,11 @@ def state_lines(states: Sequence[StateOfGpu], gpus: Mapping[int, str]) -> list[s
     found = []
     for device in dict.fromkeys(one.device for one in states):
         mine = {one.part: one for one in states if one.device == device}
-        told = [f"{_means(mine[part])} {words}" for part, words in PARTS.items() if part in mine]
+        told = [
+            f"{means} {words}"
+            for part, words in PARTS.items()
+            if part in mine and (means := _means(mine[part]))
+        ]
         run = mine.get("run")
         slowed = [f"{name} in {percent_text(share)}" for name, share in run.slowed.items()] if run else []
         if slowed:
@@ -75,4 +79,4 @@ def _means(state: StateOfGpu) -> str:
         (state.sm_mhz, "MHz"),
         (state.celsius, "C"),
     )
-    return ", ".join(rate_text(value, unit) for value, unit in values if value is not None) or "not sampled"
+    return ", ".join(rate_text(value, unit) for value, unit in values if value is not None)

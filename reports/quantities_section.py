@@ -1,4 +1,4 @@
-"""The section on the quantities beside the step time as HTML: energy, GPU work and others, with their changes."""
+"""The section on the quantities beside the step time as HTML: how energy, GPU work and others changed."""
 
 from __future__ import annotations
 

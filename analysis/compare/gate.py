@@ -11,9 +11,10 @@ A rule, as ``--fail-on`` takes it:
     memory peak > 5%             allocator peak of side b over side a; or `memory peak > 12GiB`
     expectations                 any failed guess of the job
 
-A rule on step time or energy fails when the interval's lower end is above the limit: the increase is proven.
-It passes when the upper end is below the limit. In between it is inconclusive, and so is a comparison without
-interval or one that is incomparable. Exit code: 1 when a rule failed, else 2 when one is inconclusive, else 0.
+A rule on step time or energy fails when the interval's lower end is above the limit: the change is proven.
+It passes when the upper end is below the limit. In between it is inconclusive, and so is a comparison
+without interval or one that is incomparable. Exit code: 1 when a rule failed, else 2 when one is
+inconclusive, else 0.
 """
 
 from __future__ import annotations

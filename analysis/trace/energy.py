@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from profrun.analysis.trace.run_steps import RunSteps, run_steps
 from profrun.analysis.trace.steadiness import steadiness
 from profrun.analysis.trace.used_gpus import used_devices
 from profrun.contract.units import counted, time_text
+from profrun.contract.visible_devices import plain_uuid
 from profrun.traces.memo import memoised
+from profrun.traces.schema import DeviceRow
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -74,16 +76,23 @@ class StepEnergy:
 def sampled_gpus(trace: Trace) -> Sequence[int]:
     """The devices that count for the trial, one for each GPU; none where no GPU was sampled.
 
-    Several processes may see one GPU, each as a device of its own: the first one with readings counts. A
-    GPU is told by its uuid, else each device counts as one.
+    Several processes may see one GPU, each as a device of its own, of which one has the readings: that one
+    counts. A GPU is told by its uuid, else by its number on its host, else each device counts as one.
     """
     readings = gpu_readings(trace)
-    found: dict[object, int] = {}
-    for row in used_devices(trace):
-        gpu = row["uuid"] or row["device"]
-        if gpu not in found or (found[gpu] not in readings and row["device"] in readings):
-            found[gpu] = row["device"]
-    return tuple(found.values()) if any(device in readings for device in found.values()) else ()
+    hosts = dict(trace.sql("SELECT process, host FROM processes").rows)
+
+    def gpu(row: DeviceRow) -> object:
+        number = row["host_ordinal"]
+        alone = row["device"] if number is None else (hosts[row["process"]], number)
+        return plain_uuid(row["uuid"]) or alone
+
+    found = {gpu(row): row["device"] for row in reversed(used_devices(trace))}
+    for row in cast("list[DeviceRow]", trace.sql("SELECT * FROM devices ORDER BY device DESC").dicts()):
+        if gpu(row) in found and row["device"] in readings:
+            found[gpu(row)] = row["device"]
+    devices = sorted(found.values())
+    return tuple(devices) if any(device in readings for device in devices) else ()
 
 
 @memoised

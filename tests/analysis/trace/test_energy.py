@@ -36,11 +36,11 @@ def test_a_step_of_100_ms_at_700_w_costs_70_j(tmp_path: Path) -> None:
 
 
 def test_the_gpus_of_a_trial_add_up_and_each_counts_once(tmp_path: Path) -> None:
-    """Devices 0 and 2 are one GPU, seen by two processes; device 3 was not sampled, and is that GPU too."""
-    gpus = {0: gpu(700), 1: gpu(300), 2: gpu(700)}
-    trace = sampled_run(tmp_path / "t", gpus, uuids=("x", "y", "x", "y"))
+    """Devices 0, 2 and 4 are one GPU, seen by three processes, and so are 1 and 3; 0 has no readings."""
+    gpus = {1: gpu(300), 2: gpu(700), 4: gpu(700)}
+    trace = sampled_run(tmp_path / "t", gpus, uuids=("GPU-x", "y", "x", "GPU-Y", "x"))
     found = step_energy(trace)
-    assert sampled_gpus(trace) == (0, 1)
+    assert sampled_gpus(trace) == (1, 2)
     assert found is not None
     assert found.joules == pytest.approx(100.0)
     assert found.gpus == 2
