@@ -5,6 +5,7 @@ GPU work counts for the step that launched it; only whole steps that are no outl
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ from profrun.analysis.compare.matrix_rates import matrix_rates
 from profrun.analysis.compare.recording_conditions import recording_conditions
 from profrun.analysis.compare.step_samples import step_samples
 from profrun.analysis.compare.step_work import work_of_steps
+from profrun.analysis.counted_steps import Phase
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.memory import memory
 from profrun.analysis.trace.runtime_calls import is_graph_launch
@@ -32,18 +34,33 @@ if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 
+def in_phase(trial: ComparedTrial, trace: Trace, phase: Phase) -> ComparedTrial:
+    """A trial without a profiler with its steps of another phase; others as they are."""
+    if trial.conditions.profiled:
+        return trial
+    source = frame(trace)
+    found = step_samples(source, step_index(source), trace, phase)
+    return replace(trial, samples=found.kept, phase=found.phase)
+
+
 def read_trial(
-    trace: Trace, *, label: str | None = None, provenance: Provenance | None = None
+    trace: Trace,
+    *,
+    label: str | None = None,
+    provenance: Provenance | None = None,
+    phase: Phase = "steady",
 ) -> ComparedTrial:
     """Reduce a trace to what a comparison needs.
 
     Args:
         label: name to show; the trial's or the folder's when None.
         provenance: of the trial, for clocks, throttling and software.
+        phase: which steps count of a trial without a profiler.
     """
     source = frame(trace)
     index = step_index(source)
-    samples, sample_of = step_samples(source, index, trace)
+    found = step_samples(source, index, trace, phase)
+    samples, sample_of = found.each, found.of_slice
     keep = np.array([not (one.edge or one.outlier) for one in samples] or [False])
     gpu = source.gpu[(sample_of[source.gpu] >= 0) & keep[sample_of[source.gpu]]]
     names = normalised_names(source)
@@ -57,7 +74,7 @@ def read_trial(
     peaks = [row.peak_bytes for row in memory(trace) if row.device is not None]
     return ComparedTrial(
         conditions=recording_conditions(trace, source, index, sample_of, label=label, provenance=provenance),
-        samples=tuple(samples),
+        samples=found.kept,
         kernel_groups=kernel_groups(trace, source, gpu, names, facts),
         facts=facts,
         series=kernel_series(source, gpu, names, sample_of, keep),
@@ -72,4 +89,5 @@ def read_trial(
         streams=len(np.unique(source.track[gpu])),
         memory_peak=max(peaks, default=None),
         outside=outside_by_category(trace, source, sample_of),
+        phase=found.phase,
     )

@@ -29,7 +29,7 @@ def _trial(scale: int, copy_ns: int) -> ComparedTrial:
 
 def test_work_busy_time_and_kernel_time_are_quantities_of_their_own() -> None:
     sides = Side([_trial(1, 20), _trial(1, 30)]), Side([_trial(2, 20), _trial(2, 30)])
-    found = {one.name: one for one in metrics(sides, "median", 0.01, 0)}
+    found = {one.name: one for one in metrics(sides, "median", 0.01)}
     assert list(found) == ["step, mean", "GPU work", "GPU busy", "host", "kernel time"]
     assert round(found["GPU work"].a ** 2) == 100 * 110  # geometric mean over both trials
     assert round(found["GPU busy"].a ** 2) == 60 * 70
@@ -40,7 +40,7 @@ def test_work_busy_time_and_kernel_time_are_quantities_of_their_own() -> None:
 def test_kernel_time_needs_the_time_of_every_kernel() -> None:
     one = _trial(1, 20)
     part = replace(one, series={"Memcpy HtoD": (20,) * 3})
-    found = metrics((Side([part, part]), Side([one, one])), "median", 0.01, 0)
+    found = metrics((Side([part, part]), Side([one, one])), "median", 0.01)
     assert "kernel time" not in {metric.name for metric in found}
 
 
@@ -61,7 +61,7 @@ def test_a_quantity_among_several_needs_more_proof_than_one_alone() -> None:
             ]
         )
 
-    found = {one.name: one for one in metrics((side((60, 61, 62)), side((63, 64, 65))), "median", 0.01, 0)}
+    found = {one.name: one for one in metrics((side((60, 61, 62)), side((63, 64, 65))), "median", 0.01)}
     busy = found["GPU busy"]
     assert busy.ci95 is not None
     assert busy.ci95[0] > 1
