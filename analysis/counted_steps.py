@@ -11,15 +11,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from profrun.analysis.run_phases import cut_phases, steady_level
-from profrun.analysis.trace.columns import Ints
+from profrun.analysis.run_phases import FEWEST, cut_phases, steady_level
 from profrun.errors import UsageError
 
+Ints = NDArray[np.int64]
 Phase = Literal["steady", "window", "all", "recorded"]
 """Which steps of a trial without a profiler count.
 
 ``steady``: those at the level in which the program lives (``run_phases.steady_level``). ``window``: those
-that the schedule records. ``all``: every step. ``recorded``: those at the level of the schedule's window, with
+that the schedule records. ``all``: every step. ``recorded``: those at the level of that window, with
 which a profiled trial of the same program is compared.
 """
 PHASE_WORDS: dict[Phase, str] = {
@@ -55,8 +55,11 @@ def counted(durs: Ints, window: NDArray[np.bool_], phase: Phase) -> NDArray[np.b
         window: whether the schedule records the step, bool, shape (steps,).
 
     Returns:
-        bool, shape (steps,); every step where no step is in what was asked for.
+        bool, shape (steps,). The schedule's window where the steps are too few for phases; every step where
+        there is no window.
     """
+    if len(durs) < FEWEST and phase != "all":
+        phase = "window"
     if phase in ("all", "window"):
         return window if phase == "window" and window.any() else np.ones(len(durs), dtype=np.bool_)
     cuts = cut_phases(durs)

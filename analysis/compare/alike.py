@@ -96,4 +96,4 @@ def _level(trials: Trials) -> float:
 
 
 def _words(state: State) -> str:
-    return f"with {' and '.join(one.replace('_', ' ') for one in state)}" if state else "undisturbed"
+    return f"with {' and '.join(one.replace('-', ' ') for one in state)}" if state else "undisturbed"

@@ -27,6 +27,7 @@ from profrun.analysis.counted_steps import Phase
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.memory import memory
 from profrun.analysis.trace.runtime_calls import is_graph_launch
+from profrun.analysis.trace.steadiness import steadiness
 from profrun.analysis.trace.steps import step_index
 from profrun.contract.provenance import Provenance
 
@@ -90,4 +91,13 @@ def read_trial(
         memory_peak=max(peaks, default=None),
         outside=outside_by_category(trace, source, sample_of),
         phase=found.phase,
+        state=_state(trace) if found.phase == "steady" else (),
     )
+
+
+def _state(trace: Trace) -> tuple[str, ...]:
+    """Codes of what kept the machine in the state of the steady phase, sorted; empty where nothing tells."""
+    found = steadiness(trace)
+    if found is None or found.steady is None:
+        return ()
+    return tuple(sorted({cause.code for cause in found.phases[found.steady].why}))

@@ -212,8 +212,9 @@ def _within(ordered: Floats, statistic: Statistic) -> float:
     low, high = np.interp((middle - width, middle + width), np.arange(count), ordered)
     scatter = math.log(float(high) / float(low)) / 2
     gaps = np.diff(ordered)
-    tick = float(gaps[gaps > 0].min(initial=math.inf))
-    rounding = tick / float(low) / math.sqrt(12) if tick < math.inf else 0.0
+    gaps = gaps[gaps > 0]
+    ticks = 0 < len(gaps) < count / 2  # steps share few values: the clock counts in ticks
+    rounding = float(gaps.min()) / float(low) / math.sqrt(12) if ticks else 0.0
     return math.hypot(scatter, rounding)
 
 
