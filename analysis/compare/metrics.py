@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from profrun.analysis.compare.compared_trial import ComparedTrial, StepSample
 from profrun.analysis.compare.model import Metric, MetricName, MetricVerdict
-from profrun.analysis.compare.sides import Sides
+from profrun.analysis.compare.sides import Sides, order_of
 from profrun.analysis.compare.stats import RatioVerdict, estimate, proven_below, proven_verdict
 from profrun.analysis.step_time import Statistic, side_value
 
@@ -42,13 +42,14 @@ _PER_STEP: tuple[tuple[MetricName, str], ...] = (
 )
 
 
-def metrics(sides: Sides, statistic: Statistic, threshold: float, seed: int) -> tuple[Metric, ...]:
+def metrics(sides: Sides, statistic: Statistic, threshold: float) -> tuple[Metric, ...]:
     """All metrics but the step time by ``statistic``, which is the ratio of the comparison itself.
 
     Their verdicts are proven among all of them, as those of rows are (``stats.proven_below``).
     """
+    order = order_of(sides)
     found = [
-        (name, a, b, estimate(a, b, statistic=each, threshold=threshold, seed=seed, resamples=2000), each)
+        (name, a, b, estimate(a, b, statistic=each, threshold=threshold, order=order), each)
         for name, a, b, each in _quantities(sides, statistic)
     ]
     limit = proven_below([result.p_value for *_, result, _ in found if result.p_value is not None])

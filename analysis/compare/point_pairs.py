@@ -241,8 +241,8 @@ def gate_of(
 ) -> Gate:
     """Check all pairs of variants against rules.
 
-    Rules about the step time and about expectations ask the pair whose step times decide; the others ask the
-    pair that tells what changed.
+    Rules about the step time, the energy and expectations ask the pair whose step times decide; the others
+    ask the pair that tells what changed.
 
     Args:
         found: the compared points.
@@ -252,7 +252,7 @@ def gate_of(
     results = []
     for variants in found.variants:
         for rule in rules:
-            of_step = rule.what in ("step", "expectations")
+            of_step = rule.what in ("step", "energy", "expectations")
             pair = found.deciding(variants) if of_step else found.telling(variants)
             (one,) = gate(pair.comparison, [rule], expectations=expectations).results
             results.append(one)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from profrun.analysis import counted_steps
+from profrun.analysis.counted_steps import Phase
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.energy_counter import StretchEnergy, stretch_energy
 from profrun.analysis.trace.readings import gpu_readings
@@ -34,8 +36,8 @@ MARGIN = 1.05
 
 
 @dataclass(frozen=True)
-class SteadyStretch:
-    """Consecutive steps at the steady level, of one phase or of neighbours; times are ns as in the trace."""
+class CountedStretch:
+    """Consecutive steps that count, of one phase or of neighbours; times are ns as in the trace."""
 
     start_ns: int
     end_ns: int
@@ -49,7 +51,7 @@ class SteadyStretch:
 
 @dataclass(frozen=True)
 class StepEnergy:
-    """Energy per step of the steady part of a run, of all GPUs that the trial used together.
+    """Energy per step of the steps that count, of all GPUs that the trial used together.
 
     Attributes:
         joules: per step; None where it is not known, and ``why`` says the reason.
@@ -96,13 +98,23 @@ def sampled_gpus(trace: Trace) -> Sequence[int]:
 
 
 @memoised
-def steady_stretches(trace: Trace) -> Sequence[SteadyStretch]:
-    """The stretches of the run in which the program is steady, in their order."""
+def counted_stretches(trace: Trace, phase: Phase = "steady") -> Sequence[CountedStretch]:
+    """The stretches of the run whose steps count, in their order.
+
+    Args:
+        phase: which steps count of a trial without a profiler. Under a profiler those at the steady level
+            count, but not those that the profiler disturbs.
+    """
+    steps = run_steps(trace)
+    if steps is None:
+        return ()
+    if trace.meta.get("collector") == "none":
+        return stretches_of(steps, steps.numbers[counted_steps.counted(steps.durs, steps.window, phase)])
     found = steadiness(trace)
-    return () if found is None else stretches_of(found.steps, found.steady_steps)
+    return () if found is None else stretches_of(steps, found.steady_steps)
 
 
-def stretches_of(steps: RunSteps, numbers: Ints) -> tuple[SteadyStretch, ...]:
+def stretches_of(steps: RunSteps, numbers: Ints) -> tuple[CountedStretch, ...]:
     """Stretches of consecutive steps that a profiler does not disturb.
 
     Args:
@@ -112,16 +124,20 @@ def stretches_of(steps: RunSteps, numbers: Ints) -> tuple[SteadyStretch, ...]:
     parts = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
     ends = steps.ends
     return tuple(
-        SteadyStretch(int(steps.starts[part[0]]), int(ends[part].max()), len(part))
+        CountedStretch(int(steps.starts[part[0]]), int(ends[part].max()), len(part))
         for part in parts
         if len(part)
     )
 
 
 @memoised
-def step_energy(trace: Trace) -> StepEnergy | None:
-    """Energy per step of the steady part of the run; None where no GPU was sampled or no step was timed."""
-    devices, stretches = sampled_gpus(trace), steady_stretches(trace)
+def step_energy(trace: Trace, phase: Phase = "steady") -> StepEnergy | None:
+    """Energy per step of the steps that count; None where no GPU was sampled or no step was timed.
+
+    Args:
+        phase: see ``counted_stretches``.
+    """
+    devices, stretches = sampled_gpus(trace), counted_stretches(trace, phase)
     if not devices or run_steps(trace) is None:
         return None
     if not stretches:
@@ -147,7 +163,7 @@ def step_energy(trace: Trace) -> StepEnergy | None:
     )
 
 
-def _whole(trace: Trace, devices: Sequence[int], stretch: SteadyStretch) -> Sequence[StretchEnergy] | None:
+def _whole(trace: Trace, devices: Sequence[int], stretch: CountedStretch) -> Sequence[StretchEnergy] | None:
     """The energy of each GPU in the stretch; None where one of them is not known."""
     found = [counted_energy(trace, device, stretch.start_ns, stretch.end_ns) for device in devices]
     known = [one for one in found if one is not None and one.watts is not None]
@@ -168,7 +184,7 @@ def _resolution(found: Sequence[StretchEnergy]) -> float:
     return max(one.resolution or 0.0 for one in found)
 
 
-def _too_short(trace: Trace, devices: Sequence[int], stretches: Sequence[SteadyStretch]) -> str:
+def _too_short(trace: Trace, devices: Sequence[int], stretches: Sequence[CountedStretch]) -> str:
     """How long the longest stretch is for the counters, and how many steps would be enough."""
     longest = max(stretches, key=lambda one: one.length_ns)
     found = [counted_energy(trace, device, longest.start_ns, longest.end_ns) for device in devices]
@@ -190,7 +206,7 @@ def _seconds(ns: int) -> str:
     return time_text(float(f"{ns:.2g}"))
 
 
-def _integral(trace: Trace, devices: Sequence[int], stretches: Sequence[SteadyStretch]) -> float | None:
+def _integral(trace: Trace, devices: Sequence[int], stretches: Sequence[CountedStretch]) -> float | None:
     """Energy per step from readings of the power at one moment; None where a GPU has none."""
     total = 0.0
     for device in devices:

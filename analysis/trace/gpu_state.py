@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from profrun.analysis.trace.energy import counted_energy, sampled_gpus, steady_stretches
+from profrun.analysis.trace.energy import counted_energy, counted_stretches, sampled_gpus
 from profrun.analysis.trace.readings import Readings, gpu_readings
 from profrun.analysis.trace.run_steps import run_steps
 from profrun.contract.sampling import REASONS, SLOWING, Reason
@@ -95,7 +95,7 @@ def _parts(trace: Trace) -> Mapping[Part, tuple[int, int]]:
     if steps.window.any():
         found["window"] = int(steps.starts[steps.window].min()), int(ends[steps.window].max())
     found["run"] = int(steps.starts.min()), int(ends.max())
-    longest = max(steady_stretches(trace), key=lambda one: one.length_ns, default=None)
+    longest = max(counted_stretches(trace), key=lambda one: one.length_ns, default=None)
     if longest is not None:
         found["steady"] = longest.start_ns, longest.end_ns
     return found

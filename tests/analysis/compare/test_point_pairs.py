@@ -146,3 +146,21 @@ def test_other_work_that_a_profiler_recorded_stops_the_unprofiled_pair_too() -> 
     allowed = compare_points(a, b, allow=["work"]).deciding(("v", "v")).comparison
     assert [one.code for one in allowed.reasons if one.allowed] == ["work"]
     assert allowed.ratio is not None
+
+
+def test_the_gate_asks_for_the_energy_of_the_trials_whose_step_times_decide() -> None:
+    """Under the profiler both sides use as much; without it b uses a fifth more."""
+
+    def side(job: str, joules: float) -> list[ComparedTrial]:
+        plain, torch = (_run(job, 1000, point) for point in (NONE, TORCH))
+        with_energy = [
+            replace(one, energy_j=energy + number / 1000)
+            for trials, energy in ((plain, joules), (torch, 9.0))
+            for number, one in enumerate(trials)
+        ]
+        return with_energy
+
+    found = compare_points(side("r1", 2.0), side("r2", 2.4))
+    (result,) = gate_of(found, [parse_rule("energy > 5%")]).results
+    assert result.outcome == "failed"
+    assert result.message.startswith("energy per step: 2.001 J -> 2.401 J: 20.0 % more [")
