@@ -79,7 +79,7 @@ def _variant(answer: VariantAnswer, *, named: bool) -> Html:
             )
         )
     if answer.energy_j is not None:
-        tiles.append(_Number("energy", energy_text(answer.energy_j), "per steady step, of the GPU boards"))
+        tiles.append(_Number("energy", energy_text(answer.energy_j), "per step, of the GPU boards"))
     if answer.gpu_share is not None:
         tiles.append(
             _Number("GPU busy", percent(answer.gpu_share), f"{time_text(answer.gpu_ns)} of {step_of(answer)}")

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 MARGIN = 1.05
 """So many times the steps that are needed are asked for: step times vary."""
 
+TENTH_NS = 100_000_000
+"""The length that is needed is told in tenths of a second, rounded up."""
+
 
 @dataclass(frozen=True)
 class CountedStretch:
@@ -137,9 +140,10 @@ def step_energy(trace: Trace, phase: Phase = "steady") -> StepEnergy | None:
     Args:
         phase: see ``counted_stretches``.
     """
-    devices, stretches = sampled_gpus(trace), counted_stretches(trace, phase)
+    devices = sampled_gpus(trace)
     if not devices or run_steps(trace) is None:
         return None
+    stretches = counted_stretches(trace, phase)
     if not stretches:
         return StepEnergy(None, why="a profiler disturbed all steps")
     without = [device for device in devices if "energy" not in gpu_readings(trace).get(device, {})]
@@ -191,10 +195,11 @@ def _too_short(trace: Trace, devices: Sequence[int], stretches: Sequence[Counted
     known = [one for one in found if one is not None]
     length, needed = min(one.length_ns for one in known), max(one.needed_ns for one in known)
     steady = f"{_seconds(longest.length_ns)} of steady steps"
+    wanted = f"{time_text(ceil(needed / TENTH_NS) * TENTH_NS)} are needed"
     if longest.length_ns >= needed:
-        return f"{steady}, of which the counter covers {_seconds(length)}; {_seconds(needed)} are needed"
+        return f"{steady}, of which the counter covers {_seconds(length)}; {wanted}"
     steps = ceil(MARGIN * needed * longest.steps / longest.length_ns)
-    return f"{steady}; {_seconds(needed)} are needed: run at least {counted(steps, 'steady step')}"
+    return f"{steady}; {wanted}: run at least {counted(steps, 'steady step')}"
 
 
 def _without_counter(without: int, gpus: int) -> str:
@@ -203,7 +208,7 @@ def _without_counter(without: int, gpus: int) -> str:
 
 
 def _seconds(ns: int) -> str:
-    return time_text(float(f"{ns:.2g}"))
+    return time_text(float(f"{ns:.3g}"))
 
 
 def _integral(trace: Trace, devices: Sequence[int], stretches: Sequence[CountedStretch]) -> float | None:

@@ -90,7 +90,7 @@ def test_readings_that_end_early_are_named(tmp_path: Path) -> None:
     trace = sampled_run(tmp_path / "t", {0: {"energy": early.between(-2000 * MS, 3000 * MS)}})
     found = step_energy(trace)
     assert found is not None
-    assert found.why == "10 s of steady steps, of which the counter covers 2.7 s; 4 s are needed"
+    assert found.why == "10 s of steady steps, of which the counter covers 2.71 s; 4 s are needed"
 
 
 def test_without_samples_or_steps_there_is_nothing_to_say(tmp_path: Path) -> None:
