@@ -52,6 +52,8 @@ def summary_text(
     if summary.withheld:
         parts.append(f"not shown because of this: {', '.join(summary.withheld)}")
     parts += _step(cost, summary)
+    if summary.window is not None:
+        parts.append(Prose(summary.window.text))
     energy = energy_line(summary.energy, work)
     parts += [Prose(energy)] if energy else []
     parts += [Prose(line) for line in state_lines(summary.gpu_states, summary.gpus)]

@@ -8,6 +8,7 @@ from pathlib import Path
 import profrun
 from profrun.analysis.compare import compare
 from profrun.collectors.normalize import normalize
+from profrun.contract.window_phase import WindowPhase
 from profrun.reports.compare_sentence import Called
 from profrun.reports.compare_text import comparison_text
 from profrun.reports.terminal_layout import Style
@@ -100,3 +101,19 @@ def test_energy_stands_among_the_other_quantities_in_joules() -> None:
     assert "energy is not compared: b: 2 s of steady steps; 4 s are needed" in comparison_text(
         compare(a, short)
     )
+
+
+BOOST = WindowPhase(1, 2, 0, 17, 2.94e6, 2, 18, 599, 3.42e6, same_level=False)
+
+
+def test_a_window_outside_of_the_steady_phase_is_said_of_its_side() -> None:
+    text = comparison_text(
+        compare([trial()], [trial(OTHER, window=BOOST), trial(window=BOOST), trial((99, 100))])
+    )
+    (line,) = [line for line in text.splitlines() if "window" in line]
+    assert line == f"note: b: t: {BOOST.text} (and so in 1 other trial)"
+
+
+def test_the_window_of_a_trial_without_a_profiler_is_not_said() -> None:
+    text = comparison_text(compare([trial()], [trial(OTHER, window=BOOST, profiled=False, tool="none")]))
+    assert BOOST.text not in text
