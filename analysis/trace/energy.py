@@ -17,7 +17,12 @@ import numpy as np
 from profrun.analysis import counted_steps
 from profrun.analysis.counted_steps import Phase
 from profrun.analysis.trace.columns import Ints
-from profrun.analysis.trace.energy_counter import StretchEnergy, stretch_energy
+from profrun.analysis.trace.energy_counter import (
+    MEASURED_AGE_NS,
+    UNKNOWN_AGE_NS,
+    StretchEnergy,
+    stretch_energy,
+)
 from profrun.analysis.trace.readings import gpu_readings
 from profrun.analysis.trace.run_steps import RunSteps, run_steps
 from profrun.analysis.trace.steadiness import steadiness
@@ -177,7 +182,11 @@ def _whole(trace: Trace, devices: Sequence[int], stretch: CountedStretch) -> Seq
 def counted_energy(trace: Trace, device: int, start_ns: int, end_ns: int) -> StretchEnergy | None:
     """Energy of one GPU in [start_ns, end_ns), ns, by its counter; None where the counter was not read."""
     counter = gpu_readings(trace).get(device, {}).get("energy")
-    return None if counter is None else stretch_energy(counter, start_ns, end_ns)
+    if counter is None:
+        return None
+    (vendor,) = trace.sql(f"SELECT vendor FROM devices WHERE device = {device:d}").rows[0]
+    age = MEASURED_AGE_NS if vendor == "nvidia" else UNKNOWN_AGE_NS
+    return stretch_energy(counter, start_ns, end_ns, age_ns=age)
 
 
 def _watts(found: Sequence[StretchEnergy]) -> float:

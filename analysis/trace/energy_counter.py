@@ -23,9 +23,13 @@ import numpy as np
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.readings import Floats, Readings
 
-VALUE_AGE_NS = 100_000_000
-"""How old a value is when the counter shows it first: on an H200 (driver 580) what is read is the energy of
-100 to 200 ms before, and it changes every 100 ms."""
+Age = tuple[int, int]
+"""How old a value is at least, and at most, when the counter shows it first, ns."""
+MEASURED_AGE_NS: Age = (100_000_000, 100_000_000)
+"""Of NVIDIA's GPUs: on an H200 (driver 580) what is read is the energy of 100 to 200 ms before, and it
+changes every 100 ms."""
+UNKNOWN_AGE_NS: Age = (0, 200_000_000)
+"""Where nobody has measured it: the bounds of an energy are wider then."""
 UPDATE_NS = 100_000_000
 """Time between two updates where the readings do not tell it."""
 MOST_UNCERTAIN = 0.05
@@ -63,11 +67,14 @@ class StretchEnergy:
         return self.end_ns - self.start_ns
 
 
-def stretch_energy(counter: Readings, start_ns: int, end_ns: int) -> StretchEnergy:
+def stretch_energy(
+    counter: Readings, start_ns: int, end_ns: int, *, age_ns: Age = MEASURED_AGE_NS
+) -> StretchEnergy:
     """Energy of [start_ns, end_ns) by the counter.
 
     Args:
         counter: readings of the total energy, J; a value that is no number counts as not read.
+        age_ns: of its values.
 
     Returns:
         Without ``watts`` where the counter covers too little of the stretch.
@@ -75,7 +82,7 @@ def stretch_energy(counter: Readings, start_ns: int, end_ns: int) -> StretchEner
     period = _period(counter)
     needed = round(2 * period / MOST_UNCERTAIN)
     best = StretchEnergy(None, None, None, None, start_ns, start_ns, None, needed)
-    for updates in _pieces(counter):
+    for updates in _pieces(counter, age_ns):
         found = _measured(updates, start_ns, end_ns, period, needed)
         if found is not None and found.length_ns > best.length_ns:
             best = found
@@ -91,18 +98,18 @@ class _Updates:
     values: Floats
 
 
-def _pieces(counter: Readings) -> Iterator[_Updates]:
+def _pieces(counter: Readings, age_ns: Age) -> Iterator[_Updates]:
     """The updates of each part of the readings in which the counter was not set anew."""
     known = np.isfinite(counter.values)
     times, values = counter.times[known], counter.values[known]
     if len(times) < 2:
         return
     rises, gaps = np.diff(values), np.diff(times)
-    anew = (rises < 0) | (rises > MOST_WATTS * (gaps + VALUE_AGE_NS + UPDATE_NS) / 1e9)
+    anew = (rises < 0) | (rises > MOST_WATTS * (gaps + UPDATE_NS + age_ns[1]) / 1e9)
     for part in np.split(np.arange(len(times)), np.flatnonzero(anew) + 1):
         new = part[1:][values[part[1:]] > values[part[:-1]]]
         if len(new):
-            yield _Updates(times[new - 1] - VALUE_AGE_NS, times[new] - VALUE_AGE_NS, values[new])
+            yield _Updates(times[new - 1] - age_ns[1], times[new] - age_ns[0], values[new])
 
 
 def _period(counter: Readings) -> float:

@@ -39,10 +39,11 @@ def read_counter(
     *,
     update_ms: float = 100.0,
     phase_ms: float = 0.0,
+    age_ms: float = AGE_MS,
 ) -> Readings:
-    """What a counter shows at these times (ms): that of its last update, whose value is ``AGE_MS`` older."""
+    """What a counter shows at these times (ms): that of its last update, whose value is ``age_ms`` older."""
     updates = np.floor((times - phase_ms) / update_ms) * update_ms + phase_ms
-    return Readings((times * MS).astype(np.int64), energy(updates - AGE_MS))
+    return Readings((times * MS).astype(np.int64), energy(updates - age_ms))
 
 
 def sampled_run(
@@ -55,6 +56,7 @@ def sampled_run(
     uuids: Sequence[str | None] = ("0",),
     slices: Sequence[ThinSlice] = (),
     collector: str = "none",
+    vendor: str = "nvidia",
 ) -> Trace:
     """A run whose steps follow each other from 0 on, and the readings of its GPUs.
 
@@ -90,13 +92,13 @@ def sampled_run(
         for step in range(len(durs))
     ]
     devices = [
-        {"device": number, "process": 0, "vendor": "nvidia", "ordinal": number, "name": "H200", "uuid": uuid}
+        {"device": number, "process": 0, "vendor": vendor, "ordinal": number, "name": "H200", "uuid": uuid}
         for number, uuid in enumerate(uuids)
     ]
     return make_trace(
         out,
         slices,
         meta={"collector": collector},
-        device={"uuid": uuids[0]},
+        device={"uuid": uuids[0], "vendor": vendor},
         side={"devices": devices[1:], "tracks": tracks, "step_times": times, "counters": counters},
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profrun.analysis.trace.energy import sampled_gpus, step_energy
+from profrun.analysis.trace.energy import counted_energy, sampled_gpus, step_energy
 from profrun.analysis.trace.readings import Readings
 from profrun.contract.sampling import Quantity
 from tests.analysis.sampled_runs import MS, piecewise, read_counter, sampled_run
@@ -109,3 +109,16 @@ def test_only_the_steps_at_the_steady_level_count(tmp_path: Path) -> None:
     assert found.steps == 60
     assert found.watts == pytest.approx(700, rel=0.02)
     assert found.joules == pytest.approx(105, rel=0.02)
+
+
+def test_the_bounds_are_wider_where_the_age_of_the_values_was_not_measured(tmp_path: Path) -> None:
+    def width(vendor: str) -> float:
+        trace = sampled_run(tmp_path / vendor, {0: gpu(700)}, vendor=vendor)
+        found = counted_energy(trace, 0, 0, 10_000 * MS)
+        assert found is not None
+        assert found.watts == pytest.approx(700, rel=0.01)
+        assert found.low_j is not None
+        assert found.high_j is not None
+        return found.high_j - found.low_j
+
+    assert width("amd") > width("nvidia") + 700 * 0.1

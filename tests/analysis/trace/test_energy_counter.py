@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.analysis.trace.energy_counter import MOST_UNCERTAIN, StretchEnergy, stretch_energy
+from profrun.analysis.trace.energy_counter import (
+    MOST_UNCERTAIN,
+    UNKNOWN_AGE_NS,
+    StretchEnergy,
+    stretch_energy,
+)
 from profrun.analysis.trace.readings import Floats, Readings
 from tests.analysis.sampled_runs import Energy, piecewise, read_counter
 
@@ -113,6 +118,30 @@ def test_the_energy_lies_inside_the_bounds_whatever_the_power_did(
     assert found.low_j is not None
     assert found.high_j is not None
     assert found.low_j - 1e-6 <= found.joules <= found.high_j + 1e-6
+    assert found.low_j - 1e-6 <= _truth(energy, found) <= found.high_j + 1e-6
+
+
+@given(
+    st.lists(st.floats(50, 1000), min_size=13, max_size=13),
+    *_PERIODS,
+    st.floats(8000, 30_000),
+    st.floats(0, 200),
+)
+def test_the_bounds_hold_where_the_age_of_the_values_is_not_known(
+    watts: list[float],
+    reading_ms: float,
+    update_ms: float,
+    phase_ms: float,
+    begin_ms: float,
+    ms: float,
+    age_ms: float,
+) -> None:
+    energy = piecewise(*zip(np.linspace(-3000, ms + 3000, 13).tolist(), watts, strict=True))
+    times = _every(reading_ms, -2000 + begin_ms, ms + 2000)
+    counter = read_counter(energy, times, update_ms=update_ms, phase_ms=phase_ms, age_ms=age_ms)
+    found = stretch_energy(counter, 0, round(ms * 1e6), age_ns=UNKNOWN_AGE_NS)
+    assert found.low_j is not None
+    assert found.high_j is not None
     assert found.low_j - 1e-6 <= _truth(energy, found) <= found.high_j + 1e-6
 
 
