@@ -24,7 +24,6 @@ from fnmatch import fnmatchcase
 from typing import Literal, cast
 
 from profrun.analysis.compare.model import Comparison, Interval, MetricName, Row, is_too_wide
-from profrun.analysis.compare.next_steps import reasonable
 from profrun.analysis.json import to_json
 from profrun.analysis.kernel_names import CATEGORIES
 from profrun.contract.units import (
@@ -167,7 +166,7 @@ def _result(comparison: Comparison, rule: Rule, expectations: Sequence[tuple[str
     if rule.what == "memory":
         return _memory(comparison, rule)
     if rule.what == "step":
-        needed = reasonable(comparison.trials_needed)
+        needed = comparison.trials_needed
         return _interval(rule, comparison.denominator.time, comparison.ratio, comparison.ci95, needed)
     if rule.what in ("gpu", "host"):
         return _metric(comparison, rule, "GPU work" if rule.what == "gpu" else "host")
@@ -213,7 +212,7 @@ def _interval(
     """Failed when the interval lies beyond the limit, passed when it lies within, else inconclusive.
 
     Args:
-        needed: trials per side that would be enough, where that is known and somebody would run so many.
+        needed: trials per side that would be enough, where that is known and at most ``stats.MOST_TRIALS``.
     """
     if ratio is None or ci95 is None:
         more = f"; at least {needed} trials per side are needed" if needed else ""
