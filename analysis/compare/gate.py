@@ -26,7 +26,6 @@ from fnmatch import fnmatchcase
 from typing import Literal, cast
 
 from profrun.analysis.compare.model import Comparison, Interval, MetricName, Row, is_too_wide
-from profrun.analysis.compare.next_steps import reasonable
 from profrun.analysis.json import to_json
 from profrun.analysis.kernel_names import CATEGORIES
 from profrun.contract.units import (
@@ -175,7 +174,7 @@ def _result(comparison: Comparison, rule: Rule, expectations: Sequence[tuple[str
     if rule.what == "memory":
         return _memory(comparison, rule)
     if rule.what == "step":
-        needed = reasonable(comparison.trials_needed)
+        needed = comparison.trials_needed
         return _interval(rule, comparison.denominator.time, comparison.ratio, comparison.ci95, needed)
     if rule.what in ("gpu", "host"):
         return _metric(comparison, rule, "GPU work" if rule.what == "gpu" else "host")
@@ -233,7 +232,7 @@ def _interval(
     """Failed when the interval lies beyond the limit, passed when it lies within, else inconclusive.
 
     Args:
-        needed: trials per side that would be enough, where that is known and somebody would run so many.
+        needed: trials per side that would be enough, where that is known and at most ``stats.MOST_TRIALS``.
     """
     words = AMOUNT_WORDS if rule.what == "energy" else TIME_WORDS
     if ratio is None or ci95 is None:

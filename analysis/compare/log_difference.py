@@ -25,12 +25,12 @@ import numpy as np
 
 from profrun.analysis.step_time import Floats
 
-TREND_FROM = 4
-"""Trials per side from which drift is fitted. With 3 the lost degree of freedom makes intervals 19 % wider;
-with 5 it is 4 %."""
+TREND_FROM = 3
+"""Trials per side from which drift is fitted. Without drift the lost degree of freedom makes intervals 19 %
+wider with 3 trials and 4 % with 5; with drift they are up to 3 times narrower (docs/statistics.md)."""
 IN_TURNS = 0.17
-"""Most squared correlation of side and order with which the trials count as run in turns. A B A B A B A B has
-0.05, A A A A B B B B has 0.76; at 0.17 the trend makes the interval 10 % wider."""
+"""Most squared correlation of side and order with which the trials count as run in turns. A B A B A B has
+0.09, A A A B B B has 0.77; at 0.17 the trend makes the interval 10 % wider."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ def log_difference(
     sides: tuple[Floats, Floats],
     least: tuple[float, float] = (0.0, 0.0),
     order: Sequence[Sequence[float]] | None = None,
+    trend_from: int = TREND_FROM,
 ) -> LogDifference:
     """The difference of the means of two sides.
 
@@ -64,9 +65,10 @@ def log_difference(
         least: variance of the level of one trial that the scatter of its steps alone explains. Trials that
             agree better than that do so by chance.
         order: for each trial of both sides when it was run, in any unit; None where that is not known.
+        trend_from: trials per side from which drift is fitted.
     """
     counts = len(sides[0]), len(sides[1])
-    places = _places(order, counts)
+    places = _places(order, counts) if min(counts) >= trend_from else None
     if places is None:
         variances = [max(float(side.var(ddof=1)), low) for side, low in zip(sides, least, strict=True)]
         shares = [variance / count for variance, count in zip(variances, counts, strict=True)]
@@ -104,7 +106,7 @@ def _difference(
 
 def _places(order: Sequence[Sequence[float]] | None, counts: tuple[int, int]) -> Floats | None:
     """Places of the trials of both sides in the order of the run; None where no drift is to be fitted."""
-    if order is None or min(counts) < TREND_FROM:
+    if order is None:
         return None
     moments = np.concatenate([np.asarray(side, dtype=np.float64) for side in order])
     if len(np.unique(moments)) < len(moments):

@@ -60,7 +60,8 @@ class StepRatio:
         ci95: interval of the ratio, None with fewer than two trials on a side.
         mde: smallest relative change that these trials would find with 80 % power, or None.
         trials: on each side. trials_needed: per side, for an ``mde`` of the threshold; None where the trials
-            are enough. trials_for_this: the same for an ``mde`` of the change that was seen.
+            are enough, or where more than ``stats.MOST_TRIALS`` would be needed. trials_for_this: the same
+            for an ``mde`` of the change that was seen.
         step_ns: of each side the geometric mean over trials of the statistic of each; None without a ratio.
         reasons: what speaks against the comparison, gravest first.
     """

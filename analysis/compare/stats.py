@@ -32,6 +32,10 @@ RatioVerdict = Literal["faster", "slower", "same", "inconclusive"]
 
 CONFIDENCE = 0.95
 POWER = 0.8
+COARSEST = 0.05
+"""Most that a tick of a clock is of a step; steps that differ by more are not of one tick."""
+MOST_TRIALS = 50
+"""More trials per side are no advice: nobody runs them."""
 MIN_TRIALS = 2
 """With fewer trials per side the spread between trials cannot be estimated."""
 
@@ -46,7 +50,8 @@ class Estimate:
         mde: smallest relative change (0.02 is 2 %) that these trials would find with 80 % power, or None.
         trials: trials on each side.
         steps: steps on each side.
-        trials_needed: trials per side for an ``mde`` of the threshold, or None when no spread is known.
+        trials_needed: trials per side for an ``mde`` of the threshold; None when no spread is known, or when
+            more than ``MOST_TRIALS`` would be needed.
         spread: standard deviation between trials of the log statistic of one side, or None.
         p_value: of "both sides take equally long"; 0.05 where an end of ``ci95`` is 1. None without it.
         drift: change of the step time of both sides from the first trial to the last, as a fraction, which
@@ -148,7 +153,7 @@ def proven_verdict(result: Estimate, limit: float, threshold: float) -> RatioVer
     return found if proven or found == "same" else "inconclusive"
 
 
-def trials_needed(spread: float, threshold: float, *, most: int = 10_000) -> int | None:
+def trials_needed(spread: float, threshold: float, *, most: int = MOST_TRIALS) -> int | None:
     """Trials per side so that a change of ``threshold`` is found with 80 % power at 95 % confidence.
 
     Args:
@@ -214,7 +219,7 @@ def _within(ordered: Floats, statistic: Statistic) -> float:
     gaps = np.diff(ordered)
     gaps = gaps[gaps > 0]
     ticks = 0 < len(gaps) < count / 2  # steps share few values: the clock counts in ticks
-    rounding = float(gaps.min()) / float(low) / math.sqrt(12) if ticks else 0.0
+    rounding = min(COARSEST, float(gaps.min()) / float(low)) / math.sqrt(12) if ticks else 0.0
     return math.hypot(scatter, rounding)
 
 
