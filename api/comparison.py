@@ -9,10 +9,11 @@ from profrun.analysis.compare import Comparison as ComparisonValue
 from profrun.analysis.compare import compare as compare_trials
 from profrun.analysis.compare.model import By
 from profrun.analysis.compare.ratio import THRESHOLD
+from profrun.analysis.counted_steps import Phase, phase_named
 from profrun.analysis.step_time import Statistic
 from profrun.api.results import STYLE, Result
 from profrun.reports.compare_text import comparison_text
-from profrun.runner.comparison_sides import find_sides, read_trials
+from profrun.runner.comparison_sides import find_sides, read_sides
 from profrun.store.runs import runs_root
 from profrun.traces.trace import Trace
 
@@ -33,6 +34,7 @@ def compare(
     by: By = "kernel",
     statistic: Statistic = "median",
     threshold: float = THRESHOLD,
+    phase: Phase | None = None,
     per: str | None = None,
     allow: Sequence[str] = (),
     runs: str | Path | None = None,
@@ -46,6 +48,8 @@ def compare(
         by: rows of what changed: kernel, op, range, module, category or step.
         statistic: of step times: median, mean or p99.
         threshold: smaller changes count as none, as a fraction.
+        phase: which steps of trials without a profiler count: steady, window (those that the schedule
+            records) or all; None for steady, or for what a baseline keeps.
         per: divide times by work: token, gflop, a variant's value.
         allow: codes of differences in spite of which the sides are compared.
         runs: folder of the runs; None for $PROFRUN_RUNS or ./runs.
@@ -57,9 +61,10 @@ def compare(
     left, right = _given(a), _given(b)
     sides = find_sides(_references(left), _references(right), runs_root(runs))
     opened = {one.path.resolve(): one for one in (*left, *right) if isinstance(one, Trace)}
+    left_trials, right_trials = read_sides(sides, phase_named(phase) if phase else None, opened)
     result = compare_trials(
-        read_trials(sides.a, opened),
-        read_trials(sides.b, opened),
+        left_trials,
+        right_trials,
         by=by,
         statistic=statistic,
         threshold=threshold,

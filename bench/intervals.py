@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the true ratio: false alarms, coverage and power in simulations.
 
-    python bench/intervals.py [--runs 2000] [--write docs/statistics.md]
+    python bench/intervals.py [--runs 2000] [--phase-runs 1000] [--write docs/statistics.md]
 
 Every cell simulates ``runs`` comparisons of two sides whose true ratio is known. A trial has a level of its
 own (normal on the log scale, standard deviation ``between``), its steps scatter round it (``within``), and
@@ -11,17 +11,17 @@ excludes 1, whatever the practical threshold.
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from phases_and_drift import pairing_rows, phase_rows
 
 from profrun.analysis.compare.rows import EstimateOf, Limits, judged, new_row
 from profrun.analysis.compare.stats import Estimate, estimate, verdict
 from profrun.analysis.step_time import Statistic
-
-RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,11 @@ def share(world: World, truth: float, runs: int, seed: int) -> tuple[float, floa
     """(share of intervals that exclude 1, share that hold the true ratio)."""
     rng = np.random.default_rng(seed)
     excludes = holds = 0
-    for run in range(runs):
+    for _ in range(runs):
         result = estimate(
             side(rng, world, 1.0),
             side(rng, world, truth),
             statistic=world.statistic,
-            resamples=RESAMPLES,
-            seed=run,
         )
         low, high = result.ci95 or (0.0, float("inf"))
         excludes += not low <= 1 <= high
@@ -110,12 +108,7 @@ def verdict_rows(runs: int) -> Iterator[str]:
         world = World(trials, 50, between, 0.01, "normal")
         for number, truth in enumerate(TRUTHS):
             rng = np.random.default_rng(number)
-            given = [
-                verdict(
-                    estimate(side(rng, world, 1.0), side(rng, world, truth), resamples=RESAMPLES, seed=run)
-                )
-                for run in range(runs)
-            ]
+            given = [verdict(estimate(side(rng, world, 1.0), side(rng, world, truth))) for _ in range(runs)]
             shares = " | ".join(f"{given.count(word) / runs:.1%}" for word in VERDICTS)
             yield f"| {trials} | {between:.1%} | {truth:.3f} | {shares} |"
 
@@ -145,8 +138,8 @@ def row_table(world: World, changed: int, runs: int) -> tuple[float, float, floa
     """(share of tables with a false word by each row's own interval, the same as it is, share found)."""
     alone = together = found = 0
     rng = np.random.default_rng(changed)
-    for run in range(runs):
-        estimates = {str(number): _estimated(rng, world, number < changed, run) for number in range(ROWS)}
+    for _ in range(runs):
+        estimates = {str(number): _estimated(rng, world, number < changed) for number in range(ROWS)}
         rows = [new_row(name, (1e6, 1e6 * one.ratio), (1.0, 1.0)) for name, one in estimates.items()]
         words = judged(rows, _of(estimates), Limits(0.01))
         equal, other = words[changed:], words[:changed]
@@ -160,24 +153,74 @@ def _of(estimates: dict[str, Estimate]) -> EstimateOf:
     return lambda row: estimates[row.name]
 
 
-def _estimated(rng: np.random.Generator, world: World, changed: bool, seed: int) -> Estimate:
+def _estimated(rng: np.random.Generator, world: World, changed: bool) -> Estimate:
     a, b = side(rng, world, 1.0), side(rng, world, 1.05 if changed else 1.0)
-    return estimate(a, b, statistic=world.statistic, resamples=RESAMPLES, seed=seed)
+    return estimate(a, b, statistic=world.statistic)
 
 
 PAGE = """# How far the verdicts can be trusted
 
-Two sides are compared by the ratio of their step times. The unit is the step inside a trial inside a
-point; the interval comes from a hierarchical bootstrap with a correction for few trials
-(`analysis/compare/stats.py` names the sources). This page measures it against known truth: {runs} simulated
-comparisons per row ({resamples} resamples each), written by
+Two sides are compared by the ratio of their step times. Each trial counts by one number, the median of its
+steps (`--statistic` has others), because only trials are independent repeats: the steps of one trial share
+a process, a clock and a neighbour on the machine. The interval of the ratio is that of Student's t for two
+sides that scatter differently (Welch); `analysis/compare/log_difference.py` names the sources. This page
+measures it against known truth, in simulations that are written by
 
-    python bench/intervals.py --runs {runs} --write docs/statistics.md
+    python bench/intervals.py --runs {runs} --phase-runs {phase_runs} --write docs/statistics.md
 
-*False alarms*: both sides the same, the 95 % interval excludes 1, before any practical threshold (at
-most 5 % is promised). *Coverage*: b is 5 % slower, the interval holds 1.05 (95 % is nominal; more means
-the interval is wider than it had to be). *Power*: the share of such comparisons in which a true
-difference of 2 % or 5 % is found.
+*False alarms*: both sides are the same, and the 95 % interval excludes 1, before any practical threshold
+(at most 5 % is promised). *Coverage*: how often the interval holds the true ratio (95 % is nominal; more
+means that the interval is wider than it had to be). *Found*, or *power*: the share of comparisons in which
+the interval shows a true difference. *+-*: the median half width of the interval. A share of {phase_runs}
+comparisons is known to about {phase_error:.1f} points, one of {runs} to about {error:.1f} points.
+
+## Which steps count: runs with phases and drift
+
+A loop on an H200 takes 2.94 ms per step for its first 6 to 30 steps and 3.3 ms ever after, because the GPU
+boosts until it reaches its power cap. The jump comes at another step in each trial. profrun 0.1 looked at
+the five steps of the schedule, so some trials of one side were fast and some slow. Now a trial without a
+profiler counts the steps of its *steady phase*: the level at which the program lives
+(`analysis/run_phases.py` names the method).
+
+Each simulated run has two sides whose trials were run in turns (A B A B). A trial has 60 to 600 steps,
+which scatter by 0.3 % and resemble their neighbours (rho = 0.5). Trials differ by 0.3 % where nothing else
+is said. With *boost* the first 6 to 30 steps are 12 % faster, and the schedule records steps 10 to 14. All
+three ways see the same runs: *0.1* is the window of five steps with the interval of profrun 0.1, *steady*
+is the steady phase with each side by itself, and *today* takes out drift, too.
+
+{phases}
+
+* Where no trial has phases, the steady phase holds some 300 steps instead of 5, and the intervals are
+  narrower by the scatter of the steps that is gone.
+* With a boost the window of 0.1 is useless, and the steady phase is as good as without a boost.
+* Steps that resemble their neighbours very much (rho = 0.9) make no false alarms: their number is never
+  counted as a number of repeats.
+
+## Trials that were run in turns
+
+A machine drifts while a run goes on. `profrun submit` runs the trials in turns, so both sides drift alike.
+Three ways to use that, on one number per trial with trials that differ by 0.5 %:
+
+{pairing}
+
+* *Each side by itself* is always honest, but drift makes its intervals up to 3 times wider.
+* *Differences of pairs* (repeat i of b less repeat i of a) are **not used**. In each pair b is the later
+  one, so drift in one direction is taken for a difference: up to 30 % false alarms. Without drift they cost
+  the most, too.
+* *Trend* is what profrun does from 3 trials per side: a straight line over the order of the trials is
+  fitted with the difference. Without drift it costs 19 % of the width at 3 trials and 4 % at 5. With two
+  trials per side nothing is left to fit it, and each side counts by itself.
+
+What decides is the order of the trials alone. To look at both intervals and take the narrower one would
+raise false alarms. Trials that were not run in turns (a baseline of last week) count each side by itself. A
+neighbour whose load has just the rhythm of the trials cannot be told from a difference by any of these.
+
+## Scatter of trials and of steps
+
+{runs} comparisons per row. The scatter of the steps inside a trial is not added to the spread between
+trials: the trials differ by it already. profrun 0.1 added it, which gave 0.2 % false alarms and 8 % power
+at 2 % in the second row. It only sets a least spread: two trials may agree by chance better than their
+steps allow.
 
 {table}
 
@@ -185,12 +228,23 @@ difference of 2 % or 5 % is found.
 
 {verdict_runs} comparisons per row, threshold 1 %, 50 steps per trial that scatter by 1 %. `same` is an
 equivalence: the whole interval lies within 1 %. So a true change of 2 % should hardly ever be called
-`same`, and one of 0.5 % may be.
+`same`, and one of 0.5 % may be. A true change of exactly the threshold is called `slower` at most every
+second time: the ratio that is measured is as often below the threshold as above it.
 
 {verdicts}
 
 One trial per side has no interval: nothing in one trial tells how much trials differ. `compare` then says
-`inconclusive`, and that at least 3 trials per side are needed.
+`inconclusive`, and that at least 3 trials per side are needed. More than 50 trials per side are never
+proposed: nobody runs them. A longer steady phase or a quieter machine helps then.
+
+## Real recordings
+
+    python bench/recorded.py FILE
+
+judges recorded step times of trials of one program (false verdicts) and of programs that differ (found
+changes) by all three ways; its `--help` says what the file holds.
+
+{recorded}
 
 ## Words in a table of rows
 
@@ -207,12 +261,16 @@ that is called slower.
 
 {row_tables}
 
-Real recordings, on 2026-11-22 with torch 2.11 on one H200: 28 processes of one training step (38 rows by
-kernel) and 28 of one inference step (3 rows), 12 recorded steps each. They were divided at random into two
-sides of the same program, 300 times per line, so the pairs of one line share recordings.
+Real recordings of profrun 0.1's estimator, on 2026-11-22 with torch 2.11 on one H200: 28 processes of one
+training step (38 rows by kernel) and 28 of one inference step (3 rows), 12 recorded steps each. They were
+divided at random into two sides of the same program, 300 times per line, so the pairs of one line share
+recordings.
 
 {measured}
 """
+
+RECORDED = ""
+"""Tables of recordings, by ``bench/recorded.py``."""
 
 MEASURED = """\
 | program | trials per side | pairs | a row called faster or slower | another quantity | the step time |
@@ -225,12 +283,18 @@ MEASURED = """\
 | inference step | 5 | 300 | 1 (0.3 %) | 2 (0.7 %) | 3 (1.0 %) |"""
 
 
+def _error(runs: int) -> float:
+    """Standard error, in points, of a share near 5 % of so many comparisons."""
+    return 100 * math.sqrt(0.05 * 0.95 / runs)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table, or write the page."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--phase-runs", type=int, default=1000)
     parser.add_argument("--verdict-runs", type=int, default=500)
     parser.add_argument("--row-runs", type=int, default=200)
     parser.add_argument("--write", type=Path)
@@ -238,20 +302,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = "\n".join(table(options.runs))
     verdicts = "\n".join(verdict_rows(options.verdict_runs))
     tables = "\n".join(row_tables(options.row_runs))
+    phases = "\n".join(phase_rows(options.phase_runs))
+    pairing = "\n".join(pairing_rows(options.phase_runs))
     page = PAGE.format(
+        phases=phases,
+        pairing=pairing,
+        phase_runs=options.phase_runs,
+        phase_error=_error(options.phase_runs),
+        error=_error(options.runs),
+        recorded=RECORDED,
         row_runs=options.row_runs,
         rows=ROWS,
         row_tables=tables,
         measured=MEASURED,
         runs=options.runs,
-        resamples=RESAMPLES,
         table=rows,
         verdicts=verdicts,
         verdict_runs=options.verdict_runs,
     )
     if options.write:
         options.write.write_text(page, encoding="utf-8")
-    print(rows, verdicts, tables, sep="\n\n")
+    print(phases, pairing, rows, verdicts, tables, sep="\n\n")
 
 
 if __name__ == "__main__":

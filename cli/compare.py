@@ -49,6 +49,14 @@ def command(
         ),
     ] = _DEFAULTS["statistic"],
     threshold: ThresholdOption = _DEFAULTS["threshold"],
+    phase: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Steps that count without a profiler: steady (default), window (the recorded ones) or all.",
+            show_default=False,
+        ),
+    ] = None,
     per: Annotated[
         str | None,
         typer.Option(
@@ -103,25 +111,29 @@ def command(
     from typing import cast
 
     from profrun.analysis.compare.point_pairs import compare_points
+    from profrun.analysis.counted_steps import phase_named
     from profrun.cli.compare_args import fraction, sides_of
     from profrun.reports.compare_text import gate_text
     from profrun.reports.point_pairs_text import point_pairs_text
-    from profrun.runner.comparison_sides import read_trials
+    from profrun.runner.comparison_sides import read_sides
 
     found = sides_of(sides, runs_root(runs))
     if same_kernels:
         _need_no_gate(fail_on, junit, html, markdown=markdown)
         _same_kernels(found, top, json_=json_)
+    a, b = read_sides(found, phase_named(phase) if phase else None)
     result = compare_points(
-        read_trials(found.a),
-        read_trials(found.b),
+        a,
+        b,
         by=cast("By", by),
         statistic=cast("Statistic", statistic),
         threshold=fraction(threshold),
         per=per,
         allow=allow or (),
     )
-    called = _called(sides, runs, by=by, statistic=statistic, threshold=threshold, per=per, allow=allow)
+    called = _called(
+        sides, runs, by=by, statistic=statistic, threshold=threshold, phase=phase, per=per, allow=allow
+    )
     gate = _gate(result, fail_on or [], found.b)
     if junit is not None and gate is None:
         raise UsageError("--junit writes the rules of --fail-on", fix="add --fail-on 'slower > 3%'")

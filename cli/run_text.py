@@ -24,6 +24,8 @@ TITLES: dict[PairKind, str] = {
 
 def trial_table(state: RunState) -> str:
     """The trials as columns that fit 80 characters for names of usual length."""
+    from profrun.analysis.trial_times import typical_ns
+
     timed = {record.steps.denominator.of for record in state.trials if record.steps.count}
     step = " or ".join(sorted(timed, reverse=True)) or "step"
     header = ("#", "variant", "collector", "blocking", "rep", "state", "steps", step, "trace")
@@ -36,7 +38,7 @@ def trial_table(state: RunState) -> str:
             record.repeat,
             toned(record.state),
             record.steps.count if record.attempt and record.steps.denominator.several else None,
-            time_text(record.steps.median_ns),
+            time_text(typical_ns(record)),
             "yes" if record.trace else ("failed" if record.normalise_error else "-"),
         )
         for record in state.trials

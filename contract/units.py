@@ -8,7 +8,7 @@ unit is chosen after rounding, so 999 999 ns are "1 ms" and not "1000 us".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,6 +20,8 @@ TIME_UNITS = ((1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s"))
 """(nanoseconds in the unit, unit), the smallest first."""
 BYTE_UNITS = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"), (2.0**40, "TiB"))
 """(bytes in the unit, unit), the smallest first."""
+ENERGY_UNITS = ((1e-9, "nJ"), (1e-6, "uJ"), (1e-3, "mJ"), (1.0, "J"), (1e3, "kJ"), (1e6, "MJ"))
+"""(joules in the unit, unit), the smallest first."""
 _PREFIXES = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"))
 _TIMES = 2.0
 """Ratio of times from which it is shown as a factor instead of per cent."""
@@ -29,6 +31,20 @@ _LEAST, _TINY = 0.0005, "<0.001"
 """Numbers other than 0 that are smaller than the first are shown as the second: "0.000" would say 0."""
 _ZERO_NS = 0.05
 """Smaller times are what rounding leaves of a sum of whole nanoseconds; they are shown as 0."""
+
+
+class ChangeWords(NamedTuple):
+    """How a change of a quantity is said: '3 % more', '3 % less', '2.40 times as much'."""
+
+    more: str
+    less: str
+    times: str
+
+
+TIME_WORDS = ChangeWords("slower", "faster", "as long")
+"""A change of a time."""
+AMOUNT_WORDS = ChangeWords("more", "less", "as much")
+"""A change of an energy, or of another amount."""
 
 
 def time_text(ns: float | None) -> str:
@@ -48,6 +64,16 @@ def time_range_text(low_ns: float, high_ns: float) -> str:
 def signed_time_text(ns: float | None) -> str:
     """A difference of times in nanoseconds with its sign: "+1.234 us", "-4 ns", "0 ns"."""
     return ("+" if ns is not None and ns >= _ZERO_NS else "") + time_text(ns)
+
+
+def energy_text(joules: float | None) -> str:
+    """Joules in four digits, in nJ, uJ, mJ, J, kJ or MJ: "2.354 J", "12.1 mJ"."""
+    return UNKNOWN if joules is None else _with_unit(joules, ENERGY_UNITS)
+
+
+def quantity_text(value: float | None, unit: str) -> str:
+    """A number of a comparison by its unit: ``time_text`` of "ns", ``energy_text`` of "J"."""
+    return energy_text(value) if unit == "J" else time_text(value)
 
 
 def elapsed_text(seconds: float) -> str:
@@ -115,17 +141,17 @@ def interval_text(interval: tuple[float, float] | None) -> str:
     return UNKNOWN if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
 
 
-def change_text(ratio: float | None) -> str:
+def change_text(ratio: float | None, words: ChangeWords = TIME_WORDS) -> str:
     """How much faster or slower something is, by the ratio of its time to another: "27.2 % faster".
 
     "27.2 % faster" is 27.2 % less time, "12.3 % slower" is 12.3 % more time. From twice as long on it is
-    "2.40 times as long", and from 100 times on no exact number.
+    "2.40 times as long", and from 100 times on no exact number. ``words`` say it of another quantity.
     """
     if ratio is None:
         return UNKNOWN
     if ratio >= _TIMES:
-        return f"{factor_text(ratio)} times as long"
-    return f"{abs(100 * (ratio - 1)):.1f} % {'slower' if ratio >= 1 else 'faster'}"
+        return f"{factor_text(ratio)} times {words.times}"
+    return f"{abs(100 * (ratio - 1)):.1f} % {words.more if ratio >= 1 else words.less}"
 
 
 def signed_change_text(ratio: float | None) -> str:
@@ -137,7 +163,7 @@ def signed_change_text(ratio: float | None) -> str:
     return f"{_signed_percent(ratio)} %"
 
 
-def change_interval_text(interval: tuple[float, float] | None) -> str:
+def change_interval_text(interval: tuple[float, float] | None, words: ChangeWords = TIME_WORDS) -> str:
     """The two ends of an interval of ratios of times, to stand after ``change_text``: "24.1 to 30.3 %".
 
     An interval that contains 1 names both directions: "8.2 % faster to 15.8 % slower". The ends are factors
@@ -150,10 +176,12 @@ def change_interval_text(interval: tuple[float, float] | None) -> str:
         return f"{factor_text(low)} to {factor_text(high)} times"
     ends = [f"{abs(100 * (end - 1)):.1f}" for end in interval]
     if high >= _MOST_TIMES:
-        return f"{ends[0]} % faster to {factor_text(high)} times as long"
+        return f"{ends[0]} % {words.less} to {factor_text(high)} times {words.times}"
     if high <= 1:
         return f"{ends[1]} to {ends[0]} %"
-    return f"{ends[0]} to {ends[1]} %" if low >= 1 else f"{ends[0]} % faster to {ends[1]} % slower"
+    return (
+        f"{ends[0]} to {ends[1]} %" if low >= 1 else f"{ends[0]} % {words.less} to {ends[1]} % {words.more}"
+    )
 
 
 def signed_change_interval_text(interval: tuple[float, float] | None) -> str:

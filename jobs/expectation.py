@@ -30,7 +30,7 @@ DTYPE_NAMES = (
 )
 """Other names of the types that people use, each with the word that is meant."""
 
-QUANTITIES = ("step_time", "cpu_time", "kernel_time", "gpu_busy", "launches")
+QUANTITIES = ("step_time", "energy", "cpu_time", "kernel_time", "gpu_busy", "launches")
 """What a ``ratio`` may be of."""
 GPU_QUANTITIES = frozenset(("kernel_time", "gpu_busy", "launches"))
 """Those of them that only a GPU has."""
@@ -87,6 +87,7 @@ class Ratio(Bounded):
     of: str = option(
         Word(QUANTITIES, "quantities"),
         "Which quantity. `step_time`: time of a step, of trials without a profiler where there are some. "
+        "`energy`: energy of the GPUs per steady step, of the same trials. "
         "The others are of profiled trials, per step. `cpu_time`: host time of the step. `kernel_time`: sum "
         "of the times of kernels, without copies. `gpu_busy`: time in which GPU work ran. `launches`: host "
         "calls that launched GPU work.",

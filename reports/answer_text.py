@@ -9,6 +9,7 @@ from profrun.contract.denominator import SET_UP_INCLUDED
 from profrun.contract.profilers import under_text
 from profrun.contract.units import (
     change_text,
+    energy_text,
     signed_change_interval_text,
     signed_change_text,
     time_range_text,
@@ -79,7 +80,8 @@ def _one(answer: VariantAnswer) -> list[Part]:
     """Sentences for a run with one variant."""
     lines = []
     if answer.step is not None:
-        lines.append(f"{step_time(answer.step)} {where(answer.step)} ({range_of(answer.step)})")
+        cost = f"{step_time(answer.step)}{energy_of(answer)}"
+        lines.append(f"{cost} {where(answer.step)} ({range_of(answer.step)})")
     busy, mostly = _busy(answer), _mostly(answer)
     if busy is not None:
         lines.append(
@@ -164,6 +166,11 @@ def step_time(step: StepAnswer) -> str:
     return f"{step.denominator.title} {time_text(step.ns)}"
 
 
+def energy_of(answer: VariantAnswer) -> str:
+    """' and 2.35 J', to stand after the step time; empty where the energy was not measured."""
+    return "" if answer.energy_j is None else f" and {energy_text(answer.energy_j)}"
+
+
 def where(step: StepAnswer) -> str:
     """Whether a profiler ran."""
     return under_text(step.profiled_by)
@@ -208,11 +215,13 @@ def percent(share: float) -> str:
 def _several(answers: Sequence[VariantAnswer]) -> Table:
     """A row for each variant."""
     on_gpu = any(answer.gpu_ns is not None for answer in answers)
+    with_energy = any(answer.energy_j is not None for answer in answers)
     rows = [
         (
             answer.variant,
             time_text(answer.step.ns if answer.step else None),
             time_range_text(answer.step.low_ns, answer.step.high_ns) if answer.step else None,
+            *([energy_text(answer.energy_j)] if with_energy else []),
             *([_busy(answer, " ")] if on_gpu else []),
             _mostly(answer),
         )
@@ -223,10 +232,11 @@ def _several(answers: Sequence[VariantAnswer]) -> Table:
         "variant",
         " or ".join(sorted(steps)) or "step",
         "range",
+        *(["energy"] if with_energy else []),
         *(["GPU busy"] if on_gpu else []),
         "mostly",
     )
-    return Table(header, rows, right=(1, 2, 3) if on_gpu else (1, 2))
+    return Table(header, rows, right=range(1, 3 + with_energy + on_gpu))
 
 
 def best_findings(answers: Sequence[VariantAnswer]) -> list[tuple[VariantAnswer, FindingAnswer]]:

@@ -24,6 +24,7 @@ from profrun.reports.compare_text import answer_parts, interval_cell, reason_lin
 from profrun.reports.html import Html, chip, el, sections_html
 from profrun.reports.html_table import Column, table, table_box
 from profrun.reports.point_pairs_text import how_recorded
+from profrun.reports.quantities_section import quantities_html
 from profrun.reports.step_charts import bars_span, interval_bar, strip_chart
 from profrun.reports.terminal_layout import cut, first_three
 
@@ -72,13 +73,14 @@ def change_html(change: Change, variants: tuple[str | None, str | None], key: st
     sections: list[tuple[str, str, Html | None]] = [
         ("verdict", "Verdict", _verdict(pairs, change.called)),
         ("waterfall", "What changed", _waterfalls(telling, pairs[0])),
+        ("quantities", "Other quantities", quantities_html(pairs)),
         ("kernels", "Kernels", _kernels(telling)),
         ("modules", "Modules", _modules(telling)),
         ("steps", "Steps" if pairs[0].comparison.denominator.several else "Runs", _steps(pairs)),
         ("sides", "The two sides", _sides(found, pairs)),
     ]
     if view := _view(telling):
-        sections.insert(3, ("view", f"By {telling.comparison.by}", view))
+        sections.insert(4, ("view", f"By {telling.comparison.by}", view))
     return el("div", sections_html(sections, key, of="the comparison", absent="Not known: "))
 
 

@@ -12,6 +12,7 @@ from profrun.contract.units import (
     amount_text,
     bytes_text,
     counted,
+    quantity_text,
     rate_text,
     signed_change_interval_text,
     signed_change_text,
@@ -143,7 +144,7 @@ def _window_lines(letter: str, side: SideInfo) -> list[Part]:
     return [Prose(f"{letter}: {label}: {window.text}{others}", "note")]
 
 
-def _metrics(comparison: Comparison) -> list[Part]:
+def shown_metrics(comparison: Comparison) -> list[Metric]:
     """The other quantities; busy time and kernel time only where they are not all of the GPU's work."""
     metrics = {metric.name: metric for metric in comparison.metrics}
     work = metrics.get("GPU work")
@@ -151,23 +152,39 @@ def _metrics(comparison: Comparison) -> list[Part]:
         part = metrics.get(name)
         if work and part and abs(work.a - part.a) < 0.01 * work.a and abs(work.b - part.b) < 0.01 * work.b:
             del metrics[name]
+    return list(metrics.values())
+
+
+def not_compared(comparison: Comparison) -> str | None:
+    """Why the energy of the sides is not among the quantities; None where it is, or was not sampled."""
+    return f"energy is not compared: {comparison.energy_note}" if comparison.energy_note else None
+
+
+def _metrics(comparison: Comparison) -> list[Part]:
+    metrics, why = shown_metrics(comparison), not_compared(comparison)
+    note: list[Part] = [Prose(why, "note")] if why else []
     if not metrics:
-        return []
+        return note
     header = ("quantity", *heads(comparison), "change", "95 % interval", "proven")
-    rows = [_metric_row(metric) for metric in metrics.values()]
+    rows = [_metric_row(metric) for metric in metrics]
     title = f"other quantities {comparison.rate}"
-    return ["", title, Table(header, rows, right=(1, 2, 3, 4))]
+    return ["", title, Table(header, rows, right=(1, 2, 3, 4)), *note]
 
 
 def _metric_row(metric: Metric) -> tuple[str, ...]:
     return (
         metric.name,
-        time_text(metric.a),
-        time_text(metric.b),
+        quantity_text(metric.a, metric.unit),
+        quantity_text(metric.b, metric.unit),
         signed_change_text(metric.ratio),
         interval_cell(metric.ci95),
-        UNKNOWN if metric.verdict == "inconclusive" else metric.verdict,
+        proven_word(metric),
     )
+
+
+def proven_word(metric: Metric) -> str:
+    """What is proven of a quantity in one word; "-" where nothing is."""
+    return UNKNOWN if metric.verdict == "inconclusive" else metric.verdict
 
 
 def interval_cell(interval: Interval | None) -> str:

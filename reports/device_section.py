@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profrun.contract.units import percent_text, time_text
+from profrun.reports.energy_text import energy_line, state_lines
 from profrun.reports.html import Html, el
 from profrun.reports.quality_marks import Marks
 
@@ -33,10 +34,16 @@ class _Tile:
 
 
 def devices_html(summary: Summary, marks: Marks) -> Html | None:
-    """The numbers of each GPU; None for a trace without one."""
-    if not summary.devices:
+    """The numbers of each GPU, and what was sampled of them; None for a trace without either."""
+    sampled = [energy_line(summary.energy), *state_lines(summary.gpu_states, summary.gpus)]
+    lines = [el("li", line) for line in sampled if line]
+    if not summary.devices and not lines:
         return None
-    return el("div", (_device(device, summary, marks) for device in summary.devices))
+    return el(
+        "div",
+        el("ul", lines, class_="plain") if lines else None,
+        (_device(device, summary, marks) for device in summary.devices),
+    )
 
 
 def _device(device: DeviceMetrics, summary: Summary, marks: Marks) -> Html:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from profrun.analysis.compare.model import is_too_wide
-from profrun.contract.units import rate_text, signed_change_text, time_text
+from profrun.contract.units import energy_text, rate_text, signed_change_text, time_text
 from profrun.reports.answer_text import (
     MOST,
     as_sentence,
@@ -78,6 +78,8 @@ def _variant(answer: VariantAnswer, *, named: bool) -> Html:
                 f"{where(answer.step)}; {range_of(answer.step)}",
             )
         )
+    if answer.energy_j is not None:
+        tiles.append(_Number("energy", energy_text(answer.energy_j), "per step, of the GPU boards"))
     if answer.gpu_share is not None:
         tiles.append(
             _Number("GPU busy", percent(answer.gpu_share), f"{time_text(answer.gpu_ns)} of {step_of(answer)}")

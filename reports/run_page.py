@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 
+from profrun.analysis.trial_times import trial_times, typical_ns
 from profrun.contract.units import counted
 from profrun.reports.claims_section import claims_html
 from profrun.reports.comparison_section import comparisons_html
@@ -98,7 +99,7 @@ def _step_times(state: RunState) -> Html | None:
     for trial in state.trials:
         if trial.steps.measured and trial.state == "finished":
             name = f"{trial.variant}, {trial.collector}{', blocking' if trial.blocking else ''}"
-            points.setdefault(name, []).append(trial.steps.measured)
+            points.setdefault(name, []).append(trial_times(trial))
     if not points:
         return None
     clocks = ", ".join(sorted({trial.steps.clock for trial in state.trials if trial.steps.clock}))
@@ -129,6 +130,9 @@ def _trials(state: RunState) -> Html:
     )
 
 
+_MEASURED = "steps that count: without a profiler those of the steady phase, else the recorded ones"
+
+
 def _times_of(state: RunState) -> list[Column[TrialRecord]]:
     """The columns of the times of trials: of their steps, or of their runs where no trial has steps."""
     found = [trial.steps.denominator for trial in state.trials if trial.steps.count]
@@ -137,8 +141,13 @@ def _times_of(state: RunState) -> list[Column[TrialRecord]]:
         return [Column("run time", lambda row: row.steps.median_ns, "ns", note)]
     return [
         Column("steps", lambda row: row.steps.count if row.attempt else None, "count", "steps seen"),
-        Column("measured", lambda row: len(row.steps.measured), "count", "steps in the recorded window"),
-        Column("median step", lambda row: row.steps.median_ns, "ns", "median of the measured steps"),
+        Column(
+            "measured",
+            lambda row: len(trial_times(row)),
+            "count",
+            "steps that count: recorded, or of the steady phase",
+        ),
+        Column("median step", typical_ns, "ns", "median of the measured steps"),
     ]
 
 

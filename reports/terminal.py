@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from profrun.contract.denominator import NO_STEPS, RECORDING, RUN
 from profrun.contract.profilers import under_text
 from profrun.contract.units import bytes_text, counted, percent_text, time_text
+from profrun.reports.energy_text import energy_line, state_lines
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
 from profrun.reports.terminal_tables import tables
 from profrun.reports.use_text import use_lines
 
 if TYPE_CHECKING:
+    from profrun.analysis.compare.compared_trial import StepWork
     from profrun.analysis.rules.step_cost import StepCost
     from profrun.analysis.rules.step_use import StepUse
     from profrun.analysis.trace.critical_path import CriticalPath
@@ -32,6 +34,7 @@ def summary_text(
     *,
     cost: StepCost | None = None,
     use: StepUse | None = None,
+    work: StepWork | None = None,
     verbose: bool = False,
 ) -> str:
     """The summary: what was recorded, doubtful numbers, the step and the GPUs, tables per step, notes.
@@ -41,6 +44,7 @@ def summary_text(
         style: how text is laid out.
         cost: what a step costs, with the step time without a profiler where that is known.
         use: its FLOPs, and the share of the GPUs' peak that they are.
+        work: of a step, by which its energy is divided too.
         verbose: with totals, every step, and notes that matter little.
     """
     version = f" {summary.tool_version}" if summary.tool_version else ""
@@ -56,6 +60,9 @@ def summary_text(
         parts.append(Prose(summary.window.text))
     if use is not None and cost is not None:
         parts += [Prose(line) for line in use_lines(use, cost)]
+    energy = energy_line(summary.energy, work)
+    parts += [Prose(energy)] if energy else []
+    parts += [Prose(line) for line in state_lines(summary.gpu_states, summary.gpus)]
     for device in summary.devices:
         parts += _device(device, summary, cost)
     for peak in summary.memory:

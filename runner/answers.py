@@ -6,15 +6,18 @@ axis and without launch blocking.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from profrun.analysis.step_time import side_value
 from profrun.runner.default_comparisons import UNPROFILED, Point, has_time_axis
 from profrun.runner.twins import step_of, unprofiled_twin
 from profrun.store.documents import provenance_beside
 from profrun.store.run_answer import FindingAnswer, PartAnswer, StepAnswer, UseAnswer, VariantAnswer
 
 if TYPE_CHECKING:
+    from profrun.analysis.compare import ComparedTrial
     from profrun.analysis.rules.diagnose import Diagnosis
     from profrun.analysis.rules.step_cost import UnprofiledStep
     from profrun.analysis.rules.step_use import StepUse
@@ -25,15 +28,33 @@ PARTS = 3
 """Parts of the work that an answer keeps."""
 
 
-def answers(points: Sequence[Point], diagnoses: dict[str, Diagnosis]) -> tuple[VariantAnswer, ...]:
+def answers(
+    points: Sequence[Point],
+    diagnoses: dict[str, Diagnosis],
+    trials: Mapping[str, ComparedTrial] | None = None,
+) -> tuple[VariantAnswer, ...]:
     """The answer of each variant, in the order of the plan.
 
     Args:
         points: the points of the run.
         diagnoses: id of a trial -> what its recording shows, for the trials that ``told_by`` names.
+        trials: id of a trial -> what comparisons take of it: they have the energy per step.
     """
     variants = dict.fromkeys(point.variant for point in points)
-    return tuple(_answer(variant, points, diagnoses) for variant in variants)
+    found = (_answer(variant, points, diagnoses) for variant in variants)
+    return tuple(replace(one, energy_j=_energy(one, points, trials or {})) for one in found)
+
+
+def _energy(
+    answer: VariantAnswer, points: Sequence[Point], trials: Mapping[str, ComparedTrial]
+) -> float | None:
+    """Energy per step of the trials that the step time is of; None where one of them does not tell it."""
+    names = [record.id for record in _unprofiled(answer.variant, points)]
+    if not names and answer.trial is not None:
+        names = [answer.trial]
+    found = [trials[name].energy_j for name in names if name in trials]
+    known = [energy for energy in found if energy]
+    return side_value([[energy] for energy in known], "mean") if known and len(known) == len(found) else None
 
 
 def told_by(points: Sequence[Point]) -> dict[str, TrialRecord]:

@@ -15,6 +15,7 @@ from profrun.store.files import read_json
 
 if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial
+    from profrun.analysis.counted_steps import Phase
     from profrun.traces.trace import Trace
 
 BASELINE_FORMAT = 1
@@ -64,14 +65,46 @@ def expand(references: Sequence[str], root: Path) -> list[tuple[str, Path]]:
     return list(found.values())
 
 
+def read_sides(
+    sides: Sides, phase: Phase | None = None, opened: Mapping[Path, Trace] | None = None
+) -> tuple[list[ComparedTrial], list[ComparedTrial]]:
+    """The trials of both sides, their steps of the same phase.
+
+    Args:
+        phase: which steps of trials without a profiler count; None for the steady ones. Then a baseline
+            decides that keeps others (profrun 0.1 kept those of the schedule's window); and trials without a
+            profiler that are compared with profiled ones count the steps of the phase that these recorded.
+        opened: see ``read_trials``.
+    """
+    a, b = (read_trials(side, opened, phase=phase or "steady") for side in (sides.a, sides.b))
+    other = None if phase else _other_phase(a, b)
+    if other is None:
+        return a, b
+    a, b = (read_trials(side, opened, phase=other) for side in (sides.a, sides.b))
+    return a, b
+
+
+def _other_phase(a: Sequence[ComparedTrial], b: Sequence[ComparedTrial]) -> Phase | None:
+    """The phase to read instead of the steady one, because one side has no steps of it."""
+    left, right = ([one for one in side if not one.conditions.profiled] for side in (a, b))
+    if bool(left) != bool(right):
+        return "recorded" if any(one.phase == "steady" for one in (*left, *right)) else None
+    phases = {one.phase for one in (*left, *right)}
+    return next(iter(phases - {"steady"}), None) if "steady" in phases else None
+
+
 def read_trials(
-    side: Sequence[tuple[str, Path]], opened: Mapping[Path, Trace] | None = None
+    side: Sequence[tuple[str, Path]],
+    opened: Mapping[Path, Trace] | None = None,
+    *,
+    phase: Phase = "steady",
 ) -> list[ComparedTrial]:
     """Each trace of a side as a comparison takes it, with the provenance beside it where there is one.
 
     Args:
         side: (label, trace or baseline file) of each trial.
         opened: traces that are open already, by resolved path; they stay open.
+        phase: which steps of trials without a profiler count; a baseline has those that it keeps.
     """
     from profrun.analysis.compare import read_trial
     from profrun.traces.trace import Trace
@@ -83,7 +116,7 @@ def read_trials(
             continue
         found = (opened or {}).get(path.resolve())
         with contextlib.nullcontext(found) if found else Trace(path) as trace:
-            trials.append(read_trial(trace, label=label, provenance=provenance_beside(path)))
+            trials.append(read_trial(trace, label=label, provenance=provenance_beside(path), phase=phase))
     return trials
 
 

@@ -121,13 +121,17 @@ Trials = Callable[[Point], "list[ComparedTrial]"]
 """The traces of a point as comparisons take them."""
 
 
-def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Trials) -> list[PairResult]:
+def compare_pairs(
+    pairs: Iterable[Pair], points: Sequence[Point], trials_of: Trials, recorded_of: Trials | None = None
+) -> list[PairResult]:
     """Compare each pair.
 
     Args:
         pairs: what to compare.
         points: all points of the run: launch-blocking twins are asked for their kernels in profiled ones.
         trials_of: reads the traces of a point.
+        recorded_of: the same, with the steps of the phase that a profiler records. The overhead of a profiler
+            is told by these: another phase of the run is faster or slower without it, too.
     """
     from profrun.analysis.compare import compare
     from profrun.analysis.compare.kernel_agreement import same_kernels
@@ -138,7 +142,7 @@ def compare_pairs(pairs: Iterable[Pair], points: Sequence[Point], trials_of: Tri
     asked = {"blocking": BLOCKING_DIFFERENCES, "overhead": OVERHEAD_DIFFERENCES}  # the pair is about these
     found = []
     for pair in pairs:
-        sides = _sides(pair, trials_of)
+        sides = _sides(pair, (recorded_of if pair.kind == "overhead" else None) or trials_of)
         if sides is None:
             continue
         a_trials, b_trials, start_ns = sides

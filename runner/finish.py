@@ -37,11 +37,14 @@ class ReadTraces:
         trials: id of a trial -> its trace as comparisons take it.
         diagnoses: id of a trial -> what its recording shows, for the trials that ``told_by`` names.
         used_gpus: id of a trial -> the GPUs that it used.
+        recorded: id of a trial without a profiler -> the same as in ``trials``, with the steps of the phase
+            that a profiler records.
     """
 
     trials: dict[str, ComparedTrial] = field(default_factory=dict)
     diagnoses: dict[str, Diagnosis] = field(default_factory=dict)
     used_gpus: dict[str, UsedGpus] = field(default_factory=dict)
+    recorded: dict[str, ComparedTrial] = field(default_factory=dict)
 
 
 def write_findings(
@@ -65,9 +68,12 @@ def write_findings(
     def trials_of(point: Point) -> list[ComparedTrial]:
         return [read.trials[record.id] for record in point.trials]
 
+    def recorded_of(point: Point) -> list[ComparedTrial]:
+        return [read.recorded[record.id] for record in point.trials]
+
     found = Findings(
-        answers=answers(points, read.diagnoses),
-        comparisons=tuple(compare_pairs(default_pairs(points), points, trials_of)),
+        answers=answers(points, read.diagnoses, read.trials),
+        comparisons=tuple(compare_pairs(default_pairs(points), points, trials_of, recorded_of)),
         expectations=_claims(expectations, told, state),
     )
     write_json(state.run.comparison, to_json(found))
@@ -80,6 +86,7 @@ def _read(
     """Fill ``read`` from every trace of the points; returns what the traces say of the expectations."""
     from profrun.analysis.compare import read_trial
     from profrun.analysis.compare.expect import tell
+    from profrun.analysis.compare.reading import in_phase
     from profrun.analysis.trace.used_gpus import used_gpus
     from profrun.traces.trace import Trace
 
@@ -92,6 +99,7 @@ def _read(
             with Trace(record.trace) as trace:
                 trial = read_trial(trace, label=record.id, provenance=provenance)
                 read.trials[record.id] = trial
+                read.recorded[record.id] = in_phase(trial, trace, "recorded")
                 read.used_gpus[record.id] = used_gpus(trace, provenance)
                 if record.id in telling:
                     read.diagnoses[record.id] = diagnosed(trace, record, state)

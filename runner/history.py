@@ -79,6 +79,7 @@ def read_history(root: Path, out: Path) -> HistoryContent:
 def _entries(state: RunState, out: Path) -> dict[Key, _Entry]:
     """What a run measured of each variant: without a profiler, else under the first with steps."""
     from profrun.analysis.compare.history import MeasuredRun
+    from profrun.analysis.trial_times import trial_times
     from profrun.reports.content import HistoryRun
 
     found: dict[Key, _Entry] = {}
@@ -101,7 +102,7 @@ def _entries(state: RunState, out: Path) -> dict[Key, _Entry]:
             denominator=step.denominator,
         )
         machine, versions = _facts(run, trials[0], step)
-        times = [trial.steps.measured for trial in trials if trial.steps.measured]
+        times = [known for trial in trials if (known := trial_times(trial))]
         key = (state.job, variant, trials[0].collector)
         found[key] = _Entry(shown, MeasuredRun(times, machine, versions))
     return found

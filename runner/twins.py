@@ -10,6 +10,7 @@ from profrun.errors import ProfrunError
 from profrun.runner.default_comparisons import UNPROFILED
 
 if TYPE_CHECKING:
+    from profrun.analysis.counted_steps import Phase
     from profrun.analysis.rules.step_cost import UnprofiledStep
     from profrun.store.state import RunState, TrialRecord
 
@@ -42,14 +43,20 @@ def unprofiled_twin(state: RunState, trial: str) -> UnprofiledStep | None:
     record = next((one for one in state.trials if one.id == trial), None)
     if record is None or record.collector == UNPROFILED:
         return None
-    return step_of([one for one in state.trials if _is_twin(one, record)])
+    return step_of([one for one in state.trials if _is_twin(one, record)], "recorded")
 
 
-def step_of(trials: Sequence[TrialRecord]) -> UnprofiledStep | None:
-    """The step time of trials as comparisons take it; None where no step was measured."""
+def step_of(trials: Sequence[TrialRecord], phase: Phase = "steady") -> UnprofiledStep | None:
+    """The step time of trials as comparisons take it; None where no step was measured.
+
+    Args:
+        phase: which steps count. What a recording shows is a part of the steps of the phase that it recorded
+            (``recorded``); what a step costs is said of the steady phase.
+    """
     from profrun.analysis.rules.step_cost import UnprofiledStep
+    from profrun.analysis.trial_times import trial_times
 
-    measured = [one.steps.measured for one in trials if one.steps.measured]
+    measured = [times for one in trials if (times := trial_times(one, phase))]
     if not measured or min(map(min, measured)) <= 0:
         return None
     steps = trials[0].steps

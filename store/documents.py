@@ -41,6 +41,7 @@ class Steps:
         measured: duration in ns of each step inside the recorded window (``active``), in order; of several
             ranks the slowest of each step, because the others wait for it.
         all_ns: the same for every step of the trial.
+        in_window: whether the schedule records each step of ``all_ns``.
         out_of_memory: some rank ran out of GPU memory.
         profiler_start_ns: of a run: how long the profiler took to start inside it, of the slowest rank; it is
             in none of the durations. None where that is not known.
@@ -53,6 +54,7 @@ class Steps:
     all_ns: tuple[int, ...] = ()
     out_of_memory: bool = False
     profiler_start_ns: int | None = None
+    in_window: tuple[bool, ...] = ()
 
     @property
     def denominator(self) -> Denominator:
@@ -105,6 +107,7 @@ def fold_steps(ranks: Sequence[StepsFile]) -> Steps:
         all_ns=tuple(slowest[number] for number in sorted(slowest)),
         out_of_memory=any(rank.out_of_memory for rank in ranks),
         profiler_start_ns=None if None in starts else max(start for start in starts if start is not None),
+        in_window=tuple(number in active for number in sorted(slowest)),
     )
 
 

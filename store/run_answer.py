@@ -132,6 +132,8 @@ class VariantAnswer:
         denominator: what the recording's times are of: a step, the run or its first part, or the recording.
         window: in which of several phases of the run the recorded steps lie.
         use: MFU and HFU of the step; None where the recording does not tell them.
+        energy_j: energy of the GPUs per steady step, J: geometric mean over the trials that ``step`` is of,
+            as in comparisons. None where it is not known of each of them.
     """
 
     variant: str
@@ -150,6 +152,7 @@ class VariantAnswer:
     denominator: Denominator = STEP
     window: WindowPhase | None = None
     use: UseAnswer | None = None
+    energy_j: float | None = None
 
     @property
     def works_longer(self) -> bool:

@@ -13,6 +13,7 @@ from profrun.analysis.compare.compared_trial import ComparedTrial, RecordingCond
 from profrun.analysis.compare.model import Reason
 from profrun.analysis.compare.same_work import AMOUNT, compare_work, differing_values, kernel_launches
 from profrun.analysis.compare.side_names import side_names
+from profrun.analysis.counted_steps import PHASE_WORDS
 from profrun.contract.finding import Severity, gravest_first
 from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
 from profrun.contract.units import counted
@@ -24,6 +25,7 @@ STOPS = {
     "profiled": "one side is profiled, the other is not",
     "collector": "the sides were recorded by different profilers",
     "clock": "step time is not the same quantity on both sides",
+    "phase": "the step times are of different phases of the runs",
     "cut": "a recording ended before the run that it is of",
     "blocking": "launch blocking on one side only",
     "throttled": "a GPU was throttled on one side only",
@@ -73,6 +75,7 @@ def reasons(
         _mixed,
         _states,
         _machines,
+        _phases,
         _samples,
         _work,
     ):
@@ -82,7 +85,12 @@ def reasons(
     if other_work is not None and any(one.code == "work_unproven" for one in found):
         found = [one for one in found if one.code != "work_unproven"]
         found.append(replace(other_work, allowed="work" in passed))
-    return sorted(gravest_first(found), key=lambda one: one.allowed)
+    return told_too(found)
+
+
+def told_too(found: Iterable[Reason], more: Iterable[Reason] = ()) -> list[Reason]:
+    """All of these reasons, gravest first, allowed ones last."""
+    return sorted(gravest_first([*found, *more]), key=lambda one: one.allowed)
 
 
 def stopped(found: Iterable[Reason]) -> bool:
@@ -191,6 +199,27 @@ def _recorded(a: Trials, b: Trials) -> list[Reason]:
         fix = "mark the steps on both sides with `profrun.step()`"
         return found + _differ("no_steps", "critical", "what the time is of", *of, fix=fix)
     return found + _differ("clock", "critical", "what the time of a step is", *measures, fix=fix)
+
+
+def _phases(a: Trials, b: Trials) -> list[Reason]:
+    """Which steps of the runs without a profiler count: the same on both sides."""
+    plain = [one for one in (*a, *b) if not one.conditions.profiled]
+    if not plain or not all(one.conditions.denominator.several for one in plain):
+        return []
+    left, right = ([one for one in side if not one.conditions.profiled] for side in (a, b))
+    words = [{PHASE_WORDS[one.phase] for one in side} for side in (left, right)]
+    if len(words[0] | words[1]) > 1:
+        fix = "`--phase window` compares the recorded steps alone; a baseline that is saved again has all"
+        text = "steps of different phases of the runs"
+        if left and right and words[0] != words[1]:
+            return _differ("phase", "critical", text, *words, fix=fix)
+        names = ", ".join(sorted(words[0] | words[1]))
+        return [Reason("phase", "critical", f"{text}: {names}", "", fix)]
+    phase = plain[0].phase
+    if phase == "steady":
+        return []
+    text = f"step times are of {PHASE_WORDS[phase]}, not of the steady phase"
+    return [Reason("phase_used", "info", text)]
 
 
 def _cut(a: Sequence[RecordingConditions], b: Sequence[RecordingConditions]) -> list[Reason]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from profrun.analysis.counted_steps import Phase
 from profrun.analysis.json import to_json
 from profrun.contract.denominator import STEP, Denominator
 from profrun.contract.window_phase import WindowPhase
@@ -40,6 +41,7 @@ class RecordingConditions:
         inputs: shapes of the root module's inputs, as the hook saw them.
         program: script and arguments of the program, without the folder of the script. steps_made: steps
             that the program made in all, recorded or not.
+        began_ns: unix time at which the first step of the trial began, ns.
         throttled: throttle reasons that slow a GPU down, of the GPUs that the trial used, before or after it.
         sm_mhz: SM clock after the trial, the lowest of the GPUs that it used, in MHz.
         software: versions of what changes numbers, by name.
@@ -70,6 +72,7 @@ class RecordingConditions:
     inputs: str | None = None
     program: tuple[str, ...] = ()
     steps_made: int | None = None
+    began_ns: int | None = None
     throttled: tuple[str, ...] = ()
     sm_mhz: float | None = None
     software: Mapping[str, str] = field(default_factory=dict)
@@ -262,7 +265,11 @@ class ComparedTrial:
         latency_ns: median from the start of a launch call to the start of its GPU work.
         graph_ns: GPU time launched by graphs, in typical samples. streams: number of GPU streams used.
         memory_peak: highest allocated bytes of any device, None without records.
+        energy_j: energy per step of the GPUs that the trial used, J; see ``trace.energy.step_energy``. None
+            where it was not measured, and ``energy_note`` says why (None: no GPU was sampled).
         outside: GPU ns by category of what no whole step launched.
+        phase: which steps of the run the samples are; 'window' under a profiler, and before 0.2 always.
+        state: what kept the GPU or the host in the state of these steps (codes of the causes of a phase).
     """
 
     conditions: RecordingConditions
@@ -280,7 +287,11 @@ class ComparedTrial:
     graph_ns: int = 0
     streams: int = 0
     memory_peak: int | None = None
+    energy_j: float | None = None
+    energy_note: str | None = None
     outside: Mapping[str, int] = field(default_factory=dict)
+    phase: Phase = "window"
+    state: tuple[str, ...] = ()
     format: int = TRIAL_FORMAT
 
     @property

@@ -9,11 +9,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import get_args
 
+from profrun.analysis.compare.alike import alike
 from profrun.analysis.compare.breakdown import breakdown
-from profrun.analysis.compare.comparability import ALLOWABLE, reasons, stopped
+from profrun.analysis.compare.comparability import ALLOWABLE, reasons, stopped, told_too
 from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.compare.kernel_rows import kernel_rows
-from profrun.analysis.compare.metrics import metrics
+from profrun.analysis.compare.metrics import energy_note, metrics
 from profrun.analysis.compare.model import BREAKDOWNS, By, Comparison, Reason
 from profrun.analysis.compare.module_changes import module_changes
 from profrun.analysis.compare.next_steps import next_steps
@@ -37,7 +38,6 @@ def compare(
     per: str | None = None,
     allow: Collection[str] = (),
     other_work: Reason | None = None,
-    seed: int = 0,
 ) -> Comparison:
     """Compare two sides; ``a`` is the base.
 
@@ -50,22 +50,24 @@ def compare(
             stop the comparison.
         allow: codes of ``comparability.ALLOWABLE`` that shall not stop it; the result marks them.
         other_work: see ``comparability.reasons``.
-        seed: the same seed gives the same intervals.
 
     Raises:
         UsageError: a side is empty, ``by``, ``statistic`` or a code is unknown, or ``per`` cannot be known.
     """
     _check(a, b, by, statistic, allow, threshold)
-    found = reasons(a, b, allow=allow, per=per is not None, other_work=other_work)
+    same = alike(a, b, threshold)
+    found = reasons(same.a, same.b, allow=allow, per=per is not None, other_work=other_work)
+    found = told_too(found, same.reasons)
+    a, b = same.a, same.b
     amounts = (1.0, 1.0) if stopped(found) else divisors(per, a, b)
     sides = Side(a, amounts[0]), Side(b, amounts[1])
-    ratio = step_ratio(sides, found, statistic=statistic, threshold=threshold, seed=seed)
+    ratio = step_ratio(sides, found, statistic=statistic, threshold=threshold)
     infos = side_infos(sides, statistic)
     result = Comparison(**vars(ratio), statistic=statistic, threshold=threshold, sides=infos, by=by, per=per)
-    return result if ratio.ratio is None else _with_changes(result, sides, seed)
+    return result if ratio.ratio is None else _with_changes(result, sides)
 
 
-def _with_changes(result: Comparison, sides: Sides, seed: int) -> Comparison:
+def _with_changes(result: Comparison, sides: Sides) -> Comparison:
     """The comparison with what changed inside the step."""
     a, b = sides
     by, threshold = result.by, result.threshold
@@ -75,11 +77,12 @@ def _with_changes(result: Comparison, sides: Sides, seed: int) -> Comparison:
     parts = step_parts(sides)
     total = sum(part.delta_ns for part in parts)
     explained = sum(row.delta_ns for row in rows) if by != "step" else total
-    others = metrics(sides, result.statistic, threshold, seed)
+    others = metrics(sides, result.statistic, threshold)
     return replace(
         result,
         sides=side_infos(sides, result.statistic, rows, kernels),
         metrics=others,
+        energy_note=energy_note(sides),
         next_steps=next_steps(result, sides, others, per=result.per),
         total_delta_ns=total,
         unexplained_ns=total - explained,

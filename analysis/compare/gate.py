@@ -7,12 +7,14 @@ A rule, as ``--fail-on`` takes it:
     gpu slower > 3%              GPU time per step; `host slower > 5%` likewise
     kernel 'GLOB' slower > 5%    kernels by name, label or short name
     category gemm slower > 5%    a category of kernels
+    energy > 5%                  energy per step of side b over side a
     memory peak > 5%             allocator peak of side b over side a; or `memory peak > 12GiB`
     expectations                 any failed guess of the job
 
-A rule on step time fails when the interval's lower end is above the limit: the slowdown is proven. It passes
-when the upper end is below the limit. In between it is inconclusive, and so is a comparison without interval
-or one that is incomparable. Exit code: 1 when a rule failed, else 2 when one is inconclusive, else 0.
+A rule on step time or energy fails when the interval's lower end is above the limit: the change is proven.
+It passes when the upper end is below the limit. In between it is inconclusive, and so is a comparison
+without interval or one that is incomparable. Exit code: 1 when a rule failed, else 2 when one is
+inconclusive, else 0.
 """
 
 from __future__ import annotations
@@ -24,32 +26,35 @@ from fnmatch import fnmatchcase
 from typing import Literal, cast
 
 from profrun.analysis.compare.model import Comparison, Interval, MetricName, Row, is_too_wide
-from profrun.analysis.compare.next_steps import reasonable
 from profrun.analysis.json import to_json
 from profrun.analysis.kernel_names import CATEGORIES
 from profrun.contract.units import (
+    AMOUNT_WORDS,
+    TIME_WORDS,
     bytes_text,
     change_interval_text,
     change_text,
+    quantity_text,
     signed_percent_text,
     time_text,
 )
 from profrun.errors import UsageError
 
 Outcome = Literal["passed", "failed", "inconclusive"]
-What = Literal["step", "gpu", "host", "kernel", "category", "memory", "expectations"]
+What = Literal["step", "gpu", "host", "energy", "kernel", "category", "memory", "expectations"]
 Way = Literal["slower", "faster", "more", "failed"]
 
 _LIMIT = r"(?:\s*(?P<op>>=?)\s*(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>%|[KMGT]i?B|B)?)?"
 _STEP = re.compile(rf"^(?:(?P<what>step|gpu|host)\s+)?(?P<way>slower|faster){_LIMIT}$")
 _KERNEL = re.compile(rf"^kernel\s+(?P<quote>['\"]?)(?P<name>.+?)(?P=quote)\s+(?P<way>slower|faster){_LIMIT}$")
 _CATEGORY = re.compile(rf"^category\s+(?P<name>\S+)\s+(?P<way>slower|faster){_LIMIT}$")
+_ENERGY = re.compile(rf"^energy(?:\s+more)?{_LIMIT}$")
 _MEMORY = re.compile(rf"^memory(?:\s+peak)?(?:\s+more)?{_LIMIT}$")
 ROUNDING = 1e-12
 """What floating point may leave over a limit that is met exactly."""
 _FIX = (
-    "write 'slower > 3%', \"kernel 'GLOB' slower > 5%\", 'category gemm slower > 5%', 'memory peak > 5%' "
-    "or 'expectations'"
+    "write 'slower > 3%', \"kernel 'GLOB' slower > 5%\", 'category gemm slower > 5%', 'energy > 5%', "
+    "'memory peak > 5%' or 'expectations'"
 )
 
 
@@ -121,6 +126,8 @@ def parse_rule(text: str) -> Rule:
                 f"--fail-on {text!r}: no category {hit['name']!r}", fix=f"one of {', '.join(CATEGORIES)}"
             )
         return Rule(text, "category", hit["name"], _way(hit), _fraction(text, hit))
+    if (hit := _ENERGY.match(plain)) and hit["value"]:
+        return Rule(text, "energy", None, "more", _fraction(text, hit))
     hit = _MEMORY.match(plain)
     if hit and hit["value"] and hit["unit"] == "%":
         return Rule(text, "memory", None, "more", float(hit["value"]) / 100)
@@ -167,11 +174,23 @@ def _result(comparison: Comparison, rule: Rule, expectations: Sequence[tuple[str
     if rule.what == "memory":
         return _memory(comparison, rule)
     if rule.what == "step":
-        needed = reasonable(comparison.trials_needed)
+        needed = comparison.trials_needed
         return _interval(rule, comparison.denominator.time, comparison.ratio, comparison.ci95, needed)
     if rule.what in ("gpu", "host"):
         return _metric(comparison, rule, "GPU work" if rule.what == "gpu" else "host")
+    if rule.what == "energy":
+        return _energy(comparison, rule)
     return _rows(comparison, rule)
+
+
+def _energy(comparison: Comparison, rule: Rule) -> Result:
+    metric = next((one for one in comparison.metrics if one.name == "energy"), None)
+    what = f"energy {comparison.rate}"
+    if metric is None:
+        why = comparison.energy_note or "no GPU was sampled (`sample` in the job)"
+        return Result(rule.text, "inconclusive", f"{what} is not known: {why}")
+    values = f"{quantity_text(metric.a, metric.unit)} -> {quantity_text(metric.b, metric.unit)}"
+    return _interval(rule, f"{what}: {values}", metric.ratio, metric.ci95)
 
 
 def _metric(comparison: Comparison, rule: Rule, name: MetricName) -> Result:
@@ -213,17 +232,18 @@ def _interval(
     """Failed when the interval lies beyond the limit, passed when it lies within, else inconclusive.
 
     Args:
-        needed: trials per side that would be enough, where that is known and somebody would run so many.
+        needed: trials per side that would be enough, where that is known and at most ``stats.MOST_TRIALS``.
     """
+    words = AMOUNT_WORDS if rule.what == "energy" else TIME_WORDS
     if ratio is None or ci95 is None:
         more = f"; at least {needed} trials per side are needed" if needed else ""
-        shown = "no number" if ratio is None else f"{change_text(ratio)}, without an interval"
+        shown = "no number" if ratio is None else f"{change_text(ratio, words)}, without an interval"
         return Result(rule.text, "inconclusive", f"{what}: {shown}{more}")
     low, high = ci95
     limit = 1 + rule.limit
     if rule.way == "faster":
         low, high = 1 / high, 1 / low
-    text = f"{what}: {change_text(ratio)} [{change_interval_text(ci95)}]"
+    text = f"{what}: {change_text(ratio, words)} [{change_interval_text(ci95, words)}]"
     if low > limit:
         return Result(rule.text, "failed", text)
     if high <= limit or (rule.limit == 0 and low <= 1):

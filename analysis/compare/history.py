@@ -14,9 +14,6 @@ from itertools import pairwise
 from profrun.analysis.compare.ratio import THRESHOLD
 from profrun.analysis.compare.stats import Estimate, RatioVerdict, estimate, proven_below, proven_verdict
 
-RESAMPLES = 1000
-"""Bootstrap resamples of each comparison: a series of 200 runs has 199."""
-
 
 @dataclass(frozen=True)
 class MeasuredRun:
@@ -55,7 +52,7 @@ def changes(runs: Sequence[MeasuredRun]) -> list[Change | None]:
     found: list[tuple[Estimate | None, tuple[str, ...], tuple[str, ...]]] = []
     for before, after in pairwise(runs):
         machine = _differences(before.machine, after.machine)
-        result = None if machine else estimate(before.times, after.times, resamples=RESAMPLES)
+        result = None if machine else estimate(before.times, after.times)
         found.append((result, machine, _differences(before.versions, after.versions)))
     limit = proven_below([one.p_value for one, _, _ in found if one is not None and one.p_value is not None])
     return [None, *(_change(result, limit, *notes) for result, *notes in found)] if runs else []

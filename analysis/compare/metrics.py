@@ -1,6 +1,7 @@
 """Ratios beside that of the step time.
 
-``metrics`` is given two sides and returns other statistics of step time, and GPU and host time per step.
+``metrics`` is given two sides and returns other statistics of step time, GPU and host time per step, and the
+energy per step, of which each trial has one value.
 
 'GPU work' is the sum of the GPU work of a step, 'GPU busy' the time in which some of it ran: they differ
 where streams overlap. 'kernel time' is the sum of kernels alone, of steps that are no outliers.
@@ -11,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from profrun.analysis.compare.compared_trial import ComparedTrial, StepSample
-from profrun.analysis.compare.model import Metric, MetricName
-from profrun.analysis.compare.sides import Sides
-from profrun.analysis.compare.stats import estimate, proven_below, proven_verdict
+from profrun.analysis.compare.model import Metric, MetricName, MetricVerdict
+from profrun.analysis.compare.sides import Sides, order_of
+from profrun.analysis.compare.stats import RatioVerdict, estimate, proven_below, proven_verdict
 from profrun.analysis.step_time import Statistic, side_value
 
+OF_ENERGY: Mapping[str, MetricVerdict] = {"slower": "more", "faster": "less"}
+"""Verdict on a ratio of times -> the same on a ratio of energies."""
 P99_STEPS = 100
 """Steps per trial from which a 99th percentile is worked out."""
 Times = list[list[float]]
@@ -35,32 +38,50 @@ _PER_STEP: tuple[tuple[MetricName, str], ...] = (
     ("GPU busy", "gpu_busy"),
     ("host", "cpu_time"),
     ("kernel time", "kernel_time"),
+    ("energy", "energy"),
 )
 
 
-def metrics(sides: Sides, statistic: Statistic, threshold: float, seed: int) -> tuple[Metric, ...]:
+def metrics(sides: Sides, statistic: Statistic, threshold: float) -> tuple[Metric, ...]:
     """All metrics but the step time by ``statistic``, which is the ratio of the comparison itself.
 
     Their verdicts are proven among all of them, as those of rows are (``stats.proven_below``).
     """
+    order = order_of(sides)
     found = [
-        (name, a, b, estimate(a, b, statistic=each, threshold=threshold, seed=seed, resamples=2000), each)
+        (name, a, b, estimate(a, b, statistic=each, threshold=threshold, order=order), each)
         for name, a, b, each in _quantities(sides, statistic)
     ]
     limit = proven_below([result.p_value for *_, result, _ in found if result.p_value is not None])
     return tuple(
         Metric(
             name=name,
-            unit="ns",
+            unit="J" if name == "energy" else "ns",
             a=side_value(a, each),
             b=side_value(b, each),
             ratio=result.ratio,
             ci95=result.ci95,
             mde=result.mde,
-            verdict=proven_verdict(result, limit, threshold),
+            verdict=_verdict(name, proven_verdict(result, limit, threshold)),
         )
         for name, a, b, result, each in found
     )
+
+
+def _verdict(name: MetricName, verdict: RatioVerdict) -> MetricVerdict:
+    return OF_ENERGY.get(verdict, verdict) if name == "energy" else verdict
+
+
+def energy_note(sides: Sides) -> str | None:
+    """Why the energy of the sides is not compared; None where it is, and where no trial was sampled."""
+    trials = [trial for side in sides for trial in side.trials]
+    without = [trial for trial in trials if trial.energy_j is None]
+    told = next((trial for trial in without if trial.energy_note is not None), None)
+    if told is not None:
+        return f"{told.conditions.label}: {told.energy_note}"
+    if not without or len(without) == len(trials):
+        return None
+    return f"no GPU of {without[0].conditions.label} was sampled"
 
 
 def _quantities(sides: Sides, statistic: Statistic) -> Iterator[tuple[MetricName, Times, Times, Statistic]]:
@@ -82,9 +103,11 @@ def per_step(sides: Sides, quantity: str) -> tuple[Times, Times] | None:
     Args:
         quantity: ``gpu_work`` (sum of GPU work), ``gpu_busy`` (time in which some ran), ``cpu_time`` (host
             range), ``launches`` (host calls that launched GPU work), or ``kernel_time`` (sum of kernels, of
-            steps that are no outliers). Times are ns.
+            steps that are no outliers). Times are ns. ``energy`` (J) has one value per trial.
     """
-    if quantity == "kernel_time":
+    if quantity == "energy":
+        left, right = ([_energy(trial, side.per) for trial in side.trials] for side in sides)
+    elif quantity == "kernel_time":
         left, right = ([_kernel_times(trial, side.per) for trial in side.trials] for side in sides)
     else:
         of = _OF_SAMPLE[quantity]
@@ -97,6 +120,11 @@ def per_step(sides: Sides, quantity: str) -> tuple[Times, Times] | None:
 
 def _measured(a: Times, b: Times) -> bool:
     return all(steps and min(steps) > 0 for steps in (*a, *b))
+
+
+def _energy(trial: ComparedTrial, per: float) -> list[float]:
+    """The energy per step, as the only value of the trial; empty where it was not measured."""
+    return [] if trial.energy_j is None else [trial.energy_j / per]
 
 
 def _kernel_times(trial: ComparedTrial, per: float) -> list[float]:

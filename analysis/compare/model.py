@@ -23,7 +23,11 @@ By = Literal["kernel", "op", "range", "module", "category", "step"]
 BREAKDOWNS: tuple[By, ...] = ("kernel", "op", "range", "module", "category", "step")
 """By what the difference can be broken down into rows."""
 RowStatus = Literal["added", "removed", "replaced", "faster", "slower", "same", "more", "fewer", "unclear"]
-MetricName = Literal["step, median", "step, mean", "step, p99", "GPU work", "GPU busy", "kernel time", "host"]
+MetricName = Literal[
+    "step, median", "step, mean", "step, p99", "GPU work", "GPU busy", "kernel time", "host", "energy"
+]
+MetricVerdict = RatioVerdict | Literal["more", "less"]
+"""Of an energy it is said that there is more or less of it; of a time that it is slower or faster."""
 TOO_WIDE = 4.0
 """An interval that proves nothing and whose ends differ by more than this factor says nothing at all."""
 
@@ -56,7 +60,8 @@ class StepRatio:
         ci95: interval of the ratio, None with fewer than two trials on a side.
         mde: smallest relative change that these trials would find with 80 % power, or None.
         trials: on each side. trials_needed: per side, for an ``mde`` of the threshold; None where the trials
-            are enough. trials_for_this: the same for an ``mde`` of the change that was seen.
+            are enough, or where more than ``stats.MOST_TRIALS`` would be needed. trials_for_this: the same
+            for an ``mde`` of the change that was seen.
         step_ns: of each side the geometric mean over trials of the statistic of each; None without a ratio.
         reasons: what speaks against the comparison, gravest first.
     """
@@ -87,6 +92,7 @@ class Metric:
     """Ratio b / a of one number, with its interval; see ``stats.Estimate``.
 
     Attributes:
+        unit: ns, or J of an energy.
         a, b: geometric mean over trials of the statistic of each trial, in ``unit``; b / a is the ratio.
     """
 
@@ -97,7 +103,7 @@ class Metric:
     ratio: float
     ci95: Interval | None
     mde: float | None
-    verdict: RatioVerdict
+    verdict: MetricVerdict
 
 
 @dataclass(frozen=True)
@@ -249,6 +255,7 @@ class Comparison(StepRatio):
 
     Attributes:
         statistic: of the step times of a trial. threshold: practical threshold as a fraction.
+        energy_note: why there is no energy among the metrics, where GPUs were sampled.
         total_delta_ns: difference of the mean typical step. It equals the sum of the deltas of ``parts``, and
             the delta of the part 'gpu' equals the sum of the deltas of the rows of basis gpu.
         unexplained_ns: total_delta_ns minus the deltas of the rows.
@@ -262,6 +269,7 @@ class Comparison(StepRatio):
     by: By = "kernel"
     per: str | None = None
     metrics: tuple[Metric, ...] = ()
+    energy_note: str | None = None
     total_delta_ns: float | None = None
     unexplained_ns: float | None = None
     parts: tuple[Part, ...] = ()

@@ -6,6 +6,7 @@ what can be judged all the same, what makes the trials differ, and how many tria
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -18,8 +19,6 @@ from profrun.analysis.compare.stats import MIN_TRIALS
 from profrun.contract.finding import Finding
 from profrun.contract.units import change_interval_text, change_text, factor_text, time_text
 
-MOST_TRIALS = 50
-"""More trials per side are no advice: nobody runs them."""
 FIRST_TRIALS = 3
 """Trials per side to begin with: two are the least that has an interval, and theirs is very wide."""
 EVEN = 1.05
@@ -32,6 +31,10 @@ CLOCKS_EVEN = 1.05
 """Up to this ratio of the highest SM clock of a side to its lowest one the clocks are even."""
 _OF_GPU: tuple[MetricName, ...] = ("GPU busy", "GPU work", "kernel time")
 """What can be judged of a step without its host, that which tells most first."""
+QUIETER = (
+    "let each trial make more steps in its steady phase, keep the machine free of other work, or lock the "
+    "clocks; `profrun summary` shows the phases of a run"
+)
 ADVICE = "find out what else ran on the machine, and record more trials"
 
 
@@ -58,11 +61,6 @@ def next_steps(
     return tuple(one for one in found if one is not None)
 
 
-def reasonable(trials: int | None) -> int | None:
-    """The number of trials per side, where somebody would run so many."""
-    return trials if trials is not None and trials <= MOST_TRIALS else None
-
-
 def _judged(metrics: Sequence[Metric], names: tuple[str, str], per: str) -> list[Finding]:
     """The GPU's share of the step, where that is proven to be slower, faster or the same."""
     known = {metric.name: metric for metric in metrics if metric.verdict != "inconclusive"}
@@ -79,10 +77,17 @@ def _judged(metrics: Sequence[Metric], names: tuple[str, str], per: str) -> list
 
 
 def _enough(ratio: StepRatio) -> Finding | None:
-    """How many trials would prove a change as large as the one that was seen."""
-    needed = reasonable(ratio.trials_for_this)
-    if needed is None or ratio.ratio is None:
+    """How many trials would prove a change as large as the one that was seen, or that none will."""
+    needed = ratio.trials_for_this
+    if ratio.ratio is None or ratio.mde is None:
         return None
+    if needed is None:
+        if ratio.ratio == 1 or ratio.mde <= math.expm1(abs(math.log(ratio.ratio))):
+            return None
+        text = (
+            f"more trials alone will not prove a change as small as the one seen ({change_text(ratio.ratio)})"
+        )
+        return Finding("more_trials_no_help", "info", text, fix=QUIETER)
     text = f"about {needed} trials per side would be enough to prove a change as large as the one seen"
     return Finding("more_trials", "info", f"{text} ({change_text(ratio.ratio)})")
 

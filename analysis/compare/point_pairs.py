@@ -8,11 +8,11 @@ compared as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from profrun.analysis.compare.comparability import records_timeline
-from profrun.analysis.compare.compared_trial import ComparedTrial, RecordingConditions
+from profrun.analysis.compare.compared_trial import ComparedTrial, RecordingConditions, StepWork
 from profrun.analysis.compare.comparing import compare
 from profrun.analysis.compare.gate import Gate, Rule, gate
 from profrun.analysis.compare.model import By, Comparison, Reason
@@ -124,7 +124,8 @@ def compare_points(
     """Compare each point of side a with the same point of side b.
 
     Where profiled trials show that both sides do different work, the trials without a profiler count as
-    different work, too.
+    different work, too. With ``per`` their work per step is that of the profiled trials of their variant,
+    because only a profiler records it.
 
     Where a side has several variants, variants of the same name are compared; the only variant of a side is
     compared with the only one of the other, whatever their names. Sides without any point in common are
@@ -149,6 +150,8 @@ def compare_points(
         other_work = None
         for key in sorted(dict.fromkeys((*left, *right)), key=_tells_no_work):
             trials = left.get(key, ()), right.get(key, ())
+            if per is not None:
+                trials = _with_work(trials[0], left), _with_work(trials[1], right)
             if all(trials) and not trials[0][0].conditions.replayed:
                 pairs.append(_pair(*trials, partial(one, other_work=other_work)))
                 other_work = other_work or _other_work(pairs[-1])
@@ -204,6 +207,19 @@ def _tells_no_work(key: _Key) -> bool:
     return key[0] == "none"
 
 
+def _with_work(trials: Trials, of_variant: _OfVariant) -> Trials:
+    """The trials; those whose work per step is not known have that of another trial of the variant."""
+    each = (trial.work for point in of_variant.values() for trial in point)
+    known = next((work for work in each if _is_known(work)), None)
+    if known is None:
+        return trials
+    return [trial if _is_known(trial.work) else replace(trial, work=known) for trial in trials]
+
+
+def _is_known(work: StepWork) -> bool:
+    return work.tokens is not None or work.matrix_flops is not None
+
+
 def _other_work(pair: PointPair) -> Reason | None:
     """That both sides do different work, where this pair shows it."""
     return next((one for one in pair.comparison.reasons if one.code == "work"), None)
@@ -241,8 +257,8 @@ def gate_of(
 ) -> Gate:
     """Check all pairs of variants against rules.
 
-    Rules about the step time and about expectations ask the pair whose step times decide; the others ask the
-    pair that tells what changed.
+    Rules about the step time, the energy and expectations ask the pair whose step times decide; the others
+    ask the pair that tells what changed.
 
     Args:
         found: the compared points.
@@ -252,7 +268,7 @@ def gate_of(
     results = []
     for variants in found.variants:
         for rule in rules:
-            of_step = rule.what in ("step", "expectations")
+            of_step = rule.what in ("step", "energy", "expectations")
             pair = found.deciding(variants) if of_step else found.telling(variants)
             (one,) = gate(pair.comparison, [rule], expectations=expectations).results
             results.append(one)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from profrun.analysis.compare.comparability import stopped
+from profrun.analysis.compare.comparability import stopped, told_too
 from profrun.analysis.compare.model import Reason, StepRatio
-from profrun.analysis.compare.sides import Sides
+from profrun.analysis.compare.sides import Sides, order_of
 from profrun.analysis.compare.stats import Estimate, estimate, trials_needed, verdict
 from profrun.analysis.step_time import Statistic, side_value
+from profrun.contract.units import change_text
 
 THRESHOLD = 0.01
 """Practical threshold unless the user gives another: smaller changes are the same."""
@@ -31,20 +32,18 @@ def step_ratio(
     *,
     statistic: Statistic = "median",
     threshold: float = THRESHOLD,
-    seed: int = 0,
 ) -> StepRatio:
     """The ratio of two sides, or none when a reason stops it.
 
     Args:
         found: what speaks against the comparison, as ``comparability.reasons`` returns it.
         threshold: practical threshold as a fraction.
-        seed: the same seed gives the same interval.
     """
     a, b = sides
     trials = len(a.trials), len(b.trials)
     if stopped(found):
         return StepRatio("incomparable", None, None, None, trials, None, None, None, tuple(found))
-    result = estimate(a.times, b.times, statistic=statistic, threshold=threshold, seed=seed)
+    result = estimate(a.times, b.times, statistic=statistic, threshold=threshold, order=order_of(sides))
     return StepRatio(
         verdict=verdict(result, threshold),
         ratio=result.ratio,
@@ -54,8 +53,17 @@ def step_ratio(
         trials_needed=_needed(result),
         trials_for_this=_needed_for_this(result),
         step_ns=(side_value(a.times, statistic), side_value(b.times, statistic)),
-        reasons=tuple(found),
+        reasons=tuple(told_too(found, _drift(result, threshold))),
     )
+
+
+def _drift(result: Estimate, threshold: float) -> list[Reason]:
+    """That the ratio is not that of the two step times, because drift was taken out of it."""
+    if result.drift is None or abs(math.log1p(result.drift)) <= math.log1p(threshold):
+        return []
+    text = f"step times drifted by {change_text(1 + result.drift)} from the first trial to the last"
+    why = "the trials were run in turns, so the ratio and its interval are without that drift"
+    return [Reason("drift", "info", text, why)]
 
 
 def _needed(result: Estimate) -> int | None:

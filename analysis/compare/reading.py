@@ -5,6 +5,7 @@ GPU work counts for the step that launched it; only whole steps that are no outl
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,9 +23,12 @@ from profrun.analysis.compare.matrix_rates import matrix_rates
 from profrun.analysis.compare.recording_conditions import recording_conditions
 from profrun.analysis.compare.step_samples import step_samples
 from profrun.analysis.compare.step_work import work_of_steps
+from profrun.analysis.counted_steps import Phase
+from profrun.analysis.trace.energy import step_energy
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.memory import memory
 from profrun.analysis.trace.runtime_calls import is_graph_launch
+from profrun.analysis.trace.steadiness import steadiness
 from profrun.analysis.trace.steps import step_index
 from profrun.contract.provenance import Provenance
 
@@ -32,18 +36,33 @@ if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 
+def in_phase(trial: ComparedTrial, trace: Trace, phase: Phase) -> ComparedTrial:
+    """A trial without a profiler with its steps of another phase; others as they are."""
+    if trial.conditions.profiled:
+        return trial
+    source = frame(trace)
+    found = step_samples(source, step_index(source), trace, phase)
+    return replace(trial, samples=found.kept, phase=found.phase)
+
+
 def read_trial(
-    trace: Trace, *, label: str | None = None, provenance: Provenance | None = None
+    trace: Trace,
+    *,
+    label: str | None = None,
+    provenance: Provenance | None = None,
+    phase: Phase = "steady",
 ) -> ComparedTrial:
     """Reduce a trace to what a comparison needs.
 
     Args:
         label: name to show; the trial's or the folder's when None.
         provenance: of the trial, for clocks, throttling and software.
+        phase: which steps count of a trial without a profiler.
     """
     source = frame(trace)
     index = step_index(source)
-    samples, sample_of = step_samples(source, index, trace)
+    found = step_samples(source, index, trace, phase)
+    samples, sample_of = found.each, found.of_slice
     keep = np.array([not (one.edge or one.outlier) for one in samples] or [False])
     gpu = source.gpu[(sample_of[source.gpu] >= 0) & keep[sample_of[source.gpu]]]
     names = normalised_names(source)
@@ -54,10 +73,11 @@ def read_trial(
     by_graph = gpu[np.isin(source.launch[gpu], calls[graphs])]
     called = gpu[(source.launch[gpu] >= 0) & source.is_kind(source.launch[gpu], "api")]
     latency = source.ts[called] - source.ts[source.launch[called]]
+    energy = step_energy(trace, phase)
     peaks = [row.peak_bytes for row in memory(trace) if row.device is not None]
     return ComparedTrial(
         conditions=recording_conditions(trace, source, index, sample_of, label=label, provenance=provenance),
-        samples=tuple(samples),
+        samples=found.kept,
         kernel_groups=kernel_groups(trace, source, gpu, names, facts),
         facts=facts,
         series=kernel_series(source, gpu, names, sample_of, keep),
@@ -71,5 +91,17 @@ def read_trial(
         graph_ns=int(source.durs(by_graph).sum()),
         streams=len(np.unique(source.track[gpu])),
         memory_peak=max(peaks, default=None),
+        energy_j=energy.joules if energy else None,
+        energy_note=energy.why if energy else None,
         outside=outside_by_category(trace, source, sample_of),
+        phase=found.phase,
+        state=_state(trace) if found.phase == "steady" else (),
     )
+
+
+def _state(trace: Trace) -> tuple[str, ...]:
+    """Codes of what kept the machine in the state of the steady phase, sorted; empty where nothing tells."""
+    found = steadiness(trace)
+    if found is None or found.steady is None:
+        return ()
+    return tuple(sorted({cause.code for cause in found.phases[found.steady].why}))

@@ -15,6 +15,7 @@ from profrun.analysis.compare.compared_trial import RecordingConditions
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.frame import Frame
+from profrun.analysis.trace.run_steps import run_steps
 from profrun.analysis.trace.runtime_calls import launch_waits
 from profrun.analysis.trace.steadiness import window_phase
 from profrun.analysis.trace.steps import StepIndex, denominator
@@ -86,6 +87,7 @@ def recording_conditions(
         values=declared,
         inputs=inputs,
         program=program_of(provenance) if provenance else (),
+        began_ns=_began_ns(trace),
         steps_made=_steps_made(provenance) if provenance else None,
         throttled=throttled,
         sm_mhz=clock,
@@ -96,6 +98,13 @@ def recording_conditions(
         outside_ns=int(source.durs(outside).sum()),
         total_gpu_ns=int(source.durs(source.gpu).sum()),
     )
+
+
+def _began_ns(trace: Trace) -> int | None:
+    """Unix time of the first step of the run, recorded or not; None where nothing tells."""
+    epoch = trace.meta.get("epoch_ns")
+    steps = run_steps(trace)
+    return None if epoch is None or steps is None else int(epoch) + int(steps.starts[0])
 
 
 def _measure(source: Frame, index: StepIndex, meta: TraceMeta) -> str:

@@ -98,14 +98,14 @@ def estimate_of(row: Row, sides: Sides) -> Estimate | None:
         if abs(whole / total - 1) > 0.01:
             return None
         found.append([[value / side.per for value in steps] for steps in trials])
-    return estimate(*found, statistic="mean", resamples=1000)
+    return estimate(*found, statistic="mean")
 
 
 def estimate_of_means(a: Sequence[float], b: Sequence[float]) -> Estimate | None:
     """The ratio of two sides of which one number per trial is known; None without repeats or with a 0."""
     if min(len(a), len(b)) < MIN_TRIALS or min(*a, *b) <= 0:
         return None
-    return estimate([[value] for value in a], [[value] for value in b], statistic="mean", resamples=1000)
+    return estimate([[value] for value in a], [[value] for value in b], statistic="mean")
 
 
 def _step_times(trial: ComparedTrial, names: Sequence[str]) -> list[float]:

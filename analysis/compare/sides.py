@@ -47,6 +47,12 @@ class Side:
         return [[time / self.per for time in trial.times] for trial in self.trials]
 
     @property
+    def began(self) -> list[int] | None:
+        """When each trial began, unix time in ns; None where nothing tells it of one."""
+        found = [trial.conditions.began_ns for trial in self.trials]
+        return None if None in found else [one for one in found if one is not None]
+
+    @property
     def denominator(self) -> Denominator:
         """What a sample of its first trial is; ``comparability`` refuses others beside it."""
         return self.trials[0].conditions.denominator
@@ -104,6 +110,12 @@ class Side:
 
 Sides = tuple[Side, Side]
 """Side a, which is the base, and side b."""
+
+
+def order_of(sides: Sides) -> tuple[list[int], list[int]] | None:
+    """When the trials of both sides began, unix time in ns; None where nothing tells it of one."""
+    a, b = sides[0].began, sides[1].began
+    return None if a is None or b is None else (a, b)
 
 
 def _added(one: HostOp, two: HostOp) -> HostOp:

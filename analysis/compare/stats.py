@@ -1,21 +1,18 @@
-"""How sure a difference is: hierarchical bootstrap on the ratio of two sides' step times.
+"""How sure a difference is: an interval for the ratio of two sides' step times.
 
 ``estimate`` is given the step durations of each trial of two sides and returns the ratio with its interval
 and the smallest change that would be found; ``verdict`` says what may be concluded from it. ``proven_below``
 is for a table of many ratios.
 
 Steps of one trial share a process, a clock state and a neighbour on the machine, so they are not independent
-repeats: only trials are. The statistic of each trial (median, mean or p99 of its steps) is averaged over the
-trials of a side on the log scale, and the log ratio of the sides gets an interval from
+repeats: only trials are. Each trial counts by one number, the logarithm of the statistic of its steps
+(median, mean or p99). The interval is that of Student's t for the difference of the means of these numbers
+(``log_difference``). The scatter of the steps only sets a least variance: two trials may agree by chance
+better than their steps allow.
 
-* resampling trials, then steps inside each (Davison & Hinkley, "Bootstrap Methods and their Application",
-  1997, section 3.8, strategy 1 for hierarchical data), which gives a standard error for each side,
-* times sqrt(n / (n - 1)), because resampling n trials under-states the spread of n trials by that factor
-  (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section 3.2),
-* and Student's t with Welch-Satterthwaite degrees of freedom from the trials, not from the steps.
-
-Few trials therefore widen the interval; with one trial per side there is no interval at all.
-``bench/intervals.py`` measures false alarms, coverage and power against known truth (docs/statistics.md).
+profrun 0.1 resampled trials and their steps (a hierarchical bootstrap). That counted the scatter of the steps
+twice, because the trials differ by it already. ``bench/intervals.py`` measures both against known truth
+(docs/statistics.md). Few trials widen the interval; with one trial per side there is no interval at all.
 """
 
 from __future__ import annotations
@@ -27,13 +24,18 @@ from typing import Literal
 
 import numpy as np
 
+from profrun.analysis.compare.log_difference import log_difference
 from profrun.analysis.compare.student_t import t_quantile, t_two_sided
-from profrun.analysis.step_time import Floats, Statistic, checked, logarithms, p99_index
+from profrun.analysis.step_time import Floats, Statistic, checked, logarithms
 
 RatioVerdict = Literal["faster", "slower", "same", "inconclusive"]
 
 CONFIDENCE = 0.95
 POWER = 0.8
+COARSEST = 0.05
+"""Most that a tick of a clock is of a step; steps that differ by more are not of one tick."""
+MOST_TRIALS = 50
+"""More trials per side are no advice: nobody runs them."""
 MIN_TRIALS = 2
 """With fewer trials per side the spread between trials cannot be estimated."""
 
@@ -48,9 +50,12 @@ class Estimate:
         mde: smallest relative change (0.02 is 2 %) that these trials would find with 80 % power, or None.
         trials: trials on each side.
         steps: steps on each side.
-        trials_needed: trials per side for an ``mde`` of the threshold, or None when no spread is known.
+        trials_needed: trials per side for an ``mde`` of the threshold; None when no spread is known, or when
+            more than ``MOST_TRIALS`` would be needed.
         spread: standard deviation between trials of the log statistic of one side, or None.
         p_value: of "both sides take equally long"; 0.05 where an end of ``ci95`` is 1. None without it.
+        drift: change of the step time of both sides from the first trial to the last, as a fraction, which
+            was taken out of the ratio; None where it was not looked for (``log_difference.TREND_FROM``).
     """
 
     statistic: Statistic
@@ -62,6 +67,7 @@ class Estimate:
     trials_needed: int | None
     spread: float | None = None
     p_value: float | None = None
+    drift: float | None = None
 
 
 def estimate(
@@ -70,45 +76,39 @@ def estimate(
     *,
     statistic: Statistic = "median",
     threshold: float = 0.01,
-    resamples: int = 10_000,
-    seed: int = 0,
+    order: Sequence[Sequence[float]] | None = None,
 ) -> Estimate:
     """Ratio of b's step time to a's.
 
     Args:
         a, b: for each trial of the side the durations of its steps, in the same unit, all above 0.
         threshold: practical threshold as a fraction, for ``trials_needed``.
-        resamples: number of bootstrap resamples.
-        seed: the same seed gives the same interval.
+        order: for each trial of a and of b when it was run, in any unit; None where that is not known.
 
     Raises:
         ValueError: a side has no trial, a trial no step, or a duration is not above 0.
     """
     sides = [checked(side) for side in (a, b)]
-    logs = [logarithms(side, statistic) for side in sides]
-    log_ratio = float(logs[1].mean() - logs[0].mean())
+    logs = logarithms(sides[0], statistic), logarithms(sides[1], statistic)
     trials = (len(sides[0]), len(sides[1]))
     steps = (sum(map(len, sides[0])), sum(map(len, sides[1])))
     if min(trials) < MIN_TRIALS:
         needed = _needed_from_one_side(logs, threshold)
-        return Estimate(statistic, math.exp(log_ratio), None, None, trials, steps, needed)
-    rng = np.random.default_rng(seed)
-    variances = [_bootstrap_variance(side, statistic, resamples, rng) for side in sides]
-    se = math.sqrt(sum(variances))
-    freedom = _welch(variances, trials)
-    half = t_quantile(1 - (1 - CONFIDENCE) / 2, freedom) * se
-    mde = math.expm1((t_quantile(1 - (1 - CONFIDENCE) / 2, freedom) + t_quantile(POWER, freedom)) * se)
-    spread = math.sqrt(sum(v * n for v, n in zip(variances, trials, strict=True)) / 2)
+        ratio = math.exp(float(logs[1].mean() - logs[0].mean()))
+        return Estimate(statistic, ratio, None, None, trials, steps, needed)
+    found = log_difference(logs, (_least(sides[0], statistic), _least(sides[1], statistic)), order)
+    sure = t_quantile(1 - (1 - CONFIDENCE) / 2, found.freedom)
     return Estimate(
-        statistic,
-        math.exp(log_ratio),
-        (math.exp(log_ratio - half), math.exp(log_ratio + half)),
-        mde,
-        trials,
-        steps,
-        trials_needed(spread, threshold),
-        spread,
-        _p_value(log_ratio, se, freedom),
+        statistic=statistic,
+        ratio=math.exp(found.value),
+        ci95=(math.exp(found.value - sure * found.se), math.exp(found.value + sure * found.se)),
+        mde=math.expm1((sure + t_quantile(POWER, found.freedom)) * found.se),
+        trials=trials,
+        steps=steps,
+        trials_needed=trials_needed(found.spread, threshold),
+        spread=found.spread,
+        p_value=_p_value(found.value, found.se, found.freedom),
+        drift=None if found.drift is None else math.expm1(found.drift),
     )
 
 
@@ -153,7 +153,7 @@ def proven_verdict(result: Estimate, limit: float, threshold: float) -> RatioVer
     return found if proven or found == "same" else "inconclusive"
 
 
-def trials_needed(spread: float, threshold: float, *, most: int = 10_000) -> int | None:
+def trials_needed(spread: float, threshold: float, *, most: int = MOST_TRIALS) -> int | None:
     """Trials per side so that a change of ``threshold`` is found with 80 % power at 95 % confidence.
 
     Args:
@@ -195,62 +195,38 @@ def outlier_steps(steps: Sequence[float], *, width: float = 8.0) -> list[int]:
     return [int(index) for index in np.nonzero(values > middle + width * deviation)[0]]
 
 
-def _bootstrap_variance(
-    side: Sequence[Floats], statistic: Statistic, resamples: int, rng: np.random.Generator
-) -> float:
-    """Variance of the side's mean log statistic over hierarchical resamples, corrected for few trials."""
-    count = len(side)
-    logs = np.log(np.stack([_resampled(trial, statistic, resamples * count, rng) for trial in side]))
-    chosen = rng.integers(0, count, size=(resamples, count))
-    # each draw of a trial resamples its steps anew
-    draws = np.arange(resamples * count).reshape(resamples, count)
-    return float(logs[chosen, draws].mean(axis=1).var()) * count / (count - 1)
+def _least(side: Sequence[Floats], statistic: Statistic) -> float:
+    """Mean over the trials of the variance that the scatter of a trial's steps gives its log statistic."""
+    return float(np.mean([_within(trial, statistic) ** 2 for trial in side]))
 
 
-def _resampled(ordered: Floats, statistic: Statistic, draws: int, rng: np.random.Generator) -> Floats:
-    """The statistic of ``draws`` resamples (with replacement) of the ordered steps of one trial.
+def _within(ordered: Floats, statistic: Statistic) -> float:
+    """Standard error of the log statistic of one trial, were its steps independent; 0 for a single step.
 
-    The k-th smallest of m uniform draws is distributed as Beta(k, m-k+1), and the next one is a uniform
-    continuation of it; the empirical quantile function maps both to steps. So no resample has to be drawn:
-    the result is exact and costs the same for 100 steps and for 100 000.
-
-    Returns:
-        float64, shape (draws,).
+    Of a quantile q of n steps it is half the distance of the order statistics at n q +- sqrt(n q (1 - q))
+    (David & Nagaraja, "Order Statistics", 2003, section 7.1), and a clock that counts in ticks adds the
+    rounding error of a tick.
     """
     count = len(ordered)
+    if count == 1:
+        return 0.0
     if statistic == "mean":
-        return _resampled_means(ordered, draws, rng)
-    rank = p99_index(count) + 1 if statistic == "p99" else (count + 1) // 2
-    uniform = rng.beta(rank, count - rank + 1, size=draws)
-    value = ordered[np.minimum((uniform * count).astype(np.int64), count - 1)]
-    if statistic == "p99" or count % 2 == 1:
-        return value
-    following = uniform + (1 - uniform) * rng.beta(1, count - rank, size=draws)
-    return (value + ordered[np.minimum((following * count).astype(np.int64), count - 1)]) / 2
-
-
-def _resampled_means(ordered: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    count = len(ordered)
-    means = np.empty(draws)
-    batch = max(1, 2_000_000 // count)  # at most 16 MB of indices at a time
-    for start in range(0, draws, batch):
-        size = min(batch, draws - start)
-        means[start : start + size] = ordered[rng.integers(0, count, size=(size, count))].mean(axis=1)
-    return means
+        return float(ordered.std(ddof=1)) / math.sqrt(count) / float(ordered.mean())
+    share = 0.99 if statistic == "p99" else 0.5
+    middle, width = count * share - 0.5, math.sqrt(count * share * (1 - share))
+    low, high = np.interp((middle - width, middle + width), np.arange(count), ordered)
+    scatter = math.log(float(high) / float(low)) / 2
+    gaps = np.diff(ordered)
+    gaps = gaps[gaps > 0]
+    ticks = 0 < len(gaps) < count / 2  # steps share few values: the clock counts in ticks
+    rounding = min(COARSEST, float(gaps.min()) / float(low)) / math.sqrt(12) if ticks else 0.0
+    return math.hypot(scatter, rounding)
 
 
 def _p_value(log_ratio: float, se: float, freedom: float) -> float:
     if se <= 0:
         return 1.0 if log_ratio == 0 else 0.0
     return t_two_sided(log_ratio / se, freedom)
-
-
-def _welch(variances: Sequence[float], trials: tuple[int, int]) -> float:
-    """Welch-Satterthwaite degrees of freedom; the smaller side's when there is no spread at all."""
-    total = sum(variances)
-    if total <= 0:
-        return float(min(trials) - 1)
-    return total**2 / sum(v**2 / (n - 1) for v, n in zip(variances, trials, strict=True))
 
 
 def _needed_from_one_side(logs: Sequence[Floats], threshold: float) -> int:

@@ -4,13 +4,14 @@ It returns a ``StepSample`` per step and rank, and which sample launched each sl
 
 GPU work belongs to the step that launched it (``steps.step_index``). The time of a step is its host range
 extended to the end of its GPU work and begun no earlier than the step before ended (``steps.step_spans``), so
-that the times of consecutive steps add up. Without a profiler it is what the hook measured.
+that the times of consecutive steps add up. Without a profiler it is what the hook measured, and the steps of
+the phase that is asked for count, recorded by the schedule or not (``counted_steps``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,10 +19,12 @@ import numpy as np
 from profrun.analysis.compare.compared_trial import StepSample
 from profrun.analysis.compare.host_ops import overlap_by_step
 from profrun.analysis.compare.stats import outlier_steps
+from profrun.analysis.counted_steps import Phase, chosen, counted
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import Frame, Index
 from profrun.analysis.trace.intervals import union
-from profrun.analysis.trace.steps import StepIndex, step_spans
+from profrun.analysis.trace.run_steps import run_steps
+from profrun.analysis.trace.steps import StepIndex, denominator, step_spans
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -29,15 +32,41 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 _UNMEASURED: Span = (0, -1)
 """Instead of the span of a step outside of the measured window: it ends before it starts."""
+_NO_OVERLAP: Ints = np.zeros(0, dtype=np.int64)
 
 
-def step_samples(source: Frame, index: StepIndex, trace: Trace) -> tuple[list[StepSample], Ints]:
+@dataclass(frozen=True)
+class Samples:
+    """The steps of a trace as samples.
+
+    Attributes:
+        each: one per step and rank, in the order of the step index; steps that do not count are edges.
+        of_slice: the sample that launched each slice: by slice id, int64, shape (slices + 1,), -1 for none.
+        phase: which steps count.
+    """
+
+    each: list[StepSample]
+    of_slice: Ints
+    phase: Phase = "window"
+
+    @property
+    def kept(self) -> tuple[StepSample, ...]:
+        """The samples that a trial keeps: of one without a profiler those that count."""
+        return tuple(one for one in self.each if self.phase == "window" or not one.edge)
+
+
+def step_samples(source: Frame, index: StepIndex, trace: Trace, phase: Phase = "window") -> Samples:
     """One sample per step and rank; a process without steps has one sample if no process has steps.
 
-    Returns:
-        The samples of all ranks, and the sample that launched each slice: by slice id, int64, shape
-        (slices + 1,), -1 for none.
+    Args:
+        phase: which steps of a trial without a profiler count. It is 'window' of others, of programs without
+            steps, and of traces that do not hold the steps of the whole run.
     """
+    numbers = counted_numbers(trace, phase) if phase != "window" else None
+    if numbers is not None:
+        return Samples(
+            _with_outliers(_measured(source, index, numbers), _NO_OVERLAP), _of_none(source), phase
+        )
     windows: Mapping[str, str] = trace.meta.get("extra", {}).get("windows") or {}
     if "active" not in windows.values():
         windows = {}
@@ -45,7 +74,35 @@ def step_samples(source: Frame, index: StepIndex, trace: Trace) -> tuple[list[St
     sample_of = np.full(len(source) + 1, -1, dtype=np.int64)
     for process in sorted({int(row["process"]) for row in source.processes}):
         found += _samples_of(source, index, process, windows, len(found), sample_of)
-    return _with_outliers(found, overlap_by_step(source, index)), sample_of
+    return Samples(_with_outliers(found, overlap_by_step(source, index)), sample_of)
+
+
+def counted_numbers(trace: Trace, phase: Phase) -> Set[int] | None:
+    """Numbers of the steps that count of a trial without a profiler; None where its window does."""
+    if trace.meta.get("collector") != "none" or not denominator(trace).several:
+        return None
+    steps = run_steps(trace)
+    if steps is None:
+        return None
+    return frozenset(steps.numbers[chosen(counted(steps.durs, steps.window, phase))].tolist())
+
+
+def _measured(source: Frame, index: StepIndex, numbers: Set[int]) -> list[StepSample]:
+    """The steps of all ranks as the hook measured them; those of other numbers are edges without a time."""
+    durs = source.end[index.slices] - source.ts[index.slices]
+    found = []
+    for process, step, dur in zip(index.process.tolist(), index.numbers.tolist(), durs.tolist(), strict=True):
+        row, inside = source.processes[process], step in numbers
+        time = dur if inside else _UNMEASURED[1]
+        guessed = bool(row["rank_guessed"])
+        found.append(
+            StepSample(step, int(row["rank"]), time, dur, 0, 0, 0, 0, edge=not inside, rank_guessed=guessed)
+        )
+    return found
+
+
+def _of_none(source: Frame) -> Ints:
+    return np.full(len(source) + 1, -1, dtype=np.int64)
 
 
 def _samples_of(
@@ -109,11 +166,11 @@ def _with_outliers(samples: list[StepSample], overlap: Ints) -> list[StepSample]
     Args:
         overlap: ns of each step, shape (steps,); empty without steps.
     """
-    outliers: set[int] = set()
+    found = list(samples)
     for rank in {sample.rank for sample in samples}:
         whole = [place for place, one in enumerate(samples) if one.rank == rank and not one.edge]
-        outliers |= {whole[number] for number in outlier_steps([samples[place].time_ns for place in whole])}
-    return [
-        replace(one, outlier=place in outliers, overlap_ns=int(overlap[place]) if len(overlap) else 0)
-        for place, one in enumerate(samples)
-    ]
+        for number in outlier_steps([samples[place].time_ns for place in whole]):
+            found[whole[number]] = replace(found[whole[number]], outlier=True)
+    if len(overlap):
+        found = [replace(one, overlap_ns=int(ns)) for one, ns in zip(found, overlap, strict=True)]
+    return found

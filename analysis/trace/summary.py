@@ -12,8 +12,10 @@ from profrun.analysis.json import to_json
 from profrun.analysis.trace.collectives import CollectiveRow, collectives
 from profrun.analysis.trace.copies import CopyRow, copies
 from profrun.analysis.trace.data_quality import data_quality, withheld
+from profrun.analysis.trace.energy import StepEnergy, step_energy
 from profrun.analysis.trace.frame import KIND, Frame, frame
 from profrun.analysis.trace.gpu import DeviceMetrics, devices
+from profrun.analysis.trace.gpu_state import StateOfGpu, gpu_states
 from profrun.analysis.trace.idle import IdleRow, idle
 from profrun.analysis.trace.kernels import CategoryRow, KernelRow, categories
 from profrun.analysis.trace.memory import MemoryPeak, memory
@@ -70,6 +72,8 @@ class Summary:
         roofline: rates of ops whose shapes give their work; None where its GPU times are withheld.
         phases: of the run, recorded or not, where its steps were timed; one where it is steady.
         window: in which of several phases the recorded steps lie; None where there is one or no window.
+        energy: per step of the steady part of the run; None where no GPU was sampled.
+        gpu_states: clock, power and temperature of each sampled GPU, in parts of the run.
     """
 
     source: str
@@ -105,6 +109,8 @@ class Summary:
     window: WindowPhase | None
     counts: dict[str, int]
     omitted: dict[str, int]
+    energy: StepEnergy | None
+    gpu_states: list[StateOfGpu]
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; keys as in the attributes."""
@@ -176,6 +182,8 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         roofline=roofs(),
         phases=list(steady.phases) if (steady := steadiness(trace)) else [],
         window=window_phase(trace),
+        energy=step_energy(trace),
+        gpu_states=list(gpu_states(trace)),
         counts=_counts(source),
         omitted=omitted,
     )

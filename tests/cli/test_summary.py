@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tests.analysis.sampled_runs import piecewise, read_counter, sampled_run
 from tests.cli.conftest import SLICES
 from tests.cli.running import Capture, call
 from tests.tracekit import make_trace
@@ -68,3 +70,26 @@ def test_a_peak_that_is_none_is_refused(trace: Path, capsys: Capture, peak: str)
     found = call(capsys, "summary", trace, "--peak", peak)
     assert found.code == 64
     assert "peak" in found.err
+
+
+def test_energy_and_power_of_a_run(tmp_path: Path, capsys: Capture) -> None:
+    """100 steps of 100 ms at 700 W, without a profiler."""
+    counter = read_counter(piecewise((-2000, 120), (0, 700), (10_000, 120)), np.arange(-1000, 12_000, 100.0))
+    sampled_run(tmp_path / "t", {0: {"energy": counter}}).close()
+    out = call(capsys, "summary", tmp_path / "t").out
+    assert "energy 70 J per step: 700 W over 100 steady steps (10 s), uncertain by 2.0 %" in out
+    assert "GPU 0: 700 W in the run\n" in out
+    found = call(capsys, "summary", tmp_path / "t", "--json").json
+    assert round(found["energy"]["joules"], 6) == 70
+    assert [(one["part"], one["watts_by"]) for one in found["gpu_states"]] == [
+        ("window", None),
+        ("run", "counter"),
+        ("steady", "counter"),
+    ]
+    assert found["energy_per_work"] == {}
+
+
+def test_a_run_without_samples_says_nothing_of_energy(trace: Path, capsys: Capture) -> None:
+    assert "energy" not in call(capsys, "summary", trace).out
+    found = call(capsys, "summary", trace, "--json").json
+    assert (found["energy"], found["gpu_states"]) == (None, [])

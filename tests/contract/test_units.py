@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from profrun.contract.units import (
+    AMOUNT_WORDS,
     BYTE_UNITS,
     TIME_UNITS,
     amount_text,
@@ -20,8 +21,10 @@ from profrun.contract.units import (
     column_unit,
     count_text,
     elapsed_text,
+    energy_text,
     interval_text,
     percent_text,
+    quantity_text,
     rate_text,
     ratio_text,
     signed_change_interval_text,
@@ -198,3 +201,40 @@ def test_intervals_of_changes(interval: tuple[float, float] | None, text: str, s
 )
 def test_a_range_of_times_names_its_unit_once(low: float, high: float, text: str) -> None:
     assert time_range_text(low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("joules", "text"),
+    [
+        (None, "-"),
+        (0, "0 nJ"),
+        (2.35412, "2.354 J"),
+        (0.0121, "12.1 mJ"),
+        (3.5e-5, "35 uJ"),
+        (1.2e-7, "120 nJ"),
+        (0.99996, "1 J"),
+        (7000, "7 kJ"),
+        (3.6e6, "3.6 MJ"),
+    ],
+)
+def test_energies(joules: float | None, text: str) -> None:
+    assert energy_text(joules) == text
+    assert quantity_text(joules, "J") == text
+
+
+def test_a_quantity_of_a_comparison_by_its_unit() -> None:
+    assert quantity_text(1234, "ns") == "1.234 us"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "interval", "text"),
+    [
+        (1.08, (1.06, 1.1), "8.0 % more [6.0 to 10.0 %]"),
+        (0.9, (0.88, 0.92), "10.0 % less [8.0 to 12.0 %]"),
+        (1.0, (0.98, 1.04), "0.0 % more [2.0 % less to 4.0 % more]"),
+        (2.4, (2.1, 2.7), "2.40 times as much [2.10 to 2.70 times]"),
+    ],
+)
+def test_changes_of_an_amount(ratio: float, interval: tuple[float, float], text: str) -> None:
+    found = f"{change_text(ratio, AMOUNT_WORDS)} [{change_interval_text(interval, AMOUNT_WORDS)}]"
+    assert found == text

@@ -78,6 +78,18 @@ def test_one_variant() -> None:
     )
 
 
+def test_the_energy_stands_beside_the_step_time() -> None:
+    measured = dataclasses.replace(EAGER, energy_j=2.354)
+    assert shown(measured).startswith(
+        "  step 20 ms and 2.354 J without a profiler (19 to 21 ms in 3 trials)\n"
+    )
+    fast = dataclasses.replace(EAGER, variant="fast")
+    lines = shown(measured, fast).splitlines()
+    assert lines[0].split() == ["variant", "step", "range", "energy", "GPU", "busy", "mostly"]
+    assert "2.354 J" in lines[1]
+    assert "2.354 J" not in lines[2]
+
+
 def test_two_variants() -> None:
     fast = dataclasses.replace(
         EAGER, variant="fast", step=StepAnswer(10 * MS, 9 * MS, 11 * MS, 3, 15, "cuda_event"), gpu_share=0.5

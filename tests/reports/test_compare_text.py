@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import profrun
@@ -86,6 +87,22 @@ def test_rows_with_a_word_show_the_interval_that_proves_it() -> None:
     assert any(line.startswith("  slower: k: +19.8 % (95 % interval +") for line in lines)
 
 
+def test_energy_stands_among_the_other_quantities_in_joules() -> None:
+    times = ((100, 101, 99, 100, 102), (99, 101, 100), OTHER)
+    a, b = (
+        [replace(trial(one, label=name), energy_j=joules + number / 500) for number, one in enumerate(times)]
+        for name, joules in (("a", 2.0), ("b", 2.5))
+    )
+    lines = [line.split() for line in comparison_text(compare(a, b)).splitlines()]
+    row = next(line for line in lines if line[:1] == ["energy"])
+    assert row[:6] == ["energy", "2.002", "J", "2.502", "J", "+25.0"]
+    assert row[-1] == "more"
+    short = [replace(one, energy_j=None, energy_note="2 s of steady steps; 4 s are needed") for one in b]
+    assert "energy is not compared: b: 2 s of steady steps; 4 s are needed" in comparison_text(
+        compare(a, short)
+    )
+
+
 BOOST = WindowPhase(1, 2, 0, 17, 2.94e6, 2, 18, 599, 3.42e6, same_level=False)
 
 
@@ -99,4 +116,4 @@ def test_a_window_outside_of_the_steady_phase_is_said_of_its_side() -> None:
 
 def test_the_window_of_a_trial_without_a_profiler_is_not_said() -> None:
     text = comparison_text(compare([trial()], [trial(OTHER, window=BOOST, profiled=False, tool="none")]))
-    assert "window" not in text
+    assert BOOST.text not in text

@@ -78,3 +78,10 @@ def test_the_chart_of_several_variants_and_links_to_findings() -> None:
     assert "step time of each variant: eager 20 ms; fast 20 ms" in html
     assert 'href="#t1-finding-' in html
     assert "step time of each variant" not in str(overview_html([EAGER], []))
+
+
+def test_the_energy_stands_beside_the_step_time() -> None:
+    said = text(overview_html([dataclasses.replace(EAGER, energy_j=2.354)], []))
+    assert "energy 2.354 J per step, of the GPU boards" in said
+    assert said.index("step 20 ms") < said.index("energy 2.354 J") < said.index("GPU busy")
+    assert "energy" not in text(overview_html([EAGER], []))

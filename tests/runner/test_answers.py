@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from profrun.store.run_answer import VariantAnswer
 from profrun.store.runs import Run
 from profrun.store.state import RunState, TrialRecord
 from profrun.traces.trace import Trace
+from tests.analysis.compare.trials import trial
 from tests.tracekit import ThinSlice, make_trace
 
 MS = 1_000_000
@@ -132,3 +134,20 @@ def test_variants_come_in_the_order_of_the_plan(tmp_path: Path) -> None:
         record(tmp_path, 1, "fast", "torch", [10 * MS]),
     )
     assert [one.variant for one in found] == ["slow", "fast"]
+
+
+def test_the_energy_is_that_of_the_trials_that_the_step_time_is_of(tmp_path: Path) -> None:
+    """Geometric mean of the trials without a profiler; one that does not tell it leaves it unknown."""
+    records = [
+        record(tmp_path, n, "eager", name, [5 * MS]) for n, name in enumerate(("none", "none", "torch"))
+    ]
+
+    def energy(*joules: float | None) -> float | None:
+        trials = {
+            one.id: replace(trial(), energy_j=value) for one, value in zip(records, joules, strict=True)
+        }
+        return answers(points_of(records), {}, trials)[0].energy_j
+
+    assert energy(2.0, 8.0, 100.0) == pytest.approx(4.0)
+    assert energy(2.0, None, 100.0) is None
+    assert answers(points_of(records), {})[0].energy_j is None

@@ -124,10 +124,8 @@ class Evidence:
         if not len(index.slices):
             return {0}
         ranks = [int(source.processes[int(process)]["rank"]) for process in index.process]
-        edges = {(one.rank, one.step) for one in self.trial.samples if one.edge}
-        return {
-            place for place, number in enumerate(index.numbers) if (ranks[place], int(number)) not in edges
-        }
+        whole = {(one.rank, one.step) for one in self.trial.samples if not one.edge}
+        return {place for place, number in enumerate(index.numbers) if (ranks[place], int(number)) in whole}
 
 
 def matches(name: str, glob: str) -> bool:

@@ -16,7 +16,7 @@ from profrun.analysis.compare.expect.evidence import matches
 from profrun.analysis.compare.expect.model import UNPROFILED, Answer, Asked, Told, decided, untold
 from profrun.analysis.compare.expect.words import limits_text
 from profrun.analysis.compare.kernel_agreement import same_kernels
-from profrun.analysis.compare.metrics import per_step
+from profrun.analysis.compare.metrics import energy_note, per_step
 from profrun.analysis.compare.model import StepRatio
 from profrun.analysis.compare.next_steps import FIRST_TRIALS
 from profrun.analysis.compare.ratio import BLOCKING_DIFFERENCES, TIMING_DIFFERENCES, step_ratio
@@ -29,6 +29,8 @@ from profrun.errors import UsageError
 from profrun.jobs.expectation import COUNT_QUANTITIES, GPU_QUANTITIES, Limits, Ratio, SameKernels
 
 Group = Sequence[Told]
+WHOLE_STEPS = ("step_time", "energy")
+"""Quantities that trials without a profiler tell."""
 
 
 def same_kernels_as(mine: Group, other: Group, phase: str | None, wanted: SameKernels) -> Asked:
@@ -59,7 +61,9 @@ def ratio_to(mine: Group, other: Group, phase: str | None, wanted: Ratio) -> Ask
     """Does the ratio lie inside the limits, or outside of them? That of times by its 95 % interval."""
     if wanted.of in GPU_QUANTITIES and all(told.vendor == "none" for told in (*mine, *other)):
         return untold("no GPU"), ()
-    timed = wanted.of == "step_time" and phase is None
+    timed = wanted.of in WHOLE_STEPS and phase is None
+    if wanted.of == "energy" and phase is not None:
+        return untold("the energy of a part of a step is not known"), ()
     sides = _sides(mine, other, phase, lambda told: timed or told.tool != UNPROFILED)
     if sides is None:
         return _no_sides(mine, other, phase, "steps"), ()
@@ -87,6 +91,8 @@ def _ratio_of_times(pair: Sides, wanted: Ratio) -> Answer:
     else:
         times = per_step(pair, wanted.of)
         measured = estimate(*times) if times is not None else None
+    if measured is None and wanted.of == "energy":
+        return untold(energy_note(pair) or "no GPU was sampled")
     if measured is None or measured.ratio is None:
         return untold(f"not every trial tells the {wanted.of}")
     trials = min(len(side.trials) for side in pair)

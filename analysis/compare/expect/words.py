@@ -11,6 +11,7 @@ from profrun.contract.units import bytes_text
 from profrun.jobs.expectation import Achieved, DramBytes, Limits, Ratio, SameKernels
 
 _QUANTITIES = {
+    "energy": "energy",
     "cpu_time": "host time",
     "kernel_time": "kernel time",
     "gpu_busy": "time with GPU work",

@@ -27,3 +27,10 @@ def test_a_trial_that_profrun_0_1_saved_is_read() -> None:
         old[before] = old.pop(now)
     del old["conditions"]["tool"]
     assert trial_from_json(json.loads(json.dumps(old | {"format": 1}))) == whole
+
+
+def test_a_trial_of_an_older_version_has_no_energy() -> None:
+    old: dict[str, Any] = trial().to_json()
+    del old["energy_j"], old["energy_note"]
+    found = trial_from_json(json.loads(json.dumps(old)))
+    assert (found.energy_j, found.energy_note) == (None, None)

@@ -30,6 +30,8 @@ from tests.analysis.compare.trials import OTHER, changed_comparison, trial
         ('kernel "a b<c, d>" slower', ("kernel", "a b<c, d>", "slower", 0.0, False)),
         ("kernel gelu slower > 5%", ("kernel", "gelu", "slower", 0.05, False)),
         ("category gemm slower > 5%", ("category", "gemm", "slower", 0.05, False)),
+        ("energy > 5%", ("energy", None, "more", 0.05, False)),
+        ("energy more > 2.5 %", ("energy", None, "more", 0.025, False)),
         ("memory peak > 5%", ("memory", None, "more", 0.05, False)),
         ("memory > 12GiB", ("memory", None, "more", 12 * 2**30, True)),
         ("memory peak > 2GB", ("memory", None, "more", 2e9, True)),
@@ -49,6 +51,9 @@ def test_rules_are_read(text: str, rule: tuple[Any, ...]) -> None:
         "slower > 3",
         "slower < 3%",
         "memory peak",
+        "energy",
+        "energy > 5J",
+        "energy slower > 5%",
         "category gelly slower",
         "memory > 5",
         "kernel slower > 5%",
@@ -101,6 +106,33 @@ def test_gpu_and_host_by_their_metrics() -> None:
     comparison = changed_comparison(metrics=metrics)
     assert gate(comparison, [parse_rule("gpu slower > 5%")]).outcome == "failed"
     assert gate(comparison, [parse_rule("host slower > 5%")]).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("ci95", "outcome", "message"),
+    [
+        ((1.06, 1.10), "failed", "energy per step: 2 J -> 2.16 J: 8.0 % more [6.0 to 10.0 %]"),
+        (
+            (0.98, 1.04),
+            "passed",
+            "energy per step: 2 J -> 2.16 J: 8.0 % more [2.0 % less to 4.0 % more]",
+        ),
+        ((1.01, 1.12), "inconclusive", "energy per step: 2 J -> 2.16 J: 8.0 % more [1.0 to 12.0 %]"),
+        (None, "inconclusive", "energy per step: 2 J -> 2.16 J: 8.0 % more, without an interval"),
+    ],
+)
+def test_energy(ci95: tuple[float, float] | None, outcome: str, message: str) -> None:
+    comparison = changed_comparison(metrics=(Metric("energy", "J", 2.0, 2.16, 1.08, ci95, 0.01, "more"),))
+    found = gate(comparison, [parse_rule("energy > 5%")])
+    assert (found.outcome, found.results[0].message) == (outcome, message)
+
+
+def test_energy_that_is_not_known_is_inconclusive_with_its_reason() -> None:
+    note = "r1: 400 ms of steady steps; 4 s are needed: run at least 42 steady steps"
+    found = gate(changed_comparison(energy_note=note), [parse_rule("energy > 5%")])
+    assert found.outcome == "inconclusive"
+    assert found.results[0].message == f"energy per step is not known: {note}"
+    assert "no GPU was sampled" in gate(changed_comparison(), [parse_rule("energy > 5%")]).results[0].message
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from profrun.analysis.compare import ComparedTrial
 from profrun.analysis.compare.compared_trial import StepWork
 from profrun.analysis.compare.gate import parse_rule
 from profrun.analysis.compare.point_pairs import PointPairs, compare_points, gate_of
+from profrun.errors import UsageError
 from tests.analysis.compare.trials import stops, trial
 
 NONE = {"collector": "none", "tool": "none", "profiled": False, "measure": "event"}
@@ -146,3 +147,40 @@ def test_other_work_that_a_profiler_recorded_stops_the_unprofiled_pair_too() -> 
     allowed = compare_points(a, b, allow=["work"]).deciding(("v", "v")).comparison
     assert [one.code for one in allowed.reasons if one.allowed] == ["work"]
     assert allowed.ratio is not None
+
+
+def test_the_gate_asks_for_the_energy_of_the_trials_whose_step_times_decide() -> None:
+    """Under the profiler both sides use as much; without it b uses a fifth more."""
+
+    def side(job: str, joules: float) -> list[ComparedTrial]:
+        plain, torch = (_run(job, 1000, point) for point in (NONE, TORCH))
+        return [
+            replace(one, energy_j=energy + number / 1000)
+            for trials, energy in ((plain, joules), (torch, 9.0))
+            for number, one in enumerate(trials)
+        ]
+
+    found = compare_points(side("r1", 2.0), side("r2", 2.4))
+    (result,) = gate_of(found, [parse_rule("energy > 5%")]).results
+    assert result.outcome == "failed"
+    assert result.message.startswith("energy per step: 2.001 J -> 2.401 J: 20.0 % more [")
+
+
+def test_trials_without_a_profiler_are_divided_by_the_work_that_profiled_ones_tell() -> None:
+    """b does four times the work in twice the time, with three times the energy."""
+
+    def side(job: str, time: int, tokens: int, joules: float) -> list[ComparedTrial]:
+        plain = [replace(one, work=StepWork(), energy_j=joules) for one in _run(job, time, NONE)]
+        return [*plain, *(replace(one, work=StepWork(tokens=tokens)) for one in _run(job, time, TORCH))]
+
+    sides = side("r1", 1000, 100, 2.0), side("r2", 2000, 400, 6.0)
+    found = compare_points(*sides, per="token").deciding(("v", "v")).comparison
+    assert [one.per for one in found.sides] == [100, 400]
+    assert found.ratio == pytest.approx(0.5, abs=0.01)
+    energy = next(one for one in found.metrics if one.name == "energy")
+    assert energy.a == pytest.approx(0.02)
+    assert energy.b == pytest.approx(0.015)
+    with pytest.raises(UsageError, match="does not tell its token"):
+        compare_points(
+            *([one for one in trials if not one.conditions.profiled] for trials in sides), per="token"
+        )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from profrun.analysis.compare.expect import judge, tell
+from profrun.analysis.compare.expect.model import Told
 from profrun.jobs.expectation import Expectation, Ratio, SameKernels
 from profrun.traces.trace import Trace
 from tests.analysis.compare.expect.steps import COMPILED, EAGER, MS, check_of, recorded
@@ -81,6 +84,36 @@ def test_a_ratio_of_another_quantity(of: str, value: float) -> None:
     result = check_of(claim, *traces)
     assert result.value == pytest.approx(value)
     assert result.state == "held"
+
+
+def _with_energy(told: Told, joules: float | None, note: str | None = None) -> Told:
+    trials = {phase: replace(one, energy_j=joules, energy_note=note) for phase, one in told.trials.items()}
+    return replace(told, trials=trials)
+
+
+@pytest.mark.parametrize(
+    ("joules", "state", "text"),
+    [
+        ((2.0, 2.01, 1.5, 1.51), "held", "0.751 times"),
+        ((2.0, 2.01, 2.0, 2.01), "refuted", "1.000 times"),
+        ((2.0, 2.01, 1.5, None), "not checked", "2 s of steady steps; 4 s are needed"),
+    ],
+)
+def test_a_ratio_of_energies(joules: tuple[float | None, ...], state: str, text: str) -> None:
+    claim = Expectation(variant=("compiled",), ratio=Ratio(to="eager", of="energy", below=0.9))
+    told = [
+        _with_energy(tell(trace, [claim]), energy, None if energy else "2 s of steady steps; 4 s are needed")
+        for trace, energy in zip(trials(MS, MS // 2, 2), joules, strict=True)
+    ]
+    (result,) = judge([claim], told, ["eager", "compiled"])
+    assert result.checks[0].state == state
+    assert text in f"{result.checks[0].found} {result.checks[0].why}"
+
+
+def test_the_energy_of_a_part_of_a_step_is_not_known() -> None:
+    claim = Expectation(variant=("compiled",), phase="MLP", ratio=Ratio(to="eager", of="energy", below=0.9))
+    result = check_of(claim, *trials(MS, MS, 2))
+    assert (result.state, result.why) == ("not checked", "the energy of a part of a step is not known")
 
 
 def test_a_ratio_to_a_variant_without_a_trace_is_not_checked() -> None:

@@ -1,0 +1,41 @@
+"""The step times of a trial of a run, as comparisons take them: ``trial_times``, from what the hook measured.
+
+A trace tells the same of its trial (``compare.step_samples``); here no trace has to be read.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from profrun.analysis.counted_steps import Phase, chosen, counted
+
+if TYPE_CHECKING:
+    from profrun.store.state import TrialRecord
+
+
+def trial_times(record: TrialRecord, phase: Phase = "steady") -> tuple[int, ...]:
+    """Durations of the steps that count, ns, in order; of several ranks the slowest of each step.
+
+    Args:
+        phase: which steps count of a trial without a profiler. Of others, and of a program without steps,
+            what the schedule records counts.
+    """
+    steps = record.steps
+    if record.collector != "none" or not steps.denominator.several or phase == "window":
+        return steps.measured
+    if not steps.in_window or len(steps.in_window) != len(steps.all_ns):
+        return steps.measured
+    known = np.asarray(steps.all_ns, dtype=np.int64)
+    above = known > 0
+    window = np.asarray(steps.in_window, dtype=np.bool_)[above]
+    durs = known[above]
+    return tuple(durs[chosen(counted(durs, window, phase))].tolist())
+
+
+def typical_ns(record: TrialRecord) -> int | None:
+    """Median of the step times of a trial in ns, rounded; None where nothing was measured."""
+    found = trial_times(record)
+    return round(median(found)) if found else None
