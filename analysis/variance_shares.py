@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -77,9 +77,10 @@ class VarianceShares:
     Attributes:
         count: values that were used.
         spread: standard deviation of the logarithms, those at the ends at the percentiles: 0.04 is 4 %.
-        causes: largest share first. factors: of each cause, in the same way.
+        causes: largest share first; 0 for one that never changed. factors: of the causes, in the same way.
         rest: what goes with none of them.
-        slopes: factor -> slope of the logarithm of the time, per unit of the factor's column.
+        slopes: factor -> slope of the logarithm of the time, per unit of the factor's column, by the causes
+            alone; 0 for what comes last.
         block: mean length of the resampled blocks, in values.
     """
 
@@ -103,7 +104,7 @@ def variance_shares(
 
     Args:
         times: all above 0, float64, shape (n,), in their order in time.
-        factors: at most ``MOST_FACTORS``; a factor that never changes is left out.
+        factors: at most ``MOST_FACTORS`` that change; one that never changes has no share.
         ordered: neighbours may be alike (steps of a run); False for independent values (trials).
         seed: the same seed gives the same intervals.
 
@@ -124,7 +125,9 @@ def variance_shares(
     model = _Model.of(columns, changing, ordered=ordered)
     if model.left < max(2.0, LEAST_FREE * len(values)):
         return None
-    return _told(model, columns, np.sqrt(values.var(ddof=1)), scales, seed)
+    found = _told(model, columns, np.sqrt(values.var(ddof=1)), scales, seed)
+    still = {one.cause for one in factors} - {one.name for one in found.causes}
+    return replace(found, causes=(*found.causes, *(Share(name, 0.0, 0.0, 0.0) for name in sorted(still))))
 
 
 def winsorised(values: Floats) -> Floats:
@@ -139,9 +142,7 @@ def winsorised(values: Floats) -> Floats:
     return np.clip(values, low, high)
 
 
-def _told(
-    model: _Model, columns: Floats, spread: float, scales: Floats, seed: int
-) -> VarianceShares:
+def _told(model: _Model, columns: Floats, spread: float, scales: Floats, seed: int) -> VarianceShares:
     names = [one.name for one in model.factors]
     causes = list(dict.fromkeys(one.cause for one in model.factors))
     member = np.array([[one.cause == cause for one in model.factors] for cause in causes], dtype=np.float64)
@@ -160,7 +161,8 @@ def _told(
     by_factor = np.column_stack([whole, by_cause[:, -1]])
     every = _intervals([*causes, "rest"], by_cause)
     order = sorted(every[:-1], key=lambda one: -one.share)
-    slopes = model.slopes(_gram(columns)) / scales
+    causes_alone = sum(1 << place for place, one in enumerate(model.factors) if not one.last)
+    slopes = model.slopes(_gram(columns), causes_alone) / scales
     return VarianceShares(
         count=len(columns),
         spread=float(spread),
@@ -235,7 +237,7 @@ class _Model:
         size, n = len(factors), len(columns)
         bare = cls(factors, n, 1.0, np.zeros(1 << size), 1.0)
         gram = _gram(columns)
-        left = columns[:, -1] - columns[:, :size] @ bare.slopes(gram)
+        left = columns[:, -1] - columns[:, :size] @ bare.slopes(gram, -1)
         alike = dependence(left) if ordered else Dependence(np.ones(1), 1.0)
         block = max(alike.block, dependence(columns[:, -1]).block) if ordered else 1.0
         noise = columns[:, :size].T @ alike.times(columns[:, :size])
@@ -274,10 +276,10 @@ class _Model:
         total = np.where(total > 0, total, 1.0)
         return np.asarray(worth @ _orders(self._key()) / total[:, None])
 
-    def slopes(self, gram: Floats) -> Floats:
-        """Slopes of the model with all factors, per standard deviation of each, shape (factors,)."""
+    def slopes(self, gram: Floats, mask: int) -> Floats:
+        """Slopes of the model with these factors, per standard deviation of each, shape (factors,)."""
         explained, slopes = self._fits(gram[None])
-        return np.asarray(slopes[0, self._best(explained)[0, -1]])
+        return np.asarray(slopes[0, self._best(explained)[0, mask]])
 
     def _fits(self, grams: Floats) -> tuple[Floats, Floats]:
         """Explained sums of squares of each set (minus infinity where a slope has the wrong sign), shape

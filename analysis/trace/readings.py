@@ -50,6 +50,20 @@ class Readings:
         edges = np.concatenate(([start_ns], self.times[first + 1 : last], [end_ns]))
         return float(np.average(self.values[first:last], weights=np.diff(edges)))
 
+    def means(self, starts: Ints, ends: Ints) -> Floats:
+        """Means over time of many stretches; the first reading holds before it, too.
+
+        Args:
+            starts, ends: ns, int64, shape (n,); each end is after its start. There is at least one reading.
+        """
+        sums = np.concatenate([[0.0], np.cumsum(self.values[:-1] * np.diff(self.times))])
+
+        def until(times: Ints) -> Floats:
+            place = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, None)
+            return np.asarray(sums[place] + self.values[place] * (times - self.times[place]))
+
+        return np.asarray((until(ends) - until(starts)) / (ends - starts))
+
 
 Quantities = Mapping[Quantity, Readings]
 
