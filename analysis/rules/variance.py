@@ -191,17 +191,18 @@ def unsteady_window(ctx: Context) -> Iterator[Hit]:
     "clock-variance",
     "The clock makes step times jump",
     severity="info",
-    meaning="The times of the steady steps go with the clock: they say as much about power, temperature and "
-    "the room as about the program.",
-    threshold="The middle 80 % of the steady steps is wider than 2 % of their median, at least 50 % of the "
-    "variance goes with the clock (lowest end of the 95 % interval at least 30 %), and the steps get longer "
-    "by at most 1.5 times as much as the clock falls. Needs 50 steps and 20 readings.",
-    advice="Compare interleaved repeats of both sides; longer trials; where you may, pin a clock that the "
-    "GPU can hold (nvidia-smi -lgc, amd-smi set --perf-determinism) and say so with the result.",
+    meaning="The times of the steps go with the clock: they say as much about power, temperature and the "
+    "room as about the program.",
+    threshold="The middle 80 % of the steps after warm-up is wider than 2 % of their median, at least 50 % "
+    "of the variance goes with the clock (lowest end of the 95 % interval at least 30 %), and the steps get "
+    "longer by at most 1.5 times as much as the clock falls. Needs 50 steps and 20 readings.",
+    advice="Compare steady phases and interleaved repeats of both sides; longer trials; where you may, pin "
+    "a clock that the GPU can hold (nvidia-smi -lgc, amd-smi set --perf-determinism) and say so with the "
+    "result.",
 )
 def clock_variance(ctx: Context) -> Iterator[Hit]:
-    """The clock's share of the variance of the steady steps."""
-    found = step_variation(ctx.trace, "steady")
+    """The clock's share of the variance of the steps."""
+    found = step_variation(ctx.trace, "run")
     if found is None or found.shares is None or found.middle <= WORTH:
         return
     for cause, factor in (("clock", "SM clock"), ("CPU clock", "CPU clock")):
@@ -213,7 +214,7 @@ def clock_variance(ctx: Context) -> Iterator[Hit]:
             {
                 "clock": factor,
                 "share": share.share,
-                "share_of": "variance of the logarithm of the steady steps' times",
+                "share_of": "variance of the logarithm of the steps' times after warm-up",
                 "share_low": share.low,
                 "share_high": share.high,
                 "spread": found.shares.spread,
@@ -263,7 +264,7 @@ def noisy_neighbour(ctx: Context) -> Iterator[Hit]:
                 "quiet_amount": beside.quiet,
                 "amount_of": what,
                 "share": share.share,
-                "share_of": "variance of the logarithm of the steps' times",
+                "share_of": "variance of the logarithm of the steps' times after warm-up",
                 "share_low": share.low,
                 "share_high": share.high,
             },

@@ -82,7 +82,7 @@ def step_variation(trace: Trace, which: Which = "steady") -> Variation | None:
         return None
     found, kept = chosen
     durs = found.steps.durs[kept]
-    of = "steady steps" if which == "steady" else "steps of the run"
+    of = "steady steps" if which == "steady" else "steps after warm-up"
     if len(kept) < LEAST_STEPS:
         return refused(of, durs, f"at least {LEAST_STEPS} steps are needed, there are {len(kept)}")
     sampled = _sampled(found.steps, kept, trace)
