@@ -72,6 +72,7 @@ class Command:
         ranks: processes of the trial in total.
         timeout_s, grace_s: seconds until the trial is ended, and then until it is killed.
         attempt: counts the executions of this trial, from 1.
+        sample: samples of the GPUs and the host per second (``sampling``); 0: none.
         secrets: names of variables whose values are never written down.
         format: number of this document's format.
     """
@@ -96,6 +97,7 @@ class Command:
     timeout_s: float | None = None
     grace_s: float = 60.0
     attempt: int = 1
+    sample: float = 10.0  # sampling.DEFAULT_RATE, which every Python process of a job would load
     secrets: tuple[str, ...] = ()
     image: ImageUsed = field(default_factory=ImageUsed)
     format: int = FORMAT

@@ -79,6 +79,9 @@ class Supervisor:
         folder: the trial folder, for the logs.
         suffix: before '.log' in their names, for ranks beyond the first.
         grace: seconds between the request to end and the kill.
+
+    Attributes:
+        aside: pid of the sampler, which is no part of the program: it is neither waited for nor killed.
     """
 
     def __init__(self, folder: Path, *, suffix: str = "", grace: float = 60.0, echo: bool = True) -> None:
@@ -87,6 +90,7 @@ class Supervisor:
         self.grace = grace
         self.echo = echo
         self.stopped_by: str | None = None
+        self.aside: int | None = None
         self.tail = b""
         self._old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
         proctree.become_subreaper()
@@ -194,7 +198,11 @@ class Supervisor:
 
     def _left(self) -> list[proctree.Process]:
         _reap()
-        return proctree.descendants(os.getpid())
+        return self.below()
+
+    def below(self) -> list[proctree.Process]:
+        """All processes below this one but the sampler, which ends after the program."""
+        return [process for process in proctree.descendants(os.getpid()) if process.pid != self.aside]
 
     def _end_tees(self, outcome: Outcome) -> None:
         for tee in self._tees:
@@ -355,7 +363,7 @@ class _Watch:
 
     def _kill(self, outcome: Outcome, why: str) -> None:
         _killed(outcome, "the profiler" if self.app_end is not None else "the program", why)
-        proctree.send(proctree.descendants(os.getpid()), signal.SIGKILL)
+        proctree.send(self.owner.below(), signal.SIGKILL)
 
 
 def _killed(outcome: Outcome, who: str, why: str) -> None:

@@ -15,7 +15,7 @@ from ..contract.machine import dotted
 from ..contract.paths import TrialPaths
 from ..contract.provenance import ToolUsed
 from ..contract.steps import StepsFile
-from . import artefacts, hook_errors, launch, process_note, process_rank, provenance, redact, vendor
+from . import artefacts, hook_errors, launch, process_note, process_rank, provenance, redact, sampling, vendor
 from .earlier import no_steps_before
 from .execution import Execution, Result
 from .files import Reserve, read_json, set_phase, write_json
@@ -27,13 +27,14 @@ from .second_run import FirstRun, clear, second_run
 from .supervise import Supervisor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from ..contract.command import Command
     from ..contract.exit import Artefact
     from ..contract.wrapping import Wrapped
     from .process_note import ProcessNote
+    from .sampling import Sampling
     from .supervise import Outcome
 
 
@@ -80,12 +81,34 @@ class Trial:
         if gpus == "auto":
             gpus, how = vendor.detect()
         env, told = launch.environment(self.command, os.environ, gpus, self.bundle)
+        sampler = sampling.start(
+            self.command.sample, self.bundle, self.paths.folder, gpus, self.ranks.own, env
+        )
+        try:
+            return self._sampled(supervisor, sampler, (gpus, how), env, told)
+        finally:
+            if sampler is not None:
+                sampler.end()
+
+    def _sampled(
+        self,
+        supervisor: Supervisor,
+        sampler: Sampling | None,
+        found: tuple[str, str],
+        env: Mapping[str, str],
+        told: list[Finding],
+    ) -> tuple[Verdict, Result]:
+        """Run the program while the sampler runs, where there is one."""
+        gpus, how = found
         result = Result(provenance.before(self.command, env, gpus, how), warnings=told)
         self._record_whole(no_steps_before(self.command, self.paths.folder), result)
         wrapped = self._prepare(gpus, result)
         result.seconds = Seconds(preflight=(time.time_ns() - self.started_ns) / 1e9)
         if wrapped is None:
             return _refused(result.prepared), result
+        if sampler is not None:
+            supervisor.aside = sampler.pid
+            result.warnings += sampler.wait_until_ready()
         execution = Execution(supervisor, self.ranks, env, result, self._phase)
         outcome = execution.run(self.command, result.prepared, wrapped)
         if self._runs_again(wrapped, outcome, result):

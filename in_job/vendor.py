@@ -11,6 +11,7 @@ from pathlib import Path
 from ..contract.finding import Finding
 from ..contract.launch_blocking import BLOCKING_ENV, BLOCKING_VARIABLES
 from ..contract.visible_devices import VISIBLE_DEVICES, visible_devices
+from .clock_reasons import nvml_names
 
 _ALL_VISIBLE = VISIBLE_DEVICES["amd"]
 
@@ -128,7 +129,7 @@ def _gpu(names: list[str], line: str) -> dict[str, object]:
         row[key] = None if value in ("[N/A]", "N/A", "[Not Supported]", "") else _number(value)
     mask = row.get("clocks_throttle_reasons_active")
     if isinstance(mask, str) and mask.startswith("0x"):
-        row["throttled_by"] = throttle_names(int(mask, 16))
+        row["throttled_by"] = nvml_names(int(mask, 16))
     return row
 
 
@@ -140,22 +141,6 @@ def _number(value: str) -> int | float | str:
             return float(value)
         except ValueError:
             return value
-
-
-def throttle_names(mask: int) -> list[str]:
-    """Names of the bits of NVML's clocks-event (throttle) reasons (nvml.h, nvmlClocksEventReason*)."""
-    names = {
-        0x1: "gpu_idle",
-        0x2: "applications_clocks_setting",
-        0x4: "sw_power_cap",
-        0x8: "hw_slowdown",
-        0x10: "sync_boost",
-        0x20: "sw_thermal_slowdown",
-        0x40: "hw_thermal_slowdown",
-        0x80: "hw_power_brake_slowdown",
-        0x100: "display_clock_setting",
-    }
-    return [name for bit, name in names.items() if mask & bit]
 
 
 def amd_state() -> list[dict[str, object]]:

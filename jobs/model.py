@@ -14,11 +14,12 @@ from typing import Literal
 from profrun.contract.command import Ranges
 from profrun.contract.options import REQUIRED, option
 from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
+from profrun.contract.sampling import DEFAULT_RATE
 from profrun.contract.schedule import Schedule
 from profrun.jobs.cluster import CLUSTER, ClusterSettings
 from profrun.jobs.expectation import EXPECT, Expectation
 from profrun.jobs.kinds import Flag, OneOf, Text, Variable, Word, is_word
-from profrun.jobs.number_kinds import Whole, seconds, size
+from profrun.jobs.number_kinds import Rate, Whole, seconds, size
 from profrun.jobs.spec_kinds import (
     IDENTIFIER,
     IDENTIFIER_WORDS,
@@ -126,6 +127,12 @@ class Job:
         SCHEDULE, "Which steps are recorded, counted as torch.profiler.schedule does.", value=Schedule()
     )
     ranges: Ranges = option(RANGES, "Ranges made without touching the code.", value=Ranges())
+    sample: float = option(
+        Rate(100.0),
+        "Samples per second of clocks, power, energy and load while the program runs; `off`: none.",
+        f"{DEFAULT_RATE:g}",
+        value=DEFAULT_RATE,
+    )
     resources: Resources = option(RESOURCES, "What a trial needs.", value=Resources())
     expect: tuple[Expectation, ...] = option(
         ListOf(EXPECT, example="[{kernels_per_step: 18}]"),

@@ -90,6 +90,34 @@ class Number(Kind[float]):
 
 
 @dataclass(frozen=True)
+class Rate(Kind[float]):
+    """A number from 0 to ``high``; `off` is 0."""
+
+    high: float
+
+    def read(self, node: Node, at: str, problems: Problems) -> float | Bad:
+        """See ``Kind.read``."""
+        found = scalar(node)
+        if found is not None and found.type == "text" and node.text == "off":
+            return 0.0
+        given = found.value if found is not None and found.type in ("int", "float") else None
+        if not isinstance(given, (int, float)):
+            return wrong(node, at, problems, f"write {self.words()}", _no_number(found, "number"))
+        if not 0 <= given <= self.high:
+            problems.bad(node.where, f"{at}: {shown(node)} is out of range", f"write {self.words()}")
+            return BAD
+        return float(given)
+
+    def schema(self) -> Json:
+        """See ``Kind.schema``."""
+        return {"anyOf": [{"type": "number", "minimum": 0, "maximum": self.high}, {"const": "off"}]}
+
+    def words(self) -> str:
+        """See ``Kind.words``."""
+        return f"a number from 0 to {self.high:g}, or off"
+
+
+@dataclass(frozen=True)
 class Measure(Kind[Amount]):
     """A size in bytes or a time in seconds: a number, or a number with units.
 

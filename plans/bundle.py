@@ -3,6 +3,7 @@
 ::
 
     run.py                     starts the wrapper
+    sampler.py                 starts the sampler; the wrapper does it
     site/sitecustomize.py      on PYTHONPATH: loads the hook, then the image's own sitecustomize
     shim/profrun/__init__.py   last on sys.path: profrun.range and profrun.step where there is no profrun
     _profrun/...               in_job, contract, and of each profiler's folder what runs inside the job
@@ -28,6 +29,7 @@ PARTS = ("profiler", "wrap", "in_process", "preflight", "unfinished")
 
 _RENAMED = {
     "_run.py": "run.py",
+    "_sampler.py": "sampler.py",
     "_sitecustomize.py": "site/sitecustomize.py",
     "_shim.py": "shim/profrun/__init__.py",
 }

@@ -180,6 +180,7 @@ def make_command(
         timeout_s=job.resources.timeout,
         grace_s=job.resources.grace,
         attempt=attempt,
+        sample=job.sample,
         secrets=job.secrets,
         image=image or ImageUsed(),
     )

@@ -1,0 +1,34 @@
+"""Stand-ins of the vendors' libraries, and the samples of a trial."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from profrun.contract.codec import from_json
+from profrun.contract.sampling import SampledSource, SamplesHeader
+from tests.conftest import need_tool
+
+STANDINS = Path(__file__).parent / "standins"
+
+
+def library(folder: Path, name: str) -> Path:
+    """Compile a stand-in library."""
+    path = folder / f"{name}.so"
+    build = [need_tool("cc"), "-shared", "-fPIC", "-o", str(path), str(STANDINS / f"{name}.c")]
+    subprocess.run(build, check=True)
+    return path
+
+
+def samples(folder: Path) -> tuple[SamplesHeader, list[list[Any]]]:
+    """The file that a sampler has left in a trial's folder."""
+    (path,) = folder.glob("samples.*.jsonl")
+    header, *rows = map(json.loads, path.read_text().splitlines())
+    return from_json(SamplesHeader, header), rows
+
+
+def values(source: SampledSource, row: list[Any]) -> dict[str, Any]:
+    """Quantity -> value of one row."""
+    return dict(zip(source.quantities, row[2:], strict=True))
