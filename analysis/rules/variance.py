@@ -17,14 +17,8 @@ from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.kernel_variation import launch_variation
 from profrun.analysis.trace.steadiness import steadiness
 from profrun.analysis.trace.used_gpus import used_gpus
-from profrun.analysis.trace.variation import (
-    WORTH,
-    beside_neighbours,
-    share_text,
-    shares_text,
-    step_variation,
-    variation_text,
-)
+from profrun.analysis.trace.variation import WORTH, beside_neighbours, step_variation
+from profrun.analysis.trace.variation_text import share_text, shares_text, variation_text
 from profrun.contract.units import change_text, percent_text, time_text
 
 VARIATION = 0.15

@@ -6,7 +6,7 @@ clock goes best with the times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -34,20 +34,7 @@ Cause = Literal[
     "clock", "CPU clock", "host", "GPU processes", "allocation", "position", "place in the step", "overlap",
     "temperature",
 ]  # fmt: skip
-"""What times may go with. See ``WORDS``."""
-
-WORDS: Mapping[Cause, str] = {
-    "clock": "the SM clock",
-    "CPU clock": "the clock of the CPU",
-    "host": "other work on the host",
-    "GPU processes": "other processes on the GPU",
-    "allocation": "memory that is allocated or freed",
-    "position": "the time in the run alone",
-    "place in the step": "the place in the step",
-    "overlap": "kernels on other streams",
-    "temperature": "the temperature of the GPU",
-}
-"""Causes in the words of a sentence: '71 % of the variance goes with the SM clock'."""
+"""What times may go with, in the words of ``variation_text.WORDS``."""
 
 
 @dataclass(frozen=True)

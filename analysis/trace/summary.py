@@ -28,6 +28,7 @@ from profrun.analysis.trace.ranks import RankReport, compare_ranks
 from profrun.analysis.trace.roofline import Roofline, device_peaks, roofline
 from profrun.analysis.trace.runtime_calls import ApiRow, apis
 from profrun.analysis.trace.steps import Step, denominator, steps
+from profrun.analysis.trace.variation import StepVariations, step_variations
 from profrun.contract.denominator import Denominator
 from profrun.traces.labels import labels
 
@@ -66,6 +67,7 @@ class Summary:
         guessed_ranks: ranks that nothing in the recording states: guesses.
         peaks: by device id, None for a GPU that is not in the table.
         roofline: rates of ops whose shapes give their work; None where its GPU times are withheld.
+        variation: why steps take different times; None without samples of a trial.
     """
 
     source: str
@@ -97,6 +99,7 @@ class Summary:
     guessed_ranks: tuple[int, ...]
     peaks: dict[int, Peaks | None]
     roofline: Roofline | None
+    variation: StepVariations | None
     counts: dict[str, int]
     omitted: dict[str, int]
 
@@ -168,6 +171,7 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         guessed_ranks=tuple(sorted(labels(trace).guessed)),
         peaks=device_peaks(source, peaks),
         roofline=roofs(),
+        variation=step_variations(trace),
         counts=_counts(source),
         omitted=omitted,
     )

@@ -16,9 +16,9 @@ from profrun.analysis.step_time import Floats
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.readings import gpu_readings, host_readings
 from profrun.analysis.trace.run_steps import RunSteps
-from profrun.analysis.trace.sampled_factors import WORDS, Sampled
+from profrun.analysis.trace.sampled_factors import Sampled
 from profrun.analysis.trace.steadiness import Steadiness, steadiness
-from profrun.analysis.variance_shares import Factor, Share, VarianceShares, variance_shares
+from profrun.analysis.variance_shares import Factor, VarianceShares, variance_shares
 from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ MIDDLE = (0.1, 0.9)
 """Quantiles between which the middle 80 % of the steps lie."""
 WORTH = 0.02
 """The scatter is worth a line where the middle 80 % is wider than this part of the median."""
-
-LEAST_TOLD = 0.03
-"""Smaller shares of causes are not named in a sentence."""
 
 Which = Literal["steady", "run"]
 """``steady``: the steps at the steady level. ``run``: all after warm-up, of all phases."""
@@ -91,6 +88,24 @@ def step_variation(trace: Trace, which: Which = "steady") -> Variation | None:
     mine = kept[sampled.inside]
     factors = [*sampled.factors, *_position(found, mine)]
     return told(of, found.steps.durs[mine].astype(np.float64), factors, sampled)
+
+
+@dataclass(frozen=True)
+class StepVariations:
+    """Why steps vary.
+
+    Attributes:
+        run: of all steps after warm-up. steady: of those at the steady level.
+    """
+
+    run: Variation
+    steady: Variation | None
+
+
+def step_variations(trace: Trace) -> StepVariations | None:
+    """Why steps take different times, of the run and of the steady level; None as for ``step_variation``."""
+    run = step_variation(trace, "run")
+    return None if run is None else StepVariations(run, step_variation(trace, "steady"))
 
 
 def _chosen(trace: Trace, which: Which) -> tuple[Steadiness, Ints] | None:
@@ -193,34 +208,6 @@ def middle_width(times: Floats) -> float:
         return 0.0
     low, high = np.quantile(times, MIDDLE)
     return float((high - low) / np.median(times))
-
-
-def shares_text(shares: VarianceShares) -> str:
-    """'71 % [62, 80] of the variance goes with the SM clock, ... , and 20 % [12, 29] with none of these'.
-
-    Causes with less than ``LEAST_TOLD`` are left out; the intervals hold the true share with 95 %.
-    """
-    told = [one for one in shares.causes if one.share >= LEAST_TOLD]
-    parts = [f"{share_text(one)} with {WORDS[cause]}" for one in told for cause in WORDS if cause == one.name]
-    if not parts:
-        return f"nothing that was read explains it ({share_text(shares.rest)} of the variance is left)"
-    first, *others = parts
-    first = first.replace(" with ", " of the variance goes with ", 1)
-    rest = f"{share_text(shares.rest)} is not explained"
-    return ", ".join([first, *others, rest])
-
-
-def share_text(share: Share) -> str:
-    """A share with its interval, in per cent: '71 % [62, 80]'."""
-    return f"{100 * share.share:.0f} % [{100 * share.low:.0f}, {100 * share.high:.0f}]"
-
-
-def variation_text(found: Variation) -> str:
-    """How much times vary and with what that goes, in one sentence without a full stop."""
-    if found.shares is None:
-        return f"why {found.of} vary is not told: {found.refused}"
-    spread = f"{100 * found.shares.spread:.1f} % (standard deviation, of {found.shares.count} {found.of})"
-    return f"{spread}: {shares_text(found.shares)}"
 
 
 def _position(found: Steadiness, mine: Ints) -> list[Factor]:
