@@ -148,12 +148,15 @@ def _why(ctx: Context, one: _EqualLaunches) -> str:
     severity="warning",
     meaning="The recorded steps lie in another phase of the run than most of it: their times are not those "
     "in which the program lives. Boost clocks after idling, warm-up and compilation are the usual reasons.",
-    threshold="The median step of the window's phase differs by at least 2 % from that of the steady phase.",
+    threshold="The median step of the window's phase differs by at least 2 % from that of the steady phase. "
+    "Trials without a profiler record nothing, so it does not fire for them.",
     advice="Let the window open in the steady phase (`schedule: {wait: steady}`), or later by hand "
     "(`schedule: {wait: N}`); times of trials without a profiler are those of the steady phase already.",
 )
 def unsteady_window(ctx: Context) -> Iterator[Hit]:
     """The phase of the window beside the steady one."""
+    if ctx.trace.meta.get("collector") == "none":
+        return  # nothing is recorded in its window, and its steps count by their phase
     found = steadiness(ctx.trace)
     ratio = found.window_ratio if found is not None else None
     if found is None or found.window is None or found.steady is None or ratio is None:
@@ -178,6 +181,7 @@ def unsteady_window(ctx: Context) -> Iterator[Hit]:
             "steady_median_ns": found.steady_median_ns,
             "why": [cause.code for cause in (*slower.why, *window.why, *steady.why)],
         },
+        extent=change_text(ratio),
     )
 
 

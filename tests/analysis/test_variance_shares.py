@@ -83,7 +83,7 @@ def test_the_same_seed_gives_the_same_intervals() -> None:
     assert told(logs, a=A) == told(logs, a=A)
 
 
-RUNS = 60
+RUNS = 40
 
 
 @pytest.mark.parametrize("world", [one for one in WORLDS if one.steps > 12], ids=lambda one: one.name)

@@ -427,8 +427,10 @@ CASES: dict[str, tuple[Case, Case]] = {
         Case(sampled.STEPS, sampled.options(sampled.POWER_CAPPED)),
     ),
     "unsteady-window": (
-        Case(sampled.STEPS, sampled.options(sampled.EARLY_WINDOW), says="faster than the steady phase"),
-        Case(sampled.STEPS, sampled.options(sampled.STEADY_WINDOW)),
+        Case(
+            sampled.STEPS, sampled.options(sampled.EARLY_WINDOW, "torch"), says="faster than the steady phase"
+        ),
+        Case(sampled.STEPS, sampled.options(sampled.STEADY_WINDOW, "torch")),
     ),
     "clock-variance": (
         Case(sampled.STEPS, sampled.options(sampled.CLOCKED), says="of the variance goes with the SM clock"),

@@ -10,13 +10,13 @@ from tests.analysis.rules import sampled_cases as sampled
 from tests.analysis.sampled import World
 
 
-def told(world: World, rule: str) -> list[RuleFinding]:
-    trace = memory_trace(sampled.STEPS, **sampled.options(world))
+def told(world: World, rule: str, collector: str = "none") -> list[RuleFinding]:
+    trace = memory_trace(sampled.STEPS, **sampled.options(world, collector))
     return [one for one in diagnose(trace) if one.code == rule]
 
 
 def test_a_window_before_the_power_cap_is_told_with_its_difference_and_its_cause() -> None:
-    (found,) = told(sampled.EARLY_WINDOW, "unsteady-window")
+    (found,) = told(sampled.EARLY_WINDOW, "unsteady-window", "torch")
     assert found.severity == "warning"
     assert found.evidence["window_ratio"] == pytest.approx(1580 / 1980, abs=0.01)
     assert found.evidence["window_first_step"] == 0
@@ -26,7 +26,11 @@ def test_a_window_before_the_power_cap_is_told_with_its_difference_and_its_cause
 
 @pytest.mark.parametrize("world", [sampled.STEADY_WINDOW, sampled.ONE_PHASE], ids=["steady", "one phase"])
 def test_a_window_in_the_steady_phase_is_no_finding(world: World) -> None:
-    assert told(world, "unsteady-window") == []
+    assert told(world, "unsteady-window", "torch") == []
+
+
+def test_a_trial_without_a_profiler_has_no_window() -> None:
+    assert told(sampled.EARLY_WINDOW, "unsteady-window") == []
 
 
 def test_a_clock_that_wanders_under_the_cap_is_below_the_cap() -> None:
