@@ -157,15 +157,19 @@ def _cut(times: Floats, first: int, stop: int, noise: _Noise | None) -> Cut:
 def _error(inside: Floats, noise: _Noise) -> float:
     """Standard error of the median of logarithms.
 
-    The larger one of what the noise of the whole run lets expect, and of what the medians of ten blocks of
-    the phase show, which knows of dependence over more than the next step.
+    The largest of three: what the noise of the whole run lets expect; a quarter of the interval between the
+    order statistics two standard errors of the rank away from the median, which is wide where steps are of
+    two kinds; and what the medians of ten blocks of the phase show, which knows of dependence over more than
+    the next step.
     """
     count = len(inside)
-    expected = 1.2533 * noise.sigma * np.sqrt(noise.inflation / count)
-    if count < 40:
-        return float(expected)
-    blocks = np.median(inside[: count // 10 * 10].reshape(10, -1), axis=1)
-    return float(max(expected, np.std(blocks, ddof=1) / np.sqrt(10)))
+    spread = np.sqrt(noise.inflation / count)
+    low, high = np.quantile(inside, np.clip((0.5 - spread, 0.5 + spread), 0, 1))
+    errors = [1.2533 * noise.sigma * spread, (high - low) / 4]
+    if count >= 40:
+        blocks = np.median(inside[: count // 10 * 10].reshape(10, -1), axis=1)
+        errors.append(np.std(blocks, ddof=1) / np.sqrt(10))
+    return float(max(errors))
 
 
 def _warm_up_steps(times: Floats) -> int:
@@ -328,7 +332,8 @@ def _is_line(times: Floats, cuts: list[Cut]) -> bool:
     line = blocks.mean() + at * (at @ blocks) / (at @ at)
     by_line, by_levels = (float(((blocks - fit) ** 2).sum()) for fit in (line, levels))
     by_line, by_levels = by_line + 1e-18, by_levels + 1e-18
-    return 64 * np.log(by_line) + 2 * np.log(64) < 64 * np.log(by_levels) + (2 * len(cuts) - 1) * np.log(64)
+    gain = 64 * np.log(by_levels / by_line) + (2 * len(cuts) - 3) * np.log(64)
+    return bool(gain > 0)
 
 
 def _with_drift(times: Floats, cut: Cut) -> Cut:

@@ -10,6 +10,7 @@ from profrun.contract.units import UNKNOWN, counted, percent_text, time_text
 from profrun.reports.charts import histogram, legend, stacked_bar
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
+from profrun.reports.phase_table import phases_html
 from profrun.reports.quality_marks import MarkedColumns, Marks
 from profrun.traces.labels import rank_cell
 
@@ -45,7 +46,7 @@ NOTE = (
 
 
 def steps_html(summary: Summary, spread: StepSpread | None, marks: Marks) -> Html | None:
-    """The bars, the table, and why steps vary; None for a trace without steps.
+    """The phases of the run, the bars, the table, and why steps vary; None for a trace without steps.
 
     Args:
         summary: of the trace.
@@ -54,7 +55,9 @@ def steps_html(summary: Summary, spread: StepSpread | None, marks: Marks) -> Htm
     """
     if not summary.steps:
         return None
-    return el("div", _recorded(summary, spread, marks), _variation(summary.variation))
+    recorded = _recorded(summary, spread, marks)
+    phases, why = phases_html(summary), _variation(summary.variation)
+    return recorded if phases is None and why is None else el("div", phases, recorded, why)
 
 
 def _recorded(summary: Summary, spread: StepSpread | None, marks: Marks) -> Html:

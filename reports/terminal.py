@@ -45,6 +45,8 @@ def summary_text(
     if summary.withheld:
         parts.append(f"not shown because of this: {', '.join(summary.withheld)}")
     parts += _step(cost, summary)
+    if summary.window is not None:
+        parts.append(Prose(summary.window.text))
     parts += _variation(summary, verbose=verbose)
     for device in summary.devices:
         parts += _device(device, summary, cost)

@@ -27,9 +27,11 @@ from profrun.analysis.trace.ranges import RangeRow, ranges
 from profrun.analysis.trace.ranks import RankReport, compare_ranks
 from profrun.analysis.trace.roofline import Roofline, device_peaks, roofline
 from profrun.analysis.trace.runtime_calls import ApiRow, apis
+from profrun.analysis.trace.steadiness import RunPhase, steadiness, window_phase
 from profrun.analysis.trace.steps import Step, denominator, steps
 from profrun.analysis.trace.variation import StepVariations, step_variations
 from profrun.contract.denominator import Denominator
+from profrun.contract.window_phase import WindowPhase
 from profrun.traces.labels import labels
 
 if TYPE_CHECKING:
@@ -68,6 +70,8 @@ class Summary:
         peaks: by device id, None for a GPU that is not in the table.
         roofline: rates of ops whose shapes give their work; None where its GPU times are withheld.
         variation: why steps take different times; None without samples of a trial.
+        phases: of the run, recorded or not, where its steps were timed; one where it is steady.
+        window: in which of several phases the recorded steps lie; None where there is one or no window.
     """
 
     source: str
@@ -100,6 +104,8 @@ class Summary:
     peaks: dict[int, Peaks | None]
     roofline: Roofline | None
     variation: StepVariations | None
+    phases: list[RunPhase]
+    window: WindowPhase | None
     counts: dict[str, int]
     omitted: dict[str, int]
 
@@ -172,6 +178,8 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         peaks=device_peaks(source, peaks),
         roofline=roofs(),
         variation=step_variations(trace),
+        phases=list(steady.phases) if (steady := steadiness(trace)) else [],
+        window=window_phase(trace),
         counts=_counts(source),
         omitted=omitted,
     )
