@@ -60,20 +60,30 @@ def main(argv: Sequence[str]) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     except (OSError, ValueError):
         pass
-    file = open_file(TrialPaths(options.folder).samples_of(socket.gethostname()))
-    if file is not None:
-        readers, findings = _readers(options)
-        header = SamplesHeader(
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            anchor=anchor(),
-            rate=options.rate,
-            sources=tuple(reader.source for reader in readers),
-        )
-        _write(file, [to_json(header)])
-        _say(findings)
-        sample(readers, file, options.rate, ends=0)
+    try:
+        _run(options)
+    except Exception as error:
+        _say([Finding("sampler-failed", "info", "nothing is sampled", f"{type(error).__name__}: {error}")])
     os._exit(0)
+
+
+def _run(options: argparse.Namespace) -> None:
+    """Open the file and what is read, and sample; nothing where this host has a sampler already."""
+    file = open_file(TrialPaths(options.folder).samples_of(socket.gethostname()))
+    if file is None:
+        _say([])
+        return
+    readers, findings = _readers(options)
+    header = SamplesHeader(
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        anchor=anchor(),
+        rate=options.rate,
+        sources=tuple(reader.source for reader in readers),
+    )
+    _write(file, [to_json(header)])
+    _say(findings)
+    sample(readers, file, options.rate, ends=0)
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
@@ -92,11 +102,12 @@ def _path(text: str) -> Path:
 
 
 def open_file(path: Path) -> int | None:
-    """The file of the samples, empty; None where another sampler of this host writes it, or nobody can."""
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    except OSError:
-        return None
+    """The file of the samples, empty; None where another sampler of this host writes it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

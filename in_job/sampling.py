@@ -106,8 +106,9 @@ class Sampling:
 def _findings(text: bytes) -> list[Finding]:
     try:
         return [from_json(Finding, row) for row in json.loads(text)]
-    except (ValueError, DocumentError):  # it ended before it could say anything
-        return []
+    except (ValueError, DocumentError):
+        why = "the sampler ended before it could say why"
+        return [Finding("sampler-failed", "info", "nothing is sampled", why)]
 
 
 def start(

@@ -97,9 +97,9 @@ class Rate(Kind[float]):
 
     def read(self, node: Node, at: str, problems: Problems) -> float | Bad:
         """See ``Kind.read``."""
-        found = scalar(node)
-        if found is not None and found.type == "text" and node.text == "off":
+        if node.kind == "scalar" and node.text == "off":  # YAML 1.1 readers take it for a boolean
             return 0.0
+        found = scalar(node)
         given = found.value if found is not None and found.type in ("int", "float") else None
         if not isinstance(given, (int, float)):
             return wrong(node, at, problems, f"write {self.words()}", _no_number(found, "number"))

@@ -12,8 +12,10 @@ from profrun.contract.command import Command
 from profrun.contract.launch_blocking import BLOCKING_ENV
 from profrun.contract.options import ToolOptions
 from profrun.contract.profilers import Profiler, candidates
+from profrun.contract.recording import Rank
 from profrun.contract.units import bytes_text, counted
 from profrun.contract.wrapping import Limits, Wrapped, WrapRequest
+from profrun.in_job.sampling import sampler_argv
 from profrun.plans.model import Plan
 from profrun.runner.scripts import need_programs
 from profrun.runner.trial_files import command
@@ -40,6 +42,7 @@ class DryTrial:
         command: what its ``command.json`` would hold.
         wrapped: one for each profiler that its collector may become: two of ``timeline`` and ``counters``
             while the vendor is not known.
+        sampler: how the wrapper starts the sampler beside the program; empty where the job wants none.
     """
 
     trial: str
@@ -49,6 +52,7 @@ class DryTrial:
     repeat: int
     command: Command
     wrapped: tuple[WrappedCommand, ...]
+    sampler: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
                 repeat=trial.repeat,
                 command=told,
                 wrapped=wrapped(told),
+                sampler=sampler(told),
             )
         )
     return DryRun(
@@ -119,6 +124,15 @@ def wrapped(told: Command) -> tuple[WrappedCommand, ...]:
             )
         )
     return tuple(found)
+
+
+def sampler(told: Command) -> tuple[str, ...]:
+    """How the sampler is started; paths are relative to the run's folder, the vendor is that of the plan."""
+    if not told.sample:
+        return ()
+    folder = Path("trials") / told.trial
+    own = Rank(0, 0, told.ranks)
+    return tuple(sampler_argv("python3", Path("bundle"), folder, told.sample, told.vendor, own))
 
 
 def _wrap(profiler: Profiler, told: Command) -> Wrapped:
@@ -172,6 +186,8 @@ def _trial_lines(trial: DryTrial) -> list[str]:
         lines += [f"# under {way.profiler}:", *(sets + shlex.join(argv) for argv in argvs)]
         if way.limits is not None:
             lines += [f"# when {_limits_words(way.limits)} are recorded: {sets}{shlex.join(way.limits.stop)}"]
+    if trial.sampler:
+        lines += [f"# beside it, by the wrapper: {shlex.join(trial.sampler)}"]
     return lines
 
 

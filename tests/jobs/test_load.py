@@ -88,6 +88,9 @@ rocprof: {trace: [kernel, hip, marker, memory-copy]}
         ("resources: {cpus: null, shm: ~}", "resources", Resources(shm=None)),
         ("image: rocm/pytorch:latest", "image", "rocm/pytorch:latest"),
         ("image: ubuntu", "image", "ubuntu"),
+        ("sample: off", "sample", 0.0),
+        ("sample: 0", "sample", 0.0),
+        ("sample: 2.5", "sample", 2.5),
         (
             "image: host.example:5000/a/b@sha256:" + "0" * 64,
             "image",

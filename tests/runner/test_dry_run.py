@@ -46,3 +46,16 @@ def test_the_command_that_ends_a_recording_at_a_limit_is_shown(
     lines = call(capsys, "submit", "job.yaml", "--dry-run").out.splitlines()
     end = "TMPDIR=raw/rank0 nsys stop --session=profrun"
     assert f"# when 5 s or 2 GiB are recorded: {end}" in lines
+
+
+def test_the_sampler_beside_the_program_is_shown(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = "name: j\ncommand: echo\nimage: none\ncollectors: [none]\n"
+    (tmp_path / "job.yaml").write_text(job + "sample: 2.5\n")
+    shown = call(capsys, "submit", "job.yaml", "--dry-run").out
+    command = "python3 -I -S -B bundle/sampler.py trials/000-default-none-r1 --rate 2.5"
+    assert f"# beside it, by the wrapper: {command}" in shown
+    (tmp_path / "job.yaml").write_text(job + "sample: off\n")
+    assert "sampler.py" not in call(capsys, "submit", "job.yaml", "--dry-run").out
