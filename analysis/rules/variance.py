@@ -15,7 +15,7 @@ from profrun.analysis.trace.columns import groups
 from profrun.analysis.trace.equal_launches import equal_launches
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.kernel_variation import launch_variation
-from profrun.analysis.trace.steadiness import steadiness
+from profrun.analysis.trace.steadiness import window_phase
 from profrun.analysis.trace.used_gpus import used_gpus
 from profrun.analysis.trace.variation import WORTH, beside_neighbours, step_variation
 from profrun.analysis.trace.variation_text import share_text, shares_text, variation_text
@@ -24,7 +24,6 @@ from profrun.contract.units import change_text, percent_text, time_text
 VARIATION = 0.15
 VARIATION_CALLS = 10
 VARIATION_SHARE = 0.05
-WINDOW_OFF = 0.02
 MOSTLY = 0.5
 SURELY = 0.3
 MOST_SLOPE = 1.5
@@ -148,7 +147,7 @@ def _why(ctx: Context, one: _EqualLaunches) -> str:
     severity="warning",
     meaning="The recorded steps lie in another phase of the run than most of it: their times are not those "
     "in which the program lives. Boost clocks after idling, warm-up and compilation are the usual reasons.",
-    threshold="The median step of the window's phase differs by at least 2 % from that of the steady phase. "
+    threshold="The median step of the window's phase differs by over 2 % from that of the steady phase. "
     "Trials without a profiler record nothing, so it does not fire for them.",
     advice="Let the window open in the steady phase (`schedule: {wait: steady}`), or later by hand "
     "(`schedule: {wait: N}`); times of trials without a profiler are those of the steady phase already.",
@@ -157,31 +156,23 @@ def unsteady_window(ctx: Context) -> Iterator[Hit]:
     """The phase of the window beside the steady one."""
     if ctx.trace.meta.get("collector") == "none":
         return  # nothing is recorded in its window, and its steps count by their phase
-    found = steadiness(ctx.trace)
-    ratio = found.window_ratio if found is not None else None
-    if found is None or found.window is None or found.steady is None or ratio is None:
+    found = window_phase(ctx.trace)
+    if found is None or not found.matters:
         return
-    if abs(ratio - 1) < WINDOW_OFF:
-        return
-    window, steady = found.phases[found.window], found.phases[found.steady]
-    slower = steady if steady.median_ns > window.median_ns else window
-    why = "; ".join(dict.fromkeys(cause.text for cause in (*slower.why, *window.why, *steady.why)))
+    ratio = found.ns / found.steady_ns
     yield Hit(
-        f"the window lies in steps {window.first_step} to {window.last_step}, {time_text(window.median_ns)} "
-        f"per step: {change_text(ratio)} than the steady phase, {time_text(steady.median_ns)} per step from "
-        "step "
-        f"{steady.first_step} to {steady.last_step}" + (f" ({why})" if why else ""),
+        found.text,
         {
             "window_ratio": ratio,
-            "window_first_step": window.first_step,
-            "window_last_step": window.last_step,
-            "window_median_ns": window.median_ns,
-            "steady_first_step": steady.first_step,
-            "steady_last_step": steady.last_step,
-            "steady_median_ns": found.steady_median_ns,
-            "why": [cause.code for cause in (*slower.why, *window.why, *steady.why)],
+            "window_first_step": found.first_step,
+            "window_last_step": found.last_step,
+            "window_median_ns": found.ns,
+            "steady_first_step": found.steady_first_step,
+            "steady_last_step": found.steady_last_step,
+            "steady_median_ns": found.steady_ns,
+            "why": found.why,
         },
-        extent=change_text(ratio),
+        extent=f"{change_text(ratio)} than that",
     )
 
 

@@ -428,7 +428,7 @@ CASES: dict[str, tuple[Case, Case]] = {
     ),
     "unsteady-window": (
         Case(
-            sampled.STEPS, sampled.options(sampled.EARLY_WINDOW, "torch"), says="faster than the steady phase"
+            sampled.STEPS, sampled.options(sampled.EARLY_WINDOW, "torch"), says="the steady phase is phase 2"
         ),
         Case(sampled.STEPS, sampled.options(sampled.STEADY_WINDOW, "torch")),
     ),

@@ -20,7 +20,7 @@ def test_a_window_before_the_power_cap_is_told_with_its_difference_and_its_cause
     assert found.severity == "warning"
     assert found.evidence["window_ratio"] == pytest.approx(1580 / 1980, abs=0.01)
     assert found.evidence["window_first_step"] == 0
-    assert "power-cap" in found.evidence["why"]
+    assert "the power cap lowered the SM clock from " in found.what
     assert "wait: steady" in (found.fix or "")
 
 
