@@ -13,6 +13,7 @@ from profrun.traces.trace import Trace as TraceFiles
 from profrun.traces.trace import query_error
 
 if TYPE_CHECKING:
+    from profrun.analysis.trace.variation import Variation
     from profrun.api.results import CriticalPath, Diagnosis, Summary
     from profrun.traces.export import ExportResult
 
@@ -84,6 +85,22 @@ class Trace(TraceFiles):
 
         found = critical_path(self, process=process, step=step)
         return None if found is None else CriticalPath(**vars(found))
+
+    def variation(
+        self, kernel: str | None = None, *, which: Literal["run", "steady"] = "run"
+    ) -> Variation | None:
+        """Why steps, or equal launches of a kernel, take different times: shares of the variance, by cause.
+
+        None where the trial was not sampled, no step was timed, or no kernel has such a name.
+
+        Args:
+            kernel: its name, in full or short, or a pattern with ``*`` and ``?``; None for steps.
+            which: all steps after warm-up, or those at the steady level.
+        """
+        from profrun.analysis.trace.kernel_variation import kernel_variation
+        from profrun.analysis.trace.variation import step_variation
+
+        return step_variation(self, which) if kernel is None else kernel_variation(self, kernel)
 
     def export(self, out: str | Path, to: Literal["perfetto", "chrome"] = "perfetto") -> ExportResult:
         """Write the trace for a viewer; gzip when the name ends in ``.gz``.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import counted, time_text
+from profrun.analysis.trace.variation_text import cause_text, share_text
+from profrun.contract.units import UNKNOWN, counted, percent_text, time_text
 from profrun.reports.charts import histogram, legend, stacked_bar
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.step_spread import StepSpread
     from profrun.analysis.trace.steps import Step
     from profrun.analysis.trace.summary import Summary
+    from profrun.analysis.trace.variation import StepVariations, Variation
     from profrun.contract.denominator import Denominator
 
 ROLES = {
@@ -34,6 +36,9 @@ STEPS_SHOWN = 60
 """Most rows of the table."""
 BARS = 20
 """With more steps than this, a histogram and the steps that stand out take the place of a bar for each."""
+NAMED = 0.01
+"""Causes whose interval ends below are not in the table of shares."""
+VARIES = "standard deviation {}; see docs/why-times-vary.md"
 NOTE = (
     "Each instant of {} counts once, for the first of these that was active; the span is the "
     "host range with the GPU work it launched."
@@ -41,7 +46,7 @@ NOTE = (
 
 
 def steps_html(summary: Summary, spread: StepSpread | None, marks: Marks) -> Html | None:
-    """The phases of the run, the bars and the table; None for a trace without steps.
+    """The phases of the run, the bars, the table, and why steps vary; None for a trace without steps.
 
     Args:
         summary: of the trace.
@@ -50,8 +55,9 @@ def steps_html(summary: Summary, spread: StepSpread | None, marks: Marks) -> Htm
     """
     if not summary.steps:
         return None
-    phases, recorded = phases_html(summary), _recorded(summary, spread, marks)
-    return recorded if phases is None else el("div", phases, recorded)
+    recorded = _recorded(summary, spread, marks)
+    phases, why = phases_html(summary), _variation(summary.variation)
+    return recorded if phases is None and why is None else el("div", phases, recorded, why)
 
 
 def _recorded(summary: Summary, spread: StepSpread | None, marks: Marks) -> Html:
@@ -85,6 +91,47 @@ def _recorded(summary: Summary, spread: StepSpread | None, marks: Marks) -> Html
         _bars(summary, shown, caption, several=several),
         folded,
     )
+
+
+def _variation(found: StepVariations | None) -> Html | None:
+    """With what the times of all steps go, and those of the steady ones; None without samples."""
+    if found is None or found.run.shares is None:
+        return None
+    asked = [one for one in (found.run, found.steady) if one is not None and one.shares is not None]
+    names = [one.name for one in found.run.shares.causes if one.high >= NAMED]
+    rows = [(cause_text(name), name) for name in names] + [("not explained", "rest")]
+
+    def cell(of: Variation, name: str) -> str:
+        share = of.shares and (of.shares.rest if name == "rest" else of.shares.of(name))
+        return share_text(share) if share else ""
+
+    body = [
+        el("tr", el("th", words, scope="row"), [el("td", cell(one, name), class_="n") for one in asked])
+        for words, name in rows
+    ]
+    head = el(
+        "tr",
+        el("th", "goes with", scope="col"),
+        [
+            el(
+                "th",
+                f"{one.shares.count} {one.of}",
+                scope="col",
+                class_="n",
+                title=VARIES.format(_spread(one)),
+            )
+            for one in asked
+            if one.shares is not None
+        ],
+    )
+    caption = (
+        f"share of the variance of step times, with 95 % intervals; the steps vary by {_spread(found.run)}"
+    )
+    return el("table", el("caption", caption), el("thead", head), el("tbody", body))
+
+
+def _spread(found: Variation) -> str:
+    return percent_text(found.shares.spread) if found.shares else UNKNOWN
 
 
 def _histogram(spread: StepSpread) -> Html:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from profrun.analysis.trace.variation_text import variation_text
 from profrun.contract.denominator import NO_STEPS, RECORDING, RUN
 from profrun.contract.profilers import under_text
 from profrun.contract.units import bytes_text, counted, percent_text, time_text
@@ -63,6 +64,7 @@ def summary_text(
     energy = energy_line(summary.energy, work)
     parts += [Prose(energy)] if energy else []
     parts += [Prose(line) for line in state_lines(summary.gpu_states, summary.gpus)]
+    parts += _variation(summary, verbose=verbose)
     for device in summary.devices:
         parts += _device(device, summary, cost)
     for peak in summary.memory:
@@ -94,6 +96,15 @@ def _step(cost: StepCost | None, summary: Summary) -> list[Part]:
     if bare is None and cost.denominator == RUN:
         under += f"; {NO_STEPS}"
     return [under if bare is None else f"{under}; {time_text(bare.ns)} without a profiler"]
+
+
+def _variation(summary: Summary, *, verbose: bool) -> list[Part]:
+    """Why step times vary, where they vary so much that somebody would ask."""
+    found = summary.variation
+    if found is None or not (verbose or found.run.worth_a_line):
+        return []
+    text = variation_text(found.run)
+    return [Prose(text if found.run.shares is None else f"step times vary by {text}")]
 
 
 def _device(device: DeviceMetrics, summary: Summary, cost: StepCost | None) -> list[Part]:

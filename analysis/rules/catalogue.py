@@ -16,6 +16,8 @@ from profrun.analysis.rules import (
     precision,
     recording,
     starved,
+    throttle,
+    variance,
     waits,
 )
 from profrun.analysis.rules.rule import Rule
@@ -28,6 +30,8 @@ MODULES = (
     comm,
     copies,
     device,
+    variance,
+    throttle,
     precision,
     fusion,
     layout,

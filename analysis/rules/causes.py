@@ -204,6 +204,12 @@ def _queries(ctx: Context, _cause: Hit, effect: Hit) -> Part:
     return Part(effect.idle_ns, ctx.per_step_ns(_number(effect, "total_ns")), "the time of these calls")
 
 
+def _lowered(_ctx: Context, cause: Hit, _effect: Hit) -> Part:
+    return Part(
+        _number(cause, "share"), 1.0, "the time of the steady steps the clock is lowered for this reason"
+    )
+
+
 _WHY_IDLE = "at least half of the GPU's idle time is time that the cause accounts for"
 _WHY_WAIT = (
     "at least half of the time in which the GPU waits for the host is time that the cause accounts for"
@@ -286,6 +292,15 @@ LINKS: tuple[Link, ...] = (
         "the GPU of the late rank does not work longer than the other GPUs, and at least half of the wait is "
         "time in which it waits for its host",
         _late_host,
+    ),
+    *(
+        Link(
+            "clock-variance",
+            cause,
+            "the reason lowers the clock in at least half of the time of the steady steps",
+            _lowered,
+        )
+        for cause in ("power-capped", "thermal-throttled")
     ),
     Link(
         "memory-bound",

@@ -92,6 +92,20 @@ class Readings:
         np.add.at(edges, last + 1, -1)
         return MeanReading(float((after - before).sum()) / total, int((np.cumsum(edges) > 0).sum()))
 
+    def means(self, starts: Ints, ends: Ints) -> Floats:
+        """Means over time of many stretches; the first reading holds before it, too.
+
+        Args:
+            starts, ends: ns, int64, shape (n,); each end is after its start. There is at least one reading.
+        """
+        sums = np.concatenate([[0.0], np.cumsum(self.values[:-1] * np.diff(self.times))])
+
+        def until(times: Ints) -> Floats:
+            place = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, None)
+            return np.asarray(sums[place] + self.values[place] * (times - self.times[place]))
+
+        return np.asarray((until(ends) - until(starts)) / (ends - starts))
+
 
 Quantities = Mapping[Quantity, Readings]
 

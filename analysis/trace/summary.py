@@ -31,6 +31,7 @@ from profrun.analysis.trace.roofline import Roofline, device_peaks, roofline
 from profrun.analysis.trace.runtime_calls import ApiRow, apis
 from profrun.analysis.trace.steadiness import RunPhase, steadiness, window_phase
 from profrun.analysis.trace.steps import Step, denominator, steps
+from profrun.analysis.trace.variation import StepVariations, step_variations
 from profrun.contract.denominator import Denominator
 from profrun.contract.window_phase import WindowPhase
 from profrun.traces.labels import labels
@@ -70,6 +71,7 @@ class Summary:
         guessed_ranks: ranks that nothing in the recording states: guesses.
         peaks: by device id, None for a GPU that is not in the table.
         roofline: rates of ops whose shapes give their work; None where its GPU times are withheld.
+        variation: why steps take different times; None without samples of a trial.
         phases: of the run, recorded or not, where its steps were timed; one where it is steady.
         window: in which of several phases the recorded steps lie; None where there is one or no window.
         energy: per step of the steady part of the run; None where no GPU was sampled.
@@ -105,6 +107,7 @@ class Summary:
     guessed_ranks: tuple[int, ...]
     peaks: dict[int, Peaks | None]
     roofline: Roofline | None
+    variation: StepVariations | None
     phases: list[RunPhase]
     window: WindowPhase | None
     counts: dict[str, int]
@@ -180,6 +183,7 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         guessed_ranks=tuple(sorted(labels(trace).guessed)),
         peaks=device_peaks(source, peaks),
         roofline=roofs(),
+        variation=step_variations(trace),
         phases=list(steady.phases) if (steady := steadiness(trace)) else [],
         window=window_phase(trace),
         energy=step_energy(trace),

@@ -28,6 +28,13 @@ def test_a_run_is_what_the_commands_say_of_it(run: profrun.Run, capsys: Capture)
     assert "checks" in run.table("expectations").columns
 
 
+def test_a_run_tells_why_the_trials_of_a_point_vary_or_how_many_it_needs(run: profrun.Run) -> None:
+    found = run.variation("baseline-none")
+    assert (found.count, found.refused) == (2, "at least 5 trials are needed, there are 2")
+    with pytest.raises(UsageError):
+        run.variation("nobody")
+
+
 def test_submit_prints_and_returns_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

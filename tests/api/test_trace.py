@@ -16,6 +16,7 @@ import profrun
 from profrun.contract.codec import to_json
 from profrun.contract.provenance import GpuStates, Provenance
 from profrun.errors import InputError, UnavailableError, UsageError
+from tests.analysis.sampled import World, wandering
 from tests.api.conftest import plain, recording
 from tests.cli.running import call
 from tests.tracekit import make_trace
@@ -83,6 +84,23 @@ def test_a_trace_without_anything_has_no_critical_path(tmp_path: Path) -> None:
         assert trace.critical_path() is None
         assert trace.summary().table("kernels").rows() == []
         assert "calls" in trace.summary().table("kernels").columns
+
+
+def test_a_trace_tells_why_steps_and_launches_vary(tmp_path: Path, trace: profrun.Trace) -> None:
+    clock = wandering(201, 900, 1000)
+    make_trace(tmp_path / "t", [], side=World(clock=clock).side()).close()
+    with profrun.open(tmp_path / "t") as sampled:
+        run, steady = sampled.variation(), sampled.variation(which="steady")
+        assert sampled.variation("gemm") is None
+    assert run is not None
+    assert run.shares is not None
+    assert run.shares.causes[0].name == "clock"
+    assert steady is not None
+    assert steady.count <= run.count
+    assert trace.variation() is None  # not sampled
+    launches = trace.variation("*elementwise*")
+    assert launches is not None
+    assert "at least 50 equal launches are needed" in launches.refused
 
 
 def test_export_and_report_write_what_the_commands_write(
@@ -168,6 +186,7 @@ def test_a_closed_trace_answers_no_question(recorded: Path, tmp_path: Path) -> N
         trace.summary,
         trace.diagnose,
         trace.critical_path,
+        trace.variation,
         trace._repr_html_,
         lambda: trace.query("SELECT 1"),
         lambda: trace.export(tmp_path / "x.pftrace"),

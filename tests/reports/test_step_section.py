@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.analysis.kit import memory_trace, run, step
+from tests.analysis.sampled import World, wandering
 from tests.reports.documents import Node, page, rows_of
 
 
@@ -59,3 +60,21 @@ def test_the_rest_of_the_page_of_a_run_says_of_the_run() -> None:
         (section,) = document.every("section", id=f"t0-{name}")
         assert "step" not in section.text.replace("profrun.step", ""), name
     assert "calls in the run" in document.every("section", id="t0-kernels")[0].text
+
+
+def test_why_steps_vary_is_a_table_of_shares() -> None:
+    """The clock wanders by 10 % and the steps with it."""
+    side = World(clock=wandering(201, 900, 1000)).side()
+    trace = memory_trace([step(0, 0, 1000)], meta={"collector": "none"}, side=side)
+    (section,) = page(trace).every("section", id="t0-steps")
+    table = section.every("table")[-1]
+    cells = [[cell.text for cell in (*row.every("th"), *row.every("td"))] for row in table.every("tr")]
+    assert cells[0][0] == "goes with"
+    assert cells[0][1].endswith("steps after warm-up")
+    assert cells[1][0] == "the SM clock"
+    assert int(cells[1][1].split()[0]) > 90
+    assert cells[-1][0] == "not explained"
+
+
+def test_without_samples_there_is_no_such_table() -> None:
+    assert "goes with" not in shown(*[1000] * 20).text

@@ -12,6 +12,8 @@ from profrun.collectors.normalize import normalize
 from profrun.reports.terminal import summary_text
 from profrun.reports.terminal_layout import Style
 from profrun.traces.trace import Trace
+from tests.analysis.kit import memory_trace
+from tests.analysis.sampled import World, wandering
 from tests.conftest import ROOT
 from tests.tracekit import make_trace
 
@@ -94,6 +96,26 @@ def test_gpu_work_is_no_more_than_all_of_a_step(
     with make_trace(tmp_path / "t", ROWS) as trace:
         text = summary_text(summarize(trace), Style(100), cost=cost_of_step(trace, step))
     assert said in text
+
+
+def sampled_summary(world: World, *, verbose: bool = False) -> str:
+    trace = memory_trace([], meta={"collector": "none"}, side=world.side())
+    return summary_text(summarize(trace), verbose=verbose)
+
+
+def test_a_scatter_that_somebody_would_ask_about_has_a_line() -> None:
+    text = sampled_summary(World(clock=wandering(201, 900, 1000)))
+    (line,) = [line for line in text.splitlines() if line.startswith("step times vary by ")]
+    assert "steps after warm-up): 9" in line
+    assert "of the variance goes with the SM clock" in line
+
+
+def test_a_small_scatter_has_none_and_a_refusal_is_told_on_request() -> None:
+    assert "vary" not in sampled_summary(World(noise=0.001))
+    assert "vary" not in sampled_summary(World(seconds=0.5))
+    assert "why steps after warm-up vary is not told: at least 50 steps" in sampled_summary(
+        World(seconds=0.5), verbose=True
+    )
 
 
 def run_steps(*durs_us: int) -> dict[str, list[dict[str, object]]]:

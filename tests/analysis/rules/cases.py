@@ -9,6 +9,7 @@ from typing import Any
 from profrun.analysis.rules.step_cost import UnprofiledStep
 from profrun.contract.provenance import GpuStates, Provenance
 from tests.analysis.kit import Row, run, step
+from tests.analysis.rules import sampled_cases as sampled
 
 LAUNCH = "cudaLaunchKernel"
 NVJET = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"
@@ -417,6 +418,28 @@ CASES: dict[str, tuple[Case, Case]] = {
     ),
     "kernel-variance": (Case(variance(40 * US)), Case(variance(4 * US))),
     "throttled": (Case(BUSY, provenance=GPU_NAME, says="sw_power_cap"), Case(BUSY, provenance=GPU_IDLE)),
+    "power-capped": (
+        Case(sampled.STEPS, sampled.options(sampled.POWER_CAPPED), says="1580 of 1980 MHz then at 694 W"),
+        Case(sampled.STEPS, sampled.options(sampled.SET_CLOCKS)),
+    ),
+    "thermal-throttled": (
+        Case(sampled.STEPS, sampled.options(sampled.HOT), says="heat acts in"),
+        Case(sampled.STEPS, sampled.options(sampled.POWER_CAPPED)),
+    ),
+    "unsteady-window": (
+        Case(
+            sampled.STEPS, sampled.options(sampled.EARLY_WINDOW, "torch"), says="the steady phase is phase 2"
+        ),
+        Case(sampled.STEPS, sampled.options(sampled.STEADY_WINDOW, "torch")),
+    ),
+    "clock-variance": (
+        Case(sampled.STEPS, sampled.options(sampled.CLOCKED), says="of the variance goes with the SM clock"),
+        Case(sampled.STEPS, sampled.options(sampled.UNRELATED)),
+    ),
+    "noisy-neighbour": (
+        Case(sampled.STEPS, sampled.options(sampled.NEIGHBOUR), says="1.5 cores busy with other work"),
+        Case(sampled.STEPS, sampled.options(sampled.HARMLESS)),
+    ),
     "exposed-communication": (
         Case([("kernel", NVJET, 0, 50 * US, "stream 7"), ("kernel", NCCL, 60 * US, 40 * US, "stream 9")]),
         Case(overlapped()),
