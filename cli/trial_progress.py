@@ -50,7 +50,7 @@ class TrialProgress:
     Args:
         paths: the trial's files.
         collector: as the job names it.
-        schedule: which steps are recorded, as the job says; ``command.json`` of the trial may say it otherwise.
+        schedule: which steps are recorded, where ``command.json`` of the trial does not say it.
 
     Attributes:
         queued: it waits for its turn.

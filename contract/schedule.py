@@ -1,7 +1,7 @@
 """Which steps of a program are recorded, and how much of a run without steps.
 
-``Schedule`` is what a job says. ``StepSchedule`` is the same as numbers of steps; of ``wait: steady`` they are
-known only when the program has reached its steady state.
+``Schedule`` is what a job says. ``StepSchedule`` is the same as numbers of steps; of ``wait: steady`` they
+are known only when the program has reached its steady state.
 """
 
 from __future__ import annotations

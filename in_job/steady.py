@@ -8,8 +8,9 @@ Of the steps so far the first third is left out, and the rest is cut into eight 
 so grow with the run. The program is steady when the median of the last four blocks differs from that of the
 four before by at most ``CHANGE``, and the last block from the last four by at most twice that. On a noisy
 machine blocks differ by more than that without end: then twice the median difference of neighbouring blocks
-counts. For blocks that scatter independently about one level 19 of 20 looks pass; a slow drift, and a jump
-that lies in the blocks, do not, because neither changes the median difference of neighbours by as much.
+counts. Of blocks that scatter independently about one level by far more than 1 %, 93 of 100 looks pass (4000
+simulated). A slow drift and a jump inside the blocks do not: neither changes the median difference of
+neighbours by as much.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Look:
 
 
 def blocks(steps: int) -> list[tuple[int, int]]:
-    """Begin and end of each block among ``steps`` steps, at least ``LEAST_STEPS``; the first third is left out."""
+    """Begin and end of each block among ``LEAST_STEPS`` or more; the first third is left out."""
     length = max(1, steps * 2 // (3 * BLOCKS))
     first = steps - BLOCKS * length
     return [(first + number * length, first + (number + 1) * length) for number in range(BLOCKS)]

@@ -120,7 +120,7 @@ class StepTimer:
         return self._read_to
 
     def durations(self, first: int, end: int, most: int) -> list[int]:
-        """Durations, ns, of at most ``most`` of the known steps from index ``first`` to ``end``, spread evenly.
+        """Durations, ns, of the known steps from index ``first`` to ``end``, at most ``most``, evenly apart.
 
         The distance between those that are taken is odd, so that it is no multiple of what repeats every two,
         four or eight steps.

@@ -46,7 +46,7 @@ LONGEST_NS = 600_000_000_000
 """Time after which the window opens even where only a few very long steps were made."""
 
 SAMPLE = 63
-"""The most steps of a block that are looked at: a look takes less than a millisecond, however long the run."""
+"""The most steps of a block that are looked at: a look stays below a millisecond, however long the run."""
 
 
 def place_file(paths: TrialPaths) -> Path:
@@ -144,8 +144,8 @@ class WindowPlacer:
         timer.read()
         steps = timer.known - first
         if steps < steady.LEAST_STEPS:
-            self.look_at = following + max(1, steady.LEAST_STEPS - steps)
-            self._give_up(following)
+            self.look_at = following + 1
+            self._give_up(following, alone=alone)
             return
         blocks = [timer.durations(first + begin, first + end, SAMPLE) for begin, end in steady.blocks(steps)]
         self._last = look = steady.Look(steps, [steady.median(block) for block in blocks])
@@ -154,12 +154,12 @@ class WindowPlacer:
             self._open(following + ahead)
         else:
             self.look_at = following + look.next() - steps
-            self._give_up(following)
+            self._give_up(following, alone=alone)
 
-    def _give_up(self, following: int) -> None:
+    def _give_up(self, following: int, *, alone: bool) -> None:
         """A few steps take minutes each: open the window."""
         if time.perf_counter_ns() - self._began_ns >= LONGEST_NS:
-            self._open(following + AHEAD_STEPS)
+            self._open(following + (0 if alone else AHEAD_STEPS))
 
     def _open(self, step: int) -> None:
         self._tell(f"{step}\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 
 import pytest
 
@@ -61,14 +63,17 @@ def test_a_jump_is_waited_out_also_where_it_is_seen() -> None:
     assert not Look(1000, [(3 + 0.02 * block) * MS for block in range(BLOCKS)]).steady, "a drift"
 
 
+def scattered(chance: random.Random, noise: float, _step: int) -> float:
+    """Steps of 60 ms that scatter; other work doubles one in twenty."""
+    return 60 * (1 + abs(chance.gauss(0, noise)) + (chance.random() < 0.05))
+
+
 @pytest.mark.parametrize("noise", [0.002, 0.05, 0.3])
 def test_a_noisy_machine_does_not_wait_for_ever(noise: float) -> None:
     """Blocks of 3 steps differ by far more than 1 %; it ends at the first look or a few later."""
     spent = []
     for seed in range(200):
-        chance = random.Random(seed)
-        # step times that scatter, with bursts of other work
-        look = opened(lambda step: 60 * (1 + abs(chance.gauss(0, noise)) + (chance.random() < 0.05)))
+        look = opened(partial(scattered, random.Random(seed), noise))
         assert look.steady
         spent.append(look.spent_ns)
     assert sum(ns < 4e9 for ns in spent) >= 170
@@ -93,6 +98,6 @@ def test_blocks_are_equal_and_lie_in_the_last_two_thirds(steps: int) -> None:
     found = blocks(steps)
     assert len(found) == BLOCKS
     assert len({end - begin for begin, end in found}) == 1
-    assert all(end == begin for (_, end), (begin, _) in zip(found, found[1:], strict=False))
+    assert all(end == begin for (_, end), (begin, _) in pairwise(found))
     assert found[-1][1] == steps
     assert found[0][0] >= steps // 3
