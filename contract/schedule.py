@@ -51,6 +51,7 @@ class Schedule:
         Whole(0, or_word=STEADY),
         "Steps to skip in each cycle; `steady`: until the times of the steps are steady.",
         "1, or as far as the steady phase where the first unprofiled trial shows that it matters",
+        null=True,
     )
     warmup: int = option(
         Whole(0), "Steps in which the profiler warms up; their data is thrown away.", value=1
