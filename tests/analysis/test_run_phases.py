@@ -1,0 +1,93 @@
+"""Phases of arrays of step times: what makes phases, what makes none, and which one is the steady one.
+
+The tables of ``bench/phases.py`` have many more runs of each kind; these are few, with fixed seeds.
+"""
+
+import numpy as np
+import pytest
+
+from profrun.analysis.run_phases import FEWEST, Cut, cut_phases, steady_level
+
+
+def white(seed: int, steps: int, noise: float) -> np.ndarray:
+    """Steps of about 1 ms."""
+    return 1e6 * np.exp(np.random.default_rng(seed).normal(0, noise, steps))
+
+
+def spans(cuts: tuple[Cut, ...]) -> list[tuple[int, int]]:
+    return [(cut.first, cut.stop) for cut in cuts]
+
+
+@pytest.mark.parametrize("steps", [FEWEST - 1, 20, 600, 10_000])
+def test_equal_steps_are_one_phase(steps: int) -> None:
+    assert spans(cut_phases(np.full(steps, 5))) == [(0, steps)]
+
+
+def test_no_steps_have_no_phases() -> None:
+    assert cut_phases([]) == ()
+    assert steady_level([], []) is None
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.01, 0.05])
+def test_steady_runs_are_one_phase(noise: float) -> None:
+    more = [seed for seed in range(40) if len(cut_phases(white(seed, 200, noise))) > 1]
+    assert len(more) <= 1
+
+
+def test_a_long_step_every_tenth_makes_no_phase() -> None:
+    for offset in range(10):
+        durs = white(offset, 100, 0.01)
+        durs[offset::10] *= 2
+        assert spans(cut_phases(durs)) == [(0, 100)]
+
+
+@pytest.mark.parametrize(("change", "noise", "at"), [(1.01, 0.003, 30), (1.03, 0.01, 30), (1.12, 0.01, 6)])
+def test_a_jump_is_found_where_it_is(change: float, noise: float, at: int) -> None:
+    for seed in range(5):
+        durs = white(seed, 600, noise)
+        durs[at:] *= change
+        cuts = cut_phases(durs)
+        assert len(cuts) == 2
+        assert abs(cuts[1].first - at) <= 3
+        assert [cut.level for cut in cuts] == [0, 1]
+        assert steady_level(cuts, durs) == 1
+
+
+@pytest.mark.parametrize("longer", [2, 50])
+@pytest.mark.parametrize("steps", [1, 3, 5])
+def test_long_first_steps_are_warm_up(longer: int, steps: int) -> None:
+    durs = white(1, 60, 0.01)
+    durs[:steps] *= longer
+    cuts = cut_phases(durs)
+    assert [(cut.first, cut.stop, cut.warm_up) for cut in cuts] == [(0, steps, True), (steps, 60, False)]
+    assert steady_level(cuts, durs) == 1
+
+
+def test_levels_that_come_again_have_one_number() -> None:
+    durs = white(2, 800, 0.02)
+    durs[200:400] *= 1.2
+    durs[600:] *= 1.2
+    cuts = cut_phases(durs)
+    assert [cut.level for cut in cuts] == [0, 1, 0, 1]
+    assert steady_level(cuts, durs) == 0, "of levels that alternate, the faster is the steady one"
+
+
+def test_a_disturbance_at_the_end_is_not_where_the_program_lives() -> None:
+    durs = white(3, 300, 0.01)
+    durs[240:] *= 1.3
+    cuts = cut_phases(durs)
+    assert spans(cuts) == [(0, 240), (240, 300)]
+    assert steady_level(cuts, durs) == 0
+
+
+def test_a_slow_drift_is_one_phase_with_a_drift() -> None:
+    (cut,) = cut_phases(white(4, 600, 0.003) * np.linspace(1, 1.03, 600))
+    assert cut.drift == pytest.approx(1.024, abs=0.003)
+
+
+def test_a_jump_of_a_very_long_run_is_found_to_the_step() -> None:
+    durs = white(5, 100_000, 0.01)
+    durs[33_333:] *= 1.1
+    cuts = cut_phases(durs)
+    assert len(cuts) == 2
+    assert abs(cuts[1].first - 33_333) <= 2
