@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
+from profrun.collectors import samples as sampled
+from profrun.collectors import step_times
 from profrun.collectors.reading import Progress, Reader, Source
 from profrun.collectors.sniff import make_source
 from profrun.collectors.unpacked import Unpacked
@@ -109,6 +111,8 @@ def normalize(
     *,
     reader: str | None = None,
     job: Mapping[str, object] | None = None,
+    steps: Sequence[Path] = (),
+    samples: Sequence[Path] = (),
     progress: Progress | None = None,
     repair: bool = True,
 ) -> NormalizeResult:
@@ -119,6 +123,9 @@ def normalize(
         out: where the trace goes; must not exist or be an empty folder.
         reader: name of the reader to force (``meta.source``), None to detect by content.
         job: what is known of the trial, kept as ``meta.job``.
+        steps: ``steps.json`` of the trial's ranks, for ``step_times``. The reader of such files adds those
+            that it reads itself.
+        samples: what the trial's samplers wrote (``contract.sampling``), for counters.
         progress: called with bytes done and the total (None when unknown).
         repair: put GPU times that cannot be true on the host's clock; ``meta.clocks`` says what was added.
 
@@ -140,6 +147,8 @@ def normalize(
             writer.meta["files"] = [_file_entry(source.path) for source in given]
             writer.meta["job"] = dict(job) if job else None
             chosen.read(sources, writer, progress or _silent)
+        hosts = step_times.add_files(writer, steps) if writer.meta["source"] != "steps" else {}
+        sampled.add_files(writer, samples, hosts)
         _set_blocking(writer.meta)
         cursor = writer.con.execute("SELECT code, count, message, example FROM issues ORDER BY code, message")
         issues = [

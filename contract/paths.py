@@ -84,3 +84,7 @@ class TrialPaths:
     def steps(self) -> list[Path]:
         """The ``steps.json`` of every rank that wrote one (``steps.StepsFile``)."""
         return sorted(self.raw.glob("rank*/steps.json"))
+
+    def samples(self) -> list[Path]:
+        """The files of the samplers, one for each host (``sampling.SamplesHeader``)."""
+        return sorted(self.folder.glob("samples.*.jsonl"))

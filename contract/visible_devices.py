@@ -1,4 +1,4 @@
-"""The environment variables that select the GPUs which a process sees, and what they list."""
+"""The environment variables that select the GPUs which a process sees, what they list, and uuids of GPUs."""
 
 from __future__ import annotations
 
@@ -19,3 +19,9 @@ def visible_devices(env: Mapping[str, str], vendor: str) -> tuple[str, ...]:
     """
     lists = [env[name] for name in VISIBLE_DEVICES.get(vendor, ()) if env.get(name)]
     return tuple(one.strip() for one in lists[0].split(",")) if len(lists) == 1 else ()
+
+
+def plain_uuid(stated: object) -> str:
+    """A uuid as nvidia-smi, torch, nsys and the sampler have in common; empty where there is none."""
+    text = str(stated).lower() if stated else ""
+    return text[4:] if text.startswith("gpu-") else text

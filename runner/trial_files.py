@@ -103,7 +103,14 @@ def normalise(
 
         if record.trace is None and (record.paths.trace).is_dir():  # a damaged one, or half a copy
             shutil.rmtree(record.paths.trace)
-        normalize(files, record.paths.trace, job=job_of(run, record), progress=progress)
+        normalize(
+            files,
+            record.paths.trace,
+            job=job_of(run, record),
+            steps=record.paths.steps(),
+            samples=record.paths.samples(),
+            progress=progress,
+        )
     except ProfrunError as error:
         return Normalised(None, str(error), time.perf_counter() - started)
     except Exception as error:

@@ -44,6 +44,14 @@ _RULES = (
         "devices repeat an ordinal in their process",
         "SELECT process FROM devices GROUP BY process, ordinal HAVING count(*) > 1",
     ),
+    (
+        "steps of a process come twice in step_times",
+        "SELECT step FROM step_times GROUP BY process, step HAVING count(*) > 1",
+    ),
+    (
+        "step_times have a number below 0, or a duration that is not above 0",
+        "SELECT step FROM step_times WHERE step < 0 OR dur_ns <= 0 OR host_ns <= 0",
+    ),
 )
 """A sentence, and a query that must return no row. Conditions over slices are in ``checks_slices``."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from profrun.contract.provenance import GpuStates, Provenance
-from profrun.contract.visible_devices import visible_devices
+from profrun.contract.visible_devices import plain_uuid, visible_devices
 from profrun.traces.memo import memoised
 from profrun.traces.schema import DeviceRow
 
@@ -74,7 +74,7 @@ class _Names:
 
     def has(self, row: GpuRow) -> bool:
         """Whether this is the state of one of the GPUs."""
-        return _uuid(row.get("uuid")) in self.uuids or row.get("index") in self.numbers
+        return plain_uuid(row.get("uuid")) in self.uuids or row.get("index") in self.numbers
 
 
 def _names(trace: Trace, provenance: Provenance) -> _Names | None:
@@ -94,7 +94,7 @@ def _of_device(
     device: DeviceRow, selected: _Names | None, rows: Sequence[GpuRow], provenance: Provenance
 ) -> _Names | None:
     """The name of a device by the trace alone; None where it says nothing, or nothing that can be."""
-    uuid, number = _uuid(device["uuid"]), device["host_ordinal"]
+    uuid, number = plain_uuid(device["uuid"]), device["host_ordinal"]
     if uuid and any(row.get("uuid") for row in rows):
         found = _Names(uuids=frozenset({uuid}))
         mine = list(filter(found.has, rows))
@@ -113,7 +113,9 @@ def _selected(rows: Sequence[GpuRow], provenance: Provenance) -> _Names | None:
         if name.isascii() and name.isdigit() and _counted_alike(rows, provenance):
             numbers.add(int(name))
         elif name.startswith("GPU-"):  # the first digits of a uuid are enough
-            uuids |= {uuid for row in rows if (uuid := _uuid(row.get("uuid"))).startswith(_uuid(name))}
+            uuids |= {
+                uuid for row in rows if (uuid := plain_uuid(row.get("uuid"))).startswith(plain_uuid(name))
+            }
         else:
             return None
     return _Names(frozenset(uuids), frozenset(numbers)) if numbers or uuids else None
@@ -127,8 +129,3 @@ def _counted_alike(rows: Sequence[GpuRow], provenance: Provenance) -> bool:
     """
     by_bus = provenance.environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
     return by_bus or len({row.get("name") for row in rows}) == 1
-
-
-def _uuid(stated: object) -> str:
-    """A uuid as nvidia-smi, torch and nsys have in common; empty where there is none."""
-    return str(stated).removeprefix("GPU-").lower() if stated else ""

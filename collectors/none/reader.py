@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 
+from profrun.collectors import step_times
 from profrun.collectors.json_stream import open_bytes
 from profrun.collectors.reading import Progress, Source
 from profrun.contract.codec import from_json
@@ -61,6 +62,7 @@ class StepsReader:
         )
         _odd_clocks(writer, ranks)
         _meta(writer, ranks, epoch)
+        step_times.add(writer, ranks)
 
 
 def _load(source: Source) -> StepsFile:
