@@ -126,7 +126,10 @@ class TrialProgress:
             return phase
         if phase is not None or not steps.count or not steps.denominator.several:
             return None
-        if not self._told_recording and self._records(steps):
+        if not self._told_recording and self._schedule.begin is None and steps.measured:
+            self._told_recording = True
+            return f"{self._did} in the steady phase"
+        if not self._told_recording and self._schedule.part(steps.count) == "active":
             self._told_recording = True
             return f"{self._does}, step {steps.count + 1}"
         if time.monotonic() < self._report_at:
@@ -135,11 +138,6 @@ class TrialProgress:
         self._report_at = time.monotonic() + self._report_after
         done = f", {len(steps.measured)} {self._did}" if steps.measured else ""
         return f"{self._of(steps.count, expected)}, {self.last_step()}{done}"
-
-    def _records(self, steps: Steps) -> bool:
-        """Whether the step that runs now is recorded; one that waits for the steady state says so later."""
-        waits = self._schedule.begin is None
-        return bool(steps.measured) if waits else self._schedule.part(steps.count) == "active"
 
     def _of(self, count: int, expected: int | None) -> str:
         return f"step {count}/{expected}" if expected and expected >= count else f"step {count}"

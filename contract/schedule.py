@@ -6,7 +6,7 @@ are known only when the program has reached its steady state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from .finding import Finding
@@ -72,6 +72,10 @@ class Schedule:
         "2GiB",
         value=2 << 30,
     )
+
+    def settled(self) -> Schedule:
+        """The same with ``wait`` as it is where the job does not give it."""
+        return self if self.wait is not None else replace(self, wait=DEFAULT_WAIT)
 
     def steps(self) -> StepSchedule:
         """The same as numbers of steps, for one process."""

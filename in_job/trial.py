@@ -81,6 +81,7 @@ class Trial:
             gpus, how = vendor.detect()
         env, told = launch.environment(self.command, os.environ, gpus, self.bundle)
         result = Result(provenance.before(self.command, env, gpus, how), warnings=told)
+        result.warnings += [] if self.ranks.own.rank else self.command.findings
         self._record_whole(no_steps_before(self.command, self.paths.folder), result)
         wrapped = self._prepare(gpus, result)
         result.seconds = Seconds(preflight=(time.time_ns() - self.started_ns) / 1e9)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from ..contract.finding import Finding
 from ..contract.schedule import STEADY
-from ..contract.units import time_text
+from ..contract.units import percent_text, time_text
 from .process_rank import current
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class WindowPlacer:
 
     def _differ(self) -> str:
         assert self._last is not None
-        return f"the last two blocks of steps differ by {abs(self._last.change):.1%}"
+        return f"the last two blocks of steps differ by {percent_text(abs(self._last.change))}"
 
     def _follow(self, following: int) -> None:
         """Look whether rank 0 has placed the window."""

@@ -114,7 +114,7 @@ def test_the_window_opens_when_the_steps_are_steady_and_says_so(
     assert program.window.complete == 1
     assert program.told == (
         f"the window opens at step {opened + 1}, after {(29 * 2.94 + (opened - 30) * 3.42) / 1e3:.4g} s, "
-        "when step times were steady (3.42 ms per step; the last two blocks of steps differ by 0.0%)"
+        "when step times were steady (3.42 ms per step; the last two blocks of steps differ by 0.0 %)"
     )
     active = [
         row.step for row in program.steps.timer.steps(program.process.schedule) if row.window == "active"
