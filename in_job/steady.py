@@ -36,7 +36,7 @@ LIMIT_NS = 60_000_000_000
 BLOCKS = 8
 
 GROWTH = 1.25
-"""The steps grow by at least this factor from one look to the next."""
+"""The steps grow by this factor from one look to the next, once there are enough of them."""
 
 
 class Look:
@@ -68,10 +68,11 @@ class Look:
         self.over = enough and self.spent_ns >= LIMIT_NS and not self.steady
 
     def next(self) -> int:
-        """With how many steps to look again: soon, but never more than twice as many as now."""
+        """With how many steps to look again: where they can first count as steady, at most twice as many."""
+        if self.spent_ns >= LEAST_NS:
+            return max(self.steps + 1, int(self.steps * GROWTH))
         wanted = int(LEAST_NS / self.step_ns) + 1 if self.step_ns else 2 * self.steps
-        least = max(self.steps + 1, int(self.steps * GROWTH))
-        return max(LEAST_STEPS, least, min(wanted, 2 * self.steps))
+        return max(LEAST_STEPS, self.steps + 1 + self.steps // 20, min(wanted, 2 * self.steps))
 
 
 def blocks(steps: int) -> list[tuple[int, int]]:

@@ -114,7 +114,7 @@ def placed(schedule: Schedule, found: Steadiness, trial: str) -> Placed | None:
         return None
     what = f"the window is not in the steady phase, which has {phase.steps} steps: it does not fit into it"
     fix = "run more steps or set a smaller schedule"
-    return Placed(schedule, Finding("window-does-not-fit", "warning", what, why, fix))
+    return Placed(schedule, Finding("window-does-not-fit", "info", what, why, fix))
 
 
 def _between(schedule: Schedule) -> int:

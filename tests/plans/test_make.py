@@ -272,6 +272,7 @@ workdir: sub
         "ranks": 8,
         "timeout_s": 600.0,
         "grace_s": 5.0,
+        "findings": [],
         "secrets": [],
         "image": {"reference": None, "digest": None},
     }

@@ -46,3 +46,17 @@ def test_the_command_that_ends_a_recording_at_a_limit_is_shown(
     lines = call(capsys, "submit", "job.yaml", "--dry-run").out.splitlines()
     end = "TMPDIR=raw/rank0 nsys stop --session=profrun"
     assert f"# when 5 s or 2 GiB are recorded: {end}" in lines
+
+
+def test_a_window_that_waits_for_the_steady_state_is_no_number(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.yaml").write_text("name: j\ncommand: echo\nimage: none\ncollectors: [none, torch]\n")
+    given = ("submit", "job.yaml", "--dry-run", "--set")
+    steady = call(capsys, *given, "schedule.wait=steady")
+    note = "# note: schedule.wait is steady: which steps are recorded is known only while the program runs"
+    assert note in steady.out.splitlines()
+    told = call(capsys, *given, "schedule.wait=steady", "--json").json["trials"][1]["command"]["schedule"]
+    assert told["wait"] == "steady"
+    assert "schedule.wait" not in call(capsys, *given, "repeats=1").out

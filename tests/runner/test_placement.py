@@ -93,7 +93,7 @@ def test_a_steady_phase_that_is_too_short_for_the_window_is_said() -> None:
     there = placed(Schedule(active=50), phases((18, 2.94), (40, 3.42), steady=1), "000-a")
     assert there is not None
     assert there.schedule == Schedule(active=50)
-    assert (there.finding.code, there.finding.severity) == ("window-does-not-fit", "warning")
+    assert (there.finding.code, there.finding.severity) == ("window-does-not-fit", "info")
     assert "which has 40 steps: it does not fit into it" in str(there.finding)
 
 
