@@ -23,13 +23,10 @@ import numpy as np
 
 from profrun.collectors.axis import on_axis
 from profrun.contract.codec import from_json
-from profrun.contract.sampling import FORMAT, MEANINGS, SampledSource, SamplesHeader
+from profrun.contract.sampling import FORMAT, MEANINGS, TRACK, SampledSource, SamplesHeader
 from profrun.contract.visible_devices import plain_uuid
 from profrun.traces.schema import GPU_TRACKS
 from profrun.traces.writer import TraceWriter
-
-TRACK = "samples"
-"""Name of the tracks."""
 
 _LINES = 20_000
 """Lines that are in memory at one time."""
@@ -124,7 +121,7 @@ def _sample(line: bytes, sizes: Sequence[int]) -> Line | None:
     """One line; None when it is no sample of one of the sources."""
     try:
         value = json.loads(line)
-        if not isinstance(value, list) or not line.endswith(b"\n"):
+        if not isinstance(value, list):
             return None
         time, source, *values = value
         if type(time) is not int or type(source) is not int or not 0 <= time < _LIMIT:

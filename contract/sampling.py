@@ -18,6 +18,9 @@ from .steps import Anchor
 
 FORMAT = 1
 
+TRACK = "samples"
+"""Name of the counter tracks of a trace on which samples lie: one for each GPU, one for each host."""
+
 DEFAULT_RATE = 10.0
 """Samples per second: the values of an H200 change so often."""
 

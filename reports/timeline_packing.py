@@ -65,7 +65,7 @@ def _header(timeline: Timeline) -> dict[str, object]:
         "categories": CATEGORIES,
         "names": timeline.names,
         "details": timeline.details,
-        "counters": [[one.name, one.unit, one.process, len(one.times)] for one in timeline.counters],
+        "counters": [[one.name, one.unit, one.process, one.words] for one in timeline.counters],
         "steps": timeline.steps,
         "run": timeline.denominator.the if timeline.denominator.of == "run" else None,
     }

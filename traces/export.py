@@ -9,11 +9,12 @@ of their own in the file.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal, cast
 
+from profrun.contract.sampling import MEANINGS, REASONS, TRACK, Reason, reasons_in
 from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.traces.export_chrome import ChromeSink
 from profrun.traces.export_perfetto import PerfettoSink
@@ -100,7 +101,7 @@ def export(trace: Trace, out: Path, to: Literal["perfetto", "chrome"]) -> Export
     if out.exists():
         raise UsageError(f"{out} exists already", fix="name another file or remove it")
     first = trace.sql(
-        "SELECT min(t) FROM (SELECT min(ts_ns) AS t FROM slices UNION ALL SELECT min(ts_ns) FROM counters)"
+        f"SELECT min(t) FROM (SELECT min(ts_ns) AS t FROM slices UNION ALL SELECT min(ts_ns) FROM ({_KEPT}))"
     ).scalar()
     start = int(first) if first is not None else 0
     shift = -start if to == "chrome" or start < 0 else 0
@@ -234,6 +235,20 @@ ORDER BY s.track, s.ts_ns, s.dur_ns DESC, coalesce(s.depth, 0), s.slice
 """
 
 
+_KEPT = f"""
+SELECT * EXCLUDE (low, high) FROM (
+    SELECT *, max(ts_ns) FILTER (ts_ns <= (SELECT min(ts_ns) FROM slices)) OVER counter AS low,
+        min(ts_ns) FILTER (ts_ns >= (SELECT max(ts_ns + dur_ns) FROM slices)) OVER counter AS high
+    FROM counters WHERE track IN (SELECT track FROM tracks WHERE name = '{TRACK}' AND kind = 'counter')
+    WINDOW counter AS (PARTITION BY track, name)
+) WHERE ts_ns >= coalesce(low, ts_ns) AND ts_ns <= coalesce(high, ts_ns)
+UNION ALL
+FROM counters WHERE track NOT IN (SELECT track FROM tracks WHERE name = '{TRACK}' AND kind = 'counter')
+"""
+"""The counters that are exported. Samples of the whole trial would make a viewer zoom out from a window of
+10 ms to a run of minutes: those within the slices count, and one on either side."""
+
+
 def _slices(trace: Trace) -> Iterator[tuple[int, Slice]]:
     """(track, slice) in the order of tracks and time. The id of an arrow is its GPU slice's number + 1."""
     cursor = trace.tables.cursor()
@@ -261,16 +276,24 @@ def _counters(
     cursor = trace.tables.cursor()
     numbers: dict[tuple[int, str], int] = {}
     count = 0
+    seen = {
+        int(track): reasons_in(int(mask))
+        for track, mask in cursor.execute(
+            f"SELECT track, bit_or(value::BIGINT) FROM ({_KEPT}) WHERE name = ? AND unit = ? GROUP BY track",
+            [MEANINGS["reasons"].name, MEANINGS["reasons"].unit],
+        ).fetchall()
+    }
     try:
-        cursor.execute("SELECT track, name, unit, ts_ns, value FROM counters ORDER BY track, name, ts_ns")
+        cursor.execute(f"SELECT track, name, unit, ts_ns, value FROM ({_KEPT}) ORDER BY track, name, ts_ns")
         while rows := cursor.fetchmany(_BATCH):
-            for track, name, unit, ts, value in rows:
+            for track, name, unit, ts, value in _reasons_apart(rows, seen):
                 if track not in tracks:
                     raise InputError(
                         f"counter {name!r} is on track {track}, which is not there",
                         fix="normalize the source again",
                     )
-                label = name if tracks[track].name == name else f"{tracks[track].name}: {name}"
+                owner = tracks[track].name.removesuffix(TRACK).rstrip()
+                label = name if owner in (name, "") else f"{owner}: {name}"
                 if (track, name) not in numbers:
                     number = numbers[(track, name)] = free + len(numbers)
                     sink.counter_track(number, processes[tracks[track].process], label, unit, 1000 * track)
@@ -279,3 +302,21 @@ def _counters(
     finally:
         cursor.close()
     return count
+
+
+def _reasons_apart(
+    rows: Iterable[tuple[int, str, str, int, float]], seen: Mapping[int, Sequence[Reason]]
+) -> Iterator[tuple[int, str, str, int, float]]:
+    """The same samples, those of reasons as one counter of 0 and 1 for each reason that occurs on the track.
+
+    Args:
+        rows: track, name, unit, time, value.
+        seen: track -> the reasons that occur on it.
+    """
+    mask = MEANINGS["reasons"]
+    for track, name, unit, ts, value in rows:
+        if (name, unit) != (mask.name, mask.unit):
+            yield track, name, unit, ts, value
+            continue
+        for reason in seen[track]:
+            yield track, f"{name} {reason}", "1", ts, float(bool(int(value) & REASONS[reason]))

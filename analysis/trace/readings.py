@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profrun.analysis.trace.columns import Ints, int_column, text_codes
-from profrun.contract.sampling import MEANINGS, Quantity
+from profrun.contract.sampling import MEANINGS, TRACK, Quantity
 from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _by_owner(trace: Trace) -> Mapping[int, dict[Quantity, Readings]]:
     if not len(track):
         return {}
     owners = dict(
-        con.execute("SELECT track, coalesce(device, -1) FROM tracks WHERE name = 'samples'").fetchall()
+        con.execute("SELECT track, coalesce(device, -1) FROM tracks WHERE name = ?", [TRACK]).fetchall()
     )
     name, names = text_codes(con, "counters", "name")
     times = int_column(con, "counters", "ts_ns", np.int64)

@@ -98,8 +98,8 @@ class TimelineData {
     this.nameOfStep = number => this.run ?? `step ${number}`; // a program without steps is one run
     this.stepsOf = this.processes.map(() => []);
     for (const [number, process, from, to] of this.steps) this.stepsOf[process].push([number, from, to]);
-    this.counters = this.counters.map(([name, unit, process], number) =>
-      TimelineData.counter(name, unit, process, column[`times${number}`], column[`values${number}`]));
+    this.counters = this.counters.map(([name, unit, process, words], number) =>
+      TimelineData.counter(name, unit, process, words, column[`times${number}`], column[`values${number}`]));
   }
 
   /** A column that is split into planes of bytes, the lowest first, as whole numbers below 2^53. */
@@ -132,7 +132,7 @@ class TimelineData {
     return into;
   }
 
-  static counter(name, unit, process, gaps, values) {
+  static counter(name, unit, process, words, gaps, values) {
     const times = new Float64Array(gaps.length);
     let now = 0, most = 0, least = 0;
     for (let at = 0; at < gaps.length; at += 1) {
@@ -140,8 +140,8 @@ class TimelineData {
       most = Math.max(most, values[at]);
       least = Math.min(least, values[at]);
     }
-    const amount = value => (/^bytes?$/.test(unit) ? bytesText(value) : `${significantDigits.format(value)}${unit === "1" ? "" : ` ${unit}`}`);
-    return { name, unit, process, amount, times, values, most, least, largest: new LargestOf(values.length, at => values[at]) };
+    const amount = value => words.length ? words[value] || "nothing" : (/^bytes?$/.test(unit) ? bytesText(value) : `${significantDigits.format(value)}${unit === "1" ? "" : ` ${unit}`}`);
+    return { name, unit, process, words, amount, times, values, most, least, largest: new LargestOf(values.length, at => values[at]) };
   }
 
   /** Starts and ends in ns; the latest end so far in each row; and the time of all slices before each. */

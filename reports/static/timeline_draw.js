@@ -196,7 +196,8 @@ class TimelinePainter {
     const { context, colours, data, left } = this, { GAP, AXIS, ROW } = TimelinePainter, y = this.top(item);
     context.fillStyle = colours.rule;
     context.fillRect(0, y - GAP / 2, this.width, 1);
-    if (item.kind === "counter") this.counter(data.counters[item.index], y);
+    const counter = item.kind === "counter" && data.counters[item.index];
+    if (counter) counter.words.length ? this.band(counter, y) : this.counter(counter, y);
     const track = item.kind === "track" && data.tracks[item.index];
     const top = Math.min(Math.max(y, AXIS + 4), y + item.height - ROW); // a name stays in sight as long as its track
     const text = item.kind === "process" ? data.processes[item.index] : track ? track.name : data.counters[item.index].name;
@@ -204,7 +205,7 @@ class TimelinePainter {
     context.fillStyle = item.kind === "process" ? colours.text : colours.soft;
     const room = Math.floor(((item.kind === "process" ? this.width : left) - 8) / this.letter);
     this.lines(arrow + text, room, top + 24 < y + item.height ? 2 : 1).forEach((part, line) => context.fillText(part, 4, top + 7 + 13 * line));
-    if (item.kind === "counter") context.fillText(`  at most ${data.counters[item.index].amount(data.counters[item.index].most)}`, 4, y + 33);
+    if (counter && !counter.words.length) context.fillText(`  at most ${counter.amount(counter.most)}`, 4, y + 33);
   }
 
   /** A text in at most `most` lines of `room` letters; what does not fit is cut. */
@@ -233,6 +234,22 @@ class TimelinePainter {
       at = next - 1;
     }
     context.globalAlpha = 1;
+  }
+
+  /** States as a band: a bar with its words while there is something to be told. */
+  band(counter, y) {
+    const { context, colours, view, left, width } = this, { times, values, words } = counter;
+    for (let at = Math.max(firstFrom(times, view.from + 1, 0, times.length) - 1, 0); at < times.length && times[at] < view.to; at += 1) {
+      if (!values[at]) continue;
+      const from = Math.max(this.x(times[at]), left), to = at + 1 < times.length ? Math.min(this.x(times[at + 1]), width) : width;
+      context.fillStyle = colours.accent;
+      context.globalAlpha = 0.45;
+      context.fillRect(from, y + 4, Math.max(to - from, 1), TimelinePainter.COUNTER - 12);
+      context.globalAlpha = 1;
+      context.fillStyle = colours.text;
+      const room = Math.floor((to - from - 6) / this.letter);
+      if (room > 3) context.fillText(this.lines(words[values[at]], room, 1)[0], from + 3, y + TimelinePainter.COUNTER / 2 - 2);
+    }
   }
 
   /** Where steps of a process begin, in pixels of the canvas. */

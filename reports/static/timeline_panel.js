@@ -47,7 +47,7 @@ class TimelinePanel {
     const { data, view } = this;
     if (item.kind === "counter") {
       const counter = data.counters[item.index], at = firstFrom(counter.times, view.painter.time(x) + 1, 0, counter.times.length) - 1;
-      return `${counter.name}\n${at < 0 || x < view.painter.left ? `at most ${counter.amount(counter.most)}` : counter.amount(counter.values[at])}`;
+      return `${counter.name}\n${at < 0 || x < view.painter.left ? (counter.words.length ? "" : `at most ${counter.amount(counter.most)}`) : counter.amount(counter.values[at])}`;
     }
     if (x >= view.painter.left) return "";
     if (item.kind === "process") return data.processes[item.index];
