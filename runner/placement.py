@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from profrun.contract.finding import Finding
 from profrun.contract.schedule import DEFAULT_WAIT, STEADY, Schedule
 from profrun.contract.units import change_text, time_text
+from profrun.contract.window_phase import SAID
 from profrun.errors import ProfrunError
 from profrun.plans.model import Plan, Trial
 from profrun.store.runs import Run
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.steadiness import RunPhase, Steadiness
 
 UNPROFILED = "none"
-
-MATTERS = 0.02
-"""The window is moved where its steps take this share longer or shorter than the steady ones."""
 
 MARGIN_NS = 1e9
 """Time of steps between the begin of the steady phase and the window."""
@@ -101,7 +99,8 @@ def placed(schedule: Schedule, found: Steadiness, trial: str) -> Placed | None:
     """
     ratio = found.window_ratio
     asked = schedule.wait == STEADY
-    if found.steady is None or not (asked or (ratio is not None and abs(ratio - 1) > MATTERS)):
+    matters = ratio is not None and abs(1 / ratio - 1) > SAID
+    if found.steady is None or not (asked or matters):
         return None
     phase = found.phases[found.steady]
     why = f"trial {trial} showed that {_why(found, phase, asked=asked)}"
@@ -150,6 +149,6 @@ def _why(found: Steadiness, phase: RunPhase, *, asked: bool) -> str:
         return f"its steps are steady from step {phase.first_step} on, {time_text(phase.median_ns)} per step"
     window = found.phases[found.window]
     return (
-        f"steps {window.first_step} to {window.last_step} are {change_text(ratio)} than the steady ones: "
+        f"steps {window.first_step}-{window.last_step} are {change_text(ratio)} than the steady ones: "
         f"{time_text(window.median_ns)} per step, not {time_text(phase.median_ns)}"
     )

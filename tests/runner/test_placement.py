@@ -129,7 +129,7 @@ def test_a_profiled_trial_of_the_same_variant_is_placed_by_the_first_unprofiled_
     assert found is not None
     assert found.schedule.wait == 18 + 289
     assert str(found.finding) == (
-        "recorded from step 308 on, in the steady phase: trial 000-a-none-r1 showed that steps 0 to 17 are "
+        "recorded from step 308 on, in the steady phase: trial 000-a-none-r1 showed that steps 0-17 are "
         "14.0 % faster than the steady ones: 2.94 ms per step, not 3.42 ms; set schedule.wait to record "
         "elsewhere"
     )
