@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from profrun.contract.units import elapsed_text, time_text
 from profrun.errors import InputError
-from profrun.store.documents import Steps, read_exit, read_steps
+from profrun.store.documents import Steps, read_command, read_exit, read_steps
 from profrun.store.files import read_json
 
 if TYPE_CHECKING:
     from profrun.contract.paths import TrialPaths
-    from profrun.contract.schedule import Schedule
+    from profrun.contract.schedule import Schedule, StepSchedule
     from profrun.plans.model import Trial
 
 _PHASES = {
@@ -50,7 +50,7 @@ class TrialProgress:
     Args:
         paths: the trial's files.
         collector: as the job names it.
-        schedule: which steps are recorded.
+        schedule: which steps are recorded, where ``command.json`` of the trial does not say it.
 
     Attributes:
         queued: it waits for its turn.
@@ -62,7 +62,7 @@ class TrialProgress:
         self._does, self._did = (
             ("measuring", "measured") if collector == "none" else ("recording", "recorded")
         )
-        self._schedule = schedule
+        self._schedule = _of_trial(paths, schedule)
         self._began = time.monotonic()
         self._steps = Steps()
         self._read_next = 0.0
@@ -126,6 +126,9 @@ class TrialProgress:
             return phase
         if phase is not None or not steps.count or not steps.denominator.several:
             return None
+        if not self._told_recording and self._schedule.begin is None and steps.measured:
+            self._told_recording = True
+            return f"{self._did} in the steady phase"
         if not self._told_recording and self._schedule.part(steps.count) == "active":
             self._told_recording = True
             return f"{self._does}, step {steps.count + 1}"
@@ -150,3 +153,12 @@ class TrialProgress:
         except InputError:  # an older wrapper was just writing the file
             phase = None
         return _PHASES.get(str(phase))
+
+
+def _of_trial(paths: TrialPaths, schedule: Schedule) -> StepSchedule:
+    """The schedule that the trial was given, else the job's."""
+    with contextlib.suppress(InputError):
+        told = read_command(paths)
+        if told is not None:
+            return told.schedule.steps()
+    return schedule.steps()

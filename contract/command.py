@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from .finding import Finding
 from .options import Whole, Word, option
 from .schedule import Schedule
 
@@ -73,6 +74,7 @@ class Command:
         timeout_s, grace_s: seconds until the trial is ended, and then until it is killed.
         attempt: counts the executions of this trial, from 1.
         sample: samples of the GPUs and the host per second (``sampling``); 0: none.
+        findings: what the runner has to say of the trial; the wrapper keeps it among the warnings.
         secrets: names of variables whose values are never written down.
         format: number of this document's format.
     """
@@ -98,6 +100,7 @@ class Command:
     grace_s: float = 60.0
     attempt: int = 1
     sample: float = 10.0  # sampling.DEFAULT_RATE, which every Python process of a job would load
+    findings: tuple[Finding, ...] = ()
     secrets: tuple[str, ...] = ()
     image: ImageUsed = field(default_factory=ImageUsed)
     format: int = FORMAT

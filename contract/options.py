@@ -42,10 +42,14 @@ class Pattern:
 
 
 class Whole:
-    """A whole number between two limits, both included."""
+    """A whole number between two limits, both included.
 
-    def __init__(self, low: int = 0, high: int = 1 << 31) -> None:
-        self.low, self.high = low, high
+    Args:
+        or_word: one word that may stand instead of the number.
+    """
+
+    def __init__(self, low: int = 0, high: int = 1 << 31, or_word: str | None = None) -> None:
+        self.low, self.high, self.or_word = low, high, or_word
 
 
 class Duration:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Callable, Literal, Protocol
 
 from .finding import Finding
-from .schedule import Schedule
+from .schedule import StepSchedule
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class RecordingContext:
 
     Attributes:
         torch: the imported torch module.
-        schedule: which steps are recorded.
+        schedule: which steps are recorded. It is not known before the window opens where the schedule waits
+            for the steady state: ask for each step.
         options: the profiler's options; ``codec.from_json`` makes its dataclass of them.
         rank: gives the rank of this process. It is known only once ``torch.distributed`` is initialised:
             ask when something is written, not before.
@@ -45,7 +46,7 @@ class RecordingContext:
     """
 
     torch: Any
-    schedule: Schedule
+    schedule: StepSchedule
     options: Mapping[str, object]
     rank: Callable[[], Rank]
     folder: Callable[[], Path]

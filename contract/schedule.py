@@ -1,13 +1,24 @@
-"""Which steps of a program are recorded, and how much of a run without steps: ``Schedule``."""
+"""Which steps of a program are recorded, and how much of a run without steps.
+
+``Schedule`` is what a job says. ``StepSchedule`` is the same as numbers of steps; of ``wait: steady`` they
+are known only when the program has reached its steady state.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from .finding import Finding
 from .options import Duration, Size, Whole, option
 from .units import bytes_text, time_text
+
+Steady = Literal["steady"]
+STEADY: Steady = "steady"
+"""The value of ``wait`` for: until the times of the steps are steady."""
+
+DEFAULT_WAIT = 1
+"""What ``wait`` is where the job does not give it."""
 
 WindowPart = Literal["wait", "warmup", "active", "outside"]
 """Where the schedule puts a step; ``active`` ones are recorded."""
@@ -27,12 +38,21 @@ class Schedule:
     The first ``skip_first`` steps are skipped; then follow ``repeat`` cycles of ``wait`` + ``warmup`` +
     ``active`` steps, of which the ``active`` ones are recorded. With ``repeat`` 0 the cycles never end.
 
+    ``wait`` is ``steady`` where the first cycle waits until the times of the steps are steady; the other
+    cycles then follow without waiting. It is None where the job does not give it: 1, unless the first
+    unprofiled trial of a run shows that another phase is the steady one (``runner.placement``).
+
     A run that is recorded as a whole (``Ranges.whole``) has no steps to count: it is recorded from its begin
     to its end, or until one of the limits ``max_seconds`` and ``max_size`` (bytes) is reached. The limits
     change nothing where steps are recorded.
     """
 
-    wait: int = option(Whole(0), "Steps to skip in each cycle.", value=1)
+    wait: int | Steady | None = option(
+        Whole(0, or_word=STEADY),
+        "Steps to skip in each cycle; `steady`: until the times of the steps are steady.",
+        "1, or as far as the steady phase where the first unprofiled trial shows that it matters",
+        null=True,
+    )
     warmup: int = option(
         Whole(0), "Steps in which the profiler warms up; their data is thrown away.", value=1
     )
@@ -53,25 +73,13 @@ class Schedule:
         value=2 << 30,
     )
 
-    @property
-    def cycle(self) -> int:
-        """Steps of one cycle."""
-        return self.wait + self.warmup + self.active
+    def settled(self) -> Schedule:
+        """The same with ``wait`` as it is where the job does not give it."""
+        return self if self.wait is not None else replace(self, wait=DEFAULT_WAIT)
 
-    @property
-    def steps_needed(self) -> int:
-        """Steps after which the first cycle is recorded whole."""
-        return self.skip_first + self.cycle
-
-    def part(self, step: int) -> WindowPart:
-        """Where the schedule puts a step; steps count from 0."""
-        place = step - self.skip_first
-        if place < 0 or self.cycle <= 0 or (self.repeat and place >= self.cycle * self.repeat):
-            return "outside"
-        place %= self.cycle
-        if place < self.wait:
-            return "wait"
-        return "warmup" if place < self.wait + self.warmup else "active"
+    def steps(self) -> StepSchedule:
+        """The same as numbers of steps, for one process."""
+        return StepSchedule(self)
 
     def cut(self, limit: Limit, recorded_ns: int) -> Finding:
         """What is to be said when a limit has ended the recording of a run without steps.
@@ -89,6 +97,81 @@ class Schedule:
             f"set schedule.{limit} higher to record more",
         )
 
+
+class StepSchedule:
+    """Which steps of one process are recorded, by their numbers, which count from 0.
+
+    It changes once where the schedule waits for the steady state: until ``place`` every step after the first
+    ``skip_first`` ones is one of ``wait``. The hook, the recorder and the timer of a process share one.
+
+    Attributes:
+        begin: the step with which the first cycle begins after its wait; None: not known yet.
+        wait: steps between two cycles.
+        steady: whether the first cycle waits for the steady state.
+        skip_first, warmup, active, repeat: as ``Schedule``.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.skip_first = schedule.skip_first
+        self.warmup, self.active, self.repeat = schedule.warmup, schedule.active, schedule.repeat
+        self.steady = schedule.wait == STEADY
+        self.wait = 0
+        if schedule.wait is None:
+            self.wait = DEFAULT_WAIT
+        elif schedule.wait != STEADY:
+            self.wait = schedule.wait
+        self.begin: int | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """The steps are counted anew: a place that was found is none any more."""
+        self.begin = None if self.steady else self.skip_first + self.wait
+
+    def place(self, step: int) -> None:
+        """The steady state was seen: the first cycle begins with this step."""
+        self.begin = max(step, self.skip_first)
+
+    @property
+    def cycle(self) -> int:
+        """Steps from the begin of one cycle to that of the next."""
+        return self.wait + self.warmup + self.active
+
+    @property
+    def last(self) -> int | None:
+        """The last step that is recorded; None where the schedule has no end or is not placed yet."""
+        if self.begin is None or not self.repeat:
+            return None
+        return self.begin + self.cycle * self.repeat - self.wait - 1
+
+    @property
+    def steps_needed(self) -> int | None:
+        """Steps after which the first cycle is recorded whole; None: not known yet."""
+        return None if self.begin is None else self.begin + self.warmup + self.active
+
+    def part(self, step: int) -> WindowPart:
+        """Where the schedule puts a step."""
+        if step < self.skip_first or self.cycle <= 0:
+            return "outside"
+        if self.begin is None or step < self.begin:
+            return "wait"
+        if self.repeat and step >= self.begin + self.cycle * self.repeat - self.wait:
+            return "outside"
+        place = (step - self.begin) % self.cycle
+        if place < self.warmup:
+            return "warmup"
+        return "active" if place < self.warmup + self.active else "wait"
+
     def ends_cycle(self, step: int) -> bool:
-        """Whether a step is the last one of its cycle."""
-        return (step - self.skip_first + 1) % self.cycle == 0
+        """Whether a step is the last one that is recorded in its cycle."""
+        if self.begin is None:
+            return False
+        return (step - self.begin) % self.cycle == self.warmup + self.active - 1
+
+    def idle_until(self, step: int) -> int | None:
+        """The first step from ``step`` on that is warmed up for or recorded; None: there is none so far."""
+        if self.begin is None or self.part(step) not in ("wait", "outside"):
+            return None if self.begin is None else step
+        if step < self.begin:
+            return self.begin if self.part(self.begin) != "outside" else None
+        following = step + self.cycle - (step - self.begin) % self.cycle
+        return None if self.part(following) == "outside" else following

@@ -11,7 +11,7 @@ from ..contract.codec import to_json
 from ..contract.exit import Seconds
 from ..contract.finding import Finding
 from ..contract.wrapping import ATTEMPTS
-from . import config, hook_errors
+from . import config, hook_errors, window_placer
 from .files import write_json
 from .prepare import Prepared
 from .recording_watch import RecordingWatch
@@ -183,6 +183,8 @@ class Execution:
             run=run,
             tool_version=prepared.tool.version or (),
         )
+        if not run:
+            window_placer.prepare(command, self.ranks.paths, self.ranks.own.rank)
         path = self.ranks.paths.hook / f"config.rank{self.ranks.own.rank}.{run}.json"
         write_json(path, to_json(orders))
         return path

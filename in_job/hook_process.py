@@ -17,6 +17,7 @@ class HookProcess:
     """Facts of one process, and whether the hook still follows it.
 
     Attributes:
+        schedule: which steps are recorded.
         torch: the torch module once it is imported, else None.
         pid: of this process; the hook of a forked child is that of the child.
         forked: it was forked from a process that the hook was in.
@@ -28,6 +29,7 @@ class HookProcess:
 
     def __init__(self, config: HookConfig) -> None:
         self.config = config
+        self.schedule = config.schedule.steps()
         self.torch: Torch = None
         self.pid = os.getpid()
         self.forked = False

@@ -74,7 +74,7 @@ class ProcessFiles:
             return
         folder = self.process.config.paths.rank(current(self.process.torch).rank)
         folder.mkdir(parents=True, exist_ok=True)
-        times = self.steps.timer.steps(self.process.config.schedule)
+        times = self.steps.timer.steps(self.process.schedule)
         write_json(self._steps_path(folder), to_json(self._steps(self.steps.finder.how, times)))
 
     def write_note(self) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..contract.recording import Recorder
+    from ..contract.schedule import StepSchedule
     from .config import HookConfig
     from .torch_types import Torch
 
@@ -22,7 +23,9 @@ Edges = tuple[Callable[[], object], Callable[[], object]]
 """What starts and what stops a profiler."""
 
 
-def make(config: HookConfig, torch: Torch, warn: Callable[[Finding], None]) -> Recorder | None:
+def make(
+    config: HookConfig, schedule: StepSchedule, torch: Torch, warn: Callable[[Finding], None]
+) -> Recorder | None:
     """The recorder of this process; None where there is none, or none yet because torch is not imported.
 
     Raises:
@@ -45,7 +48,7 @@ def make(config: HookConfig, torch: Torch, warn: Callable[[Finding], None]) -> R
         raise ImportError(f"the profiler {config.profiler} has no in_process.py")
     context = RecordingContext(
         torch=torch,
-        schedule=config.schedule,
+        schedule=schedule,
         options=config.options,
         rank=lambda: process_rank.current(torch),
         folder=folder,

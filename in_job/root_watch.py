@@ -42,7 +42,7 @@ class RootWatch:
             self.hook.settle(keep=True)
 
     def _is_idle(self) -> bool:
-        return self.process.config.schedule.part(self.steps.number) in ("wait", "outside")
+        return self.process.schedule.part(self.steps.number) in ("wait", "outside")
 
     def after_fork(self) -> None:
         """A forked child starts from nothing."""

@@ -35,9 +35,11 @@ class Session:
 
     def __init__(self, config: HookConfig) -> None:
         self.process = process = HookProcess(config)
-        self.recorder = recorders.make(config, None, process.warn)
+        self.recorder = recorders.make(config, process.schedule, None, process.warn)
         self.ranges = Ranges(process)
-        self.window = WindowDriver(config, self.recorder, self._window_changed, process.warn)
+        self.window = WindowDriver(
+            config, process.schedule, self.recorder, self._window_changed, process.warn
+        )
         self.steps = StepFollower(process, self.window, self.ranges, self._step_ended, self._freed)
         self.roots: RootWatch | None = None
         self.calls = CallWatch(process, self.steps, self._in_module)
@@ -85,7 +87,7 @@ class Session:
         if process.torch is not None:
             return
         process.torch = self.steps.timer.torch = torch
-        self.recorder = recorders.make(process.config, torch, process.warn)
+        self.recorder = recorders.make(process.config, process.schedule, torch, process.warn)
         self.window.attach(self.recorder)
         dynamo.watch_compile(torch)
         self.ranges.connect(self.recorder)
@@ -163,9 +165,9 @@ class Session:
             what = f"{finder.late_capture} steps that were the warm-up of a CUDA graph are recorded"
             fix = "set schedule.skip_first to skip them, or call profrun.step() once per replay"
             self.process.warn(Finding("steps-found-late", "warning", what, fix=fix))
-        missing = self.window.shortfall(finder.count)
-        if missing is not None:
-            self.process.warn(missing)
+        for told in (self.window.shortfall(finder.count), self.steps.placer.explain(finder.count)):
+            if told is not None:
+                self.process.warn(told)
 
     def _step_ended(self, now_ns: int) -> None:
         if self.roots is not None and self.roots.hook.searching:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Callable
 
 from .finder import StepFinder
 from .timing import StepTimer
-from .window import idle_until
+from .window_placer import WindowPlacer
 
 if TYPE_CHECKING:
     from .hook_process import HookProcess
@@ -26,6 +26,7 @@ class StepFollower:
         number: of the open step, from 0.
         finder: says which moments are the ends of steps.
         timer: has the times of the steps so far.
+        placer: finds the place of a window that waits for the steady state.
         busy: between two steps, where no signal may come in.
         last_end: when the last call that can be the end of the last step has ended; None: there was none.
     """
@@ -52,7 +53,9 @@ class StepFollower:
         self.last_end: tuple[int, Event] | None = None
         self.timer = StepTimer(self.process.torch)
         self.finder = StepFinder(self.process.config.ranges.steps, self._begin, self._end, self._restart)
-        self._idle_until = idle_until(self.process.config, 0)
+        self.process.schedule.forget()
+        self.placer = WindowPlacer(self.process, self.timer)
+        self._idle_until = self._until(0)
 
     def note_end(self) -> None:
         """What may be the last work of the program has ended."""
@@ -69,6 +72,8 @@ class StepFollower:
         """The first step begins."""
         self.busy = True
         try:
+            self.placer.start()
+            self._idle_until = self._until(0)
             self.window.begin(0)
             self._open(self.timer.mark())
         finally:
@@ -92,17 +97,24 @@ class StepFollower:
         self._ended(moment[0])
 
     def _edge(self, following: int) -> None:
-        """Between two steps of which one at least is recorded or warmed up."""
+        """Between two steps of which one is recorded or warmed up, or after which the steps are looked at."""
         self.busy = True
         try:
             self.ranges.end_step()
             self.window.end(self.number)
             self.number = following
+            self.placer.look(following)
             self.window.begin(following)
-            self._idle_until = idle_until(self.process.config, following)
+            self._idle_until = self._until(following)
             self._open(self.timer.mark())
         finally:
             self._free()
+
+    def _until(self, step: int) -> int:
+        """The first step from ``step`` on at whose edges there is more to do than to time it."""
+        process = self.process
+        following = process.schedule.idle_until(step) if process.config.windowed else None
+        return self.placer.look_at if following is None else min(following, self.placer.look_at)
 
     def _free(self) -> None:
         self.busy = False
@@ -118,6 +130,9 @@ class StepFollower:
         self.ranges.end_step()
         self.ranges.begin_step(0)
         self.number = 0
-        self._idle_until = idle_until(self.process.config, 0)
+        self.process.schedule.forget()
         self.timer.reset()
+        self.placer = WindowPlacer(self.process, self.timer)
+        self.placer.start()
+        self._idle_until = self._until(0)
         return True

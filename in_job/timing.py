@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..contract.steps import Anchor, StepTime
 
 if TYPE_CHECKING:
-    from ..contract.schedule import Schedule
+    from ..contract.schedule import StepSchedule
     from ..contract.steps import StepClock
     from .torch_types import Event, Torch
 
@@ -114,7 +114,21 @@ class StepTimer:
         """Read the events that are over, without waiting."""
         self._read(len(self._rows))
 
-    def steps(self, schedule: Schedule) -> tuple[StepTime, ...]:
+    @property
+    def known(self) -> int:
+        """How many steps from the first on have been measured; ``read`` adds those that are over."""
+        return self._read_to
+
+    def durations(self, first: int, end: int, most: int) -> list[int]:
+        """Durations, ns, of the known steps from index ``first`` to ``end``, at most ``most``, evenly apart.
+
+        The distance between those that are taken is odd, so that it is no multiple of what repeats every two,
+        four or eight steps.
+        """
+        apart = max(1, -(-(end - first) // most)) | 1
+        return [row[2] if row[5] is None else row[5] for row in self._rows[first:end:apart]]
+
+    def steps(self, schedule: StepSchedule) -> tuple[StepTime, ...]:
         """Finished steps whose time is known; the events of the others are not over yet."""
         usual = self.clock
         found = []

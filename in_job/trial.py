@@ -101,6 +101,7 @@ class Trial:
         """Run the program while the sampler runs, where there is one."""
         gpus, how = found
         result = Result(provenance.before(self.command, env, gpus, how), warnings=told)
+        result.warnings += [] if self.ranks.own.rank else self.command.findings
         self._record_whole(no_steps_before(self.command, self.paths.folder), result)
         wrapped = self._prepare(gpus, result)
         result.seconds = Seconds(preflight=(time.time_ns() - self.started_ns) / 1e9)

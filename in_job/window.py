@@ -10,23 +10,8 @@ from ..contract.recording import CannotRecordError
 
 if TYPE_CHECKING:
     from ..contract.recording import Recorder
+    from ..contract.schedule import StepSchedule
     from .config import HookConfig
-
-
-def idle_until(config: HookConfig, step: int) -> int:
-    """The first step from ``step`` on at whose beginning or end a window driver has something to do."""
-    if not config.windowed:
-        return sys.maxsize
-    schedule = config.schedule
-    while schedule.part(step) in ("wait", "outside"):
-        place = step - schedule.skip_first
-        if place < 0:
-            step = schedule.skip_first
-        elif schedule.repeat and place >= schedule.cycle * schedule.repeat:
-            return sys.maxsize
-        else:
-            step += schedule.wait - place % schedule.cycle
-    return step
 
 
 class WindowDriver:
@@ -34,6 +19,7 @@ class WindowDriver:
 
     Args:
         config: the hook's orders.
+        schedule: which steps are recorded.
         recorder: what it starts and stops; None while there is none.
         changed: called with True when recording has begun and with False just before it ends.
         warn: takes findings for exit.json.
@@ -46,11 +32,13 @@ class WindowDriver:
     def __init__(
         self,
         config: HookConfig,
+        schedule: StepSchedule,
         recorder: Recorder | None,
         changed: Callable[[bool], None],
         warn: Callable[[Finding], None],
     ) -> None:
         self.config = config
+        self.schedule = schedule
         self.recorder = recorder
         self.opened = 0
         self.complete = 0
@@ -75,7 +63,7 @@ class WindowDriver:
         """A step begins: the first, or the next one after ``end``."""
         if self._broken or self.recorder is None or not self.config.windowed:
             return
-        part = self.config.schedule.part(step)
+        part = self.schedule.part(step)
         if not self._started and part in ("active", self.recorder.starts_at):
             self._start(step)
         if part == "active" and self._started and not self.recording:
@@ -85,7 +73,7 @@ class WindowDriver:
         """A step has ended; whatever the profiler writes now is between steps."""
         if self.recorder is None or not self._started or not self.config.windowed:
             return
-        if self.recording and self.config.schedule.ends_cycle(step):
+        if self.recording and self.schedule.ends_cycle(step):
             self._set(False)
             self.complete += 1
             self._stop()
@@ -131,13 +119,17 @@ class WindowDriver:
             return self._obstacle
         if self.recorder is None:
             return Finding("window-not-opened", "critical", "the window was never opened", _no_torch())
-        schedule = self.config.schedule
-        need = schedule.steps_needed
-        if steps >= need:  # the last step's end was the program's own
-            return None
+        need = self.schedule.steps_needed
+        if need is not None and steps < need:  # else the last step's end was the program's own
+            return self._too_long(steps, need)
+        return None
+
+    def _too_long(self, steps: int, need: int) -> Finding:
+        schedule = self.schedule
+        wait = need - schedule.skip_first - schedule.warmup - schedule.active
         what = (
             f"the schedule is longer than the program: it made {steps} step{'s' * (steps != 1)}, and "
-            f"skip_first {schedule.skip_first} + wait {schedule.wait} + warmup {schedule.warmup} + active "
+            f"skip_first {schedule.skip_first} + wait {wait} + warmup {schedule.warmup} + active "
             f"{schedule.active} need {need}"
         )
         why = "the recording stops early" if self.opened else ""

@@ -295,7 +295,7 @@ def kind_of(declared: object) -> Kind[object]:
     if isinstance(declared, options.Pattern):
         return Regex()
     if isinstance(declared, options.Whole):
-        return Whole(declared.low, declared.high)
+        return _whole(declared)
     if isinstance(declared, options.Duration):
         return seconds(declared.low)
     if isinstance(declared, options.Size):
@@ -303,6 +303,14 @@ def kind_of(declared: object) -> Kind[object]:
     if isinstance(declared, options.Many):
         return _many(declared)
     raise TypeError(f"no kind of option: {declared!r}")
+
+
+def _whole(declared: options.Whole) -> Kind[object]:
+    number = Whole(declared.low, declared.high)
+    if declared.or_word is None:
+        return number
+    word = Word((declared.or_word,), "write a number, or one of")
+    return OneOf[object]((word, number), (is_word, lambda node: True))
 
 
 def _many(declared: options.Many) -> Kind[object]:

@@ -173,7 +173,7 @@ def make_command(
         argv=trial.argv,
         cwd=folder.rstrip("/") or "/",
         env=dict(trial.env),
-        schedule=job.schedule,
+        schedule=job.schedule.settled(),
         ranges=job.ranges,
         options=dict(options),
         ranks=job.resources.nodes * job.resources.ranks_per_node,

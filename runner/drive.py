@@ -15,10 +15,12 @@ from typing import Any, Generic, Protocol
 
 from profrun.backends.base import Backend, P
 from profrun.contract.exit import Exit
+from profrun.contract.finding import Finding
 from profrun.contract.states import TERMINAL, Status
 from profrun.errors import ProfrunError, UnavailableError
 from profrun.plans.model import Plan, Trial
 from profrun.runner.interrupt import Interrupts
+from profrun.runner.placement import Placer
 from profrun.runner.trial_files import normalise, prepare
 from profrun.store.documents import read_exit, status_of
 from profrun.store.events import NEVER_STARTED, Event, Handle
@@ -93,6 +95,8 @@ class _Driver(Generic[P]):
         self.run, self.plan, self.backend, self.cwd = run, plan, backend, cwd
         self.observer, self.interrupts = observer, interrupts
         self.log = run.log()
+        self.placer = Placer(run, plan)
+        self.told: list[Finding] = []  # where windows lie
         self.active: dict[str, Handle] = {}
         self.states: dict[str, Status] = {}
         self.asked = 0.0
@@ -158,7 +162,11 @@ class _Driver(Generic[P]):
             return
         attempts = {}
         for trial in trials:
-            attempts[trial.id] = prepare(self.run, prepared, trial, self.backend)
+            placed = None if self.backend.concurrent else self.placer.place(trial)
+            if placed is not None and placed.finding not in self.told:
+                self.told.append(placed.finding)
+                self.observer.note(str(placed.finding))
+            attempts[trial.id] = prepare(self.run, prepared, trial, self.backend, placed)
             self._write("queued", trial.id, durable=trial is trials[-1], attempt=attempts[trial.id])
         try:
             handles = self.backend.submit(prepared, trials, self.run)

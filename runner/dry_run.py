@@ -13,6 +13,7 @@ from profrun.contract.launch_blocking import BLOCKING_ENV
 from profrun.contract.options import ToolOptions
 from profrun.contract.profilers import Profiler, candidates
 from profrun.contract.recording import Rank
+from profrun.contract.schedule import STEADY
 from profrun.contract.units import bytes_text, counted
 from profrun.contract.wrapping import Limits, Wrapped, WrapRequest
 from profrun.in_job.sampling import sampler_argv
@@ -156,10 +157,15 @@ def _version(text: str | None) -> tuple[int, ...] | None:
     return tuple(int(part) for part in text.split(".")) if text else None
 
 
+_STEADY = "schedule.wait is steady: which steps are recorded is known only while the program runs"
+
+
 def dry_text(run: DryRun) -> str:
     """The same for a person: a shell-like block per trial, then the requests."""
     lines = [f"# {run.job} on {run.backend}: {counted(len(run.trials), 'trial')}, nothing is started"]
     lines += [f"# note: {text}" for text in run.left_out]
+    if any(trial.command.schedule.wait == STEADY and not trial.command.ranges.whole for trial in run.trials):
+        lines.append(f"# note: {_STEADY}")
     one_each = len(run.requests) == len(run.trials)
     for number, trial in enumerate(run.trials):
         lines += ["", *_trial_lines(trial)]

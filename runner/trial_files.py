@@ -20,6 +20,7 @@ from profrun.contract.paths import TrialPaths
 from profrun.contract.schedule import RECORDING_CUT
 from profrun.errors import InputError, ProfrunError
 from profrun.plans.model import Trial
+from profrun.runner.placement import Placed
 from profrun.store.documents import read_command, whole_artefacts
 from profrun.store.files import explained, make_dir, os_error, read_json, write_json
 from profrun.store.runs import Run
@@ -64,8 +65,11 @@ def _attempt_of(trial: TrialPaths) -> int | None:
     return told.attempt if told is not None else None
 
 
-def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P]) -> int:
+def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P], placed: Placed | None = None) -> int:
     """Make the trial's folder and write what the wrapper is told; returns the attempt's number.
+
+    Args:
+        placed: where its window lies, where that is not as the job says.
 
     Raises:
         UnavailableError: the disk is full or the folder cannot be written.
@@ -74,6 +78,8 @@ def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P]) -> int:
     attempt = rotate(paths)
     make_dir(paths.raw)
     told = command(run, prepared, trial, backend, attempt)
+    if placed is not None:
+        told = replace(told, schedule=placed.schedule.settled(), findings=(placed.finding,))
     hidden = tuple(secret_names(prepared.plan.job, prepared.cwd))
     write_json(paths.command, to_json(replace(told, secrets=hidden)), durable=False)
     return attempt

@@ -7,6 +7,7 @@ flag is used, for older and newer ones.
 from __future__ import annotations
 
 from ...contract.codec import from_json
+from ...contract.schedule import STEADY
 from ...contract.units import bytes_text
 from ...contract.wrapping import Limits, Wrapped, WrapRequest
 from .profiler import Options
@@ -48,7 +49,7 @@ def wrap(request: WrapRequest) -> Wrapped:
     windowed = _windowed(request, options, gpu, notes)
     limits = _limits(request, options, notes) if request.whole else None
     argv = [request.tool, "profile", "--trace=" + ",".join(_trace(options, gpu))]
-    argv += _window_flags(request, options, windowed)
+    argv += _window_flags(request, options, windowed, notes)
     if limits is not None:
         argv.append("--session-new=" + _SESSION)
     argv += [
@@ -193,11 +194,16 @@ def _windowed(request: WrapRequest, options: Options, gpu: bool, notes: list[str
     return True
 
 
-def _window_flags(request: WrapRequest, options: Options, windowed: bool) -> list[str]:
+def _window_flags(request: WrapRequest, options: Options, windowed: bool, notes: list[str]) -> list[str]:
     if windowed:
         cycles = request.schedule.repeat
         end = "stop" if cycles == 1 else f"repeat:{cycles}"
         return ["--capture-range=cudaProfilerApi", f"--capture-range-end={end}"]
+    if options.duration and request.schedule.wait == STEADY and not request.whole:
+        notes.append(
+            "duration may end the recording before the window opens, because schedule.wait waits for the "
+            "steady state"
+        )
     flags = []
     if options.delay:
         flags.append(f"--delay={options.delay:g}")

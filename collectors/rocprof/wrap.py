@@ -16,6 +16,7 @@ What rocprofv3 needs to be told:
 from __future__ import annotations
 
 from ...contract.codec import from_json
+from ...contract.schedule import STEADY
 from ...contract.units import bytes_text
 from ...contract.wrapping import Wrapped, WrapRequest
 from .profiler import Options
@@ -160,6 +161,10 @@ def _windowed(request: WrapRequest, release: tuple[int, int], notes: list[str]) 
             f"rocprofv3 of ROCm {release[0]}.{release[1]} has no --selected-regions: it records from the "
             f"start of the run to the window's end (roctxProfilerPause)"
         )
+        if request.schedule.wait == STEADY:
+            notes.append(
+                "the files grow as long as schedule.wait waits for the steady state: a number bounds them"
+            )
     return True
 
 
@@ -244,6 +249,8 @@ def _v1(request: WrapRequest, options: Options) -> Wrapped:
         notes.append(
             "pmc is left out: rocprof (v1) takes counters from an input file only (args: [-i, FILE])"
         )
+    if request.schedule.wait == STEADY and not request.whole:
+        notes.append("schedule.wait: steady only says which of the recorded steps count as the window")
     if request.ranks > 1:
         notes.append(
             "rocprof (v1) writes one file per command: start one rank with each (srun, mpirun), not torchrun"

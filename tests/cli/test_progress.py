@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from profrun import cli
 from profrun.cli.asked import asked, reset
 from profrun.cli.progress import Progress, stopping_text
+from profrun.contract.codec import to_json
+from profrun.contract.steps import Anchor, StepsFile, StepTime
 from profrun.store.files import write_json
 from tests.runner.scripted import begin, leave, new_run
 
@@ -142,6 +145,31 @@ def test_a_pipe_gets_a_line_at_each_change_and_not_more(
         "[1/4] a torch r1: step 20, 1 us, 20 recorded",
         "[1/4] a torch r1: step 20, 1 us, 20 recorded",
         "[1/4] a torch r1: the profiler writes its files",
+    ]
+
+
+def test_a_window_that_waits_is_told_when_it_has_been_recorded_and_one_that_was_moved_where_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    run, plan = new_run(tmp_path, SPEC.replace("[none]", "[torch]") + "schedule: {wait: steady}\n")
+    with Progress(run, plan, live=False) as progress:
+        for trial, wait in zip(plan.trials, ("steady", 8), strict=False):
+            paths = begin(run.trial(trial.id))
+            told = json.loads(paths.command.read_text())
+            write_json(paths.command, told | {"schedule": {"wait": wait}})
+            progress.event({"event": "started", "trial": trial.id})
+            for steps in (5, 10):
+                now[0] += 10.0
+                rows = [StepTime(i, 0, 9, window="active" if i > 7 else "wait") for i in range(steps)]
+                (paths.raw / "rank0").mkdir(parents=True, exist_ok=True)
+                file = StepsFile(0, 5, "optimizer", "wall", Anchor(0, 0, 0), steps=tuple(rows))
+                write_json(paths.raw / "rank0/steps.json", to_json(file))
+                progress.tick([trial.id])
+    assert [line for line in capsys.readouterr().err.splitlines() if "record" in line] == [
+        "[1/4] a torch r1: recorded in the steady phase",
+        "[2/4] b torch r1: recording, step 11",
     ]
 
 

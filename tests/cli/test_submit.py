@@ -134,6 +134,56 @@ for _ in range(200): c = torch.add(torch.matmul(a, b), b)
     assert mm["calls"] == 200
 
 
+BOOSTED = """
+import random, sys, time
+now, chance = time.perf_counter_ns(), random.Random(1)
+time.perf_counter_ns = lambda: now                    # step times that no other work on this machine changes
+import torch, profrun
+net = torch.nn.Linear(8, 8)
+for step in range(int(sys.argv[1])):
+    net(torch.zeros(4, 8))
+    now += int((8e6 if step < 30 else 9.3e6) * chance.gauss(1, 0.002))
+    profrun.step()
+"""
+
+
+@pytest.mark.thorough
+def test_the_window_is_put_into_the_steady_phase_that_the_first_trial_has_shown(
+    here: Path, capsys: Capture
+) -> None:
+    """A GPU's boost of 30 steps: the default schedule would record steps 2 to 4."""
+    done = call(capsys, "submit", write_job(here, BOOSTED, "400", collectors=["none", "torch"]))
+    assert done.code == 0, done.err
+    said = (
+        r"recorded from step 139 on, in the steady phase: trial 000-default-none-r1 showed that steps 0-29 "
+        r"are 1[34].\d % faster than the steady ones: [78]\.?\d* ms per step, not 9.[23]\d* ms; set "
+    )
+    assert re.search(said, " ".join(done.out.split())), done.out
+    assert windows(here) == [[2, 3, 4], [139, 140, 141]]
+
+
+@pytest.mark.thorough
+def test_without_an_unprofiled_trial_the_hook_waits_for_the_steady_state(here: Path, capsys: Capture) -> None:
+    more = {"collectors": ["torch"], "schedule": {"wait": "steady"}}
+    done = call(capsys, "submit", write_job(here, BOOSTED, "400", **more))
+    assert done.code == 0, done.err
+    ((first, *_),) = windows(here)
+    assert 214 <= first <= 230, "2 s of steps of 9.3 ms"
+    assert re.search(
+        rf"the window opens at step {first}, after (1\.9\d*|2\.0\d*|2) s, when step times", done.out
+    )
+    short = call(capsys, "submit", write_job(here, BOOSTED, "100", **more))
+    assert short.code == 1
+    assert "give a number: --set schedule.wait=72" in short.out
+
+
+def windows(here: Path) -> list[list[int]]:
+    """The steps that each trial of the last run has recorded."""
+    files = sorted(last_run(here).path.glob("trials/*/raw/rank0/steps.json"))
+    documents = [json.loads(file.read_text()) for file in files]
+    return [[row["step"] for row in one["steps"] if row["window"] == "active"] for one in documents]
+
+
 def test_a_schedule_longer_than_the_program_is_said(here: Path, capsys: Capture) -> None:
     done = call(capsys, "submit", write_job(here, STEPS, "2"))
     assert done.code == 0

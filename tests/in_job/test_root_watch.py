@@ -32,7 +32,7 @@ def test_module_steps_are_settled_after_three_steps_but_not_in_the_window(
     """``last``: the last step in which they are looked for."""
     finder = SimpleNamespace(undecided=True, how="module", minds_modules=False)
     steps: Any = SimpleNamespace(finder=finder, number=0)
-    process: Any = SimpleNamespace(config=SimpleNamespace(schedule=schedule))
+    process: Any = SimpleNamespace(schedule=schedule.steps())
     ranges: Any = None
     watch = RootWatch(process, steps, ranges, SimpleNamespace(nn=SimpleNamespace(Module=Module)))
     watch.hook.search()

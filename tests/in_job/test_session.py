@@ -380,6 +380,40 @@ dist.destroy_process_group()
 """
 
 
+STEADY = """
+import time
+now = time.perf_counter_ns()
+time.perf_counter_ns = lambda: now
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(400):
+    model(torch.ones(2, 4)).sum().backward()
+    now += 8_000_000 if step < 30 else 10_000_000 + dist.get_rank()
+    opt.step(); opt.zero_grad()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.thorough  # three imports of torch; the same with made processes: test_window_placer
+def test_two_ranks_open_a_window_that_waits_for_the_steady_state_at_the_same_step(jobs: Jobs) -> None:
+    done = jobs.done("steady")
+    assert done.exit["state"] == "finished", done.exit["reason"]
+    found = []
+    for rank in (0, 1):
+        active = [row["step"] for row in done.steps(rank)["steps"] if row["window"] == "active"]
+        names = {event["name"] for event in user_ranges(trace_of(done, rank))}
+        assert {name for name in names if name.startswith("ProfilerStep#")} == {
+            f"ProfilerStep#{step}" for step in active
+        }
+        found.append(active)
+    assert found[0] == found[1]
+    assert 300 <= found[0][0] <= 330, "200 steps of 10 ms, and 1 s ahead"
+    (opened,) = (row["what"] for row in done.exit["warnings"] if row["code"] == "window-opened")
+    assert opened.startswith(f"the window opens at step {found[0][0]}, after 1.9")
+
+
 @pytest.mark.thorough  # three imports of torch; ranks without it: test_ranks
 def test_torchrun_gives_a_trace_a_rank_and_notes_the_other_processes(jobs: Jobs) -> None:
     done = jobs.done("torchrun")
@@ -493,6 +527,7 @@ class Jobs:
             "late": (python, LATE, {"schedule": {**long, "active": 4}}),
             "nsys": (python, NSYS, {"collector": "nsys"}),
             "blocks": (python, BLOCKS, {"ranges": {"steps": "auto"}}),
+            "steady": ([sys.executable, *run], STEADY, {"ranks": 2, "schedule": {"wait": "steady"}}),
             "torchrun": ([sys.executable, *run], DISTRIBUTED, {"ranks": 2}),
         }
         return programs[name]

@@ -6,7 +6,7 @@ from profrun.contract.schedule import Schedule
 from profrun.in_job.timing import StepTimer, anchor
 from tests.in_job.lagging_gpu import Gpu
 
-SCHEDULE = Schedule()
+SCHEDULE = Schedule().steps()
 
 
 def walk(gpu: Gpu, timer: StepTimer, times: list[float]) -> None:

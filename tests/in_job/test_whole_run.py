@@ -73,7 +73,7 @@ def test_a_run_lasts_equally_long_with_and_without_a_profiler_and_its_start_is_k
     monkeypatch.setattr(whole_run, "time", clock)
     steps: StepsFrom = "off" if collector == "torch" else "auto"
     process = HookProcess(HookConfig(folder="/t", collector=collector, ranges=Ranges(steps=steps)))
-    window = SlowProfiler(process.config, None, lambda _: None, process.warn)
+    window = SlowProfiler(process.config, process.schedule, None, lambda _: None, process.warn)
     window.clock = clock
     run = WholeRun(process, window, EmittedRanges(process), lambda: None)
     run.begin()

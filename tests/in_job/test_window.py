@@ -11,32 +11,16 @@ from profrun.contract.finding import Finding
 from profrun.contract.schedule import Schedule
 from profrun.in_job import recorders
 from profrun.in_job.config import HookConfig
-from profrun.in_job.window import WindowDriver, idle_until
+from profrun.in_job.window import WindowDriver
 from tests.in_job.lagging_gpu import Gpu
-
-
-@pytest.mark.parametrize(
-    ("window", "first", "later"),
-    [
-        (Schedule(1, 1, 3, 1), 1, None),
-        (Schedule(0, 0, 1, 1), 0, None),
-        (Schedule(2, 1, 1, 2, 3), 5, 9),
-        (Schedule(10**9, 1, 1), 10**9, None),
-    ],
-)
-def test_idle_steps_are_those_that_no_driver_needs(window: Schedule, first: int, later: int | None) -> None:
-    config = HookConfig(folder="/t", hook="cuda", schedule=window)
-    assert idle_until(config, 0) == first
-    after = idle_until(config, first + window.warmup + window.active)
-    assert after == later if later is not None else after > 10**12
-    assert idle_until(HookConfig(folder="/t", schedule=window), 0) > 10**12
 
 
 def test_the_profiler_is_started_and_stopped_with_the_gpu_idle() -> None:
     gpu = Gpu()
     changes: list[bool] = []
     config = HookConfig(folder="/t", hook="cuda", schedule=Schedule(1, 1, 2, 2))
-    driver = WindowDriver(config, recorders.make(config, gpu, fail), changes.append, fail)
+    schedule = config.schedule.steps()
+    driver = WindowDriver(config, schedule, recorders.make(config, schedule, gpu, fail), changes.append, fail)
     driver.begin(0)
     for step in range(10):
         driver.end(step)
@@ -50,7 +34,8 @@ def test_the_profiler_is_started_and_stopped_with_the_gpu_idle() -> None:
 def test_a_window_cut_short_is_closed_once() -> None:
     gpu = Gpu()
     config = HookConfig(folder="/t", hook="cuda")
-    driver = WindowDriver(config, recorders.make(config, gpu, fail), lambda _: None, fail)
+    schedule = config.schedule.steps()
+    driver = WindowDriver(config, schedule, recorders.make(config, schedule, gpu, fail), lambda _: None, fail)
     for step in range(3):
         driver.begin(step)
         driver.end(step)
@@ -67,7 +52,10 @@ def fail(finding: Finding) -> None:
 def test_a_profiler_that_cannot_be_switched_is_one_warning_and_no_crash() -> None:
     told: list[Finding] = []
     config = HookConfig(folder="/t", hook="roctx", schedule=Schedule(0, 0, 1))
-    driver = WindowDriver(config, recorders.make(config, None, fail), lambda _: None, told.append)
+    schedule = config.schedule.steps()
+    driver = WindowDriver(
+        config, schedule, recorders.make(config, schedule, None, fail), lambda _: None, told.append
+    )
     driver.begin(0)
     driver.end(0)
     driver.finish()
@@ -109,7 +97,10 @@ def test_a_program_that_uses_the_gpu_without_torch_is_recorded_from_its_first_us
 ) -> None:
     gpu = Driver(monkeypatch)
     config = HookConfig(folder="/t", hook="cuda", schedule=Schedule(0, 0, 3))
-    driver = WindowDriver(config, recorders.make(config, torch, fail), lambda _: None, fail)
+    schedule = config.schedule.steps()
+    driver = WindowDriver(
+        config, schedule, recorders.make(config, schedule, torch, fail), lambda _: None, fail
+    )
     driver.begin(0)
     assert "start" not in gpu.calls
     driver.end(0)
@@ -125,7 +116,10 @@ def test_a_program_that_uses_the_gpu_without_torch_is_recorded_from_its_first_us
 def test_a_program_that_never_uses_a_gpu_is_told_so_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     Driver(monkeypatch)
     config = HookConfig(folder="/t", hook="cuda", schedule=Schedule(0, 0, 1))
-    driver = WindowDriver(config, recorders.make(config, None, fail), lambda _: None, fail)
+    schedule = config.schedule.steps()
+    driver = WindowDriver(
+        config, schedule, recorders.make(config, schedule, None, fail), lambda _: None, fail
+    )
     driver.begin(0)
     driver.end(0)
     found = driver.shortfall(9)
@@ -138,7 +132,10 @@ def test_a_driver_that_refuses_is_one_warning(monkeypatch: pytest.MonkeyPatch) -
     gpu.used, gpu.result = True, 999
     told: list[Finding] = []
     config = HookConfig(folder="/t", hook="cuda", schedule=Schedule(0, 0, 2))
-    driver = WindowDriver(config, recorders.make(config, None, fail), lambda _: None, told.append)
+    schedule = config.schedule.steps()
+    driver = WindowDriver(
+        config, schedule, recorders.make(config, schedule, None, fail), lambda _: None, told.append
+    )
     driver.begin(0)
     driver.begin(1)
     assert [finding.why for finding in told] == ["the CUDA driver's cuProfilerStart failed with CUresult 999"]
@@ -177,7 +174,8 @@ def test_a_recorder_is_started_where_it_asks_for(
 ) -> None:
     recorder = StepCounter(starts_at)
     config = HookConfig(folder="/t", hook="in_process", schedule=Schedule(1, 1, 2))
-    driver = WindowDriver(config, recorder, lambda _: None, fail)
+    schedule = config.schedule.steps()
+    driver = WindowDriver(config, schedule, recorder, lambda _: None, fail)
     for step in range(6):
         driver.begin(step)
         driver.end(step)
@@ -187,7 +185,8 @@ def test_a_recorder_is_started_where_it_asks_for(
 def test_what_was_warmed_up_for_steps_that_were_none_is_discarded() -> None:
     recorder = StepCounter("warmup")
     config = HookConfig(folder="/t", hook="in_process", schedule=Schedule(0, 2, 2))
-    driver = WindowDriver(config, recorder, lambda _: None, fail)
+    schedule = config.schedule.steps()
+    driver = WindowDriver(config, schedule, recorder, lambda _: None, fail)
     driver.begin(0)
     assert driver.reset()
     driver.begin(0)

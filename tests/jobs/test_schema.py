@@ -71,6 +71,9 @@ START = {"name": "x", "command": "run"}
         {"expect": [{"same_kernels": {"only": ["gemm"]}}]},
         {"expect": [{"achieved": {"memory": [0.5, 2]}}]},
         {"torch": {"record_shape": True}},
+        {"schedule": {"wait": "fast"}},
+        {"schedule": {"wait": -1}},
+        {"schedule": {"active": "steady"}},
         {"none": {"fast": True}},
         {"rocprof": {"pmc": ["SQ_WAVES"]}},
         {"cluster": {"partion": "gpu"}},
@@ -88,6 +91,8 @@ def test_the_json_schema_refuses_what_we_refuse(more: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "more",
     [
+        {"schedule": {"wait": "steady", "active": 5}},
+        {"schedule": {"wait": 7}},
         {"resources": {"shm": None, "cpus": None, "memory": "512MiB", "timeout": "1h30m", "gpus": 2}},
         {"expect": [{"kernels_per_step": [1, 2]}, {"kernels_per_step": "1..2"}, {"max_share": {"a": "40%"}}]},
         {

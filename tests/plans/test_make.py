@@ -273,6 +273,7 @@ workdir: sub
         "timeout_s": 600.0,
         "grace_s": 5.0,
         "sample": 10.0,
+        "findings": [],
         "secrets": [],
         "image": {"reference": None, "digest": None},
     }

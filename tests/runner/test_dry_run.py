@@ -59,3 +59,17 @@ def test_the_sampler_beside_the_program_is_shown(
     assert f"# beside it, by the wrapper: {command}" in shown
     (tmp_path / "job.yaml").write_text(job + "sample: off\n")
     assert "sampler.py" not in call(capsys, "submit", "job.yaml", "--dry-run").out
+
+
+def test_a_window_that_waits_for_the_steady_state_is_no_number(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.yaml").write_text("name: j\ncommand: echo\nimage: none\ncollectors: [none, torch]\n")
+    given = ("submit", "job.yaml", "--dry-run", "--set")
+    steady = call(capsys, *given, "schedule.wait=steady")
+    note = "# note: schedule.wait is steady: which steps are recorded is known only while the program runs"
+    assert note in steady.out.splitlines()
+    told = call(capsys, *given, "schedule.wait=steady", "--json").json["trials"][1]["command"]["schedule"]
+    assert told["wait"] == "steady"
+    assert "schedule.wait" not in call(capsys, *given, "repeats=1").out

@@ -109,6 +109,17 @@ def test_a_duration_of_its_own_replaces_the_limit_of_the_schedule() -> None:
     assert wrap(request(options={"capture": "all"})).limits is None
 
 
+def test_a_duration_may_end_before_the_steady_state_and_that_is_said() -> None:
+    for schedule, options, said in (
+        (Schedule("steady"), {"capture": "all", "duration": 5}, True),
+        (Schedule("steady"), {"capture": "all"}, False),
+        (Schedule("steady"), {}, False),
+        (Schedule(), {"capture": "all", "duration": 5}, False),
+    ):
+        notes = wrap(request(options=options, schedule=schedule)).notes
+        assert any("schedule.wait waits for the steady state" in note for note in notes) == said
+
+
 @pytest.mark.parametrize(
     ("changed", "there", "not_there"),
     [

@@ -89,7 +89,7 @@ def make(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Made]
         findings: list[Finding] = []
         context = RecordingContext(
             torch=SimpleNamespace(cuda=cuda, version=SimpleNamespace(cuda="13.0", hip=None)),
-            schedule=schedule or Schedule(wait=1, warmup=2, active=2),
+            schedule=(schedule or Schedule(wait=1, warmup=2, active=2)).steps(),
             options=options,
             rank=Rank,
             folder=lambda: tmp_path,

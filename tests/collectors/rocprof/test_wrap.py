@@ -139,6 +139,26 @@ def test_a_run_without_steps_is_recorded_from_its_start_and_the_hook_ends_it_at_
     assert "--marker-trace" in counted  # roctxProfilerPause is not heard without it
 
 
+@pytest.mark.parametrize(
+    ("version", "tool", "said"),
+    [
+        ((6, 4, 3), "rocprofv3", "the files grow as long as schedule.wait waits"),
+        ((7, 2, 4), "rocprofv3", ""),
+        ((6, 1), "rocprof", "only says which of the recorded steps count"),
+    ],
+)
+def test_what_cannot_wait_for_the_steady_state_says_so(
+    version: tuple[int, ...], tool: str, said: str
+) -> None:
+    from profrun.contract.schedule import STEADY, Schedule
+
+    for schedule, whole in ((Schedule(), False), (Schedule(STEADY), True), (Schedule(STEADY), False)):
+        notes = " ".join(_wrap(version, tool=tool, schedule=schedule, whole=whole).notes)
+        waits = schedule.wait == STEADY and not whole
+        assert ("schedule.wait" in notes) == (bool(said) and waits)
+        assert not waits or said in notes
+
+
 def test_selected_regions_always_come_with_markers() -> None:
     """Releases before spring 2026 hear roctxProfilerResume only with --marker-trace."""
     for options in ({"trace": ["kernel"]}, {"pmc": [["SQ_WAVES"]]}):
