@@ -20,7 +20,7 @@ import numpy as np
 
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.step_cost import Basis, UnprofiledStep
-from profrun.analysis.trace.columns import distinct
+from profrun.analysis.trace.columns import distinct, groups
 from profrun.analysis.trace.data_quality import withheld
 from profrun.analysis.trace.frame import Index, Mask
 from profrun.analysis.trace.matrix_work import MatrixWork, matrix_work, unknown_like
@@ -196,26 +196,28 @@ def _types(
 ) -> tuple[TypeWork, ...]:
     """FLOPs by dtype, with the peaks of all GPUs; ``given``: rates of one rank, for ranks without a GPU."""
     sums: dict[tuple[str | None, bool], list[float]] = {}
-    inputs = np.array([dtype or "" for dtype in work.dtypes], dtype=object)
-    for number in np.flatnonzero(seen.ran):
-        reading = ctx.names.get(int(seen.kernel[number]))
-        dtype = reading.dtype if reading is not None and reading.dtype else inputs[number] or None
-        matrix = reading is None or reading.matrix_core is not False
-        both = sums.setdefault((dtype, matrix), [0.0, 0.0])
-        both[0] += float(work.flops[number]) * scale
-        both[1] += float(work.flops[number] * work.needed[number]) * scale
+    ran = np.flatnonzero(seen.ran)
+    first, group = groups(seen.kernel[ran], work.kind[ran])
+    every = np.bincount(group, weights=work.flops[ran], minlength=len(first)) * scale
+    model = np.bincount(group, weights=(work.flops * work.needed)[ran], minlength=len(first)) * scale
+    for number, place in enumerate(ran[first]):
+        reading = ctx.names.get(int(seen.kernel[place]))
+        dtype = reading.dtype if reading is not None and reading.dtype else work.dtypes[work.kind[place]]
+        both = sums.setdefault((dtype, reading is None or reading.matrix_core is not False), [0.0, 0.0])
+        both[0] += float(every[number])
+        both[1] += float(model[number])
     ranks = len(ctx.judged.spans)
     found = []
-    for (dtype, matrix), (flops, model) in sums.items():
+    for (dtype, matrix), (flops, needed) in sums.items():
         rates: list[float | None] = [given.get(dtype or "")] * ranks
-        ran: list[float | None] = []
+        at_clock: list[float | None] = []
         if used:
             rates = [one.for_dtype(dtype, matrix=matrix) if one else None for one in used.values()]
-            ran = [
+            at_clock = [
                 one.at_clock(dtype, _mhz(clocks[device]), matrix=matrix) if one else None
                 for device, one in used.items()
             ]
-        found.append(TypeWork(dtype, flops, model, _sum(rates), _sum(ran)))
+        found.append(TypeWork(dtype, flops, needed, _sum(rates), _sum(at_clock)))
     return tuple(sorted(found, key=lambda one: (-one.flops, one.dtype or "")))
 
 
@@ -234,7 +236,8 @@ def _unknown(ctx: Context, work: MatrixWork, mine: Mask, scale: float) -> dict[s
     more = unknown_like(ctx.trace)
     more = more[np.isin(more, ctx.judged.of_host(source, more))]
     ids = np.concatenate((work.slices[mine & np.isnan(work.flops)], more))
-    return {name: calls * scale for name, calls in Counter(map(source.text, ids)).most_common()}
+    calls = Counter(source.name[ids].tolist())
+    return {source.names[name]: count * scale for name, count in calls.most_common()}
 
 
 def _with_shares(found: StepUse, told: bool, read: list[MeanReading]) -> StepUse:

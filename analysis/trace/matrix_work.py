@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profrun.analysis.trace.backward import is_engine
-from profrun.analysis.trace.columns import int_column
+from profrun.analysis.trace.columns import Ints, groups, int_column
 from profrun.analysis.trace.flops import parse_list
 from profrun.analysis.trace.frame import Frame, Index, Mask, frame
 from profrun.analysis.trace.matrix_ops import MATRIX, is_attention, is_counted
 from profrun.analysis.trace.op_cost import cost_of
+from profrun.analysis.trace.op_shapes import op_shapes
 from profrun.traces.memo import memoised
-from profrun.traces.trace import registered
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -51,7 +51,8 @@ class MatrixWork:
         slices: their slice ids, increasing, shape (ops,).
         flops: FLOPs of each, float64, shape (ops,); NaN where shapes do not tell them.
         needed: the part of these FLOPs that the model needs, 0 to 1, likewise.
-        dtypes: the dtype of each by its inputs (``op_cost``), None where they do not tell it.
+        kind: index into ``dtypes`` of each, int64, likewise.
+        dtypes: dtypes by the inputs of the ops (``op_cost``); None where they do not tell it.
         told: whether the trace tells recomputed ops from others; False for a backward without any sequence
             number.
     """
@@ -59,6 +60,7 @@ class MatrixWork:
     slices: Index
     flops: Floats
     needed: Floats
+    kind: Ints
     dtypes: list[str | None]
     told: bool
 
@@ -69,25 +71,38 @@ def matrix_work(trace: Trace) -> MatrixWork:
     source = frame(trace)
     ops = source.of("op")
     ids = counted_once(source, ops[source.named(ops, is_counted)])
-    flops = np.full(len(ids), np.nan)
-    dtypes: list[str | None] = [None] * len(ids)
-    if len(ids):
-        with registered(trace.tables, "counted", {"slice": ids.astype(np.int64)}) as connection:
-            rows = connection.execute(
-                "SELECT s.name, o.shapes, o.dtypes, o.flops, list(s.slice) FROM counted "
-                "JOIN slices s USING (slice) LEFT JOIN ops o USING (slice) GROUP BY ALL"
-            ).fetchall()
-        for name, shapes, types, stated, slices in rows:
-            cost = cost_of(name, parse_list(shapes), parse_list(types))
-            each = stated if cost.flops is None else cost.flops
-            for place in np.searchsorted(ids, slices):
-                flops[place] = np.nan if each is None else each
-                dtypes[place] = cost.dtype
+    recorded = op_shapes(trace)
+    shape, types = recorded.of(len(source), ids)
+    first, group = groups(source.name[ids], shape, types)
+    costs = [
+        cost_of(
+            source.text(ids[place]),
+            parse_list(recorded.shapes[shape[place]] if shape[place] >= 0 else None),
+            parse_list(recorded.dtypes[types[place]] if types[place] >= 0 else None),
+        )
+        for place in first
+    ]
+    each = np.array([np.nan if cost.flops is None else cost.flops for cost in costs], dtype=np.float64)
+    flops = each[group] if len(ids) else np.zeros(0)
+    missing = np.flatnonzero(np.isnan(flops))
+    flops[missing] = _stated(trace, ids[missing])
+    dtypes = sorted({cost.dtype or "" for cost in costs})
+    kinds = np.array([dtypes.index(cost.dtype or "") for cost in costs], dtype=np.int64)
     again, told = recomputed(trace)
     flops[stopped(source, ids, again)] = 0.0
     fused = source.named(ids, lambda text: is_attention(text) and "backward" in text)
     needed = np.where(again[ids], 0.0, np.where(fused, NEEDED, 1.0))
-    return MatrixWork(ids, flops, needed, dtypes, told)
+    kind = kinds[group] if len(ids) else np.zeros(0, dtype=np.int64)
+    return MatrixWork(ids, flops, needed, kind, [one or None for one in dtypes], told)
+
+
+def _stated(trace: Trace, ids: Index) -> Floats:
+    """FLOPs of ops as the trace states them, NaN where it does not; float64, shape (ops,)."""
+    if not len(ids):
+        return np.zeros(0)
+    rows = trace.tables.execute("SELECT slice, flops FROM ops WHERE flops IS NOT NULL").fetchall()
+    known = {int(number): float(flops) for number, flops in rows}
+    return np.array([known.get(int(number), np.nan) for number in ids])
 
 
 def counted_once(source: Frame, ids: Index) -> Index:
@@ -96,9 +111,8 @@ def counted_once(source: Frame, ids: Index) -> Index:
     A matrix op inside an attention op counts instead of it. Of nested attention ops the outermost counts (its
     shapes are batch, heads, sequence, width), of nested convolutions the outermost.
     """
-    names = source.names
     matrix = np.zeros(len(source), dtype=bool)
-    matrix[ids[[names[number] in MATRIX for number in source.name[ids]]]] = True
+    matrix[ids[source.named(ids, MATRIX.__contains__)]] = True
     other = np.zeros(len(source), dtype=bool)
     other[ids] = True
     other &= ~matrix
