@@ -86,7 +86,7 @@ def test_a_slow_drift_is_one_phase_with_a_drift() -> None:
 
 
 def test_a_level_that_wanders_is_one_phase() -> None:
-    """As the clock at a power cap: another level every 30 steps, by 2 %; the boost before it stays a phase."""
+    """As the clock at a power cap: another level every 30 steps; the boost before it stays a phase."""
     level = np.repeat(np.random.default_rng(6).normal(0, 0.02, 20), 30)
     durs = white(6, 600, 0.002) * np.exp(level)
     durs[:20] *= 0.8
