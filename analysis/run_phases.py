@@ -125,22 +125,22 @@ def cut_phases(durs: Sequence[float] | NDArray[Any]) -> tuple[Cut, ...]:
     return tuple(_levelled(head + cuts))
 
 
-def steady_level(cuts: Sequence[Cut], durs: Sequence[float] | NDArray[Any]) -> int | None:
+def steady_level(cuts: Sequence[Cut]) -> int | None:
     """Number of the level in which the program lives; None without steps.
 
-    Warm-up is left out. Of the other levels the one with the most time is taken. Where another one has at
-    least half as much time as it and lies after it as a whole, that is taken: a boost at the begin ends for
-    good. Where the two come and go by turns, the faster is taken: load comes and goes.
+    Warm-up is left out. Of the other levels the one with the most steps is taken. Where another one has at
+    least half as many and lies after it as a whole, that is taken: a boost at the begin ends for good. Where
+    the two come and go by turns, the faster is taken: load comes and goes. Steps count and not their time, or
+    a short disturbance that makes steps many times as long would be the steady phase.
     """
     lived = [cut for cut in cuts if not cut.warm_up] or list(cuts)
     if not lived:
         return None
-    sums = np.concatenate(([0.0], np.cumsum(np.asarray(durs, dtype=np.float64))))
-    spent: dict[int, float] = {}
+    steps: dict[int, int] = {}
     for cut in lived:
-        spent[cut.level] = spent.get(cut.level, 0.0) + float(sums[cut.stop] - sums[cut.first])
-    most = max(spent, key=lambda level: spent[level])
-    rivals = [level for level, time in spent.items() if 2 * time >= spent[most]]
+        steps[cut.level] = steps.get(cut.level, 0) + cut.steps
+    most = max(steps, key=lambda level: steps[level])
+    rivals = [level for level, count in steps.items() if 2 * count >= steps[most]]
     last = {cut.level: cut.first for cut in lived}
     first = {cut.level: cut.first for cut in reversed(lived)}
     median = {cut.level: cut.median for cut in lived}

@@ -136,7 +136,7 @@ def disturbed(make: Callable[[Rng, int, float], Floats]) -> Callable[[Rng], tupl
         durs = make(rng, 600, 0.03)
         durs[210:390] *= 1.2 * np.exp(rng.normal(0, 0.08, 180))
         cuts = cut_phases(durs)
-        level = steady_level(cuts, durs)
+        level = steady_level(cuts)
         bounds = [cut.first for cut in cuts[1:]]
         found = all(any(abs(bound - at) <= 10 for bound in bounds) for at in (210, 390))
         return durs, found and cuts[0].level == level == cuts[-1].level
@@ -150,7 +150,7 @@ def by_turns(rng: Rng) -> tuple[Floats, bool]:
     durs[200:400] *= 1.2
     durs[600:] *= 1.2
     cuts = cut_phases(durs)
-    return durs, [cut.level for cut in cuts] == [0, 1, 0, 1] and steady_level(cuts, durs) == 0
+    return durs, [cut.level for cut in cuts] == [0, 1, 0, 1] and steady_level(cuts) == 0
 
 
 def power_cap(rng: Rng) -> tuple[Floats, bool]:
@@ -180,7 +180,7 @@ def wandering(rng: Rng) -> tuple[Floats, bool]:
 
 def steady_median(cuts: Sequence[Cut], durs: Floats) -> float:
     """Median of the steps at the steady level."""
-    level = steady_level(cuts, durs)
+    level = steady_level(cuts)
     return float(
         np.median(np.concatenate([durs[cut.first : cut.stop] for cut in cuts if cut.level == level]))
     )
@@ -254,9 +254,9 @@ times of all steps of the run, recorded or not (`analysis/run_phases.py`):
   4096 buckets, and each cut is then moved to the step; phases then have at least 5 buckets.
 
 The *steady phase* is the level in which the program lives. Warm-up is left out. Of the other levels the one
-with the most time is taken. A level with at least half as much time that begins after it has ended is taken
+with the most steps is taken. A level with at least half as many that begins after it has ended is taken
 instead: a boost ends for good when the power cap begins. Of levels that come and go by turns the faster one
-is taken, when it has at least half as much time: load comes and goes.
+is taken, when it has at least half as many steps: load comes and goes.
 
 Steps that a profiler records, or warms up for, take no part in the cutting; they lie in a phase by their
 position. Why a phase is slower is told only by what the sampler read in it
