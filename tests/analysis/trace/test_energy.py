@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,11 @@ import pytest
 
 from profrun.analysis.trace.energy import counted_energy, sampled_gpus, step_energy
 from profrun.analysis.trace.readings import Readings
-from profrun.contract.sampling import Quantity
+from profrun.collectors.normalize import normalize
+from profrun.contract.codec import to_json
+from profrun.contract.sampling import Quantity, SampledSource, SamplesHeader
+from profrun.contract.steps import Anchor, StepsDevice, StepsFile, StepTime
+from profrun.traces.trace import Trace
 from tests.analysis.sampled_runs import MS, piecewise, read_counter, sampled_run
 
 TIMES = np.arange(-987, 12_000, 100.0)
@@ -122,3 +127,32 @@ def test_the_bounds_are_wider_where_the_age_of_the_values_was_not_measured(tmp_p
         return found.high_j - found.low_j
 
     assert width("amd") > width("nvidia") + 700 * 0.1
+
+
+def test_the_files_of_a_trial_give_its_energy(tmp_path: Path) -> None:
+    """100 steps of 100 ms at 700 W, in the files that the hook and the sampler write."""
+    epoch = 1_700_000_000_000_000_000
+    anchor = Anchor(epoch, 300, 400)
+    steps = StepsFile(
+        rank=0,
+        pid=10,
+        how="optimizer",
+        clock="cuda_event",
+        anchor=anchor,
+        host="h",
+        device=StepsDevice("nvidia", 0, "NVIDIA H200", uuid="GPU-ABC"),
+        steps=tuple(StepTime(number, epoch + number * 100 * MS, 100 * MS) for number in range(100)),
+    )
+    (tmp_path / "steps.json").write_text(json.dumps(to_json(steps)))
+    source = SampledSource("gpu", ("power", "energy"), vendor="nvidia", index=0, uuid="abc", name="H200")
+    lines = [json.dumps(to_json(SamplesHeader("h", 1, anchor, 10.0, (source,))))]
+    counter = read_counter(piecewise((-2000, 120), (0, 700), (10_000, 120)), TIMES)
+    for at, joules in zip(counter.times.tolist(), counter.values.tolist(), strict=True):
+        lines.append(json.dumps([epoch + at, 0, 700.0 if 0 <= at < 10_000 * MS else 120.0, joules]))
+    (tmp_path / "samples.h.jsonl").write_text("\n".join(lines) + "\n")
+    normalize([tmp_path / "steps.json"], tmp_path / "trace", samples=[tmp_path / "samples.h.jsonl"])
+    with Trace(tmp_path / "trace") as trace:
+        found = step_energy(trace)
+    assert found is not None
+    assert found.joules == pytest.approx(70.0)
+    assert (found.steps, found.gpus) == (100, 1)
