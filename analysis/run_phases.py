@@ -49,6 +49,9 @@ OUTLIER = 3.0
 PENALTY = 3.0
 """Cost of a change-point in squared standard deviations, times the logarithm of the number of steps."""
 
+WANDERING = 5
+"""A level may wander where there are at least so many phases."""
+
 ERRORS = 4.0
 """Neighbours whose medians differ by less than so many standard errors are one phase."""
 
@@ -116,6 +119,7 @@ def cut_phases(durs: Sequence[float] | NDArray[Any]) -> tuple[Cut, ...]:
     cuts = _merged(times, cuts, noise)
     if _is_line(times, cuts):
         cuts = [_cut(times, warm, len(times), noise)]
+    cuts = _without_wander(times, cuts, noise)
     cuts = [_with_drift(times, cut) for cut in cuts]
     head = [replace(_cut(times, 0, warm, noise), warm_up=True)] if warm else []
     return tuple(_levelled(head + cuts))
@@ -285,6 +289,31 @@ def _merged(times: Floats, cuts: list[Cut], noise: _Noise) -> list[Cut]:
         place = min(alike, key=lambda place: apart[place])
         a, b = pairs[place]
         cuts = [*cuts[:place], _cut(times, a.first, b.stop, noise), *cuts[place + 2 :]]
+    return cuts
+
+
+def _without_wander(times: Floats, cuts: list[Cut], noise: _Noise) -> list[Cut]:
+    """The phases, with those joined between which the level only wanders.
+
+    The clock of a GPU at its power cap, for example, goes up and down by some per cent all the time. A level
+    wanders where at least ``WANDERING`` phases have more than three levels and go up and down; then the
+    change from phase to phase is itself noise, and what is left are jumps that are larger than it explains.
+    """
+    changes = np.diff(np.log([cut.median for cut in cuts]))
+    turns = int((changes[1:] * changes[:-1] < 0).sum())
+    if len(cuts) < WANDERING or 3 * turns < len(cuts) - 2 or len({one.level for one in _levelled(cuts)}) <= 3:
+        return cuts
+    wander = float(np.median(np.abs(changes))) / 0.6745 / np.sqrt(2)
+    parts = [1] * len(cuts)
+    while len(cuts) > 1:
+        limits = [ERRORS * wander * np.sqrt(1 / a + 1 / b) for a, b in pairwise(parts)]
+        over = [abs(_ratio(a, b)) / limit for (a, b), limit in zip(pairwise(cuts), limits, strict=True)]
+        place = int(np.argmin(over))
+        if over[place] >= 1:
+            break
+        joined = _cut(times, cuts[place].first, cuts[place + 1].stop, noise)
+        cuts = [*cuts[:place], joined, *cuts[place + 2 :]]
+        parts = [*parts[:place], parts[place] + parts[place + 1], *parts[place + 2 :]]
     return cuts
 
 

@@ -214,8 +214,8 @@ _TABLES = (
     ),
     Table(
         "counters",
-        "sample: of the profiler, or, on tracks named samples, of profrun's sampler, also from outside of what "
-        "the profiler recorded",
+        "sample: of the profiler, or, on tracks named samples, of profrun's sampler, which reads during the "
+        "whole run",
         (
             _req("track", "INTEGER", "counter track", refers="tracks.track"),
             _req("ts_ns", "BIGINT", "time, ns"),

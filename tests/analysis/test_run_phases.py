@@ -85,6 +85,17 @@ def test_a_slow_drift_is_one_phase_with_a_drift() -> None:
     assert cut.drift == pytest.approx(1.024, abs=0.003)
 
 
+def test_a_level_that_wanders_is_one_phase() -> None:
+    """As the clock at a power cap: another level every 30 steps; the boost before it stays a phase."""
+    level = np.repeat(np.random.default_rng(6).normal(0, 0.02, 20), 30)
+    durs = white(6, 600, 0.002) * np.exp(level)
+    durs[:20] *= 0.8
+    cuts = cut_phases(durs)
+    assert len(cuts) == 2
+    assert cuts[1].first == 20
+    assert cuts[1].median == pytest.approx(float(np.median(durs[20:])))
+
+
 def test_a_jump_of_a_very_long_run_is_found_to_the_step() -> None:
     durs = white(5, 100_000, 0.01)
     durs[33_333:] *= 1.1
