@@ -20,7 +20,7 @@ from profrun.contract.states import TERMINAL, Status
 from profrun.errors import ProfrunError, UnavailableError
 from profrun.plans.model import Plan, Trial
 from profrun.runner.interrupt import Interrupts
-from profrun.runner.placement import Placer
+from profrun.runner.placement import Placed, Placer
 from profrun.runner.trial_files import normalise, prepare
 from profrun.store.documents import read_exit, status_of
 from profrun.store.events import NEVER_STARTED, Event, Handle
@@ -162,11 +162,7 @@ class _Driver(Generic[P]):
             return
         attempts = {}
         for trial in trials:
-            placed = None if self.backend.concurrent else self.placer.place(trial)
-            if placed is not None and placed.finding not in self.told:
-                self.told.append(placed.finding)
-                self.observer.note(str(placed.finding))
-            attempts[trial.id] = prepare(self.run, prepared, trial, self.backend, placed)
+            attempts[trial.id] = prepare(self.run, prepared, trial, self.backend, self._place(trial))
             self._write("queued", trial.id, durable=trial is trials[-1], attempt=attempts[trial.id])
         try:
             handles = self.backend.submit(prepared, trials, self.run)
@@ -185,6 +181,21 @@ class _Driver(Generic[P]):
                 handle={"backend": handle.backend, "data": dict(handle.data)},
             )
         self.asked = 0.0
+
+    def _place(self, trial: Trial) -> Placed | None:
+        """Where the window of a trial lies, by what trials before it have shown; None: as the job says."""
+        if self.backend.concurrent:
+            return None
+        try:
+            placed = self.placer.place(trial)
+        except Exception as error:  # an error that nobody expected costs no trial
+            why = f"{type(error).__name__}: {error}"
+            self.observer.note(f"{trial.id}: its window stays where the schedule has it ({why})")
+            return None
+        if placed is not None and placed.finding not in self.told:
+            self.told.append(placed.finding)
+            self.observer.note(str(placed.finding))
+        return placed
 
     def _wait(self) -> None:
         """Until nothing is active."""

@@ -158,6 +158,20 @@ def test_a_damaged_trace_moves_nothing(tmp_path: Path) -> None:
     assert Placer(run, plan).place(plan.trials[2]) is None
 
 
+def test_an_unexpected_error_costs_no_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("profrun.runner.trial_files.sources", lambda record: [])
+    monkeypatch.setattr("profrun.runner.placement.placed", fails)
+    run, plan = ready(tmp_path)
+    watcher = Watcher()
+    drive(run, plan, Scripted(), cwd=run.path, observer=watcher, interrupts=Interrupts())
+    (said,) = (note for note in watcher.notes if "window" in note)
+    assert said.startswith("002-a-torch-r1: its window stays where the schedule has it (ZeroDivisionError")
+    assert read_state(run).phase == "finished"
+
+
 @pytest.mark.parametrize("concurrent", [False, True])
 def test_what_runs_one_after_another_is_placed_and_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concurrent: bool
