@@ -5,9 +5,9 @@ The change-points are those of the least penalised cost with the biweight loss: 
 loss of a step is its squared distance from the level of its phase, at most ``OUTLIER`` squared, so that a
 rare long step (a checkpoint, a log line, the garbage collector) makes no phase. The recursion over levels is
 theirs; the levels are a grid that is taken from the data. Steps that resemble their neighbours raise the
-penalty by (1 + rho) / (1 - rho), with rho and the noise as Chakar, Lebarbier, Levy-Leduc and Robin estimate
-them: "A robust approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017),
-doi 10.3150/15-BEJ782. All of it is done on logarithms: phases differ by ratios.
+penalty and the highest loss by (1 + rho) / (1 - rho), with rho and the noise as Chakar, Lebarbier, Levy-Leduc
+and Robin estimate them: "A robust approach for estimating change-points in the mean of an AR(1) process",
+Bernoulli 23 (2017), doi 10.3150/15-BEJ782. All of it is done on logarithms: phases differ by ratios.
 """
 
 from __future__ import annotations
@@ -49,7 +49,13 @@ OUTLIER = 3.0
 PENALTY = 3.0
 """Cost of a change-point in squared standard deviations, times the logarithm of the number of steps."""
 
-WANDERING = 5
+SHARE = 0.1
+"""A phase that is not at the begin has at least this share of the steps; a shorter one is a disturbance."""
+
+HIGHEST = 0.8
+"""Correlation of neighbours counts as at most so much: jumps between phases look like correlation, too."""
+
+WANDERING = 4
 """A level may wander where there are at least so many phases."""
 
 ERRORS = 4.0
@@ -119,7 +125,10 @@ def cut_phases(durs: Sequence[float] | NDArray[Any]) -> tuple[Cut, ...]:
     cuts = _merged(times, cuts, noise)
     if _is_line(times, cuts):
         cuts = [_cut(times, warm, len(times), noise)]
-    cuts = _without_wander(times, cuts, noise)
+    apart = _is_other_begin(times, cuts)
+    cuts = _merged(times, cuts[:1] + _without_short(times, cuts[1:], noise), noise)
+    begin = cuts[:1] if apart else []
+    cuts = begin + _without_wander(times, cuts[len(begin) :], noise)
     cuts = [_with_drift(times, cut) for cut in cuts]
     head = [replace(_cut(times, 0, warm, noise), warm_up=True)] if warm else []
     return tuple(_levelled(head + cuts))
@@ -168,7 +177,7 @@ def _error(inside: Floats, noise: _Noise) -> float:
     """
     count = len(inside)
     spread = np.sqrt(noise.inflation / count)
-    low, high = np.quantile(inside, np.clip((0.5 - spread, 0.5 + spread), 0, 1))
+    low, high = np.quantile(inside, np.clip((0.5 - spread, 0.5 + spread), 0.1, 0.9))
     errors = [1.2533 * noise.sigma * spread, (high - low) / 4]
     if count >= 40:
         blocks = np.median(inside[: count // 10 * 10].reshape(10, -1), axis=1)
@@ -201,7 +210,7 @@ def _noise(times: Floats) -> _Noise:
     one, two = (_scale(times[lag:] - times[:-lag]) for lag in (1, 2))
     if one <= 0:
         return _Noise(max(two / np.sqrt(2), 1e-4), 0.0)
-    rho = float(np.clip((two / one) ** 2 - 1, -0.9, 0.95))
+    rho = float(np.clip((two / one) ** 2 - 1, -0.9, HIGHEST))
     return _Noise(max(one / np.sqrt(2 * (1 - rho)), 1e-4), rho)
 
 
@@ -245,7 +254,7 @@ def _change_points(times: Floats, noise: _Noise) -> list[int]:
             cost[changed] = anew
             begin[changed] = place
         loss = (time - levels) / noise.sigma
-        cost += np.minimum(loss * loss, OUTLIER**2)
+        cost += np.minimum(loss * loss, OUTLIER**2 * noise.inflation)
     found = [int(begin[np.argmin(cost)])]
     while found[-1]:
         found.append(int(last[found[-1]]))
@@ -290,6 +299,38 @@ def _merged(times: Floats, cuts: list[Cut], noise: _Noise) -> list[Cut]:
         a, b = pairs[place]
         cuts = [*cuts[:place], _cut(times, a.first, b.stop, noise), *cuts[place + 2 :]]
     return cuts
+
+
+def _is_other_begin(times: Floats, cuts: list[Cut]) -> bool:
+    """Whether the first phase is another state: its median lies outside of nearly all steps after it.
+
+    A GPU that runs at a higher clock before its power cap acts, for example. How much the level changes later
+    says nothing about that. As many steps as it has, twice over, must follow.
+    """
+    if len(cuts) < 2 or len(times) - cuts[0].stop < 2 * cuts[0].steps:
+        return False
+    low, high = np.quantile(times[cuts[0].stop :], (0.02, 0.98))
+    median = float(np.log(cuts[0].median))
+    return not low - np.log1p(LEAST) <= median <= high + np.log1p(LEAST)
+
+
+def _without_short(times: Floats, cuts: list[Cut], noise: _Noise) -> list[Cut]:
+    """The phases, with those joined to a neighbour that have less than ``SHARE`` of the steps.
+
+    The shortest is joined first, to the neighbour that is more alike. Then neighbours that do not differ any
+    more are joined.
+    """
+    total = sum(cut.steps for cut in cuts)
+    while len(cuts) > 1:
+        place = min(range(len(cuts)), key=lambda place: cuts[place].steps)
+        if cuts[place].steps >= SHARE * total:
+            break
+        beside = [one for one in (place - 1, place + 1) if 0 <= one < len(cuts)]
+        other = min(beside, key=lambda one: abs(_ratio(cuts[place], cuts[one])))
+        low, high = sorted((place, other))
+        joined = _cut(times, cuts[low].first, cuts[high].stop, noise)
+        cuts = [*cuts[:low], joined, *cuts[high + 1 :]]
+    return _merged(times, cuts, noise)
 
 
 def _without_wander(times: Floats, cuts: list[Cut], noise: _Noise) -> list[Cut]:

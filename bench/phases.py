@@ -239,7 +239,10 @@ times of all steps of the run, recorded or not (`analysis/run_phases.py`):
   a step that is further than 3 standard deviations from its level costs no more than one at 3, so rare long
   steps make no phase. The penalty of a change-point is 3 log(steps) squared standard deviations.
 - The noise, and how much a step resembles the one before (rho), come from differences over one and two steps
-  (Chakar et al., Bernoulli 23, 2017, doi 10.3150/15-BEJ782). The penalty is times (1 + rho) / (1 - rho).
+  (Chakar et al., Bernoulli 23, 2017, doi 10.3150/15-BEJ782). The penalty is times (1 + rho) / (1 - rho), with
+  rho at most 0.8, and so is the most that a step costs.
+- A phase has at least 10 % of the steps, or it is a disturbance and joined to the neighbour that is more
+  alike. The first phase may be shorter: a GPU runs faster until its power cap acts.
 - Neighbours are one phase where their medians differ by less than 0.8 % (so a change of 1 % is found) or by
   less than 4 standard errors, or where one has fewer than 5 steps. Phases whose medians agree in the same
   sense share a *level*.
@@ -247,9 +250,9 @@ times of all steps of the run, recorded or not (`analysis/run_phases.py`):
 - A drift is not a jump: neighbours within 10 % that pass into each other gradually are one phase with a
   drift, and so is a run of several phases within 10 % that a line explains better than levels do (Schwarz's
   criterion). Larger drifts are cut into several phases.
-- A level that wanders (a GPU's clock at its power cap) is one phase: where 5 phases or more have more than
+- A level that wanders (a GPU's clock at its power cap) is one phase: where 4 phases or more have more than
   three levels and go up and down, the change from phase to phase is noise itself, and only larger jumps are
-  cuts.
+  cuts. A first phase whose median lies outside of 98 % of the later steps stays.
 - Fewer than 8 steps are not cut: all of them count. More than 4096 steps are cut by the medians of at most
   4096 buckets, and each cut is then moved to the step; phases then have at least 5 buckets.
 
