@@ -55,12 +55,14 @@ class Summary(Result, SummaryValue):
 
     Attributes:
         step_cost: what a step costs, with the step time without a profiler where that is known.
+        energy_per_work: amount of work ('token', 'gflop') -> energy by it, J, where both are known.
     """
 
     step_cost: StepCost
+    energy_per_work: dict[str, float]
 
     def __str__(self) -> str:
-        return summary_text(self, STYLE, cost=self.step_cost)
+        return summary_text(self, STYLE, cost=self.step_cost, energy_per_work=self.energy_per_work)
 
 
 class CriticalPath(Result, CriticalPathValue):

@@ -37,13 +37,15 @@ class Trace(TraceFiles):
         Args:
             top: most rows of each table; None for all.
         """
+        from profrun.analysis.compare.work_energy import energy_per_work
         from profrun.analysis.rules.diagnose import cost_of_step
         from profrun.analysis.trace.summary import summarize
         from profrun.api.results import Summary
         from profrun.runner.twins import unprofiled_step
 
         cost = cost_of_step(self, unprofiled_step(self.path))
-        return Summary(**vars(summarize(self, top=top)), step_cost=cost)
+        found = vars(summarize(self, top=top))
+        return Summary(**found, step_cost=cost, energy_per_work=energy_per_work(self))
 
     def diagnose(self) -> Diagnosis:
         """What slows the program down, the gravest first, each finding with what could be gained at most.

@@ -64,11 +64,10 @@ def command(
     if as_ == "torch":
         _as_torch(trace, top, sort, by_shapes, runs_root(runs), json_)
         return
-    from profrun.analysis.compare import read_trial
+    from profrun.analysis.compare.work_energy import energy_per_work
     from profrun.analysis.json import to_json
     from profrun.analysis.rules.diagnose import cost_of_step
     from profrun.analysis.trace.summary import summarize
-    from profrun.reports.energy_text import per_work
     from profrun.reports.terminal import summary_text
     from profrun.runner.twins import unprofiled_step
 
@@ -76,13 +75,11 @@ def command(
         shown = top if top is not None else (0 if json_ else TOP)
         summary = summarize(found, top=shown or None)
         cost = cost_of_step(found, unprofiled_step(found.path))
-        measured = summary.energy is not None and summary.energy.joules is not None
-        work = read_trial(found).work if measured else None
+        energy = energy_per_work(found)
     if json_:
-        energy = dict(per_work(summary.energy, work)) if summary.energy else {}
         emit({**summary.to_json(), "step_cost": to_json(cost), "energy_per_work": energy})
         return
-    say(summary_text(summary, terminal_style(), cost=cost, work=work, verbose=verbose))
+    say(summary_text(summary, terminal_style(), cost=cost, energy_per_work=energy, verbose=verbose))
 
 
 def _as_torch(

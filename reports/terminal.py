@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from profrun.contract.denominator import NO_STEPS, RECORDING, RUN
@@ -12,7 +13,6 @@ from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, la
 from profrun.reports.terminal_tables import tables
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare.compared_trial import StepWork
     from profrun.analysis.rules.step_cost import StepCost
     from profrun.analysis.trace.critical_path import CriticalPath
     from profrun.analysis.trace.gpu import DeviceMetrics
@@ -31,7 +31,7 @@ def summary_text(
     style: Style = PLAIN,
     *,
     cost: StepCost | None = None,
-    work: StepWork | None = None,
+    energy_per_work: Mapping[str, float] | None = None,
     verbose: bool = False,
 ) -> str:
     """The summary: what was recorded, doubtful numbers, the step and the GPUs, tables per step, notes.
@@ -40,7 +40,7 @@ def summary_text(
         summary: the summary.
         style: how text is laid out.
         cost: what a step costs, with the step time without a profiler where that is known.
-        work: of a step, by which its energy is divided too.
+        energy_per_work: amount of work -> energy by it, J.
         verbose: with totals, every step, and notes that matter little.
     """
     version = f" {summary.tool_version}" if summary.tool_version else ""
@@ -54,7 +54,7 @@ def summary_text(
     parts += _step(cost, summary)
     if summary.window is not None:
         parts.append(Prose(summary.window.text))
-    energy = energy_line(summary.energy, work)
+    energy = energy_line(summary.energy, energy_per_work)
     parts += [Prose(energy)] if energy else []
     parts += [Prose(line) for line in state_lines(summary.gpu_states, summary.gpus)]
     for device in summary.devices:
