@@ -72,7 +72,7 @@ def read_sides(
 
     Args:
         phase: which steps of trials without a profiler count; None for the steady ones. Then a baseline
-            decides that keeps others (profrun 0.1 kept those of the schedule's window); and trials without a
+            decides that keeps others (up to profrun 0.2 those of the schedule's window); and trials without a
             profiler that are compared with profiled ones count the steps of the phase that these recorded.
         opened: see ``read_trials``.
     """

@@ -16,8 +16,9 @@ from profrun.analysis.json import to_json
 from profrun.contract.denominator import STEP, Denominator
 from profrun.contract.window_phase import WindowPhase
 
-TRIAL_FORMAT = 2
-"""Format 1 (profrun 0.1) has no ``conditions.tool``, and three keys with other names."""
+TRIAL_FORMAT = 3
+"""Format 2 (profrun 0.2) has no ``phase``: its samples are of the schedule's window. Format 1 (profrun 0.1)
+has no ``conditions.tool`` either, and three keys with other names."""
 _NAMES_OF_FORMAT_1 = {"units": "samples", "atoms": "kernel_groups", "host": "host_ops"}
 
 
@@ -268,7 +269,8 @@ class ComparedTrial:
         energy_j: energy per step of the GPUs that the trial used, J; see ``trace.energy.step_energy``. None
             where it was not measured, and ``energy_note`` says why (None: no GPU was sampled).
         outside: GPU ns by category of what no whole step launched.
-        phase: which steps of the run the samples are; 'window' under a profiler, and before 0.2 always.
+        phase: which steps of the run the samples are; 'window' under a profiler, and always before
+            format 3.
         state: what kept the GPU or the host in the state of these steps (codes of the causes of a phase).
     """
 
@@ -320,7 +322,7 @@ class ComparedTrial:
 
 
 def trial_from_json(value: Mapping[str, object]) -> ComparedTrial:
-    """Read back what ``ComparedTrial.to_json`` wrote, also that of profrun 0.1 (format 1).
+    """Read back what ``ComparedTrial.to_json`` wrote, also that of profrun 0.1 and 0.2 (formats 1 and 2).
 
     Older files have a share of launches as ``blocking_seen``, which does not tell whether they blocked.
 
@@ -333,7 +335,7 @@ def trial_from_json(value: Mapping[str, object]) -> ComparedTrial:
     conditions = found.get("conditions")
     if found.get("format") == 1:
         found = {_NAMES_OF_FORMAT_1.get(name, name): part for name, part in found.items()}
-        found["format"] = TRIAL_FORMAT
+        found["format"] = 2
         if isinstance(conditions, Mapping):
             conditions = {"tool": conditions.get("collector"), **conditions}
     if isinstance(conditions, Mapping):
@@ -341,8 +343,10 @@ def trial_from_json(value: Mapping[str, object]) -> ComparedTrial:
             conditions = {"denominator": {"of": "recording"}, **conditions}
         seen = conditions.get("blocking_seen")
         found["conditions"] = {**conditions, "blocking_seen": seen if isinstance(seen, bool) else None}
+    if found.get("format") == 2:
+        found = {**found, "format": TRIAL_FORMAT, "phase": "window"}
     if found.get("format") != TRIAL_FORMAT:
-        raise ValueError(f"trial format {found.get('format')!r}, this profrun reads 1 and {TRIAL_FORMAT}")
+        raise ValueError(f"trial format {found.get('format')!r}, this profrun reads 1 to {TRIAL_FORMAT}")
     try:
         return msgspec.convert(found, ComparedTrial)
     except msgspec.ValidationError as error:

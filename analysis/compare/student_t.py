@@ -14,8 +14,8 @@ import math
 def t_quantile(probability: float, freedom: float) -> float:
     """Quantile of Student's t, ``probability`` in (0, 1), ``freedom`` above 0 (Welch's are not whole).
 
-    Solved by bisection on the distribution function, which is the regularised incomplete beta function
-    (Abramowitz & Stegun, 26.7.1); exact to about 1e-10.
+    Solved by bisection and then Newton's method on the distribution function, which is the regularised
+    incomplete beta function (Abramowitz & Stegun, 26.7.1); exact to about 1e-10.
     """
     if probability < 0.5:
         return -t_quantile(1 - probability, freedom)
@@ -28,9 +28,12 @@ def t_quantile(probability: float, freedom: float) -> float:
             low = middle
         else:
             high = middle
-        if high - low < 1e-11 * max(1.0, high):
+        if high - low < 1e-3 * high or high < 1e-11:
             break
-    return (low + high) / 2
+    value = (low + high) / 2
+    for _ in range(4):  # the error is squared by each
+        value -= (_t_cdf(value, freedom) - probability) / _t_density(value, freedom)
+    return value
 
 
 def t_two_sided(value: float, freedom: float) -> float:
@@ -38,6 +41,11 @@ def t_two_sided(value: float, freedom: float) -> float:
     if math.isinf(value):
         return 0.0
     return _incomplete_beta(freedom / (freedom + value * value), freedom / 2, 0.5)
+
+
+def _t_density(value: float, freedom: float) -> float:
+    front = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
+    return math.exp(front - (freedom + 1) / 2 * math.log1p(value * value / freedom))
 
 
 def _t_cdf(value: float, freedom: float) -> float:

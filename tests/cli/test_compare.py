@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from profrun.analysis.compare import ComparedTrial
 from profrun.analysis.compare.comparability import ALLOWABLE, STOPS
 from profrun.analysis.compare.compared_trial import StepWork
+from profrun.analysis.counted_steps import Phase
 from profrun.cli.compare_args import fraction
 from profrun.contract.denominator import RUN, Denominator
 from profrun.runner.comparison_sides import BASELINE_FORMAT
@@ -165,6 +167,7 @@ def test_the_same_kernels_or_not(sides: Path, capsys: Capture) -> None:
         (["--by", "colour"], "no breakdown by 'colour'"),
         (["--statistic", "mode"], "no statistic 'mode'; use one of median, mean, p99"),
         (["--threshold", "small"], "'small' is not a fraction"),
+        (["--phase", "warm"], "no phase 'warm'; use one of steady, window, all"),
         (["--allow", "everything"], "nothing to allow is called 'everything'"),
         (["--fail-on", "whatever"], "--fail-on 'whatever'"),
         (["--junit", "x.xml"], "--junit writes the rules of --fail-on"),
@@ -182,6 +185,12 @@ def test_thresholds(text: str, value: float) -> None:
 
 
 UNPROFILED: dict[str, Any] = {"collector": "none", "tool": "none", "profiled": False, "measure": "event"}
+
+
+def _plain(times: tuple[int, ...] = (100, 101, 99), phase: Phase = "steady") -> ComparedTrial:
+    return replace(trial(times, **UNPROFILED), phase=phase)
+
+
 OTHER_WORK = trial(OTHER, work=StepWork(matrix_flops=4e9, tokens=64))
 TIMES = re.compile(r"\d (ns|us|ms|s)\b")
 REFUSED: dict[str, tuple[list[ComparedTrial], list[ComparedTrial]]] = {
@@ -191,6 +200,7 @@ REFUSED: dict[str, tuple[list[ComparedTrial], list[ComparedTrial]]] = {
     "profiled": ([trial(**UNPROFILED)], [trial(OTHER, measure="event")]),
     "collector": ([trial()], [trial(OTHER, collector="nsys", tool="nsys")]),
     "clock": ([trial()], [trial(OTHER, measure="wall")]),
+    "phase": ([_plain(), _plain((97, 99))], [_plain(OTHER, "window"), _plain((98, 96), "window")]),
     "cut": ([trial(denominator=RUN)], [trial(OTHER, denominator=Denominator("run", 10**10))]),
     "blocking": ([trial()], [trial(OTHER, blocking=True)]),
     "throttled": ([trial()], [trial(OTHER, throttled=("hw_thermal_slowdown",))]),
