@@ -57,13 +57,16 @@ class Summary(Result, SummaryValue):
     Attributes:
         step_cost: what a step costs, with the step time without a profiler where that is known.
         step_use: its FLOPs, MFU and HFU; None without steps or without matrix ops of recorded shapes.
+        energy_per_work: amount of work ('token', 'gflop') -> energy by it, J, where both are known.
     """
 
     step_cost: StepCost
     step_use: StepUse | None
+    energy_per_work: dict[str, float]
 
     def __str__(self) -> str:
-        return summary_text(self, STYLE, cost=self.step_cost, use=self.step_use)
+        energy = self.energy_per_work
+        return summary_text(self, STYLE, cost=self.step_cost, use=self.step_use, energy_per_work=energy)
 
 
 class CriticalPath(Result, CriticalPathValue):

@@ -38,6 +38,7 @@ class Trace(TraceFiles):
         Args:
             top: most rows of each table; None for all.
         """
+        from profrun.analysis.compare.work_energy import energy_per_work
         from profrun.analysis.rules.diagnose import cost_of_step
         from profrun.analysis.rules.step_use import use_of_step
         from profrun.analysis.trace.summary import summarize
@@ -46,7 +47,8 @@ class Trace(TraceFiles):
 
         step = unprofiled_step(self.path)
         cost, use = cost_of_step(self, step), use_of_step(self, step)
-        return Summary(**vars(summarize(self, top=top)), step_cost=cost, step_use=use)
+        found = vars(summarize(self, top=top))
+        return Summary(**found, step_cost=cost, step_use=use, energy_per_work=energy_per_work(self))
 
     def diagnose(self) -> Diagnosis:
         """What slows the program down, the gravest first, each finding with what could be gained at most.

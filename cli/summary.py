@@ -74,12 +74,11 @@ def command(
     if as_ == "torch":
         _as_torch(trace, top, sort, by_shapes, runs_root(runs), json_)
         return
-    from profrun.analysis.compare import read_trial
+    from profrun.analysis.compare.work_energy import energy_per_work
     from profrun.analysis.json import to_json
     from profrun.analysis.rules.diagnose import cost_of_step
     from profrun.analysis.rules.step_use import use_of_step
     from profrun.analysis.trace.summary import summarize
-    from profrun.reports.energy_text import per_work
     from profrun.reports.terminal import summary_text
     from profrun.runner.twins import unprofiled_step
 
@@ -88,14 +87,13 @@ def command(
         summary = summarize(found, top=shown or None, peaks=peaks)
         step = unprofiled_step(found.path)
         cost, use = cost_of_step(found, step), use_of_step(found, step, peaks=peaks)
-        measured = summary.energy is not None and summary.energy.joules is not None
-        work = read_trial(found).work if measured else None
+        energy = energy_per_work(found)
     if json_:
-        energy = dict(per_work(summary.energy, work)) if summary.energy else {}
         told = {"step_cost": to_json(cost), "step_use": to_json(use), "energy_per_work": energy}
         emit({**summary.to_json(), **told})
         return
-    say(summary_text(summary, terminal_style(), cost=cost, use=use, work=work, verbose=verbose))
+    style = terminal_style()
+    say(summary_text(summary, style, cost=cost, use=use, energy_per_work=energy, verbose=verbose))
 
 
 def _peaks(given: list[str]) -> dict[str, float]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from profrun.contract.units import counted, energy_text, percent_text, rate_text, time_text
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare.compared_trial import StepWork
     from profrun.analysis.trace.energy import StepEnergy
     from profrun.analysis.trace.gpu_state import Part, StateOfGpu
 
@@ -16,11 +15,11 @@ PARTS: dict[Part, str] = {"run": "in the run", "window": "in the window"}
 """Parts of a run that are told, in their order, and their words."""
 
 
-def energy_line(energy: StepEnergy | None, work: StepWork | None = None) -> str | None:
+def energy_line(energy: StepEnergy | None, per_work: Mapping[str, float] | None = None) -> str | None:
     """``energy 2.35 J per step: 690 W over 1000 steady steps, uncertain by 2.0 %; 1.15 mJ per token``.
 
     Args:
-        work: of a step of the same trial, where it is known.
+        per_work: amount of work -> the energy by it, J.
 
     Returns:
         Why the energy is not known where GPUs were sampled; None where they were not.
@@ -35,19 +34,7 @@ def energy_line(energy: StepEnergy | None, work: StepWork | None = None) -> str 
         f"{counted(energy.steps, 'steady step')} ({time_text(energy.length_ns)}), "
         f"uncertain by {percent_text(energy.resolution)}"
     )
-    return "; ".join([text, *(f"{energy_text(joules)} per {of}" for of, joules in per_work(energy, work))])
-
-
-def per_work(energy: StepEnergy, work: StepWork | None) -> list[tuple[str, float]]:
-    """Energy per token and per gflop, J, where the work of a step is known."""
-    if energy.joules is None or work is None:
-        return []
-    found: list[tuple[str, float]] = []
-    if work.tokens:
-        found.append(("token", energy.joules / work.tokens))
-    if work.matrix_flops:
-        found.append(("gflop", energy.joules / (work.matrix_flops / 1e9)))
-    return found
+    return "; ".join([text, *(f"{energy_text(joules)} per {of}" for of, joules in (per_work or {}).items())])
 
 
 def state_lines(states: Sequence[StateOfGpu], gpus: Mapping[int, str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from profrun.analysis.trace.variation_text import variation_text
@@ -14,7 +15,6 @@ from profrun.reports.terminal_tables import tables
 from profrun.reports.use_text import use_lines
 
 if TYPE_CHECKING:
-    from profrun.analysis.compare.compared_trial import StepWork
     from profrun.analysis.rules.step_cost import StepCost
     from profrun.analysis.rules.step_use import StepUse
     from profrun.analysis.trace.critical_path import CriticalPath
@@ -35,7 +35,7 @@ def summary_text(
     *,
     cost: StepCost | None = None,
     use: StepUse | None = None,
-    work: StepWork | None = None,
+    energy_per_work: Mapping[str, float] | None = None,
     verbose: bool = False,
 ) -> str:
     """The summary: what was recorded, doubtful numbers, the step and the GPUs, tables per step, notes.
@@ -45,7 +45,7 @@ def summary_text(
         style: how text is laid out.
         cost: what a step costs, with the step time without a profiler where that is known.
         use: its FLOPs, and the share of the GPUs' peak that they are.
-        work: of a step, by which its energy is divided too.
+        energy_per_work: amount of work -> energy by it, J.
         verbose: with totals, every step, and notes that matter little.
     """
     version = f" {summary.tool_version}" if summary.tool_version else ""
@@ -61,7 +61,7 @@ def summary_text(
         parts.append(Prose(summary.window.text))
     if use is not None and cost is not None:
         parts += [Prose(line) for line in use_lines(use, cost)]
-    energy = energy_line(summary.energy, work)
+    energy = energy_line(summary.energy, energy_per_work)
     parts += [Prose(energy)] if energy else []
     parts += [Prose(line) for line in state_lines(summary.gpu_states, summary.gpus)]
     parts += _variation(summary, verbose=verbose)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from profrun.analysis.compare.compared_trial import StepWork
 from profrun.analysis.trace.energy import StepEnergy
 from profrun.analysis.trace.gpu_state import Part, StateOfGpu
 from profrun.contract.sampling import Reason
-from profrun.reports.energy_text import energy_line, per_work, state_lines
+from profrun.reports.energy_text import energy_line, state_lines
 
 MS = 1_000_000
 ENERGY = StepEnergy(2.354, 0.0204, 690.4, 1000, 3410 * MS * 3, 1, 2.36)
@@ -18,7 +17,7 @@ SHORT = "400 ms of steady steps; 4 s are needed: run at least 42 steady steps"
 
 
 @pytest.mark.parametrize(
-    ("energy", "work", "line"),
+    ("energy", "per_work", "line"),
     [
         (None, None, None),
         (
@@ -28,7 +27,7 @@ SHORT = "400 ms of steady steps; 4 s are needed: run at least 42 steady steps"
         ),
         (
             ENERGY,
-            StepWork(matrix_flops=550e9, tokens=2048),
+            {"token": 2.354 / 2048, "gflop": 2.354 / 550},
             PLAIN + "; 1.149 mJ per token; 4.28 mJ per gflop",
         ),
         (
@@ -38,19 +37,15 @@ SHORT = "400 ms of steady steps; 4 s are needed: run at least 42 steady steps"
         ),
         (
             StepEnergy(None, why=SHORT),
-            StepWork(tokens=2),
+            {},
             f"energy per step is not known: {SHORT}",
         ),
     ],
 )
-def test_the_energy_in_one_line(energy: StepEnergy | None, work: StepWork | None, line: str | None) -> None:
-    assert energy_line(energy, work) == line
-
-
-def test_energy_per_work_that_is_not_known_is_left_out() -> None:
-    assert per_work(ENERGY, StepWork()) == []
-    assert per_work(StepEnergy(None), StepWork(tokens=2)) == []
-    assert dict(per_work(ENERGY, StepWork(tokens=2)))["token"] == pytest.approx(1.177)
+def test_the_energy_in_one_line(
+    energy: StepEnergy | None, per_work: dict[str, float] | None, line: str | None
+) -> None:
+    assert energy_line(energy, per_work) == line
 
 
 def _state(part: Part, watts: float | None, mhz: float | None, celsius: float | None) -> StateOfGpu:
