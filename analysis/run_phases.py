@@ -49,6 +49,9 @@ OUTLIER = 3.0
 PENALTY = 3.0
 """Cost of a change-point in squared standard deviations, times the logarithm of the number of steps."""
 
+WANDERING = 5
+"""A level may wander where there are at least so many phases."""
+
 ERRORS = 4.0
 """Neighbours whose medians differ by less than so many standard errors are one phase."""
 
@@ -116,27 +119,28 @@ def cut_phases(durs: Sequence[float] | NDArray[Any]) -> tuple[Cut, ...]:
     cuts = _merged(times, cuts, noise)
     if _is_line(times, cuts):
         cuts = [_cut(times, warm, len(times), noise)]
+    cuts = _without_wander(times, cuts, noise)
     cuts = [_with_drift(times, cut) for cut in cuts]
     head = [replace(_cut(times, 0, warm, noise), warm_up=True)] if warm else []
     return tuple(_levelled(head + cuts))
 
 
-def steady_level(cuts: Sequence[Cut], durs: Sequence[float] | NDArray[Any]) -> int | None:
+def steady_level(cuts: Sequence[Cut]) -> int | None:
     """Number of the level in which the program lives; None without steps.
 
-    Warm-up is left out. Of the other levels the one with the most time is taken. Where another one has at
-    least half as much time as it and lies after it as a whole, that is taken: a boost at the begin ends for
-    good. Where the two come and go by turns, the faster is taken: load comes and goes.
+    Warm-up is left out. Of the other levels the one with the most steps is taken. Where another one has at
+    least half as many and lies after it as a whole, that is taken: a boost at the begin ends for good. Where
+    the two come and go by turns, the faster is taken: load comes and goes. Steps count and not their time, or
+    a short disturbance that makes steps many times as long would be the steady phase.
     """
     lived = [cut for cut in cuts if not cut.warm_up] or list(cuts)
     if not lived:
         return None
-    sums = np.concatenate(([0.0], np.cumsum(np.asarray(durs, dtype=np.float64))))
-    spent: dict[int, float] = {}
+    steps: dict[int, int] = {}
     for cut in lived:
-        spent[cut.level] = spent.get(cut.level, 0.0) + float(sums[cut.stop] - sums[cut.first])
-    most = max(spent, key=lambda level: spent[level])
-    rivals = [level for level, time in spent.items() if 2 * time >= spent[most]]
+        steps[cut.level] = steps.get(cut.level, 0) + cut.steps
+    most = max(steps, key=lambda level: steps[level])
+    rivals = [level for level, count in steps.items() if 2 * count >= steps[most]]
     last = {cut.level: cut.first for cut in lived}
     first = {cut.level: cut.first for cut in reversed(lived)}
     median = {cut.level: cut.median for cut in lived}
@@ -285,6 +289,31 @@ def _merged(times: Floats, cuts: list[Cut], noise: _Noise) -> list[Cut]:
         place = min(alike, key=lambda place: apart[place])
         a, b = pairs[place]
         cuts = [*cuts[:place], _cut(times, a.first, b.stop, noise), *cuts[place + 2 :]]
+    return cuts
+
+
+def _without_wander(times: Floats, cuts: list[Cut], noise: _Noise) -> list[Cut]:
+    """The phases, with those joined between which the level only wanders.
+
+    The clock of a GPU at its power cap, for example, goes up and down by some per cent all the time. A level
+    wanders where at least ``WANDERING`` phases have more than three levels and go up and down; then the
+    change from phase to phase is itself noise, and what is left are jumps that are larger than it explains.
+    """
+    changes = np.diff(np.log([cut.median for cut in cuts]))
+    turns = int((changes[1:] * changes[:-1] < 0).sum())
+    if len(cuts) < WANDERING or 3 * turns < len(cuts) - 2 or len({one.level for one in _levelled(cuts)}) <= 3:
+        return cuts
+    wander = float(np.median(np.abs(changes))) / 0.6745 / np.sqrt(2)
+    parts = [1] * len(cuts)
+    while len(cuts) > 1:
+        limits = [ERRORS * wander * np.sqrt(1 / a + 1 / b) for a, b in pairwise(parts)]
+        over = [abs(_ratio(a, b)) / limit for (a, b), limit in zip(pairwise(cuts), limits, strict=True)]
+        place = int(np.argmin(over))
+        if over[place] >= 1:
+            break
+        joined = _cut(times, cuts[place].first, cuts[place + 1].stop, noise)
+        cuts = [*cuts[:place], joined, *cuts[place + 2 :]]
+        parts = [*parts[:place], parts[place] + parts[place + 1], *parts[place + 2 :]]
     return cuts
 
 

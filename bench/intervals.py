@@ -250,7 +250,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         verdict_runs=options.verdict_runs,
     )
     if options.write:
-        options.write.write_text(page, encoding="utf-8")
+        old = options.write.read_text(encoding="utf-8") if options.write.exists() else ""
+        _, begin, phases = old.partition("<!-- phases:")  # bench/phases.py writes that section
+        options.write.write_text(f"{page}\n{begin}{phases}" if begin else page, encoding="utf-8")
     print(rows, verdicts, tables, sep="\n\n")
 
 

@@ -32,7 +32,7 @@ def phases_html(summary: Summary) -> Html | None:
     if window:
         title, note = (
             "of the steady phase",
-            "step time by that of the steady phase, where the program spends its time",
+            "step time by that of the steady phase, in which most steps lie",
         )
         columns.append(Column(title, lambda phase: phase.median_ns / window.steady_ns, "share", note))
     columns.append(Column("what", lambda phase: _what(phase, number[id(phase)], summary)))

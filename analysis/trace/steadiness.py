@@ -115,7 +115,7 @@ def steadiness(trace: Trace) -> Steadiness | None:
     if len(calm) < FEWEST:
         return Steadiness((), None, None, steps, float(np.median(durs)) if len(durs) else None)
     cuts = cut_phases(durs)
-    level = steady_level(cuts, durs)
+    level = steady_level(cuts)
     bounds = [0, *(int(calm[cut.first - 1]) + 1 for cut in cuts[1:]), len(steps)]
     phases = tuple(
         _phase(steps, first, stop, cut) for (first, stop), cut in zip(pairwise(bounds), cuts, strict=True)
