@@ -58,7 +58,7 @@ def test_work_on_a_gpu_that_another_process_owns_belongs_to_the_step_that_launch
 
 
 def _run(tmp_path: Path, count: int) -> Trace:
-    """The first third of the steps takes 100 us, the rest 112 us; two steps are recorded, without a profiler."""
+    """The first third of the steps takes 100 us, the rest 112 us; two steps are in the window."""
     durs = [(100 + step % 3 if step < count // 3 else 112 + step % 3) * 1000 for step in range(count)]
     starts = np.concatenate(([0], np.cumsum(durs)[:-1])).tolist()
     times = [
