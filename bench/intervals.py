@@ -261,10 +261,10 @@ that is called slower.
 
 {row_tables}
 
-Real recordings, judged by the estimator of profrun 0.2, on 2026-11-22 with torch 2.11 on one H200: 28 processes of one
-training step (38 rows by kernel) and 28 of one inference step (3 rows), 12 recorded steps each. They were
-divided at random into two sides of the same program, 300 times per line, so the pairs of one line share
-recordings.
+Real recordings, judged by the estimator of profrun 0.2, on 2026-11-22 with torch 2.11 on one H200: 28
+processes of one training step (38 rows by kernel) and 28 of one inference step (3 rows), 12 recorded steps
+each. They were divided at random into two sides of the same program, 300 times per line, so the pairs of one
+line share recordings.
 
 {measured}
 """
