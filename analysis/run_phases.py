@@ -37,7 +37,7 @@ LONGEST_WARM_UP = 10
 WARM_UP = 0.10
 """Warm-up steps take longer than nearly all (98 %) of the steps after them by at least this share."""
 
-DRIFT = 0.05
+DRIFT = 0.1
 """Neighbours that pass into each other gradually are one phase where they differ by less than this share."""
 
 BUCKETS = 4096
@@ -48,6 +48,9 @@ OUTLIER = 3.0
 
 PENALTY = 3.0
 """Cost of a change-point in squared standard deviations, times the logarithm of the number of steps."""
+
+WANDERING = 5
+"""A level may wander where there are at least so many phases."""
 
 ERRORS = 4.0
 """Neighbours whose medians differ by less than so many standard errors are one phase."""
@@ -114,27 +117,30 @@ def cut_phases(durs: Sequence[float] | NDArray[Any]) -> tuple[Cut, ...]:
     bounds = [warm + bound for bound in _bounds(rest, noise)]
     cuts = [_cut(times, first, stop, noise) for first, stop in pairwise(bounds)]
     cuts = _merged(times, cuts, noise)
+    if _is_line(times, cuts):
+        cuts = [_cut(times, warm, len(times), noise)]
+    cuts = _without_wander(times, cuts, noise)
     cuts = [_with_drift(times, cut) for cut in cuts]
     head = [replace(_cut(times, 0, warm, noise), warm_up=True)] if warm else []
     return tuple(_levelled(head + cuts))
 
 
-def steady_level(cuts: Sequence[Cut], durs: Sequence[float] | NDArray[Any]) -> int | None:
+def steady_level(cuts: Sequence[Cut]) -> int | None:
     """Number of the level in which the program lives; None without steps.
 
-    Warm-up is left out. Of the other levels the one with the most time is taken. Where another one has at
-    least half as much time as it and lies after it as a whole, that is taken: a boost at the begin ends for
-    good. Where the two come and go by turns, the faster is taken: load comes and goes.
+    Warm-up is left out. Of the other levels the one with the most steps is taken. Where another one has at
+    least half as many and lies after it as a whole, that is taken: a boost at the begin ends for good. Where
+    the two come and go by turns, the faster is taken: load comes and goes. Steps count and not their time, or
+    a short disturbance that makes steps many times as long would be the steady phase.
     """
     lived = [cut for cut in cuts if not cut.warm_up] or list(cuts)
     if not lived:
         return None
-    sums = np.concatenate(([0.0], np.cumsum(np.asarray(durs, dtype=np.float64))))
-    spent: dict[int, float] = {}
+    steps: dict[int, int] = {}
     for cut in lived:
-        spent[cut.level] = spent.get(cut.level, 0.0) + float(sums[cut.stop] - sums[cut.first])
-    most = max(spent, key=lambda level: spent[level])
-    rivals = [level for level, time in spent.items() if 2 * time >= spent[most]]
+        steps[cut.level] = steps.get(cut.level, 0) + cut.steps
+    most = max(steps, key=lambda level: steps[level])
+    rivals = [level for level, count in steps.items() if 2 * count >= steps[most]]
     last = {cut.level: cut.first for cut in lived}
     first = {cut.level: cut.first for cut in reversed(lived)}
     median = {cut.level: cut.median for cut in lived}
@@ -155,15 +161,19 @@ def _cut(times: Floats, first: int, stop: int, noise: _Noise | None) -> Cut:
 def _error(inside: Floats, noise: _Noise) -> float:
     """Standard error of the median of logarithms.
 
-    The larger one of what the noise of the whole run lets expect, and of what the medians of ten blocks of
-    the phase show, which knows of dependence over more than the next step.
+    The largest of three: what the noise of the whole run lets expect; a quarter of the interval between the
+    order statistics two standard errors of the rank away from the median, which is wide where steps are of
+    two kinds; and what the medians of ten blocks of the phase show, which knows of dependence over more than
+    the next step.
     """
     count = len(inside)
-    expected = 1.2533 * noise.sigma * np.sqrt(noise.inflation / count)
-    if count < 40:
-        return float(expected)
-    blocks = np.median(inside[: count // 10 * 10].reshape(10, -1), axis=1)
-    return float(max(expected, np.std(blocks, ddof=1) / np.sqrt(10)))
+    spread = np.sqrt(noise.inflation / count)
+    low, high = np.quantile(inside, np.clip((0.5 - spread, 0.5 + spread), 0, 1))
+    errors = [1.2533 * noise.sigma * spread, (high - low) / 4]
+    if count >= 40:
+        blocks = np.median(inside[: count // 10 * 10].reshape(10, -1), axis=1)
+        errors.append(np.std(blocks, ddof=1) / np.sqrt(10))
+    return float(max(errors))
 
 
 def _warm_up_steps(times: Floats) -> int:
@@ -282,6 +292,31 @@ def _merged(times: Floats, cuts: list[Cut], noise: _Noise) -> list[Cut]:
     return cuts
 
 
+def _without_wander(times: Floats, cuts: list[Cut], noise: _Noise) -> list[Cut]:
+    """The phases, with those joined between which the level only wanders.
+
+    The clock of a GPU at its power cap, for example, goes up and down by some per cent all the time. A level
+    wanders where at least ``WANDERING`` phases have more than three levels and go up and down; then the
+    change from phase to phase is itself noise, and what is left are jumps that are larger than it explains.
+    """
+    changes = np.diff(np.log([cut.median for cut in cuts]))
+    turns = int((changes[1:] * changes[:-1] < 0).sum())
+    if len(cuts) < WANDERING or 3 * turns < len(cuts) - 2 or len({one.level for one in _levelled(cuts)}) <= 3:
+        return cuts
+    wander = float(np.median(np.abs(changes))) / 0.6745 / np.sqrt(2)
+    parts = [1] * len(cuts)
+    while len(cuts) > 1:
+        limits = [ERRORS * wander * np.sqrt(1 / a + 1 / b) for a, b in pairwise(parts)]
+        over = [abs(_ratio(a, b)) / limit for (a, b), limit in zip(pairwise(cuts), limits, strict=True)]
+        place = int(np.argmin(over))
+        if over[place] >= 1:
+            break
+        joined = _cut(times, cuts[place].first, cuts[place + 1].stop, noise)
+        cuts = [*cuts[:place], joined, *cuts[place + 2 :]]
+        parts = [*parts[:place], parts[place] + parts[place + 1], *parts[place + 2 :]]
+    return cuts
+
+
 def _ratio(a: Cut, b: Cut) -> float:
     return float(np.log(b.median / a.median))
 
@@ -293,12 +328,41 @@ def _differ(a: Cut, b: Cut) -> bool:
 
 
 def _gradual(times: Floats, a: Cut, b: Cut) -> bool:
-    """Whether one passes into the other without a jump: their near ends differ by less than half as much."""
-    near = min(a.steps, b.steps) // 4
-    if near < 4 or abs(_ratio(a, b)) >= np.log1p(DRIFT):
+    """Whether one passes into the other without a jump.
+
+    Equally many steps on either side of the cut are looked at. A passage is gradual where they differ by less
+    than half as much as the phases do, or where a line fits them better than two levels do (least squares of
+    the medians of eight blocks on either side).
+    """
+    near = min(a.steps, b.steps) // 8
+    if near < 2 or abs(_ratio(a, b)) >= np.log1p(DRIFT):
         return False
-    at_bound = np.median(times[b.first : b.first + near]) - np.median(times[a.stop - near : a.stop])
-    return bool(abs(at_bound) < abs(_ratio(a, b)) / 2)
+    around = times[b.first - 8 * near : b.first + 8 * near]
+    if abs(np.median(around[8 * near :]) - np.median(around[: 8 * near])) < abs(_ratio(a, b)) / 2:
+        return True
+    blocks = np.median(around.reshape(16, near), axis=1)
+    levels = np.repeat((blocks[:8].mean(), blocks[8:].mean()), 8)
+    at = np.arange(16) - 7.5
+    line = blocks.mean() + at * (at @ blocks) / (at @ at)
+    return bool(((blocks - line) ** 2).sum() < ((blocks - levels) ** 2).sum())
+
+
+def _is_line(times: Floats, cuts: list[Cut]) -> bool:
+    """Whether a line explains all phases better than levels: Schwarz's criterion on medians of blocks."""
+    first, size = cuts[0].first, (len(times) - cuts[0].first) // 64
+    medians = [cut.median for cut in cuts]
+    if len(cuts) == 1 or size < 2 or max(medians) >= min(medians) * (1 + DRIFT):
+        return False
+    blocks = np.median(times[first : first + 64 * size].reshape(64, size), axis=1)
+    levels = (
+        np.repeat(np.log(medians), [cut.steps for cut in cuts])[: 64 * size].reshape(64, size).mean(axis=1)
+    )
+    at = np.arange(64) - 31.5
+    line = blocks.mean() + at * (at @ blocks) / (at @ at)
+    by_line, by_levels = (float(((blocks - fit) ** 2).sum()) for fit in (line, levels))
+    by_line, by_levels = by_line + 1e-18, by_levels + 1e-18
+    gain = 64 * np.log(by_levels / by_line) + (2 * len(cuts) - 3) * np.log(64)
+    return bool(gain > 0)
 
 
 def _with_drift(times: Floats, cut: Cut) -> Cut:

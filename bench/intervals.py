@@ -321,7 +321,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         verdict_runs=options.verdict_runs,
     )
     if options.write:
-        options.write.write_text(page, encoding="utf-8")
+        old = options.write.read_text(encoding="utf-8") if options.write.exists() else ""
+        _, begin, cut = old.partition("<!-- phases:")  # bench/phases.py writes that section
+        options.write.write_text(f"{page}\n{begin}{cut}" if begin else page, encoding="utf-8")
     print(phases, pairing, rows, verdicts, tables, sep="\n\n")
 
 

@@ -85,6 +85,10 @@ class TrialPaths:
         """The ``steps.json`` of every rank that wrote one (``steps.StepsFile``)."""
         return sorted(self.raw.glob("rank*/steps.json"))
 
+    def samples_of(self, host: str) -> Path:
+        """What the sampler of a host read while the program ran (``sampling.SamplesHeader``)."""
+        return self.folder / f"samples.{host}.jsonl"
+
     def samples(self) -> list[Path]:
-        """The files of the samplers, one for each host (``sampling.SamplesHeader``)."""
+        """The samples of every host on which a sampler ran."""
         return sorted(self.folder.glob("samples.*.jsonl"))

@@ -122,6 +122,8 @@ def waiting(answer: VariantAnswer) -> str:
 def doubts(answer: VariantAnswer) -> list[str]:
     """Why the numbers of an answer may mislead, a sentence each."""
     found = [f"doubtful: {title}" for title in answer.doubts]
+    if answer.window is not None and answer.window.matters:
+        found.append(answer.window.text)
     step = answer.step
     if step is not None and step.uneven:
         found.append(

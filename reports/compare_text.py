@@ -79,6 +79,8 @@ def answer_parts(comparison: Comparison) -> list[Part]:
 def detail_parts(comparison: Comparison, top: int) -> list[Part]:
     """Both sides, what must be known of them, what changed or was measured, and notes; ``top`` as above."""
     parts: list[Part] = [_side_line(name, side) for name, side in zip("ab", comparison.sides, strict=True)]
+    for name, side in zip("ab", comparison.sides, strict=True):
+        parts += _window_lines(name, side)
     notes = notes_of(comparison.reasons)
     parts += [reason_line(one) for one in comparison.reasons if not one.stops and one.severity != "info"]
     if comparison.ratio is None:
@@ -130,6 +132,15 @@ def _side_line(letter: str, side: SideInfo) -> str:
         counts += f", {counted(side.steps, 'step')}"
     text = f"{side_legend(letter, side.name, side.labels)} ({device}, {side.collector}, {counts})"
     return f"{text}; outlying steps: {first_three(side.outliers)}" if side.outliers else text
+
+
+def _window_lines(letter: str, side: SideInfo) -> list[Part]:
+    """That the profiled window of a side does not lie in the steady phase, for its first such trial."""
+    if not side.windows:
+        return []
+    (label, window), more = side.windows[0], len(side.windows) - 1
+    others = f" (and so in {counted(more, 'other trial')})" if more else ""
+    return [Prose(f"{letter}: {label}: {window.text}{others}", "note")]
 
 
 def _metrics(comparison: Comparison) -> list[Part]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.key_averages import KeyAverages
     from profrun.analysis.trace.memory import MemorySeries
     from profrun.analysis.trace.recorded_tables import IssueRow, MetricRow
+    from profrun.analysis.trace.run_course import RunCourse
     from profrun.analysis.trace.step_spread import StepSpread
     from profrun.analysis.trace.summary import Summary
     from profrun.analysis.trace.timeline_slices import Timeline
@@ -42,6 +43,7 @@ class TraceContent:
         calls: call trees by module, call and Python stack.
         memory: series of allocated bytes.
         timeline: slices of a few steps; None for a trace without slices or of serialised kernels.
+        run: the course of the whole run; None where its steps are not known.
         issues: what the reader noticed.
         metrics: hardware counters of the longest kernels; metric_count: how many the trace has.
     """
@@ -54,6 +56,7 @@ class TraceContent:
     calls: Sequence[CallTree] = ()
     memory: Sequence[MemorySeries] = ()
     timeline: Timeline | None = None
+    run: RunCourse | None = None
     issues: Sequence[IssueRow] = ()
     metrics: Sequence[MetricRow] = ()
     metric_count: int = 0

@@ -9,6 +9,7 @@ from profrun.contract.units import counted, time_text
 from profrun.reports.charts import histogram, legend, stacked_bar
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
+from profrun.reports.phase_table import phases_html
 from profrun.reports.quality_marks import MarkedColumns, Marks
 from profrun.traces.labels import rank_cell
 
@@ -40,7 +41,7 @@ NOTE = (
 
 
 def steps_html(summary: Summary, spread: StepSpread | None, marks: Marks) -> Html | None:
-    """The bars and the table; None for a trace without steps.
+    """The phases of the run, the bars and the table; None for a trace without steps.
 
     Args:
         summary: of the trace.
@@ -49,6 +50,12 @@ def steps_html(summary: Summary, spread: StepSpread | None, marks: Marks) -> Htm
     """
     if not summary.steps:
         return None
+    phases, recorded = phases_html(summary), _recorded(summary, spread, marks)
+    return recorded if phases is None else el("div", phases, recorded)
+
+
+def _recorded(summary: Summary, spread: StepSpread | None, marks: Marks) -> Html:
+    """The recorded steps."""
     several = len({step.rank for step in summary.steps}) > 1
     of = summary.denominator
     if not of.several:

@@ -44,6 +44,8 @@ def summary_text(
     if summary.withheld:
         parts.append(f"not shown because of this: {', '.join(summary.withheld)}")
     parts += _step(cost, summary)
+    if summary.window is not None:
+        parts.append(Prose(summary.window.text))
     for device in summary.devices:
         parts += _device(device, summary, cost)
     for peak in summary.memory:

@@ -11,8 +11,10 @@ from profrun.reports.findings_section import findings_html
 from profrun.reports.html import Html, el, sections_html
 from profrun.reports.html_table import Column, table
 from profrun.reports.memory_section import memory_html
+from profrun.reports.phase_table import phase_bands
 from profrun.reports.quality_marks import Marks
 from profrun.reports.roofline_section import roofline_html
+from profrun.reports.run_chart import run_chart
 from profrun.reports.step_section import steps_html
 from profrun.reports.timeline_section import timeline_html
 from profrun.reports.verdict_section import facts_line, trust_html, verdict_html
@@ -37,6 +39,7 @@ def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html
     sections: list[tuple[str, str, Html | None]] = [
         ("findings", "Diagnosis", findings_html(content.findings, key)),
         ("gpus", "GPUs", devices_html(summary, marks)),
+        ("run", "Course of the run", run_chart(content.run, phase_bands(summary)) if content.run else None),
         ("steps", "The run" if of.of == "run" else "Steps", steps_html(summary, content.spread, marks)),
         ("timeline", "Timeline", timeline_html(timeline, key) if timeline else None),
         ("calls", "Call tree", calls_html(content.calls, summary.modules, key, of)),

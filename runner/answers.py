@@ -93,6 +93,7 @@ def answer_of(
         side=found.parts[0].side if found.parts else None,
         parts=tuple(PartAnswer(part.name, part.share) for part in found.parts[:PARTS]),
         findings=_findings(found),
+        window=found.window,
         doubts=tuple(one.title for one in found.findings if one.severity == "critical" and one.gain is None),
     )
 

@@ -148,6 +148,7 @@ def trace_content(
     from profrun.analysis.trace.memory import allocated
     from profrun.analysis.trace.op_shapes import op_shapes
     from profrun.analysis.trace.recorded_tables import hardware_metrics, reader_issues
+    from profrun.analysis.trace.run_course import run_course
     from profrun.analysis.trace.step_spread import step_spread
     from profrun.analysis.trace.summary import summarize
     from profrun.analysis.trace.timeline_slices import timeline_slices
@@ -167,6 +168,7 @@ def trace_content(
         findings=found.findings,
         memory=allocated(trace),
         timeline=None if trace.meta.get("replayed") else timeline_slices(trace, most=slices),
+        run=run_course(trace),
         issues=reader_issues(trace),
         metrics=metrics,
         metric_count=metric_count,

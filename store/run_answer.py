@@ -11,6 +11,7 @@ from typing import Literal
 
 from profrun.contract.denominator import STEP, Denominator
 from profrun.contract.finding import Severity
+from profrun.contract.window_phase import WindowPhase
 
 UNEVEN = 1.5
 """Steps whose mean is so many times their median are uneven: a loader with workers, for example, delivers
@@ -106,6 +107,7 @@ class VariantAnswer:
         findings: warnings and critical findings that no other explains, the largest gain first.
         doubts: titles of critical findings about the recording itself.
         denominator: what the recording's times are of: a step, the run or its first part, or the recording.
+        window: in which of several phases of the run the recorded steps lie.
     """
 
     variant: str
@@ -122,6 +124,7 @@ class VariantAnswer:
     findings: tuple[FindingAnswer, ...] = ()
     doubts: tuple[str, ...] = ()
     denominator: Denominator = STEP
+    window: WindowPhase | None = None
 
     @property
     def works_longer(self) -> bool:

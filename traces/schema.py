@@ -122,7 +122,12 @@ _TABLES = (
             _req("track", "INTEGER", "id"),
             _req("kind", "VARCHAR", "what the track is", TRACK_KINDS),
             _req("process", "INTEGER", "process it belongs to", refers="processes.process"),
-            _opt("device", "INTEGER", "GPU, for stream, queue and copy tracks", refers="devices.device"),
+            _opt(
+                "device",
+                "INTEGER",
+                "GPU, for stream, queue and copy tracks, and for counters of a GPU",
+                refers="devices.device",
+            ),
             _opt("native_id", "BIGINT", "thread id, stream id, queue id as the tool wrote it"),
             _opt("name", "VARCHAR", "name of the track"),
         ),
@@ -209,7 +214,8 @@ _TABLES = (
     ),
     Table(
         "counters",
-        "sample",
+        "sample: of the profiler, or, on tracks named samples, of profrun's sampler, which reads during the "
+        "whole run",
         (
             _req("track", "INTEGER", "counter track", refers="tracks.track"),
             _req("ts_ns", "BIGINT", "time, ns"),

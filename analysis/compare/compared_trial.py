@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from profrun.analysis.counted_steps import Phase
 from profrun.analysis.json import to_json
 from profrun.contract.denominator import STEP, Denominator
+from profrun.contract.window_phase import WindowPhase
 
 TRIAL_FORMAT = 3
 """Format 2 (profrun 0.2) has no ``phase``: its samples are of the schedule's window. Format 1 (profrun 0.1)
@@ -48,6 +49,7 @@ class RecordingConditions:
         denominator: whether a sample is a step, the run or its recorded part, or the whole recording.
         doubts: (code, text) of what makes the numbers of steps or kernels of the trace wrong.
         outside_ns: GPU time that no whole step launched. total_gpu_ns: GPU time of the recording.
+        window: in which of several phases of the run the window lies; None where there is one, or no window.
     """
 
     label: str
@@ -79,6 +81,7 @@ class RecordingConditions:
     doubts: tuple[tuple[str, str], ...] = ()
     outside_ns: int = 0
     total_gpu_ns: int = 0
+    window: WindowPhase | None = None
 
     @property
     def launches_block(self) -> bool | None:

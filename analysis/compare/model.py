@@ -15,6 +15,7 @@ from profrun.analysis.json import to_json
 from profrun.analysis.step_time import Statistic
 from profrun.contract.denominator import STEP, Denominator
 from profrun.contract.finding import Finding
+from profrun.contract.window_phase import WindowPhase
 
 Verdict = RatioVerdict | Literal["incomparable"]
 Interval = tuple[float, float]
@@ -188,6 +189,7 @@ class SideInfo:
         memory_peak: bytes.
         times_ns: of each trial the times of its whole steps.
         denominator: what a step is: a step, the run or its recorded part, or the whole recording.
+        windows: trial and phase of each profiled trial whose window lies outside of the steady level.
     """
 
     name: str
@@ -211,6 +213,7 @@ class SideInfo:
     work: StepWork
     times_ns: tuple[tuple[float, ...], ...] = ()
     denominator: Denominator = STEP
+    windows: tuple[tuple[str, WindowPhase], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.frame import Frame
 from profrun.analysis.trace.run_steps import run_steps
 from profrun.analysis.trace.runtime_calls import launch_waits
+from profrun.analysis.trace.steadiness import window_phase
 from profrun.analysis.trace.steps import StepIndex, denominator
 from profrun.analysis.trace.used_gpus import used_devices, used_gpus
 from profrun.contract.provenance import GpuStates, Process, Provenance
@@ -92,6 +93,7 @@ def recording_conditions(
         sm_mhz=clock,
         software=_software(provenance) if provenance else {},
         denominator=denominator(trace),
+        window=window_phase(trace),
         doubts=_doubts(trace),
         outside_ns=int(source.durs(outside).sum()),
         total_gpu_ns=int(source.durs(source.gpu).sum()),

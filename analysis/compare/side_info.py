@@ -70,6 +70,11 @@ def _info(name: str, side: Side, statistic: Statistic, aligned: float | None, sh
         work=side.trials[0].work,
         times_ns=tuple(map(tuple, side.times)),
         denominator=side.denominator,
+        windows=tuple(
+            (one.label, one.window)
+            for one in conditions
+            if one.profiled and one.window is not None and not one.window.same_level
+        ),
     )
 
 

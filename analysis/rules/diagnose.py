@@ -18,7 +18,9 @@ from profrun.analysis.rules.step_cost import StepCost, UnprofiledStep, severity_
 from profrun.analysis.rules.step_parts import StepPart, step_parts
 from profrun.analysis.trace.data_quality import withheld
 from profrun.analysis.trace.quality import QualityFinding
+from profrun.analysis.trace.steadiness import window_phase
 from profrun.contract.finding import SEVERITIES, Severity
+from profrun.contract.window_phase import WindowPhase
 
 if TYPE_CHECKING:
     from profrun.contract.provenance import Provenance
@@ -36,12 +38,15 @@ class Diagnosis:
         parts: what the work is made of, most time first.
         findings: as ``diagnose`` returns them.
         gpus: names of the GPUs that worked, such as 'NVIDIA H200', each once.
+        window: in which of several phases of the run the recorded steps lie; None where there is one, or it
+            is not known.
     """
 
     cost: StepCost
     parts: tuple[StepPart, ...]
     findings: tuple[RuleFinding, ...]
     gpus: tuple[str, ...]
+    window: WindowPhase | None = None
 
 
 def diagnose(
@@ -78,6 +83,7 @@ def diagnosis(
         parts=tuple(step_parts(context)),
         findings=tuple(_findings(context)),
         gpus=tuple(dict.fromkeys(one.name for one in context.devices)),
+        window=window_phase(trace),
     )
 
 

@@ -18,6 +18,7 @@ from profrun.analysis.run_phases import FEWEST, Cut, cut_phases, steady_level
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.phase_causes import Cause, Stretch, causes
 from profrun.analysis.trace.run_steps import RunSteps, run_steps
+from profrun.contract.window_phase import WindowPhase
 from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def steadiness(trace: Trace) -> Steadiness | None:
     if len(calm) < FEWEST:
         return Steadiness((), None, None, steps, float(np.median(durs)) if len(durs) else None)
     cuts = cut_phases(durs)
-    level = steady_level(cuts, durs)
+    level = steady_level(cuts)
     bounds = [0, *(int(calm[cut.first - 1]) + 1 for cut in cuts[1:]), len(steps)]
     phases = tuple(
         _phase(steps, first, stop, cut) for (first, stop), cut in zip(pairwise(bounds), cuts, strict=True)
@@ -128,6 +129,28 @@ def steadiness(trace: Trace) -> Steadiness | None:
         window=_window(steps, bounds),
         steps=steps,
         steady_median_ns=float(np.median(durs[_at_level(cuts, level, len(durs))])),
+    )
+
+
+def window_phase(trace: Trace) -> WindowPhase | None:
+    """Where the window lies; None where the run has one phase only, or no window that is known."""
+    found = steadiness(trace)
+    if found is None or len(found.phases) < 2 or found.window is None or found.steady is None:
+        return None
+    here, steady = found.phases[found.window], found.phases[found.steady]
+    slow, fast = (here, steady) if here.median_ns > steady.median_ns else (steady, here)
+    return WindowPhase(
+        phase=found.window + 1,
+        phases=len(found.phases),
+        first_step=here.first_step,
+        last_step=here.last_step,
+        ns=here.median_ns,
+        steady=found.steady + 1,
+        steady_first_step=steady.first_step,
+        steady_last_step=steady.last_step,
+        steady_ns=steady.median_ns,
+        same_level=here.level == steady.level,
+        why=tuple(cause.text for cause in slow.why or fast.why),
     )
 
 

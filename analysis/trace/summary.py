@@ -27,8 +27,10 @@ from profrun.analysis.trace.ranges import RangeRow, ranges
 from profrun.analysis.trace.ranks import RankReport, compare_ranks
 from profrun.analysis.trace.roofline import Roofline, device_peaks, roofline
 from profrun.analysis.trace.runtime_calls import ApiRow, apis
+from profrun.analysis.trace.steadiness import RunPhase, steadiness, window_phase
 from profrun.analysis.trace.steps import Step, denominator, steps
 from profrun.contract.denominator import Denominator
+from profrun.contract.window_phase import WindowPhase
 from profrun.traces.labels import labels
 
 if TYPE_CHECKING:
@@ -66,6 +68,8 @@ class Summary:
         guessed_ranks: ranks that nothing in the recording states: guesses.
         peaks: by device id, None for a GPU that is not in the table.
         roofline: rates of ops whose shapes give their work; None where its GPU times are withheld.
+        phases: of the run, recorded or not, where its steps were timed; one where it is steady.
+        window: in which of several phases the recorded steps lie; None where there is one or no window.
     """
 
     source: str
@@ -97,6 +101,8 @@ class Summary:
     guessed_ranks: tuple[int, ...]
     peaks: dict[int, Peaks | None]
     roofline: Roofline | None
+    phases: list[RunPhase]
+    window: WindowPhase | None
     counts: dict[str, int]
     omitted: dict[str, int]
 
@@ -168,6 +174,8 @@ def summarize(trace: Trace, *, top: int | None = None, peaks: Mapping[str, float
         guessed_ranks=tuple(sorted(labels(trace).guessed)),
         peaks=device_peaks(source, peaks),
         roofline=roofs(),
+        phases=list(steady.phases) if (steady := steadiness(trace)) else [],
+        window=window_phase(trace),
         counts=_counts(source),
         omitted=omitted,
     )

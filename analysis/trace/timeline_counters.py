@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from profrun.analysis.trace.columns import Ints, groups, int_column, text_codes
 from profrun.analysis.trace.frame import frame
-from profrun.contract.sampling import MEANINGS, TRACK, reasons_in
+from profrun.contract.sampling import MEANINGS, TRACK, Quantity, reasons_in
 from profrun.traces.labels import labels
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def timeline_counters(trace: Trace, start_ns: int) -> list[TimelineCounter]:
 
     Changes of memory are left out where their sum is recorded. Of the samples of the whole trial only those
     within the timeline are shown, and the last before it. The energy counter is left out: the power says it;
-    so is the averaged power where the power of the moment is there, and what is 0 throughout.
+    so is the averaged power where the power of the moment is there. What is 0 throughout is left out, and of
+    some quantities (``_WHERE_IT_VARIES``) what does not change.
 
     Args:
         trace: any trace.
@@ -81,12 +82,18 @@ def timeline_counters(trace: Trace, start_ns: int) -> list[TimelineCounter]:
         counter = TimelineCounter(label, units[unit[at]], rank, times[mine], values[mine])
         if place == _PLACES[MEANINGS["reasons"].name]:
             counter = _in_words(counter)
-        found.append(((rank, place >= 0, owner if place >= 0 else "", place, label), counter))
+        after = (device < 0, owner, place) if place >= 0 else ()  # the sampler's, GPUs before the host
+        found.append(((rank, place >= 0, after, label), counter))
     return [counter for _, counter in sorted(found, key=lambda one: one[0])]
 
 
 _PLACES = {meaning.name: place for place, meaning in enumerate(MEANINGS.values())}
 """Name of a sampled counter -> its place among them."""
+
+
+_QUIET: tuple[Quantity, ...] = ("memory_clock", "utilization", "processes", "cpu_clock")
+_WHERE_IT_VARIES = {MEANINGS[quantity].name for quantity in _QUIET}
+"""Sampled counters that tell nothing where they stay as they are."""
 
 
 def _within(times: Ints, mine: Ints, low: int, high: int) -> Ints:
@@ -98,7 +105,8 @@ def _within(times: Ints, mine: Ints, low: int, high: int) -> Ints:
 def _shown(name: str, values: NDArray[np.float64], *, instant: bool) -> bool:
     """Whether a sampled counter is shown; ``instant``: the power of the moment stands beside the average."""
     hidden = {MEANINGS["energy"].name} | ({MEANINGS["power_average"].name} if instant else set())
-    return name not in hidden and bool(np.any(values))
+    varies = bool(np.any(values)) and not bool(name in _WHERE_IT_VARIES and np.all(values == values[0]))
+    return name not in hidden and varies
 
 
 def _in_words(mask: TimelineCounter) -> TimelineCounter:

@@ -25,7 +25,7 @@ def test_equal_steps_are_one_phase(steps: int) -> None:
 
 def test_no_steps_have_no_phases() -> None:
     assert cut_phases([]) == ()
-    assert steady_level([], []) is None
+    assert steady_level([]) is None
 
 
 @pytest.mark.parametrize("noise", [0.001, 0.01, 0.05])
@@ -50,7 +50,7 @@ def test_a_jump_is_found_where_it_is(change: float, noise: float, at: int) -> No
         assert len(cuts) == 2
         assert abs(cuts[1].first - at) <= 3
         assert [cut.level for cut in cuts] == [0, 1]
-        assert steady_level(cuts, durs) == 1
+        assert steady_level(cuts) == 1
 
 
 @pytest.mark.parametrize("longer", [2, 50])
@@ -60,7 +60,7 @@ def test_long_first_steps_are_warm_up(longer: int, steps: int) -> None:
     durs[:steps] *= longer
     cuts = cut_phases(durs)
     assert [(cut.first, cut.stop, cut.warm_up) for cut in cuts] == [(0, steps, True), (steps, 60, False)]
-    assert steady_level(cuts, durs) == 1
+    assert steady_level(cuts) == 1
 
 
 def test_levels_that_come_again_have_one_number() -> None:
@@ -69,7 +69,7 @@ def test_levels_that_come_again_have_one_number() -> None:
     durs[600:] *= 1.2
     cuts = cut_phases(durs)
     assert [cut.level for cut in cuts] == [0, 1, 0, 1]
-    assert steady_level(cuts, durs) == 0, "of levels that alternate, the faster is the steady one"
+    assert steady_level(cuts) == 0, "of levels that alternate, the faster is the steady one"
 
 
 def test_a_disturbance_at_the_end_is_not_where_the_program_lives() -> None:
@@ -77,12 +77,29 @@ def test_a_disturbance_at_the_end_is_not_where_the_program_lives() -> None:
     durs[240:] *= 1.3
     cuts = cut_phases(durs)
     assert spans(cuts) == [(0, 240), (240, 300)]
-    assert steady_level(cuts, durs) == 0
+    assert steady_level(cuts) == 0
+
+
+def test_a_short_disturbance_is_not_steady_however_long_its_steps_take() -> None:
+    durs = white(3, 300, 0.01)
+    durs[240:] *= 10
+    assert steady_level(cut_phases(durs)) == 0
 
 
 def test_a_slow_drift_is_one_phase_with_a_drift() -> None:
     (cut,) = cut_phases(white(4, 600, 0.003) * np.linspace(1, 1.03, 600))
     assert cut.drift == pytest.approx(1.024, abs=0.003)
+
+
+def test_a_level_that_wanders_is_one_phase() -> None:
+    """As the clock at a power cap: another level every 30 steps; the boost before it stays a phase."""
+    level = np.repeat(np.random.default_rng(6).normal(0, 0.02, 20), 30)
+    durs = white(6, 600, 0.002) * np.exp(level)
+    durs[:20] *= 0.8
+    cuts = cut_phases(durs)
+    assert len(cuts) == 2
+    assert cuts[1].first == 20
+    assert cuts[1].median == pytest.approx(float(np.median(durs[20:])))
 
 
 def test_a_jump_of_a_very_long_run_is_found_to_the_step() -> None:

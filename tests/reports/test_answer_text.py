@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from profrun.contract.denominator import RUN, Denominator
+from profrun.contract.window_phase import WindowPhase
 from profrun.reports.answer_text import answer_parts
 from profrun.reports.terminal_layout import Style, lay_out
 from profrun.store.run_answer import FindingAnswer, PartAnswer, StepAnswer, VariantAnswer
@@ -297,3 +298,24 @@ def test_overheads_of_steps_and_of_runs_are_never_one_range() -> None:
     assert (
         "profilers, step time: torch +30.0 %\n  profilers, run time: torch 2.50 x [2.40 to 2.60 x]\n" in text
     )
+
+
+BOOST = WindowPhase(
+    1, 2, 0, 17, 2.94e6, 2, 18, 599, 3.42e6, same_level=False, why=("the power cap lowered the SM clock",)
+)
+
+
+def test_a_window_outside_of_the_steady_phase_is_said() -> None:
+    text = shown(dataclasses.replace(EAGER, window=BOOST))
+    assert (
+        "  the window lies in phase 1 of 2 (steps 0-17, 2.94 ms per step); the steady\n"
+        "    phase is phase 2 (steps 18-599, 3.42 ms per step, 16.3 % slower): the power\n"
+        "    cap lowered the SM clock\n"
+    ) in text
+
+
+@pytest.mark.parametrize(
+    "window", [dataclasses.replace(BOOST, same_level=True), dataclasses.replace(BOOST, steady_ns=2.98e6)]
+)
+def test_a_window_whose_steps_take_as_long_is_not_said(window: WindowPhase) -> None:
+    assert shown(dataclasses.replace(EAGER, window=window)) == shown(EAGER)

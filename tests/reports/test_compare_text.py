@@ -7,6 +7,7 @@ from pathlib import Path
 import profrun
 from profrun.analysis.compare import compare
 from profrun.collectors.normalize import normalize
+from profrun.contract.window_phase import WindowPhase
 from profrun.reports.compare_sentence import Called
 from profrun.reports.compare_text import comparison_text
 from profrun.reports.terminal_layout import Style
@@ -83,3 +84,19 @@ def test_rows_with_a_word_show_the_interval_that_proves_it() -> None:
     b = [trial((120, 121, 119)), trial((119, 121, 120)), trial((120, 119, 122))]
     lines = comparison_text(compare(a, b)).splitlines()
     assert any(line.startswith("  slower: k: +19.8 % (95 % interval +") for line in lines)
+
+
+BOOST = WindowPhase(1, 2, 0, 17, 2.94e6, 2, 18, 599, 3.42e6, same_level=False)
+
+
+def test_a_window_outside_of_the_steady_phase_is_said_of_its_side() -> None:
+    text = comparison_text(
+        compare([trial()], [trial(OTHER, window=BOOST), trial(window=BOOST), trial((99, 100))])
+    )
+    (line,) = [line for line in text.splitlines() if "window" in line]
+    assert line == f"note: b: t: {BOOST.text} (and so in 1 other trial)"
+
+
+def test_the_window_of_a_trial_without_a_profiler_is_not_said() -> None:
+    text = comparison_text(compare([trial()], [trial(OTHER, window=BOOST, profiled=False, tool="none")]))
+    assert "window" not in text

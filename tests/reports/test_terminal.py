@@ -94,3 +94,33 @@ def test_gpu_work_is_no_more_than_all_of_a_step(
     with make_trace(tmp_path / "t", ROWS) as trace:
         text = summary_text(summarize(trace), Style(100), cost=cost_of_step(trace, step))
     assert said in text
+
+
+def run_steps(*durs_us: int) -> dict[str, list[dict[str, object]]]:
+    """Steps of a whole run, without gaps; step 1 is recorded."""
+    rows: list[dict[str, object]] = []
+    at = 0
+    for step, dur in enumerate(durs_us):
+        row = {"process": 0, "step": step, "ts_ns": at, "dur_ns": 1000 * dur, "clock": "wall"}
+        rows.append({**row, "part": "active" if step == 1 else "outside"})
+        at += 1000 * dur
+    return {"step_times": rows}
+
+
+def test_the_summary_says_where_the_window_lies(tmp_path: Path) -> None:
+    side = run_steps(*[2940] * 18, *[3420] * 200)
+    with make_trace(tmp_path / "t", ROWS, side=side) as trace:
+        found = summarize(trace)
+        lines = summary_text(found, Style(80)).splitlines()
+    place = lines.index("the window lies in phase 1 of 2 (steps 0-17, 2.94 ms per step); the steady phase")
+    assert lines[place + 1].strip() == "is phase 2 (steps 18-217, 3.42 ms per step, 16.3 % slower)"
+    document = found.to_json()
+    assert [(phase["first_step"], phase["last_step"]) for phase in document["phases"]] == [(0, 17), (18, 217)]
+    assert document["window"]["steady"] == 2
+
+
+def test_the_summary_of_a_steady_run_has_no_word_on_phases(tmp_path: Path) -> None:
+    with make_trace(tmp_path / "t", ROWS, side=run_steps(*[3000] * 100)) as trace:
+        found = summarize(trace)
+        assert "phase" not in summary_text(found, Style(80))
+    assert (len(found.phases), found.window) == (1, None)

@@ -11,4 +11,6 @@ from tests.tracekit import make_trace
 def test_an_empty_trace_has_a_report(tmp_path: Path) -> None:
     with make_trace(tmp_path / "t", []) as trace:
         document = page(trace)
-    assert "Not in this recording: GPUs, Steps, Timeline, Call tree, Kernels" in document.text
+    assert (
+        "Not in this recording: GPUs, Course of the run, Steps, Timeline, Call tree, Kernels" in document.text
+    )

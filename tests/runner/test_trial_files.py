@@ -11,11 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profrun.backends.base import PreparedPlan
+from profrun.contract.codec import to_json
 from profrun.contract.paths import TrialPaths
+from profrun.contract.sampling import SampledSource, SamplesHeader
+from profrun.contract.steps import Anchor
 from profrun.errors import UnavailableError
 from profrun.runner.trial_files import normalise, prepare, rotate
 from profrun.store import files
 from profrun.store.state import read_trial
+from profrun.traces.trace import Trace
 from tests.conftest import examples
 from tests.runner.scripted import Scripted, begin, leave, new_run
 
@@ -91,6 +95,24 @@ def test_a_full_disk_while_a_trial_is_readied(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(UnavailableError, match="the disk is full"):
         prepare(run, PreparedPlan(plan, tmp_path), plan.trials[0], Scripted())
     assert (run.trial(A).folder / "attempts/1/exit.json").exists()
+
+
+def test_a_trace_has_all_steps_of_its_trial_and_its_samples(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    prepare(run, PreparedPlan(plan, tmp_path), plan.trials[0], Scripted())
+    run.log().append("started", A, attempt=1)
+    leave(run.trial(A), steps=(10, 20))
+    host = SampledSource("host", ("cpu_busy",))
+    header = to_json(SamplesHeader("h", 1, Anchor(0, 0, 0), 10.0, (host,)))
+    (run.trial(A).folder / "samples.h.jsonl").write_text(f"{json.dumps(header)}\n[7, 0, 1.5]\n")
+    made = normalise(run, read_trial(run, A)).trace
+    assert made is not None
+    with Trace(made) as trace:
+        assert trace.sql("SELECT step, dur_ns, part FROM step_times").rows == [
+            (0, 10, "active"),
+            (1, 20, "active"),
+        ]
+        assert trace.sql("SELECT ts_ns, name, value FROM counters").rows == [(7, "CPU cores busy", 1.5)]
 
 
 def test_a_damaged_trace_is_made_again(tmp_path: Path) -> None:

@@ -59,6 +59,10 @@ RULES = [
         "OR est_occupancy NOT BETWEEN 0 AND 1"
     ),
     "SELECT process FROM devices GROUP BY process, ordinal HAVING count(*) > 1",
+    "SELECT step FROM step_times GROUP BY process, step HAVING count(*) > 1",
+    "SELECT step FROM step_times WHERE step < 0",
+    "SELECT step FROM step_times WHERE dur_ns <= 0",
+    "SELECT step FROM step_times WHERE host_ns <= 0",
 ]
 for _name, _kinds in BESIDE.items():
     RULES.append(f'SELECT slice FROM "{_name}" JOIN slices s USING (slice) WHERE s.kind NOT IN {_in(_kinds)}')

@@ -19,6 +19,10 @@ SLICES: list[tuple[Any, ...]] = [
 SIDE: dict[str, list[dict[str, Any]]] = {
     "tracks": [{"track": 3, "kind": "counter", "process": 0, "name": "memory"}],
     "counters": [{"track": 3, "ts_ns": 5, "name": "memory", "value": 1.0, "unit": "byte"}],
+    "step_times": [
+        {"process": 0, "step": 0, "ts_ns": 0, "dur_ns": 200, "clock": "wall", "part": "active"},
+        {"process": 0, "step": 1, "ts_ns": 210, "host_ns": 9, "clock": "cuda_event", "part": "outside"},
+    ],
     "metrics": [{"slice": 3, "name": "cycles", "value": 10.0, "unit": "cycle"}],
     "issues": [{"code": "odd", "count": 1, "message": "something"}],
 }

@@ -78,3 +78,27 @@ def test_tracks_are_as_few_as_can_be(tmp_path: Path) -> None:
     for start, end in ((0, 10), (2, 4), (3, 9), (4, 6), (10, 12)):
         tracks.place(start, end)
     assert len(tracks.open) == 3
+
+
+def test_samples_of_a_long_run_do_not_hide_a_short_window(tmp_path: Path) -> None:
+    """Those within the slices are written, and one on either side; reasons are counters of 0 and 1."""
+    values = {"SM clock": (1, 2, 3, 4, 5, 6), "slowed by": (2, 1, 0, 1, 64, 2)}
+    counters = [
+        {"track": 1, "ts_ns": ts, "name": name, "value": float(value), "unit": unit}
+        for (name, row), unit in zip(values.items(), ("MHz", "mask"), strict=True)
+        for ts, value in zip((-900, 900, 1010, 1050, 1200, 9000), row, strict=True)
+    ]
+    tracks = [{"track": 1, "kind": "counter", "process": 0, "device": 0, "name": "samples"}]
+    side = {"tracks": tracks, "counters": counters}
+    with make_trace(tmp_path / "t", [("op", "a", 1000, 100, "main")], side=side) as trace:
+        result = export(trace, tmp_path / "x.json", "chrome")
+    found: dict[str, list[tuple[float, float]]] = {}
+    for event in events_of(tmp_path / "x.json"):
+        if event["ph"] == "C":
+            sample = (float(event["ts"]) * 1000 - result.shift_ns, event["args"]["value"])
+            found.setdefault(event["name"], []).append(sample)
+    assert found == {
+        "GPU 0: SM clock": [(900, 2), (1010, 3), (1050, 4), (1200, 5)],
+        "GPU 0: slowed by power cap": [(900, 1), (1010, 0), (1050, 1), (1200, 0)],
+        "GPU 0: slowed by idle": [(900, 0), (1010, 0), (1050, 0), (1200, 1)],
+    }

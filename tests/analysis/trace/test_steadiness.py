@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from profrun.analysis.trace.steadiness import Steadiness, steadiness
+from profrun.analysis.trace.steadiness import Steadiness, steadiness, window_phase
+from profrun.contract.sampling import REASONS
 from profrun.traces.trace import Trace
 from tests.tracekit import make_trace
 
@@ -80,3 +81,27 @@ def test_recorded_steps_after_warm_up_are_no_warm_up(tmp_path: Path) -> None:
     told = found(run(tmp_path, durs, range(1, 4), collector="torch"))
     assert [(p.first_step, p.last_step, p.warm_up) for p in told.phases] == [(0, 0, True), (1, 43, False)]
     assert (told.window, told.in_steady) == (1, True)
+
+
+def test_samples_tell_why_the_steady_phase_is_slower(tmp_path: Path) -> None:
+    """The boost has 53 ms and no reading of its own; what is read is 100 ms old or more."""
+    rows = []
+    for at in range(-250, 2000, 100):  # in ms; a reading of 155 ms and later is about the steady phase
+        capped = at - 100 >= 53
+        for name, unit, value in (
+            ("SM clock", "MHz", 1580.0 if capped else 1980.0),
+            ("slowed by", "mask", float(REASONS["power cap"] if capped else 0)),
+        ):
+            rows.append({"track": 9, "name": name, "ts_ns": at * MS, "value": value, "unit": unit})
+    track = {"track": 9, "kind": "counter", "process": None, "device": 0, "name": "samples"}
+    steps = step_rows([2.94] * 18 + [3.42] * 582, range(5, 10))
+    side = {"step_times": steps, "tracks": [track], "counters": rows}
+    trace = make_trace(tmp_path / "t", [], meta={"collector": "none"}, side=side)
+    boost, steady = found(trace).phases
+    assert [cause.text for cause in steady.why] == [
+        "the power cap lowered the SM clock from 1980 to 1580 MHz"
+    ]
+    assert [cause.code for cause in boost.why] == ["boost-after-idle"]
+    window = window_phase(trace)
+    assert window is not None
+    assert window.why == ("the power cap lowered the SM clock from 1980 to 1580 MHz",)

@@ -1,0 +1,61 @@
+"""In which phase of the run the recorded window lies, beside the steady phase: ``WindowPhase``.
+
+The summary, a comparison, the first screen of a run and the report say it in the same words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .units import change_text, time_text
+
+SAID = 0.02
+"""Share by which the window must differ from the steady phase before the first screen of a run says so."""
+
+
+@dataclass(frozen=True)
+class WindowPhase:
+    """The phase in which most steps of the window lie, and the steady one.
+
+    Attributes:
+        phase, steady: their numbers, counted from 1. phases: how many the run has, 2 or more.
+        first_step, last_step: of the window's phase, both included. ns: median time of its steps.
+        steady_first_step, steady_last_step, steady_ns: the same of the steady phase.
+        same_level: whether the steps of both take equally long.
+        why: clauses about why the slower one is slower, as far as samples tell.
+    """
+
+    phase: int
+    phases: int
+    first_step: int
+    last_step: int
+    ns: float
+    steady: int
+    steady_first_step: int
+    steady_last_step: int
+    steady_ns: float
+    same_level: bool
+    why: tuple[str, ...] = ()
+
+    @property
+    def matters(self) -> bool:
+        """Whether the window's steps take another time than the steady ones by more than ``SAID``."""
+        return not self.same_level and abs(self.steady_ns / self.ns - 1) > SAID
+
+    @property
+    def text(self) -> str:
+        """One sentence without capital and full stop."""
+        here = f"phase {self.phase} of {self.phases} ({_steps(self.first_step, self.last_step)}, "
+        here = f"the window lies in {here}{time_text(self.ns)} per step)"
+        if self.phase == self.steady:
+            return f"{here}, the steady phase"
+        there = f"phase {self.steady} ({_steps(self.steady_first_step, self.steady_last_step)}, "
+        if self.same_level:
+            return f"{here}; its steps take as long as those of the steady phase, {there[:-2]})"
+        change = change_text(self.steady_ns / self.ns)
+        why = f": {', and '.join(self.why)}" if self.why else ""
+        return f"{here}; the steady phase is {there}{time_text(self.steady_ns)} per step, {change}){why}"
+
+
+def _steps(first: int, last: int) -> str:
+    return f"step {first}" if first == last else f"steps {first}-{last}"

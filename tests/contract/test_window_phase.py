@@ -1,0 +1,49 @@
+"""The words for where the window lies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from profrun.contract.window_phase import WindowPhase
+
+BOOST = WindowPhase(
+    phase=1,
+    phases=2,
+    first_step=0,
+    last_step=17,
+    ns=2.94e6,
+    steady=2,
+    steady_first_step=18,
+    steady_last_step=599,
+    steady_ns=3.42e6,
+    same_level=False,
+    why=("the power cap lowered the SM clock from 1980 to 1580 MHz",),
+)
+
+
+def test_the_window_outside_of_the_steady_phase() -> None:
+    assert BOOST.text == (
+        "the window lies in phase 1 of 2 (steps 0-17, 2.94 ms per step); the steady phase is phase 2 (steps "
+        "18-599, 3.42 ms per step, 16.3 % slower): the power cap lowered the SM clock from 1980 to 1580 MHz"
+    )
+    assert BOOST.matters
+    assert replace(BOOST, why=()).text.endswith("16.3 % slower)")
+
+
+def test_the_window_in_the_steady_phase() -> None:
+    same = replace(BOOST, steady=1, steady_first_step=0, steady_last_step=17, same_level=True)
+    assert same.text == "the window lies in phase 1 of 2 (steps 0-17, 2.94 ms per step), the steady phase"
+    assert not same.matters
+
+
+def test_the_window_in_another_phase_of_the_steady_level() -> None:
+    again = replace(BOOST, phases=3, steady=3, steady_ns=2.95e6, same_level=True)
+    assert again.text == (
+        "the window lies in phase 1 of 3 (steps 0-17, 2.94 ms per step); its steps take as long as those of "
+        "the steady phase, phase 3 (steps 18-599)"
+    )
+
+
+def test_a_small_difference_is_not_for_the_first_screen() -> None:
+    assert not replace(BOOST, steady_ns=2.99e6).matters
+    assert replace(BOOST, steady_ns=2.80e6).matters
