@@ -68,7 +68,7 @@ def counted(durs: Ints, window: NDArray[np.bool_], phase: Phase) -> NDArray[np.b
         level[cut.first : cut.stop] = cut.level
     if phase == "recorded" and window.any():
         return np.asarray(level == int(np.bincount(level[window]).argmax()), dtype=np.bool_)
-    return np.asarray(level == steady_level(cuts, durs), dtype=np.bool_)
+    return np.asarray(level == steady_level(cuts), dtype=np.bool_)
 
 
 def chosen(mask: NDArray[np.bool_], most: int = MOST_STEPS) -> Ints:
