@@ -65,7 +65,7 @@ def read(path: Path) -> list[Trial]:
 
 
 def _of_folder(path: Path) -> list[Trial]:
-    """Trials by the names of their folders, ``<order>-<label>``; those without measured steps are not in it."""
+    """Trials by the names of their folders, ``<order>-<label>``, if they measured steps."""
     found: list[Trial] = []
     for folder in sorted(one.parent for one in path.glob("*-*/command.json")):
         steps = read_steps(TrialPaths(folder))
