@@ -5,14 +5,15 @@ A trace tells the same of its trial (``compare.step_samples``); here no trace ha
 
 from __future__ import annotations
 
-from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from profrun.analysis.counted_steps import Phase, chosen, counted
+from profrun.store.documents import median_ns
 
 if TYPE_CHECKING:
+    from profrun.store.documents import Steps
     from profrun.store.state import TrialRecord
 
 
@@ -23,8 +24,12 @@ def trial_times(record: TrialRecord, phase: Phase = "steady") -> tuple[int, ...]
         phase: which steps count of a trial without a profiler. Of others, and of a program without steps,
             what the schedule records counts.
     """
-    steps = record.steps
-    if record.collector != "none" or not steps.denominator.several or phase == "window":
+    return times_of(record.steps, record.collector, phase)
+
+
+def times_of(steps: Steps, collector: str, phase: Phase = "steady") -> tuple[int, ...]:
+    """The same from the steps of a trial and the name of its collector."""
+    if collector != "none" or not steps.denominator.several or phase == "window":
         return steps.measured
     if not steps.in_window or len(steps.in_window) != len(steps.all_ns):
         return steps.measured
@@ -37,5 +42,4 @@ def trial_times(record: TrialRecord, phase: Phase = "steady") -> tuple[int, ...]
 
 def typical_ns(record: TrialRecord) -> int | None:
     """Median of the step times of a trial in ns, rounded; None where nothing was measured."""
-    found = trial_times(record)
-    return round(median(found)) if found else None
+    return median_ns(trial_times(record))

@@ -2,7 +2,7 @@
 
     python bench/recorded.py FILE [--sides 2,3,5] [--pairs 200] [--threshold 1] [--base LABEL] [--seed 0]
 
-FILE has one JSON object on each line, one for each trial:
+FILE is a folder that ``bench/trials.py`` wrote, or has one JSON object on each line, one for each trial:
 
     {"label": "base", "order": 3, "repeat": 2, "steps_ns": [...], "window": [first, last], "energy_j": 12.5}
 
@@ -35,6 +35,8 @@ from resampling import Interval, resampled_interval
 
 from profrun.analysis.compare.stats import Estimate, estimate, verdict
 from profrun.analysis.counted_steps import Ints, chosen, counted
+from profrun.store.documents import read_steps
+from profrun.store.runs import TrialPaths
 
 WORDS = ("faster", "slower", "same", "inconclusive")
 
@@ -55,9 +57,25 @@ Pair = tuple[list[Trial], list[Trial]]
 
 
 def read(path: Path) -> list[Trial]:
-    """The trials of a file, in the order of the run."""
+    """The trials of a file, or of a folder that ``bench/trials.py`` wrote, in the order of the run."""
+    if path.is_dir():
+        return _of_folder(path)
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     return sorted((_trial(json.loads(line)) for line in lines), key=lambda one: one.order)
+
+
+def _of_folder(path: Path) -> list[Trial]:
+    """Trials by the names of their folders, ``<order>-<label>``, if they measured steps."""
+    found: list[Trial] = []
+    for folder in sorted(one.parent for one in path.glob("*-*/command.json")):
+        steps = read_steps(TrialPaths(folder))
+        order, _, label = folder.name.partition("-")
+        inside = [place for place, active in enumerate(steps.in_window) if active]
+        if inside and min(steps.all_ns) > 0:
+            repeat = sum(one.label == label for one in found)
+            row = {"label": label, "order": int(order), "repeat": repeat, "steps_ns": steps.all_ns}
+            found.append(_trial(row | {"window": (inside[0], inside[-1])}))
+    return found
 
 
 def _trial(row: dict[str, object]) -> Trial:

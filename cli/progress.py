@@ -16,7 +16,7 @@ from profrun.contract.ends import asked_text
 from profrun.contract.units import elapsed_text, time_text
 from profrun.plans.model import Plan, Trial
 from profrun.reports.tones import TONES
-from profrun.store.documents import read_steps
+from profrun.store.documents import median_ns, read_steps
 from profrun.store.events import NEVER_STARTED, Event
 from profrun.store.runs import Run
 from profrun.store.state import read_state
@@ -192,10 +192,13 @@ class Progress:
         return None
 
     def _finished(self, event: Mapping[str, Any], trial_id: str) -> str:
+        from profrun.analysis.trial_times import times_of
+
         text = f"{self._name(trial_id)}: {event['state']}, {elapsed_text(self._watch(trial_id).seconds)}"
         steps = read_steps(self.run.trial(trial_id))
-        if steps.median_ns is not None:
-            text += f", {steps.denominator.of} {time_text(steps.median_ns)}"
+        typical = median_ns(times_of(steps, self.trials[trial_id].collector))
+        if typical is not None:
+            text += f", {steps.denominator.of} {time_text(typical)}"
         if event["state"] not in ("finished", "cancelled"):
             code = event.get("exit_code")
             text += f" (exit code {code})" if code else ""

@@ -6,7 +6,6 @@ sections. Every number is one of ``profrun compare --json``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,7 +24,7 @@ from profrun.reports.html import Html, chip, el, sections_html
 from profrun.reports.html_table import Column, table, table_box
 from profrun.reports.point_pairs_text import how_recorded
 from profrun.reports.quantities_section import quantities_html
-from profrun.reports.step_charts import bars_span, interval_bar, strip_chart
+from profrun.reports.step_charts import MOST_DOTS, THINNED_NOTE, bars_span, interval_bar, strip_chart
 from profrun.reports.terminal_layout import cut, first_three
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from profrun.analysis.compare.point_pairs import PointPair, PointPairs
     from profrun.reports.compare_sentence import Called
 
-MOST_DOTS = 200
-"""Steps of a trial that are drawn."""
 NAME_WIDTH = 36
 """Characters of a name beside a bar."""
 MOST_ROWS = 300
@@ -317,17 +314,14 @@ def _steps(pairs: Sequence[PointPair]) -> Html | None:
     thinned = False
     for pair in pairs:
         for side in pair.comparison.sides:
-            trials = [sorted(map(round, times)) for times in side.times_ns if times]
+            trials = [list(map(round, times)) for times in side.times_ns if times]
             thinned |= any(len(times) > MOST_DOTS for times in trials)
-            shown = [times[:: math.ceil(len(times) / MOST_DOTS)] for times in trials]
-            if shown:
-                rows.append((f"{side.name}, {_short(pair)}", shown))
+            if trials:
+                rows.append((f"{side.name}, {_short(pair)}", trials))
     if not rows:
         return None
     of = pairs[0].comparison.denominator
-    note = (STEPS_NOTE if of.several else RUNS_NOTE) + (
-        f" At most {MOST_DOTS} steps of a trial are drawn, evenly by time." if thinned else ""
-    )
+    note = (STEPS_NOTE if of.several else RUNS_NOTE) + (THINNED_NOTE if thinned else "")
     chart = strip_chart(rows, f"{of.time}s of both sides")
     return el("div", el("p", note, class_="note"), el("div", chart, class_="wide"))
 

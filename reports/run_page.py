@@ -14,11 +14,11 @@ from profrun.reports.html import Html, chip, el, sections_html
 from profrun.reports.html_table import Column, table
 from profrun.reports.machine_section import images_html, machines_html
 from profrun.reports.overview_section import overview_html
-from profrun.reports.step_charts import strip_chart
+from profrun.reports.step_charts import MOST_DOTS, THINNED_NOTE, strip_chart
 from profrun.store.state import RunState, TrialRecord
 
 STRIP_NOTE = (
-    "Each dot is a step of the recorded window, each row of dots a trial, each tick a trial's median. "
+    "Each dot is a step that counts, each row of dots a trial, each tick a trial's median. "
     "Clock: {clocks}, as the hook in the job measured; of several ranks the slowest counts."
 )
 RUNS_NOTE = (
@@ -107,6 +107,8 @@ def _step_times(state: RunState) -> Html | None:
     told = "; the trial table holds the medians" if several else ""
     chart = strip_chart(list(points.items()), f"{_timed(state)}s by point{told}")
     note = (STRIP_NOTE if several else RUNS_NOTE).format(clocks=clocks or "not known")
+    if any(len(times) > MOST_DOTS for trials in points.values() for times in trials):
+        note += THINNED_NOTE
     return el("div", el("p", note, class_="note"), chart)
 
 

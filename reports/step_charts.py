@@ -12,9 +12,13 @@ from profrun.contract.units import interval_text, ratio_text, time_text
 from profrun.reports.html import Html, el, join
 from profrun.reports.svg import WIDTH, dot, line, svg, text
 
+MOST_DOTS = 200
+"""Steps of a trial that are drawn."""
+THINNED_NOTE = f" At most {MOST_DOTS} steps of a trial are drawn, evenly by time."
+
 
 def strip_chart(rows: Sequence[tuple[str, Sequence[Sequence[int]]]], label: str) -> Html:
-    """Step times of several points: one dot per step, and a tick at the median of each trial.
+    """Step times of several points: one dot per step (``thinned``), and a tick at the median of each trial.
 
     The axis starts at 0, or is logarithmic (with a note) when the largest is over 20 times the smallest.
 
@@ -44,13 +48,20 @@ def strip_chart(rows: Sequence[tuple[str, Sequence[Sequence[int]]]], label: str)
         spread = (row_height - 12) / max(len(trials), 1)
         for place, trial in enumerate(trials):
             y = middle + (place - (len(trials) - 1) / 2) * spread
-            parts += [dot(across(value), y, 2.5) for value in trial if value > 0]
+            parts += [dot(across(value), y, 2.5) for value in thinned(trial) if value > 0]
             if trial:
                 at = across(float(np.median(trial)))
                 parts.append(line(at, at, y - 5, y + 5, "median"))
     if logarithmic:
         parts.append(text(6, height - 10, "logarithmic axis"))
     return svg(parts, WIDTH, height, label)
+
+
+def thinned(trial: Sequence[int]) -> Sequence[int]:
+    """At most ``MOST_DOTS`` of the step times of a trial, evenly by time."""
+    if len(trial) <= MOST_DOTS:
+        return trial
+    return sorted(trial)[:: math.ceil(len(trial) / MOST_DOTS)]
 
 
 def _ticks(low: float, high: float, logarithmic: bool) -> list[float]:

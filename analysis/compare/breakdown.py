@@ -16,6 +16,7 @@ from profrun.analysis.compare.kernel_identity import op_base_name
 from profrun.analysis.compare.model import By, Row
 from profrun.analysis.compare.rows import (
     MATTERS,
+    MOST_ESTIMATES,
     Limits,
     estimate_of,
     estimate_of_means,
@@ -25,6 +26,7 @@ from profrun.analysis.compare.rows import (
 )
 from profrun.analysis.compare.sides import Side, Sides
 from profrun.analysis.compare.stats import Estimate
+from profrun.analysis.counted_steps import PHASE_WORDS
 
 Key = Callable[[KernelGroup], tuple[str, str]]
 """The row of a kernel group, and how it was found: a word of ``_SUREST_LAST``."""
@@ -181,14 +183,16 @@ def _estimate_of_trials(sides: Sides, means: tuple[Means, Means], name: str) -> 
 
 
 def _step_rows(sides: Sides, limits: Limits) -> tuple[Row, ...]:
-    """Steps by their place in the recording, mean over trials; the differences of the rows do not add up."""
+    """The first steps by their place among those that count; the differences of the rows do not add up."""
     tables = [_places(side) for side in sides]
     several = sides[0].denominator.several
+    first = sides[0].trials[0]
+    among = "the recording" if first.conditions.profiled else PHASE_WORDS[first.phase]
     basis: Literal["step"] = "step"
     times: dict[str, list[list[float]]] = {}
     rows = []
     for place in range(max((len(table) for table in tables), default=0)):
-        name = f"step {place + 1} of the recording" if several else sides[0].denominator.the
+        name = f"step {place + 1} of {among}" if several else sides[0].denominator.the
         times[name] = [table[place] if place < len(table) else [] for table in tables]
         ns = [sum(one) / len(one) if one else 0.0 for one in times[name]]
         rows.append(replace(_row(name, ns, [float(value > 0) for value in ns]), basis=basis, label=name))
@@ -197,5 +201,5 @@ def _step_rows(sides: Sides, limits: Limits) -> tuple[Row, ...]:
 
 def _places(side: Side) -> list[list[float]]:
     """Times of the first step of each trial, of the second, and so on."""
-    longest = max((len(times) for times in side.times), default=0)
+    longest = min(MOST_ESTIMATES, max((len(times) for times in side.times), default=0))
     return [[times[place] for times in side.times if place < len(times)] for place in range(longest)]
