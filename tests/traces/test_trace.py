@@ -80,7 +80,8 @@ def test_a_trace_of_an_older_minor_opens_with_the_new_columns_missing(tmp_path: 
     for table, column in (("processes", "rank_guessed"), ("devices", "host_ordinal")):
         file = tmp_path / "trace" / f"{table}.parquet"
         before = f"SELECT * EXCLUDE ({column}) FROM read_parquet('{file}')"
-        duckdb.sql(f"COPY ({before}) TO '{tmp_path}/old.parquet' (FORMAT parquet)")
+        with duckdb.connect() as con:
+            con.execute(f"COPY ({before}) TO '{tmp_path}/old.parquet' (FORMAT parquet)")
         (tmp_path / "old.parquet").rename(file)
     meta = tmp_path / "trace" / "meta.json"
     meta.write_text(meta.read_text().replace(f'"{FORMAT_VERSION}"', '"1.0"'))

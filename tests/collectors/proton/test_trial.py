@@ -34,6 +34,7 @@ def run(tmp_path: Path, **command: object) -> tuple[Trial, list[Path]]:
         collector="proton",
         profiler="proton",
         vendor="nvidia",
+        sample=0,
         schedule={"wait": 2, "warmup": 1, "active": 2, "repeat": 1, "skip_first": 0},
         **command,
     )
