@@ -27,6 +27,9 @@ Limit = Literal["max_seconds", "max_size"]
 """The fields of a schedule that limit the recording of a run without steps."""
 
 LIMITS: tuple[Limit, ...] = get_args(Limit)
+WINDOW_MOVED, WINDOW_OPENED = "window-moved", "window-opened"
+"""Codes of the findings that a window was put into the steady phase: by an earlier trial's phases, or by the
+step times of the trial itself."""
 RECORDING_CUT = "recording-cut"
 """Code of the finding that a limit has ended the recording of a run without steps."""
 

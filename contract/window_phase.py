@@ -23,6 +23,8 @@ class WindowPhase:
         steady_first_step, steady_last_step, steady_ns: the same of the steady phase.
         same_level: whether the steps of both take equally long.
         why: clauses about why the slower one is slower, as far as samples tell.
+        recorded_ns: median time of the steps that a profiler recorded; None without a profiler. A profiler
+            makes steps longer. Where they are shorter than the steady ones, the program was in another state.
     """
 
     phase: int
@@ -36,17 +38,33 @@ class WindowPhase:
     steady_ns: float
     same_level: bool
     why: tuple[str, ...] = ()
+    recorded_ns: float | None = None
+
+    @property
+    def rested(self) -> bool:
+        """Whether the recorded steps are shorter than the steady ones by more than ``SAID``.
+
+        While a profiler starts, the program waits and the GPU rests. Measured on an H200: it then ran above
+        the clock of its power cap again, for 60 to 150 ms.
+        """
+        return self.recorded_ns is not None and self.recorded_ns < self.steady_ns * (1 - SAID)
 
     @property
     def matters(self) -> bool:
         """Whether the window's steps take another time than the steady ones by more than ``SAID``."""
-        return not self.same_level and abs(self.steady_ns / self.ns - 1) > SAID
+        return self.rested or (not self.same_level and abs(self.steady_ns / self.ns - 1) > SAID)
 
     @property
     def text(self) -> str:
         """One sentence without capital and full stop."""
         here = f"phase {self.phase} of {self.phases} ({_steps(self.first_step, self.last_step)}, "
         here = f"the window lies in {here}{time_text(self.ns)} per step)"
+        if (self.phase == self.steady or self.same_level) and self.rested and self.recorded_ns is not None:
+            change = change_text(self.recorded_ns / self.steady_ns)
+            return (
+                f"{here}, but the recorded steps took {time_text(self.recorded_ns)}, {change} than the "
+                "steady ones: the GPU rests while a profiler starts; more steps of schedule.warmup help"
+            )
         if self.phase == self.steady:
             return f"{here}, the steady phase"
         there = f"phase {self.steady} ({_steps(self.steady_first_step, self.steady_last_step)}, "

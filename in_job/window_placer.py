@@ -20,7 +20,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..contract.finding import Finding
-from ..contract.schedule import STEADY
+from ..contract.schedule import STEADY, WINDOW_OPENED
 from ..contract.units import percent_text, time_text
 from .process_rank import current
 
@@ -171,7 +171,7 @@ class WindowPlacer:
         look = self._last
         if look is not None and look.steady:
             what = f"{at}, after {spent}, when step times were steady ({time_text(look.step_ns)} per step"
-            self.finding = Finding("window-opened", "info", f"{what}; {self._differ()})")
+            self.finding = Finding(WINDOW_OPENED, "info", f"{what}; {self._differ()})")
         else:
             what = f"no steady state was seen in {spent}, and {at} all the same"
             why = self._differ() if look is not None else "there were too few steps"

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from profrun.contract.paths import TrialPaths
 from profrun.errors import InputError, UsageError
 from profrun.runner.references import labelled
-from profrun.store.documents import provenance_beside
+from profrun.runner.twins import phase_beside
+from profrun.store.documents import provenance_beside, read_exit
 from profrun.store.files import read_json
 
 if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial
     from profrun.analysis.counted_steps import Phase
+    from profrun.contract.finding import Finding
     from profrun.traces.trace import Trace
 
 BASELINE_FORMAT = 1
@@ -77,20 +80,29 @@ def read_sides(
         opened: see ``read_trials``.
     """
     a, b = (read_trials(side, opened, phase=phase or "steady") for side in (sides.a, sides.b))
-    other = None if phase else _other_phase(a, b)
+    other = None if phase else _other_phase(a, b, sides)
     if other is None:
         return a, b
     a, b = (read_trials(side, opened, phase=other) for side in (sides.a, sides.b))
     return a, b
 
 
-def _other_phase(a: Sequence[ComparedTrial], b: Sequence[ComparedTrial]) -> Phase | None:
+def _other_phase(a: Sequence[ComparedTrial], b: Sequence[ComparedTrial], sides: Sides) -> Phase | None:
     """The phase to read instead of the steady one, because one side has no steps of it."""
     left, right = ([one for one in side if not one.conditions.profiled] for side in (a, b))
     if bool(left) != bool(right):
-        return "recorded" if any(one.phase == "steady" for one in (*left, *right)) else None
+        beside = phase_beside(map(_findings, (path for _, path in (*sides.a, *sides.b))))
+        return (
+            beside if beside != "steady" and any(one.phase == "steady" for one in (*left, *right)) else None
+        )
     phases = {one.phase for one in (*left, *right)}
     return next(iter(phases - {"steady"}), None) if "steady" in phases else None
+
+
+def _findings(trace: Path) -> tuple[Finding, ...]:
+    """The findings of the trial that a trace is of; none for a trace of no trial."""
+    found = read_exit(TrialPaths(trace.parent)) if trace.name == "trace" else None
+    return found.warnings if found is not None else ()
 
 
 def read_trials(

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from profrun.contract.codec import to_json
 from profrun.runner.answers import answers, diagnosed, told_by
-from profrun.runner.default_comparisons import Point, compare_pairs, default_pairs, points_of
-from profrun.runner.twins import unprofiled_twin
+from profrun.runner.default_comparisons import UNPROFILED, Point, compare_pairs, default_pairs, points_of
+from profrun.runner.twins import phase_beside, unprofiled_twin
 from profrun.store.documents import provenance_beside
 from profrun.store.files import write_json
 from profrun.store.run_claims import ClaimResult
 from profrun.store.run_result import Findings, read_findings
 from profrun.store.runs import Run
-from profrun.store.state import RunState, read_state
+from profrun.store.state import RunState, TrialRecord, read_state
 
 if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial
@@ -99,7 +99,8 @@ def _read(
             with Trace(record.trace) as trace:
                 trial = read_trial(trace, label=record.id, provenance=provenance)
                 read.trials[record.id] = trial
-                read.recorded[record.id] = in_phase(trial, trace, "recorded")
+                beside = [one.warnings for one in state.trials if _records(one, record)]
+                read.recorded[record.id] = in_phase(trial, trace, phase_beside(beside))
                 read.used_gpus[record.id] = used_gpus(trace, provenance)
                 if record.id in telling:
                     read.diagnoses[record.id] = diagnosed(trace, record, state)
@@ -119,6 +120,12 @@ def _read(
                         )
                     )
     return told
+
+
+def _records(one: TrialRecord, record: TrialRecord) -> bool:
+    """Whether this is a profiled trial of the same variant."""
+    same = (one.variant, one.blocking) == (record.variant, record.blocking)
+    return same and one.collector != UNPROFILED
 
 
 def _claims(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from profrun.contract.finding import Finding
-from profrun.contract.schedule import DEFAULT_WAIT, STEADY, Schedule
+from profrun.contract.schedule import DEFAULT_WAIT, STEADY, WINDOW_MOVED, Schedule
 from profrun.contract.units import change_text, time_text
 from profrun.contract.window_phase import SAID
 from profrun.errors import ProfrunError
@@ -34,8 +34,11 @@ UNPROFILED = "none"
 MARGIN_NS = 1e9
 """Time of steps between the begin of the steady phase and the window."""
 
-MOVED = "window-moved"
-"""Code of the finding that a window was moved into the steady phase."""
+WARM_NS = 5e8
+"""Time of steps between the start of a profiler and a window that was moved: the GPU rests while a profiler
+starts, and then runs above the clock of its power cap again (on an H200 for 60 to 150 ms)."""
+MOST_WARM = 100
+"""Most steps of that warm-up: a profiler keeps what happens in them for a while."""
 
 
 @dataclass(frozen=True)
@@ -104,16 +107,30 @@ def placed(schedule: Schedule, found: Steadiness, trial: str) -> Placed | None:
         return None
     phase = found.phases[found.steady]
     why = f"trial {trial} showed that {_why(found, phase, asked=asked)}"
-    begin = _begin(schedule, phase, int(found.steps.numbers[0]))
+    first = int(found.steps.numbers[0])
+    more = _warm_up(phase) if schedule.repeat == 1 else 0
+    warm = replace(schedule, warmup=max(schedule.warmup, more))
+    begin = _begin(warm, phase, first)
+    if begin is not None:
+        schedule = warm
+    else:
+        begin = _begin(schedule, phase, first)
     if begin is not None:
         there = _moved(schedule, begin)
         what = f"recorded from step {begin + schedule.warmup} on, in the steady phase"
-        return Placed(there, Finding(MOVED, "info", what, why, "set schedule.wait to record elsewhere"))
+        return Placed(
+            there, Finding(WINDOW_MOVED, "info", what, why, "set schedule.wait to record elsewhere")
+        )
     if asked:
         return None
     what = f"the window is not in the steady phase, which has {phase.steps} steps: it does not fit into it"
     fix = "run more steps or set a smaller schedule"
     return Placed(schedule, Finding("window-does-not-fit", "info", what, why, fix))
+
+
+def _warm_up(phase: RunPhase) -> int:
+    """Steps of warm-up that a moved window has at least."""
+    return min(MOST_WARM, math.ceil(WARM_NS / phase.median_ns))
 
 
 def _between(schedule: Schedule) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from profrun.contract.schedule import WINDOW_MOVED, WINDOW_OPENED
 from profrun.errors import ProfrunError
 from profrun.runner.default_comparisons import UNPROFILED
 
 if TYPE_CHECKING:
     from profrun.analysis.counted_steps import Phase
     from profrun.analysis.rules.step_cost import UnprofiledStep
+    from profrun.contract.finding import Finding
     from profrun.store.state import RunState, TrialRecord
 
 
@@ -43,7 +45,21 @@ def unprofiled_twin(state: RunState, trial: str) -> UnprofiledStep | None:
     record = next((one for one in state.trials if one.id == trial), None)
     if record is None or record.collector == UNPROFILED:
         return None
-    return step_of([one for one in state.trials if _is_twin(one, record)], "recorded")
+    return step_of([one for one in state.trials if _is_twin(one, record)], phase_beside([record.warnings]))
+
+
+def phase_beside(recorded: Iterable[Iterable[Finding]]) -> Phase:
+    """Which steps of trials without a profiler are compared with those that a profiler recorded.
+
+    Args:
+        recorded: for each profiled trial its findings.
+
+    Returns:
+        The steady ones where a window was put into the steady phase; else those of the phase in which the
+        job's window lies, because both trials have the same.
+    """
+    codes = {finding.code for findings in recorded for finding in findings}
+    return "steady" if codes & {WINDOW_MOVED, WINDOW_OPENED} else "recorded"
 
 
 def step_of(trials: Sequence[TrialRecord], phase: Phase = "steady") -> UnprofiledStep | None:

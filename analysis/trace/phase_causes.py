@@ -148,7 +148,12 @@ def _of_gpu(device: int, sampled: Quantities, phase: Stretch, other: Stretch) ->
                     f"lowered the SM clock from {before:.0f} to {now:.0f} MHz" if lower else "slowed the GPU"
                 )
                 yield Cause(code, f"{words} {change}", share, before, now, "MHz", device)
-        if lower and not told:
+        capped = max(shares, key=lambda reason: shares[reason][0])
+        if lower and not told and shares[capped][0] >= SHARE:  # in both phases, at other clocks
+            code, words = _REASON_CODES[capped]
+            text = f"{words} lowered the SM clock further, from {before:.0f} to {now:.0f} MHz"
+            yield Cause(code, text, shares[capped][0], before, now, "MHz", device)
+        elif lower and not told:
             text = f"the SM clock fell from {before:.0f} to {now:.0f} MHz, and the GPU states no reason"
             yield Cause("sm-clock", text, None, before, now, "MHz", device)
         yield from _others_on_gpu(device, sampled, phase, other)

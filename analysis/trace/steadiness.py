@@ -151,7 +151,14 @@ def window_phase(trace: Trace) -> WindowPhase | None:
         steady_ns=steady.median_ns,
         same_level=here.level == steady.level,
         why=tuple(cause.text for cause in slow.why or fast.why),
+        recorded_ns=_recorded_ns(found.steps),
     )
+
+
+def _recorded_ns(steps: RunSteps) -> float | None:
+    """Median time of the steps that a profiler recorded; None without a profiler."""
+    recorded = steps.durs[steps.window & steps.disturbed]
+    return float(np.median(recorded)) if len(recorded) else None
 
 
 def _phase(steps: RunSteps, first: int, stop: int, cut: Cut) -> RunPhase:

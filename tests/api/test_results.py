@@ -57,7 +57,11 @@ def test_a_result_is_the_value_that_was_found(trace: profrun.Trace) -> None:
     from profrun.analysis.trace.summary import summarize
 
     found = trace.summary()
-    own = {"step_cost": cost_of_step(trace), "step_use": use_of_step(trace), "energy_per_work": {}}
+    own: dict[str, object] = {
+        "step_cost": cost_of_step(trace),
+        "step_use": use_of_step(trace),
+        "energy_per_work": {},
+    }
     assert vars(found) == vars(summarize(trace)) | own
     assert trace.summary() == trace.summary()
 

@@ -44,7 +44,11 @@ def phases(*parts: tuple[int, float], steady: int | None, window: int | None = 0
     [
         # 1 s of steps behind the begin at step 18, or the middle of the phase where that comes earlier
         (Schedule(), phases((18, 2.94), (5000, 3.42), steady=1), 18 + 293),
-        (Schedule(), phases((18, 2.94), (104, 3.42), steady=1), 18 + 50),
+        (Schedule(), phases((18, 2.94), (304, 3.42), steady=1), 18 + 100),
+        # 100 steps of warm-up fit into the phase, and nothing more
+        (Schedule(), phases((18, 2.94), (104, 3.42), steady=1), 18),
+        # they do not fit: the warm-up stays one step
+        (Schedule(), phases((18, 2.94), (84, 3.42), steady=1), 18 + 40),
         (Schedule(skip_first=0, active=104, warmup=0), phases((18, 2.9), (104, 3.4), steady=1), 18),
         # as many steps as came before, if that is more than 1 s
         (Schedule(), phases((500, 2.94), (5000, 3.42), steady=1), 1000),
@@ -63,6 +67,14 @@ def test_the_window_lies_in_the_steady_phase(schedule: Schedule, found: Steadine
     assert steps.begin is not None
     assert steps.last is not None
     assert phase.first_step <= steps.begin <= steps.last <= phase.last_step
+
+
+@pytest.mark.parametrize(("ms", "warmup"), [(3.42, 100), (50.0, 10), (900.0, 1)])
+def test_a_moved_window_has_half_a_second_of_warm_up(ms: float, warmup: int) -> None:
+    """While a profiler starts, the GPU rests, and its first steps after that are faster."""
+    there = placed(Schedule(), phases((18, 0.8 * ms), (600, ms), steady=1), "t")
+    assert there is not None
+    assert there.schedule.warmup == warmup
 
 
 @pytest.mark.parametrize(("wait", "between"), [(None, 1), (STEADY, 0)])
@@ -127,9 +139,9 @@ def test_a_profiled_trial_of_the_same_variant_is_placed_by_the_first_unprofiled_
     assert [trial for trial, place in there.items() if place is not None] == ["002-a-torch-r1"]
     found = there["002-a-torch-r1"]
     assert found is not None
-    assert found.schedule.wait == 18 + 289
+    assert (found.schedule.wait, found.schedule.warmup) == (257, 100)
     assert str(found.finding) == (
-        "recorded from step 308 on, in the steady phase: trial 000-a-none-r1 showed that steps 0-17 are "
+        "recorded from step 357 on, in the steady phase: trial 000-a-none-r1 showed that steps 0-17 are "
         "14.0 % faster than the steady ones: 2.94 ms per step, not 3.42 ms; set schedule.wait to record "
         "elsewhere"
     )
@@ -146,7 +158,7 @@ def test_a_job_that_says_where_its_window_is_keeps_it(tmp_path: Path, more: str)
 
 
 def test_a_steady_program_is_not_moved_unless_the_job_asks_for_it(tmp_path: Path) -> None:
-    for number, (more, wait) in enumerate((("", None), ("schedule: {wait: steady}\n", 293))):
+    for number, (more, wait) in enumerate((("", None), ("schedule: {wait: steady}\n", 248))):
         run, plan = ready(tmp_path / str(number), SPEC + more, [3.42] * 600)
         there = Placer(run, plan).place(plan.trials[2])
         assert (None if there is None else there.schedule.wait) == wait
@@ -192,11 +204,11 @@ def test_what_runs_one_after_another_is_placed_and_said_once(
             interrupts=interrupts,
             repeat_failed=True,
         )
-        told = [note for note in watcher.notes if note.startswith("recorded from step 308 on")]
+        told = [note for note in watcher.notes if note.startswith("recorded from step 357 on")]
         assert len(told) == (not concurrent)
         command = read_command(run.trial("002-a-torch-r1"))
         assert command is not None
-        assert command.schedule.wait == (1 if concurrent else 307)
+        assert command.schedule.wait == (1 if concurrent else 257)
         assert [finding.code for finding in command.findings] == ([] if concurrent else ["window-moved"])
     other = read_command(run.trial("003-b-torch-r1"))
     assert other is not None

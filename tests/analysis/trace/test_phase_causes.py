@@ -61,6 +61,13 @@ def test_the_power_cap_lowers_the_clock(tmp_path: Path) -> None:
     assert (boost.code, boost.now, boost.before) == ("boost-after-idle", 1980, 1580)
 
 
+def test_a_power_cap_in_both_phases_may_lower_the_clock_further(tmp_path: Path) -> None:
+    trace = sampled(tmp_path, sm_clock=then(1602, 1554), reasons=lambda at: REASONS["power cap"])
+    (cause,) = causes(trace, SLOW, Stretch(0, CHANGE * MS, 3.4))
+    assert (cause.code, cause.share) == ("power-cap", 1.0)
+    assert cause.text == "the power cap lowered the SM clock further, from 1602 to 1554 MHz"
+
+
 def test_a_boost_too_short_for_a_reading_is_told_by_the_last_one_that_cannot_know_better(
     tmp_path: Path,
 ) -> None:
