@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from profrun.analysis.run_phases import Cut, cut_phases, steady_level
+from profrun.analysis.phase_cuts import Cut
+from profrun.analysis.run_phases import cut_phases, steady_level
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -252,7 +253,9 @@ times of all steps of the run, recorded or not (`analysis/run_phases.py`):
   criterion). Larger drifts are cut into several phases.
 - A level that wanders (a GPU's clock at its power cap) is one phase: where 4 phases or more have more than
   three levels and go up and down, the change from phase to phase is noise itself, and only larger jumps are
-  cuts. A first phase whose median lies outside of 98 % of the later steps stays.
+  cuts. A first phase whose median lies outside of 98 % of the later steps stays. After
+  a first phase that is faster in this way, neighbours are one phase that differ by less than 5 % and by less
+  than half as much as the first phase does.
 - Fewer than 8 steps are not cut: all of them count. More than 4096 steps are cut by the medians of at most
   4096 buckets, and each cut is then moved to the step; phases then have at least 5 buckets.
 

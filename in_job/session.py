@@ -11,6 +11,7 @@ from .api import hook
 from .calls import CallWatch
 from .config import HookConfig
 from .exits import Exits
+from .gpu_idle import wait_until_idle
 from .hook_errors import report
 from .hook_process import HookProcess
 from .optimizers import watch_optimizers
@@ -38,7 +39,7 @@ class Session:
         self.recorder = recorders.make(config, process.schedule, None, process.warn)
         self.ranges = Ranges(process)
         self.window = WindowDriver(
-            config, process.schedule, self.recorder, self._window_changed, process.warn
+            config, process.schedule, self.recorder, self._window_changed, process.warn, self._drain
         )
         self.steps = StepFollower(process, self.window, self.ranges, self._step_ended, self._freed)
         self.roots: RootWatch | None = None
@@ -174,6 +175,9 @@ class Session:
             self.roots.settle()
         if now_ns >= self.files.due_ns:
             self.files.flush()
+
+    def _drain(self) -> None:
+        wait_until_idle(self.process.torch)
 
     def _window_changed(self, on: bool) -> None:
         if on:

@@ -23,6 +23,7 @@ class WindowDriver:
         recorder: what it starts and stops; None while there is none.
         changed: called with True when recording has begun and with False just before it ends.
         warn: takes findings for exit.json.
+        drain: waits until the GPU has done what it was given.
 
     Attributes:
         opened, complete: how often recording began, and how often it reached its cycle's end.
@@ -36,6 +37,7 @@ class WindowDriver:
         recorder: Recorder | None,
         changed: Callable[[bool], None],
         warn: Callable[[Finding], None],
+        drain: Callable[[], object] = bool,
     ) -> None:
         self.config = config
         self.schedule = schedule
@@ -45,6 +47,7 @@ class WindowDriver:
         self.recording = False
         self._changed = changed
         self._warn = warn
+        self._drain = drain
         self._started = False  # the recorder runs; its first steps may be warm-up
         self._broken = False
         self._obstacle: Finding | None = None  # why recording could not begin so far
@@ -78,7 +81,17 @@ class WindowDriver:
             self.complete += 1
             self._stop()
         else:
+            self._drain_before(step + 1)
             self.recorder.step()
+
+    def _drain_before(self, step: int) -> None:
+        """Wait for the GPU before the first recorded step after a long warm-up.
+
+        A host that has run ahead of its GPU would have launched the work of the recorded steps' time before
+        them. After a single step of warm-up it has not: the start of the profiler waits for the GPU.
+        """
+        if self.schedule.warmup > 1 and not self.recording and self.schedule.part(step) == "active":
+            self._drain()
 
     def reset(self) -> bool:
         """Back to the first step. False when something was recorded already: too late."""

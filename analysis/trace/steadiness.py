@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from profrun.analysis.run_phases import FEWEST, Cut, cut_phases, steady_level
+from profrun.analysis.phase_cuts import Cut
+from profrun.analysis.run_phases import FEWEST, cut_phases, steady_level
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.phase_causes import Cause, Stretch, causes
 from profrun.analysis.trace.run_steps import RunSteps, run_steps

@@ -6,7 +6,8 @@ The tables of ``bench/phases.py`` have many more runs of each kind; these are fe
 import numpy as np
 import pytest
 
-from profrun.analysis.run_phases import FEWEST, Cut, cut_phases, steady_level
+from profrun.analysis.phase_cuts import Cut
+from profrun.analysis.run_phases import FEWEST, cut_phases, steady_level
 
 
 def white(seed: int, steps: int, noise: float) -> np.ndarray:

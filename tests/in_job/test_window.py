@@ -45,6 +45,32 @@ def test_a_window_cut_short_is_closed_once() -> None:
     assert (driver.opened, driver.complete) == (1, 0)
 
 
+@pytest.mark.parametrize(("warmup", "drained"), [(1, []), (3, [4]), (0, [])])
+def test_after_a_long_warm_up_the_gpu_is_waited_for(warmup: int, drained: list[int]) -> None:
+    """Else the work of the recorded steps' time was launched before them, and belongs to no step."""
+    calls: list[int] = []
+    steps: list[int] = []
+    recorder = SimpleNamespace(
+        starts_at="warmup", start=lambda step: None, step=lambda: None, stop=lambda: None
+    )
+    config = HookConfig(folder="/t", hook="in_process", schedule=Schedule(2, warmup, 2))
+    driver: Any = WindowDriver(
+        config,
+        config.schedule.steps(),
+        recorder,
+        lambda on: None,
+        fail,
+        lambda: calls.append(steps[-1]),
+    )
+    recorder.start = lambda step, whole=False: None
+    for step in range(10):
+        steps.append(step)
+        driver.begin(step)
+        driver.end(step)
+    assert calls == drained
+    assert driver.complete == 1
+
+
 def fail(finding: Finding) -> None:
     pytest.fail(str(finding))
 
