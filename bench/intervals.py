@@ -269,7 +269,7 @@ line share recordings.
 {measured}
 """
 
-RECORDED = ""
+RECORDED = Path(__file__).with_name("recorded_tables.md").read_text(encoding="utf-8").rstrip("\n")
 """Tables of recordings, by ``bench/recorded.py``."""
 
 MEASURED = """\
