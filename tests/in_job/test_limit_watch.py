@@ -32,9 +32,11 @@ def test_only_small_allocations_fill_the_room(monkeypatch: pytest.MonkeyPatch) -
 def test_real_allocations_are_seen() -> None:
     memory = Memory(8 * MIB)
     assert not memory.is_full()
-    held = [bytes(4000) for _ in range(8000)]  # 32 MB in small blocks
-    assert memory.is_full()
-    assert len(held) == 8000
+    held: list[list[bytes]] = []
+    while not memory.is_full():  # the first ones may be memory that earlier tests have given back
+        assert len(held) < 64
+        held.append([bytes(4000) for _ in range(8000)])  # 32 MB in small blocks
+    assert held
 
 
 @pytest.mark.parametrize(
