@@ -15,6 +15,7 @@ from profrun.contract.units import (
     time_range_text,
     time_text,
 )
+from profrun.contract.window_phase import SAID
 from profrun.reports.compare_sentence import pair_sentence, start_text
 from profrun.reports.terminal_layout import Command, Part, Prose, Table, Toned
 from profrun.reports.tones import TONES
@@ -136,7 +137,17 @@ def doubts(answer: VariantAnswer) -> list[str]:
         found.append(_longer_work(answer, step))
     if step is not None and step.profiled_by is None and answer.basis == "profiled":
         found.append(_other_time(answer))
+    elif step is not None and _of_other_steps(answer, step) and answer.step_ns is not None:
+        there = f"a step takes {time_text(answer.step_ns)} there"
+        found.append(f"shares are of the phase of the run in which steps were recorded: {there}")
     return found
+
+
+def _of_other_steps(answer: VariantAnswer, step: StepAnswer) -> bool:
+    """Whether shares are of another time than the step's: that of the phase that was recorded."""
+    if answer.basis != "unprofiled" or not answer.step_ns or not answer.denominator.several:
+        return False
+    return abs(answer.step_ns / step.ns - 1) > SAID
 
 
 def _longer_work(answer: VariantAnswer, step: StepAnswer) -> str:

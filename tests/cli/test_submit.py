@@ -155,11 +155,11 @@ def test_the_window_is_put_into_the_steady_phase_that_the_first_trial_has_shown(
     done = call(capsys, "submit", write_job(here, BOOSTED, "400", collectors=["none", "torch"]))
     assert done.code == 0, done.err
     said = (
-        r"recorded from step 139 on, in the steady phase: trial 000-default-none-r1 showed that steps 0-29 "
+        r"recorded from step 192 on, in the steady phase: trial 000-default-none-r1 showed that steps 0-29 "
         r"are 1[34].\d % faster than the steady ones: [78]\.?\d* ms per step, not 9.[23]\d* ms; set "
     )
     assert re.search(said, " ".join(done.out.split())), done.out
-    assert windows(here) == [[2, 3, 4], [139, 140, 141]]
+    assert windows(here) == [[2, 3, 4], [192, 193, 194]]
 
 
 @pytest.mark.thorough

@@ -90,10 +90,18 @@ def test_the_energy_stands_beside_the_step_time() -> None:
     assert "2.354 J" not in lines[2]
 
 
+def test_shares_of_another_phase_than_the_steady_one_are_said() -> None:
+    said = "shares are of the phase of the run in which steps were recorded: a step takes 18 ms there"
+    words = " ".join(shown(dataclasses.replace(EAGER, step_ns=18 * MS)).split())
+    assert said in words
+    assert "shares are" not in shown(dataclasses.replace(EAGER, step_ns=20 * MS + MS // 10))
+
+
 def test_two_variants() -> None:
     fast = dataclasses.replace(
         EAGER, variant="fast", step=StepAnswer(10 * MS, 9 * MS, 11 * MS, 3, 15, "cuda_event"), gpu_share=0.5
     )
+    fast = dataclasses.replace(fast, step_ns=10 * MS)
     fast = dataclasses.replace(fast, findings=(dataclasses.replace(LOADER, gain_ns=5 * MS, gain_share=0.5),))
     blocking = dataclasses.replace(PAIR, kind="blocking", ratio=2.5, b_variant="eager")
     assert shown(EAGER, fast, pairs=(PAIR, blocking)) == (
