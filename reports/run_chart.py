@@ -80,10 +80,11 @@ def run_chart(course: RunCourse, bands: Sequence[Band] = ()) -> Html:
 
 
 def _heights(course: RunCourse) -> _Heights:
-    """From the fast to the slow steps, with room on both sides."""
+    """From the fast to the slow steps, with room on both sides. A few fast steps may be a phase: a boost."""
     durs = np.sort(course.steps.durs)
     cut = math.ceil(len(durs) * _BEYOND)
     low, middle, high = (float(durs[place]) for place in (cut, len(durs) // 2, -1 - cut))
+    low = float(durs[0]) if 2 * durs[0] > middle else low
     room = max(0.35 * (high - low), 0.02 * middle)
     return _Heights(max(low - room, 0.0), high + room)
 
@@ -97,17 +98,26 @@ def _grid(heights: _Heights) -> Iterator[Html]:
 
 
 def _bands(bands: Sequence[Band], across: Callable[[float], float]) -> Iterator[Html]:
-    """Every other band is shaded; each has its name above, where there is room for it."""
-    free = 0.0
+    """Every other band is shaded; each has its name above, where there is room for it beside wider bands."""
+    named = _named([(across(begin), across(stop), name) for begin, stop, name in bands])
     for place, (begin, stop, name) in enumerate(bands):
         left, right = across(begin), across(stop)
         box = {"x": f"{left:.1f}", "y": str(_TOP), "width": f"{max(right - left, 1):.1f}"}
         shade = "band odd" if place % 2 else "band"
         yield el("rect", el("title", name), **box, height=str(_BASE - _TOP), class_=shade)
-        wide = 6.2 * len(name)
-        if left >= free and left + wide <= WIDTH:
+        if place in named:
             yield text(left + 2, _TOP - 6, name)
-            free = left + wide + 6
+
+
+def _named(bands: Sequence[tuple[float, float, str]]) -> set[int]:
+    """Places of the bands whose names do not overlap, the widest bands first."""
+    found: dict[int, tuple[float, float]] = {}
+    for place in sorted(range(len(bands)), key=lambda place: bands[place][0] - bands[place][1]):
+        left, _, name = bands[place]
+        right = left + 6.2 * len(name) + 6
+        if right <= WIDTH and all(right < other or left > end for other, end in found.values()):
+            found[place] = (left, right)
+    return set(found)
 
 
 def _slowed(stretches: Sequence[Slowed], top: float, across: Callable[[float], float]) -> Iterator[Html]:
