@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from profrun.analysis.compare import read_trial
 from profrun.analysis.compare.reading import in_phase
@@ -91,6 +92,7 @@ def test_without_a_profiler_the_steps_of_the_phase_count_that_was_asked_for(tmp_
         assert recorded.times == [100_000 + step % 3 * 1000 for step in range(20)]
 
 
+@pytest.mark.thorough
 def test_a_trial_of_many_steps_keeps_a_thousand_of_them(tmp_path: Path) -> None:
     with _run(tmp_path, 3000) as trace:
         trial = read_trial(trace)
