@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from profrun.analysis.run_phases import FEWEST, cut_phases, steady_level
+from profrun.analysis.run_phases import FEWEST, cut_phases, levels_of_steps, steady_level
 from profrun.errors import UsageError
 
 Ints = NDArray[np.int64]
@@ -63,9 +63,7 @@ def counted(durs: Ints, window: NDArray[np.bool_], phase: Phase) -> NDArray[np.b
     if phase in ("all", "window"):
         return window if phase == "window" and window.any() else np.ones(len(durs), dtype=np.bool_)
     cuts = cut_phases(durs)
-    level = np.zeros(len(durs), dtype=np.int64)
-    for cut in cuts:
-        level[cut.first : cut.stop] = cut.level
+    level = levels_of_steps(cuts)
     if phase == "recorded" and window.any():
         return np.asarray(level == int(np.bincount(level[window]).argmax()), dtype=np.bool_)
     return np.asarray(level == steady_level(cuts), dtype=np.bool_)

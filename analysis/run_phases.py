@@ -92,6 +92,11 @@ def cut_phases(durs: Sequence[float] | NDArray[Any]) -> tuple[Cut, ...]:
     return tuple(levelled(head + cuts))
 
 
+def levels_of_steps(cuts: Sequence[Cut]) -> NDArray[np.int64]:
+    """The number of the level of each step, int64, shape (steps,)."""
+    return np.repeat(np.array([cut.level for cut in cuts], dtype=np.int64), [cut.steps for cut in cuts])
+
+
 def steady_level(cuts: Sequence[Cut]) -> int | None:
     """Number of the level in which the program lives; None without steps.
 

@@ -12,10 +12,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from profrun.analysis.phase_cuts import Cut
-from profrun.analysis.run_phases import FEWEST, cut_phases, steady_level
+from profrun.analysis.run_phases import FEWEST, cut_phases, levels_of_steps, steady_level
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.phase_causes import Cause, Stretch, causes
 from profrun.analysis.trace.run_steps import RunSteps, run_steps
@@ -129,7 +128,7 @@ def steadiness(trace: Trace) -> Steadiness | None:
         ),
         window=_window(steps, bounds),
         steps=steps,
-        steady_median_ns=float(np.median(durs[_at_level(cuts, level, len(durs))])),
+        steady_median_ns=float(np.median(durs[levels_of_steps(cuts) == level])),
     )
 
 
@@ -174,13 +173,6 @@ def _phase(steps: RunSteps, first: int, stop: int, cut: Cut) -> RunPhase:
         warm_up=cut.warm_up,
         drift=cut.drift,
     )
-
-
-def _at_level(cuts: tuple[Cut, ...], level: int | None, count: int) -> NDArray[np.bool_]:
-    found = np.zeros(count, dtype=np.bool_)
-    for cut in cuts:
-        found[cut.first : cut.stop] = cut.level == level
-    return found
 
 
 def _window(steps: RunSteps, bounds: list[int]) -> int | None:

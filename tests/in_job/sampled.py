@@ -9,6 +9,7 @@ from typing import Any
 
 from profrun.contract.codec import from_json
 from profrun.contract.sampling import SampledSource, SamplesHeader
+from profrun.in_job.gpu_source import GpuReader, Value
 from tests.conftest import need_tool
 
 STANDINS = Path(__file__).parent / "standins"
@@ -32,3 +33,14 @@ def samples(folder: Path) -> tuple[SamplesHeader, list[list[Any]]]:
 def values(source: SampledSource, row: list[Any]) -> dict[str, Any]:
     """Quantity -> value of one row."""
     return dict(zip(source.quantities, row[2:], strict=True))
+
+
+def first_reading(gpu: GpuReader) -> tuple[dict[str, Value], float]:
+    """The values of a GPU's first reading without its energy, and the power by 50 ms of its energy, W."""
+    first_ns, first = gpu.read()
+    last_ns, last = gpu.read()
+    while last_ns - first_ns < 50_000_000:
+        last_ns, last = gpu.read()
+    found: dict[str, Value] = dict(zip(gpu.source.quantities, first, strict=True))
+    joule = float(last[0] or 0) - float(found.pop("energy") or 0)
+    return found, joule / ((last_ns - first_ns) / 1e9)

@@ -9,7 +9,7 @@ import pytest
 from profrun.contract.sampling import REASONS
 from profrun.in_job.gpu_source import LibraryError
 from profrun.in_job.rsmi import open_gpus
-from tests.in_job.sampled import library
+from tests.in_job.sampled import first_reading, library
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +29,8 @@ def test_every_value_has_its_unit(standin: str) -> None:
     assert (source.power_limit_w, source.max_sm_clock_mhz) == (750.0, 2100.0)
     assert source.library == "ROCm SMI 7.8.0"
     assert (other.source.index, other.source.uuid) == (1, "000000000000abc1")
-    first_ns, first = gpu.read()
-    last_ns, last = gpu.read()
-    while last_ns - first_ns < 50_000_000:
-        last_ns, last = gpu.read()
-    found = dict(zip(source.quantities, first, strict=True))
-    joule = float(last[0] or 0) - float(found.pop("energy") or 0)
-    assert joule / ((last_ns - first_ns) / 1e9) == pytest.approx(700, rel=0.05)
+    found, watts = first_reading(gpu)
+    assert watts == pytest.approx(700, rel=0.05)
     assert found == {
         "power": 700.25,
         "sm_clock": 2000.0,
