@@ -44,8 +44,8 @@ class WindowPhase:
     def rested(self) -> bool:
         """Whether the recorded steps are shorter than the steady ones by more than ``SAID``.
 
-        While a profiler starts, the program waits and the GPU rests. Measured on an H200: it then ran above
-        the clock of its power cap again, for 60 to 150 ms.
+        While a profiler starts, the program waits and the GPU is idle. Measured on an H200: the GPU then ran
+        above the clock of its power cap again, for 60 to 150 ms.
         """
         return self.recorded_ns is not None and self.recorded_ns < self.steady_ns * (1 - SAID)
 
@@ -63,7 +63,7 @@ class WindowPhase:
             change = change_text(self.recorded_ns / self.steady_ns)
             return (
                 f"{here}, but the recorded steps took {time_text(self.recorded_ns)}, {change} than the "
-                "steady ones: the GPU rests while a profiler starts; more steps of schedule.warmup help"
+                "steady ones: the GPU is idle while a profiler starts; more steps of schedule.warmup help"
             )
         if self.phase == self.steady:
             return f"{here}, the steady phase"

@@ -35,7 +35,7 @@ MARGIN_NS = 1e9
 """Time of steps between the begin of the steady phase and the window."""
 
 WARM_NS = 5e8
-"""Time of steps between the start of a profiler and a window that was moved: the GPU rests while a profiler
+"""Time of steps between the start of a profiler and a window that was moved: the GPU is idle while a profiler
 starts, and then runs above the clock of its power cap again (on an H200 for 60 to 150 ms)."""
 MOST_WARM = 100
 """Most steps of that warm-up: a profiler keeps what happens in them for a while."""

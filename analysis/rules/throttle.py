@@ -207,21 +207,26 @@ def _clock_gain(ctx: Context, lost: float) -> Gain:
     return ctx.cost.gpu_gain(saved, saved)
 
 
+_BOUND = (
+    "The GPU's time in the step x the part of the clock that was lost: 1 - clock / highest clock, mean over "
+    "the time of the steady steps, 0 where the reason did not act. Without GPU records the whole step counts "
+    "as the GPU's time."
+)
+
+
 @rule(
     "power-capped",
     "The power limit lowers the clock",
     remedy="less power per flop, or a higher limit",
     meaning="At the highest clock the GPU would need more power than its limit, so the driver lowers the "
-    "clock of the SMs. That is how a busy GPU normally runs; step times of its first moments are not its "
-    "own.",
+    "clock of the SMs. This is normal for a busy GPU. The first steps of a run can be faster, because the "
+    "limit does not act yet.",
     threshold="The sampler read the reason (power cap, power brake) in at least 10 % of the time of the "
     "steady steps, and the clock was at least 1 % lower than the highest. Needs 5 readings in that time.",
     advice="Compare trials in this state (`schedule: {wait: steady}`), not with the first moments of a run. "
     "Lower precision, and less data moved, need less power per flop; where you may, raise the limit "
     "(nvidia-smi -pl, amd-smi set --power-cap).",
-    bound="The GPU's time in the step x the part of the clock that was lost: 1 - clock / highest clock, "
-    "mean over the time of the steady steps, 0 where the reason did not act. Without GPU records the whole "
-    "step counts as the GPU's time. A warning at most, because a limit can rarely be raised so far.",
+    bound=f"{_BOUND} A warning at most, because a limit can rarely be raised so far.",
 )
 def power_capped(ctx: Context) -> Iterator[Hit]:
     """Time with the power cap."""
@@ -239,9 +244,7 @@ def power_capped(ctx: Context) -> Iterator[Hit]:
     "steady steps, and the clock was at least 1 % lower than the highest. Needs 5 readings in that time.",
     advice="More air, a free slot beside the card, clean filters, a lower power limit; compare only runs in "
     "the same state.",
-    bound="The GPU's time in the step x the part of the clock that was lost: 1 - clock / highest clock, "
-    "mean over the time of the steady steps, 0 where the reason did not act. Without GPU records the whole "
-    "step counts as the GPU's time. A warning at most, because heat that goes often leaves the power limit.",
+    bound=f"{_BOUND} A warning at most, because the power limit often remains when the heat is gone.",
 )
 def thermal_throttled(ctx: Context) -> Iterator[Hit]:
     """Time with a thermal reason."""
