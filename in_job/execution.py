@@ -12,10 +12,12 @@ from ..contract.exit import Seconds
 from ..contract.finding import Finding
 from ..contract.wrapping import ATTEMPTS
 from . import config, hook_errors, window_placer
+from .command_end import Outcome
 from .files import write_json
 from .prepare import Prepared
 from .recording_watch import RecordingWatch
-from .supervise import Outcome, flush_streams
+from .supervise import flush_streams
+from .tool_start import ToolStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -81,7 +83,7 @@ class Execution:
             prepared: what is run; ``wrapped`` is its command.
         """
         outcome = self._execute(command, prepared, wrapped)
-        self.log = self.supervisor.tail.decode("utf-8", "replace")
+        self.log = self.supervisor.tail
         if outcome.error is None:
             limit = max(command.grace_s, wrapped.finalise_s)
             self._import_unfinished(prepared, wrapped, limit)
@@ -110,6 +112,7 @@ class Execution:
         while True:
             attempts += 1
             recording = self._watch(command, wrapped, environ)
+            start = self._tool_start(orders, prepared)
             outcome = self.supervisor.run(
                 argv,
                 env=environ,
@@ -120,11 +123,12 @@ class Execution:
                 finalise=wrapped.finalise_s,
                 on_app_end=lambda: self._phase("finalise"),
                 recording=recording,
+                tool_start=start,
             )
             if recording is not None and recording.finding is not None:
                 self.result.warnings.append(recording.finding)
             self._add(outcome)
-            words = self._not_started(outcome, orders, prepared)
+            words = self._not_started(outcome, start, wrapped)
             if words is None:
                 return outcome
             what = f"{prepared.tool.name} failed before it started the program"
@@ -135,21 +139,20 @@ class Execution:
                 told = Finding("profiler-restarted", "info", f"{what}, and was started again", words)
                 self.result.warnings.append(told)
 
-    def _not_started(self, outcome: Outcome, orders: Path, prepared: Prepared) -> str | None:
-        """What the tool said where it failed before it started the program; None: it may have started it.
-
-        A program must not run twice unasked. So no process of the program was seen, none loaded the hook,
-        and the profiler's ``not_started`` knows the words.
-        """
+    def _tool_start(self, orders: Path, prepared: Prepared) -> ToolStart | None:
+        """What notices that the profiler fails to start the program; None: this profiler always starts it."""
         assert prepared.profiler is not None
         explain = getattr(prepared.profiler.part("wrap"), "not_started", None)
-        asked = outcome.stopped_by is not None or outcome.error is not None
-        if explain is None or asked or outcome.code in (None, 0) or outcome.seen:
+        return None if explain is None else ToolStart(explain, Path(hook_errors.loaded_mark(str(orders))))
+
+    def _not_started(self, outcome: Outcome, start: ToolStart | None, wrapped: Wrapped) -> str | None:
+        """What the tool said where it failed before it started the program; None: it may have started it."""
+        if start is None or outcome.stopped_by is not None or outcome.error is not None or outcome.seen:
             return None
-        if Path(hook_errors.loaded_mark(str(orders))).exists():
-            return None
-        words: str | None = explain(self.supervisor.tail.decode("utf-8", "replace"))
-        return words
+        recorded = any(any(self.ranks.raw.glob(pattern)) for pattern in wrapped.expected)
+        if (outcome.code is None and not outcome.hung) or (outcome.code == 0 and recorded):
+            return None  # the exit code of 0 alone proves nothing: nsys has ended so without its agent
+        return start.failure(self.supervisor.tail)
 
     def _add(self, outcome: Outcome) -> None:
         """Count the time of a run."""
@@ -248,7 +251,7 @@ def _import(supervisor: Supervisor, command: Import, environ: Mapping[str, str],
     return Finding("import-failed", "warning", f"{name} could not be imported by {command.argv[0]}", why)
 
 
-def _last_words(done: Outcome, printed: bytes) -> str:
+def _last_words(done: Outcome, printed: str) -> str:
     """Why a command failed: its own error, else the last line that it printed."""
-    said = printed.decode("utf-8", "replace").strip().splitlines()
+    said = printed.strip().splitlines()
     return done.error or (said[-1] if said else f"exit code {done.code}")

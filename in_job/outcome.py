@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ..contract.exit import Artefact, ArtefactState, EndState
     from ..contract.steps import StepSign
-    from .supervise import Outcome
+    from .command_end import Outcome
 
 _DEADLY = {
     128 + int(number): int(number)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..contract.command import Command
+    from .command_end import Outcome
     from .process_note import ProcessNote
     from .ranks import Ranks
-    from .supervise import Outcome
 
 
 def write_run(

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from ..contract.command import Command
     from ..contract.exit import Artefact
     from ..contract.wrapping import Wrapped
+    from .command_end import Outcome
     from .process_note import ProcessNote
     from .ranks import Ranks
-    from .supervise import Outcome
 
 _WHY = "no step was seen, so the recording never began"
 _FIX = "set ranges.steps: off to record the run as a whole at once"

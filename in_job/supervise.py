@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..contract.finding import Finding
 from . import proctree
+from .command_end import Outcome, start_error
 from .tee import Tee
 
 if TYPE_CHECKING:
@@ -19,57 +19,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .recording_watch import RecordingWatch
+    from .tool_start import ToolStart
 
 STOPS = {signal.SIGURG, signal.SIGTERM, signal.SIGINT}
 BLOCKED = STOPS | {signal.SIGCHLD}
 AGAIN_S = 5.0  # after this the whole tree of an app that did not end is asked too
 LAST_S = 10.0  # for a profiler to write after the second signal
 STRAY_S = 2.0  # for processes left behind to end by themselves
-
-
-@dataclass
-class Outcome:
-    """How a command ended.
-
-    Attributes:
-        status: as os.waitpid gave it; None when it could not be started.
-        stopped_by: None, or why it was ended early: 'limit' or the signal's name.
-        strays: command lines of what the command left running.
-        killed: what had to be killed.
-        seen: whether the user's process was seen; a profiler may end before it starts the program.
-        pid: of the user's process, else of what was started.
-        began_ns: when the user's process was started, unix time, ns.
-        run_s: seconds from there to its end; under a profiler within 10 ms, the resolution of /proc.
-        app_s: seconds from the start of the command, the profiler's own included, to the same end.
-        finalise_s: seconds from there to the end of the profiler.
-    """
-
-    status: int | None = None
-    error: str | None = None
-    stopped_by: str | None = None
-    killed: list[Finding] = field(default_factory=list)
-    strays: list[str] = field(default_factory=list)
-    seen: bool = False
-    pid: int = 0
-    began_ns: int = 0
-    run_s: float = 0.0
-    app_s: float = 0.0
-    finalise_s: float = 0.0
-    lost_output: int = 0
-
-    @property
-    def code(self) -> int | None:
-        """Exit code; None when it was killed by a signal or never started."""
-        if self.status is None or not os.WIFEXITED(self.status):
-            return None
-        return os.WEXITSTATUS(self.status)
-
-    @property
-    def signal(self) -> int | None:
-        """The signal that killed it, or None."""
-        if self.status is None or not os.WIFSIGNALED(self.status):
-            return None
-        return os.WTERMSIG(self.status)
 
 
 class Supervisor:
@@ -91,7 +47,7 @@ class Supervisor:
         self.echo = echo
         self.stopped_by: str | None = None
         self.aside: int | None = None
-        self.tail = b""
+        self._tees: list[Tee] = []
         self._old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
         proctree.become_subreaper()
 
@@ -120,6 +76,7 @@ class Supervisor:
         finalise: float = 30.0,
         on_app_end: Callable[[], None] | None = None,
         recording: RecordingWatch | None = None,
+        tool_start: ToolStart | None = None,
     ) -> Outcome:
         """Run a command to its end.
 
@@ -131,6 +88,7 @@ class Supervisor:
             finalise: seconds that the profiler may write after the user's process has ended.
             on_app_end: called when the user's process has ended and the profiler has not.
             recording: ends the profiler's recording when a limit is reached.
+            tool_start: notices a profiler that cannot start the program and does not end either.
         """
         outcome = Outcome(stopped_by=self.pending())
         if outcome.stopped_by:
@@ -143,8 +101,17 @@ class Supervisor:
             outcome.error = start_error(argv, cwd, error, env.get("PATH"))
             return outcome
         watch = _Watch(
-            self, child.pid, began, tuple(app or argv), tool, limit, finalise, on_app_end, recording
+            self,
+            child.pid,
+            began,
+            tuple(app or argv),
+            tool,
+            limit,
+            finalise,
+            on_app_end,
+            recording,
         )
+        watch.tool_start = tool_start
         outcome.status = watch.loop(outcome)
         child.returncode = 0  # reaped here, not by subprocess
         self._sweep(outcome)
@@ -208,7 +175,11 @@ class Supervisor:
         for tee in self._tees:
             tee.join(timeout=STRAY_S)
         outcome.lost_output = sum(tee.lost for tee in self._tees)
-        self.tail = b"\n".join(bytes(tee.tail) for tee in self._tees)
+
+    @property
+    def tail(self) -> str:
+        """The end of what the last command has printed up to now: of stdout, then of stderr."""
+        return b"\n".join(bytes(tee.tail) for tee in self._tees).decode("utf-8", "replace")
 
 
 class _Watch:
@@ -228,6 +199,7 @@ class _Watch:
     ) -> None:
         self.owner = owner
         self.recording = recording
+        self.tool_start: ToolStart | None = None
         self.pid = pid
         self.argv = argv
         self.tool = tool
@@ -249,6 +221,7 @@ class _Watch:
             if status is not None:
                 break
             self._look()
+            self._look_at_start(outcome)
             self._clock(outcome)
             info = signal.sigtimedwait(BLOCKED, self._nap())
             if info is not None and info.si_signo in STOPS:
@@ -301,6 +274,14 @@ class _Watch:
                 self.on_app_end()
         if self.recording is not None and self.app_end is None:
             self.recording.look(self._program)
+
+    def _look_at_start(self, outcome: Outcome) -> None:
+        """End a profiler that has failed to start the program and waits: the time limit may be hours."""
+        if self.tool_start is None or self.app is not None or outcome.stopped_by or outcome.hung:
+            return
+        if self.tool_start.hangs(self.owner.tail, time.monotonic()):
+            outcome.hung = True
+            proctree.send(self.owner.below(), signal.SIGKILL)
 
     def _clock(self, outcome: Outcome) -> None:
         now = time.monotonic()
@@ -383,18 +364,6 @@ def _reap() -> dict[int, int]:
         if pid == 0:
             return done
         done[pid] = status
-
-
-def start_error(argv: Sequence[str], cwd: str | None, error: OSError, path: str | None) -> str:
-    """Why a command could not be started, and what to do, in one sentence."""
-    name = argv[0]
-    if cwd is not None and not os.path.isdir(cwd):
-        return f"the working directory {cwd} is not there: mount it, or set workdir in the job"
-    if isinstance(error, FileNotFoundError):
-        return f"the command {name!r} was not found: it is not on the PATH of the trial ({path})"
-    if isinstance(error, PermissionError):
-        return f"the command {name!r} may not be executed: chmod +x it, or start it with its interpreter"
-    return f"the command {name!r} could not be started: {error.strerror or error}"
 
 
 def flush_streams() -> None:

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from ..contract.command import Command
     from ..contract.exit import Artefact
     from ..contract.wrapping import Wrapped
+    from .command_end import Outcome
     from .process_note import ProcessNote
     from .sampling import Sampling
-    from .supervise import Outcome
 
 
 class Trial:

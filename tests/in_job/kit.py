@@ -142,7 +142,8 @@ started = {starts!r}
 open(started, "a").write("x")
 if os.path.getsize(started) <= {lost_starts}:
     print("End of file", flush=True)
-    sys.exit(1)
+    time.sleep({hang_s})
+    sys.exit({lost_code})
 out = next(word.split("=", 1)[1] for word in sys.argv if word.startswith("--output="))
 rest = [word for word in sys.argv[2:]]
 while rest and rest[0].startswith("-"):
@@ -190,7 +191,14 @@ def fake_importer(folder: Path, failures: int) -> Path:
 
 
 def fake_nsys(
-    folder: Path, seconds: float = 1.0, on_signal: str = "", *, unfinished: bool = False, lost_starts: int = 0
+    folder: Path,
+    seconds: float = 1.0,
+    on_signal: str = "",
+    *,
+    unfinished: bool = False,
+    lost_starts: int = 0,
+    hang_s: float = 0,
+    lost_code: int = 1,
 ) -> dict[str, str]:
     """Environment in which the wrapper finds a stand-in nsys that takes ``seconds`` to write its report.
 
@@ -199,6 +207,8 @@ def fake_nsys(
         unfinished: it leaves its stream without a report.
         lost_starts: how often it ends, as the real one may, before it starts the program; the file
             ``nsys-starts`` has a byte for each of its starts.
+        hang_s: seconds for which it waits after such a start, once it has printed what happened.
+        lost_code: its exit code after such a start.
     """
     import sqlite3
 
@@ -216,6 +226,8 @@ def fake_nsys(
             unfinished=unfinished,
             starts=str(folder / "nsys-starts"),
             lost_starts=lost_starts,
+            hang_s=hang_s,
+            lost_code=lost_code,
         )
     )
     path.chmod(path.stat().st_mode | stat.S_IXUSR)

@@ -10,7 +10,7 @@ import pytest
 from profrun.contract.exit import Artefact
 from profrun.contract.finding import Finding
 from profrun.in_job import outcome
-from profrun.in_job.supervise import Outcome
+from profrun.in_job.command_end import Outcome
 
 MISSING = (Artefact("raw/rank0/*.nsys-rep", 0, "missing"),)
 

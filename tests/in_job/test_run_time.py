@@ -10,10 +10,10 @@ from profrun.contract.paths import TrialPaths
 from profrun.contract.provenance import Process
 from profrun.contract.recording import Rank
 from profrun.contract.steps import Anchor, StepsFile, StepTime
+from profrun.in_job.command_end import Outcome
 from profrun.in_job.process_note import ProcessNote
 from profrun.in_job.ranks import Ranks
 from profrun.in_job.run_time import write_run
-from profrun.in_job.supervise import Outcome
 
 COMMAND = Command(trial="t", run="r", job="j", variant="v", collector="none", argv=("a",), cwd="")
 ENDED = Outcome(status=0, pid=99, began_ns=1_000, run_s=2.5)

@@ -14,11 +14,11 @@ from profrun.contract.paths import TrialPaths
 from profrun.contract.provenance import Process, TorchVersion
 from profrun.contract.recording import Rank
 from profrun.contract.wrapping import Wrapped
+from profrun.in_job.command_end import Outcome
 from profrun.in_job.hook_errors import loaded_mark
 from profrun.in_job.process_note import ProcessNote
 from profrun.in_job.ranks import Ranks
 from profrun.in_job.second_run import FirstRun, clear, second_run
-from profrun.in_job.supervise import Outcome
 
 NOTE = ProcessNote(Process(pid=1, steps=0), "3.11", torch=TorchVersion("2.11"))
 FIRST = FirstRun(

@@ -203,13 +203,18 @@ def test_a_stream_without_a_report_is_imported_in_up_to_three_attempts(
 
 
 @pytest.mark.parametrize(
-    ("lost", "starts", "state", "code", "printed"),
-    [(1, 2, "finished", 0, 1), (2, 3, "finished", 0, 1), (3, 3, "failed", 127, 0)],
+    ("lost", "lost_code", "starts", "state", "code", "printed"),
+    [
+        (1, 1, 2, "finished", 0, 1),
+        (1, 0, 2, "finished", 0, 1),  # the real one has ended so: 1 of 1280 starts
+        (2, 1, 3, "finished", 0, 1),
+        (3, 1, 3, "failed", 127, 0),
+    ],
 )
 def test_a_profiler_that_fails_before_the_program_is_started_again(
-    tmp_path: Path, lost: int, starts: int, state: str, code: int, printed: int
+    tmp_path: Path, lost: int, lost_code: int, starts: int, state: str, code: int, printed: int
 ) -> None:
-    env = fake_nsys(tmp_path, 0.1, lost_starts=lost)
+    env = fake_nsys(tmp_path, 0.1, lost_starts=lost, lost_code=lost_code)
     done = Trial(tmp_path, python("print('app')"), collector="nsys").run(env)
     assert (done.exit["state"], done.code) == (state, code)
     assert (tmp_path / "nsys-starts").stat().st_size == starts
@@ -219,6 +224,16 @@ def test_a_profiler_that_fails_before_the_program_is_started_again(
     if state == "failed":
         said = "nsys failed before it started the program, in 3 attempts: End of file"
         assert (done.exit["code"], done.exit["reason"]) == ("not-started", said)
+
+
+def test_a_profiler_that_waits_for_ever_before_the_program_is_ended_and_started_again(tmp_path: Path) -> None:
+    """The real one did: it waited for hours, up to the time limit, and the program had never begun."""
+    env = fake_nsys(tmp_path, 0.1, lost_starts=1, hang_s=300)
+    done = Trial(tmp_path, python("print('app')"), collector="nsys").run(env)
+    assert (done.exit["state"], done.code) == ("finished", 0)
+    assert (tmp_path / "nsys-starts").stat().st_size == 2
+    assert done.log().splitlines().count("app") == 1
+    assert [text for text in done.warnings if "started again: End of file" in text]
 
 
 def test_a_program_that_prints_what_nsys_would_runs_once(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_torchruns_ranks_are_in_one_report(tmp_path: Path) -> None:
 
 
 def test_torchrun_ended_by_its_time_limit_keeps_all_ranks(tmp_path: Path) -> None:
-    trial = Trial(tmp_path, [*TORCHRUN, "1000000"], STEPS, collector="nsys", timeout_s=15.0, grace_s=60.0)
+    trial = Trial(tmp_path, [*TORCHRUN, "1000000"], STEPS, collector="nsys", timeout_s=25.0, grace_s=60.0)
     done = trial.run(environ())
     assert {"on 0", "on 1"} <= set(done.log().splitlines())
     assert done.exit["state"] == "timeout"
