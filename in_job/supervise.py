@@ -101,15 +101,7 @@ class Supervisor:
             outcome.error = start_error(argv, cwd, error, env.get("PATH"))
             return outcome
         watch = _Watch(
-            self,
-            child.pid,
-            began,
-            tuple(app or argv),
-            tool,
-            limit,
-            finalise,
-            on_app_end,
-            recording,
+            self, child.pid, began, tuple(app or argv), tool, limit, finalise, on_app_end, recording
         )
         watch.tool_start = tool_start
         outcome.status = watch.loop(outcome)
@@ -279,7 +271,7 @@ class _Watch:
         """End a profiler that has failed to start the program and waits: the time limit may be hours."""
         if self.tool_start is None or self.app is not None or outcome.stopped_by or outcome.hung:
             return
-        if self.tool_start.hangs(self.owner.tail, time.monotonic()):
+        if self.tool_start.hangs(lambda: self.owner.tail, time.monotonic()):
             outcome.hung = True
             proctree.send(self.owner.below(), signal.SIGKILL)
 

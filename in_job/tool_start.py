@@ -44,19 +44,19 @@ class ToolStart:
         """
         return None if self._mark.exists() else self._explain(log)
 
-    def hangs(self, log: str, now: float) -> bool:
+    def hangs(self, log: Callable[[], str], now: float) -> bool:
         """Whether it has printed that its start failed, and has not ended for ``HANG_S`` since.
 
         Call it again and again as long as no process of the program was seen.
 
         Args:
-            log: what it has printed up to now.
+            log: gives what it has printed up to now.
             now: seconds of a monotonic clock.
         """
         if now < self._next_look:
             return False
         self._next_look = now + LOOK_S
-        if self.failure(log) is None:
+        if self.failure(log()) is None:
             return False
         if self._failed_at is None:
             self._failed_at = now
