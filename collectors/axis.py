@@ -5,6 +5,9 @@ from __future__ import annotations
 from profrun.contract.steps import Anchor
 from profrun.traces.meta import TraceMeta
 
+LIMIT = 1 << 62
+"""Times and step numbers from here on are damage: int64 could not hold their sums."""
+
 
 def on_axis(meta: TraceMeta, anchor: Anchor) -> int | None:
     """What to add to a unix time, ns, for a time on the axis of the trace; None where nothing ties them.

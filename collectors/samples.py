@@ -21,7 +21,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from profrun.collectors.axis import on_axis
+from profrun.collectors.axis import LIMIT, on_axis
+from profrun.collectors.values import whole
 from profrun.contract.codec import from_json
 from profrun.contract.sampling import FORMAT, MEANINGS, TRACK, SampledSource, SamplesHeader
 from profrun.contract.visible_devices import plain_uuid
@@ -30,8 +31,6 @@ from profrun.traces.writer import TraceWriter
 
 _LINES = 20_000
 """Lines that are in memory at one time."""
-_LIMIT = 1 << 62
-"""Times beyond it are damage."""
 
 Line = tuple[int, int, list[float]]
 """Unix time in ns, index of the source, values; NaN where a value could not be read."""
@@ -72,8 +71,8 @@ def add_files(writer: TraceWriter, files: Sequence[Path], hosts: Mapping[int, st
         try:
             with file.open("rb") as stream:
                 header = read_header(stream)
-                tracks = placing.tracks(header)
                 shift = on_axis(writer.meta, header.anchor)
+                tracks = placing.tracks(header, shift)
                 if shift is not None:
                     lines = read_lines(stream, header.sources, damage)
                     while chunk := list(islice(lines, _LINES)):
@@ -124,9 +123,7 @@ def _sample(line: bytes, sizes: Sequence[int]) -> Line | None:
         if not isinstance(value, list):
             return None
         time, source, *values = value
-        if type(time) is not int or type(source) is not int or not 0 <= time < _LIMIT:
-            return None
-        if not 0 <= source < len(sizes) or len(values) != sizes[source]:
+        if whole(time, LIMIT) is None or whole(source, len(sizes)) is None or len(values) != sizes[source]:
             return None
         numbers = [math.nan if one is None else float(one) for one in values if type(one) in _NUMBERS]
     except (ValueError, OverflowError, RecursionError):
@@ -169,8 +166,10 @@ class _Placing:
     """Gives the sources of files their tracks.
 
     Args:
-        writer: of the trace. files: how many files there are: the only file is that of all processes, also
-            where their host is not known by its name. hosts: see ``add_files``.
+        writer: of the trace.
+        files: how many files there are. If there is one, it belongs to all processes, even if the name of
+            their host is not known.
+        hosts: see ``add_files``.
     """
 
     def __init__(self, writer: TraceWriter, files: int, hosts: Mapping[int, str]) -> None:
@@ -196,12 +195,12 @@ class _Placing:
         self.without_host = 0
         self.without_axis = 0
 
-    def tracks(self, header: SamplesHeader) -> list[int | None]:
+    def tracks(self, header: SamplesHeader, shift: int | None) -> list[int | None]:
         """The track of each source of a file; None for a GPU that the trace does not have."""
         mine = [process for process, host in self.processes if host == header.host]
         if not mine and self.only:
             mine = [process for process, _ in self.processes]
-        if not mine or header.host in self.hosts or on_axis(self.writer.meta, header.anchor) is None:
+        if not mine or header.host in self.hosts or shift is None:
             self.without_host += not mine
             return [None] * len(header.sources)
         self.hosts.add(header.host)

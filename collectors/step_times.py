@@ -8,14 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from profrun.collectors.axis import on_axis
+from profrun.collectors.axis import LIMIT, on_axis
 from profrun.contract.codec import from_json
 from profrun.contract.steps import FORMAT, StepsFile, StepTime
 from profrun.traces.schema import STEP_CLOCKS, WINDOW_PARTS
 from profrun.traces.writer import TraceWriter
-
-_LIMIT = 1 << 62
-"""Times and step numbers beyond it are damage: int64 could not hold their sums."""
 
 
 def add_files(writer: TraceWriter, files: Sequence[Path]) -> Mapping[int, str]:
@@ -104,7 +101,7 @@ def _insert(writer: TraceWriter, document: StepsFile, shift: int, process: int) 
     """Insert the rows of one rank; returns how many steps were left out."""
     steps: dict[int, StepTime] = {}
     for step in document.steps:
-        if 0 <= step.step < _LIMIT and 0 <= step.ts_ns < _LIMIT:
+        if 0 <= step.step < LIMIT and 0 <= step.ts_ns < LIMIT:
             steps.setdefault(step.step, step)
     rows = [steps[number] for number in sorted(steps)]
     if rows:
@@ -129,4 +126,4 @@ def _insert(writer: TraceWriter, document: StepsFile, shift: int, process: int) 
 
 def _lengths(values: Sequence[int | None]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Durations, ns; 0 where there is none that can be."""
-    return np.array([value if value and 0 < value < _LIMIT else 0 for value in values], dtype=np.int64)
+    return np.array([value if value and 0 < value < LIMIT else 0 for value in values], dtype=np.int64)

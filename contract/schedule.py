@@ -117,17 +117,14 @@ class StepSchedule:
     def __init__(self, schedule: Schedule) -> None:
         self.skip_first = schedule.skip_first
         self.warmup, self.active, self.repeat = schedule.warmup, schedule.active, schedule.repeat
-        self.steady = schedule.wait == STEADY
-        self.wait = 0
-        if schedule.wait is None:
-            self.wait = DEFAULT_WAIT
-        elif schedule.wait != STEADY:
-            self.wait = schedule.wait
+        wait = schedule.settled().wait
+        self.steady = wait == STEADY
+        self.wait = wait if isinstance(wait, int) else 0
         self.begin: int | None = None
         self.forget()
 
     def forget(self) -> None:
-        """The steps are counted anew: a place that was found is none any more."""
+        """The steps are counted from 0 again: where the first cycle begins may not be known any more."""
         self.begin = None if self.steady else self.skip_first + self.wait
 
     def place(self, step: int) -> None:
@@ -140,11 +137,16 @@ class StepSchedule:
         return self.wait + self.warmup + self.active
 
     @property
+    def span(self) -> int:
+        """Steps from the begin of the first cycle to the last recorded step; ``repeat`` is not 0."""
+        return self.cycle * self.repeat - self.wait
+
+    @property
     def last(self) -> int | None:
         """The last step that is recorded; None where the schedule has no end or is not placed yet."""
         if self.begin is None or not self.repeat:
             return None
-        return self.begin + self.cycle * self.repeat - self.wait - 1
+        return self.begin + self.span - 1
 
     @property
     def steps_needed(self) -> int | None:
@@ -157,7 +159,7 @@ class StepSchedule:
             return "outside"
         if self.begin is None or step < self.begin:
             return "wait"
-        if self.repeat and step >= self.begin + self.cycle * self.repeat - self.wait:
+        if self.repeat and step >= self.begin + self.span:
             return "outside"
         place = (step - self.begin) % self.cycle
         if place < self.warmup:
@@ -172,9 +174,11 @@ class StepSchedule:
 
     def idle_until(self, step: int) -> int | None:
         """The first step from ``step`` on that is warmed up for or recorded; None: there is none so far."""
-        if self.begin is None or self.part(step) not in ("wait", "outside"):
-            return None if self.begin is None else step
+        if self.begin is None:
+            return None
         if step < self.begin:
-            return self.begin if self.part(self.begin) != "outside" else None
+            return self.begin
+        if self.part(step) in ("warmup", "active"):
+            return step
         following = step + self.cycle - (step - self.begin) % self.cycle
         return None if self.part(following) == "outside" else following

@@ -57,8 +57,10 @@ class WindowPhase:
     @property
     def text(self) -> str:
         """One sentence without capital and full stop."""
-        here = f"phase {self.phase} of {self.phases} ({_steps(self.first_step, self.last_step)}, "
-        here = f"the window lies in {here}{time_text(self.ns)} per step)"
+        steps = _steps(self.first_step, self.last_step)
+        here = (
+            f"the window lies in phase {self.phase} of {self.phases} ({steps}, {time_text(self.ns)} per step)"
+        )
         if (self.phase == self.steady or self.same_level) and self.rested and self.recorded_ns is not None:
             change = change_text(self.recorded_ns / self.steady_ns)
             return (
@@ -67,12 +69,13 @@ class WindowPhase:
             )
         if self.phase == self.steady:
             return f"{here}, the steady phase"
-        there = f"phase {self.steady} ({_steps(self.steady_first_step, self.steady_last_step)}, "
+        steps = _steps(self.steady_first_step, self.steady_last_step)
+        there = f"phase {self.steady} ({steps}"
         if self.same_level:
-            return f"{here}; its steps take as long as those of the steady phase, {there[:-2]})"
+            return f"{here}; its steps take as long as those of the steady phase, {there})"
         change = change_text(self.steady_ns / self.ns)
         why = f": {', and '.join(self.why)}" if self.why else ""
-        return f"{here}; the steady phase is {there}{time_text(self.steady_ns)} per step, {change}){why}"
+        return f"{here}; the steady phase is {there}, {time_text(self.steady_ns)} per step, {change}){why}"
 
 
 def _steps(first: int, last: int) -> str:

@@ -140,7 +140,7 @@ class Execution:
                 self.result.warnings.append(told)
 
     def _tool_start(self, orders: Path, prepared: Prepared) -> ToolStart | None:
-        """What notices that the profiler fails to start the program; None: this profiler always starts it."""
+        """What notices that the profiler fails to start the program; None: its log does not tell."""
         assert prepared.profiler is not None
         explain = getattr(prepared.profiler.part("wrap"), "not_started", None)
         return None if explain is None else ToolStart(explain, Path(hook_errors.loaded_mark(str(orders))))

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
+from ..contract.visible_devices import VISIBLE_DEVICES, visible_devices
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -126,8 +128,6 @@ def seen_gpus(env: Mapping[str, str], vendor: str, uuids: Sequence[str]) -> list
     Args:
         uuids: of the host's GPUs, by index, as the library gives them.
     """
-    from ..contract.visible_devices import VISIBLE_DEVICES, visible_devices
-
     given = [env[name].strip() for name in VISIBLE_DEVICES.get(vendor, ()) if name in env]
     if given and all(value in ("", "-1", "NoDevFiles") for value in given):
         return []

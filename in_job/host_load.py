@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Callable
 
 from ..contract.sampling import SampledSource
 from .process_cpu import TreeCpu
+from .procfs import read_again
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +63,7 @@ class Rate:
         self._before: tuple[int, float] | None = None
 
     def __call__(self) -> float | None:
-        """What it grew by; a counter that falls has not grown."""
+        """How much it grew per second; 0 where it fell."""
         now, value = time.monotonic_ns(), self._read()
         before = self._before
         if value is None:
@@ -130,18 +131,18 @@ class _Stat:
     """
 
     def __init__(self, path: str) -> None:
-        self._file = _KeptFile(path, 4096)
+        self._file = _KeptFile(path)
         self._paced = Paced(lambda: int(self.read()), STAT_SHARE)
         self.busy: float | None = None
         self.stolen: float | None = None
 
     def update(self) -> None:
-        """Read it, or say None for this time."""
+        """Read it. Where it is not its turn yet, ``busy`` and ``stolen`` are None."""
         if self._paced() is None:
             self.busy = self.stolen = None
 
     def read(self) -> bool:
-        """Whether it could be read."""
+        """Read it into ``busy`` and ``stolen``; returns whether that worked."""
         fields = self._file.read().partition(b"\n")[0].split()
         if len(fields) < 8 or fields[0] != b"cpu":
             self.busy = self.stolen = None
@@ -155,8 +156,7 @@ class _Stat:
 class _KeptFile:
     """A file of /proc or /sys that stays open: reading it again from its begin gives new content."""
 
-    def __init__(self, path: str, size: int) -> None:
-        self._size = size
+    def __init__(self, path: str) -> None:
         try:
             self._number: int | None = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -164,20 +164,13 @@ class _KeptFile:
 
     def read(self) -> bytes:
         """Its content, empty where it cannot be read."""
-        if self._number is None:
-            return b""
-        try:
-            return os.pread(self._number, self._size, 0)
-        except OSError:
-            return b""
+        return b"" if self._number is None else read_again(self._number)
 
 
 def core_clock(cores: Sequence[int], root: str = "") -> Callable[[], float | None] | None:
     """What reads the mean clock of the cores, MHz: of up to 16 of them. None where the host does not tell."""
     some = cores[:: -(-len(cores) // _CLOCKS)] if cores else []
-    files = [
-        _KeptFile(f"{root}/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq", 32) for core in some
-    ]
+    files = [_KeptFile(f"{root}/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq") for core in some]
     if any(file.read() for file in files):
 
         def scaling() -> float | None:
@@ -223,7 +216,7 @@ def quota_wait(root: str = "") -> Callable[[], float | None] | None:
         except OSError:
             continue
         if words and words[0] not in ("max", "-1"):
-            file = _KeptFile(f"{folder}/cpu.stat", 4096)
+            file = _KeptFile(f"{folder}/cpu.stat")
 
             def read(file: _KeptFile = file, key: bytes = key, unit: float = unit) -> float | None:
                 for line in file.read().splitlines():

@@ -10,6 +10,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from ..contract.sampling import SampledSource
+from ..contract.visible_devices import plain_uuid
 from .clock_reasons import nvml_reasons
 from .gpu_source import Call, GpuReader, Library, LibraryError, Value, divided, seen_gpus
 
@@ -94,7 +95,7 @@ def open_gpus(env: Mapping[str, str], path: str | None = None, *, everyone: bool
 def _error(library: Library, code: int) -> str:
     function = library.function("nvmlErrorString")
     if function is None:
-        return "no words"
+        return "no description"
     function.restype = ctypes.c_char_p
     return str(function(code).decode("utf-8", "replace"))
 
@@ -150,7 +151,7 @@ class _Nvml:
             quantities=(),
             vendor="nvidia",
             index=index,
-            uuid=uuid.lower().partition("gpu-")[2] or uuid.lower() or None,
+            uuid=plain_uuid(uuid) or None,
             name=self.text("nvmlDeviceGetName", handle),
             power_limit_w=divided(limit, 1000),
             max_sm_clock_mhz=None if clock is None else float(clock),

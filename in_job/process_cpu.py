@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from .procfs import command_line, read_again
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -38,7 +40,7 @@ class TreeCpu:
 
     def __init__(self, roots: Sequence[int], same: tuple[str, ...] = (), root: str = "") -> None:
         self._proc = f"{root}/proc"
-        self._same = tuple(os.fsencode(word) for word in same)
+        self._same = same
         self._own = os.getpid()
         self._members: dict[int, _Member] = {}
         self._others: set[int] = set()  # pids that are known to be no wrapper
@@ -66,7 +68,7 @@ class TreeCpu:
         queue = list(self._members)
         for pid in queue:  # grows by the children that are found
             member = self._members[pid]
-            read = _read(member.stat)
+            read = read_again(member.stat)
             if not read:
                 self._drop(pid)
                 ended = True
@@ -76,7 +78,7 @@ class TreeCpu:
         return ended
 
     def _children(self, member: _Member) -> list[int]:
-        return [] if member.children is None else [int(pid) for pid in _read(member.children).split()]
+        return [] if member.children is None else [int(pid) for pid in read_again(member.children).split()]
 
     def _add(self, pid: int, *, late: bool) -> bool:
         """Take a process in. ``late``: what it has used so far does not count."""
@@ -92,7 +94,7 @@ class TreeCpu:
         except OSError:  # it is gone, or the kernel has no such file
             children = None
         self._members[pid] = member = _Member(stat, children)
-        member.ticks = _ticks(_read(stat))
+        member.ticks = _ticks(read_again(stat))
         if late:
             self._late += member.ticks
         return True
@@ -123,20 +125,8 @@ class TreeCpu:
 
     def _is_wrapper(self, pid: int) -> bool:
         """Take a further wrapper of the trial in; whether it is one."""
-        try:
-            with open(f"{self._proc}/{pid}/cmdline", "rb") as file:
-                words = file.read().split(b"\0")[:-1]
-        except OSError:
-            return False
-        return tuple(words[-len(self._same) :]) == self._same and self._add(pid, late=True)
-
-
-def _read(number: int) -> bytes:
-    """An open file of /proc from its begin; empty when its process is gone."""
-    try:
-        return os.pread(number, 4096, 0)
-    except OSError:
-        return b""
+        words = command_line(pid, self._proc)
+        return words[-len(self._same) :] == self._same and self._add(pid, late=True)
 
 
 def _ticks(stat: bytes) -> int:
@@ -151,7 +141,7 @@ def _parent(path: str) -> int:
     except OSError:
         return -1
     try:
-        stat = _read(number)
+        stat = read_again(number)
     finally:
         os.close(number)
     fields = stat[stat.rfind(b")") + 2 :].split(None, 2)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .procfs import command_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -28,11 +30,7 @@ class Process:
     @property
     def argv(self) -> tuple[str, ...]:
         """Its command line; empty when it is gone."""
-        try:
-            content = Path(f"/proc/{self.pid}/cmdline").read_bytes()
-        except OSError:
-            return ()
-        return tuple(os.fsdecode(part) for part in content.split(b"\0")[:-1])
+        return command_line(self.pid)
 
     @property
     def program(self) -> str:

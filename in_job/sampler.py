@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ..contract.codec import to_json
@@ -25,6 +26,7 @@ from ..contract.sampling import SamplesHeader
 from . import nvml, rsmi
 from .gpu_source import LibraryError
 from .host_load import HostReader
+from .procfs import command_line
 from .timing import anchor
 
 if TYPE_CHECKING:
@@ -88,17 +90,11 @@ def _run(options: argparse.Namespace) -> None:
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="sampler.py", description="profrun's sampler")
-    parser.add_argument("folder", type=_path)
+    parser.add_argument("folder", type=Path)
     parser.add_argument("--rate", type=float, required=True, help="samples per second")
     parser.add_argument("--vendor", default="none", choices=("nvidia", "amd", "none"))
     parser.add_argument("--all", action="store_true", help="several wrappers of this trial run on this host")
     return parser.parse_args(argv)
-
-
-def _path(text: str) -> Path:
-    from pathlib import Path
-
-    return Path(text)
 
 
 def open_file(path: Path) -> int | None:
@@ -132,18 +128,9 @@ def _readers(options: argparse.Namespace) -> tuple[list[Reader], list[Finding]]:
         what = "clocks, power and energy of the GPUs are not sampled"
         findings.append(Finding("gpus-not-sampled", "info", what, str(error)))
     parent = os.getppid()
-    same = _last_words(parent) if options.all else ()
+    same = command_line(parent)[-2:] if options.all else ()  # run.py and the folder of the trial
     readers.append(HostReader((parent,), same))
     return [reader for reader in readers if reader.source.quantities], findings
-
-
-def _last_words(pid: int) -> tuple[str, ...]:
-    """The last two arguments of a wrapper: run.py and the folder of the trial."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return tuple(os.fsdecode(word) for word in file.read().split(b"\0")[:-1][-2:])
-    except OSError:
-        return ()
 
 
 def _say(findings: Sequence[Finding]) -> None:
@@ -186,9 +173,7 @@ def sample(readers: Sequence[Reader], file: int, rate: float, *, ends: int) -> N
 def _ended(ends: int, until: float) -> bool:
     """Sleep until a moment of the monotonic clock, or until the file ends; whether it has ended."""
     while True:
-        left = until - time.monotonic()
-        if left <= 0:
-            left = 0.0
+        left = max(0.0, until - time.monotonic())
         if select.select([ends], [], [], left)[0]:
             try:
                 if not os.read(ends, 64):

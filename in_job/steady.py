@@ -43,7 +43,7 @@ class Look:
     """What the steps so far look like.
 
     Args:
-        steps: how many there are.
+        steps: how many there are, ``LEAST_STEPS`` or more.
         medians: of the blocks, ns per step, in order, ``BLOCKS`` of them.
 
     Attributes:
@@ -63,16 +63,15 @@ class Look:
         noise = median([abs(second - first) for first, second in zip(medians, medians[1:])])
         allowed = max(CHANGE * before, 2 * noise)
         calm = abs(self.step_ns - before) <= allowed and abs(medians[-1] - self.step_ns) <= 2 * allowed
-        enough = steps >= LEAST_STEPS
-        self.steady = enough and self.spent_ns >= LEAST_NS and calm
-        self.over = enough and self.spent_ns >= LIMIT_NS and not self.steady
+        self.steady = self.spent_ns >= LEAST_NS and calm
+        self.over = self.spent_ns >= LIMIT_NS and not self.steady
 
     def next(self) -> int:
         """With how many steps to look again: where they can first count as steady, at most twice as many."""
         if self.spent_ns >= LEAST_NS:
             return max(self.steps + 1, int(self.steps * GROWTH))
         wanted = int(LEAST_NS / self.step_ns) + 1 if self.step_ns else 2 * self.steps
-        return max(LEAST_STEPS, self.steps + 1 + self.steps // 20, min(wanted, 2 * self.steps))
+        return max(self.steps + 1 + self.steps // 20, min(wanted, 2 * self.steps))
 
 
 def blocks(steps: int) -> list[tuple[int, int]]:

@@ -37,7 +37,7 @@ class Supervisor:
         grace: seconds between the request to end and the kill.
 
     Attributes:
-        aside: pid of the sampler, which is no part of the program: it is neither waited for nor killed.
+        aside: pid of the sampler, which is no part of the program: it may end after it and is not killed.
     """
 
     def __init__(self, folder: Path, *, suffix: str = "", grace: float = 60.0, echo: bool = True) -> None:

@@ -101,7 +101,8 @@ class Trial:
         """Run the program while the sampler runs, where there is one."""
         gpus, how = found
         result = Result(provenance.before(self.command, env, gpus, how), warnings=told)
-        result.warnings += [] if self.ranks.own.rank else self.command.findings
+        if not self.ranks.own.rank:  # of all ranks, one passes them on
+            result.warnings += self.command.findings
         self._record_whole(no_steps_before(self.command, self.paths.folder), result)
         wrapped = self._prepare(gpus, result)
         result.seconds = Seconds(preflight=(time.time_ns() - self.started_ns) / 1e9)

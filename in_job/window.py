@@ -37,7 +37,7 @@ class WindowDriver:
         recorder: Recorder | None,
         changed: Callable[[bool], None],
         warn: Callable[[Finding], None],
-        drain: Callable[[], object] = bool,
+        drain: Callable[[], object] = lambda: None,
     ) -> None:
         self.config = config
         self.schedule = schedule
@@ -87,8 +87,9 @@ class WindowDriver:
     def _drain_before(self, step: int) -> None:
         """Wait for the GPU before the first recorded step after a long warm-up.
 
-        A host that has run ahead of its GPU would have launched the work of the recorded steps' time before
-        them. After a single step of warm-up it has not: the start of the profiler waits for the GPU.
+        A host may be many steps ahead of its GPU. Then work that runs during the recorded steps was launched
+        before them. After a single step of warm-up the host is not ahead, because the start of the profiler
+        waits for the GPU.
         """
         if self.schedule.warmup > 1 and not self.recording and self.schedule.part(step) == "active":
             self._drain()

@@ -208,6 +208,6 @@ class WindowPlacer:
         return int(text) if text.endswith("\n") and text.strip().isdigit() else None
 
     def _tell(self, text: str) -> None:
-        """Write it for the other ranks and for further passes; alone, this process does without it."""
+        """Write it for the other ranks and for further passes. A process that is alone needs no file."""
         with contextlib.suppress(OSError):
             place_file(self.process.config.paths).write_text(text, encoding="utf-8")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from profrun.contract.finding import Finding
-from profrun.contract.schedule import DEFAULT_WAIT, STEADY, WINDOW_MOVED, Schedule
+from profrun.contract.schedule import STEADY, WINDOW_MOVED, Schedule
 from profrun.contract.units import change_text, time_text
 from profrun.contract.window_phase import SAID
 from profrun.errors import ProfrunError
@@ -133,18 +133,9 @@ def _warm_up(phase: RunPhase) -> int:
     return min(MOST_WARM, math.ceil(WARM_NS / phase.median_ns))
 
 
-def _between(schedule: Schedule) -> int:
-    """Steps between two cycles."""
-    if schedule.wait == STEADY:
-        return 0
-    return DEFAULT_WAIT if schedule.wait is None else schedule.wait
-
-
 def _begin(schedule: Schedule, phase: RunPhase, first: int) -> int | None:
     """The step with which the first cycle begins after its wait; None where the phase is too short."""
-    last = replace(schedule, wait=_between(schedule), skip_first=0).steps().last or 0
-    span = last + 1 - _between(schedule)
-    room = phase.last_step + 1 - phase.first_step - span
+    room = phase.last_step + 1 - phase.first_step - schedule.steps().span
     if room < 0:
         return None
     margin = max(phase.first_step - first, math.ceil(MARGIN_NS / phase.median_ns))
@@ -156,7 +147,7 @@ def _moved(schedule: Schedule, begin: int) -> Schedule:
     """The schedule whose first cycle begins there; the steps between cycles stay as many as they were."""
     if schedule.repeat == 1:
         return replace(schedule, wait=begin - schedule.skip_first)
-    wait = min(_between(schedule), begin)
+    wait = min(schedule.steps().wait, begin)
     return replace(schedule, wait=wait, skip_first=begin - wait)
 
 

@@ -163,7 +163,7 @@ def _windowed(request: WrapRequest, release: tuple[int, int], notes: list[str]) 
         )
         if request.schedule.wait == STEADY:
             notes.append(
-                "the files grow as long as schedule.wait waits for the steady state: a number bounds them"
+                "the files grow as long as schedule.wait waits for the steady state: set it to a number"
             )
     return True
 
