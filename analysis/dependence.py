@@ -1,4 +1,4 @@
-"""How much neighbours in a series say the same: autocorrelation, block lengths, and blocks to resample.
+"""How alike neighbours in a series are: autocorrelation, block lengths, and blocks to resample.
 
 Times of steps that follow each other are alike, so 600 steps are fewer than 600 independent values.
 Everything here is given a series in its order and tells by how much.
@@ -17,7 +17,7 @@ from profrun.analysis.step_time import Floats
 SIGNIFICANT = 2.0
 """An autocorrelation counts where it is above so many times sqrt(log10(n) / n) (Politis & White 2004)."""
 QUIET_LAGS = 5
-"""So many lags in a row must not count before the series is taken to have forgotten."""
+"""Values that are further apart count as independent where so many lags in a row do not count."""
 MOST_LAG = 0.25
 """Longest lag that is looked at, as a part of the series."""
 CHUNK = 4_000_000
@@ -26,7 +26,7 @@ CHUNK = 4_000_000
 
 @dataclass(frozen=True)
 class Dependence:
-    """What a series remembers.
+    """How the values of a series depend on earlier ones.
 
     Attributes:
         correlations: autocorrelations from lag 0 on, tapered to 0, float64, shape (lags,).

@@ -135,8 +135,7 @@ def merged(times: Floats, cuts: list[Cut], noise: Noise) -> list[Cut]:
         if not alike:
             break
         place = min(alike, key=lambda place: apart[place])
-        a, b = pairs[place]
-        cuts = [*cuts[:place], make_cut(times, a.first, b.stop, noise), *cuts[place + 2 :]]
+        cuts = _joined(times, cuts, place, noise)
     return cuts
 
 
@@ -166,8 +165,7 @@ def capped(times: Floats, begin: Cut, cuts: list[Cut], noise: Noise) -> list[Cut
         place = int(np.argmin(apart))
         if apart[place] >= limit:
             break
-        joined = make_cut(times, cuts[place].first, cuts[place + 1].stop, noise)
-        cuts = [*cuts[:place], joined, *cuts[place + 2 :]]
+        cuts = _joined(times, cuts, place, noise)
     return cuts
 
 
@@ -184,9 +182,7 @@ def without_short(times: Floats, cuts: list[Cut], noise: Noise) -> list[Cut]:
             break
         beside = [one for one in (place - 1, place + 1) if 0 <= one < len(cuts)]
         other = min(beside, key=lambda one: abs(_ratio(cuts[place], cuts[one])))
-        low, high = sorted((place, other))
-        joined = make_cut(times, cuts[low].first, cuts[high].stop, noise)
-        cuts = [*cuts[:low], joined, *cuts[high + 1 :]]
+        cuts = _joined(times, cuts, min(place, other), noise)
     return merged(times, cuts, noise)
 
 
@@ -209,10 +205,21 @@ def without_wander(times: Floats, cuts: list[Cut], noise: Noise) -> list[Cut]:
         place = int(np.argmin(over))
         if over[place] >= 1:
             break
-        joined = make_cut(times, cuts[place].first, cuts[place + 1].stop, noise)
-        cuts = [*cuts[:place], joined, *cuts[place + 2 :]]
+        cuts = _joined(times, cuts, place, noise)
         parts = [*parts[:place], parts[place] + parts[place + 1], *parts[place + 2 :]]
     return cuts
+
+
+def _joined(times: Floats, cuts: list[Cut], place: int, noise: Noise) -> list[Cut]:
+    """The phases, with the one at this place and the next as one."""
+    both = make_cut(times, cuts[place].first, cuts[place + 1].stop, noise)
+    return [*cuts[:place], both, *cuts[place + 2 :]]
+
+
+def _line(blocks: Floats) -> Floats:
+    """The straight line of least squares through values at equal distances."""
+    at = np.arange(len(blocks)) - (len(blocks) - 1) / 2
+    return np.asarray(blocks.mean() + at * (at @ blocks) / (at @ at))
 
 
 def _ratio(a: Cut, b: Cut) -> float:
@@ -240,9 +247,7 @@ def _gradual(times: Floats, a: Cut, b: Cut) -> bool:
         return True
     blocks = np.median(around.reshape(16, near), axis=1)
     levels = np.repeat((blocks[:8].mean(), blocks[8:].mean()), 8)
-    at = np.arange(16) - 7.5
-    line = blocks.mean() + at * (at @ blocks) / (at @ at)
-    return bool(((blocks - line) ** 2).sum() < ((blocks - levels) ** 2).sum())
+    return bool(((blocks - _line(blocks)) ** 2).sum() < ((blocks - levels) ** 2).sum())
 
 
 def is_line(times: Floats, cuts: list[Cut]) -> bool:
@@ -255,9 +260,7 @@ def is_line(times: Floats, cuts: list[Cut]) -> bool:
     levels = (
         np.repeat(np.log(medians), [cut.steps for cut in cuts])[: 64 * size].reshape(64, size).mean(axis=1)
     )
-    at = np.arange(64) - 31.5
-    line = blocks.mean() + at * (at @ blocks) / (at @ at)
-    by_line, by_levels = (float(((blocks - fit) ** 2).sum()) for fit in (line, levels))
+    by_line, by_levels = (float(((blocks - fit) ** 2).sum()) for fit in (_line(blocks), levels))
     by_line, by_levels = by_line + 1e-18, by_levels + 1e-18
     gain = 64 * np.log(by_levels / by_line) + (2 * len(cuts) - 3) * np.log(64)
     return bool(gain > 0)

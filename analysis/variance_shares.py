@@ -9,8 +9,9 @@ of Games with a Priori Unions", 1977). What only says when something was comes l
 leave.
 
 * A cause that can only make times longer has no negative slope (non-negative least squares).
-* R2 is too high by what the noise fits by chance. As in adjusted R2 that part is taken off. Neighbours are
-  alike, so the degrees of freedom that a factor takes are counted with the autocorrelation of what is left.
+* R2 is too high, because factors fit a part of the noise by chance. As in adjusted R2 that part is taken
+  off. Neighbours are alike, so the degrees of freedom that a factor takes are counted with the
+  autocorrelation of what is left.
 * Intervals are from the stationary bootstrap, moved by the bias that the bootstrap itself shows.
 * Times are logarithms, and those outside of the 1st and the 99th percentile count as these.
 """
@@ -156,10 +157,7 @@ def _told(model: _Model, columns: Floats, spread: float, scales: Floats, seed: i
         ]
     )
     whole = np.concatenate([point, drawn])
-    by_cause = whole @ member.T
-    by_cause = _complete(by_cause)
-    by_factor = np.column_stack([whole, by_cause[:, -1]])
-    every = _intervals([*causes, "rest"], by_cause)
+    every = _intervals([*causes, "rest"], _complete(whole @ member.T))
     order = sorted(every[:-1], key=lambda one: -one.share)
     causes_alone = sum(1 << place for place, one in enumerate(model.factors) if not one.last)
     slopes = model.slopes(_gram(columns), causes_alone) / scales
@@ -167,7 +165,7 @@ def _told(model: _Model, columns: Floats, spread: float, scales: Floats, seed: i
         count=len(columns),
         spread=float(spread),
         causes=tuple(order),
-        factors=tuple(_intervals([*names, "rest"], by_factor)[:-1]),
+        factors=tuple(_intervals(names, whole)),
         rest=every[-1],
         slopes=dict(zip(names, map(float, slopes), strict=True)),
         block=model.block,
@@ -188,7 +186,7 @@ def _complete(shares: Floats) -> Floats:
 def _intervals(names: Sequence[str], rows: Floats) -> list[Share]:
     """Shares with intervals: the first row is the estimate, the others are resampled.
 
-    What resampling adds to the mean is taken off both ends: it adds chance to chance.
+    Resampled shares are on average higher or lower than the estimate; both ends are moved back by that.
     """
     tail = (1 - CONFIDENCE) / 2
     shift = rows[0] - rows[1:].mean(axis=0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 
@@ -42,9 +43,13 @@ def memoised(
             same result object and must not change it.
     """
 
+    form = signature(compute)
+
     @wraps(compute)
     def answer(owner: Owner, /, *args: Rest.args, **kwargs: Rest.kwargs) -> Result:
-        key = (compute, args, tuple(sorted(kwargs.items())))
+        asked = form.bind(owner, *args, **kwargs)
+        asked.apply_defaults()  # f(x) and f(x, "the default") are one question
+        key = (compute, *tuple(asked.arguments.values())[1:])
         results = owner.memo.results
         if key not in results:
             results[key] = compute(owner, *args, **kwargs)
@@ -59,4 +64,4 @@ def seeded(function: Callable[[Owner], Result], owner: Owner, result: Result) ->
     Args:
         function: memoised, without further arguments.
     """
-    owner.memo.results[(function.__wrapped__, (), ())] = result  # type: ignore[attr-defined]
+    owner.memo.results[(function.__wrapped__,)] = result  # type: ignore[attr-defined]

@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from profrun.analysis.trace.energy import counted_energy, counted_stretches, sampled_gpus
 from profrun.analysis.trace.readings import Readings, gpu_readings
 from profrun.analysis.trace.run_steps import run_steps
-from profrun.contract.sampling import REASONS, SLOWING, Reason
+from profrun.analysis.trace.sampled_factors import slowing
+from profrun.contract.sampling import SLOWING, Reason
 from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def _parts(trace: Trace) -> Mapping[Part, tuple[int, int]]:
     if steps.window.any():
         found["window"] = int(steps.starts[steps.window].min()), int(ends[steps.window].max())
     found["run"] = int(steps.starts.min()), int(ends.max())
-    longest = max(counted_stretches(trace), key=lambda one: one.length_ns, default=None)
+    longest = max(counted_stretches(trace, "steady"), key=lambda one: one.length_ns, default=None)
     if longest is not None:
         found["steady"] = longest.start_ns, longest.end_ns
     return found
@@ -105,10 +104,8 @@ def _slowed(masks: Readings | None, start_ns: int, end_ns: int) -> Mapping[Reaso
     if masks is None:
         return {}
     found: dict[Reason, float] = {}
-    bits = masks.values.astype(np.int64)
     for reason in SLOWING:
-        is_set = (bits & REASONS[reason]) != 0
-        share = Readings(masks.times, is_set.astype(np.float64)).mean(start_ns, end_ns)
+        share = slowing(masks, (reason,)).mean(start_ns, end_ns)
         if share:
             found[reason] = share
     return dict(sorted(found.items(), key=lambda item: -item[1]))

@@ -6,10 +6,10 @@ need: without what activation checkpointing computes again, and without the prod
 backward computes again (two of its ten halves: FlashAttention-2, arXiv 2307.08691, section 2.3.1, five
 products where four are needed).
 
-A forward op that checkpointing runs again is told so: it lies in the backward of another op, and autograd
-records it (it has a sequence number), which it does not do in an ordinary backward. A backward that is
-itself recorded for a second derivative (``create_graph``) has sequence numbers on all ops; its ops are no
-recomputed ones.
+A forward op that checkpointing runs again is recognised in this way: it lies in the backward of another op,
+and autograd records it (it has a sequence number), which it does not do in an ordinary backward. A backward
+that is itself recorded for a second derivative (``create_graph``) has sequence numbers on all ops; its ops
+are no recomputed ones.
 """
 
 from __future__ import annotations
@@ -116,15 +116,24 @@ def counted_once(source: Frame, ids: Index) -> Index:
     other = np.zeros(len(source), dtype=bool)
     other[ids] = True
     other &= ~matrix
-    holds = np.zeros(len(source) + 1, dtype=bool)
     up = source.chase(other)
-    at = up[np.flatnonzero(matrix)]
-    while (at >= 0).any():
-        at = at[at >= 0]
+    return np.flatnonzero(matrix | (other & ~_holding(up, np.flatnonzero(matrix)) & (up < 0)))
+
+
+def _holding(up: Index, ids: Index) -> Mask:
+    """Which slices lie round these ones, of those that ``up`` leads to.
+
+    Args:
+        up: of ``Frame.chase``, by slice id.
+    """
+    holds = np.zeros(len(up), dtype=bool)
+    at = up[ids]
+    at = at[at >= 0]
+    while len(at):
         holds[at] = True
         at = up[at]
-    inside = up >= 0
-    return np.flatnonzero(matrix | (other & ~holds[:-1] & ~inside))
+        at = at[at >= 0]
+    return holds
 
 
 @memoised
@@ -221,13 +230,7 @@ def unknown_like(trace: Trace) -> Index:
     ids = ops[like & (source.chase(counted)[ops] < 0)]
     wanted = np.zeros(len(source), dtype=bool)
     wanted[ids] = True
-    up = source.chase(wanted)
-    holds = np.zeros(len(source) + 1, dtype=bool)
-    at = up[np.flatnonzero(counted | wanted)]
-    while (at >= 0).any():
-        at = at[at >= 0]
-        holds[at] = True
-        at = up[at]
+    holds = _holding(source.chase(wanted), np.flatnonzero(counted | wanted))
     return np.asarray(ids[~holds[ids]])
 
 

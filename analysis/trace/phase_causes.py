@@ -1,9 +1,10 @@
 """Why a phase of a run takes longer than its neighbour, as far as samples tell: ``causes``.
 
-A GPU's values are up to ``OLD_NS`` old when they are read, and at least ``YOUNG_NS`` (measured on an H200).
-A phase therefore owns the readings from ``OLD_NS`` after its begin to ``YOUNG_NS`` after its end. A phase
-that is too short for one is told by the last reading that cannot know of the next phase, where that was
-taken close to it. What the host's counters tell at a reading is about the time since the reading before.
+A GPU's values are up to ``LATE_NS`` old when they are read, and at least ``YOUNG_NS`` (measured on an H200).
+The readings of a phase are therefore those from ``LATE_NS`` after its begin to ``YOUNG_NS`` after its end.
+For a phase that is too short to have one, the last reading is used that cannot be of the next phase, if it
+was taken close to the phase. What the host's counters tell at a reading is about the time since the reading
+before.
 """
 
 from __future__ import annotations
@@ -14,14 +15,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from profrun.analysis.trace.readings import Floats, Quantities, Readings, gpu_readings, host_readings
+from profrun.analysis.trace.readings import LATE_NS, Floats, Quantities, Readings, gpu_readings, host_readings
 from profrun.analysis.trace.used_gpus import used_devices
 from profrun.contract.sampling import REASONS, SLOWING, Quantity, Reason
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
-OLD_NS = 200_000_000
 YOUNG_NS = 100_000_000
 NEAR_NS = 300_000_000
 """The last reading before the end of a short phase counts where it is at most this much before its begin."""
@@ -56,15 +56,15 @@ SHARE = 0.5
 MORE = 0.3
 """And where its share is by this much higher than in the neighbouring phase."""
 CLOCK = 0.01
-"""The SM clock is lower where it is by this share."""
+"""The SM clock counts as lower where it is lower by at least this share."""
 CPU_CLOCK = 0.05
-"""The CPU clock is lower where it is by this share."""
+"""The CPU clock counts as lower where it is lower by at least this share."""
 CORES = 0.5
-"""Other programs take more of the host where it is this many cores."""
+"""Other programs count where they take at least this many cores more."""
 FEW_CORES = 0.1
-"""Cores that wait for a quota or are stolen count from here."""
+"""Cores that are stolen or wait for a quota count from this increase on."""
 GROWTH = 64e6
-"""Memory grows where it is by this many bytes, and by 1 %."""
+"""Memory counts as grown where it grew by at least this many bytes and by at least 1 %."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def _own(found: Readings | None, phase: Stretch) -> Floats:
     """The values of a GPU that are about the phase, shape (readings,); empty where no reading tells."""
     if found is None:
         return np.zeros(0)
-    own = found.between(phase.start_ns + OLD_NS, phase.end_ns + YOUNG_NS)
+    own = found.between(phase.start_ns + LATE_NS, phase.end_ns + YOUNG_NS)
     if len(own.values):
         return own.values
     place = int(np.searchsorted(found.times, phase.end_ns + YOUNG_NS)) - 1

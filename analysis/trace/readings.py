@@ -58,7 +58,11 @@ class Readings:
         return Readings(self.times[low:high], self.values[low:high])
 
     def mean(self, start_ns: int, end_ns: int) -> float | None:
-        """Mean over time of [start_ns, end_ns): each reading holds until the next; None before the first."""
+        """Mean over time of [start_ns, end_ns): each reading holds until the next.
+
+        Where the stretch begins before the first reading, it is the plain mean of the readings in it; None
+        where there are none.
+        """
         if not len(self.times) or end_ns <= start_ns or self.times[0] > start_ns:
             inside = self.between(start_ns, end_ns)
             return float(inside.values.mean()) if len(inside.values) else None
@@ -84,13 +88,11 @@ class Readings:
             return None
         first = np.searchsorted(self.times, start, side="right") - 1
         last = np.searchsorted(self.times, end, side="left") - 1
-        until = np.concatenate(([0.0], np.cumsum(self.values[:-1] * np.diff(self.times))))
-        after = until[last] + self.values[last] * (end - self.times[last])
-        before = until[first] + self.values[first] * (start - self.times[first])
         edges = np.zeros(len(self.times) + 1, dtype=np.int64)
         np.add.at(edges, first, 1)
         np.add.at(edges, last + 1, -1)
-        return MeanReading(float((after - before).sum()) / total, int((np.cumsum(edges) > 0).sum()))
+        mean = float(self._integrals(start, end).sum()) / total
+        return MeanReading(mean, int((np.cumsum(edges) > 0).sum()))
 
     def means(self, starts: Ints, ends: Ints) -> Floats:
         """Means over time of many stretches; the first reading holds before it, too.
@@ -98,13 +100,17 @@ class Readings:
         Args:
             starts, ends: ns, int64, shape (n,); each end is after its start. There is at least one reading.
         """
+        return np.asarray(self._integrals(starts, ends) / (ends - starts))
+
+    def _integrals(self, starts: Ints, ends: Ints) -> Floats:
+        """Value x ns of each stretch; the first reading holds before it, too."""
         sums = np.concatenate([[0.0], np.cumsum(self.values[:-1] * np.diff(self.times))])
 
         def until(times: Ints) -> Floats:
             place = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, None)
             return np.asarray(sums[place] + self.values[place] * (times - self.times[place]))
 
-        return np.asarray((until(ends) - until(starts)) / (ends - starts))
+        return until(ends) - until(starts)
 
 
 Quantities = Mapping[Quantity, Readings]

@@ -169,29 +169,30 @@ def _by_op(trace: Trace) -> dict[_Key, _Work]:
     pair, _ = groups(group, owner)
     calls = np.bincount(group[pair]) if len(pair) else slices
     found: dict[_Key, _Work] = {}
-    clocks = _clocks(trace, ids, groups(op, shape, dtype, device))
+    _, op_group = groups(op, shape, dtype, device)
+    clocks = _clocks(trace, ids, op_group)
     for number, place in enumerate(first):
         text = None if dtype[place] < 0 else recorded.dtypes[int(dtype[place])]
         key = (source.names[int(op[place])], recorded.shapes[int(shape[place])], text, int(device[place]))
-        work = found.setdefault(key, _Work({}, clocks.get(int(place))))
+        work = found.setdefault(key, _Work({}, clocks.get(int(op_group[place]))))
         work.kernels[int(kernel[place])] = _Kernels(
             int(calls[number]), int(slices[number]), int(time[number])
         )
     return found
 
 
-def _clocks(trace: Trace, ids: Index, grouped: tuple[Index, Index]) -> dict[int, MeanReading | None]:
-    """Place in ``ids`` -> the mean clock while all GPU slices of its group ran; empty without samples."""
+def _clocks(trace: Trace, ids: Index, group: Index) -> dict[int, MeanReading | None]:
+    """Group -> the mean clock while its GPU slices ``ids`` ran, all on one GPU; empty without samples."""
     if not gpu_readings(trace):
         return {}
-    source, (_, group) = frame(trace), grouped
+    source = frame(trace)
     order = np.argsort(group, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(order) else []
     found: dict[int, MeanReading | None] = {}
     for part in parts:
         mine = ids[part]
         device = int(source.device_of(mine[:1])[0])
-        found |= dict.fromkeys(part.tolist(), sm_clock(trace, device, source.ts[mine], source.end[mine]))
+        found[int(group[part[0]])] = sm_clock(trace, device, source.ts[mine], source.end[mine])
     return found
 
 

@@ -73,13 +73,13 @@ class Sampled:
         unread: list[str] = []
         few = _few(int(starts[0]), int(ends[-1]))
         if clocks and all(map(few, clocks)):
-            unread.append("the GPU: it was read fewer than 20 times while they ran")
+            unread.append(f"the GPU: it was read fewer than {LEAST_READINGS} times while they ran")
             gpus = []
         delay = _delay(gpus, starts, ends, times)
         factors = _of_gpus(gpus, starts + delay, ends + delay) if gpus else []
         busy = host.get("cpu_busy")
         if busy is not None and few(busy):
-            unread.append("the host: it was read fewer than 20 times while they ran")
+            unread.append(f"the host: it was read fewer than {LEAST_READINGS} times while they ran")
         else:
             factors += _of_host(host, starts, ends)
         return cls(inside, factors, tuple(unread), need, delay if gpus else None)

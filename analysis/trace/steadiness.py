@@ -82,17 +82,15 @@ class Steadiness:
 
     @property
     def window_ratio(self) -> float | None:
-        """Median time of the window's phase by that of the steady level; None where one is not known."""
+        """Median time of the window's phase divided by that of the steady level; None where one is not known.
+
+        It is exactly 1 where both are of one level.
+        """
         if self.window is None or not self.steady_median_ns:
             return None
         if self.phases[self.window].level == self.phases[self.steady or 0].level:
             return 1.0
         return self.phases[self.window].median_ns / self.steady_median_ns
-
-    @property
-    def in_steady(self) -> bool:
-        """Whether the window lies at the steady level; also where there are no phases or no window."""
-        return self.window_ratio in (None, 1.0)
 
     def numbers(self, phase: RunPhase) -> Ints:
         """Numbers of the steps of a phase, int64."""
@@ -183,8 +181,7 @@ def _window(steps: RunSteps, bounds: list[int]) -> int | None:
 
 def _explained(trace: Trace, phases: tuple[RunPhase, ...]) -> Iterator[RunPhase]:
     stretches = [
-        Stretch(phase.start_ns, phase.end_ns, phase.median_ns, first=not place, warm_up=phase.warm_up)
-        for place, phase in enumerate(phases)
+        Stretch(phase.start_ns, phase.end_ns, phase.median_ns, warm_up=phase.warm_up) for phase in phases
     ]
     for place, phase in enumerate(phases):
         before = [one for one in stretches[:place] if not one.warm_up]

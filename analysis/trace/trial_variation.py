@@ -26,7 +26,7 @@ LEFT = 3
 
 @dataclass(frozen=True)
 class TrialFacts:
-    """A trial as one value; means are over the time of its steady steps.
+    """A trial as one value; means are from its first steady step to the end of the last one.
 
     Attributes:
         median_ns: median of the steady steps.
@@ -51,7 +51,8 @@ def trial_facts(trace: Trace) -> TrialFacts | None:
         return None
     start, end = int(found.steps.starts[steady][0]), int(found.steps.ends[steady][-1])
     gpus = used_gpu_readings(trace)
-    clocks, heats = (_means(gpus, name, start, end) for name in ("sm_clock", "temperature"))
+    clocks = _means(gpus, "sm_clock", start, end)
+    heats = _means(gpus, "temperature", start, end)
     taken = others_cores(host_readings(trace))
     return TrialFacts(
         median_ns=float(np.median(found.steps.durs[steady])),
@@ -61,8 +62,7 @@ def trial_facts(trace: Trace) -> TrialFacts | None:
     )
 
 
-def _means(gpus: Sequence[Quantities], name: str, start: int, end: int) -> list[float]:
-    quantity: Quantity = "sm_clock" if name == "sm_clock" else "temperature"
+def _means(gpus: Sequence[Quantities], quantity: Quantity, start: int, end: int) -> list[float]:
     found = [one[quantity].mean(start, end) for one in gpus if quantity in one]
     return [one for one in found if one is not None]
 

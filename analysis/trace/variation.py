@@ -114,8 +114,8 @@ def _chosen(trace: Trace, which: Which) -> tuple[Steadiness, Ints] | None:
     if found is None:
         return None
     steps = found.steps
-    warm_up = [found.numbers(phase) for phase in found.phases if phase.warm_up]
-    chosen = ~steps.disturbed & ~np.isin(steps.numbers, np.concatenate([[-1], *warm_up]))
+    warm_up = max((phase.last_step for phase in found.phases if phase.warm_up), default=-1)
+    chosen = ~steps.disturbed & (steps.numbers > warm_up)
     if which == "steady":
         chosen &= np.isin(steps.numbers, found.steady_steps)
     return found, np.flatnonzero(chosen).astype(np.int64)

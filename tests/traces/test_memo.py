@@ -30,6 +30,7 @@ def first(numbers: Numbers) -> int | None:
 def test_each_question_is_computed_once_per_object_and_arguments() -> None:
     one, other = Numbers(), Numbers()
     assert one.times(3) is one.times(3)
+    assert one.times(3) is one.times(3, 0) is one.times(offset=0, factor=3)
     assert (one.times(4), one.times(4, offset=1), other.times(3)) == ([8], [9], [6])
     assert (one.asked, other.asked) == ([3, 4, 4], [3])
     assert [first(one), first(one), first(Numbers())] == [3, 3, None]

@@ -48,7 +48,7 @@ def test_the_window_lies_in_the_boost_and_the_program_lives_after_it(tmp_path: P
         (0, 17, 18, 2_940_000, 0),
         (18, 599, 582, 3_420_000, 1),
     ]
-    assert (told.window, told.steady, told.in_steady) == (0, 1, False)
+    assert (told.window, told.steady) == (0, 1)
     assert told.window_ratio == pytest.approx(2.94 / 3.42)
     assert told.steady_steps.tolist() == list(range(18, 600))
     assert told.phases[1].start_ns == told.phases[0].end_ns == int(18 * 2.94 * MS)
@@ -65,7 +65,6 @@ def test_all_steps_count_where_there_are_too_few(tmp_path: Path) -> None:
     told = found(run(tmp_path, [30.0, 3, 3, 3, 3], range(1, 3)))
     assert (told.phases, told.steady, told.window, told.window_ratio) == ((), None, None, None)
     assert told.steady_steps.tolist() == [0, 1, 2, 3, 4]
-    assert told.in_steady
 
 
 def test_recorded_steps_make_no_phase_but_lie_in_one(tmp_path: Path) -> None:
@@ -80,7 +79,7 @@ def test_recorded_steps_after_warm_up_are_no_warm_up(tmp_path: Path) -> None:
     durs = [60.0, 9.0, 9.0, 9.0] + [3.0] * 40
     told = found(run(tmp_path, durs, range(1, 4), collector="torch"))
     assert [(p.first_step, p.last_step, p.warm_up) for p in told.phases] == [(0, 0, True), (1, 43, False)]
-    assert (told.window, told.in_steady) == (1, True)
+    assert (told.window, told.window_ratio) == (1, 1.0)
 
 
 def test_samples_tell_why_the_steady_phase_is_slower(tmp_path: Path) -> None:
