@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from phases import BEGIN
 from phases_and_drift import pairing_rows, phase_rows
 
 from profrun.analysis.compare.rows import EstimateOf, Limits, judged, new_row
@@ -166,13 +167,15 @@ a process, a clock and a neighbour on the machine. The interval of the ratio is 
 sides that scatter differently (Welch); `analysis/compare/log_difference.py` names the sources. This page
 measures it against known truth, in simulations that are written by
 
-    python bench/intervals.py --runs {runs} --phase-runs {phase_runs} --write docs/statistics.md
+    python bench/intervals.py --runs {runs} --phase-runs {phase_runs} --verdict-runs {verdict_runs} \\
+        --row-runs {row_runs} --write docs/statistics.md
 
 *False alarms*: both sides are the same, and the 95 % interval excludes 1, before any practical threshold
 (at most 5 % is promised). *Coverage*: how often the interval holds the true ratio (95 % is nominal; more
 means that the interval is wider than it had to be). *Found*, or *power*: the share of comparisons in which
-the interval shows a true difference. *+-*: the median half width of the interval. A share of {phase_runs}
-comparisons is known to about {phase_error:.1f} points, one of {runs} to about {error:.1f} points.
+the interval shows a true difference. *+-*: the median half width of the interval. A share near 5 % of
+{phase_runs} comparisons is known to about {phase_error:.1f} points, one of {runs} to about {error:.1f}
+points. *Coverage* and *found* in the first table are of half as many.
 
 ## Which steps count: runs with phases and drift
 
@@ -195,8 +198,8 @@ is the steady phase with each side by itself, and *today* takes out drift, too.
 * With a boost the window of 0.1 is useless, and the steady phase is as good as without a boost.
 * Steps that resemble their neighbours very much (rho = 0.9) make no false alarms: their number is never
   counted as a number of repeats.
-* With so many rows some are off by chance: two rows with a boost and 10 repeats have 7 %. 3000 more runs of
-  each had 5.8 % and 5.2 %.
+* With so many rows some are off by chance: two rows with a boost and 10 repeats have 7.2 % and 6.2 %. 3000
+  more runs of each had 5.8 % and 5.2 %.
 
 ## Trials that were run in turns
 
@@ -205,12 +208,13 @@ Three ways to use that, on one number per trial with trials that differ by 0.5 %
 
 {pairing}
 
-* *Each side by itself* is always honest, but drift makes its intervals up to 3 times wider.
+* *Each side by itself* is always honest, but a drift of 5 % makes its intervals 3 to 4 times wider than
+  no drift does.
 * *Differences of pairs* (repeat i of b less repeat i of a) are **not used**. In each pair b is the later
   one, so drift in one direction is taken for a difference: up to 30 % false alarms. Without drift they cost
   the most, too.
 * *Trend* is what profrun does from 3 trials per side: a straight line over the order of the trials is
-  fitted with the difference. Without drift it costs 19 % of the width at 3 trials and 4 % at 5. With two
+  fitted with the difference. Without drift it costs 17 % of the width at 3 trials and 6 % at 5. With two
   trials per side nothing is left to fit it, and each side counts by itself.
 
 What decides is the order of the trials alone. To look at both intervals and take the narrower one would
@@ -310,7 +314,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         phase_runs=options.phase_runs,
         phase_error=_error(options.phase_runs),
         error=_error(options.runs),
-        recorded=f"{RECORDED}\n\n" if RECORDED else "",
+        recorded=f"{RECORDED}\n\n",
         row_runs=options.row_runs,
         rows=ROWS,
         row_tables=tables,
@@ -322,7 +326,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     if options.write:
         old = options.write.read_text(encoding="utf-8") if options.write.exists() else ""
-        _, begin, rest = old.partition("<!-- phases:")  # bench/phases.py writes that section
+        _, begin, rest = old.partition(BEGIN)  # bench/phases.py writes that section
         options.write.write_text(f"{page}\n{begin}{rest}" if begin else page, encoding="utf-8")
     print(phases, pairing, rows, verdicts, tables, sep="\n\n")
 

@@ -112,11 +112,10 @@ def drift(world: World, trials: int, rng: np.random.Generator) -> Floats:
     return np.zeros(trials)
 
 
-Order = tuple[range, range]
-RUN = tuple[list[Trial], list[Trial], list[Floats]]
+Run = tuple[list[Trial], list[Trial], list[Floats]]
 
 
-def run(world: World, repeats: int, truth: float, rng: np.random.Generator) -> RUN:
+def run(world: World, repeats: int, truth: float, rng: np.random.Generator) -> Run:
     """Trials of both sides, and the level of each."""
     made = pool(world.boost, world.rho, world.within)
     trials = [made[place] for place in rng.integers(0, POOL, 2 * repeats)]
@@ -125,7 +124,7 @@ def run(world: World, repeats: int, truth: float, rng: np.random.Generator) -> R
     return trials[::2], trials[1::2], [levels[::2], levels[1::2] * truth]
 
 
-def intervals(found: RUN, seed: int) -> tuple[Interval, Interval, Interval]:
+def intervals(found: Run, seed: int) -> tuple[Interval, Interval, Interval]:
     """Of the window by resampling (profrun 0.1), of the steady steps, and of these with drift taken out."""
     a, b, levels = found
     old = resampled_interval(

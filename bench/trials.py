@@ -5,8 +5,9 @@ Each trial runs under the wrapper of a job, so it leaves ``steps.json`` and the 
 
     python bench/trials.py /tmp/aa --run "python loop.py" --label base= --label more="--extra 1"
 
-With ``--overlap`` the next trial's program starts while the last one runs and waits for its turn before it
-uses the GPU (``wait_for_turn``): on a machine with many cores that hides the import of torch.
+With ``--overlap`` the next trial's program starts while the last one runs: on a machine with many cores that
+hides the import of torch. The program itself must wait for its turn before it uses the GPU, as
+``bench/programs/gemm_loop.py`` does.
 """
 
 from __future__ import annotations
@@ -44,10 +45,9 @@ def prepare(out: Path, number: int, label: str, argv: list[str], env: dict[str, 
         env=env,
         schedule=Schedule(wait=1, warmup=1, active=5),
         timeout_s=120.0,
+        sample=rate,
     )
-    document = to_json(command)
-    document["sample"] = rate
-    (folder / "command.json").write_text(json.dumps(document))
+    (folder / "command.json").write_text(json.dumps(to_json(command)))
     return folder
 
 

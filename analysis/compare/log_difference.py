@@ -26,10 +26,10 @@ import numpy as np
 from profrun.analysis.step_time import Floats
 
 TREND_FROM = 3
-"""Trials per side from which drift is fitted. Without drift the lost degree of freedom makes intervals 19 %
-wider with 3 trials and 4 % with 5; with drift they are up to 3 times narrower (docs/statistics.md)."""
+"""Trials per side from which drift is fitted. Without drift the lost degree of freedom makes intervals 17 %
+wider with 3 trials and 6 % with 5; with a drift of 5 % they are 3 times narrower (docs/statistics.md)."""
 IN_TURNS = 0.17
-"""Most squared correlation of side and order with which the trials count as run in turns. A B A B A B has
+"""Trials count as run in turns up to this squared correlation of side and order. A B A B A B has
 0.09, A A A B B B has 0.77; at 0.17 the trend makes the interval 10 % wider."""
 
 
