@@ -39,16 +39,17 @@ class Trace(TraceFiles):
             top: most rows of each table; None for all.
         """
         from profrun.analysis.compare.work_energy import energy_per_work
-        from profrun.analysis.rules.diagnose import cost_of_step
-        from profrun.analysis.rules.step_use import use_of_step
+        from profrun.analysis.rules.context import Context
+        from profrun.analysis.rules.step_use import step_use
         from profrun.analysis.trace.summary import summarize
         from profrun.api.results import Summary
         from profrun.runner.twins import unprofiled_step
 
-        step = unprofiled_step(self.path)
-        cost, use = cost_of_step(self, step), use_of_step(self, step)
+        context = Context(self, unprofiled=unprofiled_step(self.path))
         found = vars(summarize(self, top=top))
-        return Summary(**found, step_cost=cost, step_use=use, energy_per_work=energy_per_work(self))
+        return Summary(
+            **found, step_cost=context.cost, step_use=step_use(context), energy_per_work=energy_per_work(self)
+        )
 
     def diagnose(self) -> Diagnosis:
         """What slows the program down, the gravest first, each finding with what could be gained at most.

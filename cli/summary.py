@@ -76,8 +76,8 @@ def command(
         return
     from profrun.analysis.compare.work_energy import energy_per_work
     from profrun.analysis.json import to_json
-    from profrun.analysis.rules.diagnose import cost_of_step
-    from profrun.analysis.rules.step_use import use_of_step
+    from profrun.analysis.rules.context import Context
+    from profrun.analysis.rules.step_use import step_use
     from profrun.analysis.trace.summary import summarize
     from profrun.reports.terminal import summary_text
     from profrun.runner.twins import unprofiled_step
@@ -85,8 +85,8 @@ def command(
     with opened(trace, runs_root(runs)) as found:
         shown = top if top is not None else (0 if json_ else TOP)
         summary = summarize(found, top=shown or None, peaks=peaks)
-        step = unprofiled_step(found.path)
-        cost, use = cost_of_step(found, step), use_of_step(found, step, peaks=peaks)
+        context = Context(found, unprofiled=unprofiled_step(found.path))
+        cost, use = context.cost, step_use(context, peaks)
         energy = energy_per_work(found)
     if json_:
         told = {"step_cost": to_json(cost), "step_use": to_json(use), "energy_per_work": energy}

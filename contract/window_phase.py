@@ -50,6 +50,17 @@ class WindowPhase:
         return self.recorded_ns is not None and self.recorded_ns < self.steady_ns * (1 - SAID)
 
     @property
+    def _rested_while_steady(self) -> bool:
+        return self.rested and (self.phase == self.steady or self.same_level)
+
+    @property
+    def ratio(self) -> float:
+        """Time of the steps that ``text`` is about / time of the steady ones."""
+        if self._rested_while_steady and self.recorded_ns is not None:
+            return self.recorded_ns / self.steady_ns
+        return self.ns / self.steady_ns
+
+    @property
     def matters(self) -> bool:
         """Whether the window's steps take another time than the steady ones by more than ``SAID``."""
         return self.rested or (not self.same_level and abs(self.steady_ns / self.ns - 1) > SAID)
@@ -61,8 +72,8 @@ class WindowPhase:
         here = (
             f"the window lies in phase {self.phase} of {self.phases} ({steps}, {time_text(self.ns)} per step)"
         )
-        if (self.phase == self.steady or self.same_level) and self.rested and self.recorded_ns is not None:
-            change = change_text(self.recorded_ns / self.steady_ns)
+        if self._rested_while_steady and self.recorded_ns is not None:
+            change = change_text(self.ratio)
             return (
                 f"{here}, but the recorded steps took {time_text(self.recorded_ns)}, {change} than the "
                 "steady ones: the GPU is idle while a profiler starts; more steps of schedule.warmup help"

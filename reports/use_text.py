@@ -20,7 +20,7 @@ def use_lines(use: StepUse, cost: StepCost) -> list[str]:
     """What a step computes, and which part of the peak that is.
 
     Args:
-        use: as ``use_of_step`` gives it.
+        use: as ``step_use`` gives it.
         cost: of the same step.
     """
     lines = []
@@ -52,7 +52,7 @@ def _unknown(use: StepUse) -> str:
         return ""
     calls = sum(use.unknown.values())
     names = ", ".join(list(use.unknown)[:NAMED])
-    return f"; without {rate_text(calls)} ops whose work is not known ({names}): at least"
+    return f"; this is a lower bound: the work of {rate_text(calls)} ops is not known ({names})"
 
 
 def _shares(use: StepUse, cost: StepCost) -> str:

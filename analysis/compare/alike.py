@@ -1,8 +1,8 @@
 """Trials that ran in another state of the machine than most: ``alike`` is given both sides of a comparison.
 
-A GPU that is at its power cap in one trial and not in the next makes two populations of one program. Their
-mean is that of neither, and their difference is no spread between trials. So the trials in the state of most
-are compared, and what is left out is said.
+Where the GPU is at its power cap in some trials only, the trials fall into two groups. The mean of all
+describes neither group, and the difference between the groups is not the usual spread between trials. So only
+trials in the most frequent state are compared, and the others are named.
 
 Which trials are left out is decided by the causes that samples show (``ComparedTrial.state``), and only where
 the trials of that state together take other times. The time of a single trial decides nothing: to leave
@@ -22,6 +22,7 @@ from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.compare.model import Reason
 from profrun.analysis.compare.side_names import side_names
 from profrun.analysis.compare.stats import MIN_TRIALS
+from profrun.analysis.trace.phase_causes import STATES
 from profrun.contract.units import change_text, counted
 
 State = tuple[str, ...]
@@ -96,4 +97,4 @@ def _level(trials: Trials) -> float:
 
 
 def _words(state: State) -> str:
-    return f"with {' and '.join(one.replace('-', ' ') for one in state)}" if state else "undisturbed"
+    return f"with {' and '.join(STATES[one] for one in state)}" if state else "undisturbed"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrun.analysis.compare.compared_trial import ComparedTrial
+from profrun.analysis.compare.compared_trial import ComparedTrial, StepWork
 from profrun.analysis.compare.host_ops import host_ops
 from profrun.analysis.compare.kernel_facts import kernel_facts
 from profrun.analysis.compare.kernel_groups import (
@@ -37,12 +37,23 @@ if TYPE_CHECKING:
 
 
 def in_phase(trial: ComparedTrial, trace: Trace, phase: Phase) -> ComparedTrial:
-    """A trial without a profiler with its steps of another phase; others as they are."""
-    if trial.conditions.profiled:
+    """A trial without a profiler with its steps of another phase; others as they are.
+
+    Its energy and its state stay those of the phase with which it was read.
+    """
+    if trial.conditions.profiled or trial.phase == phase:
         return trial
     source = frame(trace)
     found = step_samples(source, step_index(source), trace, phase)
     return replace(trial, samples=found.kept, phase=found.phase)
+
+
+def work_of(trace: Trace) -> StepWork:
+    """The ``work`` of ``read_trial``, without the rest."""
+    source = frame(trace)
+    index = step_index(source)
+    found = step_samples(source, index, trace, "steady")
+    return work_of_steps(trace, source, index, found.typical, found.of_slice)
 
 
 def read_trial(
@@ -62,8 +73,7 @@ def read_trial(
     source = frame(trace)
     index = step_index(source)
     found = step_samples(source, index, trace, phase)
-    samples, sample_of = found.each, found.of_slice
-    keep = np.array([not (one.edge or one.outlier) for one in samples] or [False])
+    sample_of, keep = found.of_slice, found.typical
     gpu = source.gpu[(sample_of[source.gpu] >= 0) & keep[sample_of[source.gpu]]]
     names = normalised_names(source)
     facts = kernel_facts(trace, source, gpu, names)

@@ -21,7 +21,7 @@ from profrun.analysis.compare.host_ops import overlap_by_step
 from profrun.analysis.compare.stats import outlier_steps
 from profrun.analysis.counted_steps import Phase, chosen, counted
 from profrun.analysis.trace.columns import Ints
-from profrun.analysis.trace.frame import Frame, Index
+from profrun.analysis.trace.frame import Frame, Index, Mask
 from profrun.analysis.trace.intervals import union
 from profrun.analysis.trace.run_steps import run_steps
 from profrun.analysis.trace.steps import StepIndex, denominator, step_spans
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 _UNMEASURED: Span = (0, -1)
 """Instead of the span of a step outside of the measured window: it ends before it starts."""
-_NO_OVERLAP: Ints = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,11 @@ class Samples:
     phase: Phase = "window"
 
     @property
+    def typical(self) -> Mask:
+        """Which samples are whole steps and no outliers, bool, one for each; one False without samples."""
+        return np.array([not (one.edge or one.outlier) for one in self.each] or [False])
+
+    @property
     def kept(self) -> tuple[StepSample, ...]:
         """The samples that a trial keeps: of one without a profiler those that count."""
         return tuple(one for one in self.each if self.phase == "window" or not one.edge)
@@ -62,22 +66,23 @@ def step_samples(source: Frame, index: StepIndex, trace: Trace, phase: Phase = "
         phase: which steps of a trial without a profiler count. It is 'window' of others, of programs without
             steps, and of traces that do not hold the steps of the whole run.
     """
-    numbers = counted_numbers(trace, phase) if phase != "window" else None
+    sample_of = np.full(len(source) + 1, -1, dtype=np.int64)
+    numbers = _counted_numbers(trace, phase) if phase != "window" else None
     if numbers is not None:
-        return Samples(
-            _with_outliers(_measured(source, index, numbers), _NO_OVERLAP), _of_none(source), phase
-        )
+        return Samples(_with_outliers(_measured(source, index, numbers)), sample_of, phase)
     windows: Mapping[str, str] = trace.meta.get("extra", {}).get("windows") or {}
     if "active" not in windows.values():
         windows = {}
     found: list[StepSample] = []
-    sample_of = np.full(len(source) + 1, -1, dtype=np.int64)
     for process in sorted({int(row["process"]) for row in source.processes}):
         found += _samples_of(source, index, process, windows, len(found), sample_of)
-    return Samples(_with_outliers(found, overlap_by_step(source, index)), sample_of)
+    found, overlap = _with_outliers(found), overlap_by_step(source, index)
+    if len(overlap):
+        found = [replace(one, overlap_ns=int(ns)) for one, ns in zip(found, overlap, strict=True)]
+    return Samples(found, sample_of)
 
 
-def counted_numbers(trace: Trace, phase: Phase) -> Set[int] | None:
+def _counted_numbers(trace: Trace, phase: Phase) -> Set[int] | None:
     """Numbers of the steps that count of a trial without a profiler; None where its window does."""
     if trace.meta.get("collector") != "none" or not denominator(trace).several:
         return None
@@ -99,10 +104,6 @@ def _measured(source: Frame, index: StepIndex, numbers: Set[int]) -> list[StepSa
             StepSample(step, int(row["rank"]), time, dur, 0, 0, 0, 0, edge=not inside, rank_guessed=guessed)
         )
     return found
-
-
-def _of_none(source: Frame) -> Ints:
-    return np.full(len(source) + 1, -1, dtype=np.int64)
 
 
 def _samples_of(
@@ -160,17 +161,11 @@ def _sample(
     )
 
 
-def _with_outliers(samples: list[StepSample], overlap: Ints) -> list[StepSample]:
-    """The samples with their overlap; outliers are marked rank by rank.
-
-    Args:
-        overlap: ns of each step, shape (steps,); empty without steps.
-    """
+def _with_outliers(samples: list[StepSample]) -> list[StepSample]:
+    """The samples with their outliers marked, rank by rank."""
     found = list(samples)
     for rank in {sample.rank for sample in samples}:
         whole = [place for place, one in enumerate(samples) if one.rank == rank and not one.edge]
         for number in outlier_steps([samples[place].time_ns for place in whole]):
             found[whole[number]] = replace(found[whole[number]], outlier=True)
-    if len(overlap):
-        found = [replace(one, overlap_ns=int(ns)) for one, ns in zip(found, overlap, strict=True)]
     return found

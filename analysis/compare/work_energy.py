@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from profrun.analysis.compare.compared_trial import StepWork
-from profrun.analysis.compare.reading import read_trial
+from profrun.analysis.compare.reading import work_of
 from profrun.analysis.trace.energy import step_energy
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def energy_per_work(trace: Trace) -> dict[str, float]:
     """'token' and 'gflop' -> J, of what is known; empty where the energy per step is not."""
     energy = step_energy(trace)
     joules = energy.joules if energy else None
-    return {} if joules is None else per_work(joules, read_trial(trace).work)
+    return {} if joules is None else per_work(joules, work_of(trace))
 
 
 def per_work(joules: float, work: StepWork) -> dict[str, float]:

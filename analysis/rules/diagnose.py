@@ -91,15 +91,6 @@ def diagnosis(
     )
 
 
-def cost_of_step(trace: Trace, unprofiled: UnprofiledStep | None = None) -> StepCost:
-    """What a step of a trace costs: the ``cost`` of its ``diagnosis``, without running the rules.
-
-    Args:
-        trace, unprofiled: as for ``diagnose``.
-    """
-    return Context(trace, None, unprofiled).cost
-
-
 def _findings(context: Context) -> list[RuleFinding]:
     hidden = withheld(context.quality)
     rules: dict[str, Rule] = {}

@@ -12,14 +12,15 @@ mask, as in both papers. With several dtypes the time at the peak is the sum of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from profrun.analysis.kernel_names import MATRIX_CATEGORIES
 from profrun.analysis.rules.context import Context
-from profrun.analysis.rules.step_cost import Basis, UnprofiledStep
+from profrun.analysis.rules.step_cost import Basis
 from profrun.analysis.trace.columns import distinct, groups
 from profrun.analysis.trace.data_quality import withheld
 from profrun.analysis.trace.frame import Index, Mask
@@ -31,13 +32,12 @@ from profrun.contract.denominator import RECORDING
 from profrun.contract.units import percent_text
 
 if TYPE_CHECKING:
-    from profrun.traces.trace import Trace
+    pass
 
 LEAST_COVERED = 0.9
 """Part of the GPU time of matrix kernels whose FLOPs must be known; with less, no FLOPs are told at all."""
-_MATRIX = ("gemm", "convolution", "attention", "moe", "recurrence")
-_UNNAMED = ("triton", "unknown")
-"""Categories of kernels that may be matrix work, as far as their names tell."""
+_MAYBE_MATRIX = MATRIX_CATEGORIES | {"triton", "unknown"}
+"""Categories of kernels that are or may be matrix work, as far as their names tell."""
 
 
 @dataclass(frozen=True)
@@ -98,23 +98,13 @@ class StepUse:
     missing: str = ""
 
 
-def use_of_step(
-    trace: Trace,
-    unprofiled: UnprofiledStep | None = None,
-    *,
-    peaks: Mapping[str, float] | None = None,
-) -> StepUse | None:
+def step_use(ctx: Context, peaks: Mapping[str, float] | None = None) -> StepUse | None:
     """MFU and HFU of a step; None for a recording without steps or without matrix ops.
 
     Args:
-        trace, unprofiled: as for ``diagnose``.
+        ctx: of the trace.
         peaks: overrides (``peaks.peaks_for``). Without a GPU they are the rates of one rank.
     """
-    return step_use(Context(trace, None, unprofiled), peaks)
-
-
-def step_use(ctx: Context, peaks: Mapping[str, float] | None = None) -> StepUse | None:
-    """The same of a context."""
     if ctx.denominator == RECORDING or ctx.trace.meta.get("replayed"):
         return None
     work = matrix_work(ctx.trace)
@@ -174,7 +164,7 @@ def _kernels(ctx: Context, work: MatrixWork, mine: Mask) -> _Seen:
     good = (place >= 0) & known[place]
     order = np.lexsort((durs[good], place[good]))
     kernel[place[good][order]] = source.name[ids[good][order]]  # the last write stays: the longest
-    names = {n for n, one in ctx.names.items() if one.category in _MATRIX + _UNNAMED}
+    names = {n for n, one in ctx.names.items() if one.category in _MAYBE_MATRIX}
     other = ~good & source.has_name(ids, sorted(names))
     covered = int(durs[good].sum())
     return _Seen(known & (kernel >= 0), kernel, covered, covered + int(durs[other].sum()))
@@ -256,25 +246,33 @@ def _with_shares(found: StepUse, told: bool, read: list[MeanReading]) -> StepUse
     lacking = sorted({one.dtype or "its dtype" for one in found.types if one.peak_tflops is None})
     if lacking:
         return replace(found, missing=f"the peak for {', '.join(lacking)} is not known (--peak gives it)")
-    hfu, at_clock = _at_peak(found, [(one.flops, one) for one in found.types])
-    mfu, mfu_at_clock = _at_peak(found, [(one.model_flops, one) for one in found.types])
-    if at_clock is not None and at_clock > 1:
-        at_clock = mfu_at_clock = None  # the clock that was read is not the one that ran
+    hfu, hfu_at_clock = _at_peaks(found, [one.flops for one in found.types])
+    mfu, mfu_at_clock = _at_peaks(found, [one.model_flops for one in found.types])
+    if hfu_at_clock is not None and hfu_at_clock > 1:
+        hfu_at_clock = mfu_at_clock = None  # the clock that was read is not the one that ran
+    found = replace(found, hfu=hfu, hfu_at_clock=hfu_at_clock)
     if not told:
         return replace(
-            found,
-            hfu=hfu,
-            hfu_at_clock=at_clock,
-            missing="the trace does not tell recomputed forwards from others, so there is no MFU",
+            found, missing="the trace does not tell recomputed forwards from others, so there is no MFU"
         )
-    return replace(found, hfu=hfu, hfu_at_clock=at_clock, mfu=mfu, mfu_at_clock=mfu_at_clock)
+    return replace(found, mfu=mfu, mfu_at_clock=mfu_at_clock)
 
 
-def _at_peak(found: StepUse, work: list[tuple[float, TypeWork]]) -> tuple[float | None, float | None]:
-    """The time that FLOPs take at the peak as a share of the step: at the datasheet's, at the clock's."""
-    shares = []
-    for peaks in ([one.peak_tflops for _, one in work], [one.peak_tflops_at_clock for _, one in work]):
-        known = [peak for peak in peaks if peak]
-        time = sum(flops / peak for (flops, _), peak in zip(work, known, strict=False)) / 1e3  # ns
-        shares.append(time / found.step_ns if len(known) == len(peaks) and found.step_ns else None)
-    return shares[0], shares[1]
+def _at_peaks(found: StepUse, flops: Sequence[float]) -> tuple[float | None, float | None]:
+    """The time that FLOPs take as a share of the step: at the datasheet's peaks, at those of the clock.
+
+    Args:
+        flops: of each of ``found.types``.
+    """
+    return (
+        _at(found.step_ns, flops, [one.peak_tflops for one in found.types]),
+        _at(found.step_ns, flops, [one.peak_tflops_at_clock for one in found.types]),
+    )
+
+
+def _at(step_ns: float, flops: Sequence[float], peaks: Sequence[float | None]) -> float | None:
+    known = [peak for peak in peaks if peak]
+    if len(known) < len(peaks) or not step_ns:
+        return None
+    time_ns = sum(one / peak for one, peak in zip(flops, known, strict=True)) / 1e3
+    return time_ns / step_ns

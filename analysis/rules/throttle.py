@@ -11,7 +11,7 @@ from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import Gain
 from profrun.analysis.trace.columns import Ints
-from profrun.analysis.trace.readings import Floats, Quantities
+from profrun.analysis.trace.readings import Floats, Quantities, Readings
 from profrun.analysis.trace.sampled_factors import slowing, used_gpu_readings
 from profrun.analysis.trace.steadiness import steadiness
 from profrun.analysis.trace.used_gpus import used_gpus
@@ -96,21 +96,21 @@ class Sampled:
     """Readings of a GPU while the steady steps ran.
 
     Attributes:
-        times: of the readings, ns, int64, shape (n,). until: how long each holds, ns, likewise.
-        clock: of the SMs, MHz, float64, shape (n,).
+        gpu: all that was read of it.
+        reasons: those readings of its throttle reasons. lengths: how long each holds, ns, int64, shape (n,).
+        clock: of the SMs meanwhile, MHz, float64, shape (n,).
         highest: the highest clock of the SMs that the tool states or that was read in the trial, MHz.
     """
 
     gpu: Quantities
-    times: Ints
-    until: Ints
+    reasons: Readings
+    lengths: Ints
     clock: Floats
     highest: float
 
     def slowed(self, reasons: Sequence[Reason]) -> Floats:
         """1 where one of the reasons acts, else 0, shape (n,)."""
-        active = slowing(self.gpu["reasons"], reasons)
-        return np.asarray(active.values[np.searchsorted(active.times, self.times)])
+        return slowing(self.reasons, reasons).values
 
 
 @memoised
@@ -136,17 +136,18 @@ def steady_span(trace: Trace) -> tuple[int, int]:
 
 
 def _while_steady(ctx: Context) -> list[Sampled]:
+    """Each sampled GPU with its readings while the steady steps ran."""
     start, end = steady_span(ctx.trace)
     stated = used_gpus(ctx.trace, ctx.provenance).states
     most = [row.get("clocks_max_sm") for row in (*stated.before, *stated.after)]
+    known = [float(value) for value in most if isinstance(value, (int, float)) and value > 0]
     found = []
     for one in sampled_gpus(ctx.trace):
-        times = one["reasons"].between(start, end).times
-        edges = np.append(times, max(end, int(times[-1]) + 1))
+        read = one["reasons"].between(start, end)
+        edges = np.append(read.times, max(end, int(read.times[-1]) + 1))
         clock = one["sm_clock"].means(edges[:-1], edges[1:])
-        known = [float(value) for value in most if isinstance(value, (int, float)) and value > 0]
         highest = max([*known, float(one["sm_clock"].values.max())])
-        found.append(Sampled(one, times, np.diff(edges), clock, highest))
+        found.append(Sampled(one, read, np.diff(edges), clock, highest))
     return found
 
 
@@ -154,20 +155,20 @@ def _slowed(ctx: Context, reasons: tuple[Reason, ...], what: str) -> Iterator[Hi
     """The GPU that lost most of its clock while one of these reasons acted."""
     best: tuple[float, Sampled, Floats] | None = None
     for one in _while_steady(ctx):
-        active = one.slowed(reasons) * one.until
-        if active.sum() < REASON_SHARE * one.until.sum():
+        active = one.slowed(reasons) * one.lengths
+        if active.sum() < REASON_SHARE * one.lengths.sum():
             continue
-        lost = float((active * np.clip(1 - one.clock / one.highest, 0, 1)).sum() / one.until.sum())
+        lost = float((active * np.clip(1 - one.clock / one.highest, 0, 1)).sum() / one.lengths.sum())
         if lost >= CLOCK_LOST and (best is None or lost > best[0]):
             best = (lost, one, active)
     if best is None:
         return
     lost, one, active = best
-    share = float(active.sum() / one.until.sum())
+    share = float(active.sum() / one.lengths.sum())
     mean = float(np.average(one.clock, weights=active))
     watts = _power(one, active)
     drawn = f" at {watts:.0f} W" if watts is not None else ""
-    names = [name for name in reasons if (one.slowed((name,)) * one.until).sum() > 0]
+    names = [name for name in reasons if one.slowed((name,)).any()]
     yield Hit(
         f"{what} acts in {percent_text(share)} of the time of the steady steps: the SMs run at {mean:.0f} of "
         f"{one.highest:.0f} MHz then{drawn}",
@@ -179,7 +180,7 @@ def _slowed(ctx: Context, reasons: tuple[Reason, ...], what: str) -> Iterator[Hi
             "highest_clock_mhz": one.highest,
             "clock_lost_share": lost,
             "power_w": watts,
-            "readings": len(one.times),
+            "readings": len(one.lengths),
         },
         gain=_clock_gain(ctx, lost),
         extent=f"{percent_text(lost)} of the clock",
@@ -192,7 +193,8 @@ def _power(one: Sampled, weights: Floats) -> float | None:
     read = one.gpu.get("power") or one.gpu.get("power_average")
     if read is None:
         return None
-    return float(np.average(read.means(one.times, one.times + one.until), weights=weights))
+    times = one.reasons.times
+    return float(np.average(read.means(times, times + one.lengths), weights=weights))
 
 
 def _clock_gain(ctx: Context, lost: float) -> Gain:
@@ -214,6 +216,13 @@ _BOUND = (
 )
 
 
+def _threshold(reasons: Sequence[Reason]) -> str:
+    return (
+        f"The sampler read the reason ({', '.join(reasons)}) in at least 10 % of the time of the steady "
+        "steps, and the clock was at least 1 % lower than the highest. Needs 5 readings in that time."
+    )
+
+
 @rule(
     "power-capped",
     "The power limit lowers the clock",
@@ -221,8 +230,7 @@ _BOUND = (
     meaning="At the highest clock the GPU would need more power than its limit, so the driver lowers the "
     "clock of the SMs. This is normal for a busy GPU. The first steps of a run can be faster, because the "
     "limit does not act yet.",
-    threshold="The sampler read the reason (power cap, power brake) in at least 10 % of the time of the "
-    "steady steps, and the clock was at least 1 % lower than the highest. Needs 5 readings in that time.",
+    threshold=_threshold(POWER),
     advice="Compare trials in this state (`schedule: {wait: steady}`), not with the first moments of a run. "
     "Lower precision, and less data moved, need less power per flop; where you may, raise the limit "
     "(nvidia-smi -pl, amd-smi set --power-cap).",
@@ -240,8 +248,7 @@ def power_capped(ctx: Context) -> Iterator[Hit]:
     meaning="The GPU lowers its clock to stay below its highest temperature, or its hardware slows it down "
     "at once. How much depends on the room, the fans and the neighbours in the rack: times are not "
     "repeatable.",
-    threshold="The sampler read the reason (thermal, hardware slowdown) in at least 10 % of the time of the "
-    "steady steps, and the clock was at least 1 % lower than the highest. Needs 5 readings in that time.",
+    threshold=_threshold(HEAT),
     advice="More air, a free slot beside the card, clean filters, a lower power limit; compare only runs in "
     "the same state.",
     bound=f"{_BOUND} A warning at most, because the power limit often remains when the heat is gone.",

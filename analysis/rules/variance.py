@@ -145,10 +145,12 @@ def _why(ctx: Context, one: _EqualLaunches) -> str:
     "unsteady-window",
     "The window is not in the steady phase",
     severity="warning",
-    meaning="The recorded steps lie in another phase of the run than most of it: their times are not those "
-    "in which the program lives. Boost clocks after idling, warm-up and compilation are the usual reasons.",
-    threshold="The median step of the window's phase differs by over 2 % from that of the steady phase. "
-    "Trials without a profiler record nothing, so it does not fire for them.",
+    meaning="The recorded steps are not typical of the run: they lie in another phase than most steps, or "
+    "they are shorter because the GPU was idle while the profiler started. Boost clocks after idling, "
+    "warm-up and compilation are the usual reasons.",
+    threshold="The median step of the window's phase differs by over 2 % from that of the steady phase, or "
+    "the steps that a profiler recorded are over 2 % shorter than the steady ones. Trials without a profiler "
+    "record nothing, so it does not fire for them.",
     advice="Let the window open in the steady phase (`schedule: {wait: steady}`), or later by hand "
     "(`schedule: {wait: N}`); times of trials without a profiler are those of the steady phase already.",
 )
@@ -159,7 +161,7 @@ def unsteady_window(ctx: Context) -> Iterator[Hit]:
     found = window_phase(ctx.trace)
     if found is None or not found.matters:
         return
-    ratio = found.ns / found.steady_ns
+    ratio = found.ratio
     yield Hit(
         found.text,
         {
@@ -180,8 +182,8 @@ def unsteady_window(ctx: Context) -> Iterator[Hit]:
     "clock-variance",
     "The clock makes step times jump",
     severity="info",
-    meaning="The times of the steps go with the clock: they say as much about power, temperature and the "
-    "room as about the program.",
+    meaning="The times of the steps change when the clock changes. So they depend on power, temperature and "
+    "the room as much as on the program.",
     threshold="The middle 80 % of the steps after warm-up is wider than 2 % of their median, at least 50 % "
     "of the variance goes with the clock (lowest end of the 95 % interval at least 30 %), and the steps get "
     "longer by at most 1.5 times as much as the clock falls. Needs 50 steps and 20 readings.",
@@ -220,12 +222,12 @@ def clock_variance(ctx: Context) -> Iterator[Hit]:
     remedy="close what else runs, or reserve the machine",
     meaning="Other processes on the cores of the host, or on the GPU, had work while steps were slower.",
     threshold="At least 10 % of the variance of the steps' times goes with other work (lowest end of the 95 "
-    "% interval above 0), and the quarter of the steps with most of it takes at least 2 % longer than the "
-    "quarter with the least, with at least 0.25 cores between them (of the GPU: with another process than "
-    "without).",
+    "% interval above 0), and steps with much of it take at least 2 % longer than steps with little. On the "
+    "host these are the quarters of the steps with most and with least of it, at least 0.25 cores apart; on "
+    "the GPU the steps with more and with fewer processes, at least 0.5 processes apart.",
     advice="Close what else runs on the machine, reserve it as a whole (Slurm: --exclusive), give the "
     "program cores of its own (taskset, cpusets); MIG or another GPU where the neighbour is on the GPU.",
-    bound="Mean of the steps' times less the median of the quarter of them with the least other work; of "
+    bound="Mean of the steps' times less the median of the steps with little other work; of "
     "the host at most the part of the step in which the GPU does not work.",
 )
 def noisy_neighbour(ctx: Context) -> Iterator[Hit]:

@@ -9,7 +9,7 @@ before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -43,6 +43,24 @@ CauseCode = Literal[
     "cpu-clock",
 ]
 """Stable names of causes."""
+
+STATES: Mapping[str, str] = {
+    "power-cap": "power cap",
+    "thermal": "a hot GPU",
+    "hardware-slowdown": "hardware slowdown",
+    "power-brake": "power brake",
+    "sm-clock": "a lower SM clock",
+    "boost-after-idle": "a higher clock after idling",
+    "warm-up": "warm up",
+    "compilation": "compilation",
+    "allocator": "growing GPU memory",
+    "other-on-device": "another process on the GPU",
+    "other-on-host": "other work on the host",
+    "stolen": "CPU cores taken by the hypervisor",
+    "cpu-quota": "a used-up CPU quota",
+    "cpu-clock": "a lower CPU clock",
+}
+"""``CauseCode`` -> a name of the state of the machine in which a trial ran."""
 
 _REASON_CODES: dict[Reason, tuple[CauseCode, str]] = {
     "power cap": ("power-cap", "the power cap"),

@@ -52,14 +52,14 @@ def test_a_table_that_is_not_there_is_refused_with_those_that_are(trace: profrun
 
 
 def test_a_result_is_the_value_that_was_found(trace: profrun.Trace) -> None:
-    from profrun.analysis.rules.diagnose import cost_of_step
-    from profrun.analysis.rules.step_use import use_of_step
+    from profrun.analysis.rules.context import Context
+    from profrun.analysis.rules.step_use import step_use
     from profrun.analysis.trace.summary import summarize
 
     found = trace.summary()
     own: dict[str, object] = {
-        "step_cost": cost_of_step(trace),
-        "step_use": use_of_step(trace),
+        "step_cost": Context(trace).cost,
+        "step_use": step_use(Context(trace)),
         "energy_per_work": {},
     }
     assert vars(found) == vars(summarize(trace)) | own

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from profrun.contract.window_phase import WindowPhase
 
 BOOST = WindowPhase(
@@ -27,6 +29,7 @@ def test_the_window_outside_of_the_steady_phase() -> None:
         "18-599, 3.42 ms per step, 16.3 % slower): the power cap lowered the SM clock from 1980 to 1580 MHz"
     )
     assert BOOST.matters
+    assert BOOST.ratio == pytest.approx(2.94 / 3.42)
     assert replace(BOOST, why=()).text.endswith("16.3 % slower)")
 
 
@@ -53,6 +56,9 @@ def test_recorded_steps_that_are_faster_than_the_steady_ones_are_said() -> None:
     """As on an H200: 5.21 ms per step, and 4.59 ms in the window, right after the profiler had started."""
     there = replace(BOOST, phase=2, steady=2, same_level=True, steady_ns=5.21e6, recorded_ns=4.59e6)
     assert there.matters
+    assert there.ratio == pytest.approx(4.59 / 5.21), (
+        "not of the phase, whose steps take as long as the steady ones"
+    )
     assert "but the recorded steps took 4.59 ms, 11.9 % faster than the steady ones" in there.text
     assert "schedule.warmup" in there.text
     slower = replace(there, recorded_ns=5.4e6)

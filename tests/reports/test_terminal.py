@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from profrun.analysis.rules.diagnose import UnprofiledStep, cost_of_step
+from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.diagnose import UnprofiledStep
 from profrun.analysis.trace.summary import summarize
 from profrun.collectors.normalize import normalize
 from profrun.reports.terminal import summary_text
@@ -62,7 +63,7 @@ def test_the_summary_of_a_run_without_steps(tmp_path: Path) -> None:
     """The same work inside of one run: counts and times are of the run, and there is no table of steps."""
     run = ("step", "profrun.run", 0, 1_000_000, "main")
     with make_trace(tmp_path / "t", [run, *ROWS[1:]]) as trace:
-        found, cost = summarize(trace), cost_of_step(trace)
+        found, cost = summarize(trace), Context(trace).cost
         text = summary_text(found, Style(80), cost=cost)
     assert found.to_json()["denominator"] == {"of": "run", "cut_ns": None}
     assert "run 1 ms under torch; no steps were found, so the whole run counts as one" in text
@@ -75,7 +76,7 @@ def test_the_summary_of_a_run_without_steps(tmp_path: Path) -> None:
 def test_the_summary_of_a_run_whose_recording_was_cut(tmp_path: Path) -> None:
     run = ("step", "profrun.run", 0, 1_000_000, "main")
     with make_trace(tmp_path / "t", [run, *ROWS[1:]], meta={"job": {"cut": True}}) as trace:
-        text = summary_text(summarize(trace), Style(80), cost=cost_of_step(trace))
+        text = summary_text(summarize(trace), Style(80), cost=Context(trace).cost)
     assert "first 1 ms of the run 1 ms under torch" in text
     assert "kernels of the first 1 ms of the run" in text
 
@@ -94,7 +95,7 @@ def test_gpu_work_is_no_more_than_all_of_a_step(
     median, mean = 1000 * median_us, 1000 * mean_us
     step = UnprofiledStep(median, median, median, trials=3, steps=15, clock="cuda_event", mean_ns=mean)
     with make_trace(tmp_path / "t", ROWS) as trace:
-        text = summary_text(summarize(trace), Style(100), cost=cost_of_step(trace, step))
+        text = summary_text(summarize(trace), Style(100), cost=Context(trace, unprofiled=step).cost)
     assert said in text
 
 

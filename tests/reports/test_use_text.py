@@ -31,7 +31,8 @@ def test_what_is_missing_is_said() -> None:
     partly = replace(USE, model_flops=4e11, unknown={"aten::_grouped_mm": 2.0}, basis="profiled")
     first, second = use_lines(partly, COST)
     assert first == (
-        "matrix work per step 400 GFLOP; without 2 ops whose work is not known (aten::_grouped_mm): at least"
+        "matrix work per step 400 GFLOP; this is a lower bound: the work of 2 ops is not known "
+        "(aten::_grouped_mm)"
     )
     assert second.startswith("at least MFU 30.3 %")
     assert second.endswith("in 1 ms, as recorded, under the profiler")

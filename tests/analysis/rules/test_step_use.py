@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.step_cost import UnprofiledStep
-from profrun.analysis.rules.step_use import StepUse, use_of_step
+from profrun.analysis.rules.step_use import StepUse, step_use
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, sm_clocks, step
 
@@ -53,7 +54,7 @@ def steps_of(*ops: Mapping[str, Any], count: int = 2) -> list[Row]:
 
 
 def use(rows: Sequence[Row], *, peaks: Mapping[str, float] | None = None, **more: Any) -> StepUse:
-    found = use_of_step(memory_trace(rows, **more), peaks=peaks)
+    found = step_use(Context(memory_trace(rows, **more)), peaks)
     assert found is not None
     return found
 
@@ -72,7 +73,7 @@ def test_a_step_of_two_multiplies_by_hand() -> None:
 
 def test_shares_are_of_the_step_without_a_profiler_where_it_is_known() -> None:
     trace = memory_trace(steps_of({}, {}))
-    found = use_of_step(trace, UnprofiledStep.of([[500_000, 500_000]], "wall"))
+    found = step_use(Context(trace, unprofiled=UnprofiledStep.of([[500_000, 500_000]], "wall")))
     assert found is not None
     assert (found.step_ns, found.basis) == (500_000, "unprofiled")
     assert found.mfu == pytest.approx(2 * AT_PEAK / 5e5)
@@ -178,4 +179,4 @@ def test_a_trace_that_cannot_tell_recomputed_work_has_hfu_only() -> None:
 ])  # fmt: skip
 def test_nothing_is_told_without_matrix_ops_or_steps(rows: list[Row]) -> None:
     trace: Trace = memory_trace(rows)
-    assert use_of_step(trace) is None
+    assert step_use(Context(trace)) is None
