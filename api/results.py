@@ -56,8 +56,8 @@ class Summary(Result, SummaryValue):
 
     Attributes:
         step_cost: what a step costs, with the step time without a profiler where that is known.
-        step_use: its FLOPs, MFU and HFU; None without steps or without matrix ops of recorded shapes.
-        energy_per_work: amount of work ('token', 'gflop') -> energy by it, J, where both are known.
+        step_use: FLOPs, MFU and HFU of a step; None without steps or without matrix ops of known shapes.
+        energy_per_work: unit of work ('token', 'gflop') -> energy per unit, J, where both are known.
     """
 
     step_cost: StepCost

@@ -23,6 +23,20 @@ def _no_number(found: Typed | None, wanted: str) -> str:
     return "is text" if quoted else f"is no {wanted}"
 
 
+def _number(
+    kind: Kind[float], node: Node, at: str, problems: Problems, fits: Callable[[float], bool]
+) -> float | Bad:
+    """A number for which ``fits`` is true."""
+    found = scalar(node)
+    given = found.value if found is not None and found.type in ("int", "float") else None
+    if not isinstance(given, (int, float)):
+        return wrong(node, at, problems, f"write {kind.words()}", _no_number(found, "number"))
+    if not fits(given):
+        problems.bad(node.where, f"{at}: {shown(node)} is out of range", f"write {kind.words()}")
+        return BAD
+    return float(given)
+
+
 @dataclass(frozen=True)
 class Whole(Kind[int]):
     """A whole number between two limits."""
@@ -69,15 +83,7 @@ class Number(Kind[float]):
 
     def read(self, node: Node, at: str, problems: Problems) -> float | Bad:
         """See ``Kind.read``."""
-        found = scalar(node)
-        given = found.value if found is not None and found.type in ("int", "float") else None
-        if not isinstance(given, (int, float)):
-            return wrong(node, at, problems, f"write {self.words()}", _no_number(found, "number"))
-        value = float(given)
-        if not self.above < value <= self.high:
-            problems.bad(node.where, f"{at}: {shown(node)} is out of range", f"write {self.words()}")
-            return BAD
-        return value
+        return _number(self, node, at, problems, lambda value: self.above < value <= self.high)
 
     def schema(self) -> Json:
         """See ``Kind.schema``."""
@@ -99,14 +105,7 @@ class Rate(Kind[float]):
         """See ``Kind.read``."""
         if node.kind == "scalar" and node.text == "off":  # YAML 1.1 readers take it for a boolean
             return 0.0
-        found = scalar(node)
-        given = found.value if found is not None and found.type in ("int", "float") else None
-        if not isinstance(given, (int, float)):
-            return wrong(node, at, problems, f"write {self.words()}", _no_number(found, "number"))
-        if not 0 <= given <= self.high:
-            problems.bad(node.where, f"{at}: {shown(node)} is out of range", f"write {self.words()}")
-            return BAD
-        return float(given)
+        return _number(self, node, at, problems, lambda value: 0 <= value <= self.high)
 
     def schema(self) -> Json:
         """See ``Kind.schema``."""

@@ -1,4 +1,4 @@
-"""What a step costs in energy, and how the GPUs fared, as text for the terminal and for pages."""
+"""What a step costs in energy, and the state of the GPUs, as text for the terminal and for pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def energy_line(energy: StepEnergy | None, per_work: Mapping[str, float] | None 
     """``energy 2.35 J per step: 690 W over 1000 steady steps, uncertain by 2.0 %; 1.15 mJ per token``.
 
     Args:
-        per_work: amount of work -> the energy by it, J.
+        per_work: unit of work ('token', 'gflop') -> energy per unit, J.
 
     Returns:
         Why the energy is not known where GPUs were sampled; None where they were not.

@@ -19,26 +19,29 @@ def phases_html(summary: Summary) -> Html | None:
     if len(phases) < 2:
         return None
     window = summary.window
-    number = {id(phase): place for place, phase in enumerate(phases, 1)}
-    columns: list[Column[RunPhase]] = [
-        Column("phase", lambda phase: number[id(phase)], "count", "in the order of time"),
+    rows = list(enumerate(phases, 1))
+    columns: list[Column[tuple[int, RunPhase]]] = [
+        Column("phase", lambda row: row[0], "count", "in the order of time"),
         Column(
-            "steps", lambda phase: f"{phase.first_step} to {phase.last_step}", note="numbers of its steps"
+            "steps", lambda row: f"{row[1].first_step} to {row[1].last_step}", note="numbers of its steps"
         ),
         Column(
-            "step time", lambda phase: phase.median_ns, "ns", "median of its steps that no profiler disturbs"
+            "step time", lambda row: row[1].median_ns, "ns", "median of its steps that no profiler disturbs"
         ),
     ]
     if window:
-        title, note = (
-            "of the steady phase",
-            "step time by that of the steady phase, in which most steps lie",
+        columns.append(
+            Column(
+                "of the steady phase",
+                lambda row: row[1].median_ns / window.steady_ns,
+                "share",
+                "step time by that of the steady phase, in which most steps lie",
+            )
         )
-        columns.append(Column(title, lambda phase: phase.median_ns / window.steady_ns, "share", note))
-    columns.append(Column("what", lambda phase: _what(phase, number[id(phase)], summary)))
+    columns.append(Column("what", lambda row: _what(row[1], row[0], summary)))
     sentence = f"{window.text[:1].upper()}{window.text[1:]}." if window else None
     note = "The step times of the whole run, recorded or not, have several levels."
-    return el("div", el("p", sentence or note), table("phases", columns, phases, caption="phases of the run"))
+    return el("div", el("p", sentence or note), table("phases", columns, rows, caption="phases of the run"))
 
 
 def phase_bands(summary: Summary) -> list[tuple[int, int, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import UNKNOWN, quantity_text, signed_change_text
+from profrun.contract.units import quantity_text, signed_change_text
 from profrun.reports.compare_text import interval_cell, not_compared, proven_word, shown_metrics
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
@@ -33,7 +33,7 @@ def quantities_html(pairs: Sequence[PointPair]) -> Html | None:
         Column(b, lambda row: quantity_text(row[1].b, row[1].unit)),
         Column("change", lambda row: signed_change_text(row[1].ratio)),
         Column("interval", lambda row: interval_cell(row[1].ci95), note="95 % interval of the change"),
-        Column("proven", lambda row: _word(row[1]), note="proven among all quantities"),
+        Column("proven", lambda row: proven_word(row[1]), note="proven among all quantities"),
     ]
     energy = any(metric.name == "energy" for _, metric in rows)
     caption = f"other quantities {found.rate}"
@@ -43,8 +43,3 @@ def quantities_html(pairs: Sequence[PointPair]) -> Html | None:
         el("div", table("quantities", columns, rows, caption=caption), class_="lines") if rows else None,
         el("ul", notes, class_="plain note") if notes else None,
     )
-
-
-def _word(metric: Metric) -> str | None:
-    word = proven_word(metric)
-    return None if word == UNKNOWN else word

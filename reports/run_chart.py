@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.run_course import CourseLine, RunCourse, Slowed
 
 STRETCHES = 1000
-"""Of more than twice as many steps, the shortest and the longest of each of so many stretches are drawn."""
+"""A run with more than twice as many steps is cut into so many stretches.
+
+The shortest and the longest step of each are drawn.
+"""
 
 _BEYOND = 0.02
-"""Share of the steps at either end that do not decide on the axis."""
+"""The axis need not reach this share of the steps at each end: the fastest and the slowest."""
 
 Band = tuple[int, int, str]
 """A stretch of the run that is marked: begin and end in ns on the axis of the trace, and its name."""
@@ -54,7 +57,7 @@ def run_chart(course: RunCourse, bands: Sequence[Band] = ()) -> Html:
     """
     steps = course.steps
     if not bands and steps.disturbed.any() and steps.window.any():
-        first, *_, last = np.repeat(np.flatnonzero(steps.window), 2).tolist()
+        first, last = np.flatnonzero(steps.window)[[0, -1]].tolist()
         bands = [(int(steps.starts[first]), int(steps.ends[last]), "recorded")]
     start, end = int(steps.starts[0]), int(steps.ends.max())
     heights = _heights(course)

@@ -132,9 +132,6 @@ def _trials(state: RunState) -> Html:
     )
 
 
-_MEASURED = "steps that count: without a profiler those of the steady phase, else the recorded ones"
-
-
 def _times_of(state: RunState) -> list[Column[TrialRecord]]:
     """The columns of the times of trials: of their steps, or of their runs where no trial has steps."""
     found = [trial.steps.denominator for trial in state.trials if trial.steps.count]

@@ -37,7 +37,7 @@ STEPS_SHOWN = 60
 BARS = 20
 """With more steps than this, a histogram and the steps that stand out take the place of a bar for each."""
 NAMED = 0.01
-"""Causes whose interval ends below are not in the table of shares."""
+"""A cause is left out of the table of shares where its 95 % interval ends below this share."""
 VARIES = "standard deviation {}; see docs/why-times-vary.md"
 NOTE = (
     "Each instant of {} counts once, for the first of these that was active; the span is the "

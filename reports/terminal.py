@@ -45,7 +45,7 @@ def summary_text(
         style: how text is laid out.
         cost: what a step costs, with the step time without a profiler where that is known.
         use: its FLOPs, and the share of the GPUs' peak that they are.
-        energy_per_work: amount of work -> energy by it, J.
+        energy_per_work: unit of work ('token', 'gflop') -> energy per unit, J.
         verbose: with totals, every step, and notes that matter little.
     """
     version = f" {summary.tool_version}" if summary.tool_version else ""

@@ -31,7 +31,7 @@ PARTS = 3
 def answers(
     points: Sequence[Point],
     diagnoses: dict[str, Diagnosis],
-    trials: Mapping[str, ComparedTrial] | None = None,
+    trials: Mapping[str, ComparedTrial],
 ) -> tuple[VariantAnswer, ...]:
     """The answer of each variant, in the order of the plan.
 
@@ -42,7 +42,7 @@ def answers(
     """
     variants = dict.fromkeys(point.variant for point in points)
     found = (_answer(variant, points, diagnoses) for variant in variants)
-    return tuple(replace(one, energy_j=_energy(one, points, trials or {})) for one in found)
+    return tuple(replace(one, energy_j=_energy(one, points, trials)) for one in found)
 
 
 def _energy(

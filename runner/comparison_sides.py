@@ -74,16 +74,20 @@ def read_sides(
     """The trials of both sides, their steps of the same phase.
 
     Args:
-        phase: which steps of trials without a profiler count; None for the steady ones. Then a baseline
-            decides that keeps others (up to profrun 0.2 those of the schedule's window); and trials without a
-            profiler that are compared with profiled ones count the steps of the phase that these recorded.
+        phase: which steps of trials without a profiler count. None: the steady ones, with two exceptions. A
+            baseline that keeps other steps decides for both sides (baselines of profrun 0.2 and older keep
+            those of the schedule's window). Beside profiled trials the steps of the phase that these recorded
+            count.
         opened: see ``read_trials``.
     """
     a, b = (read_trials(side, opened, phase=phase or "steady") for side in (sides.a, sides.b))
     other = None if phase else _other_phase(a, b, sides)
     if other is None:
         return a, b
-    a, b = (read_trials(side, opened, phase=other) for side in (sides.a, sides.b))
+    a, b = (
+        read_trials(side, opened, phase=other) if any(one.phase == "steady" for one in found) else found
+        for side, found in ((sides.a, a), (sides.b, b))
+    )
     return a, b
 
 
@@ -92,9 +96,7 @@ def _other_phase(a: Sequence[ComparedTrial], b: Sequence[ComparedTrial], sides: 
     left, right = ([one for one in side if not one.conditions.profiled] for side in (a, b))
     if bool(left) != bool(right):
         beside = phase_beside(map(_findings, (path for _, path in (*sides.a, *sides.b))))
-        return (
-            beside if beside != "steady" and any(one.phase == "steady" for one in (*left, *right)) else None
-        )
+        return None if beside == "steady" else beside
     phases = {one.phase for one in (*left, *right)}
     return next(iter(phases - {"steady"}), None) if "steady" in phases else None
 

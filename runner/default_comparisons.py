@@ -122,7 +122,7 @@ Trials = Callable[[Point], "list[ComparedTrial]"]
 
 
 def compare_pairs(
-    pairs: Iterable[Pair], points: Sequence[Point], trials_of: Trials, recorded_of: Trials | None = None
+    pairs: Iterable[Pair], points: Sequence[Point], trials_of: Trials, recorded_of: Trials
 ) -> list[PairResult]:
     """Compare each pair.
 
@@ -142,7 +142,7 @@ def compare_pairs(
     asked = {"blocking": BLOCKING_DIFFERENCES, "overhead": OVERHEAD_DIFFERENCES}  # the pair is about these
     found = []
     for pair in pairs:
-        sides = _sides(pair, (recorded_of if pair.kind == "overhead" else None) or trials_of)
+        sides = _sides(pair, recorded_of if pair.kind == "overhead" else trials_of)
         if sides is None:
             continue
         a_trials, b_trials, start_ns = sides

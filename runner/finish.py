@@ -37,8 +37,8 @@ class ReadTraces:
         trials: id of a trial -> its trace as comparisons take it.
         diagnoses: id of a trial -> what its recording shows, for the trials that ``told_by`` names.
         used_gpus: id of a trial -> the GPUs that it used.
-        recorded: id of a trial without a profiler -> the same as in ``trials``, with the steps of the phase
-            that a profiler records.
+        recorded: id of a trial -> the same as in ``trials``; a trial without a profiler has the steps of the
+            phase that a profiler records.
     """
 
     trials: dict[str, ComparedTrial] = field(default_factory=dict)

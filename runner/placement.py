@@ -110,17 +110,12 @@ def placed(schedule: Schedule, found: Steadiness, trial: str) -> Placed | None:
     first = int(found.steps.numbers[0])
     more = _warm_up(phase) if schedule.repeat == 1 else 0
     warm = replace(schedule, warmup=max(schedule.warmup, more))
-    begin = _begin(warm, phase, first)
-    if begin is not None:
-        schedule = warm
-    else:
-        begin = _begin(schedule, phase, first)
-    if begin is not None:
-        there = _moved(schedule, begin)
-        what = f"recorded from step {begin + schedule.warmup} on, in the steady phase"
-        return Placed(
-            there, Finding(WINDOW_MOVED, "info", what, why, "set schedule.wait to record elsewhere")
-        )
+    for fitting in (warm, schedule):
+        begin = _begin(fitting, phase, first)
+        if begin is not None:
+            what = f"recorded from step {begin + fitting.warmup} on, in the steady phase"
+            fix = "set schedule.wait to record elsewhere"
+            return Placed(_moved(fitting, begin), Finding(WINDOW_MOVED, "info", what, why, fix))
     if asked:
         return None
     what = f"the window is not in the steady phase, which has {phase.steps} steps: it does not fit into it"

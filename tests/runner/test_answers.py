@@ -70,7 +70,7 @@ def asked(root: Path, *records: TrialRecord) -> tuple[VariantAnswer, ...]:
         assert one.trace is not None
         with Trace(one.trace) as trace:
             found[one.id] = diagnosed(trace, one, state)
-    return answers(points, found)
+    return answers(points, found, {})
 
 
 def test_mfu_is_of_the_step_without_a_profiler(tmp_path: Path) -> None:
@@ -150,4 +150,4 @@ def test_the_energy_is_that_of_the_trials_that_the_step_time_is_of(tmp_path: Pat
 
     assert energy(2.0, 8.0, 100.0) == pytest.approx(4.0)
     assert energy(2.0, None, 100.0) is None
-    assert answers(points_of(records), {})[0].energy_j is None
+    assert answers(points_of(records), {}, {})[0].energy_j is None

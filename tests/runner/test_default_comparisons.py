@@ -69,7 +69,7 @@ def test_a_pair_that_is_refused_says_how_to_go_on(tmp_path: Path) -> None:
         label = f"{point.name}-r1"
         return [made_trial(name=point.variant, label=label, values=values, work=StepWork(), job=point.run)]
 
-    (pair,) = compare_pairs(default_pairs(points), points, trials_of)
+    (pair,) = compare_pairs(default_pairs(points), points, trials_of, trials_of)
     assert (pair.verdict, pair.ratio) == ("incomparable", None)
     run = points[0].run
     assert pair.text.startswith(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.contract.paths import TrialPaths
 from profrun.runner.default_comparisons import Pair, Point, compare_pairs
 from profrun.store.documents import Steps
@@ -38,11 +39,11 @@ def point(collector: str, *runs: tuple[int, int | None]) -> Point:
 
 def overhead(none: Point, torch: Point) -> list[PairResult]:
     """The comparison; each trace holds 100 ns, which is the recorded range and no time of the run."""
-    return compare_pairs(
-        [Pair("overhead", none, torch)],
-        [none, torch],
-        lambda one: [made_trial(label=record.id) for record in one.trials],
-    )
+
+    def trials_of(one: Point) -> list[ComparedTrial]:
+        return [made_trial(label=record.id) for record in one.trials]
+
+    return compare_pairs([Pair("overhead", none, torch)], [none, torch], trials_of, trials_of)
 
 
 def test_the_start_of_the_profiler_counts_because_it_does_set_up_of_the_program() -> None:
