@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -138,6 +139,7 @@ class Execution:
             if attempts == 1:
                 told = Finding("profiler-restarted", "info", f"{what}, and was started again", words)
                 self.result.warnings.append(told)
+            _clear(self.ranks.raw)
 
     def _tool_start(self, orders: Path, prepared: Prepared) -> ToolStart | None:
         """What notices that the profiler fails to start the program; None: its log does not tell."""
@@ -233,6 +235,16 @@ class Execution:
                     self.result.warnings.append(Finding("export-failed", "warning", what, why))
         times = self.result.seconds
         self.result.seconds = replace(times, export=times.export + time.monotonic() - began)
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a failed start has left. Of an nsys that was killed that is also its session, which the
+    next nsys in this folder finds and refuses to take ("Session name 'profrun' is already in use")."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _import(supervisor: Supervisor, command: Import, environ: Mapping[str, str], limit: float) -> Finding:

@@ -119,12 +119,13 @@ def not_started(log: str) -> str | None:
         log: stdout and stderr of ``nsys profile``.
     """
     lines = (line.strip() for line in log.splitlines())
-    return next((line for line in lines if line == "End of file" or line.startswith(_NO_AGENT)), None)
+    return next((line for line in lines if line == "End of file" or line.startswith(_START_FAILED)), None)
 
 
-_NO_AGENT = (
+_START_FAILED = (
     "Connection to Agent lost",
     "[QuadDCommon::tag_message*] = Local Endpoint is not available",
+    "Session name '",  # "... 'profrun' is already in use": a start that was killed has left its session
 )
 
 _NEVER_STARTED = (

@@ -138,9 +138,14 @@ if sys.argv[1:] == ["--version"]:
 if sys.argv[1] == "export":
     open(os.path.splitext(os.path.basename(sys.argv[-1]))[0] + ".sqlite", "wb").write({sqlite!r})
     sys.exit(0)
+session = os.path.join(os.environ["TMPDIR"], "session")  # it stays when nsys is killed
+if os.path.exists(session):
+    print("Session name 'profrun' is already in use.", flush=True)
+    sys.exit(1)
 started = {starts!r}
 open(started, "a").write("x")
 if os.path.getsize(started) <= {lost_starts}:
+    open(session, "w").close()
     print("End of file", flush=True)
     time.sleep({hang_s})
     sys.exit({lost_code})

@@ -179,12 +179,16 @@ def test_what_nsys_printed_becomes_a_reason(log: str, windowed: bool, says: str 
             "Connection to Agent lost. This is most likely a bug. Internal reason: 'End of file'.\n",
             "Connection to Agent lost. This is most likely a bug. Internal reason: 'End of file'.",
         ),
+        (
+            "Session name 'profrun' is already in use.\n",
+            "Session name 'profrun' is already in use.",
+        ),
         ("an End of file\n", None),
         ("Collecting data...\n", None),
     ],
 )
 def test_what_nsys_printed_where_it_never_started_the_program(log: str, says: str | None) -> None:
-    """The first three were printed by nsys 2024.2.3."""
+    """The first four were printed by nsys 2024.2.3."""
     assert not_started(log) == says
 
 

@@ -61,9 +61,10 @@ def test_torchruns_ranks_are_in_one_report(tmp_path: Path) -> None:
 
 
 def test_torchrun_ended_by_its_time_limit_keeps_all_ranks(tmp_path: Path) -> None:
-    trial = Trial(tmp_path, [*TORCHRUN, "1000000"], STEPS, collector="nsys", timeout_s=25.0, grace_s=60.0)
+    trial = Trial(tmp_path, [*TORCHRUN, "1000000"], STEPS, collector="nsys", timeout_s=45.0, grace_s=60.0)
     done = trial.run(environ())
-    assert {"on 0", "on 1"} <= set(done.log().splitlines())
+    told = (done.log(), done.log("stderr"), done.exit["reason"], done.exit["warnings"], done.exit["seconds"])
+    assert {"on 0", "on 1"} <= set(done.log().splitlines()), told
     assert done.exit["state"] == "timeout"
     assert reports(done) == ["rank0"]
     assert {row["state"] for row in done.exit["artefacts"]} == {"whole"}
