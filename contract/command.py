@@ -71,6 +71,7 @@ class Command:
         options: the profiler's options. While ``profiler`` is None: one block for each profiler that the
             collector may become.
         ranks: processes of the trial in total.
+        recorded: the ranks that the profiler records, the others only time their steps; None: all.
         timeout_s, grace_s: seconds until the trial is ended, and then until it is killed.
         attempt: counts the executions of this trial, from 1.
         sample: samples of the GPUs and the host per second (``sampling``); 0: none.
@@ -96,6 +97,7 @@ class Command:
     ranges: Ranges = field(default_factory=Ranges)
     options: dict[str, object] = field(default_factory=dict)
     ranks: int = 1
+    recorded: tuple[int, ...] | None = None
     timeout_s: float | None = None
     grace_s: float = 60.0
     attempt: int = 1

@@ -27,6 +27,7 @@ class HookConfig:
         options: the profiler's options.
         values: of the variant: what is known of the work per step.
         run: 0 for the first run of the command, n for the n-th further pass of a counter collection.
+        recorded: the ranks that a profiler inside the program records; None: all.
         tool_version: the profiler's version as numbers, or empty.
     """
 
@@ -43,6 +44,7 @@ class HookConfig:
     values: dict[str, object] = field(default_factory=dict)
     blocking: bool = False
     run: int = 0
+    recorded: tuple[int, ...] | None = None
     tool_version: tuple[int, ...] = ()
 
     @property

@@ -144,6 +144,8 @@ class Execution:
     def _tool_start(self, orders: Path, prepared: Prepared) -> ToolStart | None:
         """What notices that the profiler fails to start the program; None: its log does not tell."""
         assert prepared.profiler is not None
+        if not prepared.records:
+            return None
         explain = getattr(prepared.profiler.part("wrap"), "not_started", None)
         return None if explain is None else ToolStart(explain, Path(hook_errors.loaded_mark(str(orders))))
 
@@ -175,10 +177,10 @@ class Execution:
         orders = config.HookConfig(
             folder=str(self.ranks.paths.folder),
             collector=command.collector,
-            profiler=prepared.profiler.name,
+            profiler=prepared.profiler.name if prepared.records else "none",
             hook=wrapped.hook,
             emitter=wrapped.emitter,
-            exclusive=prepared.profiler.exclusive,
+            exclusive=prepared.profiler.exclusive and prepared.records,
             unwind=prepared.tool.path is not None,
             schedule=command.schedule,
             ranges=command.ranges,
@@ -187,6 +189,7 @@ class Execution:
             blocking=command.blocking,
             run=run,
             tool_version=prepared.tool.version or (),
+            recorded=command.recorded,
         )
         if not run:
             window_placer.prepare(command, self.ranks.paths, self.ranks.own.rank)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..contract import profilers
 from ..contract.codec import DocumentError, from_json
 from ..contract.finding import Finding
-from ..contract.wrapping import WrapRequest
+from ..contract.wrapping import Wrapped, WrapRequest
 from . import preflight
 from .tools import Tool, find_tool
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from ..contract.command import Command
     from ..contract.profilers import Profiler
-    from ..contract.wrapping import Wrapped
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,7 @@ class Prepared:
 
     Attributes:
         profiler: None when no profiler can do it here.
+        records: whether the profiler records what this wrapper starts; else only the hook runs.
         tool: its executable.
         preflight: what its checks found.
         options: those that can be had here.
@@ -42,15 +42,18 @@ class Prepared:
     wrapped: Wrapped | None = None
     refusal: Finding | None = None
     warnings: tuple[Finding, ...] = ()
+    records: bool = True
 
 
-def prepare(command: Command, gpus: str, folder: Path, out: Path) -> Prepared:
+def prepare(command: Command, gpus: str, folder: Path, out: Path, *, records: bool = True) -> Prepared:
     """Find the profiler and its executable, check, leave out what cannot be had, wrap.
 
     Args:
         gpus: the vendor of the GPUs.
         folder: the trial folder.
         out: folder of this rank's files.
+        records: False: a profiler round the program is left out here. One inside the program is not: the hook
+            of each process knows whether its rank is recorded.
     """
     named = command.profiler or command.collector
     try:
@@ -62,6 +65,9 @@ def prepare(command: Command, gpus: str, folder: Path, out: Path) -> Prepared:
     if profiler is None:
         return _refused("no-profiler", preflight.unresolved(named, gpus))
     options = _options(command, profiler)
+    if not records and profiler.part("in_process") is None:
+        wrapped = Wrapped(argv=command.argv, finalise_s=5.0)
+        return Prepared(profiler, options=options, wrapped=wrapped, records=False)
     try:
         given: object = from_json(profiler.options, options)
     except DocumentError as error:
@@ -81,7 +87,7 @@ def prepare(command: Command, gpus: str, folder: Path, out: Path) -> Prepared:
         version=tool.version,
         vendor=gpus,
     )
-    wrapped: Wrapped = profiler.part("wrap").wrap(request)
+    wrapped = profiler.part("wrap").wrap(request)
     warnings = [finding for finding in found if finding.severity == "warning"]
     warnings += [Finding("recording-note", "info", note) for note in wrapped.notes]
     if command.secrets and profiler.keeps_environment:

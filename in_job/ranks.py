@@ -104,6 +104,8 @@ def merge(document: Exit, other: Exit) -> Exit:
         document,
         artefacts=document.artefacts + other.artefacts,
         ranges_emitted=document.ranges_emitted + other.ranges_emitted,
+        tool=document.tool or other.tool,
+        tool_version=document.tool_version or other.tool_version,
         warnings=document.warnings
         + tuple(replace(warning, what=f"rank {other.rank}: {warning.what}") for warning in new),
     )

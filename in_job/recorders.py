@@ -10,6 +10,7 @@ from ..contract.recording import CannotRecordError, RecordingContext
 from . import process_rank
 from .emitters import load_roctx
 from .gpu_idle import driver, wait_until_idle
+from .recorded_ranks import OnlyRecorded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +56,10 @@ def make(
         warn=warn,
     )
     made: Recorder = module.recorder(context)
-    return made
+    wanted = config.recorded
+    if wanted is None:
+        return made
+    return OnlyRecorded(made, lambda: process_rank.current(torch).rank in wanted)
 
 
 class Switch:

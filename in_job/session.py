@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..contract.finding import Finding
-from . import dynamo, exclusive, jax_calls, recorders, torch_calls
+from . import dynamo, exclusive, jax_calls, process_rank, recorded_ranks, recorders, torch_calls
 from .api import hook
 from .calls import CallWatch
 from .config import HookConfig
@@ -59,7 +59,7 @@ class Session:
         Raises:
             OSError, ValueError: they cannot be read.
         """
-        session = cls(HookConfig.load(path))
+        session = cls(recorded_ranks.of_process(HookConfig.load(path), process_rank.from_environ()))
         hook.on_step = session.explicit
         os.register_at_fork(after_in_child=session._after_fork)
         session.ranges.connect(session.recorder)

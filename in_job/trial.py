@@ -15,7 +15,18 @@ from ..contract.machine import dotted
 from ..contract.paths import TrialPaths
 from ..contract.provenance import ToolUsed
 from ..contract.steps import StepsFile
-from . import artefacts, hook_errors, launch, process_note, process_rank, provenance, redact, sampling, vendor
+from . import (
+    artefacts,
+    hook_errors,
+    launch,
+    process_note,
+    process_rank,
+    provenance,
+    recorded_ranks,
+    redact,
+    sampling,
+    vendor,
+)
 from .earlier import no_steps_before
 from .execution import Execution, Result
 from .files import Reserve, read_json, set_phase, write_json
@@ -121,7 +132,8 @@ class Trial:
 
     def _prepare(self, gpus: str, result: Result) -> Wrapped | None:
         """Choose and check the profiler; returns how it wraps the command, None when it cannot run here."""
-        prepared = prepare(self.command, gpus, self.paths.folder, self.ranks.raw)
+        records = recorded_ranks.wraps(self.command, self.ranks.own)
+        prepared = prepare(self.command, gpus, self.paths.folder, self.ranks.raw, records=records)
         result.prepared = prepared
         result.warnings += prepared.warnings
         result.provenance = replace(
@@ -158,13 +170,17 @@ class Trial:
         assert profiler is not None
         if outcome.error is None and outcome.stopped_by is None and outcome.code == 0:
             try:
-                write_run(self.command, profiler.name, self.ranks, notes, outcome)
+                name = profiler.name if result.prepared.records else "none"
+                write_run(self.command, name, self.ranks, notes, outcome)
             except OSError as error:
                 what = f"the time of the run could not be kept: {error}"
                 result.warnings.append(Finding("step-times-not-kept", "warning", what))
         result.artefacts = self._artefacts(wrapped)
         result.steps = _steps(self.ranks.raw)
         told = self._told(notes)
+        inside = wrapped.hook == "in_process"
+        made = self.ranks.answered_for()
+        result.warnings += recorded_ranks.told(self.command, self.ranks.own, made, inside=inside)
         facts = Facts(
             cancelled=self.paths.cancel.exists(),
             limit=self.command.timeout_s,
@@ -173,7 +189,7 @@ class Trial:
             artefacts=result.artefacts,
             how=result.steps.how if result.steps is not None else "none",
             hooked=any(self.paths.hook.glob(f"*{hook_errors.LOADED}")),
-            inside=profiler.title if wrapped.hook == "in_process" else None,
+            inside=profiler.title if inside else None,
             torch=any(note.torch is not None for note in notes),
             windowed=wrapped.hook != "none",
             steps_wanted=not self.command.ranges.whole,
@@ -188,8 +204,9 @@ class Trial:
     def _artefacts(self, wrapped: Wrapped) -> list[Artefact]:
         """The files of the ranks that this wrapper answers for, and those that are missing."""
         found: list[Artefact] = []
+        inside = wrapped.hook == "in_process"
         for rank in self.ranks.answered_for():
-            every = rank == self.ranks.own.rank or wrapped.hook == "in_process"
+            every = recorded_ranks.is_expected(self.command, rank, self.ranks.own, inside=inside)
             found += artefacts.collect(self.paths.folder, rank, wrapped.expected if every else ())
         return found
 
@@ -199,7 +216,7 @@ class Trial:
         """The profiler's own reading of what its tool printed."""
         assert prepared.profiler is not None
         explain = getattr(prepared.profiler.part("wrap"), "reason", None)
-        if explain is None:
+        if explain is None or not prepared.records:
             return None
         found: str | None = explain(
             log,

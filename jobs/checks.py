@@ -38,6 +38,7 @@ def check(job: Job, root: Node, problems: Problems) -> None:
     _expectations(job, root, problems)
     _mounts(job, root, problems)
     _amount(job, root, problems)
+    _ranks(job, root, problems)
 
 
 def find(root: Node, *path: str | int) -> Where:
@@ -330,3 +331,15 @@ def _amount(job: Job, root: Node, problems: Problems) -> None:
             f"this makes {count} trials",
             f"keep to {MAX_TRIALS}: fewer points or repeats",
         )
+
+
+def _ranks(job: Job, root: Node, problems: Problems) -> None:
+    """Refuse a rank that no trial has. Where there is one in all, the command may be a launcher of more."""
+    count = job.resources.nodes * job.resources.ranks_per_node
+    for i, rank in enumerate(job.ranks or ()):
+        if rank >= count > 1:
+            problems.bad(
+                find(root, "ranks", i),
+                f"ranks: there is no rank {rank}: a trial has {count}",
+                f"name ranks from 0 to {count - 1}",
+            )

@@ -65,6 +65,9 @@ def dump_job(job: Job) -> str:
         "ranges": _Line(asdict(job.ranges)),
         "resources": _Line(_resources(job)),
     }
+    data["sample"] = job.sample or "off"
+    if job.ranks is not None:
+        data["ranks"] = list(job.ranks)
     if job.expect:
         data["expect"] = [given_json(item) for item in job.expect]
     for name in ("env", "secrets", "env_file", "workdir", "mounts"):

@@ -133,6 +133,12 @@ class Job:
         f"{DEFAULT_RATE:g}",
         value=DEFAULT_RATE,
     )
+    ranks: tuple[int, ...] | None = option(
+        ListOf(Whole(0, 1_000_000), 1, unique=True, example="[0, 8]"),
+        "Ranks that the profilers record; the others run with the hook alone, which times their steps.",
+        "all",
+        null=True,
+    )
     resources: Resources = option(RESOURCES, "What a trial needs.", value=Resources())
     expect: tuple[Expectation, ...] = option(
         ListOf(EXPECT, example="[{kernels_per_step: 18}]"),

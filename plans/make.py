@@ -177,6 +177,7 @@ def make_command(
         ranges=job.ranges,
         options=dict(options),
         ranks=job.resources.nodes * job.resources.ranks_per_node,
+        recorded=job.ranks,
         timeout_s=job.resources.timeout,
         grace_s=job.resources.grace,
         attempt=attempt,

@@ -40,6 +40,8 @@ command: run
 collectors: [timeline]
 nsys: {delay: 5s, duration: 1.5s, args: []}
 timeline: {nsys: {sample: none}}
+sample: off
+ranks: [0, 8]
 cluster:
   time: 1h
   tolerations: [{key: gpu, seconds: 5}]
