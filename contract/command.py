@@ -72,6 +72,8 @@ class Command:
             collector may become.
         ranks: processes of the trial in total.
         recorded: the ranks that the profiler records, the others only time their steps; None: all.
+        scratch: folder on a disk of the node in which profilers record, e.g. ``$SLURM_TMPDIR``; None: they
+            write into the trial's folder.
         timeout_s, grace_s: seconds until the trial is ended, and then until it is killed.
         attempt: counts the executions of this trial, from 1.
         sample: samples of the GPUs and the host per second (``sampling``); 0: none.
@@ -98,6 +100,7 @@ class Command:
     options: dict[str, object] = field(default_factory=dict)
     ranks: int = 1
     recorded: tuple[int, ...] | None = None
+    scratch: str | None = None
     timeout_s: float | None = None
     grace_s: float = 60.0
     attempt: int = 1

@@ -27,6 +27,7 @@ class HookConfig:
         options: the profiler's options.
         values: of the variant: what is known of the work per step.
         run: 0 for the first run of the command, n for the n-th further pass of a counter collection.
+        scratch: where profilers inside the program write, in one folder per rank; None: the trial's folder.
         recorded: the ranks that a profiler inside the program records; None: all.
         tool_version: the profiler's version as numbers, or empty.
     """
@@ -45,6 +46,7 @@ class HookConfig:
     blocking: bool = False
     run: int = 0
     recorded: tuple[int, ...] | None = None
+    scratch: str | None = None
     tool_version: tuple[int, ...] = ()
 
     @property
@@ -56,6 +58,10 @@ class HookConfig:
     def paths(self) -> TrialPaths:
         """Names in the trial folder."""
         return TrialPaths(Path(self.folder))
+
+    def recording(self, rank: int) -> Path:
+        """Where a profiler inside the program writes the files of a rank."""
+        return self.paths.rank(rank) if self.scratch is None else Path(self.scratch) / f"rank{rank}"
 
     @classmethod
     def load(cls, path: str) -> HookConfig:

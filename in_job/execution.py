@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..contract.steps import StepsFile
     from ..contract.wrapping import Import, Wrapped
     from .ranks import Ranks
+    from .scratch import Scratch
     from .supervise import Supervisor
 
 
@@ -51,6 +52,7 @@ class Execution:
     Args:
         supervisor: runs the commands.
         ranks: this wrapper among those of the other ranks.
+        scratch: where the profilers write.
         env: the environment of the program.
         result: takes the times, the reason of an early end, and the warnings.
         phase: told what is done now: app, finalise or export.
@@ -64,12 +66,14 @@ class Execution:
         self,
         supervisor: Supervisor,
         ranks: Ranks,
+        scratch: Scratch,
         env: Mapping[str, str],
         result: Result,
         phase: Callable[[str], None],
     ) -> None:
         self.supervisor = supervisor
         self.ranks = ranks
+        self.scratch = scratch
         self.env = env
         self.result = result
         self.spent = 0.0
@@ -83,13 +87,21 @@ class Execution:
             command: what the runner wants.
             prepared: what is run; ``wrapped`` is its command.
         """
-        outcome = self._execute(command, prepared, wrapped)
-        self.log = self.supervisor.tail
-        if outcome.error is None:
-            limit = max(command.grace_s, wrapped.finalise_s)
-            self._import_unfinished(prepared, wrapped, limit)
-            self._export(wrapped, limit)
+        try:
+            outcome = self._execute(command, prepared, wrapped)
+            self.log = self.supervisor.tail
+            if outcome.error is None:
+                limit = max(command.grace_s, wrapped.finalise_s)
+                self._import_unfinished(prepared, wrapped, limit)
+                self._export(wrapped, limit)
+        finally:
+            self.result.warnings += self.scratch.deliver()
         return outcome
+
+    @property
+    def _folder(self) -> Path:
+        """Where the profiler round the program writes."""
+        return self.scratch.rank(self.ranks.own.rank)
 
     def _execute(self, command: Command, prepared: Prepared, wrapped: Wrapped) -> Outcome:
         """The command, then further passes of a counter collection while all goes well."""
@@ -139,7 +151,7 @@ class Execution:
             if attempts == 1:
                 told = Finding("profiler-restarted", "info", f"{what}, and was started again", words)
                 self.result.warnings.append(told)
-            _clear(self.ranks.raw)
+            _clear(self._folder)
 
     def _tool_start(self, orders: Path, prepared: Prepared) -> ToolStart | None:
         """What notices that the profiler fails to start the program; None: its log does not tell."""
@@ -153,7 +165,7 @@ class Execution:
         """What the tool said where it failed before it started the program; None: it may have started it."""
         if start is None or outcome.stopped_by is not None or outcome.error is not None or outcome.seen:
             return None
-        recorded = any(any(self.ranks.raw.glob(pattern)) for pattern in wrapped.expected)
+        recorded = any(any(self._folder.glob(pattern)) for pattern in wrapped.expected)
         if (outcome.code is None and not outcome.hung) or (outcome.code == 0 and recorded):
             return None  # the exit code of 0 alone proves nothing: nsys has ended so without its agent
         return start.failure(self.supervisor.tail)
@@ -169,7 +181,7 @@ class Execution:
         if wrapped.limits is None:
             return None
         gpu = self.result.provenance.vendor != "none"
-        return RecordingWatch(wrapped.limits, self.ranks.raw, environ, command.schedule.cut, gpu=gpu)
+        return RecordingWatch(wrapped.limits, self._folder, environ, command.schedule.cut, gpu=gpu)
 
     def _orders(self, command: Command, prepared: Prepared, wrapped: Wrapped, run: int) -> Path:
         """Write what the hook is told in the ``run``-th run of the command; returns the file."""
@@ -190,6 +202,7 @@ class Execution:
             run=run,
             tool_version=prepared.tool.version or (),
             recorded=command.recorded,
+            scratch=None if self.scratch.root is None else str(self.scratch.root),
         )
         if not run:
             window_placer.prepare(command, self.ranks.paths, self.ranks.own.rank)
@@ -206,7 +219,7 @@ class Execution:
         began = time.monotonic()
         environ = {**self.env, **wrapped.env}
         self.supervisor.stopped_by = None
-        for unfinished in part.imports(self.ranks.raw, prepared.tool.path):
+        for unfinished in part.imports(self._folder, prepared.tool.path):
             self._phase("finalise")
             self.result.warnings.append(_import(self.supervisor, unfinished, environ, limit))
         spent = time.monotonic() - began
@@ -220,7 +233,7 @@ class Execution:
         began = time.monotonic()
         self._phase("export")
         self.supervisor.stopped_by = None
-        raw = self.ranks.raw
+        raw = self._folder
         for report in sorted({path for pattern in wrapped.expected[:1] for path in raw.glob(pattern)}):
             for command in wrapped.export:
                 argv = [part.replace("{file}", str(report)) for part in command]

@@ -40,7 +40,7 @@ def make(
         return None
 
     def folder() -> Path:
-        path = config.paths.rank(process_rank.current(torch).rank)
+        path = config.recording(process_rank.current(torch).rank)
         path.mkdir(parents=True, exist_ok=True)
         return path
 

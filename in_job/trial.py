@@ -34,6 +34,7 @@ from .outcome import Facts, Verdict, judge
 from .prepare import Prepared, prepare
 from .ranks import Ranks
 from .run_time import write_run
+from .scratch import NOT_COPIED, Scratch
 from .second_run import FirstRun, clear, second_run
 from .supervise import Supervisor
 
@@ -65,6 +66,7 @@ class Trial:
         self.started_ns = time.time_ns()
         launch.slurm_ranks(environ := dict(os.environ))
         self.ranks = Ranks(self.paths, process_rank.from_environ(environ))
+        self.scratch = Scratch(self.paths, command.scratch, environ)
 
     def run(self) -> int:
         """Do it; returns the wrapper's exit code (see ``wrapper.main``)."""
@@ -80,6 +82,7 @@ class Trial:
         try:
             verdict, result = self._run(supervisor)
         finally:
+            self.scratch.deliver()  # of a trial that was refused: nothing
             reserve.release()
             supervisor.close()
         self._save_provenance(result)
@@ -122,7 +125,7 @@ class Trial:
         if sampler is not None:
             supervisor.aside = sampler.pid
             result.warnings += sampler.wait_until_ready()
-        execution = Execution(supervisor, self.ranks, env, result, self._phase)
+        execution = Execution(supervisor, self.ranks, self.scratch, env, result, self._phase)
         outcome = execution.run(self.command, result.prepared, wrapped)
         if self._runs_again(wrapped, outcome, result):
             wrapped = self._prepare(gpus, result)
@@ -133,9 +136,11 @@ class Trial:
     def _prepare(self, gpus: str, result: Result) -> Wrapped | None:
         """Choose and check the profiler; returns how it wraps the command, None when it cannot run here."""
         records = recorded_ranks.wraps(self.command, self.ranks.own)
-        prepared = prepare(self.command, gpus, self.paths.folder, self.ranks.raw, records=records)
+        own = self.ranks.own.rank
+        told = self.scratch.open(own) if records else None
+        prepared = prepare(self.command, gpus, self.paths.folder, self.scratch.rank(own), records=records)
         result.prepared = prepared
-        result.warnings += prepared.warnings
+        result.warnings += [*([told] if told is not None else []), *prepared.warnings]
         result.provenance = replace(
             result.provenance, preflight=prepared.preflight, tool=_tool_used(prepared)
         )
@@ -193,7 +198,7 @@ class Trial:
             torch=any(note.torch is not None for note in notes),
             windowed=wrapped.hook != "none",
             steps_wanted=not self.command.ranges.whole,
-            warnings=told,
+            warnings=[*told, *(one for one in result.warnings if one.code == NOT_COPIED)],
             tool_says=self._tool_says(result.prepared, wrapped, log, result.artefacts),
             log=log,
         )

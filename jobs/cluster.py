@@ -53,6 +53,13 @@ class ClusterSettings:
     shared: str | None = _text(
         "Folder that the compute nodes see too, for the run.", "the runs folder", "a path", r"\S.*"
     )
+    scratch: str | None = _text(
+        "Folder on the nodes' own disks in which profilers record, like `$SLURM_TMPDIR` or `/tmp`; the files "
+        "are moved to the run's folder at the end of a trial.",
+        "they record into the run's folder",
+        "a path",
+        r"\S.*",
+    )
     vendor: Literal["nvidia", "amd", "none"] | None = option(
         Word(("nvidia", "amd", "none")), "Whose GPUs its nodes have, if the job cannot see it.", "auto"
     )

@@ -108,6 +108,7 @@ class KubernetesBackend:
         return replace(
             command,
             vendor=whose,
+            scratch=settings.scratch,
             cwd=workdir(command.cwd, plan.job, settings, run.path),
             image=ImageUsed(image_of(plan.job, whose)),
         )

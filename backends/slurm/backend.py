@@ -105,7 +105,7 @@ class SlurmBackend:
         """The nodes see the same paths; whose GPUs they have, the site says."""
         plan = prepared.plan
         settings = plan.job.cluster.of_site(trial.site)
-        told = replace(command, vendor=vendor_of(settings, plan))
+        told = replace(command, vendor=vendor_of(settings, plan), scratch=settings.scratch)
         if (settings.runtime or "none") != "none":
             told = replace(told, image=ImageUsed(plan.job.image))
         return told

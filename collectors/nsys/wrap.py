@@ -152,7 +152,7 @@ _LOG_REASONS = (
     ),
     (
         "No space left on device",
-        "the disk that holds the trial's folder is full: nsys could not write its report",
+        "the disk is full that holds the trial's folder, or cluster.scratch: nsys could not write its report",
     ),
     (
         "None of the installed GPUs are supported",

@@ -270,6 +270,7 @@ workdir: sub
         "ranges": {"modules": 2, "steps": "auto"},
         "options": {"activities": ["cpu", "cuda"]},
         "recorded": None,
+        "scratch": None,
         "ranks": 8,
         "timeout_s": 600.0,
         "grace_s": 5.0,
