@@ -91,6 +91,11 @@ class ClusterSettings:
     )
     setup: tuple[str, ...] | None = option(_LINES, "Shell lines before the trial.")
     extra: tuple[str, ...] | None = option(_LINES, "Further `#SBATCH` options, like `--comment=x`.")
+    allocation: Literal["one", "each"] | None = option(
+        Word(("one", "each")),
+        "One allocation for all trials, one after another on the same nodes, or one for each trial.",
+        "one for comparisons that fit a time limit",
+    )
     parallel: int | None = option(Whole(1, 10_000), "Trials that may run at the same time.", "1")
     context: str | None = _text("Context of the kubeconfig.", "the current one")
     namespace: str | None = _text("Kubernetes namespace.", "the context's")
