@@ -16,6 +16,9 @@ TrialState = Literal[
 TERMINAL: frozenset[TrialState] = frozenset({"finished", "failed", "timeout", "cancelled", "lost"})
 """States that no other state follows."""
 
+WAITS_TURN = "waits-turn"
+"""``code`` of a queued trial that waits for other trials of its own run, as it was planned."""
+
 
 @dataclass(frozen=True)
 class Status:

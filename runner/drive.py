@@ -22,6 +22,7 @@ from profrun.plans.model import Plan, Trial
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.placement import Placed, Placer
 from profrun.runner.trial_files import normalise, prepare
+from profrun.runner.waiting import Waiting
 from profrun.store.documents import read_exit, status_of
 from profrun.store.events import NEVER_STARTED, Event, Handle
 from profrun.store.files import explained, read_json
@@ -97,6 +98,7 @@ class _Driver(Generic[P]):
         self.log = run.log()
         self.placer = Placer(run, plan)
         self.told: list[Finding] = []  # where windows lie
+        self.waiting = Waiting()
         self.active: dict[str, Handle] = {}
         self.states: dict[str, Status] = {}
         self.asked = 0.0
@@ -207,6 +209,10 @@ class _Driver(Generic[P]):
                 elif status != self.states.get(trial_id):
                     self._write("state", trial_id, state=status.state, reason=status.reason)
                 self.states[trial_id] = status
+            for line in self.waiting.news(
+                {name: s for name, s in self.states.items() if name in self.active}
+            ):
+                self.observer.note(line)
             if not self.active:
                 return
             self._wishes()

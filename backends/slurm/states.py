@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from profrun.contract.states import Status, TrialState
+from profrun.contract.states import WAITS_TURN, Status, TrialState
 
 LIVING: Mapping[str, TrialState] = {
     "PENDING": "queued",
@@ -50,13 +50,33 @@ NEVER = {
     "BadConstraints": "no node has what it asks for",
     "InvalidAccount": "the account may not use this partition",
     "InvalidQOS": "the quality of service does not exist or may not be used",
-    "PartitionNodeLimit": "it asks for more nodes or time than the partition allows",
-    "PartitionTimeLimit": "it asks for more time than the partition allows",
-    "AssociationJobLimit": "the account's job limit is reached",
 }
-"""Reasons of a pending job that do not go away by themselves, in words."""
-HOPELESS = frozenset({"DependencyNeverSatisfied", "BadConstraints", "InvalidAccount", "InvalidQOS"})
-"""Of these, the ones for which waiting makes no sense: the trial is given up."""
+"""Reasons for which waiting makes no sense, in words: the trial is given up."""
+
+WAITS = {
+    "Resources": "it waits until enough nodes, GPUs and memory are free",
+    "Priority": "jobs of a higher priority are before it",
+    "PartitionNodeLimit": "it asks for more nodes than the partition allows, or its nodes are down",
+    "PartitionTimeLimit": "it asks for more time than the partition allows; lower `cluster.time`,"
+    " or set `cluster.allocation: each`",
+    "PartitionDown": "the partition is down; `sinfo` shows its state",
+    "PartitionInactive": "the partition is inactive; `sinfo` shows its state",
+    "ReqNodeNotAvail": "a node that it needs is down, drained or reserved; `sinfo -R` says why",
+    "Nodes required for job are DOWN": "the nodes that it needs are down or drained; `sinfo -R` says why",
+    "NodeDown": "a node that it needs is down; `sinfo -R` says why",
+    "Reservation": "its reservation has not begun",
+    "Licenses": "it waits for a licence",
+    "BeginTime": "its earliest time to start has not come",
+    "Dependency": "it waits for a job that it depends on",
+    "FrontEndDown": "no front end node is there",
+    "Assoc": "a limit of the account or user is reached; `sacctmgr show assoc` shows it",
+    "QOS": "a limit of the quality of service is reached; `sacctmgr show qos` shows it",
+    "MaxJobs": "a limit of jobs is reached",
+}
+"""Beginnings of reasons that may pass, in words; the first that fits is taken."""
+
+TURN = "JobArrayTaskLimit"
+"""The reason of a task that waits for others of its array, as ``cluster.parallel`` has it."""
 
 HELD = {
     "JobHeldUser": "held by the user: `scontrol release` lets it go",
@@ -104,10 +124,17 @@ def living_status(row: Row) -> Status | None:
         return Status(state, "suspended by Slurm")
     if state != "queued":
         return Status(state)
-    if row.reason in HOPELESS:
+    if row.reason in NEVER:
         return Status("failed", f"Slurm will never start it: {row.reason} ({NEVER[row.reason]})")
-    words = HELD.get(row.reason or "") or NEVER.get(row.reason or "")
+    if row.reason == TURN:
+        return Status(state, "its turn comes after other trials of this run", code=WAITS_TURN)
+    words = HELD.get(row.reason or "") or _words(row.reason or "")
     return Status(state, f"{row.reason}: {words}" if words else row.reason)
+
+
+def _words(reason: str) -> str | None:
+    """What a reason means that may pass; None where Slurm's word is all that is known."""
+    return next((words for begin, words in WAITS.items() if reason.startswith(begin)), None)
 
 
 def ended_status(row: Row, last_line: str | None) -> Status:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,7 +16,7 @@ from profrun.plans.model import Plan
 from profrun.runner.drive import STOPPED_AT_ONCE, drive
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.planning import plan_of
-from profrun.store.events import read_events
+from profrun.store.events import Handle, read_events
 from profrun.store.lock import driving
 from profrun.store.runs import Run
 from profrun.store.state import RunState, read_state
@@ -63,6 +64,29 @@ def test_a_queueing_engine_gets_all_at_once(tmp_path: Path) -> None:
     state = _drive(run, plan, engine)
     assert engine.started == [A, B]
     assert state.phase == "finished"
+
+
+class _Full(Scripted):
+    """An engine that says a few times why it starts nothing."""
+
+    reasons = ("partition down", "partition down", "node drained")
+    told = 0
+
+    def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
+        self.told += 1
+        if self.told <= len(self.reasons):
+            return {trial: Status("queued", self.reasons[self.told - 1]) for trial in handles}
+        return super().status(handles, run)
+
+
+def test_why_nothing_starts_is_told_once_and_when_it_changes(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    watcher = Watcher()
+    assert _drive(run, plan, _Full(concurrent=True), watcher).phase == "finished"
+    assert [text for text in watcher.notes if "cannot start" in text] == [
+        "2 trials cannot start yet: partition down",
+        "2 trials cannot start yet: node drained",
+    ]
 
 
 @pytest.mark.parametrize("how", ["failed", "timeout", "lost"])

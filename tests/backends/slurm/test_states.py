@@ -12,6 +12,7 @@ from profrun.backends.slurm.states import (
     parse_sacct,
     parse_squeue,
 )
+from profrun.contract.states import Status
 from tests.backends.slurm.answers import SQUEUE
 
 
@@ -45,3 +46,34 @@ def test_without_exit_json_nothing_is_success(state: str) -> None:
 def test_a_state_that_nobody_knows_is_lost() -> None:
     assert living_status(Row("QUANTUM")) is None
     assert ended_status(Row("QUANTUM"), None).state == "lost"
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("PartitionDown", "the partition is down"),
+        ("ReqNodeNotAvail, UnavailableNodes:n1", "down, drained or reserved"),
+        ("Nodes required for job are DOWN, DRAINED or reserved for jobs", "down or drained"),
+        ("QOSMaxJobsPerUserLimit", "limit of the quality of service"),
+        ("AssocGrpGRES", "limit of the account or user"),
+        ("PartitionTimeLimit", "lower `cluster.time`"),
+        ("JobHeldUser", "scontrol release"),
+    ],
+)
+def test_why_a_job_waits_is_said_in_words(reason: str, words: str) -> None:
+    status = living_status(Row("PENDING", reason))
+    assert status is not None
+    assert (status.state, status.code) == ("queued", None)
+    assert status.reason is not None
+    assert status.reason.startswith(reason)
+    assert words in status.reason
+
+
+def test_a_task_that_waits_for_its_own_array_waits_as_planned() -> None:
+    status = living_status(Row("PENDING", "JobArrayTaskLimit"))
+    assert status is not None
+    assert (status.state, status.code) == ("queued", "waits-turn")
+
+
+def test_a_reason_without_words_stays_as_it_is() -> None:
+    assert living_status(Row("PENDING", "NewInSlurm99")) == Status("queued", "NewInSlurm99")
