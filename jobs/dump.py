@@ -112,7 +112,7 @@ def _schedule(job: Job) -> dict[str, object]:
 
 def _resources(job: Job) -> dict[str, object]:
     values = asdict(job.resources)
-    for name in ("memory", "shm"):
+    for name in ("memory", "shm", "tmp"):
         values[name] = None if values[name] is None else size_text(values[name])
     for name in ("timeout", "grace"):
         values[name] = time_text(values[name])

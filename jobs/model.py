@@ -58,6 +58,18 @@ class Resources:
         value=16 << 30,
         null=True,
     )
+    tmp: int | None = option(
+        size(1 << 20),
+        "Size of a container's /tmp, which is in memory and counts towards `memory`; null: the engine's.",
+        "8GiB",
+        value=8 << 30,
+        null=True,
+    )
+    writable_root: bool = option(
+        Flag(),
+        "The program may write everywhere in its container; else to the trial's folder, /tmp and mounts.",
+        value=False,
+    )
     timeout: float = option(
         seconds(1), "A trial that runs longer is ended, its profile kept.", "30m", value=1800.0
     )

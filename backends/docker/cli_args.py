@@ -43,6 +43,9 @@ def _words(what: Container) -> Iterator[tuple[str, ...]]:
 
 
 def _resources(what: Container) -> Iterator[tuple[str, ...]]:
+    if what.read_only:
+        yield ("--read-only",)
+    yield from (("--tmpfs", f"{folder}:{options}") for folder, options in what.tmpfs.items())
     if what.shm is not None:
         yield ("--shm-size", str(what.shm))
     if what.memory is not None:

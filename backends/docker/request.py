@@ -16,7 +16,7 @@ from profrun.backends.mounts import Mount, parse_mount, workdir_outside
 from profrun.backends.privileges import DROP_ROOT, become_caller, capabilities, needs_of
 from profrun.backends.profilers import finalise_s
 from profrun.errors import UnavailableError, UsageError
-from profrun.jobs.model import Job
+from profrun.jobs.model import Job, Resources
 from profrun.plans.model import Plan, Trial
 from profrun.store.runs import Run
 
@@ -61,6 +61,8 @@ class Container:
         stop_s: how long a stopped container gets before it is killed, whole seconds.
         ulimits: name, soft, hard.
         shm, memory: bytes, None for the engine's.
+        read_only: the root file system cannot be written to, by root neither.
+        tmpfs: folder in memory -> its mount options.
         cpus: cores, None for all.
     """
 
@@ -81,6 +83,8 @@ class Container:
     hostname: str = HOSTNAME
     shm: int | None = None
     memory: int | None = None
+    read_only: bool = True
+    tmpfs: Mapping[str, str] = field(default_factory=dict)
     cpus: int | None = None
     stop_s: int = 60
     ulimits: tuple[tuple[str, int, int], ...] = (STACK,)
@@ -126,12 +130,26 @@ def container(plan: Plan, trial: Trial, run: Run, cwd: Path, facts: HostFacts, i
         network="bridge" if job.network else "none",
         shm=job.resources.shm,
         memory=job.resources.memory,
+        read_only=not job.resources.writable_root,
+        tmpfs=tmpfs(job.resources),
         cpus=job.resources.cpus,
         stop_s=math.ceil(job.resources.grace + finalise_s(plan, [trial], facts.vendor) + LEAVE_S),
         ulimits=(MEMLOCK, STACK) if facts.raise_limits else (STACK,),
         gpus=devices,
         userns="keep-id" if facts.podman and facts.rootless else None,
     )
+
+
+def tmpfs(resources: Resources) -> dict[str, str]:
+    """The folders that are in memory: /tmp, where the root file system is read-only.
+
+    Engines mount a tmpfs with ``noexec``. Triton and torch's inductor compile libraries into /tmp and load
+    them from there, so ``exec`` is stated.
+    """
+    if resources.writable_root:
+        return {}
+    size = () if resources.tmp is None else (f"size={resources.tmp}",)
+    return {"/tmp": ",".join(("rw", "exec", "nosuid", "nodev", "mode=1777", *size))}
 
 
 def container_name(run: Run, trial_id: str) -> str:

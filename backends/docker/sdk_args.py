@@ -55,6 +55,10 @@ def _host_config(what: Container) -> dict[str, Any]:
         "device_requests": [dict(request) for request in what.gpus.device_requests],
         "devices": [f"{path}:{path}:rwm" for path in what.gpus.devices],
     }
+    if what.read_only:
+        config["read_only"] = True
+    if what.tmpfs:
+        config["tmpfs"] = dict(what.tmpfs)
     if what.shm is not None:
         config["shm_size"] = what.shm
     if what.memory is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from profrun.backends.docker.gpus import count, gpus
 from profrun.backends.docker.leftovers import Leftover, our_containers, remove
-from profrun.backends.docker.request import LABEL_ROLE, Container, user_and_prefix
+from profrun.backends.docker.request import LABEL_ROLE, Container, tmpfs, user_and_prefix
 from profrun.backends.docker.sdk_args import create_container, sdk_arguments
 from profrun.backends.host import HostFacts
 from profrun.backends.mounts import Mount
@@ -190,6 +190,7 @@ def _preflight_container(host: HostFacts, image: Image, bundle: Path) -> Contain
         mounts=(Mount(str(bundle), str(bundle), True),),
         labels={LABEL_ROLE: "probe"},
         gpus=devices,
+        tmpfs=tmpfs(Resources()),
         shm=Resources().shm,
     )
 

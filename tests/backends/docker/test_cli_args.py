@@ -32,6 +32,8 @@ def test_the_whole_line_of_a_cpu_trial() -> None:
   --cap-drop ALL \\
   --security-opt no-new-privileges \\
   --network none \\
+  --read-only \\
+  --tmpfs /tmp:rw,exec,nosuid,nodev,mode=1777,size=8589934592 \\
   --shm-size 17179869184 \\
   --ulimit memlock=-1:-1 \\
   --ulimit stack=67108864:67108864 \\

@@ -50,6 +50,26 @@ def test_resources_network_and_shm() -> None:
     assert "shm_size" not in config
 
 
+def test_only_tmp_is_writable_beside_the_trial() -> None:
+    """Libraries that Triton compiles in /tmp are loaded from there, so it is not noexec."""
+    line, config = options_of(docker_run(asked())), sdk_arguments(asked())["host_config"]
+    size = 8 << 30
+    assert "--read-only" in line
+    assert f"--tmpfs /tmp:rw,exec,nosuid,nodev,mode=1777,size={size}" in line
+    assert config["read_only"] is True
+    assert config["tmpfs"] == {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={size}"}
+
+
+def test_the_size_of_tmp_and_a_writable_root() -> None:
+    small = asked(resources=Resources(tmp=1 << 20))
+    engines = asked(resources=Resources(tmp=None))
+    free = asked(resources=Resources(writable_root=True))
+    assert small.tmpfs["/tmp"].endswith(",size=1048576")
+    assert engines.tmpfs["/tmp"].endswith(",mode=1777")
+    assert not {"read_only", "tmpfs"} & set(sdk_arguments(free)["host_config"])
+    assert not [word for word in options_of(docker_run(free)) if word.startswith(("--read-only", "--tmpfs"))]
+
+
 def test_job_mounts(tmp_path: Path) -> None:
     found = {m.target: m for m in asked(mounts=("data/set:/data:ro", "/scratch:/scratch")).mounts}
     assert (found["/data"].source, found["/data"].read_only) == ("/home/ada/work/data/set", True)

@@ -52,6 +52,8 @@ def test_the_whole_body_of_a_cpu_trial() -> None:
                 {"name": "memlock", "soft": -1, "hard": -1},
                 {"name": "stack", "soft": 67108864, "hard": 67108864},
             ],
+            "read_only": True,
+            "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={8 << 30}"},
             "shm_size": 16 << 30,
         },
         "secrets": [],

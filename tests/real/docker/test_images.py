@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import os
+import re
+import subprocess
 import tarfile
 from typing import Any
 
@@ -15,6 +18,7 @@ from profrun.images.build import Built, build
 from profrun.images.inspect import inspect
 from profrun.images.recipe import Recipe, recipe
 from profrun.images.resolve import find, resolve
+from tests.conftest import ROOT, need_tool
 from tests.real.docker.conftest import Cli
 
 pytestmark = pytest.mark.docker
@@ -182,3 +186,19 @@ def test_an_image_for_another_processor(engine: Any, standin: str) -> None:
             resolve(engine, name, "none")
     finally:
         engine.images.remove(name, force=True)
+
+
+def test_a_build_by_hand_sends_only_what_is_copied(standin: str) -> None:
+    """The engine is given a few kilobytes, not the repository; the build stops before its first step."""
+    build = [need_tool("docker"), "build", "-f", "Dockerfile.cuda", "--build-arg", f"BASE={standin}"]
+    sent = subprocess.run(
+        [*build, "--target", "not-there", "."],
+        cwd=ROOT,
+        env={**os.environ, "DOCKER_BUILDKIT": "0"},
+        capture_output=True,
+        text=True,
+    )
+    found = re.search(r"Sending build context to Docker daemon\s+([\d.]+)([kM]?B)", sent.stdout + sent.stderr)
+    assert found, sent
+    assert found.group(2) in ("B", "kB"), found.group()
+    assert "not-there" in sent.stderr, "the engine had all of it, and found the Dockerfile in it"

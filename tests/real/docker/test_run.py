@@ -8,6 +8,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,59 @@ def test_what_a_trial_sees(facts: Cli, cuda: str) -> None:
     assert told["digest"].startswith("sha256:")
     assert told["digest"] in (run / "resolved.yaml").read_text()
     assert told["digest"] in (trial / "provenance.json").read_text()
+
+
+ROOT_WRITES = """
+import _ctypes, ctypes, os, shutil
+import torch
+def may_write(path):
+    try:
+        open(path, "w").close()
+        return True
+    except OSError as error:
+        return error.strerror
+print(os.getuid(), may_write("/etc/x"), may_write("/usr/x"), may_write("/tmp/x"))
+disk = os.statvfs("/tmp")
+print(disk.f_blocks * disk.f_frsize, disk.f_flag & os.ST_NOEXEC)
+shutil.copy(_ctypes.__file__, "/tmp/compiled.so")  # as a compiled kernel: written, then loaded
+ctypes.CDLL("/tmp/compiled.so")
+for _ in range(8):
+    torch.ones(8).sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("resources", "written"),
+    [("{tmp: 32MiB}", "Read-only file system"), ("{writable_root: true}", "True")],
+)
+def test_root_writes_only_to_tmp(
+    cuda: str, tmp_path: Path, engine: Any, resources: str, written: str
+) -> None:
+    """A caller who is root is root inside, and the image is read-only for it too; nsys and torch record."""
+    if os.getuid() != 0:
+        missing("root, whose containers are root's,")
+    (tmp_path / "writes.py").write_text(ROOT_WRITES)
+    collectors = "[none, torch, nsys]" if "tmp" in resources else "[none]"
+    (tmp_path / "job.yaml").write_text(
+        f"name: w\ncommand: python writes.py\ncollectors: {collectors}\nimage: cuda\nresources: {resources}\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "profrun.cli", "submit", "job.yaml", "--backend", "docker", "--json"],
+        cwd=tmp_path,
+        env={key: value for key, value in os.environ.items() if not key.startswith("SUDO_")},
+        capture_output=True,
+        text=True,
+    )
+    (run,) = (tmp_path / "runs").iterdir()
+    assert [end["state"] for end in documents(run)] == ["finished"] * collectors.count(",") + ["finished"], (
+        done
+    )
+    for log in run.glob("trials/*/stdout.log"):
+        lines = log.read_text().splitlines()
+        assert lines[0] == f"0 {written} {written} True"
+        size, noexec = lines[1].split()
+        assert noexec == "0"
+        assert int(size) == 32 << 20 or "tmp" not in resources
 
 
 def test_under_sudo_the_trial_is_the_user_behind_it(facts: Cli, cuda: str) -> None:
