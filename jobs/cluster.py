@@ -91,6 +91,13 @@ class ClusterSettings:
     )
     setup: tuple[str, ...] | None = option(_LINES, "Shell lines before the trial.")
     extra: tuple[str, ...] | None = option(_LINES, "Further `#SBATCH` options, like `--comment=x`.")
+    srun_extra: tuple[str, ...] | None = option(
+        Many(Text("an option of srun", r"--?[A-Za-z][^\n]*"), example="[--mpi=pmix]"),
+        "Further options of srun.",
+    )
+    poll: float | None = option(
+        seconds(5), "Slurm is asked this often, and up to every 30 s while nothing changes.", "5s"
+    )
     allocation: Literal["one", "each"] | None = option(
         Word(("one", "each")),
         "One allocation for all trials, one after another on the same nodes, or one for each trial.",

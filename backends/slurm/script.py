@@ -14,13 +14,27 @@ from pathlib import Path
 
 from profrun.backends.cluster import gpus_per_node, is_launcher, vendor_of
 from profrun.backends.profilers import margin_s
+from profrun.backends.slurm.allocation import EARLY_S
 from profrun.backends.slurm.runtimes import Runtime, runtime
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.plans.model import Plan, Trial
 
-EARLY_S = 60
-"""Slurm may send the announcement up to a minute too early (man sbatch, --signal)."""
+ASIDE = r"""
+# Started again (node lost, preempted): what the attempt before left is moved aside whole, and counted.
+aside() {
+    attempt=$(sed -n 's/.*"attempt": *\([0-9]*\).*/\1/p' "$trial/command.json" | head -n 1)
+    mkdir -p "$trial/attempts/${attempt:=1}"
+    cp "$trial/command.json" "$trial/attempts/$attempt/"
+    find "$trial" -mindepth 1 -maxdepth 1 ! -name attempts ! -name command.json \
+        -exec mv -t "$trial/attempts/$attempt" {} +
+    sed "s/\"attempt\": *$attempt/\"attempt\": $((attempt + 1))/" \
+        "$trial/attempts/$attempt/command.json" >"$trial/command.json.new" &&
+        mv "$trial/command.json.new" "$trial/command.json"
+    mkdir -p "$trial/raw"
+}
+"""
+"""A shell function that makes room for the next attempt of ``$trial``."""
 
 _BODY = r"""
 run={run}
@@ -29,25 +43,18 @@ trials=(
 )
 id=${{trials[$SLURM_ARRAY_TASK_ID]}}
 trial=$run/trials/$id
-
-# Requeued (node lost, preempted): what the attempt before left is moved aside whole, and counted.
+{aside}
 if [ "${{SLURM_RESTART_COUNT:-0}}" -gt 0 ]; then
     if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
-    attempt=$(sed -n 's/.*"attempt": *\([0-9]*\).*/\1/p' "$trial/command.json" | head -n 1)
-    mkdir -p "$trial/attempts/${{attempt:=1}}"
-    cp "$trial/command.json" "$trial/attempts/$attempt/"
-    find "$trial" -mindepth 1 -maxdepth 1 ! -name attempts ! -name command.json \
-        -exec mv -t "$trial/attempts/$attempt" {{}} +
-    sed "s/\"attempt\": *$attempt/\"attempt\": $((attempt + 1))/" \
-        "$trial/attempts/$attempt/command.json" >"$trial/command.json.new" &&
-        mv "$trial/command.json.new" "$trial/command.json"
-    mkdir -p "$trial/raw"
+    aside
 fi
-{setup}
-MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000)){launcher}
+{places}
 {srun}
 """
+
+_PLACES = r"""
+MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))"""
 
 
 def render_script(
@@ -69,11 +76,17 @@ def render_script(
     body = _BODY.format(
         run=shlex.quote(str(run)),
         trials="\n".join(f"    {shlex.quote(trial.id)}" for trial in trials),
-        setup="".join(f"\n{line}" for line in _setup(settings, how)),
-        launcher=_launcher(plan, trials[0]),
-        srun=_srun(plan, trials, how),
+        aside=ASIDE,
+        places=places(plan, trials[0], settings, how),
+        srun=step(plan, trials, settings, how),
     )
     return "\n".join(lines) + "\n" + body
+
+
+def places(plan: Plan, trial: Trial, settings: ClusterSettings, how: Runtime) -> str:
+    """Shell lines before the first step: the master's address, which ``setup`` may change, then ``setup``."""
+    setup = "".join(f"\n{line}" for line in _setup(settings, how))
+    return _PLACES + setup + _launcher(plan, trial)
 
 
 def options(
@@ -84,26 +97,40 @@ def options(
     how: Runtime,
     name: str | None = None,
 ) -> list[str]:
-    """The ``#SBATCH`` options, in a fixed order."""
-    job = plan.job
+    """The ``#SBATCH`` options of an array, in a fixed order."""
     margin = margin_s(plan, trials)
-    limit = float(settings.time or job.resources.timeout + margin + EARLY_S)
+    limit = float(settings.time or plan.job.resources.timeout + margin + EARLY_S)
+    return [
+        f"--job-name={name or f'profrun:{run.name}'}",
+        f"--array=0-{len(trials) - 1}%{settings.parallel or 1}",
+        f"--output={run}/slurm/%A_%a.log",
+        *limits(limit, margin, how),
+        *request(plan, trials[0], settings),
+    ]
+
+
+def limits(limit: float, margin: int, how: Runtime) -> list[str]:
+    """The options about a job's time and its end.
+
+    Args:
+        limit: its time, seconds.
+        margin: how long before its end it is told, so that reports are written.
+
+    Raises:
+        UsageError: nothing of it is left for the work.
+    """
     if limit <= margin + EARLY_S:
         raise UsageError(
             f"cluster.time is {limit:.0f} s, and {margin + EARLY_S} s of it are for writing reports",
             fix="raise it, or lower resources.grace",
         )
-    found = [
-        f"--job-name={name or f'profrun:{run.name}'}",
-        f"--array=0-{len(trials) - 1}%{settings.parallel or 1}",
-        f"--output={run}/slurm/%A_%a.log",
-        "--open-mode=append",
-        "--requeue",
-        f"--time={_clock(limit)}",
-        f"--signal={how.signal}@{margin}",
-        f"--nodes={job.resources.nodes}",
-        f"--ntasks-per-node={1 if is_launcher(trials[0]) else job.resources.ranks_per_node}",
-    ]
+    return ["--open-mode=append", "--requeue", f"--time={_clock(limit)}", f"--signal={how.signal}@{margin}"]
+
+
+def request(plan: Plan, trial: Trial, settings: ClusterSettings) -> list[str]:
+    """The options that say what is asked for, and where."""
+    job = plan.job
+    found = [f"--nodes={job.resources.nodes}", f"--ntasks-per-node={tasks_per_node(plan, trial)}"]
     if job.resources.cpus is not None:
         found.append(f"--cpus-per-task={job.resources.cpus}")
     if job.resources.memory is not None:
@@ -115,6 +142,11 @@ def options(
     if settings.exclusive:
         found.append("--exclusive")
     return [*found, *(settings.extra or ())]
+
+
+def tasks_per_node(plan: Plan, trial: Trial) -> int:
+    """A wrapper for each rank, but one for each node where the command starts the ranks itself."""
+    return 1 if is_launcher(trial) else plan.job.resources.ranks_per_node
 
 
 def node_options(settings: ClusterSettings) -> list[str]:
@@ -164,10 +196,23 @@ def _launcher(plan: Plan, trial: Trial) -> str:
     )
 
 
-def _srun(plan: Plan, trials: Sequence[Trial], how: Runtime) -> str:
-    """srun is never signalled and kills no rank because another one failed: each has a report to write."""
-    wait = margin_s(plan, trials)
-    words = ["srun", "--kill-on-bad-exit=0", f"--wait={wait}", *how.srun, *how.prefix]
+def step(
+    plan: Plan,
+    trials: Sequence[Trial],
+    settings: ClusterSettings,
+    how: Runtime,
+    more: Sequence[str] = (),
+) -> str:
+    """srun is never signalled and kills no rank because another one failed: each has a report to write.
+
+    Args:
+        more: options of srun, quoted for the shell.
+    """
+    cpus = plan.job.resources.cpus
+    words = ["srun", "--kill-on-bad-exit=0", f"--wait={margin_s(plan, trials)}", *more]
+    # srun does not take it from the job by itself since Slurm 22.05 (man srun, --cpus-per-task).
+    words += [f"--cpus-per-task={cpus}"] if cpus is not None else []
+    words += [*how.srun, *(shlex.quote(option) for option in settings.srun_extra or ()), *how.prefix]
     wrapper = 'python3 "$run/bundle/run.py" "$trial"'
     if not is_launcher(trials[0]) or plan.job.resources.nodes == 1:
         return " ".join([*words, wrapper])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profrun.backends.slurm.backend import SlurmBackend, Task
+from profrun.backends.slurm.backend import SlurmBackend
 from profrun.backends.slurm.commands import explained
+from profrun.backends.slurm.tasks import Task
 from profrun.contract.codec import to_json
 from profrun.contract.exit import Exit
 from profrun.store.events import Handle
@@ -36,7 +37,7 @@ def test_while_nothing_changes_it_asks_less_and_less(tmp_path: Path) -> None:
     for _ in range(8):
         backend.status(HANDLES, Run(tmp_path))
         pauses.append(backend.poll_s)
-    assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
+    assert pauses == [5.0, 10.0, 20.0, 30.0, 30.0, 30.0, 30.0, 30.0]
 
 
 def test_a_task_that_squeue_forgot_is_looked_up_in_the_accounts(tmp_path: Path) -> None:

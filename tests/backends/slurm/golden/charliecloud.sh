@@ -24,9 +24,8 @@ trials=(
 id=${trials[$SLURM_ARRAY_TASK_ID]}
 trial=$run/trials/$id
 
-# Requeued (node lost, preempted): what the attempt before left is moved aside whole, and counted.
-if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
-    if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
+# Started again (node lost, preempted): what the attempt before left is moved aside whole, and counted.
+aside() {
     attempt=$(sed -n 's/.*"attempt": *\([0-9]*\).*/\1/p' "$trial/command.json" | head -n 1)
     mkdir -p "$trial/attempts/${attempt:=1}"
     cp "$trial/command.json" "$trial/attempts/$attempt/"
@@ -36,9 +35,14 @@ if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
         "$trial/attempts/$attempt/command.json" >"$trial/command.json.new" &&
         mv "$trial/command.json.new" "$trial/command.json"
     mkdir -p "$trial/raw"
+}
+
+if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
+    if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
+    aside
 fi
 
-export USER="${USER:-$(id -un)}"  # ch-run refuses to start without it
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
+export USER="${USER:-$(id -un)}"  # ch-run refuses to start without it
 srun --kill-on-bad-exit=0 --wait=360 ch-run --write --bind=/shared/me/project:/shared/me/project --bind=/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --cd=/shared/me/project /images/torch -- python3 "$run/bundle/run.py" "$trial"

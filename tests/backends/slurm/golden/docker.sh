@@ -24,9 +24,8 @@ trials=(
 id=${trials[$SLURM_ARRAY_TASK_ID]}
 trial=$run/trials/$id
 
-# Requeued (node lost, preempted): what the attempt before left is moved aside whole, and counted.
-if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
-    if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
+# Started again (node lost, preempted): what the attempt before left is moved aside whole, and counted.
+aside() {
     attempt=$(sed -n 's/.*"attempt": *\([0-9]*\).*/\1/p' "$trial/command.json" | head -n 1)
     mkdir -p "$trial/attempts/${attempt:=1}"
     cp "$trial/command.json" "$trial/attempts/$attempt/"
@@ -36,9 +35,14 @@ if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
         "$trial/attempts/$attempt/command.json" >"$trial/command.json.new" &&
         mv "$trial/command.json.new" "$trial/command.json"
     mkdir -p "$trial/raw"
+}
+
+if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
+    if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
+    aside
 fi
 
-ulimit -c 0
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
+ulimit -c 0
 srun --kill-on-bad-exit=0 --wait=360 docker run --rm --init --network=none --user="$(id -u):$(id -g)" --shm-size=17179869184 --ulimit=memlock=-1 --ulimit=stack=67108864 --env=RANK --env=LOCAL_RANK --env=WORLD_SIZE --env=MASTER_ADDR --env=MASTER_PORT --env=SLURM_PROCID --env=SLURM_LOCALID --env=SLURM_NODEID --env=SLURM_NTASKS --env=SLURM_STEP_NUM_TASKS --env=SLURM_STEP_NODELIST --env=SLURM_JOB_NODELIST --env=SLURM_JOB_ID --env=CUDA_VISIBLE_DEVICES --env=ROCR_VISIBLE_DEVICES --env=PET_NNODES --env=PET_NPROC_PER_NODE --env=PET_NODE_RANK --env=PET_MASTER_ADDR --env=PET_MASTER_PORT --device=/dev/kfd --device=/dev/dri --group-add="$(stat -c %g /dev/kfd)" --mount=type=bind,src=/shared/me/project,dst=/shared/me/project,readonly --mount=type=bind,src=/shared/runs/transformer-20260101T000000Z-abcd,dst=/shared/runs/transformer-20260101T000000Z-abcd --workdir=/shared/me/project rocm/pytorch:rocm7.2.4_ubuntu24.04_py3.12_pytorch_release_2.10.0 python3 "$run/bundle/run.py" "$trial"

@@ -25,9 +25,8 @@ trials=(
 id=${trials[$SLURM_ARRAY_TASK_ID]}
 trial=$run/trials/$id
 
-# Requeued (node lost, preempted): what the attempt before left is moved aside whole, and counted.
-if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
-    if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
+# Started again (node lost, preempted): what the attempt before left is moved aside whole, and counted.
+aside() {
     attempt=$(sed -n 's/.*"attempt": *\([0-9]*\).*/\1/p' "$trial/command.json" | head -n 1)
     mkdir -p "$trial/attempts/${attempt:=1}"
     cp "$trial/command.json" "$trial/attempts/$attempt/"
@@ -37,6 +36,11 @@ if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
         "$trial/attempts/$attempt/command.json" >"$trial/command.json.new" &&
         mv "$trial/command.json.new" "$trial/command.json"
     mkdir -p "$trial/raw"
+}
+
+if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
+    if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
+    aside
 fi
 
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)

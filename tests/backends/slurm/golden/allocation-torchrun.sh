@@ -1,0 +1,65 @@
+#!/bin/bash
+#SBATCH --job-name=profrun:transformer-20260101T000000Z-abcd
+#SBATCH --output=/shared/runs/transformer-20260101T000000Z-abcd/slurm/allocation0.log
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --time=06:00:00
+#SBATCH --signal=URG@360
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --gpus-per-node=h200:4
+
+run=/shared/runs/transformer-20260101T000000Z-abcd
+turns=$run/slurm/allocation0.turns  # trials, in the order in which they run
+said=$run/slurm/allocation0.said    # what became of each, which profrun reads
+
+# Started again (node lost, preempted): what the attempt before left is moved aside whole, and counted.
+aside() {
+    attempt=$(sed -n 's/.*"attempt": *\([0-9]*\).*/\1/p' "$trial/command.json" | head -n 1)
+    mkdir -p "$trial/attempts/${attempt:=1}"
+    cp "$trial/command.json" "$trial/attempts/$attempt/"
+    find "$trial" -mindepth 1 -maxdepth 1 ! -name attempts ! -name command.json \
+        -exec mv -t "$trial/attempts/$attempt" {} +
+    sed "s/\"attempt\": *$attempt/\"attempt\": $((attempt + 1))/" \
+        "$trial/attempts/$attempt/command.json" >"$trial/command.json.new" &&
+        mv "$trial/command.json.new" "$trial/command.json"
+    mkdir -p "$trial/raw"
+}
+
+say() { echo "$*" >>"$said"; }
+
+# Seconds until the allocation ends; nothing where it has no end, or Slurm does not say.
+seconds_left() {
+    squeue -h -j "$SLURM_JOB_ID" -o %L 2>/dev/null | awk '/^[0-9]/ {
+        split("1 60 3600 86400", unit, " ")
+        for (n = split($1, part, /[-:]/); n; n--) left += part[n] * unit[++i]
+        print left
+    }'
+}
+
+MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
+export PET_NNODES=$SLURM_NNODES PET_NPROC_PER_NODE=4 PET_MASTER_ADDR=$MASTER_ADDR PET_MASTER_PORT=$MASTER_PORT
+restarted=${SLURM_RESTART_COUNT:-0}
+if [ "$restarted" -gt 0 ]; then say restart; fi
+while read -r id <&3; do
+    trial=$run/trials/$id
+    if [ "$restarted" -gt 0 ] && grep -qsx "begin $id" "$said"; then
+        if [ -e "$trial/exit.json" ] && ! { grep -q '"state": *"timeout"' "$trial/exit.json" &&
+            grep -q '"stopped_by": *"SIG' "$trial/exit.json"; }; then continue; fi
+        aside
+    fi
+    say "begin $id"
+    if [ -e "$trial/cancel" ] || [ -e "$run/cancel" ]; then
+        say "skip $id cancelled"
+        continue
+    fi
+    left=$(seconds_left)
+    if [ -n "$left" ] && [ "$left" -lt 420 ]; then
+        say "skip $id time"
+        continue
+    fi
+    srun --kill-on-bad-exit=0 --wait=360 --job-name="profrun:$id" '--container-image=nvcr.io#nvidia/pytorch:25.12-py3' --container-mounts=/shared/me/project:/shared/me/project:ro,/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --container-workdir=/shared/me/project --no-container-mount-home --mpi=pmix bash -c 'PET_NODE_RANK=$SLURM_NODEID exec python3 "$1" "$2"' wrapper "$run/bundle/run.py" "$trial" \
+        >>"$run/slurm/allocation0.$id.log" 2>&1 </dev/null 3<&-
+    say "end $id $?"
+done 3<"$turns"
