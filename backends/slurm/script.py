@@ -8,6 +8,7 @@ the step by SIGURG, which only our wrapper hears, early enough to end the app an
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -196,6 +197,48 @@ def _launcher(plan: Plan, trial: Trial) -> str:
     )
 
 
+_OWN = frozenset(
+    {
+        *("--kill-on-bad-exit", "-K", "--wait", "-W", "--job-name", "-J", "--nodes", "-N", "--overlap"),
+        *("--ntasks", "-n", "--ntasks-per-node", "--cpus-per-task", "-c", "--gpus-per-node"),
+        *(
+            "--output",
+            "-o",
+            "--error",
+            "-e",
+            "--input",
+            "-i",
+            "--chdir",
+            "-D",
+            "--time",
+            "-t",
+            "--array",
+            "-a",
+        ),
+    }
+)
+"""Options of srun that profrun sets itself, or that would take its files from it."""
+
+
+def _srun_extra(settings: ClusterSettings, how: Runtime) -> list[str]:
+    """``cluster.srun_extra``, quoted for the shell.
+
+    Raises:
+        UsageError: it has an option that profrun sets itself.
+    """
+    own = _OWN | {word.strip("'").partition("=")[0] for word in how.srun}
+    for option in settings.srun_extra or ():
+        name = re.split(r"[=\s]", option, maxsplit=1)[0]
+        short = name[:2] if not name.startswith("--") else name
+        if name in own or short in own:
+            raise UsageError(
+                f"cluster.srun_extra has {option!r}, and profrun sets {name} of srun itself",
+                why="two values would contradict each other",
+                fix="leave it out; nodes, ranks, cpus and gpus are keys of `resources`, images of the job",
+            )
+    return [shlex.quote(option) for option in settings.srun_extra or ()]
+
+
 def step(
     plan: Plan,
     trials: Sequence[Trial],
@@ -212,7 +255,7 @@ def step(
     words = ["srun", "--kill-on-bad-exit=0", f"--wait={margin_s(plan, trials)}", *more]
     # srun does not take it from the job by itself since Slurm 22.05 (man srun, --cpus-per-task).
     words += [f"--cpus-per-task={cpus}"] if cpus is not None else []
-    words += [*how.srun, *(shlex.quote(option) for option in settings.srun_extra or ()), *how.prefix]
+    words += [*how.srun, *_srun_extra(settings, how), *how.prefix]
     wrapper = 'python3 "$run/bundle/run.py" "$trial"'
     if not is_launcher(trials[0]) or plan.job.resources.nodes == 1:
         return " ".join([*words, wrapper])

@@ -92,6 +92,28 @@ def test_what_does_not_fit_together_is_said(case: dict[str, str], message: str) 
         render_script(made, made.trials, RUN, CWD)
 
 
+def test_options_of_srun_are_passed_on_after_profruns_own() -> None:
+    made = plan(resources="cpus: 4", cluster="srun_extra: [--mpi=pmix, '--cpu-bind=map_cpu:0,1']")
+    last = render_script(made, made.trials, RUN, CWD).splitlines()[-1]
+    assert " --cpus-per-task=4 --mpi=pmix --cpu-bind=map_cpu:0,1 python3 " in last
+
+
+@pytest.mark.parametrize("option", ["--wait=0", "-N2", "-n 4", "--ntasks=2", "-K", "--container-image=x"])
+def test_options_of_srun_that_profrun_sets_itself_are_refused(option: str) -> None:
+    made = plan(image=NGC, cluster=f"runtime: pyxis, srun_extra: ['{option}']")
+    with pytest.raises(UsageError, match=r"profrun sets .* of srun itself"):
+        render_script(made, made.trials, RUN, CWD)
+
+
+def test_setup_can_change_the_masters_address() -> None:
+    made = plan(command="torchrun t.py {batch}", cluster="setup: ['export MASTER_ADDR=$MASTER_ADDR-ib0']")
+    text = render_script(made, made.trials, RUN, CWD)
+    places = [
+        text.index(word) for word in ("export MASTER_ADDR MASTER", "-ib0", "export PET_NNODES", "srun ")
+    ]
+    assert places == sorted(places)
+
+
 def test_a_requeued_task_moves_the_attempt_before_aside(tmp_path: Path) -> None:
     """The script's own shell, run with a stand-in for srun and scontrol."""
     made = plan(cluster="")

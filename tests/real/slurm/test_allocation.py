@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ if os.environ["SLURM_PROCID"] == "0":
 time.sleep(float(os.environ.get("SECONDS_EACH", "1")))
 """
 GAP_S = 6.0
-"""The longest time between the end of a trial and the begin of the next that is accepted on a busy machine."""
+"""The longest time from the end of a trial to the begin of the next that is accepted on a busy machine."""
 
 
 def _lines(desk: Desk) -> list[list[str]]:
@@ -51,7 +52,7 @@ def test_six_trials_on_two_nodes_wait_once_and_run_on_the_same_nodes(desk: Desk)
     assert len({line[1] for line in ran}) == 1
     assert {line[2] for line in ran} == {"n[1-2]"}
     ends = _exits(desk, document["trials"])
-    gaps = [(later["started_ns"] - one["ended_ns"]) / 1e9 for one, later in zip(ends, ends[1:], strict=False)]
+    gaps = [(later["started_ns"] - one["ended_ns"]) / 1e9 for one, later in pairwise(ends)]
     print("gaps between trials in s:", [round(gap, 2) for gap in gaps])
     assert all(0 < gap < GAP_S for gap in gaps), gaps
     resolved = (desk.run_folder() / "resolved.yaml").read_text()
