@@ -112,9 +112,19 @@ def vendor_of(settings: ClusterSettings, plan: Plan) -> Vendor:
 
 
 def gpus_per_node(job: Job, settings: ClusterSettings) -> int:
-    """GPUs to ask for on each node; ``auto``: one per rank where the cluster block says something of GPUs."""
-    if job.resources.gpus != "auto":
-        return int(job.resources.gpus)
+    """GPUs to ask for on each node; ``auto``: one per rank where the cluster block says something of GPUs.
+
+    Raises:
+        UsageError: the job names GPUs of one machine.
+    """
+    asked = job.resources.gpus
+    if isinstance(asked, tuple):
+        raise UsageError(
+            f"resources.gpus is {list(asked)}, and on a cluster the scheduler chooses the GPUs",
+            fix=f"write gpus: {len(asked)}, or use --backend local or docker",
+        )
+    if asked != "auto":
+        return int(asked)
     stated = settings.gpu_type or settings.gpu_directive or settings.gpu_resource
     return job.resources.ranks_per_node if stated and settings.gpu_directive != "none" else 0
 

@@ -17,11 +17,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from profrun.backends.base import PreparedPlan, Request
 from profrun.backends.environ import secret_env
-from profrun.backends.local_checks import check_machine, left_out
+from profrun.backends.gpu_choice import visible_env
+from profrun.backends.host import probe_host
+from profrun.backends.local_checks import check_machine, choose_gpus, left_out
 from profrun.backends.tail import trial_lines
 from profrun.contract.command import Command
 from profrun.contract.ends import died_text
@@ -41,6 +44,19 @@ _TERM_WAIT_S = 5.0
 _LOOK_S = 0.05
 
 
+@dataclass(frozen=True)
+class LocalPlan(PreparedPlan):
+    """A plan with the environment that shows its programs their GPUs.
+
+    Attributes:
+        environ: variables that are set.
+        unset: variables that are not handed on.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+
+
 class LocalBackend:
     """Trials as processes of this machine, one at a time, so that they do not change each other's times."""
 
@@ -53,34 +69,39 @@ class LocalBackend:
 
     def prepare(
         self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True
-    ) -> PreparedPlan:
+    ) -> LocalPlan:
         """GPUs, nodes and the working directory of this machine are checked; there is no image.
 
         Raises:
             UsageError: several nodes.
-            UnavailableError: a GPU or the working directory is not there.
+            UnavailableError: a GPU or the working directory is not there, or too few GPUs are free.
         """
         check_machine(plan.job)
-        return PreparedPlan(plan, cwd, tuple(left_out(plan.job)))
+        chosen = choose_gpus(plan.job, os.environ)
+        told = tuple(left_out(plan.job))
+        if chosen is None:
+            return LocalPlan(plan, cwd, told)
+        environ, unset = visible_env(chosen, probe_host().vendor)
+        return LocalPlan(chosen.resolved(plan), cwd, (*told, *chosen.notes), environ, unset)
 
-    def adapt(self, prepared: PreparedPlan, trial: Trial, run: Run, command: Command) -> Command:
+    def adapt(self, prepared: LocalPlan, trial: Trial, run: Run, command: Command) -> Command:
         """The job sees this machine's paths: nothing changes."""
         return command
 
-    def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
+    def render(self, prepared: LocalPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         """One shell line for each trial: what to type to do the same by hand."""
-        return [_request(wrapper_argv(run, trial.id)) for trial in trials]
+        return [_request(wrapper_argv(run, trial.id), prepared) for trial in trials]
 
-    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
+    def submit(self, prepared: LocalPlan, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
         """Start these trials now.
 
         Raises:
             UnavailableError: a process cannot be started, or the trial is still alive from before.
         """
         secret = secret_env(prepared.plan.job, prepared.cwd)
-        return {trial.id: self._start(run, trial.id, secret) for trial in trials}
+        return {trial.id: self._start(prepared, run, trial.id, secret) for trial in trials}
 
-    def _start(self, run: Run, trial_id: str, secret: Mapping[str, str]) -> Handle:
+    def _start(self, prepared: LocalPlan, run: Run, trial_id: str, secret: Mapping[str, str]) -> Handle:
         trial = run.trial(trial_id)
         live = patient_lock(trial.live)
         if live is None:
@@ -93,7 +114,7 @@ class LocalBackend:
             with explained(trial.wrapper_log), trial.wrapper_log.open("ab") as log:
                 child = subprocess.Popen(
                     wrapper_argv(run, trial_id),
-                    env={**os.environ, **secret},
+                    env={**_without(os.environ, prepared.unset), **prepared.environ, **secret},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -212,8 +233,17 @@ def wrapper_argv(run: Run, trial_id: str) -> tuple[str, ...]:
     return (sys.executable or "python3", str(run.wrapper), str(run.trial(trial_id).folder))
 
 
-def _request(argv: tuple[str, ...]) -> Request:
-    return Request(text=shlex.join(argv), body={"argv": list(argv), "new_session": True})
+def _request(argv: tuple[str, ...], prepared: LocalPlan) -> Request:
+    unset = [word for name in prepared.unset for word in ("-u", name)]
+    given = [f"{name}={value}" for name, value in prepared.environ.items()]
+    body: dict[str, object] = {"argv": list(argv), "new_session": True}
+    if unset or given:
+        body |= {"environ": dict(prepared.environ), "unset": list(prepared.unset)}
+    return Request(text=shlex.join([*(["env", *unset, *given] if unset or given else []), *argv]), body=body)
+
+
+def _without(environ: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name not in names}
 
 
 def _groups_below(pid: int) -> set[int]:

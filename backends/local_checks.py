@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
+from profrun.backends.gpu_choice import GpuChoice, GpuSurvey, choose, survey_gpus
 from profrun.backends.host import probe_host
+from profrun.contract.visible_devices import VISIBLE_DEVICES
 from profrun.errors import UnavailableError, UsageError
-from profrun.jobs.model import Job, Resources
+from profrun.jobs.model import Job
 
 _SIGNS = ("dev/nvidiactl", "dev/kfd", "dev/dxg", "dev/nvhost-gpu", "dev/nvgpu")
 """Device files of GPUs: NVIDIA's and AMD's drivers, WSL's, and two of NVIDIA's embedded boards."""
@@ -18,7 +21,7 @@ def check_machine(job: Job, root: Path = Path("/")) -> None:
 
     Raises:
         UsageError: several nodes.
-        UnavailableError: more GPUs are asked for than there are, or the working directory is not there.
+        UnavailableError: the working directory is not there.
     """
     if job.resources.nodes > 1:
         raise UsageError(
@@ -27,20 +30,33 @@ def check_machine(job: Job, root: Path = Path("/")) -> None:
         )
     if job.workdir and Path(job.workdir).is_absolute() and not Path(job.workdir).is_dir():
         raise UnavailableError(f"workdir {job.workdir} is not a folder here", fix="make it, or mend the job")
-    _need_gpus(job.resources, root)
 
 
-def _need_gpus(resources: Resources, root: Path) -> None:
-    """Only where it is sure: some machines have GPUs that leave no trace in these places."""
-    asked = resources.gpus
-    there = probe_host(root, {}).gpus
-    if asked == "auto" or asked <= there or not (there or surely_no_gpu(root)):
-        return
-    found = f"this machine has {there}" if there else "no GPU was found here"
-    raise UnavailableError(
-        f"the job asks for {asked} GPU{'s' * (asked > 1)}, and {found}",
-        fix="set resources.gpus to auto, or run it where the GPUs are; `profrun doctor` says more",
-    )
+def choose_gpus(
+    job: Job, environ: Mapping[str, str], root: Path = Path("/"), found: GpuSurvey | None = None
+) -> GpuChoice | None:
+    """The GPUs that the command sees; None leaves that to its environment.
+
+    That is so where the job says ``auto`` (a program on this machine sees its GPUs as it would without
+    profrun), where the job's own ``env`` lists GPUs, and where GPUs leave no trace in the places that are
+    looked at (WSL).
+
+    Args:
+        environ: the caller's.
+        root: where this machine's files are.
+        found: who uses the GPUs; None asks.
+
+    Raises:
+        UnavailableError: a GPU is not there or not the caller's to use, or too few are free.
+    """
+    asked = job.resources.gpus
+    facts = probe_host(root, environ)
+    own = any(name in job.env for name in VISIBLE_DEVICES.get(facts.vendor, ()))
+    unseen = facts.vendor == "none" and not surely_no_gpu(root) and not isinstance(asked, tuple)
+    if asked == "auto" or own or unseen:
+        return None
+    chosen = choose(job.resources, found or survey_gpus(facts, root), facts, environ)
+    return chosen if facts.gpus else None
 
 
 def surely_no_gpu(root: Path = Path("/")) -> bool:

@@ -24,7 +24,14 @@ Result = Passed | Finding
 
 def check_machine(machine: Machine) -> list[CheckResult]:
     """All results, in the order in which a person would look."""
-    on_host = [*_gpus(machine), *_engine(machine), *_access(machine), *_permissions(machine), *_room(machine)]
+    on_host = [
+        *_gpus(machine),
+        *_gpu_use(machine),
+        *_engine(machine),
+        *_access(machine),
+        *_permissions(machine),
+        *_room(machine),
+    ]
     on_host += [*_host_profilers(machine), *_leftovers(machine)]
     found = [CheckResult(HOST, result) for result in on_host]
     for image in machine.found.images:
@@ -91,6 +98,25 @@ def _gpus(machine: Machine) -> Iterator[Result]:
     listed = ", ".join(machine.gpu_names) or f"{host.gpus} {host.vendor} GPU{'s' if host.gpus > 1 else ''}"
     driver = ".".join(map(str, host.nvidia_driver or ())) if host.vendor == "nvidia" else ""
     yield Passed("gpu", listed + (f", driver {driver}" if driver else ""))
+
+
+def _gpu_use(machine: Machine) -> Iterator[Result]:
+    """Which GPUs somebody uses: a job that asks for a number does not get these."""
+    uses, unknown = machine.gpus.uses, machine.gpus.unknown
+    if not uses:
+        return
+    busy = [use.text() for use in uses if not use.free]
+    free = f"{len(uses) - len(busy)} of {len(uses)} GPUs free"
+    why = "a job that asks for a number of GPUs gets free ones only, and waits for none"
+    if unknown:
+        why = "a job that asks for a number of GPUs gets the first ones, in use or not"
+        fix = "name GPUs in the job: resources.gpus: [0]"
+        yield Finding("gpu-use", "warning", f"which GPUs are in use could not be told: {unknown}", why, fix)
+    elif busy:
+        fix = "name GPUs in the job (resources.gpus: [0]) to share them all the same"
+        yield Finding("gpu-use", "warning", f"{free}; in use: {', '.join(busy)}", why, fix)
+    else:
+        yield Passed("gpu-use", free)
 
 
 def _cannot(code: str, problem: ProfrunError | None, why: str) -> Finding:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from profrun.backends.docker.survey import Engine, survey
+from profrun.backends.gpu_choice import survey_gpus
 from profrun.backends.host import probe_host
 from profrun.contract.preflight import Preflight
 from profrun.contract.profilers import names, profiler
@@ -34,6 +35,7 @@ def look(runs: Path, images: Sequence[str] = (), *, inside: bool = True) -> Mach
         shm=_bytes("/dev/shm", "total"),
         disks=tuple(_disks(folder, found.engine)),
         gpu_names=_gpu_names(),
+        gpus=survey_gpus(found.host),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from profrun.backends.docker.survey import Survey
+from profrun.backends.gpu_choice import GpuSurvey
 from profrun.backends.host import HostFacts
 from profrun.contract.finding import Finding, Passed, Severity
 from profrun.contract.preflight import Preflight
@@ -44,6 +45,7 @@ class Machine:
         shm: bytes of /dev/shm, or None.
         disks: (what for, path, free bytes).
         gpu_names: as the driver names them, when it was asked.
+        gpus: who uses them.
     """
 
     found: Survey
@@ -53,6 +55,7 @@ class Machine:
     shm: int | None = None
     disks: tuple[tuple[str, str, int], ...] = ()
     gpu_names: tuple[str, ...] = ()
+    gpus: GpuSurvey = field(default_factory=GpuSurvey)
 
     @property
     def host(self) -> HostFacts:

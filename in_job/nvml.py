@@ -13,6 +13,7 @@ from ..contract.sampling import SampledSource
 from ..contract.visible_devices import plain_uuid
 from .clock_reasons import nvml_reasons
 from .gpu_source import Call, GpuReader, Library, LibraryError, Value, divided, seen_gpus
+from .gpu_use import GpuProcess, GpuUse, owner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +23,7 @@ _ENERGY, _POWER_AVERAGE, _POWER_INSTANT = 83, 185, 186  # NVML_FI_DEV_TOTAL_ENER
 _TOTAL_ENERGY = "nvmlDeviceGetTotalEnergyConsumption"
 _SM, _MEMORY = ctypes.c_uint(1), ctypes.c_uint(2)  # nvmlClockType_t
 _CHIP = ctypes.c_uint(0)  # NVML_TEMPERATURE_GPU
+_UNKNOWN = (1 << 64) - 1  # NVML_VALUE_NOT_AVAILABLE
 _TOO_SMALL = 7  # NVML_ERROR_INSUFFICIENT_SIZE
 
 
@@ -67,6 +69,17 @@ class _Utilization(ctypes.Structure):
     _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
 
 
+class _Process(ctypes.Structure):
+    """nvmlProcessInfo_t, the one of the functions that end in _v3."""
+
+    _fields_ = (
+        ("pid", ctypes.c_uint),
+        ("memory", ctypes.c_ulonglong),
+        ("gpu_instance", ctypes.c_uint),
+        ("compute_instance", ctypes.c_uint),
+    )
+
+
 def open_gpus(env: Mapping[str, str], path: str | None = None, *, everyone: bool = False) -> list[GpuReader]:
     """Readers of the GPUs that a program sees.
 
@@ -78,18 +91,38 @@ def open_gpus(env: Mapping[str, str], path: str | None = None, *, everyone: bool
     Raises:
         LibraryError: it cannot be loaded, or finds no driver.
     """
+    nvml = _loaded(path)
+    handles = nvml.handles()
+    uuids = [nvml.text("nvmlDeviceGetUUID", handle) or "" for handle in handles.values()]
+    places = list(range(len(uuids))) if everyone else nvml.seen(env, uuids)
+    indices = list(handles)
+    return [nvml.reader(indices[place], handles[indices[place]], uuids[place]) for place in places]
+
+
+def gpu_uses(path: str | None = None) -> list[GpuUse]:
+    """Who uses each GPU that the library shows, whatever the environment selects.
+
+    Args:
+        path: of the library, None for the driver's own.
+
+    Raises:
+        LibraryError: it cannot be loaded, or finds no driver.
+    """
+    nvml = _loaded(path)
+    return [
+        GpuUse(index, nvml.text("nvmlDeviceGetUUID", handle) or "", nvml.memory(handle), nvml.running(handle))
+        for index, handle in nvml.handles().items()
+    ]
+
+
+def _loaded(path: str | None) -> _Nvml:
     library = Library([path or LIBRARY])
     failed = library.call("nvmlInit_v2")
     if failed is None:
         raise LibraryError("it has no nvmlInit_v2")
     if failed:
         raise LibraryError(f"nvmlInit_v2 gives {failed} ({_error(library, failed)})")
-    nvml = _Nvml(library)
-    handles = nvml.handles()
-    uuids = [nvml.text("nvmlDeviceGetUUID", handle) or "" for handle in handles.values()]
-    places = list(range(len(uuids))) if everyone else nvml.seen(env, uuids)
-    indices = list(handles)
-    return [nvml.reader(indices[place], handles[indices[place]], uuids[place]) for place in places]
+    return _Nvml(library)
 
 
 def _error(library: Library, code: int) -> str:
@@ -173,7 +206,7 @@ class _Nvml:
             Call(("temperature",), lambda: (number("nvmlDeviceGetTemperature", handle, _CHIP),)),
             Call(("reasons",), lambda: (self._reasons(handle, "nvmlDeviceGetCurrentClocksEventReasons"),)),
             Call(("reasons",), lambda: (self._reasons(handle, "nvmlDeviceGetCurrentClocksThrottleReasons"),)),
-            Call(("memory_used",), lambda: (self._memory(handle),)),
+            Call(("memory_used",), lambda: (self.memory(handle),)),
             Call(("utilization",), lambda: (self._utilization(handle),)),
             Call(("processes",), lambda: (self._processes(handle),)),
         ]
@@ -182,14 +215,31 @@ class _Nvml:
         mask = self.number(name, handle, kind=ctypes.c_ulonglong)
         return None if mask is None else nvml_reasons(mask)
 
-    def _memory(self, handle: Any) -> Value:
+    def memory(self, handle: Any) -> int | None:
+        """Bytes of a GPU that are in use."""
         found = _Memory()
-        return found.used if self.call("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(found)) == 0 else None
+        return (
+            int(found.used)
+            if self.call("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(found)) == 0
+            else None
+        )
 
     def _utilization(self, handle: Any) -> Value:
         found = _Utilization()
         failed = self.call("nvmlDeviceGetUtilizationRates", handle, ctypes.byref(found))
         return found.gpu if failed == 0 else None
+
+    def running(self, handle: Any) -> tuple[GpuProcess, ...]:
+        """The processes that compute on a GPU; empty where the library does not say."""
+        room = self._processes(handle) or 0
+        list_ = (_Process * (int(room) + 8))()  # more may have come since it was asked for their number
+        count = ctypes.c_uint(len(list_))
+        if self.call("nvmlDeviceGetComputeRunningProcesses_v3", handle, ctypes.byref(count), list_) != 0:
+            return ()
+        return tuple(
+            GpuProcess(one.pid, owner(one.pid), None if one.memory == _UNKNOWN else one.memory)
+            for one in list_[: count.value]
+        )
 
     def _processes(self, handle: Any) -> Value:
         """How many there are: asked with room for none, the library says how much room it needs."""

@@ -114,6 +114,8 @@ def _resources(job: Job) -> dict[str, object]:
     values = asdict(job.resources)
     for name in ("memory", "shm", "tmp"):
         values[name] = None if values[name] is None else size_text(values[name])
+    if isinstance(job.resources.gpus, tuple):
+        values["gpus"] = list(job.resources.gpus)
     for name in ("timeout", "grace"):
         values[name] = time_text(values[name])
     return values

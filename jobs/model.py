@@ -40,11 +40,17 @@ BlockingMode = Literal["off", "on", "both"]
 class Resources:
     """What a trial needs."""
 
-    gpus: int | Literal["auto"] = option(
+    gpus: int | tuple[int, ...] | Literal["auto"] = option(
         OneOf[object](
-            (Word(("auto",), "write a number, or one of"), Whole(0, 1024)), (is_word, lambda node: True)
+            (
+                Word(("auto",), "write a number, or one of"),
+                ListOf(Whole(0, 1023), 1, unique=True, example="[2, 3]"),
+                Whole(0, 1024),
+            ),
+            (is_word, lambda node: node.kind == "list", lambda node: True),
         ),
-        "GPUs per node; `auto`: one if the node has any.",
+        "GPUs per node, free ones first; `auto`: one if the node has any; `[2, 3]`: exactly these of this "
+        "machine.",
         value="auto",
     )
     nodes: int = option(Whole(1, 10_000), "Nodes per trial.", value=1)

@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from profrun.backends.docker.request import Container, container, container_name
 from profrun.backends.docker.sdk_args import create_container, sdk_arguments
 from profrun.backends.docker.watch import Watch
 from profrun.backends.environ import secret_env
+from profrun.backends.gpu_choice import GpuChoice, GpuSurvey, choose, survey_gpus
 from profrun.backends.host import HostFacts, probe_host
 from profrun.backends.mounts import need_sources
 from profrun.backends.tail import trial_lines
@@ -56,11 +57,13 @@ class DockerPlan(PreparedPlan):
         host: this machine, with the version of its engine's API.
         image: what ``command.json`` says; without a digest where no engine has the image yet (dry run).
         image_id: what the engine is asked to run: the image's id, else its reference.
+        gpus: the GPUs of every trial.
     """
 
     host: HostFacts
     image: ImageUsed
     image_id: str
+    gpus: GpuChoice = field(default_factory=GpuChoice)
 
 
 class DockerBackend:
@@ -68,14 +71,16 @@ class DockerBackend:
 
     Args:
         host: this machine as requests need it; None looks.
+        gpus: who uses this machine's GPUs; None asks each time.
     """
 
     name = "docker"
     concurrent = False
     poll_s = 0.2
 
-    def __init__(self, host: HostFacts | None = None) -> None:
+    def __init__(self, host: HostFacts | None = None, gpus: GpuSurvey | None = None) -> None:
         self._host = host
+        self._gpus = gpus
         self._connection: docker.DockerClient | None = None
         self._watches: dict[str, Watch] = {}
 
@@ -96,13 +101,18 @@ class DockerBackend:
         then the image is replaced by exactly the one meant now, so that the run can be repeated.
 
         Raises:
-            UnavailableError: a GPU or a mount's source is not there, the engine is on another machine or does
-                not answer, the image is not there, cannot be pulled, is stale or for another processor.
+            UnavailableError: a GPU or a mount's source is not there, too few GPUs are free, the engine is on
+                another machine or does not answer, the image is not there, cannot be pulled, is stale or for
+                another processor.
             UsageError: the job wants no image, a path cannot be mounted, or several nodes.
         """
         host = self._host or probe_host()
         named = reference(plan.job.image, host.vendor)
-        prepared = DockerPlan(plan, cwd, host=host, image=ImageUsed(named), image_id=named)
+        chosen = choose(plan.job.resources, self._gpus or survey_gpus(host), host, os.environ)
+        plan = chosen.resolved(plan)
+        prepared = DockerPlan(
+            plan, cwd, chosen.notes, host=host, image=ImageUsed(named), image_id=named, gpus=chosen
+        )
         for trial in trials[:1]:
             mounts = _container(prepared, trial, run).mounts
             need_sources(mount for mount in mounts if not Path(mount.source).is_relative_to(run.path))
@@ -225,7 +235,9 @@ class DockerBackend:
 
 
 def _container(prepared: DockerPlan, trial: Trial, run: Run) -> Container:
-    return container(prepared.plan, trial, run, prepared.cwd, prepared.host, prepared.image_id)
+    return container(
+        prepared.plan, trial, run, prepared.cwd, prepared.host, prepared.image_id, prepared.gpus.ids
+    )
 
 
 def _change_owner(trial: Path, host: HostFacts) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from profrun.backends.host import HostFacts
-from profrun.errors import UnavailableError
-from profrun.jobs.model import Resources
 
 CDI_API = (1, 44)
 """Docker 25, the first version with CDI device requests."""
@@ -32,53 +31,39 @@ class Gpus:
     env: dict[str, str] = field(default_factory=dict)
 
 
-def count(resources: Resources, facts: HostFacts) -> int:
-    """How many GPUs a trial gets: as many as asked for; ``auto`` is one where there is one.
-
-    Raises:
-        UnavailableError: more are asked for than there are.
-    """
-    if resources.gpus == "auto":
-        return min(1, facts.gpus)
-    if resources.gpus > facts.gpus:
-        there = f"this machine has {facts.gpus}" if facts.gpus else "no GPU was found here"
-        raise UnavailableError(
-            f"the job asks for {resources.gpus} GPU{'s' if resources.gpus > 1 else ''}, and {there}",
-            fix="set resources.gpus to auto, or run it where the GPUs are; `profrun doctor` says more",
-        )
-    return resources.gpus
+def first_ids(facts: HostFacts) -> tuple[str, ...]:
+    """The first GPU, where there is one: what a probe gets."""
+    return ("0",) if facts.gpus else ()
 
 
-def gpus(number: int, facts: HostFacts) -> Gpus:
-    """The flags for the first ``number`` GPUs of this machine."""
-    if number == 0:
+def gpus(ids: Sequence[str], facts: HostFacts) -> Gpus:
+    """The flags for these GPUs of this machine: indices, or NVIDIA's names of parts of a GPU."""
+    if not ids:
         # NGC images set this to `all`: with NVIDIA's runtime as default a CPU trial would get every GPU.
         return Gpus(env={"NVIDIA_VISIBLE_DEVICES": "void"})
     cdi = facts.api is None or facts.api >= CDI_API
     if facts.vendor == "nvidia":
-        return _nvidia(number, cdi and facts.nvidia_cdi)
-    return _amd(number, facts, cdi and facts.amd_cdi)
+        return _nvidia(ids, cdi and facts.nvidia_cdi)
+    return _amd(ids, facts, cdi and facts.amd_cdi)
 
 
-def _nvidia(number: int, cdi: bool) -> Gpus:
-    ordinals = [str(ordinal) for ordinal in range(number)]
+def _nvidia(ids: Sequence[str], cdi: bool) -> Gpus:
     if cdi:
-        return Gpus(device_requests=(_cdi("nvidia.com/gpu", ordinals),))
-    return Gpus(device_requests=({"device_ids": ordinals, "capabilities": [["gpu", "compute", "utility"]]},))
+        return Gpus(device_requests=(_cdi("nvidia.com/gpu", ids),))
+    return Gpus(device_requests=({"device_ids": list(ids), "capabilities": [["gpu", "compute", "utility"]]},))
 
 
-def _amd(number: int, facts: HostFacts, cdi: bool) -> Gpus:
+def _amd(ids: Sequence[str], facts: HostFacts, cdi: bool) -> Gpus:
     """Inside, ROCm numbers what it can open from 0, so no *_VISIBLE_DEVICES is set beside the devices."""
     void = {"NVIDIA_VISIBLE_DEVICES": "void"}
-    ordinals = [str(ordinal) for ordinal in range(number)]
-    chosen = facts.amd_gpus[:number]
+    chosen = [facts.amd_gpus[int(one)] for one in ids]
     groups = tuple(sorted({node.gid for node in chosen} | {facts.kfd_gid or 0}))
     if cdi:
-        return Gpus(device_requests=(_cdi("amd.com/gpu", ordinals),), groups=groups, env=void)
+        return Gpus(device_requests=(_cdi("amd.com/gpu", ids),), groups=groups, env=void)
     if facts.amd_runtime:
-        return Gpus(runtime="amd", groups=groups, env={**void, "AMD_VISIBLE_DEVICES": ",".join(ordinals)})
+        return Gpus(runtime="amd", groups=groups, env={**void, "AMD_VISIBLE_DEVICES": ",".join(ids)})
     return Gpus(devices=("/dev/kfd", *(node.path for node in chosen)), groups=groups, env=void)
 
 
-def _cdi(kind: str, ordinals: list[str]) -> dict[str, Any]:
-    return {"driver": "cdi", "device_ids": [f"{kind}={ordinal}" for ordinal in ordinals]}
+def _cdi(kind: str, ids: Sequence[str]) -> dict[str, Any]:
+    return {"driver": "cdi", "device_ids": [f"{kind}={one}" for one in ids]}

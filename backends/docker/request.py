@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from profrun.backends.docker.gpus import Gpus, count, gpus
+from profrun.backends.docker.gpus import Gpus, gpus
 from profrun.backends.host import HostFacts
 from profrun.backends.mounts import Mount, parse_mount, workdir_outside
 from profrun.backends.privileges import DROP_ROOT, become_caller, capabilities, needs_of
@@ -92,7 +92,9 @@ class Container:
     userns: str | None = None
 
 
-def container(plan: Plan, trial: Trial, run: Run, cwd: Path, facts: HostFacts, image: str) -> Container:
+def container(
+    plan: Plan, trial: Trial, run: Run, cwd: Path, facts: HostFacts, image: str, ids: Sequence[str] = ()
+) -> Container:
     """The container of a trial.
 
     The trial's folder is the only place it may write to; the run's bundle and the folder that the job's paths
@@ -101,16 +103,17 @@ def container(plan: Plan, trial: Trial, run: Run, cwd: Path, facts: HostFacts, i
     Args:
         cwd: the folder that the job's relative paths count from.
         image: reference or id of the image.
+        ids: the GPUs that it gets, as ``gpu_choice.choose`` names them.
 
     Raises:
-        UnavailableError: more GPUs are asked for than there are, or the engine is on another machine.
+        UnavailableError: the engine is on another machine.
         UsageError: a path that cannot be mounted, or several nodes.
     """
     job = plan.job
     _check_possible(job, facts)
     folder = run.trial(trial.id).folder
     given = capabilities(needs_of(trial, facts.vendor), facts)
-    devices = gpus(count(job.resources, facts), facts)
+    devices = gpus(ids, facts)
     user, wrapper = user_and_prefix(given, devices, facts)
     argv = (*wrapper, "python3", str(run.wrapper), str(folder))
     return Container(

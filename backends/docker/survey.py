@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profrun.backends.docker.gpus import count, gpus
+from profrun.backends.docker.gpus import first_ids, gpus
 from profrun.backends.docker.leftovers import Leftover, our_containers, remove
 from profrun.backends.docker.request import LABEL_ROLE, Container, tmpfs, user_and_prefix
 from profrun.backends.docker.sdk_args import create_container, sdk_arguments
@@ -173,7 +173,7 @@ def preflight_inside(client: docker.DockerClient, host: HostFacts, image: Image)
 
 def _preflight_container(host: HostFacts, image: Image, bundle: Path) -> Container:
     """A container as a ``counters`` trial gets it: no other profiler needs more."""
-    devices = gpus(count(Resources(), host), host)
+    devices = gpus(first_ids(host), host)
     most = become(COUNTERS, host.vendor)
     needs = needs_with(most, most.counters_defaults, host.vendor) if most else ()
     given = capabilities(needs, host)

@@ -57,6 +57,9 @@ def test_gpus_are_one_for_each_rank_where_the_cluster_has_some() -> None:
     assert gpus_per_node(job, ClusterSettings(gpu_type="h200")) == 4
     stated = replace(job, resources=replace(job.resources, gpus=2))
     assert gpus_per_node(stated, ClusterSettings()) == 2
+    named = replace(job, resources=replace(job.resources, gpus=(2, 3)))
+    with pytest.raises(UsageError, match=r"gpus is \[2, 3\], and on a cluster .* write gpus: 2"):
+        gpus_per_node(named, ClusterSettings())
 
 
 @pytest.mark.parametrize(

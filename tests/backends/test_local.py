@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from profrun.backends.base import PreparedPlan, load
-from profrun.backends.local import LocalBackend, machine_vendor, wrapper_argv
+from profrun.backends.base import load
+from profrun.backends.local import LocalBackend, LocalPlan, machine_vendor, wrapper_argv
 from profrun.contract.states import Status
 from profrun.errors import UnavailableError
 from profrun.plans.model import Plan, Trial
@@ -94,7 +94,7 @@ def test_a_trial_runs_in_a_session_of_its_own_and_says_how_it_ended(
 ) -> None:
     run, plan, trial = _run(tmp_path, OBEDIENT)
     (run.trial(TRIAL).folder / "quick").touch()
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[TRIAL]
+    handle = engine.submit(LocalPlan(plan, run.path.parent), [trial], run)[TRIAL]
     assert os.getsid(handle.data["pid"]) == handle.data["pid"] != os.getsid(0)
     _until(lambda: _state(engine, handle, run).state != "running")
     assert _state(engine, handle, run) == Status("finished", None, 0)
@@ -103,7 +103,7 @@ def test_a_trial_runs_in_a_session_of_its_own_and_says_how_it_ended(
 
 def test_another_process_finds_it_alive_and_later_dead(tmp_path: Path, engine: LocalBackend) -> None:
     run, plan, trial = _run(tmp_path, OBEDIENT)
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[TRIAL]
+    handle = engine.submit(LocalPlan(plan, run.path.parent), [trial], run)[TRIAL]
     other = LocalBackend()  # knows no child: it has only the folder
     assert _state(other, handle, run) == Status("running")
     assert _state(other, Handle("local", {}), run) == Status("running")  # the handle was never written
@@ -115,9 +115,9 @@ def test_another_process_finds_it_alive_and_later_dead(tmp_path: Path, engine: L
 
 def test_a_living_trial_is_not_started_twice(tmp_path: Path, engine: LocalBackend) -> None:
     run, plan, trial = _run(tmp_path, OBEDIENT)
-    engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)
+    engine.submit(LocalPlan(plan, run.path.parent), [trial], run)
     with pytest.raises(UnavailableError, match=f"{TRIAL} is running already"):
-        LocalBackend().submit(PreparedPlan(plan, run.path.parent), [trial], run)
+        LocalBackend().submit(LocalPlan(plan, run.path.parent), [trial], run)
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["by its number", "by its command line"])
@@ -125,7 +125,7 @@ def test_a_good_end(tmp_path: Path, engine: LocalBackend, known: bool) -> None:
     if not known and not Path("/proc/self/cmdline").exists():
         missing("/proc")
     run, plan, trial = _run(tmp_path, OBEDIENT)
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[TRIAL]
+    handle = engine.submit(LocalPlan(plan, run.path.parent), [trial], run)[TRIAL]
     _until((run.trial(TRIAL).folder / "ready").exists)
     other = LocalBackend()
     other.cancel({TRIAL: handle if known else Handle("local", {})}, run, grace=20)
@@ -135,7 +135,7 @@ def test_a_good_end(tmp_path: Path, engine: LocalBackend, known: bool) -> None:
 
 def test_what_ignores_every_wish_is_killed_with_all_it_started(tmp_path: Path, engine: LocalBackend) -> None:
     run, plan, trial = _run(tmp_path, STUBBORN)
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[TRIAL]
+    handle = engine.submit(LocalPlan(plan, run.path.parent), [trial], run)[TRIAL]
     _until((run.trial(TRIAL).folder / "ready").exists)
     app = int((run.trial(TRIAL).folder / "app").read_text())
     os.kill(app, 0)
@@ -156,7 +156,7 @@ def test_a_wrapper_that_dies_without_a_word_is_lost_with_its_last_words(
     tmp_path: Path, engine: LocalBackend
 ) -> None:
     run, plan, trial = _run(tmp_path, CRASHING)
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[TRIAL]
+    handle = engine.submit(LocalPlan(plan, run.path.parent), [trial], run)[TRIAL]
     _until(lambda: _state(engine, handle, run).state != "running")
     status = _state(engine, handle, run)
     assert status.state == "lost"
@@ -168,7 +168,7 @@ def test_a_wrapper_that_dies_without_a_word_is_lost_with_its_last_words(
 def test_cancelling_what_has_ended_changes_nothing(tmp_path: Path, engine: LocalBackend) -> None:
     run, plan, trial = _run(tmp_path, OBEDIENT)
     (run.trial(TRIAL).folder / "quick").touch()
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[TRIAL]
+    handle = engine.submit(LocalPlan(plan, run.path.parent), [trial], run)[TRIAL]
     _until(lambda: _state(engine, handle, run).state == "finished")
     engine.cancel({TRIAL: handle}, run, grace=5)
     assert not (run.trial(TRIAL).folder / "cancel").exists()
@@ -185,7 +185,7 @@ def test_secrets_reach_the_trial_and_no_file(
     (run.bundle / "run.py").write_text(show)
     trial = plan.trials[0]
     run.trial(trial.id).folder.mkdir(parents=True)
-    handle = engine.submit(PreparedPlan(plan, run.path.parent), [trial], run)[trial.id]
+    handle = engine.submit(LocalPlan(plan, run.path.parent), [trial], run)[trial.id]
     _until((run.trial(trial.id).folder / "seen").exists)
     engine._children[handle.data["pid"]].wait()
     assert (run.trial(trial.id).folder / "seen").read_text() == "321-hsuh-hsuh"
@@ -195,7 +195,7 @@ def test_secrets_reach_the_trial_and_no_file(
 
 def test_the_request_is_what_one_would_type(tmp_path: Path) -> None:
     run, plan, trial = _run(tmp_path / "with space", OBEDIENT)
-    (request,) = load("local").render(PreparedPlan(plan, tmp_path), [trial], run)
+    (request,) = load("local").render(LocalPlan(plan, tmp_path), [trial], run)
     assert tuple(request.body["argv"]) == wrapper_argv(run, TRIAL)
     assert request.text == f"{sys.executable} '{run.path}/bundle/run.py' '{run.path}/trials/{TRIAL}'"
 

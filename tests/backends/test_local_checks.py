@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from profrun.backends.local_checks import check_machine
+from profrun.backends.gpu_choice import GpuSurvey
+from profrun.backends.local_checks import choose_gpus
 from profrun.errors import UnavailableError
+from profrun.in_job.gpu_use import GpuUse
+from profrun.jobs.model import Resources
 from tests.backends.plans import one_trial
 
 
@@ -31,4 +37,30 @@ def test_a_local_gpu_is_refused_only_where_it_is_sure(
         (tmp_path / name).touch()
     plan, *_ = one_trial(tmp_path, asked)
     with pytest.raises(UnavailableError) if refused else contextlib.nullcontext():
-        check_machine(plan.job, tmp_path)
+        choose_gpus(plan.job, {}, tmp_path)
+
+
+def two_gpus(root: Path) -> None:
+    for name in ("proc/driver/nvidia/gpus/0000:01:00.0/x", "proc/driver/nvidia/gpus/0000:02:00.0/x"):
+        (root / name).parent.mkdir(parents=True)
+        (root / name).touch()
+
+
+def test_which_gpus_a_process_sees(tmp_path: Path) -> None:
+    two_gpus(tmp_path)
+    busy = GpuSurvey((GpuUse(0, "", 9 << 30), GpuUse(1)))
+
+    def ids(asked: Any, env: Mapping[str, str] | None = None, **environ: str) -> tuple[str, ...] | None:
+        plan, *_ = one_trial(tmp_path, 1)
+        job = dataclasses.replace(plan.job, env=env or {}, resources=Resources(gpus=asked))
+        chosen = choose_gpus(job, environ, tmp_path, busy)
+        return None if chosen is None else chosen.ids
+
+    assert ids(1) == ("1",)
+    assert ids((0,)) == ("0",)
+    assert ids(0) == ()
+    assert ids("auto") is None, "a program on this machine sees what it would see without profrun"
+    assert ids(1, {"CUDA_VISIBLE_DEVICES": "0"}) is None, "the job says it itself"
+    assert ids(1, CUDA_VISIBLE_DEVICES="1") == ("1",)
+    with pytest.raises(UnavailableError, match="and 0 of 1 are free"):
+        ids(1, CUDA_VISIBLE_DEVICES="0")

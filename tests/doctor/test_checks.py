@@ -9,6 +9,7 @@ import pytest
 
 from profrun.backends.docker.leftovers import Leftover
 from profrun.backends.docker.survey import Engine, ImageAnswer, Survey
+from profrun.backends.gpu_choice import GpuSurvey
 from profrun.backends.host import HostFacts, RenderNode
 from profrun.contract.finding import Finding, Passed
 from profrun.contract.preflight import Preflight, Readiness
@@ -17,6 +18,7 @@ from profrun.doctor import cannot, check_machine, report, verdicts
 from profrun.doctor.model import HOST, Machine
 from profrun.errors import UnavailableError, UsageError
 from profrun.images.inspect import Contents, ToolFound, TorchFound
+from profrun.in_job.gpu_use import GpuProcess, GpuUse
 
 GIB = 1 << 30
 DOCKER = Engine("Docker", "28.2", "1.50", "amd64", ("runc",), "/var/lib/docker", 200 * GIB)
@@ -185,3 +187,20 @@ def test_wrong_words() -> None:
         cannot(GOOD, ["nsight"])
     with pytest.raises(UsageError, match="does not look at backend 'slurm'"):
         cannot(GOOD, ["nsys"], "slurm")
+
+
+def test_gpus_that_somebody_uses_are_named() -> None:
+    busy = GpuUse(0, "", 40 << 30, (GpuProcess(812, 0, 40 << 30),))
+
+    def said(survey: GpuSurvey) -> list[str]:
+        found = check_machine(dataclasses.replace(GOOD, gpus=survey))
+        return [f"{one.severity}: {one.result.what}" for one in found if one.result.code == "gpu-use"]
+
+    assert said(GpuSurvey((GpuUse(0), GpuUse(1)))) == ["None: 2 of 2 GPUs free"]
+    assert said(GpuSurvey((busy, GpuUse(1)))) == [
+        "warning: 1 of 2 GPUs free; in use: GPU 0 (pid 812 of root, 40.0 GiB)"
+    ]
+    assert said(GpuSurvey((GpuUse(0),), "NVML: no")) == [
+        "warning: which GPUs are in use could not be told: NVML: no"
+    ]
+    assert said(GpuSurvey()) == []

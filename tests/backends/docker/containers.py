@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from profrun.backends.docker.request import Container, container
+from profrun.backends.gpu_choice import GpuSurvey, choose
 from profrun.backends.host import HostFacts, RenderNode
+from profrun.in_job.gpu_use import GpuUse
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
 from profrun.store.runs import Run
@@ -64,7 +66,10 @@ def asked(host: str = "cpu", collector: str = "none", image: str = "img:1", **jo
     options = {name: OPTIONS[collector]}
     argv = ("python", "train.py")
     trial = Trial(0, f"000-a-{collector}-r1", "a", {}, name, False, 1, argv, options=options)
-    return container(Plan(spec, (trial,)), trial, RUN, SOURCE, HOSTS[host], image)
+    facts = HOSTS[host]
+    unused = GpuSurvey(tuple(GpuUse(index) for index in range(facts.gpus)))
+    ids = choose(spec.resources, unused, facts, {}).ids
+    return container(Plan(spec, (trial,)), trial, RUN, SOURCE, facts, image, ids)
 
 
 def options_of(text: str) -> list[str]:

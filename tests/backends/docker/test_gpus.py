@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profrun.backends.docker.cli_args import docker_run
+from profrun.backends.docker.gpus import gpus
 from profrun.backends.docker.sdk_args import sdk_arguments
 from profrun.errors import UnavailableError
 from profrun.jobs.model import Resources
@@ -51,8 +52,8 @@ GPU_CHANGES = {
 
 @pytest.mark.parametrize("host", GPU_CHANGES)
 def test_what_a_host_changes(host: str) -> None:
-    gpus = HOSTS[host].gpus
-    changed = set(options_of(docker_run(asked(host, resources=Resources(gpus=gpus)))))
+    resources = Resources(gpus=HOSTS[host].gpus)
+    changed = set(options_of(docker_run(asked(host, resources=resources))))
     plain = set(options_of(docker_run(asked())))
     assert (plain - changed, changed - plain) == GPU_CHANGES[host]
 
@@ -62,6 +63,27 @@ def test_nvidia_requests_of_the_sdk() -> None:
     cdi = sdk_arguments(asked("nvidia-cdi", resources=Resources(gpus=1)))["host_config"]["device_requests"]
     assert plain == [{"device_ids": ["0"], "capabilities": [["gpu", "compute", "utility"]]}]
     assert cdi == [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=0"]}]
+
+
+@pytest.mark.parametrize(
+    ("host", "options"),
+    [
+        ("nvidia", {'--gpus device=1,"capabilities=compute,utility"'}),
+        ("nvidia-cdi", {"--device nvidia.com/gpu=1"}),
+        ("amd", {"--device /dev/kfd", "--device /dev/dri/renderD129"}),
+        ("amd-cdi", {"--device amd.com/gpu=1"}),
+        ("amd-runtime", {"--runtime amd", "--env AMD_VISIBLE_DEVICES=1"}),
+    ],
+)
+def test_a_named_gpu(host: str, options: set[str]) -> None:
+    line = options_of(docker_run(asked(host, resources=Resources(gpus=(1,)))))
+    flags = ("--gpus", "--device", "--runtime", "--env AMD")
+    assert {word for word in line if word.startswith(flags)} == options
+
+
+def test_a_part_of_a_gpu() -> None:
+    plain = gpus(("MIG-a",), HOSTS["nvidia"]).device_requests
+    assert plain == ({"device_ids": ["MIG-a"], "capabilities": [["gpu", "compute", "utility"]]},)
 
 
 def test_auto_is_one_gpu_where_there_is_one() -> None:

@@ -74,8 +74,17 @@ int nvmlDeviceGetMemoryInfo(void *gpu, unsigned long long *sizes) {
     return 0;
 }
 int nvmlDeviceGetUtilizationRates(void *gpu, unsigned *rates) { rates[0] = 97; rates[1] = 12; return old() ? 3 : 0; }
-int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *count, void *infos) {
-    int small = *count < 2;
-    *count = 2;
-    return small ? 7 : 0;
+typedef struct { unsigned pid; unsigned long long memory; unsigned gpu_instance, compute_instance; } Process;
+/* Process 1 with 40 GiB, and one that nobody sees, whose memory the driver does not say. NVML_FREE: GPUs from
+   this index on have none, and 4 MiB in use. */
+static int unused(void *gpu) { return getenv("NVML_FREE") && (long)gpu - 1 >= atoi(getenv("NVML_FREE")); }
+int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *count, Process *infos) {
+    int wanted = unused(gpu) ? 0 : 2, small = (int)*count < wanted;
+    *count = wanted;
+    if (small) return 7;
+    if (infos && wanted) {
+        infos[0].pid = 1; infos[0].memory = 40ull << 30;
+        infos[1].pid = 4194999; infos[1].memory = ~0ull;
+    }
+    return 0;
 }
