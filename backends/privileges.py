@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from profrun.backends.host import HostFacts
 from profrun.backends.profilers import profilers_of
 from profrun.contract.profilers import HostSetting, Privilege, Profiler, built_in
+from profrun.jobs.model import Resources
 from profrun.plans.model import Trial
 
 PERFMON, SYS_ADMIN = "PERFMON", "SYS_ADMIN"
@@ -21,6 +22,9 @@ PERFMON_DRIVER = (565,)
 """First NVIDIA driver branch that takes CAP_PERFMON for GPU counters."""
 DROP_ROOT = ("SETUID", "SETGID", "SETPCAP")
 """What becoming the caller takes, when a container must start as root to hand a capability on."""
+
+CONFINED = ("--cap-drop=ALL", "--security-opt=no-new-privileges")
+"""Options of ``docker run`` that take every capability away, for ever."""
 
 HOW_TO_ALLOW: Mapping[HostSetting, str] = {
     "nvidia_counters": "options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, then reload"
@@ -77,6 +81,18 @@ def become_caller(keep: Sequence[str], uid: int, gid: int, groups: Sequence[int]
         *("setpriv", "--reuid", str(uid), "--regid", str(gid), *others),
         *(f"--inh-caps={kept}", f"--ambient-caps={kept}", f"--bounding-set={kept}", "--"),
     )
+
+
+def tmpfs(resources: Resources) -> dict[str, str]:
+    """The folders that are in memory: /tmp, where the root file system is read-only.
+
+    Engines mount a tmpfs with ``noexec``. Triton and torch's inductor compile libraries into /tmp and load
+    them from there, so ``exec`` is stated.
+    """
+    if resources.writable_root:
+        return {}
+    size = () if resources.tmp is None else (f"size={resources.tmp}",)
+    return {"/tmp": ",".join(("rw", "exec", "nosuid", "nodev", "mode=1777", *size))}
 
 
 def who_needs(setting: HostSetting | None = None) -> str:

@@ -13,10 +13,10 @@ from pathlib import Path
 from profrun.backends.docker.gpus import Gpus, gpus
 from profrun.backends.host import HostFacts
 from profrun.backends.mounts import Mount, parse_mount, workdir_outside
-from profrun.backends.privileges import DROP_ROOT, become_caller, capabilities, needs_of
+from profrun.backends.privileges import DROP_ROOT, become_caller, capabilities, needs_of, tmpfs
 from profrun.backends.profilers import finalise_s
 from profrun.errors import UnavailableError, UsageError
-from profrun.jobs.model import Job, Resources
+from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
 from profrun.store.runs import Run
 
@@ -141,18 +141,6 @@ def container(
         gpus=devices,
         userns="keep-id" if facts.podman and facts.rootless else None,
     )
-
-
-def tmpfs(resources: Resources) -> dict[str, str]:
-    """The folders that are in memory: /tmp, where the root file system is read-only.
-
-    Engines mount a tmpfs with ``noexec``. Triton and torch's inductor compile libraries into /tmp and load
-    them from there, so ``exec`` is stated.
-    """
-    if resources.writable_root:
-        return {}
-    size = () if resources.tmp is None else (f"size={resources.tmp}",)
-    return {"/tmp": ",".join(("rw", "exec", "nosuid", "nodev", "mode=1777", *size))}
 
 
 def container_name(run: Run, trial_id: str) -> str:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from profrun.backends.docker.gpus import first_ids, gpus
 from profrun.backends.docker.leftovers import Leftover, our_containers, remove
-from profrun.backends.docker.request import LABEL_ROLE, Container, tmpfs, user_and_prefix
+from profrun.backends.docker.request import LABEL_ROLE, Container, user_and_prefix
 from profrun.backends.docker.sdk_args import create_container, sdk_arguments
 from profrun.backends.host import HostFacts
 from profrun.backends.mounts import Mount
-from profrun.backends.privileges import DROP_ROOT, capabilities, needs_with
+from profrun.backends.privileges import DROP_ROOT, capabilities, needs_with, tmpfs
 from profrun.contract.codec import from_json
 from profrun.contract.preflight import Preflight
 from profrun.contract.profilers import COUNTERS, become

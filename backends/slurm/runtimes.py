@@ -12,18 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from profrun.backends.mounts import Mount, parse_mount, workdir_outside
+from profrun.backends.slurm.docker_step import docker_words
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
 
-_PASSED = (
-    *("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"),
-    *("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"),
-    *("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_JOB_ID"),
-    *("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
-    *("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"),
-)
-"""Variables that a docker container does not get by itself."""
 RUNTIMES = ("none", "pyxis", "apptainer", "charliecloud", "docker")
 
 
@@ -69,7 +62,7 @@ def runtime(job: Job, settings: ClusterSettings, run: Path, cwd: Path, vendor: s
         return _apptainer(_image(job, settings, vendor), mounts, cwd, vendor)
     if name == "charliecloud":
         return _charliecloud(_rootfs(job, settings), mounts, cwd)
-    return _docker(job, _image(job, settings, vendor), mounts, cwd, vendor)
+    return _docker(job, settings, _image(job, settings, vendor), mounts, cwd, vendor)
 
 
 def _image(job: Job, settings: ClusterSettings, vendor: str) -> str:
@@ -169,29 +162,15 @@ def _charliecloud(rootfs: str, mounts: list[tuple[str, str, bool]], cwd: Path) -
     )
 
 
-def _docker(job: Job, image: str, mounts: list[tuple[str, str, bool]], cwd: Path, vendor: str) -> Runtime:
-    binds = tuple(
-        f"--mount=type=bind,src={source},dst={target}{',readonly' if ro else ''}"
-        for source, target, ro in mounts
-    )
-    gpu = {
-        "nvidia": ("--gpus=all",),
-        "amd": ("--device=/dev/kfd", "--device=/dev/dri", '--group-add="$(stat -c %g /dev/kfd)"'),
-    }.get(vendor, ())
-    # Each rank is a container of its own: ranks reach each other, and the network, through the host's.
-    alone = job.resources.nodes * job.resources.ranks_per_node == 1 and not job.network
-    network = "none" if alone else "host"
-    shm = (f"--shm-size={job.resources.shm}",) if job.resources.shm else ()
-    return Runtime(
-        prefix=(
-            *("docker", "run", "--rm", "--init", f"--network={network}"),
-            '--user="$(id -u):$(id -g)"',
-            *shm,
-            "--ulimit=memlock=-1",
-            "--ulimit=stack=67108864",
-            *(f"--env={name}" for name in (*_PASSED, *job.secrets)),
-            *gpu,
-            *_quoted((*binds, f"--workdir={cwd}", image)),
-        ),
-        signal="TERM",
-    )
+def _docker(
+    job: Job,
+    settings: ClusterSettings,
+    image: str,
+    mounts: list[tuple[str, str, bool]],
+    cwd: Path,
+    vendor: str,
+) -> Runtime:
+    binds = [
+        f"type=bind,src={source},dst={target}{',readonly' if ro else ''}" for source, target, ro in mounts
+    ]
+    return Runtime(prefix=docker_words(job, settings, image, binds, cwd, vendor), signal="TERM")

@@ -23,6 +23,11 @@ CASES = {
     "apptainer": {"image": NGC, "cluster": "runtime: apptainer, gpu_directive: gres, gpu_type: mi300x"},
     "charliecloud": {"image": "auto", "cluster": "runtime: charliecloud, rootfs: /images/torch"},
     "docker": {"image": "auto", "cluster": "runtime: docker, vendor: amd, setup: ['ulimit -c 0']"},
+    "docker-nvidia": {
+        "image": NGC,
+        "resources": "gpus: 4, nodes: 2, ranks_per_node: 4",
+        "cluster": "runtime: docker, gpu_type: h200, exclusive: true",
+    },
     "ranks": {
         "resources": "gpus: 4, nodes: 2, ranks_per_node: 4, cpus: 8, memory: 64GiB, timeout: 2h",
         "cluster": "modules: [cuda/12.4, nccl], extra: ['--comment=profile'], exclusive: true",

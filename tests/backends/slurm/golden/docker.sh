@@ -45,4 +45,23 @@ fi
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
 ulimit -c 0
-srun --kill-on-bad-exit=0 --wait=360 docker run --rm --init --network=none --user="$(id -u):$(id -g)" --shm-size=17179869184 --ulimit=memlock=-1 --ulimit=stack=67108864 --env=RANK --env=LOCAL_RANK --env=WORLD_SIZE --env=MASTER_ADDR --env=MASTER_PORT --env=SLURM_PROCID --env=SLURM_LOCALID --env=SLURM_NODEID --env=SLURM_NTASKS --env=SLURM_STEP_NUM_TASKS --env=SLURM_STEP_NODELIST --env=SLURM_JOB_NODELIST --env=SLURM_JOB_ID --env=CUDA_VISIBLE_DEVICES --env=ROCR_VISIBLE_DEVICES --env=PET_NNODES --env=PET_NPROC_PER_NODE --env=PET_NODE_RANK --env=PET_MASTER_ADDR --env=PET_MASTER_PORT --device=/dev/kfd --device=/dev/dri --group-add="$(stat -c %g /dev/kfd)" --mount=type=bind,src=/shared/me/project,dst=/shared/me/project,readonly --mount=type=bind,src=/shared/runs/transformer-20260101T000000Z-abcd,dst=/shared/runs/transformer-20260101T000000Z-abcd --workdir=/shared/me/project rocm/pytorch:rocm7.2.4_ubuntu24.04_py3.12_pytorch_release_2.10.0 python3 "$run/bundle/run.py" "$trial"
+srun --kill-on-bad-exit=0 --wait=360 bash -c 'limits=(--cpuset-cpus="$(awk '"'"'/^Cpus_allowed_list/ {print $2}'"'"' /proc/self/status)")
+memory=${SLURM_MEM_PER_NODE:-$((${SLURM_MEM_PER_CPU:-0} * ${SLURM_CPUS_ON_NODE:-0}))}
+memory=$((memory / ${SLURM_NTASKS_PER_NODE:-1}))
+# NCCL registers memory; an engine without CAP_SYS_RESOURCE (bit 24) may not raise that limit.
+caps=$(awk '"'"'/^CapEff/ {print $2}'"'"' "/proc/$(cat /var/run/docker.pid 2>/dev/null)/status" 2>/dev/null)
+if (((0x${caps:-1000000} >> 24) & 1)); then limits+=(--ulimit=memlock=-1); fi
+if [ "$memory" -gt 0 ]; then limits+=(--memory="${memory}m" --memory-swap="${memory}m"); fi
+if [ -z "${SLURM_STEP_GPUS:-}" ]; then
+    echo "profrun: Slurm does not say which GPUs this step has (SLURM_STEP_GPUS is not set)," \
+        "and a container would get those of other jobs; set cluster.exclusive: true for whole nodes" >&2
+    exit 69
+fi
+minors=($(cat $(ls -dv /sys/class/kfd/kfd/topology/nodes/*/properties) | awk '"'"'$1 == "drm_render_minor" && $2 > 0 {print $2}'"'"'))
+gpus=(--env=NVIDIA_VISIBLE_DEVICES=void --device=/dev/kfd --group-add="$(stat -c %g /dev/kfd)")
+for gpu in ${SLURM_STEP_GPUS//,/ }; do
+    if [ -z "${minors[gpu]:-}" ]; then echo "profrun: no render node of GPU $gpu is here" >&2; exit 69; fi
+    node=/dev/dri/renderD${minors[gpu]}
+    gpus+=(--device="$node" --group-add="$(stat -c %g "$node")")
+done
+exec docker run --rm --init --network=none --cap-drop=ALL --security-opt=no-new-privileges --read-only --tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777,size=8589934592 --shm-size=17179869184 --ulimit=stack=67108864 --env=HOME=/tmp --env=RANK --env=LOCAL_RANK --env=WORLD_SIZE --env=MASTER_ADDR --env=MASTER_PORT --env=SLURM_PROCID --env=SLURM_LOCALID --env=SLURM_NODEID --env=SLURM_NTASKS --env=SLURM_STEP_NUM_TASKS --env=SLURM_STEP_NODELIST --env=SLURM_JOB_NODELIST --env=SLURM_JOB_ID --env=SLURMD_NODENAME --env=PET_NNODES --env=PET_NPROC_PER_NODE --env=PET_NODE_RANK --env=PET_MASTER_ADDR --env=PET_MASTER_PORT --user="$(id -u):$(id -g)" --env=USER="$(id -un)" --env=LOGNAME="$(id -un)" "${limits[@]}" "${gpus[@]}" --mount=type=bind,src=/shared/me/project,dst=/shared/me/project,readonly --mount=type=bind,src=/shared/runs/transformer-20260101T000000Z-abcd,dst=/shared/runs/transformer-20260101T000000Z-abcd --workdir=/shared/me/project rocm/pytorch:rocm7.2.4_ubuntu24.04_py3.12_pytorch_release_2.10.0 "$@"' docker-step python3 "$run/bundle/run.py" "$trial"
