@@ -53,6 +53,26 @@ P = TypeVar("P", bound=PreparedPlan)
 
 
 @dataclass(frozen=True)
+class Lane:
+    """Trials that wait for one another, because they would disturb each other's measurement.
+
+    Attributes:
+        name: the same for all trials of the lane, e.g. the site where they run.
+        width: how many of them may be on their way at the same time.
+        together: all that are to start are given to one ``submit``, and the engine keeps to ``width``. They
+            wait only for trials of the lane that were started before.
+    """
+
+    name: str
+    width: int = 1
+    together: bool = False
+
+
+HERE = Lane("here")
+"""The lane of trials that run on this machine: one at a time."""
+
+
+@dataclass(frozen=True)
 class Request:
     """What leaves for the backend's engine, as a value.
 
@@ -70,14 +90,18 @@ class Backend(Protocol[P]):
 
     Attributes:
         name: as in ``BACKENDS``.
-        concurrent: True when ``submit`` may be given all trials at once (an engine queues them); False when
-            the caller gives one, waits for its end, gives the next.
+        concurrent: True when an engine queues trials, so that one that was submitted may start later, and may
+            be started again after it was ended from outside. When each is submitted, ``lane`` says.
         poll_s: how often the caller should ask ``status``, seconds. Files are looked at more often.
     """
 
     name: str
     concurrent: bool
     poll_s: float
+
+    def lane(self, prepared: P, trial: Trial) -> Lane | None:
+        """What this trial waits behind; None: it is submitted at once with all others that have no lane,
+        and the engine keeps the order. Pure, and the same for a run and for its ``resume``."""
 
     def prepare(self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True) -> P:
         """Refuse what cannot work, then find out what the other methods need to know.

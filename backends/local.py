@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from profrun.backends.base import PreparedPlan, Request
+from profrun.backends.base import HERE, Lane, PreparedPlan, Request
 from profrun.backends.environ import secret_env
 from profrun.backends.gpu_choice import visible_env
 from profrun.backends.host import probe_host
@@ -66,6 +66,10 @@ class LocalBackend:
 
     def __init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}
+
+    def lane(self, prepared: PreparedPlan, trial: Trial) -> Lane:
+        """One trial at a time."""
+        return HERE
 
     def prepare(
         self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True

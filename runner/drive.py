@@ -21,6 +21,7 @@ from profrun.errors import ProfrunError, UnavailableError
 from profrun.plans.model import Plan, Trial
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.placement import Placed, Placer
+from profrun.runner.start_order import StartOrder
 from profrun.runner.trial_files import normalise, prepare
 from profrun.runner.waiting import Waiting
 from profrun.store.documents import read_exit, status_of
@@ -116,15 +117,7 @@ class _Driver(Generic[P]):
         if todo:
             prepared = prepared or self.backend.prepare(self.plan, todo, self.run, self.cwd)
             self._ship_bundle()
-        if prepared is not None and self.backend.concurrent:
-            self._start(prepared, todo)
-        self._wait()
-        if prepared is not None and not self.backend.concurrent:
-            for trial in todo:
-                if self._wishes():
-                    break
-                self._start(prepared, [trial])
-                self._wait()
+        self._start_and_wait(prepared, todo)
         self._write("done", state=outcome(read_state(self.run).trials))
 
     def _take_over(self, records: Sequence[TrialRecord], repeat_failed: bool) -> list[Trial]:
@@ -159,9 +152,23 @@ class _Driver(Generic[P]):
         with explained(self.run.bundle):
             write_bundle(self.run.bundle, profilers_of(self.plan))
 
+    def _start_and_wait(self, prepared: P | None, todo: Sequence[Trial]) -> None:
+        """Each trial in its turn, until nothing is active; none any more once the run is to end.
+
+        Args:
+            prepared: None where nothing is to be started.
+        """
+        lanes = {t.id: self.backend.lane(prepared, t) for t in self.plan.trials} if prepared else {}
+        order = StartOrder(todo, lanes)
+        while True:
+            if prepared is not None and not self._wishes():
+                for trials in order.take(self.active):
+                    self._start(prepared, trials)
+            if not self.active:
+                return
+            self._wait_for_an_end()
+
     def _start(self, prepared: P, trials: Sequence[Trial]) -> None:
-        if not trials:
-            return
         attempts = {}
         for trial in trials:
             attempts[trial.id] = prepare(self.run, prepared, trial, self.backend, self._place(trial))
@@ -199,9 +206,10 @@ class _Driver(Generic[P]):
             self.observer.note(str(placed.finding))
         return placed
 
-    def _wait(self) -> None:
-        """Until nothing is active."""
-        while self.active:
+    def _wait_for_an_end(self) -> None:
+        """Until a trial that is active has ended."""
+        before = len(self.active)
+        while True:
             for trial_id, status in self._look().items():
                 if status.state in TERMINAL:
                     self.active.pop(trial_id, None)
@@ -213,7 +221,7 @@ class _Driver(Generic[P]):
                 {name: s for name, s in self.states.items() if name in self.active}
             ):
                 self.observer.note(line)
-            if not self.active:
+            if len(self.active) < before:
                 return
             self._wishes()
             self.observer.tick(list(self.active))

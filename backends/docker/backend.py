@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profrun.backends.base import PreparedPlan, Request
+from profrun.backends.base import HERE, Lane, PreparedPlan, Request
 from profrun.backends.docker.cli_args import docker_run
 from profrun.backends.docker.leftovers import clear_dead, remove
 from profrun.backends.docker.request import Container, container, container_name
@@ -93,6 +93,10 @@ class DockerBackend:
         if self._connection is None:
             self._connection = connect()
         return self._connection
+
+    def lane(self, prepared: PreparedPlan, trial: Trial) -> Lane:
+        """One trial at a time."""
+        return HERE
 
     def prepare(
         self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True

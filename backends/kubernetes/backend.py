@@ -10,11 +10,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from profrun.backends.base import PreparedPlan, Request
+from profrun.backends.base import Lane, PreparedPlan, Request
 from profrun.backends.cluster import by_site, settle
 from profrun.backends.environ import secret_env
 from profrun.backends.kubernetes.api import Api
-from profrun.backends.kubernetes.ending import end
+from profrun.backends.kubernetes.ending import end, wait_for_pods
+from profrun.backends.kubernetes.job_files import (
+    deletable_jobs,
+    jobs_folder,
+    jobs_that_said_all,
+    keep,
+    note_images,
+    pod_handle,
+)
 from profrun.backends.kubernetes.job_polling import JobPolling, all_ended
 from profrun.backends.kubernetes.logs import pod_lines
 from profrun.backends.kubernetes.manifest import (
@@ -26,22 +34,20 @@ from profrun.backends.kubernetes.manifest import (
     to_yaml,
 )
 from profrun.backends.kubernetes.network import not_allowed
-from profrun.backends.kubernetes.objects import ApiObject, Manifest, PodHandle, name_of, status_part
+from profrun.backends.kubernetes.objects import Manifest, PodHandle, name_of
 from profrun.backends.kubernetes.pod_paths import claim, mounts_of, workdir
 from profrun.backends.kubernetes.refusals import http_status
-from profrun.backends.kubernetes.resource_groups import NOBODY, resource_groups, vendor
-from profrun.backends.kubernetes.states import newest_pods
+from profrun.backends.kubernetes.resource_groups import NOBODY, lane_of, resource_groups, vendor
 from profrun.backends.mounts import need_sources
 from profrun.backends.profilers import margin_s
 from profrun.backends.tail import has_ended, trial_lines
-from profrun.contract.codec import from_json, to_json
 from profrun.contract.command import Command, ImageUsed
 from profrun.contract.states import Status
-from profrun.errors import InputError, ProfrunError, UsageError
+from profrun.errors import ProfrunError, UsageError
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import interrupted, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
-from profrun.store.files import explained, make_dir, read_json, write_json, write_text
+from profrun.store.files import explained, make_dir
 from profrun.store.runs import Run
 
 _LAG_S, _STUCK_S = 15.0, 600.0
@@ -74,6 +80,10 @@ class KubernetesBackend:
         self._fastest, self._slowest = fastest, slowest
         self._last: object = None
         self._polling = JobPolling(lag_s=lag_s, stuck_s=stuck_s)
+
+    def lane(self, prepared: PreparedPlan, trial: Trial) -> Lane:
+        """The trials of a site wait for one another, by its Job where they share one."""
+        return lane_of(prepared.plan, trial)
 
     def prepare(
         self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True
@@ -130,14 +140,15 @@ class KubernetesBackend:
         """
         plan = prepared.plan
         secret = secret_env(plan.job, prepared.cwd)
-        make_dir(_folder(run))
-        taken = len(list(_folder(run).glob("job*.json")))
+        make_dir(jobs_folder(run))
+        taken = len(list(jobs_folder(run).glob("job*.json")))
         groups = list(enumerate(resource_groups(plan, trials), start=taken))
         wanted = [
             (number, group, job_objects(plan, group, run.path, prepared.cwd, number=number))
             for number, group in groups
         ]
         _change_owner(run, trials)
+        self._wait_for_room(run)
         handles: dict[str, Handle] = {}
         made: list[tuple[Api, str]] = []
         try:
@@ -153,7 +164,13 @@ class KubernetesBackend:
                     room_s=margin_s(plan, group.trials) - plan.job.resources.grace,
                 )
                 # Written before the Job is made: if profrun is killed after that, the Job can be found.
-                _keep(run, number, known, objects, to_yaml(objects, plan.job.secrets))
+                keep(
+                    run,
+                    number,
+                    known,
+                    [trial.id for trial in group.trials],
+                    to_yaml(objects, plan.job.secrets),
+                )
                 _make(api, objects, secret)
                 for index, trial in enumerate(group.trials):
                     handles[trial.id] = replace(known, index=index).handle
@@ -165,6 +182,12 @@ class KubernetesBackend:
         self.poll_s = self._fastest
         return handles
 
+    def _wait_for_room(self, run: Run) -> None:
+        """Until the pods of the trials that have said how they ended have gone: they hold their nodes."""
+        said = {handle.job: handle for handle in jobs_that_said_all(run)}
+        for api, members in self._by_api(said):
+            wait_for_pods(api, _selector(run), list(members.values()))
+
     def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
         """State of all, with one list of Jobs and one of pods for each namespace.
 
@@ -175,7 +198,7 @@ class KubernetesBackend:
         stopped: dict[str, Status] = {}  # by what took the pod away: it may be started again
         rest: dict[str, PodHandle] = {}
         for trial, handle in handles.items():
-            known = _pod_handle(trial, handle, run)
+            known = pod_handle(trial, handle, run)
             ended = read_exit(run.trial(trial))
             if ended is not None:
                 found[trial] = status_of(ended)
@@ -197,7 +220,7 @@ class KubernetesBackend:
             }
             going = {trial: known for trial, known in members.items() if trial not in over}
             found |= over | self._polling.states(api, going, jobs, pods, run)
-            _note_images(members, pods, run)
+            note_images(members, pods, run)
         self._back_off(versions)
         return {trial: found[trial] for trial in handles}
 
@@ -209,7 +232,7 @@ class KubernetesBackend:
 
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of the wrapper's logs in the run folder; before there are any, the pod's own."""
-        known = _pod_handle(trial_id, handle, run)
+        known = pod_handle(trial_id, handle, run)
         if known is None or any(run.trial(trial_id).folder.glob("std*.log")):
             return trial_lines(self, handle, run, trial_id, follow=follow, pause_s=0.5)
 
@@ -225,11 +248,11 @@ class KubernetesBackend:
         known: dict[str, PodHandle] = {}
         for trial, handle in handles.items():
             request_cancel(run.trial(trial), grace)
-            found = _pod_handle(trial, handle, run)
+            found = pod_handle(trial, handle, run)
             if found is not None:
                 known[trial] = found
         for api, members in self._by_api(known):
-            end(api, _selector(run), list(members.values()), _deletable_jobs(members, run), grace=grace)
+            end(api, _selector(run), list(members.values()), deletable_jobs(members, run), grace=grace)
 
     def _by_api(self, handles: Mapping[str, PodHandle]) -> list[tuple[Api, dict[str, PodHandle]]]:
         grouped: dict[tuple[str | None, str | None], dict[str, PodHandle]] = {}
@@ -288,46 +311,6 @@ def _secret(objects: JobObjects, values: Mapping[str, str]) -> Manifest | None:
     }
 
 
-def _folder(run: Run) -> Path:
-    return run.path / "kubernetes"
-
-
-def _keep(run: Run, number: int, handle: PodHandle, objects: JobObjects, text: str) -> None:
-    """Which trials a Job has, and its manifest."""
-    trials = [trial.id for trial in objects.trials]
-    write_json(_folder(run) / f"job{number}.json", {"trials": trials, **to_json(handle)})
-    write_text(_folder(run) / f"job{number}.yaml", text)
-
-
-def _kept(run: Run) -> Iterator[tuple[list[str], PodHandle]]:
-    """Trials and handle of every Job of the run, the newest first."""
-    files = _folder(run).glob("job*.json")
-    for file in sorted(files, key=lambda file: int(file.stem.removeprefix("job") or 0), reverse=True):
-        with contextlib.suppress(InputError, ValueError):
-            data = read_json(file) or {}
-            yield list(data.get("trials", ())), from_json(PodHandle, {"index": 0, **data})
-
-
-def _pod_handle(trial: str, handle: Handle, run: Run) -> PodHandle | None:
-    """The handle, found again when the driver was killed before it wrote it down."""
-    known = PodHandle.of(handle)
-    if known is not None:
-        return known
-    return next(
-        (replace(found, index=trials.index(trial)) for trials, found in _kept(run) if trial in trials), None
-    )
-
-
-def _deletable_jobs(members: Mapping[str, PodHandle], run: Run) -> set[str]:
-    """Jobs whose other trials have all ended: those may be deleted."""
-    wanted = {handle.job for handle in members.values()}
-    for trials, handle in _kept(run):
-        others = [trial for trial in trials if trial not in members]
-        if any(read_exit(run.trial(trial)) is None for trial in others):
-            wanted.discard(handle.job)
-    return wanted
-
-
 def _change_owner(run: Run, trials: Sequence[Trial]) -> None:
     """Root's pods do not run as root: the trial's folder becomes that user's.
 
@@ -341,25 +324,6 @@ def _change_owner(run: Run, trials: Sequence[Trial]) -> None:
         with explained(folder):
             for path in (folder, *folder.rglob("*")):
                 os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
-
-
-def _note_images(members: Mapping[str, PodHandle], pods: Sequence[ApiObject], run: Run) -> None:
-    """What image each trial really ran, by digest, as its node says: ``kubernetes/images.json``."""
-    told = {}
-    last = newest_pods(pods)
-    for trial, handle in members.items():
-        pod = last.get((handle.job, handle.indexes[0]))
-        for container in (status_part(pod) if pod else {}).get("containerStatuses") or ():
-            if container.get("imageID"):
-                told[trial] = str(container["imageID"])
-    if not told:
-        return
-    file = _folder(run) / "images.json"
-    kept: dict[str, object] = {}
-    with contextlib.suppress(InputError):
-        kept = read_json(file) or {}
-    if {**kept, **told} != kept:
-        write_json(file, {**kept, **told})
 
 
 def _selector(run: Run) -> str:

@@ -14,6 +14,7 @@ from profrun.errors import UnavailableError
 _SPARE_S = 20.0
 _AGAIN_S = 0.2
 _KILL_WAIT_S = 15.0
+_OVER_WAIT_S = 60.0
 
 Pods = Mapping[str, ApiObject]
 
@@ -51,6 +52,25 @@ def end(api: Api, selector: str, members: Sequence[PodHandle], deletable: set[st
         for pod in api.pods(selector)[0]:
             if wanted(pod):
                 api.delete_pod(name_of(pod), 0)
+        until(api, selector, over, _KILL_WAIT_S)
+
+
+def wait_for_pods(
+    api: Api, selector: str, members: Sequence[PodHandle], seconds: float = _OVER_WAIT_S
+) -> None:
+    """Until no pod of these Jobs lives, whose trials have all said how they ended; what hangs is ended.
+
+    Args:
+        seconds: how long they may take by themselves.
+    """
+    names = {handle.job for handle in members}
+
+    def over(present: Pods) -> bool:
+        return not any(job_of(pod) in names and lives(pod) for pod in present.values())
+
+    if members and not until(api, selector, over, seconds):
+        hanging = {job_of(pod) for pod in api.pods(selector)[0] if lives(pod)} & names
+        end(api, selector, [handle for handle in members if handle.job in hanging], hanging, grace=0)
         until(api, selector, over, _KILL_WAIT_S)
 
 

@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from profrun.backends.cluster import gpus_per_node, is_launcher, vendor_of
+from profrun.backends.base import Lane
+from profrun.backends.cluster import by_site, gpus_per_node, is_launcher, vendor_of
 from profrun.backends.kubernetes.objects import Manifest
 from profrun.backends.privileges import DROP_ROOT, PERFMON, become_caller, needs_of
 from profrun.contract.command import Vendor
@@ -54,22 +55,41 @@ class ResourceGroup:
 
 
 def resource_groups(plan: Plan, trials: Sequence[Trial]) -> list[ResourceGroup]:
-    """Groups in the order of their first trial; a trial of several nodes is a group of its own.
+    """Groups in the order of their first trial. Trials that the driver starts in turn are each its own.
 
     Raises:
         UsageError: GPUs are wanted and nothing says whose.
     """
+    shared = {site: _share_a_job(plan, members) for site, members in by_site(plan.trials).items()}
     grouped: dict[tuple[object, ...], list[Trial]] = {}
     for trial in trials:
-        alone = trial.id if plan.job.resources.nodes > 1 else None
-        grouped.setdefault((trial.site, _capabilities(plan, trial), is_launcher(trial), alone), []).append(
-            trial
-        )
+        alone = None if shared[trial.site] else trial.id
+        grouped.setdefault((*_shape(plan, trial), alone), []).append(trial)
     found = []
     for members in grouped.values():
         for start in range(0, len(members), MAX_INDEXES):
             found.append(_resource_group(plan, members[start : start + MAX_INDEXES]))
     return found
+
+
+def lane_of(plan: Plan, trial: Trial) -> Lane:
+    """What a trial waits behind: those of its site, ``cluster.parallel`` at once.
+
+    One Job keeps this order itself. Several Jobs do not know of each other: each is made when its turn comes.
+    """
+    width = plan.job.cluster.of_site(trial.site).parallel or 1
+    return Lane(trial.site or "", width, together=_share_a_job(plan, by_site(plan.trials)[trial.site]))
+
+
+def _share_a_job(plan: Plan, members: Sequence[Trial]) -> bool:
+    """Whether all trials of a site are indexes of one Job, which keeps their order and their number."""
+    shapes = {_shape(plan, trial) for trial in members}
+    return plan.job.resources.nodes == 1 and len(shapes) == 1 and len(members) <= MAX_INDEXES
+
+
+def _shape(plan: Plan, trial: Trial) -> tuple[object, ...]:
+    """What is the same for all trials of a Job."""
+    return (trial.site, _capabilities(plan, trial), is_launcher(trial))
 
 
 def _resource_group(plan: Plan, members: Sequence[Trial]) -> ResourceGroup:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from profrun.backends.base import Request
+from profrun.backends.base import Lane, Request
 from profrun.backends.cluster import by_site, phase_of, settle, vendor_of
 from profrun.backends.environ import secret_env
 from profrun.backends.mounts import need_sources
@@ -65,6 +65,10 @@ class SlurmBackend:
         self._accounting = True
         self._ending = False  # somebody waits for the end: no back-off
         self.questions = 0
+
+    def lane(self, prepared: SlurmPlan, trial: Trial) -> Lane | None:
+        """Arrays and allocations keep the order themselves."""
+        return None
 
     def prepare(
         self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from profrun.backends.base import PreparedPlan, Request
+from profrun.backends.base import HERE, Lane, PreparedPlan, Request
 from profrun.contract.codec import to_json
 from profrun.contract.command import Command
 from profrun.contract.exit import EndState, Exit
@@ -75,12 +75,14 @@ class Scripted:
     Attributes:
         started: ids in the order they were submitted, one a submission.
         refuses: what ``check`` says, None for nothing.
+        lanes: trial id -> its lane; those that are not named have the usual one.
         stuck: ids that never end by themselves, only when they are cancelled.
     """
 
     concurrent: bool = False
     ends: dict[str, EndState | Literal["lost"]] = field(default_factory=dict)
     stuck: set[str] = field(default_factory=set)
+    lanes: Mapping[str, Lane | None] = field(default_factory=dict)
     looks: int = 2
     refuses: str | None = None
     name: str = "scripted"
@@ -88,6 +90,9 @@ class Scripted:
     started: list[str] = field(default_factory=list)
     cancels: list[tuple[list[str], float]] = field(default_factory=list)
     _seen: dict[str, int] = field(default_factory=dict)
+
+    def lane(self, prepared: PreparedPlan, trial: Trial) -> Lane | None:
+        return self.lanes.get(trial.id, None if self.concurrent else HERE)
 
     def prepare(
         self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True

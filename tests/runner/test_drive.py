@@ -9,6 +9,7 @@ from typing import Literal
 
 import pytest
 
+from profrun.backends.base import Lane
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
 from profrun.errors import InputError, UnavailableError, UsageError
@@ -64,6 +65,30 @@ def test_a_queueing_engine_gets_all_at_once(tmp_path: Path) -> None:
     state = _drive(run, plan, engine)
     assert engine.started == [A, B]
     assert state.phase == "finished"
+
+
+def test_trials_of_a_lane_are_submitted_in_turn_to_an_engine_that_queues(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    watcher = Watcher()
+    engine = Scripted(concurrent=True, lanes={A: Lane("site"), B: Lane("site")}, ends={A: "lost"})
+    assert [t.state for t in _drive(run, plan, engine, watcher).trials] == ["lost", "finished"]
+    told = [(event["event"], event["trial"]) for event in watcher.events if event["event"] != "state"]
+    each = ["queued", "queued", "finished"]  # the second with the handle
+    assert told == [*((event, A) for event in each), *((event, B) for event in each), ("done", None)]
+
+
+def test_the_order_of_a_lane_holds_after_a_kill(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    lanes = {A: Lane("site"), B: Lane("site")}
+    with pytest.raises(_Killed):
+        _drive(run, plan, Scripted(concurrent=True, lanes=lanes), Watcher(at={("state", A): _killed}))
+    watcher = Watcher()
+    engine = Scripted(concurrent=True, lanes=lanes)
+    engine.looks = 4
+    assert _drive(run, plan, engine, watcher).phase == "finished"
+    assert engine.started == [B]
+    told = [(event["event"], event["trial"]) for event in watcher.events]
+    assert told.index(("finished", A)) < told.index(("queued", B))
 
 
 class _Full(Scripted):

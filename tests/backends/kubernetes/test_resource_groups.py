@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from profrun.backends.base import Lane
+from profrun.backends.kubernetes.resource_groups import lane_of
 from profrun.plans.model import Plan
 from tests.backends.kubernetes.made import CASES, NGC, bundles, pod
 from tests.backends.plans import plan
@@ -17,6 +19,13 @@ def test_one_job_holds_all_trials_of_a_shape_and_each_node_trial_has_its_own() -
     assert len({bundle.name for bundle in many}) == 8
 
 
+def test_trials_wait_in_their_job_or_for_the_driver() -> None:
+    alike = plan(**CASES["nvidia"])
+    assert {lane_of(alike, trial) for trial in alike.trials} == {Lane("", 4, together=True)}
+    nodes = plan(**CASES["nodes"])
+    assert {lane_of(nodes, trial) for trial in nodes.trials} == {Lane("")}
+
+
 def test_only_a_collector_that_needs_a_capability_gets_one() -> None:
     made = plan(image=NGC, cluster="pvc: runs, vendor: nvidia")
     job = made.job
@@ -26,7 +35,9 @@ def test_only_a_collector_that_needs_a_capability_gets_one() -> None:
         else type(trial)(**{**vars(trial), "options": {"nsys": {"sample": "process-tree"}}})
         for trial in made.trials
     ]
-    plain, able = bundles(Plan(job, tuple(with_metrics), made.vendor))
+    each = bundles(Plan(job, tuple(with_metrics), made.vendor))
+    assert [bundle.trials for bundle in each] == [(trial,) for trial in with_metrics]  # in the plan's order
+    plain, able = each[0], next(b for b in each if b.trials[0].collector == "nsys")
     context = pod(plain)["containers"][0]["securityContext"]
     assert context["capabilities"] == {"drop": ["ALL"]}
     assert (context["runAsUser"], context["runAsNonRoot"]) == (1000, True)

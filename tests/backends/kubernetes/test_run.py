@@ -144,9 +144,18 @@ def test_a_run_ends_as_anywhere_else(cluster: Cluster, server: Server, desk: Des
 class Driven:
     """A run driven in a thread of this process."""
 
-    def __init__(self, folder: Path, *, claim: str | None = None, nodes: int = 1) -> None:
-        more = {"folder": folder, "claim": claim or folder, "nodes": nodes, "rest": "collectors: [none]"}
-        (folder / "job.yaml").write_text(SPEC.format(command="work.py 1", **more))
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        claim: str | None = None,
+        nodes: int = 1,
+        parallel: int = 2,
+        rest: str = "collectors: [none]",
+    ) -> None:
+        more = {"folder": folder, "claim": claim or folder, "nodes": nodes, "rest": rest}
+        text = SPEC.format(command="work.py 1", **more)
+        (folder / "job.yaml").write_text(text.replace("parallel: 2", f"parallel: {parallel}"))
         job = spec_at(folder / "job.yaml")
         plan = plan_job(job)
         self.run = new_run(folder / "runs", job, plan, backend="kubernetes")
@@ -155,6 +164,11 @@ class Driven:
         how = {"cwd": folder, "observer": Watcher(), "interrupts": self.interrupts}
         self.thread = threading.Thread(target=drive, args=(self.run, plan, backend), kwargs=how)
         self.thread.start()
+
+    def states(self) -> list[str]:
+        """How its trials ended."""
+        self.thread.join(60)
+        return [trial.state for trial in read_state(self.run).trials]
 
     def state(self) -> str:
         """How its only trial ended."""
@@ -261,6 +275,27 @@ def test_nodes_of_a_trial_share_its_folder_and_give_one_answer(
     assert ranks == ["rank0", "rank1"]
     assert sorted(path.name for path in trial.glob("pod.*")) == ["pod.0", "pod.1"]
     assert [service["spec"]["clusterIP"] for service in server.of("services")] == ["None"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_trials_of_several_nodes_run_one_after_another(
+    cluster: Cluster, server: Server, tmp_path: Path, parallel: int
+) -> None:
+    (tmp_path / "work.py").write_text(WORK)
+    most = []
+
+    def running() -> int:
+        lives = [pod for pod in server.of("pods") if pod["status"]["phase"] == "Running"]
+        return len({pod["metadata"]["labels"]["job-name"] for pod in lives})
+
+    driven = Driven(tmp_path, nodes=2, parallel=parallel, rest="collectors: [none]\nrepeats: 4")
+    while driven.thread.is_alive():
+        most.append(running())
+        time.sleep(0.02)
+    assert driven.states() == ["finished"] * 4
+    assert max(most) <= parallel
+    assert len(server.of("jobs")) == 4
 
 
 def test_the_doctor_asks_a_node_and_leaves_nothing(
