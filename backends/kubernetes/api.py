@@ -82,6 +82,17 @@ class Api:
         """A persistent volume claim."""
         return self._json("GET", f"/api/v1/namespaces/{self.namespace}/persistentvolumeclaims/{name}")
 
+    def local_queue(self, name: str) -> Manifest | None:
+        """A LocalQueue of Kueue; None where the cluster has no Kueue. Which version it speaks, it says."""
+        group = "/apis/kueue.x-k8s.io"
+        try:
+            version = self._json("GET", group)["preferredVersion"]["version"]
+        except ProfrunError as error:
+            if http_status(error) == 404:
+                return None
+            raise
+        return self._json("GET", f"{group}/{version}/namespaces/{self.namespace}/localqueues/{name}")
+
     def jobs(self, selector: str) -> list[Manifest]:
         """Jobs with these labels, in one question."""
         found: list[Manifest] = self._json("GET", self._path("Job"), {"labelSelector": selector})["items"]

@@ -14,6 +14,7 @@ from profrun.backends.base import Lane, PreparedPlan, Request
 from profrun.backends.cluster import by_site, settle
 from profrun.backends.environ import secret_env
 from profrun.backends.kubernetes.api import Api
+from profrun.backends.kubernetes.checks import check_site
 from profrun.backends.kubernetes.ending import end, wait_for_pods
 from profrun.backends.kubernetes.job_files import (
     deletable_jobs,
@@ -35,15 +36,14 @@ from profrun.backends.kubernetes.manifest import (
 )
 from profrun.backends.kubernetes.network import not_allowed
 from profrun.backends.kubernetes.objects import Manifest, PodHandle, name_of
-from profrun.backends.kubernetes.pod_paths import claim, mounts_of, workdir
-from profrun.backends.kubernetes.refusals import http_status
+from profrun.backends.kubernetes.pod_paths import mounts_of, workdir
 from profrun.backends.kubernetes.resource_groups import NOBODY, lane_of, resource_groups, vendor
 from profrun.backends.mounts import need_sources
 from profrun.backends.profilers import margin_s
 from profrun.backends.tail import has_ended, trial_lines
 from profrun.contract.command import Command, ImageUsed
 from profrun.contract.states import Status
-from profrun.errors import ProfrunError, UsageError
+from profrun.errors import ProfrunError
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import interrupted, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
@@ -92,7 +92,8 @@ class KubernetesBackend:
         Manifests that cannot be made and folders that the pods will not see are refused.
 
         Raises:
-            UsageError: the cluster block is wrong, a folder is not in the claim, or the claim is not there.
+            UsageError: the cluster block is wrong, a folder is not in the claim, or the claim or the queue is
+                not there.
             UnavailableError: a mount's source is not in the volume (Kubernetes would make an empty folder),
                 the client is not installed, or the cluster cannot be used.
         """
@@ -104,7 +105,7 @@ class KubernetesBackend:
         if ask:
             for site in by_site(trials):
                 settings = plan.job.cluster.of_site(site)
-                _check_claim(self._api(settings.context, settings.namespace), claim(settings))
+                check_site(self._api(settings.context, settings.namespace), settings)
         if plan.job.image != "none" and not plan.job.cluster.sites:
             whose = vendor(plan, plan.job.cluster.of_site(None))
             plan = replace(plan, job=replace(plan.job, image=image_of(plan.job, whose)))
@@ -265,21 +266,6 @@ class KubernetesBackend:
         if key not in self._apis:
             self._apis[key] = self._connect(context, namespace)
         return self._apis[key]
-
-
-def _check_claim(api: Api, name: str) -> None:
-    """A claim that is not there would leave the pods waiting without end."""
-    try:
-        api.claim(name)
-    except ProfrunError as error:
-        if http_status(error) == 403:  # not everybody may look at claims
-            return
-        if http_status(error) == 404:
-            raise UsageError(
-                f"namespace {api.namespace} has no persistent volume claim {name!r}",
-                fix="check cluster.pvc and cluster.namespace",
-            ) from None
-        raise
 
 
 def _make(api: Api, objects: JobObjects, secret: Mapping[str, str]) -> None:

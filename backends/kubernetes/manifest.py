@@ -32,6 +32,8 @@ PORT = 29500
 PULL_S = 1800
 """A pod's deadline counts from before its image is pulled; the vendors' images have tens of GB."""
 TTL_S = 3600
+USER = "profrun"
+"""What the pods' user is called."""
 RUN_LABEL = "profrun/run"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PATH_NOTE = "profrun/path"
@@ -232,18 +234,17 @@ def _limit(job: Job, settings: ClusterSettings, margin: int) -> int:
 def pod_spec(job: Job, group: ResourceGroup, context: ApiObject, image: str) -> Manifest:
     """A pod with one container ``trial`` that still lacks its command."""
     settings = group.settings
-    shm: Manifest = {"medium": "Memory"}
-    if job.resources.shm:
-        shm["sizeLimit"] = str(job.resources.shm)
     env = [
         {"name": "HOME", "value": "/tmp"},
+        # The caller's number has no name in the image, and getpass.getuser() fails without these.
+        *({"name": name, "value": USER} for name in ("USER", "LOGNAME")),
         {"name": "PROFRUN_POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
     ]
     if (
         not group.gpus
     ):  # NVIDIA's images ask for every GPU, which a node may grant to a pod that asked for none
         env.append({"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"})
-    container = {
+    container: Manifest = {
         "name": "trial",
         "image": image,
         "imagePullPolicy": settings.image_pull_policy or "IfNotPresent",
@@ -255,17 +256,27 @@ def pod_spec(job: Job, group: ResourceGroup, context: ApiObject, image: str) -> 
             {"name": "shm", "mountPath": "/dev/shm"},
         ],
     }
+    volumes = [
+        {"name": "runs", "persistentVolumeClaim": {"claimName": settings.pvc}},
+        {"name": "shm", "emptyDir": _in_memory(job.resources.shm)},
+    ]
+    if not job.resources.writable_root:
+        container["securityContext"]["readOnlyRootFilesystem"] = True
+        container["volumeMounts"].append({"name": "tmp", "mountPath": "/tmp"})
+        volumes.append({"name": "tmp", "emptyDir": _in_memory(job.resources.tmp)})
     return {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         **_placement(settings),
         "containers": [container],
-        "volumes": [
-            {"name": "runs", "persistentVolumeClaim": {"claimName": settings.pvc}},
-            {"name": "shm", "emptyDir": shm},
-        ],
+        "volumes": volumes,
     }
+
+
+def _in_memory(size: int | None) -> Manifest:
+    """A folder in the pod's memory; None: as large as the node allows."""
+    return {"medium": "Memory", **({"sizeLimit": str(size)} if size else {})}
 
 
 def _placement(settings: ClusterSettings) -> dict[str, object]:

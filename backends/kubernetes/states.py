@@ -7,7 +7,7 @@ wrapper's (docs/in-job.md) and those of the script before it (``launch``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profrun.backends.kubernetes.launch import CANCELLED, INTERRUPTED, NOT_THERE
 from profrun.backends.kubernetes.objects import ApiObject, status_part
@@ -24,6 +24,9 @@ STUCK = frozenset(
     }
 )
 """Waiting reasons that may go away: a registry that is down, a Secret that comes a moment later."""
+
+STARTING = frozenset({"ContainerCreating", "PodInitializing"})
+"""Waiting reasons of a pod that starts as it should: its node gets the image and the volumes."""
 
 EXITS: Mapping[int, tuple[TrialState, str]] = {
     0: ("finished", "the wrapper's exit code says so; its exit.json is not to be seen from here"),
@@ -106,7 +109,8 @@ def _waiting(status: ApiObject, state: ApiObject) -> Observed:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return Observed(Status("queued", f"no node yet: {_one_line(condition.get('message'))}"))
-    return Observed(Status("queued", str(reason) if reason else None))
+    # Every pod says for a moment that its container is being made: that is no reason to tell.
+    return Observed(Status("queued", str(reason) if reason and reason not in STARTING else None))
 
 
 def _container_state(status: ApiObject) -> ApiObject:
@@ -211,6 +215,11 @@ def combined(observed: Sequence[Observed]) -> Observed:
     order = ("running", "finalising", "queued", "lost", "failed", "timeout", "cancelled", "finished")
     ended = all(each.ended for each in observed)
     chosen = [each for each in observed if each.ended == ended]
+    held = [each for each in chosen if each.status.state == "queued" and each.status.reason]
+    if held and len(observed) > 1 and not any(each.ended for each in observed):
+        said = held[0].status  # the others wait for this node, wherever their programs are
+        reason = f"{len(held)} of {len(observed)} pods cannot start: {said.reason}"
+        chosen = [replace(held[0], status=replace(said, reason=reason))]
     first = min(chosen, key=lambda each: order.index(each.status.state))
     return Observed(
         first.status,

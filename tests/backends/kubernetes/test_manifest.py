@@ -73,6 +73,24 @@ def test_gpus_are_strings_and_a_trial_without_any_sees_none() -> None:
     }
 
 
+def test_only_tmp_is_writable_unless_the_job_says_otherwise() -> None:
+    case = {"image": "python:3.12", "cluster": "pvc: runs"}
+    spec = pod(bundles(plan(**case, resources="gpus: 0, tmp: 2GiB"))[0])
+    container = spec["containers"][0]
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert {"name": "tmp", "mountPath": "/tmp"} in container["volumeMounts"]
+    room = {"medium": "Memory", "sizeLimit": str(2 << 30)}
+    assert {"name": "tmp", "emptyDir": room} in spec["volumes"]
+    assert {e["name"]: e.get("value") for e in container["env"]}.items() >= {
+        ("HOME", "/tmp"),
+        ("USER", "profrun"),
+        ("LOGNAME", "profrun"),
+    }
+    spec = pod(bundles(plan(**case, resources="gpus: 0, writable_root: true"))[0])
+    assert "readOnlyRootFilesystem" not in spec["containers"][0]["securityContext"]
+    assert [volume["name"] for volume in spec["volumes"]] == ["runs", "shm"]
+
+
 def test_a_pod_has_time_to_write_its_report() -> None:
     # grace 60 s, twice nsys's 120 s to finalise, 60 s for the rest; 30 min of work and 30 for the image.
     spec = pod(bundles(plan(**CASES["nvidia"]))[0])

@@ -36,7 +36,7 @@ def ended(code: int | None, reason: str = "Error") -> dict[str, Any]:
     ("phase", "state", "more", "wanted", "words"),
     [
         ("Pending", {}, {}, "queued", None),
-        ("Pending", {"waiting": {"reason": "ContainerCreating"}}, {}, "queued", "ContainerCreating"),
+        ("Pending", {"waiting": {"reason": "ContainerCreating"}}, {}, "queued", None),
         ("Running", {"running": {}}, {}, "running", None),
         ("Running", ended(0), {}, "finalising", None),
         ("Unknown", {}, {}, "running", "does not answer"),
@@ -160,3 +160,13 @@ def test_ranges(wanted: set[int]) -> None:
             last = left.pop(0)
         parts.append(str(first) if first == last else f"{first}-{last}")
     assert ranges(",".join(parts)) == wanted
+
+
+def test_one_pod_without_a_node_keeps_its_trial_from_starting() -> None:
+    held = Observed(Status("queued", "no node yet: 2 Insufficient nvidia.com/gpu"))
+    runs, over = Observed(Status("running")), Observed(Status("failed", "x"), ended=True)
+    said = "1 of 2 pods cannot start: no node yet: 2 Insufficient nvidia.com/gpu"
+    assert combined([runs, held]).status == Status("queued", said)
+    assert combined([runs, Observed(Status("queued"))]).status == Status("running")
+    assert combined([held]).status == held.status
+    assert combined([over, held]).status == held.status
