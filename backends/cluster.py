@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from profrun.backends.launchers import launches
 from profrun.contract.command import Vendor
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
@@ -131,8 +132,7 @@ def gpus_per_node(job: Job, settings: ClusterSettings) -> int:
 
 def is_launcher(trial: Trial) -> bool:
     """Whether the command starts its ranks itself (torchrun), so that each node gets one task."""
-    words = [word.rsplit("/", 1)[-1] for word in trial.argv]
-    return "torchrun" in words[:1] or "torch.distributed.run" in words or "torch.distributed.launch" in words
+    return launches(trial.argv)
 
 
 def phase_of(status: Status, trial: TrialPaths) -> Status:

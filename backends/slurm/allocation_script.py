@@ -55,7 +55,7 @@ while read -r id <&3; do
         >>"$run/slurm/{name}.$id.log" 2>&1 </dev/null 3<&-
     say "end $id $?"
 done 3<"$turns"
-"""
+{after}"""
 
 
 def render_allocation(
@@ -72,7 +72,7 @@ def render_allocation(
         UsageError: image, runtime and resources do not fit together, or the time limit is too short.
     """
     settings = plan.job.cluster.of_site(trials[0].site)
-    how = runtime(plan.job, settings, run, cwd, vendor_of(settings, plan))
+    how = runtime(plan.job, settings, run, cwd, vendor_of(settings, plan), once=True)
     margin = margin_s(plan, trials)
     options = []
     if inside is None:
@@ -98,5 +98,6 @@ def render_allocation(
         places=places(plan, trials[0], settings, how),
         least=margin + EARLY_S,
         srun=step(plan, trials, settings, how, more),
+        after="".join(f"{line}\n" for line in how.after),
     )
     return "\n".join(lines) + "\n" + body

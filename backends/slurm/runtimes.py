@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from profrun.backends.mounts import Mount, parse_mount, workdir_outside
 from profrun.backends.slurm.docker_step import docker_words
+from profrun.backends.slurm.image_file import VARIABLE, ImageFile, image_file
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
@@ -28,6 +29,7 @@ class Runtime:
         srun: options of srun (pyxis adds its own there), quoted for the shell.
         prefix: words before ``python3 .../run.py``, quoted for the shell.
         before: shell lines ahead of srun.
+        after: shell lines behind the last srun of a run.
         signal: what reaches the wrapper through this runtime. Only the wrapper handles SIGURG; the docker
             client does not pass it on (Go uses it for itself), so there it is SIGTERM.
     """
@@ -35,14 +37,18 @@ class Runtime:
     srun: tuple[str, ...] = ()
     prefix: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
     signal: str = "URG"
 
 
-def runtime(job: Job, settings: ClusterSettings, run: Path, cwd: Path, vendor: str) -> Runtime:
+def runtime(
+    job: Job, settings: ClusterSettings, run: Path, cwd: Path, vendor: str, *, once: bool = False
+) -> Runtime:
     """The runtime that the cluster block names.
 
     Args:
         vendor: nvidia, amd, none or auto.
+        once: pyxis and apptainer use a file of the image that is made once for the run.
 
     Raises:
         UsageError: image and runtime do not fit together.
@@ -57,9 +63,13 @@ def runtime(job: Job, settings: ClusterSettings, run: Path, cwd: Path, vendor: s
         return Runtime()
     mounts = _mounts(job, run, cwd)
     if name == "pyxis":
-        return _pyxis(job, _image(job, settings, vendor), mounts, cwd)
+        reference = _enroot(_image(job, settings, vendor))
+        file = image_file("pyxis", reference, run) if once else None
+        return _of_file(_pyxis(job, reference if file is None else None, mounts, cwd), job, file)
     if name == "apptainer":
-        return _apptainer(_image(job, settings, vendor), mounts, cwd, vendor)
+        reference = _apptainer_image(_image(job, settings, vendor))
+        file = image_file("apptainer", reference, run) if once else None
+        return _of_file(_apptainer(reference if file is None else None, mounts, cwd, vendor), job, file)
     if name == "charliecloud":
         return _charliecloud(_rootfs(job, settings), mounts, cwd)
     return _docker(job, settings, _image(job, settings, vendor), mounts, cwd, vendor)
@@ -119,19 +129,28 @@ def _quoted(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(shlex.quote(word) for word in words)
 
 
-def _pyxis(job: Job, image: str, mounts: list[tuple[str, str, bool]], cwd: Path) -> Runtime:
+def _of_file(how: Runtime, job: Job, file: ImageFile | None) -> Runtime:
+    """The runtime with the lines that make the image's file, and those that remove it."""
+    if file is None:
+        return how
+    after = () if job.cluster.sites else (file.remove,)  # another site may still use it
+    return replace(how, before=(*how.before, file.lines), after=after)
+
+
+def _quoted_image(image: str | None) -> str:
+    """A reference quoted for the shell; the variable of the file where it is None."""
+    return f'"{VARIABLE}"' if image is None else shlex.quote(image)
+
+
+def _pyxis(job: Job, image: str | None, mounts: list[tuple[str, str, bool]], cwd: Path) -> Runtime:
     listed = ",".join(f"{source}:{target}{':ro' if ro else ''}" for source, target, ro in mounts)
     # An image's own variables win over the host's unless they are named; the job's are in command.json.
     secrets = (f"--container-env={','.join(job.secrets)}",) if job.secrets else ()
     return Runtime(
-        srun=_quoted(
-            (
-                f"--container-image={_enroot(image)}",
-                f"--container-mounts={listed}",
-                f"--container-workdir={cwd}",
-                "--no-container-mount-home",
-                *secrets,
-            )
+        srun=(
+            f"--container-image={_quoted_image(image)}",
+            *_quoted((f"--container-mounts={listed}", f"--container-workdir={cwd}")),
+            *_quoted(("--no-container-mount-home", *secrets)),
         )
     )
 
@@ -146,11 +165,15 @@ def _enroot(image: str) -> str:
     return image.removeprefix("docker://")
 
 
-def _apptainer(image: str, mounts: list[tuple[str, str, bool]], cwd: Path, vendor: str) -> Runtime:
+def _apptainer_image(image: str) -> str:
+    return image if image.startswith("/") or "://" in image else f"docker://{image}"
+
+
+def _apptainer(image: str | None, mounts: list[tuple[str, str, bool]], cwd: Path, vendor: str) -> Runtime:
     gpu = {"nvidia": ("--nv",), "amd": ("--rocm",)}.get(vendor, ())
     binds = tuple(f"--bind={source}:{target}{':ro' if ro else ''}" for source, target, ro in mounts)
-    where = image if image.startswith("/") or "://" in image else f"docker://{image}"
-    return Runtime(prefix=_quoted(("apptainer", "exec", *gpu, "--no-home", *binds, f"--pwd={cwd}", where)))
+    words = _quoted(("apptainer", "exec", *gpu, "--no-home", *binds, f"--pwd={cwd}"))
+    return Runtime(prefix=(*words, _quoted_image(image)))
 
 
 def _charliecloud(rootfs: str, mounts: list[tuple[str, str, bool]], cwd: Path) -> Runtime:

@@ -71,7 +71,7 @@ def render_script(
         UsageError: image, runtime and resources do not fit together.
     """
     settings = plan.job.cluster.of_site(trials[0].site)
-    how = runtime(plan.job, settings, run, cwd, vendor_of(settings, plan))
+    how = runtime(plan.job, settings, run, cwd, vendor_of(settings, plan), once=True)
     lines = ["#!/bin/bash"]
     lines += [f"#SBATCH {option}" for option in options(plan, trials, run, settings, how, name)]
     body = _BODY.format(

@@ -172,3 +172,29 @@ def test_a_partition_that_is_down_is_told_while_submit_waits(desk: Desk) -> None
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert "PartitionDown" not in err  # once
+
+
+def test_a_requeued_allocation_goes_on_with_the_trial_that_was_interrupted(desk: Desk) -> None:
+    desk.write(
+        "work.py",
+        "import pathlib, sys, time\nn = sys.argv[1]\nopen('ran', 'a').write(n)\n"
+        "if n == 'B' and not pathlib.Path('once').exists():\n    pathlib.Path('once').touch()\n"
+        "    time.sleep(600)\n",
+    )
+    variants = "variants: {a: {n: A}, b: {n: B}, c: {n: C}}\n"
+    desk.write(
+        "job.yaml", spec("python3 work.py {n}", variants + "collectors: [none]\nresources: {timeout: 5m}")
+    )
+    process = desk.start("submit", "job.yaml", "--backend", "slurm", "--json")
+    wait_for(desk.folder / "once")
+    job = json.loads((desk.run_folder() / "slurm/allocation0.json").read_text())["job"]
+    desk.cluster.run("scontrol", "requeue", job)
+    wait_for(lambda: "BeginTime" in desk.cluster.run("squeue", "-h", "-o", "%r", "-j", job), 60)
+    _, second, _ = sorted((desk.run_folder() / "trials").iterdir())
+    wait_for(lambda: set(desk.cluster.run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}, 60)
+    desk.cluster.run("scontrol", "update", f"jobid={job}", "StartTime=now+2")
+    out, err = process.communicate(timeout=200)
+    assert [trial["state"] for trial in json.loads(out)["trials"]] == ["finished"] * 3, err
+    assert (desk.folder / "ran").read_text() == "ABBC"
+    assert json.loads((second / "command.json").read_text())["attempt"] == 2
+    assert (second / "attempts/1/command.json").exists()

@@ -39,6 +39,21 @@ seconds_left() {
 
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
+# The image as one file, made once for all trials of the run. A mark says that it is whole.
+image=/shared/runs/transformer-20260101T000000Z-abcd/slurm/image-30572926.sqsh
+if [ ! -e "$image.done" ]; then
+    (
+        flock 9
+        if [ ! -e "$image.done" ]; then
+            rm -f /shared/runs/transformer-20260101T000000Z-abcd/slurm/part-image-30572926.sqsh
+            enroot import --output /shared/runs/transformer-20260101T000000Z-abcd/slurm/part-image-30572926.sqsh 'docker://nvcr.io#nvidia/pytorch:25.12-py3' </dev/null && mv /shared/runs/transformer-20260101T000000Z-abcd/slurm/part-image-30572926.sqsh "$image" && touch "$image.done"
+        fi
+    ) >>/shared/runs/transformer-20260101T000000Z-abcd/slurm/image-30572926.sqsh.log 2>&1 9>>"$image.lock"
+fi
+if [ ! -e "$image.done" ]; then
+    echo "profrun: the image could not be made into a file: $(tail -n 1 /shared/runs/transformer-20260101T000000Z-abcd/slurm/image-30572926.sqsh.log); each task imports it" >&2
+    image='nvcr.io#nvidia/pytorch:25.12-py3'
+fi
 export PET_NNODES=$SLURM_NNODES PET_NPROC_PER_NODE=4 PET_MASTER_ADDR=$MASTER_ADDR PET_MASTER_PORT=$MASTER_PORT
 restarted=${SLURM_RESTART_COUNT:-0}
 if [ "$restarted" -gt 0 ]; then say restart; fi
@@ -59,7 +74,8 @@ while read -r id <&3; do
         say "skip $id time"
         continue
     fi
-    srun --kill-on-bad-exit=0 --wait=360 --job-name="profrun:$id" '--container-image=nvcr.io#nvidia/pytorch:25.12-py3' --container-mounts=/shared/me/project:/shared/me/project:ro,/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --container-workdir=/shared/me/project --no-container-mount-home --mpi=pmix bash -c 'PET_NODE_RANK=$SLURM_NODEID exec python3 "$1" "$2"' wrapper "$run/bundle/run.py" "$trial" \
+    srun --kill-on-bad-exit=0 --wait=360 --job-name="profrun:$id" --container-image="$image" --container-mounts=/shared/me/project:/shared/me/project:ro,/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --container-workdir=/shared/me/project --no-container-mount-home --mpi=pmix bash -c 'PET_NODE_RANK=$SLURM_NODEID exec python3 "$1" "$2"' wrapper "$run/bundle/run.py" "$trial" \
         >>"$run/slurm/allocation0.$id.log" 2>&1 </dev/null 3<&-
     say "end $id $?"
 done 3<"$turns"
+rm -f /shared/runs/transformer-20260101T000000Z-abcd/slurm/image-30572926.sqsh /shared/runs/transformer-20260101T000000Z-abcd/slurm/image-30572926.sqsh.done

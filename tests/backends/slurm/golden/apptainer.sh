@@ -44,4 +44,19 @@ fi
 
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
-srun --kill-on-bad-exit=0 --wait=360 apptainer exec --rocm --no-home --bind=/shared/me/project:/shared/me/project:ro --bind=/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --pwd=/shared/me/project docker://nvcr.io/nvidia/pytorch:25.12-py3 python3 "$run/bundle/run.py" "$trial"
+# The image as one file, made once for all trials of the run. A mark says that it is whole.
+image=/shared/runs/transformer-20260101T000000Z-abcd/slurm/image-c0f6c307.sif
+if [ ! -e "$image.done" ]; then
+    (
+        flock 9
+        if [ ! -e "$image.done" ]; then
+            rm -f /shared/runs/transformer-20260101T000000Z-abcd/slurm/part-image-c0f6c307.sif
+            apptainer pull --force /shared/runs/transformer-20260101T000000Z-abcd/slurm/part-image-c0f6c307.sif docker://nvcr.io/nvidia/pytorch:25.12-py3 </dev/null && mv /shared/runs/transformer-20260101T000000Z-abcd/slurm/part-image-c0f6c307.sif "$image" && touch "$image.done"
+        fi
+    ) >>/shared/runs/transformer-20260101T000000Z-abcd/slurm/image-c0f6c307.sif.log 2>&1 9>>"$image.lock"
+fi
+if [ ! -e "$image.done" ]; then
+    echo "profrun: the image could not be made into a file: $(tail -n 1 /shared/runs/transformer-20260101T000000Z-abcd/slurm/image-c0f6c307.sif.log); each task imports it" >&2
+    image=docker://nvcr.io/nvidia/pytorch:25.12-py3
+fi
+srun --kill-on-bad-exit=0 --wait=360 apptainer exec --rocm --no-home --bind=/shared/me/project:/shared/me/project:ro --bind=/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --pwd=/shared/me/project "$image" python3 "$run/bundle/run.py" "$trial"

@@ -45,4 +45,19 @@ fi
 
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
-srun --kill-on-bad-exit=0 --wait=360 '--container-image=nvcr.io#nvidia/pytorch:25.12-py3' --container-mounts=/shared/me/project:/shared/me/project:ro,/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --container-workdir=/shared/me/project --no-container-mount-home python3 "$run/bundle/run.py" "$trial"
+# The image as one file, made once for all trials of the run. A mark says that it is whole.
+image=/shared/runs/transformer-20260101T000000Z-abcd/slurm/image-30572926.sqsh
+if [ ! -e "$image.done" ]; then
+    (
+        flock 9
+        if [ ! -e "$image.done" ]; then
+            rm -f /shared/runs/transformer-20260101T000000Z-abcd/slurm/part-image-30572926.sqsh
+            enroot import --output /shared/runs/transformer-20260101T000000Z-abcd/slurm/part-image-30572926.sqsh 'docker://nvcr.io#nvidia/pytorch:25.12-py3' </dev/null && mv /shared/runs/transformer-20260101T000000Z-abcd/slurm/part-image-30572926.sqsh "$image" && touch "$image.done"
+        fi
+    ) >>/shared/runs/transformer-20260101T000000Z-abcd/slurm/image-30572926.sqsh.log 2>&1 9>>"$image.lock"
+fi
+if [ ! -e "$image.done" ]; then
+    echo "profrun: the image could not be made into a file: $(tail -n 1 /shared/runs/transformer-20260101T000000Z-abcd/slurm/image-30572926.sqsh.log); each task imports it" >&2
+    image='nvcr.io#nvidia/pytorch:25.12-py3'
+fi
+srun --kill-on-bad-exit=0 --wait=360 --container-image="$image" --container-mounts=/shared/me/project:/shared/me/project:ro,/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --container-workdir=/shared/me/project --no-container-mount-home python3 "$run/bundle/run.py" "$trial"
