@@ -14,11 +14,13 @@ EXAMPLES = (
     ("profrun images list", "known base images, and those built here"),
     ("profrun images build cuda", "build the image for NVIDIA GPUs"),
     ("profrun images inspect cuda", "which profilers are in it"),
+    ("profrun images unpin rocm/pytorch:latest", "forget it: what it means then is used"),
+    ("profrun images pin", "record what the tags of the bases here stand for"),
 )
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
-    help="List, build and inspect container images.",
+    help="List, build, inspect and pin container images.",
 )
 T = TypeVar("T")
 
@@ -30,18 +32,28 @@ def list_(json_: JsonOption = False) -> None:
 
     from profrun.images.catalogue import load
     from profrun.images.inspect import tool_places
+    from profrun.images.pins import known_pins, pinned
 
     bases = load()
+    pins = known_pins()
     ours, problem = _built()
     if json_:
-        emit({"images": [msgspec.to_builtins(base) for base in bases], "built": ours})
+        emit({"images": [msgspec.to_builtins(base) for base in bases], "built": ours, "pins": pins})
         return
     say("known base images, and what their makers say is inside;")
     say("`profrun images inspect IMAGE` measures it:")
     for base in bases:
         say(base.reference + (" (default)" if base.default else ""))
         say(f"  {_inside(base.kind, base.framework, base.toolkit, **base.profilers)}")
+        if digest := pinned(base.reference, pins):
+            say(f"  pinned to {digest}")
     say()
+    others = {name: digest for name, digest in pins.items() if name not in {base.reference for base in bases}}
+    if others:
+        say("other images that are pinned:")
+        for name, digest in others.items():
+            say(f"{name} is pinned to {digest}")
+        say()
     if not ours:
         tell(f"built here: none ({problem or 'see `profrun images build --help`'})")
         return
@@ -104,13 +116,18 @@ def build(
     from profrun.errors import UsageError
     from profrun.images import build as building
     from profrun.images.engine import connect
+    from profrun.images.pins import known_pins
     from profrun.images.recipe import recipe
 
     pairs = dict(item.partition("=")[::2] for item in arg or ())
     if any("=" not in item for item in arg or ()):
         raise UsageError("--arg needs KEY=VALUE", fix="e.g. --arg NSYS_VERSION=2025.1.1")
     what = recipe(kind, base, pairs)
-    built = _narrate(building.build(connect(), what, tag=tag, refresh=refresh, force=force, network=network))
+    built = _narrate(
+        building.build(
+            connect(), what, pins=known_pins(), tag=tag, refresh=refresh, force=force, network=network
+        )
+    )
     if json_:
         emit(
             {
@@ -141,10 +158,11 @@ def inspect(
     """Run an image once, without network, and list the profilers and frameworks inside."""
     from profrun.images import inspect as inspecting
     from profrun.images.engine import connect
+    from profrun.images.pins import known_pins
     from profrun.images.resolve import resolve
 
     client = connect()
-    found = resolve(client, image, vendor, allow_pull=pull)
+    found = resolve(client, image, vendor, pins=known_pins(), allow_pull=pull)
     document = inspecting.document(found, inspecting.inspect(client, found))
     if json_:
         emit(document)
@@ -156,6 +174,63 @@ def inspect(
         elif name != "labels":
             rows.append((name, _plain(value)))
     say(columns(("what", "found"), rows))
+
+
+@app.command()
+def pin(
+    images: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[IMAGE]...", help="Tags [default: the known bases that are on this engine]."),
+    ] = None,
+    registry: Annotated[
+        bool, typer.Option("--registry", help="Ask the registry, also for an image that is here.")
+    ] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Record which digest a tag stands for: builds and runs then use that one, wherever the tag moves."""
+    from profrun.errors import UnavailableError
+    from profrun.images.catalogue import load
+    from profrun.images.engine import connect
+    from profrun.images.pins import check_pinnable, plain, registry_digest, users_pins, write_pins
+    from profrun.images.resolve import find
+
+    for name in images or ():
+        check_pinnable(name)
+    client = connect()
+    names = images or [base.reference for base in load() if find(client, base.reference)]
+    if not names:
+        raise UnavailableError(
+            "no known base is on this engine", fix="name an image: `profrun images pin IMAGE`"
+        )
+    before = users_pins()
+    now = {}
+    for name in names:
+        here = None if registry else find(client, name)
+        now[plain(name)] = here.digest if here else registry_digest(client, name)
+    file = write_pins({**before, **now})
+    if json_:
+        emit({"pinned": now, "before": {name: before.get(name) for name in now}, "file": str(file)})
+        return
+    for name, digest in now.items():
+        say(f"{name} is pinned to {digest}")
+        old = before.get(name)
+        if old and old != digest:
+            say(f"  it has moved: it was pinned to {old}")
+
+
+@app.command()
+def unpin(images: Annotated[list[str], typer.Argument(metavar="IMAGE...", help="Tags.")]) -> None:
+    """Forget what tags stand for: builds and runs take what they mean at that time."""
+    from profrun.errors import UsageError
+    from profrun.images.pins import plain, users_pins, write_pins
+
+    kept = users_pins()
+    for name in images:
+        if kept.pop(plain(name), None) is None:
+            raise UsageError(f"{name} is not pinned by you", fix="`profrun images list` shows the pins")
+    write_pins(kept)
+    for name in images:
+        say(f"{plain(name)} is no longer pinned")
 
 
 def _tool_text(about: dict[str, Any] | None) -> str | None:

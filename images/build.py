@@ -15,6 +15,7 @@ from profrun.errors import FailedError, UnavailableError
 from profrun.images.catalogue import VENDOR_OF
 from profrun.images.engine import docker_errors, explain, one_line
 from profrun.images.inspect import Contents, inspect
+from profrun.images.pins import Pins, moved_text, pinned, registry_digest
 from profrun.images.recipe import Recipe
 from profrun.images.resolve import (
     LABEL_ARG,
@@ -24,8 +25,11 @@ from profrun.images.resolve import (
     LABEL_KIND,
     Image,
     check_architecture,
+    check_pullable,
     describe,
     find,
+    find_pinned,
+    moved,
     pull,
 )
 
@@ -60,6 +64,7 @@ def build(
     client: docker.DockerClient,
     what: Recipe,
     *,
+    pins: Pins,
     tag: str | None = None,
     refresh: bool = False,
     force: bool = False,
@@ -70,6 +75,7 @@ def build(
     Args:
         client: the engine.
         what: the recipe.
+        pins: what tags stand for (``pins.known_pins``): a pinned base is that one, wherever its tag is now.
         tag: a further name for the result.
         refresh: ask the registry for the base even when it is here.
         force: build even when the key is known, without the engine's layer cache.
@@ -80,7 +86,7 @@ def build(
         UnavailableError: no base, wrong architecture, full disk.
         FailedError: a step of the Dockerfile failed, or the result lacks its profiler.
     """
-    base = yield from _base(client, what.base, refresh)
+    base = yield from _base(client, what.base, refresh, pins)
     key = what.key(base.digest)
     names = [f"{what.name}:{key[:12]}", f"{what.name}:latest", *([tag] if tag else [])]
     image = None if force else _with_key(client, key)
@@ -104,17 +110,24 @@ def build(
     return Built(found, key, cached, base, tuple(names))
 
 
-def _base(client: docker.DockerClient, name: str, refresh: bool) -> Generator[str, None, Image]:
-    """The base, pulled when it is not here or when asked to."""
-    image = find(client, name)
-    if image is None or refresh:
-        yield f"pulling {name}"
-        yield from pull(client, name)
-        image = find(client, name)
+def _base(client: docker.DockerClient, name: str, refresh: bool, pins: Pins) -> Generator[str, None, Image]:
+    """The base, pulled when it is not here or when asked to. A line says where its tag has left its pin."""
+    pin = pinned(name, pins)
+    image = find_pinned(client, name, pins)
+    if image is None or (refresh and pin is None):
+        yield f"pulling {pin or name}"
+        check_pullable(name, pin or name)
+        yield from pull(client, pin or name)
+        image = find_pinned(client, name, pins)
     if image is None:
         raise UnavailableError(f"base image {name} is not there after it was pulled")
+    told = moved(client, name, pins)
+    if pin is not None and refresh:
+        told = moved_text(name, pin, registry_digest(client, name))
+    if told:
+        yield told
     check_architecture(client, image)
-    yield f"base {name} is {image.digest}"
+    yield f"base {name} is {image.digest}" + (" (pinned)" if pin else "")
     return image
 
 

@@ -27,6 +27,8 @@ class Base(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     Attributes:
         reference: what to pull.
         kind: which of our Dockerfiles goes on top.
+        digest: ``name@sha256:...`` that the reference stands for, where a pull or its maker said so. None:
+            `profrun images pin` records it.
         default: taken when no base is named; one a kind.
         framework: name and version, e.g. "torch 2.10.0".
         toolkit: CUDA or ROCm version.
@@ -40,6 +42,7 @@ class Base(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     reference: str
     kind: Kind
     source: str
+    digest: str | None = None
     default: bool = False
     framework: str | None = None
     toolkit: str | None = None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from profrun.errors import UnavailableError, UsageError
 from profrun.images.engine import docker_errors, explain
+from profrun.images.pins import Pins, moved_text, pinned
 from profrun.images.recipe import recipe
 
 if TYPE_CHECKING:
@@ -153,8 +154,44 @@ def _split(name: str) -> tuple[str, str | None]:
     return (head, tail) if head and "/" not in tail else (name, "latest")
 
 
-def resolve(client: docker.DockerClient, wanted: str, vendor: str, *, allow_pull: bool = True) -> Image:
+def find_pinned(client: docker.DockerClient, name: str, pins: Pins) -> Image | None:
+    """The image that this name stands for, on the engine: its pin where it has one, under the name itself.
+
+    Raises:
+        UnavailableError: the engine fails, or the name is none.
+    """
+    pin = pinned(name, pins)
+    if pin is None:
+        return find(client, name)
+    image = find(client, pin)
+    return None if image is None else replace(image, reference=name, digest=pin)
+
+
+def moved(client: docker.DockerClient, name: str, pins: Pins) -> str | None:
+    """What to say where a pinned tag means another image on this engine; None where it does not.
+
+    Raises:
+        UnavailableError: the engine fails.
+    """
+    pin = pinned(name, pins)
+    if pin is None:
+        return None
+    here, meant = find(client, name), find(client, pin)
+    if here is None or (meant is not None and here.id == meant.id):
+        return None
+    return moved_text(name, pin, here.digest)
+
+
+def resolve(
+    client: docker.DockerClient, wanted: str, vendor: str, *, pins: Pins, allow_pull: bool = True
+) -> Image:
     """The one image that a job's ``image`` means now: it is here, fits this machine, and is not stale.
+
+    Args:
+        wanted: auto, cuda, rocm, none, or any reference.
+        vendor: nvidia, amd or none.
+        pins: what tags stand for (``pins.known_pins``).
+        allow_pull: pull it where it is not here.
 
     Raises:
         UnavailableError: it is not there and cannot be pulled, is for another architecture, or was built by
@@ -162,7 +199,8 @@ def resolve(client: docker.DockerClient, wanted: str, vendor: str, *, allow_pull
         UsageError: ``image: none``.
     """
     name = reference(wanted, vendor)
-    image = find(client, name)
+    exact = pinned(name, pins) or name
+    image = find_pinned(client, name, pins)
     if image is None and name in ("profrun/cuda:latest", "profrun/rocm:latest"):
         kind = name[len("profrun/") :].partition(":")[0]
         raise UnavailableError(
@@ -171,15 +209,30 @@ def resolve(client: docker.DockerClient, wanted: str, vendor: str, *, allow_pull
             fix=f"run `profrun images build {kind}` once, or name another image in the job",
         )
     if image is None and allow_pull:
-        for _ in pull(client, name):
+        check_pullable(name, exact)
+        for _ in pull(client, exact):
             pass
-        image = find(client, name)
+        image = find_pinned(client, name, pins)
     if image is None:
-        raise UnavailableError(f"image {name} is not on this engine", fix=f"`docker pull {name}`")
+        raise UnavailableError(f"image {exact} is not on this engine", fix=f"`docker pull {exact}`")
     check_architecture(client, image)
     if "sha256:" not in name:
-        check_fresh(client, image)
+        check_fresh(client, image, pins)
     return image
+
+
+def check_pullable(name: str, exact: str) -> None:
+    """Refuse to pull an image that is pinned by its id: no registry knows it.
+
+    Raises:
+        UnavailableError: it is not on this engine and cannot be pulled.
+    """
+    if exact.startswith("sha256:"):
+        raise UnavailableError(
+            f"{name} is pinned to {exact[:19]}, which is not on this engine",
+            why="it was made on an engine, and no registry knows it",
+            fix=f"load it, or `profrun images pin {name}`",
+        )
 
 
 def check_architecture(client: docker.DockerClient, image: Image) -> None:
@@ -204,7 +257,7 @@ def check_architecture(client: docker.DockerClient, image: Image) -> None:
 _ARCH = {"x86_64": "amd64", "aarch64": "arm64", "arm64v8": "arm64"}
 
 
-def check_fresh(client: docker.DockerClient, image: Image) -> None:
+def check_fresh(client: docker.DockerClient, image: Image, pins: Pins) -> None:
     """Refuse one of our images whose Dockerfile, context or base is another by now.
 
     An image that is named by its digest is what it says, and never stale.
@@ -224,7 +277,7 @@ def check_fresh(client: docker.DockerClient, image: Image) -> None:
         raise UnavailableError(
             f"{image.reference} was built by another profrun", why=error.what, fix=fix
         ) from error
-    found = find(client, base)
+    found = find_pinned(client, base, pins)
     digest = found.digest if found else image.labels.get(LABEL_BASE_DIGEST, "")
     if now.key(digest) == image.labels[LABEL_KEY]:
         return

@@ -29,7 +29,8 @@ from profrun.contract.command import Command, ImageUsed
 from profrun.contract.states import Status
 from profrun.errors import UnavailableError
 from profrun.images.engine import connect, docker_errors
-from profrun.images.resolve import find, reference, resolve
+from profrun.images.pins import known_pins
+from profrun.images.resolve import find_pinned, moved, reference, resolve
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import finalising, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
@@ -127,11 +128,18 @@ class DockerBackend:
                 raise
             return prepared
         api = tuple(int(part) for part in str(client.api.api_version).split("."))
-        found = resolve(client, plan.job.image, host.vendor) if ask else find(client, named)
+        pins = known_pins()
+        found = (
+            resolve(client, plan.job.image, host.vendor, pins=pins)
+            if ask
+            else find_pinned(client, named, pins)
+        )
+        told = moved(client, named, pins)
         if found is None:
             return replace(prepared, host=replace(host, api=api))
         return replace(
             prepared,
+            left_out=(*prepared.left_out, *((told,) if told else ())),
             plan=replace(plan, job=replace(plan.job, image=found.digest)),
             host=replace(host, api=api),
             image=ImageUsed(found.reference, found.digest),

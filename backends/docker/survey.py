@@ -27,6 +27,7 @@ from profrun.errors import ProfrunError, UnavailableError
 from profrun.images.catalogue import KINDS
 from profrun.images.engine import connect, docker_errors, one_line
 from profrun.images.inspect import Contents, inspect
+from profrun.images.pins import known_pins
 from profrun.images.resolve import Image, resolve
 from profrun.jobs.model import Resources
 
@@ -142,7 +143,7 @@ def _images(client: docker.DockerClient, host: HostFacts, wanted: Sequence[str])
 def _look_inside(client: docker.DockerClient, host: HostFacts, name: str) -> ImageAnswer:
     shown = f"profrun/{name}:latest" if name in KINDS else name
     try:
-        image = resolve(client, name, host.vendor, allow_pull=False)
+        image = resolve(client, name, host.vendor, pins=known_pins(), allow_pull=False)
         contents = inspect(client, image)
         said = preflight_inside(client, host, image)
     except ProfrunError as error:

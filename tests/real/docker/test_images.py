@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import json
 import os
 import re
+import socket
 import subprocess
 import tarfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,10 +20,11 @@ import pytest
 from profrun.errors import FailedError, ProfrunError, UnavailableError
 from profrun.images.build import Built, build
 from profrun.images.inspect import inspect
+from profrun.images.pins import registry_digest
 from profrun.images.recipe import Recipe, recipe
 from profrun.images.resolve import find, resolve
 from tests.conftest import ROOT, need_tool
-from tests.real.docker.conftest import Cli
+from tests.real.docker.conftest import Cli, until
 
 pytestmark = pytest.mark.docker
 
@@ -30,7 +35,7 @@ BASE = "profrun/test-base:1"
 def make(engine: Any, what: Recipe, **options: Any) -> tuple[Built, list[str]]:
     """Build to the end."""
     lines = []
-    steps = build(engine, what, **options)
+    steps = build(engine, what, **{"pins": {}, **options})
     while True:
         try:
             lines.append(next(steps))
@@ -83,10 +88,10 @@ def test_a_moved_base_is_not_run_by_its_old_build(engine: Any, base: Any) -> Non
     """A tag that was reused is never trusted: not the base's, not ours."""
     real = dataclasses.replace(recipe("cuda", BASE, {"NSYS_VERSION": ""}), base=BASE)
     make(engine, real)
-    assert resolve(engine, "cuda", "none").labels["profrun.kind"] == "cuda"
+    assert resolve(engine, "cuda", "none", pins={}).labels["profrun.kind"] == "cuda"
     base("LABEL moved=2")
     with pytest.raises(UnavailableError, match=f"is stale: its base {BASE} has changed since it was built"):
-        resolve(engine, "cuda", "none")
+        resolve(engine, "cuda", "none", pins={})
 
 
 def test_labels_say_what_was_measured(engine: Any, cuda: str) -> None:
@@ -183,7 +188,7 @@ def test_an_image_for_another_processor(engine: Any, standin: str) -> None:
     engine.images.load(changed.getvalue())
     try:
         with pytest.raises(ProfrunError, match="is made for s390x, and this engine runs on"):
-            resolve(engine, name, "none")
+            resolve(engine, name, "none", pins={})
     finally:
         engine.images.remove(name, force=True)
 
@@ -202,3 +207,91 @@ def test_a_build_by_hand_sends_only_what_is_copied(standin: str) -> None:
     assert found, sent
     assert found.group(2) in ("B", "kB"), found.group()
     assert "not-there" in sent.stderr, "the engine had all of it, and found the Dockerfile in it"
+
+
+def test_a_pinned_base_stays_where_its_tag_moves(
+    engine: Any, base: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a registry the pin is the image's id."""
+    small = dataclasses.replace(SMALL, base=BASE)
+    monkeypatch.setattr("profrun.images.resolve.recipe", lambda kind, name, args: small)
+    pin = engine.images.get(BASE).id
+    first, lines = make(engine, small, pins={BASE: pin})
+    assert f"base {BASE} is {pin} (pinned)" in lines
+    base("ENV MOVED=1")
+    again, lines = make(engine, small, pins={BASE: pin})
+    assert (again.cached, again.image.id) == (True, first.image.id)
+    assert any(f"{BASE} has moved: it is pinned to {pin[:19]}" in line for line in lines)
+    assert resolve(engine, again.image.reference, "none", pins={BASE: pin}).id == first.image.id, "not stale"
+    with pytest.raises(UnavailableError, match="is stale"):
+        resolve(engine, again.image.reference, "none", pins={})
+    unpinned, _ = make(engine, small)
+    assert not unpinned.cached
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Iterator[str]:
+    """Address of a registry on this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{free.getsockname()[1]}"
+    config = tmp_path / "registry.yml"
+    config.write_text(
+        f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {tmp_path}/images}}}}\n"
+        f"http: {{addr: {where}}}\n"
+    )
+    server = subprocess.Popen(
+        [need_tool("docker-registry"), "serve", str(config)],
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        until(lambda: _answers(where), "the registry")
+        yield where
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def _answers(where: str) -> bool:
+    host, _, port = where.partition(":")
+    with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
+        return True
+    return False
+
+
+def test_the_command_line_pins_what_a_registry_has(engine: Any, cli: Cli, registry: str) -> None:
+    name = f"{registry}/small:1"
+
+    def push(line: str) -> str:
+        raw = io.BytesIO(f"FROM scratch\nLABEL made={line}\nCOPY Dockerfile /\n".encode())
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            info = tarfile.TarInfo("Dockerfile")
+            info.size = len(raw.getvalue())
+            tar.addfile(info, raw)
+        archive.seek(0)
+        engine.images.build(fileobj=archive, custom_context=True, tag=name, rm=True)
+        said = engine.images.push(name)
+        assert "digest: sha256:" in said, said
+        digest: str = f"{registry}/small@" + re.findall(r"digest: (sha256:\w+)", said)[-1]
+        return digest
+
+    try:
+        first = push("one")
+        done = cli.run("images", "pin", name)
+        assert (done.returncode, done.stdout) == (0, f"{name} is pinned to {first}\n"), done.stderr
+        assert f"{name} is pinned to {first}" in cli.run("images", "list").stdout
+        second = push("two")
+        assert registry_digest(engine, name) == second
+        assert resolve(engine, name, "none", pins={name: first}).digest == first
+        engine.images.remove(first, force=True)
+        assert resolve(engine, name, "none", pins={name: first}).digest == first, "pulled by its digest"
+        again = cli.run("images", "pin", "--registry", name)
+        assert again.stdout == f"{name} is pinned to {second}\n  it has moved: it was pinned to {first}\n"
+        assert cli.run("images", "unpin", name).stdout == f"{name} is no longer pinned\n"
+        assert cli.run("images", "unpin", name).returncode == 64
+        assert name not in cli.run("images", "list").stdout
+    finally:
+        for image in engine.images.list(f"{registry}/small"):
+            engine.images.remove(image.id, force=True)
