@@ -21,7 +21,7 @@ from profrun.backends.slurm.runtimes import shared_mounts
 from profrun.backends.slurm.script import render_script
 from profrun.backends.slurm.shared_job import begin, read_order, read_turns
 from profrun.backends.slurm.states import Row, ended_status, living_status, parse_sacct, parse_squeue
-from profrun.backends.slurm.tasks import Group, Task, groups
+from profrun.backends.slurm.tasks import Group, Task, groups, shares
 from profrun.backends.slurm.turns import Turn, ended_early, no_exit, skipped, turn_status
 from profrun.backends.tail import trial_lines
 from profrun.contract.codec import from_json
@@ -67,8 +67,11 @@ class SlurmBackend:
         self.questions = 0
 
     def lane(self, prepared: SlurmPlan, trial: Trial) -> Lane | None:
-        """Arrays and allocations keep the order themselves."""
-        return None
+        """Arrays and allocations keep the order themselves. What ``resume`` starts again waits until the
+        allocation that still runs has ended: it may run in the same one.
+        """
+        cluster = prepared.plan.job.cluster
+        return Lane("allocation", together=True) if shares(cluster) and not cluster.sites else None
 
     def prepare(
         self, plan: Plan, trials: Sequence[Trial], run: Run, cwd: Path, *, ask: bool = True
@@ -94,13 +97,22 @@ class SlurmBackend:
         with contextlib.nullcontext() if ask else contextlib.suppress(UnavailableError):
             limits = parse_limits(self.slurm.run(["sinfo", "--noheader", "--format=%P|%l"]))
             if inside is not None:
-                inside = told(inside, self.slurm.run(["scontrol", "show", "job", "-o", inside.job]))
+                inside = told(inside, self._shown(inside.job))
         prepared = SlurmPlan(settled(plan, limits, inside), cwd, inside=inside)
         if inside is not None:
             check_fits(prepared.plan, inside)
         for number, group in enumerate(groups(prepared.plan, trials)):
             _script(prepared, group, run, number)
         return prepared
+
+    def _shown(self, job: str) -> str:
+        """What ``scontrol`` says of a job; nothing where it does not know it (any more)."""
+        try:
+            return self.slurm.run(["scontrol", "show", "job", "-o", job])
+        except SlurmError as error:
+            if error.code == "unknown-job":
+                return ""
+            raise
 
     def adapt(self, prepared: SlurmPlan, trial: Trial, run: Run, command: Command) -> Command:
         """The nodes see the same paths; whose GPUs they have, the site says."""

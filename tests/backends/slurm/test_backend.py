@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from profrun.backends.slurm.allocation import SlurmPlan
 from profrun.backends.slurm.backend import SlurmBackend
 from profrun.backends.slurm.commands import explained
 from profrun.backends.slurm.tasks import Task
 from profrun.contract.codec import to_json
 from profrun.contract.exit import Exit
+from profrun.errors import UsageError
 from profrun.store.events import Handle
 from profrun.store.files import write_json
 from profrun.store.runs import Run
+from tests.backends.plans import plan
 from tests.backends.slurm.answers import SQUEUE, Scripted
 
 
@@ -99,3 +104,99 @@ def test_a_task_cancelled_while_it_waited_is_over_at_once(tmp_path: Path) -> Non
             paths.phase.write_text('{"phase": "app"}')
     states = SlurmBackend(Scripted({"squeue": ""})).status(HANDLES, Run(tmp_path))
     assert [states["000-a"].state, states["001-a"].state] == ["cancelled", "finalising"]
+
+
+def _prepared(backend: SlurmBackend, folder: Path, cluster: str = "") -> SlurmPlan:
+    made = plan(resources="timeout: 5m", cluster=cluster)
+    return backend.prepare(made, made.trials, Run(folder / "runs/x"), folder)
+
+
+def test_one_job_for_all_trials_of_a_comparison(tmp_path: Path) -> None:
+    slurm = Scripted({"sinfo": "gpu*|12:00:00\n", "sbatch": "71\n"})
+    backend = SlurmBackend(slurm)
+    prepared = _prepared(backend, tmp_path)
+    run = Run(tmp_path / "runs/x")
+    (tmp_path / "runs").mkdir()
+    handles = backend.submit(prepared, prepared.plan.trials, run)
+    assert [argv[0] for argv in slurm.asked] == ["sinfo", "sbatch"]
+    assert {handle.data["job"] for handle in handles.values()} == {"71"}
+    names = [trial.id for trial in prepared.plan.trials]
+    assert (run.path / "slurm/allocation0.turns").read_text().split() == names
+    (request,) = backend.render(prepared, prepared.plan.trials, run)
+    assert request.text == (run.path / "slurm/allocation0.sh").read_text()
+    slurm.answers["squeue"] = "71|RUNNING|None\n"
+    (run.path / "slurm/allocation0.said").write_text(f"begin {names[0]}\n")
+    found = backend.status(handles, run)
+    assert [found[name].state for name in names[:2]] == ["running", "queued"]
+    assert found[names[1]].reason == "its turn comes in allocation 71"
+    # A driver that was killed before it wrote the handles down finds the same.
+    assert backend.status({name: Handle("slurm", {}) for name in names}, run) == found
+
+
+def test_a_partition_with_a_short_limit_gets_a_job_for_each_trial(tmp_path: Path) -> None:
+    backend = SlurmBackend(Scripted({"sinfo": "gpu*|1:00:00\n"}))
+    prepared = _prepared(backend, tmp_path)
+    assert prepared.plan.job.cluster.allocation == "each"
+    assert backend.lane(prepared, prepared.plan.trials[0]) is None
+
+
+def test_what_is_resumed_waits_for_the_allocation_that_runs(tmp_path: Path) -> None:
+    backend = SlurmBackend(Scripted({"sinfo": "gpu*|12:00:00\n"}))
+    prepared = _prepared(backend, tmp_path)
+    lane = backend.lane(prepared, prepared.plan.trials[0])
+    assert lane is not None
+    assert lane.together
+
+
+def test_a_step_that_fails_is_a_failed_trial_while_the_others_go_on(tmp_path: Path) -> None:
+    run, names = Run(tmp_path), ["000-a", "001-a"]
+    (tmp_path / "slurm").mkdir()
+    (tmp_path / "slurm/allocation0.turns").write_text("000-a\n001-a\n")
+    (tmp_path / "slurm/allocation0.said").write_text("begin 000-a\nend 000-a 1\nbegin 001-a\n")
+    (tmp_path / "slurm/allocation0.000-a.log").write_text("srun: error: no such option\n")
+    handles = {name: Task("7", n, "allocation0").handle for n, name in enumerate(names)}
+    backend = SlurmBackend(Scripted({"squeue": "7|RUNNING|None\n"}))
+    assert backend.status(handles, run)["000-a"].state == "finalising"  # exit.json may still come
+    backend._since = {"000-a": -1000.0}
+    found = backend.status(handles, run)
+    assert [found[name].state for name in names] == ["failed", "running"]
+    assert "no such option" in (found["000-a"].reason or "")
+
+
+def test_an_allocation_that_ends_before_a_turn_loses_that_trial_and_no_other(tmp_path: Path) -> None:
+    (tmp_path / "slurm").mkdir()
+    (tmp_path / "slurm/allocation0.turns").write_text("000-a\n001-a\n")
+    (tmp_path / "slurm/allocation0.said").write_text("begin 000-a\nend 000-a 0\n")
+    _end(tmp_path, Exit("000-a", "finished", exit_code=0))
+    handles = {name: Task("7", n, "allocation0").handle for n, name in enumerate(("000-a", "001-a"))}
+    backend = SlurmBackend(Scripted({"squeue": "7|TIMEOUT|TimeLimit\n"}))
+    backend._since = dict.fromkeys(handles, -1000.0)
+    found = backend.status(handles, Run(tmp_path))
+    assert [status.state for status in found.values()] == ["finished", "lost"]
+    assert "ended before its turn (Slurm says TIMEOUT)" in (found["001-a"].reason or "")
+
+
+def test_cancelling_one_trial_signals_its_step_and_leaves_the_allocation(tmp_path: Path) -> None:
+    (tmp_path / "slurm").mkdir()
+    (tmp_path / "slurm/allocation0.turns").write_text("000-a\n001-a\n")
+    (tmp_path / "slurm/allocation0.said").write_text("begin 000-a\n")
+    for name in ("000-a", "001-a"):
+        Run(tmp_path).trial(name).folder.mkdir(parents=True)
+    slurm = Scripted({"squeue": "7.0|profrun:000-a\n7.batch|batch\n"})
+    SlurmBackend(slurm).cancel({"000-a": Task("7", 0, "allocation0").handle}, Run(tmp_path), grace=0)
+    assert [argv[2:] for argv in slurm.asked if argv[0] == "scancel"] == [["7.0"]]
+    slurm.asked.clear()
+    both = {name: Task("7", n, "allocation0").handle for n, name in enumerate(("000-a", "001-a"))}
+    SlurmBackend(slurm).cancel(both, Run(tmp_path), grace=0)
+    assert [argv[2:] for argv in slurm.asked if argv[0] == "scancel"] == [["--state=PENDING", "7"], ["7"]]
+
+
+def test_a_shell_whose_allocation_has_ended_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    unknown = explained("scontrol", "slurm_load_jobs error: Invalid job id specified")
+    backend = SlurmBackend(Scripted({"sinfo": "", "scontrol": unknown}))
+    with pytest.raises(UsageError, match=r"job 7, which does not run") as caught:
+        _prepared(backend, tmp_path)
+    assert "unset SLURM_JOB_ID" in str(caught.value)
