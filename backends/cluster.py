@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from profrun.backends.launchers import launches
 from profrun.contract.command import Vendor
@@ -24,6 +24,8 @@ from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import finalising
 
+Choice = Literal["one", "each"]
+"""Of ``cluster.allocation``."""
 AMD_TYPE = re.compile(r"mi\d{3}[a-z]?")
 NVIDIA_TYPE = re.compile(r"v100|t4|a\d{2,3}|l\d{1,2}s?|g?[hb]\d{3}|gb\d{3}|rtx.*|tesla.*")
 """GPU types as clusters call them in their GRES, e.g. mi300x and h200."""
@@ -98,6 +100,35 @@ def by_site(trials: Sequence[Trial]) -> dict[str | None, list[Trial]]:
     for trial in trials:
         grouped.setdefault(trial.site, []).append(trial)
     return grouped
+
+
+def settle_allocation(plan: Plan, default: Callable[[Sequence[Trial], ClusterSettings], Choice]) -> Plan:
+    """The plan whose cluster block says for each site whether its trials share an allocation, or nodes.
+
+    Args:
+        default: for the trials of a site whose block does not say it.
+
+    Raises:
+        UsageError: the trials are to share an allocation and to run at the same time.
+    """
+    cluster = plan.job.cluster
+    chosen: dict[str | None, Choice] = {}
+    for site, trials in by_site(plan.trials).items():
+        settings = cluster.of_site(site)
+        if settings.allocation == "one" and (settings.parallel or 1) > 1:
+            raise UsageError(
+                "the trials cannot share one allocation and run at the same time",
+                why=f"cluster.allocation is one, and cluster.parallel is {settings.parallel}",
+                fix="set cluster.allocation to each, or leave out cluster.parallel",
+            )
+        chosen[site] = settings.allocation or default(trials, settings)
+    if None in chosen:
+        cluster = replace(cluster, allocation=chosen[None])
+    sites = {
+        name: replace(block, allocation=chosen.get(name, block.allocation))
+        for name, block in cluster.sites.items()
+    }
+    return replace(plan, job=replace(plan.job, cluster=replace(cluster, sites=sites)))
 
 
 def vendor_of(settings: ClusterSettings, plan: Plan) -> Vendor:

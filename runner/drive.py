@@ -182,6 +182,8 @@ class _Driver(Generic[P]):
             raise
         for trial in trials:
             handle = self.active[trial.id] = handles[trial.id]
+            if handle.data.get("note"):
+                self.observer.note(f"{trial.id}: {handle.data['note']}")
             self._write(
                 "queued" if self.backend.concurrent else "started",
                 trial.id,

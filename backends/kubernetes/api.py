@@ -82,6 +82,15 @@ class Api:
         """A persistent volume claim."""
         return self._json("GET", f"/api/v1/namespaces/{self.namespace}/persistentvolumeclaims/{name}")
 
+    def node(self, name: str) -> Manifest | None:
+        """A node; None when there is none of this name."""
+        try:
+            return self._json("GET", f"/api/v1/nodes/{name}")
+        except ProfrunError as error:
+            if http_status(error) == 404:
+                return None
+            raise
+
     def local_queue(self, name: str) -> Manifest | None:
         """A LocalQueue of Kueue; None where the cluster has no Kueue. Which version it speaks, it says."""
         group = "/apis/kueue.x-k8s.io"

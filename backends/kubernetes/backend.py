@@ -35,9 +35,16 @@ from profrun.backends.kubernetes.manifest import (
     to_yaml,
 )
 from profrun.backends.kubernetes.network import not_allowed
-from profrun.backends.kubernetes.objects import Manifest, PodHandle, name_of
+from profrun.backends.kubernetes.objects import ApiObject, Manifest, PodHandle, name_of
 from profrun.backends.kubernetes.pod_paths import mounts_of, workdir
-from profrun.backends.kubernetes.resource_groups import NOBODY, lane_of, resource_groups, vendor
+from profrun.backends.kubernetes.resource_groups import (
+    NOBODY,
+    ResourceGroup,
+    lane_of,
+    resource_groups,
+    vendor,
+)
+from profrun.backends.kubernetes.same_nodes import choose_nodes, note_nodes, settled
 from profrun.backends.mounts import need_sources
 from profrun.backends.profilers import margin_s
 from profrun.backends.tail import has_ended, trial_lines
@@ -79,6 +86,7 @@ class KubernetesBackend:
         self.poll_s = fastest
         self._fastest, self._slowest = fastest, slowest
         self._last: object = None
+        self._placed: set[tuple[str, object]] = set()  # (pod, node) that are written down
         self._polling = JobPolling(lag_s=lag_s, stuck_s=stuck_s)
 
     def lane(self, prepared: PreparedPlan, trial: Trial) -> Lane:
@@ -97,7 +105,7 @@ class KubernetesBackend:
             UnavailableError: a mount's source is not in the volume (Kubernetes would make an empty folder),
                 the client is not installed, or the cluster cannot be used.
         """
-        plan = settle(plan)
+        plan = settled(settle(plan))
         for group in resource_groups(plan, trials):
             job_objects(plan, group, run.path, cwd)
             workdir(str(cwd / (plan.job.workdir or "")), plan.job, group.settings, run.path)
@@ -143,13 +151,12 @@ class KubernetesBackend:
         secret = secret_env(plan.job, prepared.cwd)
         make_dir(jobs_folder(run))
         taken = len(list(jobs_folder(run).glob("job*.json")))
-        groups = list(enumerate(resource_groups(plan, trials), start=taken))
-        wanted = [
-            (number, group, job_objects(plan, group, run.path, prepared.cwd, number=number))
-            for number, group in groups
-        ]
         _change_owner(run, trials)
         self._wait_for_room(run)
+        wanted = []
+        for number, free in enumerate(resource_groups(plan, trials), start=taken):
+            group = self._on_nodes(free, run, number)
+            wanted.append((number, group, job_objects(plan, group, run.path, prepared.cwd, number=number)))
         handles: dict[str, Handle] = {}
         made: list[tuple[Api, str]] = []
         try:
@@ -163,6 +170,8 @@ class KubernetesBackend:
                     context=group.settings.context,
                     namespace=api.namespace,
                     room_s=margin_s(plan, group.trials) - plan.job.resources.grace,
+                    site=group.trials[0].site,
+                    note=group.nodes.note,
                 )
                 # Written before the Job is made: if profrun is killed after that, the Job can be found.
                 keep(
@@ -182,6 +191,15 @@ class KubernetesBackend:
             raise
         self.poll_s = self._fastest
         return handles
+
+    def _on_nodes(self, group: ResourceGroup, run: Run, number: int) -> ResourceGroup:
+        """The group with the nodes that its trials share with those before, where they do."""
+        settings = group.settings
+        if settings.allocation != "one":
+            return group
+        api = self._api(settings.context, settings.namespace)
+        pods, _ = api.pods(_selector(run))
+        return replace(group, nodes=choose_nodes(api, run, group.trials[0].site, number, pods))
 
     def _wait_for_room(self, run: Run) -> None:
         """Until the pods of the trials that have said how they ended have gone: they hold their nodes."""
@@ -222,8 +240,16 @@ class KubernetesBackend:
             going = {trial: known for trial, known in members.items() if trial not in over}
             found |= over | self._polling.states(api, going, jobs, pods, run)
             note_images(members, pods, run)
+            self._note_nodes(run, pods)
         self._back_off(versions)
         return {trial: found[trial] for trial in handles}
+
+    def _note_nodes(self, run: Run, pods: Sequence[ApiObject]) -> None:
+        """Which nodes the pods have, whenever one has got its own."""
+        found = {(name_of(pod), (pod.get("spec") or {}).get("nodeName")) for pod in pods}
+        if not found <= self._placed:
+            note_nodes(run, pods)
+            self._placed |= found
 
     def _back_off(self, versions: Sequence[object]) -> None:
         """Ask less and less often while nothing changes."""

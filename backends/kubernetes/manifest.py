@@ -46,6 +46,7 @@ class JobObjects:
     Attributes:
         policy: the NetworkPolicy that turns the pods' network off, or None where the job wants one.
         secret: name of the Secret that holds the job's secrets, or None; its values are never in a manifest.
+        beside: the trial whose nodes the pods will be bound to, while they are not known; else None.
     """
 
     job: Manifest
@@ -53,6 +54,7 @@ class JobObjects:
     service: Manifest | None
     secret: str | None
     trials: tuple[Trial, ...]
+    beside: str | None = None
 
     @property
     def name(self) -> str:
@@ -95,7 +97,9 @@ def job_objects(
     )
     metadata = _metadata(settings, run)
     closed = None if plan.job.network else policy(name, metadata, nodes=nodes)
-    return JobObjects(job, closed, _service(name, metadata) if nodes > 1 else None, secret, group.trials)
+    beside = None if group.nodes.names or group.nodes.note else group.beside
+    service = _service(name, metadata) if nodes > 1 else None
+    return JobObjects(job, closed, service, secret, group.trials, beside)
 
 
 def indexed_job(name: str, settings: ClusterSettings, run: Path, spec: Manifest, pod: Manifest) -> Manifest:
@@ -269,6 +273,7 @@ def pod_spec(job: Job, group: ResourceGroup, context: ApiObject, image: str) -> 
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         **_placement(settings),
+        **_affinity(group),
         "containers": [container],
         "volumes": volumes,
     }
@@ -289,6 +294,22 @@ def _placement(settings: ClusterSettings) -> dict[str, object]:
         "tolerations": [_toleration(toleration) for toleration in settings.tolerations or ()],
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _affinity(group: ResourceGroup) -> Manifest:
+    """To the nodes that were chosen for the group, whose own names each is one term: any of them will do."""
+    if not group.nodes.names:
+        return {}
+    terms: list[Manifest] = [
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
+        for name in group.nodes.names
+    ]
+    if group.nodes.firm:
+        rule: Manifest = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    else:
+        wished = [{"weight": 100, "preference": term} for term in terms]
+        rule = {"preferredDuringSchedulingIgnoredDuringExecution": wished}
+    return {"affinity": {"nodeAffinity": rule}}
 
 
 def _toleration(toleration: Toleration) -> dict[str, object]:
@@ -346,4 +367,6 @@ def to_yaml(objects: JobObjects, secret_names: Sequence[str] = ()) -> str:
     if objects.secret:
         listed = f": {', '.join(secret_names)}" if secret_names else ""
         note = f"# Secret {objects.secret}, made at submit and deleted with the Job{listed}\n"
+    if objects.beside:
+        note += f"# Made when its turn comes, with node affinity to the nodes on which {objects.beside} ran\n"
     return note + "---\n".join(parts)

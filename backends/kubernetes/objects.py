@@ -36,6 +36,8 @@ class PodHandle:
         nodes: pods of the trial.
         context, namespace: of the Job; None: the current ones.
         room_s: seconds that its profilers need after the grace.
+        site: of the cluster block.
+        note: what a person should know of how it was started.
     """
 
     job: str
@@ -44,6 +46,8 @@ class PodHandle:
     context: str | None = None
     namespace: str | None = None
     room_s: float = 60.0
+    site: str | None = None
+    note: str | None = None
 
     @classmethod
     def of(cls, handle: Handle) -> PodHandle | None:

@@ -37,6 +37,21 @@ class Caller:
 
 
 @dataclass(frozen=True)
+class NodeChoice:
+    """On which nodes the pods of a Job run.
+
+    Attributes:
+        names: of the nodes; empty: the scheduler chooses.
+        firm: no other nodes will do; False: others only if these cannot be had.
+        note: what a person should know of the choice.
+    """
+
+    names: tuple[str, ...] = ()
+    firm: bool = True
+    note: str | None = None
+
+
+@dataclass(frozen=True)
 class ResourceGroup:
     """Trials whose pods are alike.
 
@@ -45,6 +60,9 @@ class ResourceGroup:
         vendor: nvidia, amd or none.
         gpus: of each pod.
         capabilities: added, without CAP_.
+        nodes: where the pods run.
+        beside: the first trial of the site, whose nodes these trials take once they are known; None: they
+            take any.
     """
 
     trials: tuple[Trial, ...]
@@ -52,6 +70,8 @@ class ResourceGroup:
     vendor: Vendor
     gpus: int
     capabilities: tuple[str, ...] = ()
+    nodes: NodeChoice = NodeChoice()
+    beside: str | None = None
 
 
 def resource_groups(plan: Plan, trials: Sequence[Trial]) -> list[ResourceGroup]:
@@ -82,9 +102,14 @@ def lane_of(plan: Plan, trial: Trial) -> Lane:
 
 
 def _share_a_job(plan: Plan, members: Sequence[Trial]) -> bool:
-    """Whether all trials of a site are indexes of one Job, which keeps their order and their number."""
+    """Whether all trials of a site are indexes of one Job, which keeps their order and their number.
+
+    The pods of a Job have one template, so those that share nodes with the first trial need their own.
+    """
     shapes = {_shape(plan, trial) for trial in members}
-    return plan.job.resources.nodes == 1 and len(shapes) == 1 and len(members) <= MAX_INDEXES
+    same_nodes = plan.job.cluster.of_site(members[0].site).allocation == "one"
+    alike = plan.job.resources.nodes == 1 and len(shapes) == 1 and len(members) <= MAX_INDEXES
+    return alike and not same_nodes
 
 
 def _shape(plan: Plan, trial: Trial) -> tuple[object, ...]:
@@ -101,8 +126,14 @@ def _resource_group(plan: Plan, members: Sequence[Trial]) -> ResourceGroup:
             f"{plan.job.resources.ranks_per_node} ranks a node",
             fix="let the command start its ranks: torchrun, which finds its nodes and ranks set",
         )
+    first = next((trial.id for trial in plan.trials if trial.site == members[0].site), None)
     return ResourceGroup(
-        tuple(members), settings, vendor(plan, settings), gpus, _capabilities(plan, members[0])
+        tuple(members),
+        settings,
+        vendor(plan, settings),
+        gpus,
+        _capabilities(plan, members[0]),
+        beside=first if settings.allocation == "one" and first != members[0].id else None,
     )
 
 

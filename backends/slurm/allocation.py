@@ -8,16 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from profrun.backends.base import PreparedPlan
-from profrun.backends.cluster import by_site, gpus_per_node, is_launcher
+from profrun.backends.cluster import Choice, gpus_per_node, is_launcher, settle_allocation
 from profrun.backends.profilers import margin_s
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.plans.model import Plan, Trial
 
-Choice = Literal["one", "each"]
 EARLY_S = 60
 """Slurm may send the announcement of the end up to a minute too early (man sbatch, --signal)."""
 LONGEST_S = 4 * 3600.0
@@ -67,24 +65,10 @@ def settled(plan: Plan, limits: Mapping[str, float], inside: Inside | None = Non
     Raises:
         UsageError: the trials are to share an allocation and to run at the same time.
     """
-    cluster = plan.job.cluster
-    chosen: dict[str | None, Choice] = {}
-    for site, trials in by_site(plan.trials).items():
-        settings = cluster.of_site(site)
-        if settings.allocation == "one" and (settings.parallel or 1) > 1:
-            raise UsageError(
-                "the trials cannot share one allocation and run at the same time",
-                why=f"cluster.allocation is one, and cluster.parallel is {settings.parallel}",
-                fix="set cluster.allocation to each, or leave out cluster.parallel",
-            )
-        chosen[site] = settings.allocation or ("one" if inside else _default(plan, trials, settings, limits))
-    if None in chosen:
-        cluster = replace(cluster, allocation=chosen[None])
-    sites = {
-        name: replace(block, allocation=chosen.get(name, block.allocation))
-        for name, block in cluster.sites.items()
-    }
-    return replace(plan, job=replace(plan.job, cluster=replace(cluster, sites=sites)))
+    return settle_allocation(
+        plan,
+        lambda trials, settings: "one" if inside else _default(plan, trials, settings, limits),
+    )
 
 
 def _default(

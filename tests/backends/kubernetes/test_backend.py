@@ -370,7 +370,9 @@ def test_a_pinned_image_and_profile_are_part_of_the_job(
     monkeypatch.setenv("PROFRUN_CLUSTERS", str(tmp_path / "clusters.yaml"))
     found = plan(image="auto", cluster="profile: lab, parallel: 2")
     pinned = backend.prepare(found, found.trials, run, run.path.parent).plan
-    assert pinned.job.cluster == ClusterSettings(pvc="runs", vendor="amd", namespace="ml", parallel=2)
+    assert pinned.job.cluster == ClusterSettings(
+        pvc="runs", vendor="amd", namespace="ml", parallel=2, allocation="each"
+    )
     assert pinned.job.image.startswith("rocm/")
 
 
