@@ -75,6 +75,7 @@ class Command:
         scratch: folder on a disk of the node in which profilers record, e.g. ``$SLURM_TMPDIR``; None: they
             write into the trial's folder.
         timeout_s, grace_s: seconds until the trial is ended, and then until it is killed.
+        patience_s: seconds without a sign of life after which the wrapper of another rank counts as dead.
         attempt: counts the executions of this trial, from 1.
         sample: samples of the GPUs and the host per second (``sampling``); 0: none.
         findings: what the runner has to say of the trial; the wrapper keeps it among the warnings.
@@ -103,6 +104,7 @@ class Command:
     scratch: str | None = None
     timeout_s: float | None = None
     grace_s: float = 60.0
+    patience_s: float = 120.0
     attempt: int = 1
     sample: float = 10.0  # sampling.DEFAULT_RATE, which every Python process of a job would load
     findings: tuple[Finding, ...] = ()

@@ -197,7 +197,7 @@ class DockerBackend:
                 watch.until_gone(_LEAVE_WAIT_S)  # the next trial starts on an empty machine
             return status_of(ended)
         if alive:
-            return Status("finalising" if finalising(trial) else "running")
+            return finalising(trial) or Status("running")
         return Status("lost", watch.why_lost() if watch else _GONE)
 
     def _alive(self, run: Run, trial_id: str) -> bool:

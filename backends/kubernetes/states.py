@@ -54,13 +54,15 @@ class Observed:
         status: what it means.
         ended: nothing more comes from it but ``exit.json``, perhaps.
         hopeless: it will never start, and no other pod of the Job will.
-        stuck: it may never start.
+        stuck: it may never start, or never end.
+        unreachable: its node does not answer: as things are, nothing more comes from it.
     """
 
     status: Status
     ended: bool = False
     hopeless: bool = False
     stuck: bool = False
+    unreachable: bool = False
 
 
 def job_of(pod: ApiObject) -> str:
@@ -89,6 +91,9 @@ def from_pod(pod: ApiObject) -> Observed:
     state = _container_state(status)
     if phase in ("Succeeded", "Failed"):
         return Observed(_ended(status, state), ended=True)
+    if "running" in state and _is_ready(status) is False:
+        # A pod without probes is ready while it runs, unless its node has fallen silent.
+        return Observed(Status("running", "its node does not answer"), unreachable=True)
     if pod["metadata"].get("deletionTimestamp"):
         return Observed(Status("finalising", "Kubernetes ends the pod"))
     if phase == "Unknown":
@@ -98,6 +103,13 @@ def from_pod(pod: ApiObject) -> Observed:
     if "terminated" in state:
         return Observed(Status("finalising"))
     return _waiting(status, state)
+
+
+def _is_ready(status: ApiObject) -> bool | None:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "Ready":
+            return bool(condition.get("status") == "True")
+    return None
 
 
 def _waiting(status: ApiObject, state: ApiObject) -> Observed:
@@ -221,11 +233,13 @@ def combined(observed: Sequence[Observed]) -> Observed:
         reason = f"{len(held)} of {len(observed)} pods cannot start: {said.reason}"
         chosen = [replace(held[0], status=replace(said, reason=reason))]
     first = min(chosen, key=lambda each: order.index(each.status.state))
+    away = [each for each in observed if each.unreachable]
     return Observed(
         first.status,
         ended=ended,
         hopeless=any(each.hopeless for each in observed),
-        stuck=any(each.stuck for each in observed),
+        stuck=any(each.stuck for each in observed) or (len(observed) > 1 and bool(away)),
+        unreachable=bool(away) and all(each.ended or each.unreachable for each in observed),
     )
 
 
