@@ -244,12 +244,11 @@ class _Driver(Generic[P]):
             ended = self._read_exit(trial_id)
             if ended is None:
                 continue
-            if told is None and not self._may_come_again(ended):
+            now = told or self.states.get(trial_id)
+            if not self._may_come_again(ended) and (told is None or told.state != "queued"):
                 found[trial_id] = status_of(ended)
-            elif ended.silent:
-                now = told or self.states.get(trial_id)
-                if now is None or now.state != "queued":  # one that is to start again
-                    found[trial_id] = Status("finalising", f"waits for {rank_list(ended.silent)}")
+            elif ended.silent and (now is None or now.state != "queued"):  # it is not to start again
+                found[trial_id] = Status("finalising", f"waits for {rank_list(ended.silent)}")
         if self.cancelled_at is not None and time.monotonic() - self.cancelled_at > _KILL_WAIT_S:
             for trial_id in self.active:
                 found.setdefault(trial_id, Status("cancelled", STOPPED_AT_ONCE))

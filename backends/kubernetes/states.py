@@ -234,6 +234,10 @@ def combined(observed: Sequence[Observed]) -> Observed:
         chosen = [replace(held[0], status=replace(said, reason=reason))]
     first = min(chosen, key=lambda each: order.index(each.status.state))
     away = [each for each in observed if each.unreachable]
+    if len(observed) > 1 and away and first.status.state == "running":
+        verb = "does" if len(away) == 1 else "do"
+        reason = f"{len(away)} of {len(observed)} nodes {verb} not answer"
+        first = replace(first, status=Status("running", reason))
     return Observed(
         first.status,
         ended=ended,

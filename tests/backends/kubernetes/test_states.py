@@ -89,6 +89,21 @@ def test_a_pod_that_is_being_ended_is_finalising() -> None:
     assert from_pod(dying).status.state == "finalising"
 
 
+def test_a_pod_that_runs_and_is_not_ready_is_on_a_node_that_does_not_answer() -> None:
+    away = from_pod(pod("Running", {"running": {}}, conditions=[{"type": "Ready", "status": "False"}]))
+    assert (away.status, away.ended, away.unreachable) == (
+        Status("running", "its node does not answer"),
+        False,
+        True,
+    )
+    here = from_pod(pod("Running", {"running": {}}, conditions=[{"type": "Ready", "status": "True"}]))
+    assert here.unreachable is False
+    assert combined([here, away]).unreachable is False
+    both = combined([away, Observed(Status("finished"), ended=True)])
+    assert (both.unreachable, both.stuck, both.ended) == (True, True, False)
+    assert combined([away]).stuck is False  # Kubernetes makes the pod again when the node is given up
+
+
 @pytest.mark.parametrize(
     ("status", "spec", "index", "wanted", "over"),
     [

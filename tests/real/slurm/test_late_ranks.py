@@ -1,4 +1,4 @@
-"""Ranks that end at other times than the others on a real Slurm: late, slow to write, killed, on a dead node."""
+"""Ranks on a real Slurm that end later than others: late, slow to write, killed, on a node that dies."""
 
 from __future__ import annotations
 
