@@ -46,7 +46,7 @@ from profrun.backends.kubernetes.resource_groups import (
 )
 from profrun.backends.kubernetes.same_nodes import choose_nodes, note_nodes, settled
 from profrun.backends.mounts import need_sources
-from profrun.backends.profilers import margin_s
+from profrun.backends.profilers import margin_s, patience_s
 from profrun.backends.tail import has_ended, trial_lines
 from profrun.contract.command import Command, ImageUsed
 from profrun.contract.exit import Exit
@@ -129,7 +129,7 @@ class KubernetesBackend:
             command,
             vendor=whose,
             scratch=settings.scratch,
-            patience_s=margin_s(plan, [trial]),
+            patience_s=patience_s(plan, trial),
             cwd=workdir(command.cwd, plan.job, settings, run.path),
             image=ImageUsed(image_of(plan.job, whose)),
         )

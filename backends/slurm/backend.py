@@ -14,7 +14,7 @@ from profrun.backends.base import Lane, Request
 from profrun.backends.cluster import by_site, phase_of, settle, vendor_of
 from profrun.backends.environ import secret_env
 from profrun.backends.mounts import need_sources
-from profrun.backends.profilers import margin_s
+from profrun.backends.profilers import patience_s
 from profrun.backends.slurm.allocation import SlurmPlan, check_fits, inside_of, parse_limits, settled, told
 from profrun.backends.slurm.allocation_script import render_allocation
 from profrun.backends.slurm.commands import Slurm, SlurmError
@@ -123,7 +123,7 @@ class SlurmBackend:
             command,
             vendor=vendor_of(settings, plan),
             scratch=settings.scratch,
-            patience_s=margin_s(plan, [trial]),
+            patience_s=patience_s(plan, trial),
         )
         if (settings.runtime or "none") != "none":
             told = replace(told, image=ImageUsed(plan.job.image))

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import shared_data
 from tests.real.slurm.conftest import Cluster, Desk, wait_for
 from tests.real.slurm.test_runs import SLOW_NSYS, spec
 
@@ -46,17 +47,15 @@ def test_the_other_rank_is_waited_for_when_rank_0_is_late(desk: Desk) -> None:
 
 def test_a_profiler_of_one_rank_may_write_for_longer_than_the_grace(desk: Desk) -> None:
     desk.write("late.py", LATE)
-    bin_ = desk.folder / "bin"
-    bin_.mkdir()
+    recording = shared_data("h200/nsys/mlp.sqlite")
     fake = desk.write(
-        "bin/nsys",
+        "nsys",
         SLOW_NSYS.replace("SECONDS", "25 * (os.environ['RANK'] == '1')")
-        .replace("RECORDING", "None")
-        .replace("import pathlib", "import os, pathlib")
-        .replace('"%q{RANK}", "0"', '"%q{RANK}", os.environ["RANK"]'),
+        .replace("RECORDING", repr(str(recording)))
+        .replace("import pathlib", "import os, pathlib"),
         0o755,
     )
-    environ = {"PATH": f"{bin_}:{desk.cluster.environ['PATH']}", "PROFRUN_NSYS": str(fake)}
+    environ = {"PATH": f"{desk.folder}:{desk.cluster.environ['PATH']}", "PROFRUN_NSYS": str(fake)}
     document = desk.submit(spec("python3 late.py 1 0", f"collectors: [nsys]\n{TWO_NODES}"), environ=environ)
     assert ends(document) == [("finished", None)]
     ended = exit_of(desk)
@@ -106,7 +105,6 @@ def test_a_trial_whose_node_dies_is_repeated_by_slurm(desk: Desk) -> None:
         run("scontrol", "update", "nodename=n2", "state=down", "reason=dead")
         wait_for(lambda: "PENDING" in run("squeue", "-h", "-o", "%T", "-j", job), 120)
         assert process.poll() is None
-    run("scontrol", "update", "nodename=n2", "state=resume")
     wait_for(lambda: set(run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}, 120)
     run("scontrol", "update", f"jobid={job}_0", "StartTime=now+2")  # Slurm itself waits two minutes
     out, err = process.communicate(timeout=300)
