@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _BEAT_S = 15.0
 """Seconds between two touches, and between two looks at the others' files."""
+_now = time.monotonic
 _NAME = re.compile(r"(alive|exit)\.rank(\d+)(\.json)?")
 
 
@@ -76,24 +77,30 @@ class RankSigns:
     def overdue(self) -> bool:
         """Whether another rank failed so long ago that nothing is to be waited for."""
         since = self._failed_since
-        return since is not None and time.monotonic() - since >= self._patience
+        return since is not None and _now() - since >= self._patience
 
     def look(self) -> None:
-        """Read the signs of the others, with one listing; when each was touched only every ``_BEAT_S``.
+        """Read the signs of the others: rank 0 those of all, the others those of rank 0.
 
-        A listing also makes NFS clients see new files, which asking for each by its name does not.
+        Rank 0 lists the folder once, which also makes NFS clients see new files, as asking for each by its
+        name does not. When each was touched is asked only every ``_BEAT_S``.
 
         Raises:
             OSError: the folder cannot be read now.
         """
         with self._reading:
-            now = time.monotonic()
+            now = _now()
             # What passed while the folder did not answer, or this host slept, makes nobody older.
             lost = now - self._looked - 2 * self._beat_s
             if self._looked and lost > 0:
                 self._marks = {rank: (mark, seen + lost) for rank, (mark, seen) in self._marks.items()}
             self._looked = now
-            self._list(now)
+            if self._own.rank == 0:
+                self._list(now)
+            elif (self._hook / "exit.rank0.json").exists():
+                self.answered.add(0)
+            else:
+                self._mark(0, (self._hook / "alive.rank0").stat().st_mtime_ns, now)
             self._tell_dead()
 
     def dead(self, ranks: Iterable[int], since: float) -> set[int]:
@@ -126,13 +133,9 @@ class RankSigns:
                 if found[1] == "exit":
                     self.answered.add(rank)
                 elif rank not in self._marks or (marks and rank not in self.answered):
-                    self._mark(rank, entry, now)
+                    self._mark(rank, entry.stat().st_mtime_ns, now)
 
-    def _mark(self, rank: int, entry: os.DirEntry[str], now: float) -> None:
-        try:
-            touched = entry.stat().st_mtime_ns
-        except OSError:
-            return
+    def _mark(self, rank: int, touched: int, now: float) -> None:
         if self._marks.get(rank, (None, now))[0] != touched:
             self._marks[rank] = (touched, now)
 
@@ -156,13 +159,14 @@ class RankSigns:
 
     def _beat(self) -> None:
         while not self._over.wait(self._beat_s):
-            try:
-                os.utime(str(self._alive))
-                if self._own.rank == 0:
-                    self.look()
-                self._look_for_failures()
-            except OSError:  # the folder does not answer now
-                continue
+            for sign in (self._touch, self.look, self._look_for_failures):
+                try:
+                    sign()
+                except OSError:  # the folder does not answer now, or rank 0 has not begun
+                    continue
+
+    def _touch(self) -> None:
+        os.utime(str(self._alive))
 
     def _look_for_failures(self) -> None:
         with os.scandir(str(self._failed)) as entries:
@@ -170,4 +174,4 @@ class RankSigns:
         if not failed:
             self._failed_since = None
         elif self._failed_since is None:
-            self._failed_since = time.monotonic()
+            self._failed_since = _now()

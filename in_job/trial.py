@@ -85,7 +85,11 @@ class Trial:
             folder, suffix=self.ranks.suffix, grace=self.command.grace_s, overdue=self.signs.overdue
         )
         try:
-            self.signs.begin()
+            try:
+                self.signs.begin()
+            except OSError as error:
+                print(f"profrun: {self.paths.hook} cannot be written: {error}", file=sys.stderr)
+                return 73
             try:
                 verdict, result = self._run(supervisor)
             finally:

@@ -235,7 +235,7 @@ class KubernetesBackend:
             pods, _ = api.pods(_selector(run))
             versions += [pod["metadata"].get("resourceVersion") for pod in pods]
             over = {
-                trial: self._last_word(trial, known, open_[trial], jobs, pods)
+                trial: self._last_word(api, trial, known, open_[trial], jobs, pods)
                 for trial, known in members.items()
                 if trial in open_
             }
@@ -249,6 +249,7 @@ class KubernetesBackend:
 
     def _last_word(
         self,
+        api: Api,
         trial: str,
         known: PodHandle,
         ended: Exit,
@@ -257,7 +258,7 @@ class KubernetesBackend:
     ) -> Status | None:
         """The end of a trial whose ``exit.json`` may not be the last word; None while it is not."""
         if ended.silent:
-            return self._polling.silent(trial, known, ended, jobs, pods)
+            return self._polling.silent(api, trial, known, ended, jobs, pods)
         return status_of(ended) if all_ended(known, jobs, pods) else None
 
     def _note_nodes(self, run: Run, pods: Sequence[ApiObject]) -> None:

@@ -123,6 +123,7 @@ class JobPolling:
 
     def silent(
         self,
+        api: Api,
         trial: str,
         handle: PodHandle,
         ended: Exit,
@@ -130,7 +131,8 @@ class JobPolling:
         pods: Sequence[ApiObject],
     ) -> Status | None:
         """How a trial ended whose ``exit.json`` lacks some ranks, by what became of their pods; None while
-        these may still say it themselves.
+        these may still say it themselves. The Job of a node that does not answer is deleted: what runs there
+        may come back.
 
         Args:
             ended: the trial's ``exit.json``.
@@ -146,6 +148,8 @@ class JobPolling:
             return None
         if self._waited(trial, "silent") < self._lag_s:
             return None
+        if any(each.unreachable for each in seen):
+            api.delete_job(handle.job)
         if ended.state == "cancelled" or not seen:
             return status_of(ended)
         worst = next((each.status for each in seen if each.status.reason), Status("lost"))

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from profrun.contract.recording import Rank
-from profrun.in_job import rank_signs
 from profrun.in_job.rank_signs import RankSigns
 
 
@@ -18,7 +17,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr(rank_signs.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr("profrun.in_job.rank_signs._now", lambda: self.now)
 
 
 @pytest.fixture
@@ -112,7 +111,7 @@ def test_a_look_lists_the_folder_once_and_asks_for_times_seldom(
         listed.append(path)
         return scandir(path)
 
-    monkeypatch.setattr(rank_signs.os, "scandir", counted)
+    monkeypatch.setattr(os, "scandir", counted)
     marked = []
     monkeypatch.setattr(RankSigns, "_mark", lambda self, rank, entry, now: marked.append(rank))
     signs._marks = dict.fromkeys(range(1, 512), (0, clock.now))
@@ -136,6 +135,21 @@ def test_a_failed_rank_is_overdue_for_the_others_after_the_patience(tmp_path: Pa
     assert not one.overdue()
     one.end()
     two.end()
+
+
+def test_the_other_ranks_watch_rank_0_alone(tmp_path: Path, clock: Clock) -> None:
+    (tmp_path / "failed").mkdir()
+    signs = RankSigns(tmp_path, Rank(2, 0, 3), 80)
+    touch(tmp_path, 0, 1)
+    touch(tmp_path, 1, 1)
+    pass_time(signs, clock, 100)
+    assert [path.name for path in (tmp_path / "failed").iterdir()] == ["rank0"]
+    touch(tmp_path, 0, 2)
+    pass_time(signs, clock, 5)
+    assert list((tmp_path / "failed").iterdir()) == []
+    (tmp_path / "exit.rank0.json").write_text("{}")  # it has said how it ended, and is touched no more
+    pass_time(signs, clock, 200)
+    assert list((tmp_path / "failed").iterdir()) == []
 
 
 def test_a_wrapper_without_others_leaves_nothing(tmp_path: Path) -> None:

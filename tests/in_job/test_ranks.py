@@ -144,11 +144,23 @@ def test_a_rank_that_waits_for_a_failed_one_is_ended(tmp_path: Path, who: str) -
 def test_a_rank_that_waits_for_a_killed_one_is_ended(tmp_path: Path) -> None:
     trial = Trial(tmp_path, LATE, ranks=2, grace_s=5, patience_s=2.0)
     processes = start(trial, LATE="600", WHO="01")
-    for name in ("hook/alive.rank1", "stdout.log"):
+    for name in ("stdout.rank1.log", "stdout.log"):
         wait_for(trial.folder / name)
     kill(processes[1])
     done = trial.finish(processes[0])
     assert (done.exit["state"], done.exit["code"], done.code) == ("failed", "rank-silent", 130)
+
+
+def test_a_rank_that_waits_for_rank_0_in_vain_is_ended(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, LATE, ranks=2, grace_s=5, patience_s=2.0)
+    processes = start(trial, LATE="600", WHO="01")
+    for name in ("stdout.rank1.log", "stdout.log"):
+        wait_for(trial.folder / name)
+    kill(processes[0])
+    assert trial.finish(processes[1]).code == 130
+    said = json.loads((trial.folder / "hook/exit.rank1.json").read_text())
+    assert (said["state"], said["code"], said["stopped_by"]) == ("cancelled", "ended-with-rank", "rank")
+    assert not (trial.folder / "exit.json").exists()  # the engine knows how rank 0 ended
 
 
 @pytest.mark.parametrize(("cancel", "state"), [(True, "cancelled"), (False, "timeout")])
