@@ -44,7 +44,7 @@ class Reserve:
         rank: of the wrapper, of which each has its own: in two containers they have the same pid.
     """
 
-    def __init__(self, folder: Path, rank: int = 0, size: int = RESERVE_BYTES) -> None:
+    def __init__(self, folder: Path, size: int = RESERVE_BYTES, *, rank: int = 0) -> None:
         self.path = folder / f".reserve.rank{rank}"
         try:
             self.path.write_bytes(b"\0" * size)

@@ -80,7 +80,7 @@ class Trial:
         except OSError as error:
             print(f"profrun: the trial folder {folder} cannot be written: {error}", file=sys.stderr)
             return 73
-        reserve = Reserve(folder, self.ranks.own.rank)
+        reserve = Reserve(folder, rank=self.ranks.own.rank)
         supervisor = Supervisor(
             folder, suffix=self.ranks.suffix, grace=self.command.grace_s, overdue=self.signs.overdue
         )
