@@ -39,12 +39,6 @@ def test_a_late_rank_is_waited_for(desk: Desk, seconds: int) -> None:
     assert answer(desk, 1)["ended_ns"] - ended["ended_ns"] > (seconds - 1) * 1e9
 
 
-def test_the_other_rank_is_waited_for_when_rank_0_is_late(desk: Desk) -> None:
-    desk.write("late.py", LATE)
-    document = desk.submit(spec("python3 late.py 0 25", f"collectors: [none]\n{TWO_NODES}"))
-    assert ends(document) == [("finished", None)]
-
-
 def test_a_profiler_of_one_rank_may_write_for_longer_than_the_grace(desk: Desk) -> None:
     desk.write("late.py", LATE)
     recording = shared_data("h200/nsys/mlp.sqlite")
