@@ -48,14 +48,15 @@ def probe_manifest(job: Job, folder: Path, caller: Caller | None = None) -> Mani
     settings, plan = job.cluster.of_site(None), Plan(job, (), "auto")
     whose = vendor(plan, settings)
     group = ResourceGroup((), settings, whose, pod_gpus(plan, settings))
-    context, _ = security((), caller or Caller.here())
+    caller = caller or Caller.here()
+    context, _ = security((), caller)
     pod = pod_spec(job, group, context, image_of(job, whose))
     pod["activeDeadlineSeconds"] = int(PATIENCE_S)
     container = pod["containers"][0]
     container["command"] = ["/bin/sh", "-c", PROBE]
     container["env"].append({"name": "PROFRUN_RUN", "value": run_in_pod(settings, folder)})
     spec = {"completions": 1, "parallelism": 1, "backoffLimit": 0, "ttlSecondsAfterFinished": 60}
-    return indexed_job(job_name(folder, 0), settings, folder, spec, pod)
+    return indexed_job(job_name(folder, 0), settings, folder, caller, spec, pod)
 
 
 def probe(job: Job, root: Path, *, patience_s: float = PATIENCE_S, api: Api | None = None) -> NodeAnswer:

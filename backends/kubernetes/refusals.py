@@ -101,8 +101,8 @@ def pod_security(said: str) -> tuple[str, str, str]:
     fix = "use a namespace of a lower Pod Security level"
     if _CAPABILITY.search(said):
         fix = (
-            f"only {who_needs()} ask for a capability: leave those out, or use a namespace with "
-            "pod-security.kubernetes.io/enforce=privileged"
+            f"only {who_needs()}, and cluster.ipc_lock, ask for a capability: leave those out, or use a "
+            "namespace with pod-security.kubernetes.io/enforce=privileged"
         )
     return "Pod Security does not allow the pod", said, fix
 

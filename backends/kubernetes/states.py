@@ -113,7 +113,7 @@ def _is_ready(status: ApiObject) -> bool | None:
 
 
 def _waiting(status: ApiObject, state: ApiObject) -> Observed:
-    waiting = state.get("waiting") or {}
+    waiting = _held_by(status) or state.get("waiting") or {}
     reason, message = waiting.get("reason"), _one_line(waiting.get("message"))
     if reason in NEVER or reason in STUCK:
         said = Status("queued", f"{reason}: {message}" if message else str(reason))
@@ -123,6 +123,16 @@ def _waiting(status: ApiObject, state: ApiObject) -> Observed:
             return Observed(Status("queued", f"no node yet: {_one_line(condition.get('message'))}"))
     # Every pod says for a moment that its container is being made: that is no reason to tell.
     return Observed(Status("queued", str(reason) if reason and reason not in STARTING else None))
+
+
+def _held_by(status: ApiObject) -> ApiObject | None:
+    """Why an init container does not start: until it does, the trial's container only says that it waits."""
+    for container in status.get("initContainerStatuses") or ():
+        found: ApiObject = (container.get("state") or {}).get("waiting") or {}
+        if found.get("reason") in NEVER or found.get("reason") in STUCK:
+            said = f"init container {container.get('name')}: {_one_line(found.get('message'))}"
+            return {"reason": found["reason"], "message": said}
+    return None
 
 
 def _container_state(status: ApiObject) -> ApiObject:
@@ -152,12 +162,22 @@ def _ended(status: ApiObject, state: ApiObject) -> Status:
     if over.get("reason") in ("StartError", "ContainerCannotRun"):
         return Status("failed", f"the container could not be started: {_one_line(over.get('message'))}", code)
     if code is None:
-        return Status("lost", "the pod ended and does not say how")
+        return _never_began(status) or Status("lost", "the pod ended and does not say how")
     if code in EXITS:
         return Status(*EXITS[code], code)
     return Status(
         "failed", f"the container ended with exit code {code} and the wrapper left no exit.json", code
     )
+
+
+def _never_began(status: ApiObject) -> Status | None:
+    """The end of a pod whose init container failed, so that the trial's container was not started."""
+    for container in status.get("initContainerStatuses") or ():
+        over = (container.get("state") or {}).get("terminated") or {}
+        if over.get("exitCode"):
+            why = f"the init container {container.get('name')} ended with exit code {over['exitCode']}"
+            return Status("failed", why, over["exitCode"])
+    return None
 
 
 def disrupted(status: ApiObject) -> str | None:

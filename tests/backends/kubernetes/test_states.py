@@ -19,6 +19,7 @@ from profrun.backends.kubernetes.states import (
 )
 from profrun.contract.states import TERMINAL, Status
 
+WITHOUT_IMAGE = {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}
 TAKEN = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "more"}
 
 
@@ -55,6 +56,21 @@ def ended(code: int | None, reason: str = "Error") -> dict[str, Any]:
         ("Failed", ended(137), {"reason": "Evicted", "message": "disk"}, "lost", "Evicted: disk"),
         ("Failed", ended(137), {"conditions": [TAKEN]}, "lost", "PreemptionByScheduler: more"),
         ("Failed", {}, {"reason": "NodeLost"}, "lost", "NodeLost"),
+        # The trial's container did not start, because one before it did not.
+        (
+            "Failed",
+            {"waiting": {"reason": "PodInitializing"}},
+            {"initContainerStatuses": [{"name": "net", "state": ended(3)}]},
+            "failed",
+            "the init container net ended with exit code 3",
+        ),
+        (
+            "Pending",
+            {"waiting": {"reason": "PodInitializing"}},
+            {"initContainerStatuses": [{"name": "net", "state": WITHOUT_IMAGE}]},
+            "queued",
+            "ErrImagePull: init container net: no such image",
+        ),
     ],
 )
 def test_pods(
