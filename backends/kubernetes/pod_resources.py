@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from profrun.backends.kubernetes.objects import Manifest
 from profrun.backends.kubernetes.resource_groups import GPU_RESOURCE, ResourceGroup, gpu_resource
 from profrun.errors import UsageError
+from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
 
 _HUGE = "hugepages-"
@@ -31,19 +32,24 @@ def pod_resources(job: Job, group: ResourceGroup) -> Manifest:
     return {"requests": dict(asked), "limits": asked} if asked else {}
 
 
+def wants_huge_pages(settings: ClusterSettings) -> bool:
+    """Whether the cluster block asks for huge pages."""
+    return any(name.startswith(_HUGE) for name in settings.pod_resources or {})
+
+
 def _check(further: Mapping[str, str], group: ResourceGroup, *, alone: bool) -> None:
     """Refuse what the API server would refuse only after the run was made, or what would count twice."""
     gpus = {*GPU_RESOURCE.values(), group.settings.gpu_resource}
+    if alone and wants_huge_pages(group.settings):
+        raise UsageError(
+            "cluster.pod_resources has huge pages, and the job says neither CPUs nor memory",
+            why="Kubernetes takes huge pages only together with one of them",
+            fix="set resources.memory or resources.cpus",
+        )
     for name in further:
         key = {"cpu": "cpus", "memory": "memory"}.get(name) or ("gpus" if name in gpus else None)
         if key:
             raise UsageError(
                 f"cluster.pod_resources has {name}, and resources.{key} is its key",
                 fix=f"write resources: {{{key}: ...}}",
-            )
-        if name.startswith(_HUGE) and alone:
-            raise UsageError(
-                f"cluster.pod_resources has {name}, and the job says neither CPUs nor memory",
-                why="Kubernetes takes huge pages only together with one of them",
-                fix="set resources.memory or resources.cpus",
             )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from profrun.backends.kubernetes.probe import probe_manifest
+from profrun.backends.node_probe import probe_job
 from profrun.errors import UsageError
-from tests.backends.kubernetes.made import NGC, bundles, pod
+from profrun.jobs.cluster import ClusterSettings
+from tests.backends.kubernetes.made import ME, NGC, RUN, bundles, pod
 from tests.backends.plans import plan
 
 
@@ -41,8 +44,15 @@ def test_what_has_a_key_of_its_own_is_refused(name: str, key: str) -> None:
 
 
 def test_huge_pages_alone_are_refused_before_kubernetes_does() -> None:
-    with pytest.raises(UsageError, match=r"hugepages-2Mi, .* set resources\.memory or resources\.cpus"):
+    with pytest.raises(UsageError, match=r"has huge pages, .* set resources\.memory or resources\.cpus"):
         asked("gpus: 1", "pod_resources: {hugepages-2Mi: 1Gi}")
-    assert (
-        asked("gpus: 0, cpus: 2", "pod_resources: {hugepages-2Mi: 1Gi}")["limits"]["hugepages-2Mi"] == "1Gi"
-    )
+    found = asked("gpus: 0, cpus: 2", "pod_resources: {hugepages-2Mi: 1Gi}")
+    assert found["limits"]["hugepages-2Mi"] == "1Gi"
+
+
+def test_a_probe_asks_for_the_same_and_for_the_memory_that_huge_pages_need() -> None:
+    further = {"rdma/ib": "1", "hugepages-2Mi": "1Gi"}
+    settings = ClusterSettings(pvc="runs", vendor="nvidia", pod_resources=further)
+    manifest = probe_manifest(probe_job(settings, "auto"), RUN, ME)
+    limits = manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    assert limits == {"memory": str(4 << 30), "nvidia.com/gpu": "1", **further}
