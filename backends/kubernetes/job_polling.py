@@ -11,7 +11,7 @@ from profrun.backends.cluster import phase_of
 from profrun.backends.kubernetes.api import Api
 from profrun.backends.kubernetes.logs import last_line_of_log
 from profrun.backends.kubernetes.objects import ApiObject, PodHandle, name_of, status_part
-from profrun.backends.kubernetes.refusals import forbidden_pod, http_status
+from profrun.backends.kubernetes.refusals import awaited_pod, forbidden_pod, http_status
 from profrun.backends.kubernetes.states import (
     Observed,
     combined,
@@ -88,7 +88,7 @@ class JobPolling:
             message = told.get(handle.job) if handle.job in idle else None
             if message:
                 never = forbidden_pod(message)
-                reason = never or f"the pod cannot be made yet: {' '.join(message.split())}"
+                reason = never or awaited_pod(message)
                 found[trial] = Observed(Status("queued", reason), hopeless=never is not None)
         return found
 

@@ -21,7 +21,7 @@ from tests.real.kubernetes.test_runs import ends
 from tests.support.containers import CALLER_UID
 from tests.support.kube_api import CORE, ApiError, Object
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(900)]
 
 SAYS = """
 import json, os
