@@ -2,6 +2,7 @@
 profrun sets. Pure.
 
 kubernetes.io/docs/concepts/security/pod-security-standards. Tokens of the cluster are looked for, too.
+A value of another shape than Kubernetes has there loosens nothing: the API server refuses it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Loose:
         """``spec.hostNetwork is true``."""
         if self.value is None:
             return f"{path_text(self.path)} is missing"
-        said = str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
+        said = ", ".join(map(str, self.value)) if isinstance(self.value, list) else str(self.value)
+        said = said.lower() if isinstance(self.value, bool) else said
         return f"{path_text(self.path)} is {said}"
 
 
@@ -47,13 +49,13 @@ def loosenings(template: ApiObject) -> list[Loose]:
     spec = template["spec"]
     found = [*_of_annotations(template), *_of_pod(spec), *_of_volumes(spec)]
     for kind in CONTAINERS:
-        for container in spec.get(kind) or ():
+        for container in maps_in(spec.get(kind)):
             found += _of_container(container, ("spec", kind, str(container["name"])))
     return found
 
 
 def _of_annotations(template: ApiObject) -> Iterator[Loose]:
-    for name, value in ((template.get("metadata") or {}).get("annotations") or {}).items():
+    for name, value in map_in(map_in(template.get("metadata")).get("annotations")).items():
         if name.startswith(_APPARMOR) and value == "unconfined":
             yield Loose("appArmorProfile", ("metadata", "annotations", name), value)
 
@@ -65,35 +67,34 @@ def _of_pod(spec: ApiObject) -> Iterator[Loose]:
     if spec.get("automountServiceAccountToken") is not False:
         value = spec.get("automountServiceAccountToken")
         yield Loose("automountServiceAccountToken", ("spec", "automountServiceAccountToken"), value)
-    context, at = spec.get("securityContext") or {}, ("spec", "securityContext")
+    context, at = map_in(spec.get("securityContext")), ("spec", "securityContext")
     if context.get("runAsNonRoot") is False:  # where it is missing, each container says it
         yield Loose("runAsNonRoot", (*at, "runAsNonRoot"), False)
     yield from _of_root(context, at)
     yield from _of_modules(context, at)
-    if (context.get("seccompProfile") or {}).get("type") == "Unconfined":
+    if map_in(context.get("seccompProfile")).get("type") == "Unconfined":
         yield Loose("seccompProfile", (*at, "seccompProfile", "type"), "Unconfined")
-    if context.get("sysctls"):
-        yield Loose(
-            "sysctls", (*at, "sysctls"), ", ".join(str(item.get("name")) for item in context["sysctls"])
-        )
+    sysctls = [str(item.get("name")) for item in maps_in(context.get("sysctls"))]
+    if sysctls:
+        yield Loose("sysctls", (*at, "sysctls"), ", ".join(sysctls))
 
 
 def _of_volumes(spec: ApiObject) -> Iterator[Loose]:
-    for volume in spec.get("volumes") or ():
+    for volume in maps_in(spec.get("volumes")):
         at = ("spec", "volumes", str(volume["name"]))
         if "hostPath" in volume:
-            yield Loose("hostPath", (*at, "hostPath"), (volume["hostPath"] or {}).get("path"))
-        for source in (volume.get("projected") or {}).get("sources") or ():
+            yield Loose("hostPath", (*at, "hostPath"), map_in(volume["hostPath"]).get("path"))
+        for source in maps_in(map_in(volume.get("projected")).get("sources")):
             if "serviceAccountToken" in source:
                 yield Loose("serviceAccountToken", (*at, "projected", "sources"), "a token of the cluster")
 
 
 def _of_container(container: ApiObject, at: Path) -> Iterator[Loose]:
-    for port in container.get("ports") or ():
+    for port in maps_in(container.get("ports")):
         if port.get("hostPort"):
             where = (*at, "ports", str(port.get("containerPort")), "hostPort")
             yield Loose("hostPort", where, port["hostPort"])
-    context, at = container.get("securityContext") or {}, (*at, "securityContext")
+    context, at = map_in(container.get("securityContext")), (*at, "securityContext")
     if context.get("privileged"):
         yield Loose("privileged", (*at, "privileged"), True)
     wanted: tuple[tuple[Loosening, bool], ...] = (
@@ -106,8 +107,8 @@ def _of_container(container: ApiObject, at: Path) -> Iterator[Loose]:
             yield Loose(field, (*at, field), context.get(field))
     yield from _of_root(context, at)
     yield from _of_modules(context, at)
-    yield from _of_capabilities(context.get("capabilities") or {}, (*at, "capabilities"))
-    profile = (context.get("seccompProfile") or {}).get("type")
+    yield from _of_capabilities(map_in(context.get("capabilities")), (*at, "capabilities"))
+    profile = map_in(context.get("seccompProfile")).get("type")
     if profile not in ("RuntimeDefault", "Localhost"):
         yield Loose("seccompProfile", (*at, "seccompProfile", "type"), profile)
     if context.get("procMount") not in (None, "Default"):
@@ -121,14 +122,25 @@ def _of_root(context: Mapping[str, Any], at: Path) -> Iterator[Loose]:
 
 def _of_modules(context: Mapping[str, Any], at: Path) -> Iterator[Loose]:
     """Security modules of the kernel."""
-    if (context.get("appArmorProfile") or {}).get("type") == "Unconfined":
+    if map_in(context.get("appArmorProfile")).get("type") == "Unconfined":
         yield Loose("appArmorProfile", (*at, "appArmorProfile", "type"), "Unconfined")
     if context.get("seLinuxOptions"):
-        yield Loose("seLinuxOptions", (*at, "seLinuxOptions"), dict(context["seLinuxOptions"]))
+        yield Loose("seLinuxOptions", (*at, "seLinuxOptions"), context["seLinuxOptions"])
 
 
 def _of_capabilities(capabilities: Mapping[str, Any], at: Path) -> Iterator[Loose]:
-    if "ALL" not in (capabilities.get("drop") or ()):
-        yield Loose("capabilities", (*at, "drop"), capabilities.get("drop"))
-    if capabilities.get("add"):
-        yield Loose("capabilities", (*at, "add"), ", ".join(map(str, capabilities["add"])))
+    dropped, added = capabilities.get("drop"), capabilities.get("add")
+    if not isinstance(dropped, list) or "ALL" not in dropped:
+        yield Loose("capabilities", (*at, "drop"), dropped)
+    if added:
+        yield Loose("capabilities", (*at, "add"), added)
+
+
+def map_in(value: object) -> Mapping[str, Any]:
+    """A mapping; empty where the value is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def maps_in(value: object) -> list[Mapping[str, Any]]:
+    """The mappings of a list; none where the value is none."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from profrun.backends.kubernetes.loosening import CONTAINERS, loosenings
+from profrun.backends.kubernetes.loosening import CONTAINERS, loosenings, map_in, maps_in
 from profrun.backends.kubernetes.objects import ApiObject, Manifest
 from profrun.backends.kubernetes.resource_groups import Caller, security
 from profrun.backends.kubernetes.strategic_merge import MERGE_KEYS, MergeError, Path, merge, path_text
@@ -79,12 +79,11 @@ def patched(template: Manifest, settings: ClusterSettings, caller: Caller) -> Ma
             fix=f"write {_KEY}: {{spec: {{{unknown[0]}: ...}}}}",
         )
     try:
-        merged = merge(template, patch)
+        merged = _confined(merge(template, patch), caller)
     except MergeError as error:
         raise UsageError(f"{_KEY}.{error}", fix="mend the patch; docs/kubernetes.md explains it") from None
     _check_kept(template, merged)
     _check_ends(template, merged)
-    _secure_added(merged, caller)
     _check_security(template, merged, settings)
     return merged
 
@@ -132,10 +131,10 @@ def _kept_items(base: Manifest, merged: Manifest) -> Iterator[Kept]:
 
 def _spellings(place: str, merged: Manifest) -> Iterator[str]:
     """Other ways in which the patched container writes a path, like ``/runs/``."""
-    for container in merged["spec"].get("containers") or ():
-        for mount in (container.get("volumeMounts") or ()) if container["name"] == TRIAL else ():
-            if posixpath.normpath(mount["mountPath"]) == posixpath.normpath(place):
-                yield mount["mountPath"]
+    trial = _at(merged, _AT)
+    for mount in maps_in(map_in(trial).get("volumeMounts")):
+        if posixpath.normpath(str(mount["mountPath"])) == posixpath.normpath(place):
+            yield str(mount["mountPath"])
 
 
 def _at(value: Any, path: Path) -> object:
@@ -163,14 +162,25 @@ def _check_ends(base: Manifest, merged: Manifest) -> None:
             )
 
 
-def _secure_added(merged: Manifest, caller: Caller) -> None:
-    """Give the containers that the patch adds a security context where they do not say otherwise."""
+def _confined(merged: Manifest, caller: Caller) -> Manifest:
+    """The template whose further containers have a security context where they do not say otherwise.
+
+    Raises:
+        MergeError: what one of them says has another shape.
+    """
     context, _ = security((), caller)
     context["readOnlyRootFilesystem"] = True
+    spec = dict(map_in(merged.get("spec")))
     for kind in CONTAINERS:
-        for item in merged["spec"].get(kind) or ():
-            if item["name"] != TRIAL:
-                item["securityContext"] = merge(context, item.get("securityContext") or {})
+        if not isinstance(spec.get(kind), list):
+            continue
+        containers = []
+        for item in spec[kind]:
+            at = ("spec", kind, str(item["name"]), "securityContext")
+            own = merge(context, map_in(item.get("securityContext")), at)
+            containers.append(item if item["name"] == TRIAL else {**item, "securityContext": own})
+        spec[kind] = containers
+    return {**merged, "spec": spec}
 
 
 def _check_security(base: ApiObject, merged: ApiObject, settings: ClusterSettings) -> None:

@@ -56,7 +56,7 @@ LOOSE: dict[Loosening, list[tuple[dict[str, Any], str]]] = {
         ),
         (
             of_trial(capabilities={"drop": ["NET_RAW"]}),
-            "spec.containers[trial].securityContext.capabilities.drop is ['NET_RAW']",
+            "spec.containers[trial].securityContext.capabilities.drop is NET_RAW",
         ),
         (of_trial(capabilities=None), "spec.containers[trial].securityContext.capabilities.drop is missing"),
     ],

@@ -6,13 +6,17 @@ from typing import Any
 
 import kubernetes_validate
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from profrun.backends.kubernetes.loosening import loosenings
 from profrun.backends.kubernetes.pod_patch import patched
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings, Loosening
 from tests.backends.kubernetes.made import CASES, ME, bundles, pod
 from tests.backends.kubernetes.test_loosening import EVERY, of_trial, template
 from tests.backends.plans import plan
+from tests.conftest import examples
 
 OWNER = "the run's folder belongs to this user"
 
@@ -151,6 +155,76 @@ def test_a_patch_that_does_not_fit_names_its_place() -> None:
         with_patch({"hostNetwork": True})
     with pytest.raises(UsageError, match=r"cluster\.pod_patch\.spec\.containers does not fit: it is a list"):
         with_patch({"spec": {"containers": {"trial": {}}}})
+
+
+FIELDS = [
+    "spec",
+    "metadata",
+    "labels",
+    "annotations",
+    "containers",
+    "initContainers",
+    "volumes",
+    "env",
+    "ports",
+    "name",
+    "mountPath",
+    "volumeMounts",
+    "securityContext",
+    "capabilities",
+    "add",
+    "drop",
+    "seccompProfile",
+    "appArmorProfile",
+    "sysctls",
+    "hostPath",
+    "projected",
+    "sources",
+    "resources",
+    "limits",
+    "restartPolicy",
+    "containerPort",
+    "hostPort",
+    "serviceAccountToken",
+    "$patch",
+]
+
+
+def fields_of(inside: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Mappings whose keys are fields of a pod."""
+    return st.dictionaries(st.sampled_from(FIELDS), inside, max_size=3)
+
+
+LEAVES = (
+    st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["trial", "runs", "delete", "ALL", "x"])
+)
+ANYTHING = st.recursive(
+    LEAVES,
+    lambda inside: (
+        st.lists(inside, max_size=2)
+        | st.dictionaries(st.sampled_from(FIELDS), inside, max_size=4)
+        | st.builds(
+            lambda name, rest: {**rest, "name": name}, st.sampled_from(["trial", "x"]), fields_of(inside)
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["spec", "metadata"]), fields_of(ANYTHING), max_size=2))
+@examples(300, 20_000)
+def test_any_patch_is_taken_or_refused_and_what_is_taken_is_no_less_secure(patch: dict[str, Any]) -> None:
+    """Also one whose values have shapes that Kubernetes does not know."""
+    before = template()
+    try:
+        made = with_patch(patch)
+    except UsageError:
+        return
+    assert loosenings(made) == []
+    assert [item["name"] for item in made["spec"]["containers"]] == ["trial"]
+    trial, old = made["spec"]["containers"][0], before["spec"]["containers"][0]
+    assert (trial["command"], trial["args"], trial["image"]) == (old["command"], old["args"], old["image"])
+    assert made["metadata"]["labels"].items() >= before["metadata"]["labels"].items()
 
 
 def test_a_container_that_is_added_is_as_confined_as_the_trial() -> None:
