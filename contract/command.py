@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from .finding import Finding
+from .git_state import GitState
 from .options import Whole, Word, option
 from .schedule import Schedule
 
@@ -80,6 +81,7 @@ class Command:
         sample: samples of the GPUs and the host per second (``sampling``); 0: none.
         findings: what the runner has to say of the trial; the wrapper keeps it among the warnings.
         secrets: names of variables whose values are never written down.
+        git: the commit of the code, as seen where the run was submitted; not known in a dry run.
         format: number of this document's format.
     """
 
@@ -110,4 +112,5 @@ class Command:
     findings: tuple[Finding, ...] = ()
     secrets: tuple[str, ...] = ()
     image: ImageUsed = field(default_factory=ImageUsed)
+    git: GitState = field(default_factory=GitState)
     format: int = FORMAT

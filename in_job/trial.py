@@ -127,8 +127,9 @@ class Trial:
     ) -> tuple[Verdict, Result]:
         """Run the program while the sampler runs, where there is one."""
         gpus, how = found
-        result = Result(provenance.before(self.command, env, gpus, how), warnings=told)
-        if not self.ranks.own.rank:  # of all ranks, one passes them on
+        lead = not self.ranks.own.rank
+        result = Result(provenance.before(self.command, env, gpus, how, lead=lead), warnings=told)
+        if lead:  # of all ranks, one passes them on
             result.warnings += self.command.findings
         self._record_whole(no_steps_before(self.command, self.paths.folder), result)
         wrapped = self._prepare(gpus, result)

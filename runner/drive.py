@@ -19,6 +19,7 @@ from profrun.contract.finding import Finding
 from profrun.contract.states import TERMINAL, Status
 from profrun.errors import ProfrunError, UnavailableError
 from profrun.in_job.rank_answers import rank_list
+from profrun.in_job.repository import Repositories
 from profrun.plans.model import Plan, Trial
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.placement import Placed, Placer
@@ -170,9 +171,11 @@ class _Driver(Generic[P]):
             self._wait_for_an_end()
 
     def _start(self, prepared: P, trials: Sequence[Trial]) -> None:
-        attempts = {}
+        attempts, repositories = {}, Repositories("submit")
         for trial in trials:
-            attempts[trial.id] = prepare(self.run, prepared, trial, self.backend, self._place(trial))
+            attempts[trial.id] = prepare(
+                self.run, prepared, trial, self.backend, self._place(trial), repositories
+            )
             self._write("queued", trial.id, durable=trial is trials[-1], attempt=attempts[trial.id])
         try:
             handles = self.backend.submit(prepared, trials, self.run)

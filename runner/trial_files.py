@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from profrun.backends.base import Backend, P
+from profrun.backends.base import Backend, P, PreparedPlan
 from profrun.backends.environ import secret_names
 from profrun.contract.codec import to_json
 from profrun.contract.command import Command
 from profrun.contract.paths import TrialPaths
 from profrun.contract.schedule import RECORDING_CUT
 from profrun.errors import InputError, ProfrunError
+from profrun.in_job.repository import Repositories
 from profrun.plans.model import Trial
 from profrun.runner.placement import Placed
 from profrun.store.documents import read_command, whole_artefacts
@@ -65,11 +66,19 @@ def _attempt_of(trial: TrialPaths) -> int | None:
     return told.attempt if told is not None else None
 
 
-def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P], placed: Placed | None = None) -> int:
+def prepare(
+    run: Run,
+    prepared: P,
+    trial: Trial,
+    backend: Backend[P],
+    placed: Placed | None = None,
+    repositories: Repositories | None = None,
+) -> int:
     """Make the trial's folder and write what the wrapper is told; returns the attempt's number.
 
     Args:
         placed: where its window lies, where that is not as the job says.
+        repositories: asks git; trials that are started together share one.
 
     Raises:
         UnavailableError: the disk is full or the folder cannot be written.
@@ -81,16 +90,22 @@ def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P], placed: Pl
     if placed is not None:
         told = replace(told, schedule=placed.schedule.settled(), findings=(placed.finding,))
     hidden = tuple(secret_names(prepared.plan.job, prepared.cwd))
-    write_json(paths.command, to_json(replace(told, secrets=hidden)), durable=False)
+    here = _as_here(run, prepared, trial, attempt)
+    git = (repositories or Repositories("submit")).of(here.argv, here.cwd)
+    write_json(paths.command, to_json(replace(told, secrets=hidden, git=git)), durable=False)
     return attempt
 
 
 def command(run: Run, prepared: P, trial: Trial, backend: Backend[P], attempt: int = 1) -> Command:
     """``command.json`` of a trial on this backend: pure, and what ``--dry-run`` shows."""
+    return backend.adapt(prepared, trial, run, _as_here(run, prepared, trial, attempt))
+
+
+def _as_here(run: Run, prepared: PreparedPlan, trial: Trial, attempt: int) -> Command:
+    """``command.json`` with the paths of this machine, before a backend makes it the job's."""
     from profrun.plans.make import make_command
 
-    told = make_command(prepared.plan, trial, run.name, attempt=attempt, cwd=str(prepared.cwd))
-    return backend.adapt(prepared, trial, run, told)
+    return make_command(prepared.plan, trial, run.name, attempt=attempt, cwd=str(prepared.cwd))
 
 
 def normalise(

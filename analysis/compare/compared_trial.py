@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from profrun.analysis.counted_steps import Phase
 from profrun.analysis.json import to_json
 from profrun.contract.denominator import STEP, Denominator
+from profrun.contract.git_state import GitState
 from profrun.contract.window_phase import WindowPhase
 
 TRIAL_FORMAT = 3
@@ -45,7 +46,7 @@ class RecordingConditions:
         began_ns: unix time at which the first step of the trial began, ns.
         throttled: throttle reasons that slow a GPU down, of the GPUs that the trial used, before or after it.
         sm_mhz: SM clock after the trial, the lowest of the GPUs that it used, in MHz.
-        software: versions of what changes numbers, by name.
+        software: versions of what changes numbers, by name. git: more of the commit than ``software`` has.
         denominator: whether a sample is a step, the run or its recorded part, or the whole recording.
         doubts: (code, text) of what makes the numbers of steps or kernels of the trace wrong.
         outside_ns: GPU time that no whole step launched. total_gpu_ns: GPU time of the recording.
@@ -77,6 +78,7 @@ class RecordingConditions:
     throttled: tuple[str, ...] = ()
     sm_mhz: float | None = None
     software: Mapping[str, str] = field(default_factory=dict)
+    git: GitState = field(default_factory=GitState)
     denominator: Denominator = STEP
     doubts: tuple[tuple[str, str], ...] = ()
     outside_ns: int = 0

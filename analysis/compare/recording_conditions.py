@@ -20,6 +20,7 @@ from profrun.analysis.trace.runtime_calls import launch_waits
 from profrun.analysis.trace.steadiness import window_phase
 from profrun.analysis.trace.steps import StepIndex, denominator
 from profrun.analysis.trace.used_gpus import used_devices, used_gpus
+from profrun.contract.git_state import GitState
 from profrun.contract.provenance import GpuStates, Process, Provenance
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def recording_conditions(
         throttled=throttled,
         sm_mhz=clock,
         software=_software(provenance) if provenance else {},
+        git=provenance.git if provenance else GitState(),
         denominator=denominator(trace),
         window=window_phase(trace),
         doubts=_doubts(trace),

@@ -46,7 +46,7 @@ class Cli:
         words = [sys.executable, "-m", "profrun.cli", *args]
         if os.getuid() != 0 or self.sudo:
             return words
-        groups = str(Path("/var/run/docker.sock").stat().st_gid) if self.engine else str(CALLER_GID)
+        groups = str(_engine_socket().stat().st_gid) if self.engine else str(CALLER_GID)
         return [
             need_tool("setpriv"),
             f"--reuid={CALLER_UID}",
@@ -96,6 +96,11 @@ class Cli:
         """The folder of the one run."""
         (found,) = (self.folder / "runs").iterdir()
         return found
+
+
+def _engine_socket() -> Path:
+    """The socket of the engine under test: $DOCKER_HOST names another one than Docker's own."""
+    return Path((os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock").removeprefix("unix://"))
 
 
 def own(path: Path) -> None:
