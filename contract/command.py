@@ -81,7 +81,7 @@ class Command:
         sample: samples of the GPUs and the host per second (``sampling``); 0: none.
         findings: what the runner has to say of the trial; the wrapper keeps it among the warnings.
         secrets: names of variables whose values are never written down.
-        git: the commit of the code, as seen where the run was submitted; not known in a dry run.
+        git: the commit of the code, as seen where the run was submitted.
         format: number of this document's format.
     """
 

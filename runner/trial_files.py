@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from profrun.backends.base import Backend, P, PreparedPlan
+from profrun.backends.base import Backend, P
 from profrun.backends.environ import secret_names
 from profrun.contract.codec import to_json
 from profrun.contract.command import Command
@@ -86,26 +86,32 @@ def prepare(
     paths = run.trial(trial.id)
     attempt = rotate(paths)
     make_dir(paths.raw)
-    told = command(run, prepared, trial, backend, attempt)
+    told = command(run, prepared, trial, backend, repositories or Repositories("submit"), attempt)
     if placed is not None:
         told = replace(told, schedule=placed.schedule.settled(), findings=(placed.finding,))
     hidden = tuple(secret_names(prepared.plan.job, prepared.cwd))
-    here = _as_here(run, prepared, trial, attempt)
-    git = (repositories or Repositories("submit")).of(here.argv, here.cwd)
-    write_json(paths.command, to_json(replace(told, secrets=hidden, git=git)), durable=False)
+    write_json(paths.command, to_json(replace(told, secrets=hidden)), durable=False)
     return attempt
 
 
-def command(run: Run, prepared: P, trial: Trial, backend: Backend[P], attempt: int = 1) -> Command:
-    """``command.json`` of a trial on this backend: pure, and what ``--dry-run`` shows."""
-    return backend.adapt(prepared, trial, run, _as_here(run, prepared, trial, attempt))
+def command(
+    run: Run,
+    prepared: P,
+    trial: Trial,
+    backend: Backend[P],
+    repositories: Repositories,
+    attempt: int = 1,
+) -> Command:
+    """``command.json`` of a trial on this backend, and what ``--dry-run`` shows.
 
-
-def _as_here(run: Run, prepared: PreparedPlan, trial: Trial, attempt: int) -> Command:
-    """``command.json`` with the paths of this machine, before a backend makes it the job's."""
+    Args:
+        repositories: asks git, with the paths of this machine; a backend may give the job others.
+    """
     from profrun.plans.make import make_command
 
-    return make_command(prepared.plan, trial, run.name, attempt=attempt, cwd=str(prepared.cwd))
+    here = make_command(prepared.plan, trial, run.name, attempt=attempt, cwd=str(prepared.cwd))
+    here = replace(here, git=repositories.of(here.argv, here.cwd))
+    return backend.adapt(prepared, trial, run, here)
 
 
 def normalise(

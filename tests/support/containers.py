@@ -4,10 +4,12 @@ caller who is not root. The fixtures are imported by the conftest.py of the fold
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ import pytest
 
 from profrun.errors import ProfrunError
 from profrun.images.engine import connect
+from profrun.images.engine_kind import EngineKind, stated_kind
 from tests.conftest import ROOT, missing, need_tool
 
 STANDIN = "profrun/standin:bookworm"
@@ -130,6 +133,23 @@ def engine() -> Iterator[Any]:
         missing(f"a container engine ({error})")
     yield client
     client.close()
+
+
+@pytest.fixture(scope="session")
+def kind(engine: Any) -> EngineKind:
+    """Which kind of engine is under test."""
+    return stated_kind(engine.version(), engine.info())
+
+
+def import_empty(engine: Any, name: str) -> None:
+    """Give the engine an image that has one empty file, under ``repository:tag``."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("nothing"))
+    repository, _, tag = name.partition(":")
+    said = engine.api.import_image_from_data(data.getvalue(), repository=repository, tag=tag)
+    made = engine.images.get(json.loads(said.splitlines()[-1])["status"])
+    made.tag(repository, tag)  # Podman 4.3 imports it as ``latest``
 
 
 @contextmanager
