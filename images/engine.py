@@ -255,7 +255,13 @@ _KNOWN: tuple[tuple[str, _Make], ...] = (
         " in containers.conf",
     ),
     _known(
-        r"container-init binary not found|catatonit",
+        r"failed to exec pid1: No such file",  # catatonit, Podman's init, does not say which
+        UnavailableError,
+        "the image has no python3 or no sh",
+        "use an image with Python 3.9 or later on its PATH",
+    ),
+    _known(
+        r"container-init binary not found|stat \S*catatonit",
         UnavailableError,
         "Podman has no init program for containers",
         "install the package catatonit",

@@ -135,7 +135,7 @@ def container(
         labels={LABEL_ROLE: "trial", LABEL_RUN: run.name, LABEL_TRIAL: trial.id, LABEL_PATH: str(folder)},
         cap_add=tuple(sorted({*given, *(DROP_ROOT if wrapper else ())})),
         security_opt=("no-new-privileges", *(("label=disable",) if facts.selinux else ())),
-        network="bridge" if job.network else "none",
+        network=_network(facts) if job.network else "none",
         shm=job.resources.shm,
         memory=None if "memory" in facts.unlimited else job.resources.memory,
         read_only=not job.resources.writable_root,
@@ -145,6 +145,14 @@ def container(
         ulimits=(*((MEMLOCK,) if facts.raise_limits else ()), *(() if itself else (STACK,))),
         gpus=devices,
     )
+
+
+def _network(facts: HostFacts) -> str:
+    """The network of a job that wants one. Rootless Podman 4.3 made no bridge where it was tried; what
+    it uses by itself works: slirp4netns, from Podman 5 on pasta."""
+    if facts.engine is not EngineKind.ROOTLESS_PODMAN:
+        return "bridge"
+    return "pasta" if facts.engine_version and facts.engine_version >= (5,) else "slirp4netns"
 
 
 def container_name(run: Run, trial_id: str) -> str:

@@ -59,7 +59,7 @@ class Watch:
             thread.join(_END_S)
         lines = self._end.decode(errors="replace").strip().splitlines()
         line = lines[-1][:200] if lines else ""
-        if line.startswith("[FATAL tini"):  # the engine's init found no program to start
+        if line.startswith(("[FATAL tini", "ERROR (catatonit")):  # the init found no program to start
             return str(explain(RuntimeError(line), "it never began"))
         text = "its container ended without saying how"
         if self._code is not None:

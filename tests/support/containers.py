@@ -149,7 +149,10 @@ def import_empty(engine: Any, name: str) -> None:
     repository, _, tag = name.partition(":")
     said = engine.api.import_image_from_data(data.getvalue(), repository=repository, tag=tag)
     made = engine.images.get(json.loads(said.splitlines()[-1])["status"])
-    made.tag(repository, tag)  # Podman 4.3 imports it as ``latest``
+    made.tag(repository, tag)
+    for other in engine.images.get(made.id).tags:  # Podman 4.3 calls it ``latest``
+        if not other.endswith(name):
+            engine.images.remove(other)
 
 
 @contextmanager
