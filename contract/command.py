@@ -12,6 +12,9 @@ from .schedule import Schedule
 
 FORMAT = 2
 
+NODE_VARIABLE = "PROFRUN_NODE"
+"""Tells the wrapper the name of its node where the cluster has no variable of its own for it."""
+
 Vendor = Literal["auto", "nvidia", "amd", "none"]
 """Whose GPUs a trial sees; ``auto``: the wrapper finds out inside the job."""
 

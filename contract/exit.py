@@ -65,6 +65,7 @@ class Exit:
         argv: what was really started, secrets masked.
         ranges_emitted: ranges that the hook emitted.
         warnings: what is worth saying, each once.
+        nodes: on which its ranks ran, as the cluster names them; empty where no cluster ran it.
         wrappers: how many wrappers the trial has, one for each rank that the engine started.
         silent: ranks whose wrappers had not said how they ended. The driver adds what they say later.
     """
@@ -91,6 +92,7 @@ class Exit:
     ranges_emitted: int = 0
     artefacts: tuple[Artefact, ...] = ()
     warnings: tuple[Finding, ...] = ()
+    nodes: tuple[str, ...] = ()
     wrappers: int = 1
     silent: tuple[int, ...] = ()
     format: int = FORMAT

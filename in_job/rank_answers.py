@@ -114,6 +114,7 @@ def merge(document: Exit, other: Exit) -> Exit:
         document,
         artefacts=document.artefacts + other.artefacts,
         ranges_emitted=document.ranges_emitted + other.ranges_emitted,
+        nodes=tuple(sorted({*document.nodes, *other.nodes})),
         tool=document.tool or other.tool,
         tool_version=document.tool_version or other.tool_version,
         warnings=document.warnings

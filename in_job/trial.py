@@ -30,6 +30,7 @@ from . import (
 from .earlier import no_steps_before
 from .execution import Execution, Result
 from .files import Reserve, read_json, set_phase, write_json
+from .node import node_names
 from .outcome import Facts, Verdict, judge
 from .prepare import Prepared, prepare
 from .rank_signs import RankSigns
@@ -276,6 +277,7 @@ class Trial:
             ranges_emitted=0 if steps is None else steps.ranges_emitted,
             artefacts=tuple(result.artefacts),
             warnings=tuple(dict.fromkeys(result.warnings)),
+            nodes=node_names(os.environ),
         )
         try:
             self.ranks.conclude(

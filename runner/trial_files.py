@@ -156,6 +156,7 @@ def job_of(run: Run, record: TrialRecord) -> dict[str, Any]:
         "repeat": record.repeat,
         "attempt": record.attempt,
         "state": record.state,
+        "nodes": list(record.exit.nodes) if record.exit is not None else [],
         "cut": any(one.code == RECORDING_CUT for one in record.warnings),
     }
     for file in record.paths.steps()[:1]:

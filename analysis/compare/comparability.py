@@ -330,11 +330,20 @@ def _machines(a: Trials, b: Trials) -> list[Reason]:
         found.append(Reason("ranks", "critical", text, why, fix))
     found += _differ("vendor", "info", "vendors", [left.vendor], [right.vendor])
     found += _differ("device", "info", "GPUs", left.devices, right.devices)
+    nodes = [sorted({node for trial in side for node in trial.conditions.nodes}) for side in (a, b)]
+    if all(nodes) and nodes[0] != nodes[1] and not found:  # other GPUs are on other nodes
+        text = "other nodes: " + " against ".join(map(_some, nodes))
+        fix = "`cluster.allocation: one` runs all trials on the same nodes"
+        found.append(Reason("nodes", "warning", text, "nodes differ in clocks, heat and neighbours", fix))
     for key in sorted({*left.software, *right.software} - {"host"}):
         if left.software.get(key) != right.software.get(key) or (key == "git" and _one_is_dirty(left, right)):
             pair = " against ".join(_version(key, one) for one in (left, right))
             found.append(Reason("software", "info", f"{key}: {pair}"))
     return found
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def _one_is_dirty(left: RecordingConditions, right: RecordingConditions) -> bool:

@@ -44,6 +44,7 @@ class RecordingConditions:
         program: script and arguments of the program, without the folder of the script. steps_made: steps
             that the program made in all, recorded or not.
         began_ns: unix time at which the first step of the trial began, ns.
+        nodes: names of the nodes of a cluster on which the trial ran; empty where no cluster ran it.
         throttled: throttle reasons that slow a GPU down, of the GPUs that the trial used, before or after it.
         sm_mhz: SM clock after the trial, the lowest of the GPUs that it used, in MHz.
         software: versions of what changes numbers, by name. git: more of the commit than ``software`` has.
@@ -75,6 +76,7 @@ class RecordingConditions:
     program: tuple[str, ...] = ()
     steps_made: int | None = None
     began_ns: int | None = None
+    nodes: tuple[str, ...] = ()
     throttled: tuple[str, ...] = ()
     sm_mhz: float | None = None
     software: Mapping[str, str] = field(default_factory=dict)

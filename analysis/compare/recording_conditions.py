@@ -90,6 +90,7 @@ def recording_conditions(
         program=program_of(provenance) if provenance else (),
         began_ns=_began_ns(trace),
         steps_made=_steps_made(provenance) if provenance else None,
+        nodes=tuple(job.get("nodes") or ()),
         throttled=throttled,
         sm_mhz=clock,
         software=_software(provenance) if provenance else {},

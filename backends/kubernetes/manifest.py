@@ -25,6 +25,7 @@ from profrun.backends.kubernetes.pod_resources import pod_resources
 from profrun.backends.kubernetes.resource_groups import Caller, ResourceGroup, security
 from profrun.backends.kubernetes.states import JOB
 from profrun.backends.profilers import margin_s
+from profrun.contract.command import NODE_VARIABLE
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
@@ -258,6 +259,7 @@ def pod_spec(job: Job, group: ResourceGroup, context: ApiObject, image: str) -> 
         # The caller's number has no name in the image, and getpass.getuser() fails without these.
         *({"name": name, "value": USER} for name in ("USER", "LOGNAME")),
         {"name": "PROFRUN_POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+        {"name": NODE_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
     ]
     if (
         not group.gpus

@@ -24,6 +24,7 @@ def test_the_worse_rank_decides() -> None:
         artefacts=(Artefact("x", 1, "whole"),),
         ranges_emitted=2,
         warnings=(warning,),
+        nodes=("n2",),
     )
     other = Exit(
         "t",
@@ -36,6 +37,7 @@ def test_the_worse_rank_decides() -> None:
         artefacts=(Artefact("y", 2, "whole"),),
         ranges_emitted=5,
         warnings=(warning, other_warning),
+        nodes=("n1",),
     )
     assert merge(own, other) == Exit(
         "t",
@@ -47,6 +49,7 @@ def test_the_worse_rank_decides() -> None:
         artefacts=(Artefact("x", 1, "whole"), Artefact("y", 2, "whole")),
         ranges_emitted=7,
         warnings=(warning, Finding("b", "warning", "rank 3: B")),
+        nodes=("n1", "n2"),
     )
 
 

@@ -102,6 +102,29 @@ def test_what_does_not_stop_is_said() -> None:
 
 
 @pytest.mark.parametrize(
+    ("a", "b", "told"),
+    [
+        ([("n1", "n2")], [("n1",), ("n2",)], None),
+        ([("n1",)], [()], None),  # a laptop against a cluster: the nodes' names tell nothing
+        ([("n1",)], [("n2",)], "other nodes: n1 against n2"),
+        (
+            [("n1",), ("n2",)],
+            [tuple(f"m{i}" for i in range(9))],
+            "other nodes: n1, n2 against m0, m1, m2, m3 and 5 more",
+        ),
+    ],
+)
+def test_trials_on_other_nodes_are_compared_with_a_warning(
+    a: list[tuple[str, ...]], b: list[tuple[str, ...]], told: str | None
+) -> None:
+    found = compare([trial(nodes=one) for one in a], [trial(OTHER, nodes=one) for one in b])
+    reasons = [one for one in found.reasons if one.code == "nodes"]
+    assert [one.what for one in reasons] == ([told] if told else [])
+    assert {one.severity for one in reasons} <= {"warning"}
+    assert stops(found) == []
+
+
+@pytest.mark.parametrize(
     ("one", "two", "told"),
     [
         (GitState("abc", False, seen_by="job"), GitState("abc", False, seen_by="submit"), None),

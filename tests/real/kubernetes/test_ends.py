@@ -113,6 +113,8 @@ def test_trials_of_several_nodes_run_in_turn_on_the_nodes_of_the_first(desk: Des
     nodes = [{pod["spec"]["nodeName"] for pod in group} for group in pods]
     assert nodes[0] == nodes[1]
     assert len(nodes[0]) == 2
+    told = [json.loads((folder / "exit.json").read_text())["nodes"] for folder in desk.trial_folders()]
+    assert told == [sorted(nodes[0])] * 2
     made = datetime.fromisoformat(second["metadata"]["creationTimestamp"])
     assert all(ended(pod) <= made for pod in pods[0])
 
