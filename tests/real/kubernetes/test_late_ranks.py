@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from profrun.backends.kubernetes.pod_paths import CLAIM_PATH
-from tests.conftest import shared_data
 from tests.real.kubernetes.conftest import Desk
-from tests.real.kubernetes.test_runs import ends
+from tests.real.kubernetes.test_runs import WORK, ends
 from tests.real.slurm.test_late_ranks import LATE
-from tests.real.slurm.test_runs import SLOW_NSYS
 from tests.standins.kubelet.pod_life import docker
 from tests.support.containers import until
 from tests.support.kube_api import Object
@@ -22,6 +19,20 @@ pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(600)]
 
 TWO_NODES = "resources: {gpus: 0, nodes: 2, memory: 150GiB, timeout: 8m, grace: 5s}"
 """A node has 256 GiB: each pod has one to itself."""
+
+SLOW_WRITER = (
+    """
+import os, sys, time, torch
+sys.argv.append("8")
+write = torch.profiler.profile.export_chrome_trace
+def slowly(profile, path):
+    time.sleep(25 * (os.environ["RANK"] == "1"))
+    return write(profile, path)
+torch.profiler.profile.export_chrome_trace = slowly
+"""
+    + WORK
+)
+"""Stands for a disk that is slow under rank 1 while torch.profiler writes."""
 
 
 @pytest.mark.parametrize("seconds", [1, 25])
@@ -35,21 +46,11 @@ def test_a_late_rank_is_waited_for(desk: Desk, seconds: int) -> None:
 
 
 def test_a_profiler_of_one_rank_may_write_for_longer_than_the_grace(desk: Desk) -> None:
-    """A stand-in for nsys, whose report of rank 1 takes 25 s; the pod finds it by a variable."""
-    desk.cli.write("late.py", LATE)
-    recording = desk.folder / "report.sqlite"
-    recording.write_bytes(shared_data("h200/nsys/mlp.sqlite").read_bytes())
-    desk.cli.write(
-        "nsys",
-        SLOW_NSYS.replace("SECONDS", "25 * (os.environ['RANK'] == '1')")
-        .replace("RECORDING", repr(f"{CLAIM_PATH}/report.sqlite"))
-        .replace("import pathlib", "import os, pathlib"),
-    ).chmod(0o755)
-    desk.cli.env["PROFRUN_NSYS"] = f"{CLAIM_PATH}/nsys"
-    document = desk.submit("python late.py 1 0", f"collectors: [nsys]\nsecrets: [PROFRUN_NSYS]\n{TWO_NODES}")
+    desk.cli.write("slow.py", SLOW_WRITER)
+    document = desk.submit("python slow.py", f"collectors: [torch]\n{TWO_NODES}")
     assert ends(document) == [("finished", None)], document["said"]
     written = {row["path"] for row in exit_of(desk)["artefacts"] if row["state"] == "whole"}
-    assert {path.split("/")[1] for path in written if path.endswith(".nsys-rep")} == {"rank0", "rank1"}
+    assert {path.split("/")[1] for path in written if ".pt.trace.json" in path} == {"rank0", "rank1"}
 
 
 def test_a_rank_that_was_killed_fails_the_trial_and_its_pod_says_why(desk: Desk) -> None:
