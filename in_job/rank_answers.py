@@ -78,8 +78,12 @@ def gathered(answers: Mapping[int, Exit], wrappers: int, stop: Stop | None = Non
         stop: why those that are missing were not waited for; None: they gave no sign of life.
     """
     document = answers[0]
+    warnings = list(document.warnings)
+    for warning, ranks in _warned(answers).items():
+        warnings.append(replace(warning, what=f"{rank_list(ranks)}: {warning.what}"))
     for rank in sorted(answers.keys() - {0}):
         document = merge(document, answers[rank])
+    document = replace(document, warnings=tuple(warnings))
     left = sorted(set(range(wrappers)) - answers.keys())
     document = replace(document, wrappers=wrappers, silent=tuple(left))
     return silent(document, left, stop) if left else document
@@ -107,9 +111,18 @@ def silent(document: Exit, ranks: list[int], stop: Stop | None = None) -> Exit:
     return replace(document, state="timeout", code="ended-from-outside", reason=reason, stopped_by=stop.by)
 
 
+def _warned(answers: Mapping[int, Exit]) -> dict[Finding, list[int]]:
+    """Warnings that rank 0 does not have, each with its ranks."""
+    found: dict[Finding, list[int]] = {}
+    for rank in sorted(answers):
+        for warning in dict.fromkeys(answers[rank].warnings):
+            if warning not in answers[0].warnings:
+                found.setdefault(warning, []).append(rank)
+    return found
+
+
 def merge(document: Exit, other: Exit) -> Exit:
-    """The document with another rank's answer: the worse state wins, artefacts and warnings add up."""
-    new = [warning for warning in other.warnings if warning not in document.warnings]
+    """The document with another rank's answer, without its warnings: the worse state wins, files add up."""
     merged = replace(
         document,
         artefacts=document.artefacts + other.artefacts,
@@ -117,8 +130,6 @@ def merge(document: Exit, other: Exit) -> Exit:
         nodes=tuple(sorted({*document.nodes, *other.nodes})),
         tool=document.tool or other.tool,
         tool_version=document.tool_version or other.tool_version,
-        warnings=document.warnings
-        + tuple(replace(warning, what=f"rank {other.rank}: {warning.what}") for warning in new),
     )
     if _MILDEST_FIRST.index(other.state) <= _MILDEST_FIRST.index(document.state):
         return merged

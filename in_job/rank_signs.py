@@ -97,10 +97,10 @@ class RankSigns:
             self._looked = now
             if self._own.rank == 0:
                 self._list(now)
-            elif (self._hook / "exit.rank0.json").exists():
-                self.answered.add(0)
-            else:
+            elif 0 not in self.answered:
                 self._mark(0, (self._hook / "alive.rank0").stat().st_mtime_ns, now)
+                if self._marks[0][1] < now and (self._hook / "exit.rank0.json").exists():
+                    self.answered.add(0)
             self._tell_dead()
 
     def dead(self, ranks: Iterable[int], since: float) -> set[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from profrun.contract.codec import to_json
 from profrun.contract.exit import Artefact, Exit
 from profrun.contract.finding import Finding
 from profrun.contract.paths import TrialPaths
-from profrun.in_job.rank_answers import Stop, gathered, merge, rank_list, read_answers, silent
+from profrun.in_job.rank_answers import Stop, gathered, rank_list, read_answers, silent
 from profrun.store.files import write_json
 
 
@@ -39,18 +40,28 @@ def test_the_worse_rank_decides() -> None:
         warnings=(warning, other_warning),
         nodes=("n1",),
     )
-    assert merge(own, other) == Exit(
+    found = gathered({0: own, 3: other, 1: replace(own, rank=1), 2: replace(own, rank=2)}, 4)
+    assert found == Exit(
         "t",
         "failed",
         exit_code=9,
         stopped_by="SIGTERM",
         code="program-failed",
         reason="rank 3: boom",
-        artefacts=(Artefact("x", 1, "whole"), Artefact("y", 2, "whole")),
-        ranges_emitted=7,
+        artefacts=(*[Artefact("x", 1, "whole")] * 3, Artefact("y", 2, "whole")),
+        ranges_emitted=11,
         warnings=(warning, Finding("b", "warning", "rank 3: B")),
         nodes=("n1", "n2"),
+        wrappers=4,
     )
+
+
+def test_a_warning_of_many_ranks_is_one() -> None:
+    same, own = Finding("s", "warning", "slow"), Finding("o", "warning", "odd")
+    answers = {rank: Exit("t", "finished", rank=rank, warnings=(same,) * bool(rank)) for rank in range(512)}
+    answers[7] = replace(answers[7], warnings=(own, same, same))
+    told = [str(finding) for finding in gathered(answers, 512).warnings]
+    assert told == ["ranks 1-511: slow", "rank 7: odd"]
 
 
 def test_a_rank_that_says_nothing_is_no_success() -> None:
