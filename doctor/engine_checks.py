@@ -102,7 +102,7 @@ def _privileges(machine: Machine) -> Iterator[Result]:
             "engine-perf-events",
             "warning",
             f"perf_event_paranoid is {host.paranoid}: no capability of a rootless container gets round it",
-            "nsys with sample or cpuctxsw records no CPU samples in containers",
+            f"{who_needs('perf_events')} record less or nothing of that in containers",
             HOW_TO_ALLOW["perf_events"],
         )
 

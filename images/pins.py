@@ -19,6 +19,7 @@ import yaml
 from profrun.errors import UnavailableError, UsageError
 from profrun.images.catalogue import load
 from profrun.images.engine import docker_errors
+from profrun.images.engine_kind import stated_kind
 
 if TYPE_CHECKING:
     import docker
@@ -145,9 +146,20 @@ def registry_digest(client: docker.DockerClient, name: str) -> str:
     """What the registry says that a tag means now, as ``name@sha256:...``; nothing is pulled.
 
     Raises:
-        UnavailableError: the registry cannot be reached, refuses, or has no such image.
+        UnavailableError: the registry cannot be reached, refuses, has no such image, or cannot be asked.
     """
+    import docker.errors
+
     with docker_errors(f"the registry does not say what {name} is"):
-        found = client.images.get_registry_data(name)
+        try:
+            found = client.images.get_registry_data(name)
+        except docker.errors.NotFound as error:
+            if not stated_kind(client.version(), {}).podman:
+                raise
+            raise UnavailableError(
+                f"Podman does not say what the registry has of {name}",
+                why="its Docker-compatible API has no such question",
+                fix=f"`podman pull {name}`, then `profrun images pin {name}`",
+            ) from error
     repository = plain(name).rpartition(":")[0]
     return f"{repository}@{found.id}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import docker.errors
 import pytest
 
-from profrun.errors import UnavailableError, UsageError
+from profrun.errors import ProfrunError, UnavailableError, UsageError
 from profrun.images import pins
 from profrun.images.catalogue import load
 from profrun.images.pins import (
@@ -16,6 +17,7 @@ from profrun.images.pins import (
     pinned,
     pins_file,
     plain,
+    registry_digest,
     users_pins,
     write_pins,
 )
@@ -100,3 +102,26 @@ def test_what_is_said_of_a_tag_that_moved() -> None:
 def test_what_cannot_be_pinned(name: str) -> None:
     with pytest.raises(UsageError):
         check_pinnable(name)
+
+
+class Engine:
+    """An engine that has no answer to what a registry has of an image."""
+
+    def __init__(self, *components: str) -> None:
+        self.images = self
+        self._components = [{"Name": name} for name in components]
+
+    def version(self) -> dict[str, object]:
+        return {"Components": self._components}
+
+    def get_registry_data(self, name: str) -> None:
+        raise docker.errors.NotFound("404 Client Error", explanation="Not Found")
+
+
+@pytest.mark.parametrize(
+    ("component", "said"),
+    [("Podman Engine", "podman pull x:1`, then"), ("Engine", "not say what x:1 is")],
+)
+def test_an_engine_that_cannot_ask_a_registry(component: str, said: str) -> None:
+    with pytest.raises(ProfrunError, match=said):
+        registry_digest(Engine(component), "x:1")  # type: ignore[arg-type]

@@ -86,6 +86,8 @@ def podman(engine: Any, standin: str) -> Iterator[str]:
             _copy(engine, standin, address)
             yield address
         finally:
+            remove = as_caller("podman", "unshare", "rm", "-rf", str(place / "images"))
+            subprocess.run(remove, env=environ, cwd=place, check=True, capture_output=True)
             service.kill()  # on SIGTERM it waited 30 s
             service.wait()
             pause = place / "run/libpod/tmp/pause.pid"  # it keeps the user namespace
