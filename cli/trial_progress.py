@@ -6,9 +6,8 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
-from profrun.contract.units import elapsed_text, time_text
+from profrun.contract.units import elapsed_text, rank_list, time_text
 from profrun.errors import InputError
-from profrun.in_job.rank_answers import rank_list
 from profrun.store.documents import Steps, read_command, read_exit, read_steps
 from profrun.store.files import read_json
 

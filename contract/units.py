@@ -27,6 +27,8 @@ _TIMES = 2.0
 """Ratio of times from which it is shown as a factor instead of per cent."""
 _MOST_TIMES = 100.0
 """Ratio of times from which no exact number is shown."""
+_SHOWN_RANKS = 4
+"""Runs of consecutive ranks that are written out; the others are counted."""
 _LEAST, _TINY = 0.0005, "<0.001"
 """Numbers other than 0 that are smaller than the first are shown as the second: "0.000" would say 0."""
 _ZERO_NS = 0.05
@@ -255,3 +257,17 @@ def _with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
     size, unit = units[place]
     shown = value / size
     return (f"{shown:.4g} {unit}" if abs(shown) < 9999.5 else f"{shown:.0f} {unit}").rstrip()
+
+
+def rank_list(ranks: Iterable[int]) -> str:
+    """Ranks in few words: "rank 3", "ranks 3, 17-40", "ranks 1, 3, 5, 7 and 470 more"."""
+    spans: list[list[int]] = []
+    for rank in sorted(ranks):
+        if spans and spans[-1][-1] == rank - 1:
+            spans[-1].append(rank)
+        else:
+            spans.append([rank])
+    words = [f"{span[0]}-{span[-1]}" if len(span) > 1 else str(span[0]) for span in spans[:_SHOWN_RANKS]]
+    more = sum(map(len, spans[_SHOWN_RANKS:]))
+    one = len(spans) == 1 and len(spans[0]) == 1
+    return f"rank{'' if one else 's'} {', '.join(words)}" + (f" and {more} more" if more else "")

@@ -14,6 +14,7 @@ from ..contract.codec import DocumentError, from_json
 from ..contract.ends import stopped_text
 from ..contract.exit import Exit
 from ..contract.finding import Finding
+from ..contract.units import rank_list
 from .files import read_json
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ ENDED_WITH_RANK = "ended-with-rank"
 
 _MILDEST_FIRST: tuple[EndState, ...] = ("finished", "cancelled", "timeout", "failed")
 _ANSWER = re.compile(r"exit\.rank(\d+)\.json")
-_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -142,17 +142,3 @@ def merge(document: Exit, other: Exit) -> Exit:
         code=other.code,
         reason=f"rank {other.rank}: {other.reason}",
     )
-
-
-def rank_list(ranks: Iterable[int]) -> str:
-    """Ranks in few words: "rank 3", "ranks 3, 17-40", "ranks 1, 3, 5, 7 and 470 more"."""
-    spans: list[list[int]] = []
-    for rank in sorted(ranks):
-        if spans and spans[-1][-1] == rank - 1:
-            spans[-1].append(rank)
-        else:
-            spans.append([rank])
-    words = [f"{span[0]}-{span[-1]}" if len(span) > 1 else str(span[0]) for span in spans[:_SHOWN]]
-    more = sum(map(len, spans[_SHOWN:]))
-    one = len(spans) == 1 and len(spans[0]) == 1
-    return f"rank{'' if one else 's'} {', '.join(words)}" + (f" and {more} more" if more else "")

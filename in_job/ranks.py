@@ -7,8 +7,9 @@ import time
 from typing import TYPE_CHECKING
 
 from ..contract.codec import to_json
+from ..contract.units import rank_list
 from .files import write_json
-from .rank_answers import Stop, gathered, rank_list, read_answers
+from .rank_answers import Stop, gathered, read_answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Callable, Literal
 
 from ..contract.finding import Finding
-from ..contract.units import counted
+from ..contract.units import counted, rank_list
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..contract.command import Command
     from ..contract.recording import Emitter, Rank, Recorder
@@ -113,12 +113,12 @@ def told(command: Command, own: Rank, made: Iterable[int], *, inside: bool) -> l
     wanted = [rank for rank in sorted(command.recorded) if rank < total]
     found = []
     if wanted:
-        what = f"recorded {named(wanted)} of {total}"
+        what = f"recorded {rank_list(wanted)} of {total}"
         found.append(Finding("ranks-recorded", "info", what, "the job names them under ranks"))
         found += _nodes(command, own, wanted, total, inside=inside)
     absent = sorted(set(command.recorded) - set(wanted))
     if absent:
-        what = f"{named(absent)} could not be recorded"
+        what = f"{rank_list(absent)} could not be recorded"
         why = f"the trial had {counted(total, 'rank')}"
         found.append(Finding("rank-not-there", "warning", what, why, f"name ranks below {total}"))
     return found
@@ -133,21 +133,6 @@ def _nodes(command: Command, own: Rank, wanted: Sequence[int], total: int, *, in
     more = sorted(every - set(wanted))
     if not more:
         return []
-    what = f"{named(more)} {'is' if len(more) == 1 else 'are'} recorded, too"
+    what = f"{rank_list(more)} {'is' if len(more) == 1 else 'are'} recorded, too"
     why = "the profiler wraps the launcher of a node, which starts all ranks of the node"
     return [Finding("node-recorded-whole", "info", what, why)]
-
-
-def named(ranks: Collection[int]) -> str:
-    """``rank 3``, ``ranks 0 and 8``, ``ranks 0, 2 to 7 and 9``: runs of three and more are shortened."""
-    runs: list[list[int]] = []
-    for rank in sorted(ranks):
-        if runs and rank == runs[-1][-1] + 1:
-            runs[-1].append(rank)
-        else:
-            runs.append([rank])
-    words: list[str] = []
-    for run in runs:
-        words += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(rank) for rank in run]
-    text = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-    return f"rank{'s' * (len(ranks) > 1)} {text}"

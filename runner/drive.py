@@ -17,8 +17,8 @@ from profrun.backends.base import Backend, P
 from profrun.contract.exit import Exit
 from profrun.contract.finding import Finding
 from profrun.contract.states import TERMINAL, Status
+from profrun.contract.units import rank_list
 from profrun.errors import ProfrunError, UnavailableError
-from profrun.in_job.rank_answers import rank_list
 from profrun.in_job.repository import Repositories
 from profrun.plans.model import Plan, Trial
 from profrun.runner.interrupt import Interrupts

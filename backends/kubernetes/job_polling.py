@@ -22,8 +22,9 @@ from profrun.backends.kubernetes.states import (
 )
 from profrun.contract.exit import Exit
 from profrun.contract.states import Status
+from profrun.contract.units import rank_list
 from profrun.errors import ProfrunError
-from profrun.in_job.rank_answers import RANK_SILENT, rank_list
+from profrun.in_job.rank_answers import RANK_SILENT
 from profrun.store.documents import status_of
 from profrun.store.runs import Run
 

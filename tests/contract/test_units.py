@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from profrun.contract.units import (
     interval_text,
     percent_text,
     quantity_text,
+    rank_list,
     rate_text,
     ratio_text,
     signed_change_interval_text,
@@ -238,3 +240,17 @@ def test_a_quantity_of_a_comparison_by_its_unit() -> None:
 def test_changes_of_an_amount(ratio: float, interval: tuple[float, float], text: str) -> None:
     found = f"{change_text(ratio, AMOUNT_WORDS)} [{change_interval_text(interval, AMOUNT_WORDS)}]"
     assert found == text
+
+
+@pytest.mark.parametrize(
+    ("ranks", "text"),
+    [
+        ([3], "rank 3"),
+        ([4, 3], "ranks 3-4"),
+        ([1, 3], "ranks 1, 3"),
+        (range(1, 512), "ranks 1-511"),
+        ([3, 17, *range(19, 41), 50, *range(60, 530)], "ranks 3, 17, 19-40, 50 and 470 more"),
+    ],
+)
+def test_ranks_are_named_in_few_words(ranks: Iterable[int], text: str) -> None:
+    assert rank_list(ranks) == text

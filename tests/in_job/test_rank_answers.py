@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from profrun.contract.codec import to_json
 from profrun.contract.exit import Artefact, Exit
 from profrun.contract.finding import Finding
 from profrun.contract.paths import TrialPaths
-from profrun.in_job.rank_answers import Stop, gathered, rank_list, read_answers, silent
+from profrun.in_job.rank_answers import Stop, gathered, read_answers, silent
 from profrun.store.files import write_json
 
 
@@ -101,17 +100,3 @@ def test_an_answer_of_an_earlier_attempt_is_none(tmp_path: Path) -> None:
     write_json(paths.answer(1), to_json(Exit("t", "finished", attempt=1, rank=1)))
     write_json(paths.answer(2), to_json(Exit("t", "failed", attempt=2, rank=2)))
     assert {rank: found.state for rank, found in read_answers(paths, 2, [1, 2, 3]).items()} == {2: "failed"}
-
-
-@pytest.mark.parametrize(
-    ("ranks", "text"),
-    [
-        ([3], "rank 3"),
-        ([4, 3], "ranks 3-4"),
-        ([1, 3], "ranks 1, 3"),
-        (range(1, 512), "ranks 1-511"),
-        ([3, 17, *range(19, 41), 50, *range(60, 530)], "ranks 3, 17, 19-40, 50 and 470 more"),
-    ],
-)
-def test_ranks_are_named_in_few_words(ranks: Iterable[int], text: str) -> None:
-    assert rank_list(ranks) == text

@@ -11,7 +11,7 @@ import pytest
 from profrun.contract.command import Command
 from profrun.contract.recording import Rank
 from profrun.in_job.config import HookConfig
-from profrun.in_job.recorded_ranks import OnlyRecorded, is_expected, named, of_process, told, wraps
+from profrun.in_job.recorded_ranks import OnlyRecorded, is_expected, of_process, told, wraps
 from tests.in_job.kit import Done, Trial, fake_nsys, python
 
 STEPS = python("import profrun", "for _ in range(6): profrun.step()")
@@ -42,7 +42,7 @@ def test_what_is_expected_of_a_rank() -> None:
 @pytest.mark.parametrize(
     ("job", "own", "inside", "sentences"),
     [
-        (command(512, 8, 0), Rank(0, 0, 512), True, ["recorded ranks 0 and 8 of 512"]),
+        (command(512, 8, 0), Rank(0, 0, 512), True, ["recorded ranks 0, 8 of 512"]),
         (command(4, 2), Rank(0, 0, 4), False, ["recorded rank 2 of 4"]),
         (command(4, 2), Rank(1, 0, 4), False, []),
         (command(4, 2, collector="none"), Rank(0, 0, 4), False, []),
@@ -51,18 +51,13 @@ def test_what_is_expected_of_a_rank() -> None:
             command(8, 5),
             Rank(0, 0, 2),
             False,
-            ["recorded rank 5 of 8", "ranks 4, 6 and 7 are recorded, too"],
+            ["recorded rank 5 of 8", "ranks 4, 6-7 are recorded, too"],
         ),
         (command(1, 2), Rank(), True, ["rank 2 could not be recorded"]),
     ],
 )
 def test_what_is_said(job: Command, own: Rank, inside: bool, sentences: list[str]) -> None:
     assert [finding.what for finding in told(job, own, [own.rank], inside=inside)] == sentences
-
-
-def test_ranks_are_named_shortly() -> None:
-    assert named([3]) == "rank 3"
-    assert named([9, 0, *range(2, 8)]) == "ranks 0, 2 to 7 and 9"
 
 
 def test_the_hook_of_another_rank_only_times_steps() -> None:
