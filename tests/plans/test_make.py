@@ -279,6 +279,7 @@ workdir: sub
         "findings": [],
         "secrets": [],
         "image": {"reference": None, "digest": None},
+        "git": {"sha": None, "dirty": None, "why": None, "seen_by": None},
     }
     assert from_json(Command, json.loads(json.dumps(command))) == made_command
 
