@@ -59,7 +59,7 @@ def test_a_cancelled_trial_keeps_its_report_and_leaves_nothing(desk: Desk, how: 
     desk.cli.write("work.py", ENDLESS)
     desk.spec("python work.py", "collectors: [torch]\nresources: {gpus: 0, timeout: 5m, grace: 20s}")
     process = desk.start("--json")
-    until(lambda: list(desk.folder.glob("runs/*/trials/*/raw/rank0/*.pt.trace.json*")), "the report", 180)
+    until(lambda: list(desk.folder.glob("runs/*/trials/*/raw/rank0/*.pt.trace.json.gz")), "the report", 180)
     if how == "Ctrl-C":
         process.send_signal(signal.SIGINT)
     else:

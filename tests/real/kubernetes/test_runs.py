@@ -35,7 +35,7 @@ for _ in range(8):
     optimizer.step()
 dist.destroy_process_group()
 # One write: two ranks share a pod's output, and the parts of a print may come between each other.
-os.write(1, f"world of {os.environ['WORLD_SIZE']} on {os.uname().nodename}\n".encode())
+os.write(1, f"world of {os.environ['WORLD_SIZE']} on {os.uname().nodename}\\n".encode())
 """
 
 
