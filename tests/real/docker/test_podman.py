@@ -18,6 +18,7 @@ import pytest
 from profrun.images.engine_kind import EngineKind, stated_kind
 from tests.conftest import need_tool
 from tests.real.docker.conftest import CALLER_GID, CALLER_UID, Cli, own, until
+from tests.support.repository import commit
 
 pytestmark = pytest.mark.docker
 
@@ -117,8 +118,9 @@ def caller(podman: str) -> Cli:
 
 
 def test_trials_in_rootless_podman(caller: Cli) -> None:
-    """Root inside is the caller outside, the stack is what was asked for, and what is not limited is said."""
-    caller.write("sees.py", SEES)
+    """Root inside is the caller outside, the stack is as it was asked for, what is not limited is said, and
+    the commit is the one that was seen here: the image has no git."""
+    sha = commit(caller.folder, {"sees.py": SEES})
     caller.write("job.yaml", JOB + "collectors: [none, torch]\n")
     done = caller.run("submit", "job.yaml", "--backend", "docker")
     assert done.returncode == 0, done.stderr
@@ -128,10 +130,13 @@ def test_trials_in_rootless_podman(caller: Cli) -> None:
     for log in run.glob("trials/*/stdout.log"):
         assert json.loads(log.read_text().splitlines()[-1]) == {"uid": 0, "stack": 64 << 20}
     assert len(list(run.glob("trials/*/trace/meta.json"))) == 2
+    seen = {"sha": sha, "dirty": False, "why": "git is not in this image", "seen_by": "submit"}
+    told = [json.loads(path.read_text()) for path in run.glob("trials/*/provenance.json")]
+    assert [one["git"] for one in told] == [seen, seen]
     mine = CALLER_UID if os.getuid() == 0 else os.getuid()
     assert {path.lstat().st_uid for path in run.rglob("*")} == {mine}
-    told = json.loads(caller.run("doctor", "--json").stdout)["checks"]
-    checks = {row["code"]: row for row in told if row["where"] == "host"}
+    found = json.loads(caller.run("doctor", "--json").stdout)["checks"]
+    checks = {row["code"]: row for row in found if row["where"] == "host"}
     assert checks["engine"]["what"].startswith("Podman ")
     assert checks["engine"]["what"].endswith("(rootless)")
     assert "limits.conf" in checks["engine-limits"]["fix"]
