@@ -261,6 +261,8 @@ def _answers(where: str) -> bool:
 def test_the_command_line_pins_what_a_registry_has(
     engine: Any, cli: Cli, registry: str, kind: EngineKind
 ) -> None:
+    if kind is EngineKind.ROOTLESS_DOCKER:
+        pytest.skip("a rootless Docker has a loopback of its own, and no way to this machine's registry")
     name = f"{registry}/small:1"
 
     def push(line: str) -> str:
