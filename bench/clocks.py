@@ -95,7 +95,9 @@ def files(ranks: int) -> None:
         for rank in range(ranks):
             if rank and rank % 8 == 0:
                 shift = rng.uniform(-3e6, 3e6)
-            moved = [event | {"ts": event["ts"] + shift} if "ts" in event else event for event in events]
+            moved = [
+                event | {"ts": round(event["ts"] + shift, 3)} if "ts" in event else event for event in events
+            ]
             info = whole["distributedInfo"] | {"rank": rank, "world_size": ranks}
             paths.append(Path(folder) / f"rank{rank}.json.gz")
             text = json.dumps(whole | {"distributedInfo": info, "traceEvents": moved})

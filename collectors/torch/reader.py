@@ -6,13 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import Any
 
 from profrun.collectors.beside import Beside, beside
 from profrun.collectors.reading import Progress, Source
 from profrun.collectors.torch import reader_issues, reader_metrics, reader_stage, reader_tables
 from profrun.collectors.torch.events import library
 from profrun.collectors.torch.reader_cut import EventFile
+from profrun.collectors.torch.reader_handover import TABLES as HANDED_OVER
 from profrun.collectors.torch.reader_parts import Divided, divide
 from profrun.collectors.torch.reader_ranks import Extent, Placed, pids, placed
 from profrun.collectors.torch.reader_tracks import (
@@ -27,9 +29,6 @@ from profrun.collectors.torch.reader_tracks import (
 )
 from profrun.traces.meta import SessionEntry
 from profrun.traces.writer import TraceWriter
-
-if TYPE_CHECKING:
-    import duckdb
 
 _CATS = "|".join(sorted(HOST_KINDS | GPU_KINDS))
 _CATEGORY = re.compile(
@@ -73,7 +72,7 @@ class KinetoReader:
         con = writer.con
         con.execute("SET preserve_insertion_order = false")
         total = sum(source.path.stat().st_size for source in sources)
-        files = _stage(writer, sources, progress, total)
+        files = _stage(writer, sources, progress)
         recording = _Recording(writer, [file.keys for file in files], [beside(item.path) for item in sources])
         recording.place()
         reader_issues.events(writer)
@@ -90,12 +89,13 @@ class KinetoReader:
         progress(total, total)
 
 
-def _stage(writer: TraceWriter, sources: Sequence[Source], progress: Progress, total: int) -> list[EventFile]:
+def _stage(writer: TraceWriter, sources: Sequence[Source], progress: Progress) -> list[EventFile]:
     """Bring all events into ``writer.con``: by the compiled parser if it takes every file, else by DuckDB."""
 
-    def reporter(source: Source) -> Progress:
-        before = sum(other.path.stat().st_size for other in sources[: sources.index(source)])
-        return lambda done, _total: progress(before + done, total)
+    before = list(accumulate((source.path.stat().st_size for source in sources), initial=0))
+
+    def reporter(src: int) -> Progress:
+        return lambda done, _total: progress(before[src] + done, before[-1])
 
     con = writer.con
     if library() is not None:
@@ -104,18 +104,19 @@ def _stage(writer: TraceWriter, sources: Sequence[Source], progress: Progress, t
 
         numbers = Numbers()
         reader_compiled.create(con)
-        files = []
+        heaps, files = reader_compiled.Heaps(con), []
         for src, source in enumerate(sources):
-            file = reader_compiled.stage(con, numbers, src, source.path, source.gzip, reporter(source))
+            file = reader_compiled.stage(heaps, numbers, src, source.path, source.gzip, reporter(src))
             if file is None:
                 break
             files.append(file)
         if len(files) == len(sources):
+            heaps.flush()
             reader_compiled.gather(con, numbers)
             return files
         reader_compiled.drop(con)
     staged = [
-        reader_stage.stage(con, src, source.path, source.gzip, writer.scratch, reporter(source))
+        reader_stage.stage(con, src, source.path, source.gzip, writer.scratch, reporter(src))
         for src, source in enumerate(sources)
     ]
     reader_stage.gather(con, [part for file in staged for part in file.parts])
@@ -140,7 +141,7 @@ class _Recording:
 
     def place(self) -> None:
         """Fill processes, devices, tracks, ``k_track``, ``k_vendor``, ``k_counter`` and the meta."""
-        con = self.writer.con
+        writer, con = self.writer, self.writer.con
         groups = [
             Group(*row)
             for row in con.execute(
@@ -152,7 +153,7 @@ class _Recording:
         self.divided = divide(groups, len(self.keys), samples)
         self.vendors = self._vendors(groups)
         shifts, extents = self._clocks()
-        whose = placed(self.writer, self.divided, self.keys, self.beside, extents)
+        whose = placed(writer, self.divided, self.keys, self.beside, extents)
         self.tracks = Tracks(whose.homes)
         self._tracks(whose)
         self._sessions(whose.homes, extents)
@@ -164,9 +165,9 @@ class _Recording:
         for owner, place, *rest in self.tracks.mapping:
             part = self.divided.parts[place]
             rows.append((owner, part.src, place, part.rank, *rest, shifts[part.src]))
-        _many(con, "k_track", rows)
+        writer.insert("k_track", HANDED_OVER["k_track"].split(", "), rows)
         con.execute("CREATE TABLE k_vendor (src INTEGER, vendor VARCHAR)")
-        _many(con, "k_vendor", list(enumerate(self.vendors)))
+        writer.insert("k_vendor", ("src", "vendor"), enumerate(self.vendors))
         self._counters(shifts)
         self._write()
         self._meta()
@@ -302,7 +303,7 @@ class _Recording:
             ordinal = None if kind in (0, None) or device is None else device
             track = self.tracks.counter_track(places[src, rank], ordinal)
             found.append((src, rank, kind, device, track, shifts[src]))
-        _many(con, "k_counter", found)
+        self.writer.insert("k_counter", HANDED_OVER["k_counter"].split(", "), found)
 
     def _write(self) -> None:
         writer, tracks = self.writer, self.tracks
@@ -342,11 +343,6 @@ class _Recording:
                 },
             }
         )
-
-
-def _many(con: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Sequence[object]]) -> None:
-    if rows:
-        con.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
 def _tool_version(keys: Keys) -> str | None:

@@ -59,18 +59,22 @@ def gather(con: duckdb.DuckDBPyConnection, numbers: Numbers) -> None:
     src = f'"row" >> {FILE_BITS} AS src'
     con.execute(f"CREATE VIEW k_memory AS SELECT {_chosen(MEMORY)}, {src} FROM c_memory c")
     con.execute(f"CREATE TABLE k_other AS SELECT {_chosen(OTHER)}, {src} FROM c_other c {_texts(OTHER)}")
-    types = (f"{name} {'VARCHAR' if name in TEXTS else 'BIGINT'}" for name in OWNER)
-    con.execute(f"CREATE TABLE c_owner (owner INTEGER, src INTEGER, {', '.join(types)})")
-    for (number, *labels), owner in numbers.owners.items():
-        values = [
-            (None if value < 0 else texts[value]) if name in TEXTS else (None if value == MISSING else value)
-            for name, value in zip(OWNER, labels, strict=True)
-        ]
-        con.execute(f"INSERT INTO c_owner VALUES (?, ?{', ?' * len(OWNER)})", [owner, number, *values])
-    con.execute(
-        f"CREATE TABLE k_owner AS SELECT owner, src, {', '.join(OWNER)}, events, first FROM c_owner "
-        "JOIN (SELECT owner, count(*) AS events, min(ts) AS first FROM k_core GROUP BY owner) USING (owner)"
+    # All at once: the files of hundreds of ranks have ten thousands of owners.
+    labels = np.array(list(numbers.owners), dtype=np.int64).reshape(-1, 1 + len(OWNER))
+    names = ("src", *OWNER)
+    columns = dict(zip(names, labels.T.copy(), strict=True))
+    con.register("c_owner", {"owner": np.arange(len(labels)), **columns})
+    values = (
+        f"t_{name}.text AS {name}" if name in TEXTS else f"nullif(c.{name}, {MISSING}) AS {name}"
+        for name in OWNER
     )
+    con.execute(
+        f"CREATE TABLE k_owner AS SELECT c.owner::INTEGER AS owner, c.src::INTEGER AS src, "
+        f"{', '.join(values)}, e.events, e.first FROM c_owner c "
+        "JOIN (SELECT owner, count(*) AS events, min(ts) AS first FROM k_core GROUP BY owner) e "
+        f"ON e.owner = c.owner {_texts(OWNER)}"
+    )
+    con.unregister("c_owner")
 
 
 def _chosen(columns: Sequence[str]) -> str:
@@ -95,18 +99,34 @@ def _type(name: str) -> str:
     return "INTEGER" if name in TEXTS else "DOUBLE" if name == "occupancy" else "BIGINT"
 
 
-def stage(
-    con: duckdb.DuckDBPyConnection,
-    numbers: Numbers,
-    src: int,
-    path: Path,
-    compressed: bool,
-    progress: Progress,
-) -> EventFile | None:
-    """Read one file into the staging tables.
+class Heaps:
+    """What waits for DuckDB, of each staging table; several small files are one statement.
 
     Args:
         con: connection with the tables of ``create``.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self._heaps = {table: _Heap(con, table) for table in TABLES}
+
+    def add(self, part: dict[str, Columns]) -> None:
+        """Keep the rows of each table, or give DuckDB those of a table that are many."""
+        for table, columns in part.items():
+            self._heaps[table].add(columns)
+
+    def flush(self) -> None:
+        """Give DuckDB what waits."""
+        for heap in self._heaps.values():
+            heap.flush()
+
+
+def stage(
+    heaps: Heaps, numbers: Numbers, src: int, path: Path, compressed: bool, progress: Progress
+) -> EventFile | None:
+    """Read one file for the staging tables.
+
+    Args:
+        heaps: take its rows; ``flush`` them behind the last file.
         numbers: texts and owners of the recording so far.
         src: the file's number.
         path: the file.
@@ -124,13 +144,9 @@ def stage(
     try:
         file.open()
         with contextlib.closing(parsed(file, numbers, src, first)) as parts:
-            heaps = {table: _Heap(con, table) for table in TABLES}
             for part in parts:
-                for table, columns in part.items():
-                    heaps[table].add(columns)
+                heaps.add(part)
                 progress(file.blocks.done, None)
-            for heap in heaps.values():
-                heap.flush()
     except Refused:
         return None
     finally:
