@@ -32,6 +32,8 @@ class Runtime:
         after: shell lines behind the last srun of a run.
         signal: what reaches the wrapper through this runtime. Only the wrapper handles SIGURG; the docker
             client does not pass it on (Go uses it for itself), so there it is SIGTERM.
+        sees_tmp: the wrapper sees the node's own /tmp: apptainer and ch-run mount it unless they are told not
+            to, enroot and docker do not.
     """
 
     srun: tuple[str, ...] = ()
@@ -39,6 +41,7 @@ class Runtime:
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     signal: str = "URG"
+    sees_tmp: bool = True
 
 
 def runtime(
@@ -151,7 +154,8 @@ def _pyxis(job: Job, image: str | None, mounts: list[tuple[str, str, bool]], cwd
             f"--container-image={_quoted_image(image)}",
             *_quoted((f"--container-mounts={listed}", f"--container-workdir={cwd}")),
             *_quoted(("--no-container-mount-home", *secrets)),
-        )
+        ),
+        sees_tmp=False,
     )
 
 
@@ -196,4 +200,6 @@ def _docker(
     binds = [
         f"type=bind,src={source},dst={target}{',readonly' if ro else ''}" for source, target, ro in mounts
     ]
-    return Runtime(prefix=docker_words(job, settings, image, binds, cwd, vendor), signal="TERM")
+    return Runtime(
+        prefix=docker_words(job, settings, image, binds, cwd, vendor), signal="TERM", sees_tmp=False
+    )

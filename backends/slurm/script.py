@@ -16,6 +16,7 @@ from pathlib import Path
 from profrun.backends.cluster import gpus_per_node, is_launcher, vendor_of
 from profrun.backends.profilers import margin_s
 from profrun.backends.slurm.allocation import EARLY_S
+from profrun.backends.slurm.node_bundle import node_bundle
 from profrun.backends.slurm.runtimes import Runtime, runtime
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
@@ -85,9 +86,10 @@ def render_script(
 
 
 def places(plan: Plan, trial: Trial, settings: ClusterSettings, how: Runtime) -> str:
-    """Shell lines before the first step: the master's address, which ``setup`` may change, then ``setup``."""
+    """Shell lines before the first step: the master's address, which ``setup`` may change, then ``setup``,
+    then the copies of the in-job part on the nodes."""
     setup = "".join(f"\n{line}" for line in _setup(settings, how))
-    return _PLACES + setup + _launcher(plan, trial)
+    return _PLACES + setup + _launcher(plan, trial) + node_bundle(plan, how).before
 
 
 def options(
@@ -259,8 +261,6 @@ def step(
     # srun does not take it from the job by itself since Slurm 22.05 (man srun, --cpus-per-task).
     words += [f"--cpus-per-task={cpus}"] if cpus is not None else []
     words += [*how.srun, *_srun_extra(settings, how), *how.prefix]
-    wrapper = 'python3 "$run/bundle/run.py" "$trial"'
-    if not is_launcher(trials[0]) or plan.job.resources.nodes == 1:
-        return " ".join([*words, wrapper])
-    inner = 'PET_NODE_RANK=$SLURM_NODEID exec python3 "$1" "$2"'
-    return " ".join([*words, "bash", "-c", shlex.quote(inner), "wrapper", '"$run/bundle/run.py"', '"$trial"'])
+    numbered = is_launcher(trials[0]) and plan.job.resources.nodes > 1
+    wrapper = node_bundle(plan, how).wrapper("PET_NODE_RANK=$SLURM_NODEID" if numbered else "")
+    return " ".join([*words, wrapper])

@@ -21,6 +21,7 @@ CASES = {
         "resources": "gpus: 4, nodes: 2, ranks_per_node: 4",
         "cluster": "runtime: pyxis, gpu_type: h200, time: '6:00:00', srun_extra: [--mpi=pmix]",
     },
+    "allocation-many": {"resources": "nodes: 2, ranks_per_node: 8, timeout: 10m"},
     "allocation-inside": {"resources": "gpus: 4, nodes: 2, ranks_per_node: 4, timeout: 10m"},
 }
 

@@ -32,6 +32,15 @@ CASES = {
         "resources": "gpus: 4, nodes: 2, ranks_per_node: 4, cpus: 8, memory: 64GiB, timeout: 2h",
         "cluster": "modules: [cuda/12.4, nccl], extra: ['--comment=profile'], exclusive: true",
     },
+    "many-ranks": {
+        "image": "auto",
+        "resources": "nodes: 64, ranks_per_node: 8",
+        "cluster": "runtime: charliecloud, rootfs: /images/torch",
+    },
+    "many-torchrun": {
+        "command": "torchrun train.py --batch {batch}",
+        "resources": "nodes: 2, ranks_per_node: 8",
+    },
     "torchrun": {
         "command": "torchrun train.py --batch {batch}",
         "resources": "gpus: 4, nodes: 2, ranks_per_node: 4",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -335,3 +336,27 @@ def _amd_environ(path: str) -> dict[str, str]:
         "PATH": f"{Path(rocprofv3.__file__).parent}:{path}",
         "PROFRUN_STANDIN_ROCPD": str(database),
     }
+
+
+def test_the_in_job_part_of_many_ranks_lies_on_the_nodes_and_is_removed_at_the_end(desk: Desk) -> None:
+    desk.write(
+        "work.py", "import os, sys\nprint(os.environ['PYTHONPATH'], os.environ['SLURM_NODEID'], flush=True)\n"
+    )
+    document = desk.submit(
+        spec(
+            "python3 work.py",
+            "collectors: [none]\n"
+            "cluster: {partition: gpu, extra: [--overcommit], srun_extra: [--overcommit]}\n"
+            "resources: {nodes: 2, ranks_per_node: 8, timeout: 60s}",
+        )
+    )
+    (trial,) = document["trials"]
+    assert trial["state"] == "finished", trial
+    folder = desk.run_folder() / "trials" / trial["trial"]
+    said = [path.read_text().split() for path in folder.glob("stdout*.log")]
+    assert len(said) == 16
+    places = {(Path(paths.split(":")[0]), node) for paths, node in said}
+    assert {node for _, node in places} == {"0", "1"}
+    for site, node in places:
+        assert re.fullmatch(rf"/tmp/profrun-\d+\.\d+\.{node}/site", str(site))
+        wait_for(lambda copy=site.parent: not copy.exists())

@@ -1,0 +1,73 @@
+#!/bin/bash
+#SBATCH --job-name=profrun:transformer-20260101T000000Z-abcd
+#SBATCH --output=/shared/runs/transformer-20260101T000000Z-abcd/slurm/allocation0.log
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --time=01:54:00
+#SBATCH --signal=URG@360
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=8
+
+run=/shared/runs/transformer-20260101T000000Z-abcd
+turns=$run/slurm/allocation0.turns  # trials, in the order in which they run
+said=$run/slurm/allocation0.said    # what became of each, which profrun reads
+
+# Started again (node lost, preempted): what the attempt before left is moved aside whole, and counted.
+aside() {
+    attempt=$(sed -n 's/.*"attempt": *\([0-9]*\).*/\1/p' "$trial/command.json" | head -n 1)
+    mkdir -p "$trial/attempts/${attempt:=1}"
+    cp "$trial/command.json" "$trial/attempts/$attempt/"
+    find "$trial" -mindepth 1 -maxdepth 1 ! -name attempts ! -name command.json \
+        -exec mv -t "$trial/attempts/$attempt" {} +
+    sed "s/\"attempt\": *$attempt/\"attempt\": $((attempt + 1))/" \
+        "$trial/attempts/$attempt/command.json" >"$trial/command.json.new" &&
+        mv "$trial/command.json.new" "$trial/command.json"
+    mkdir -p "$trial/raw"
+}
+
+say() { echo "$*" >>"$said"; }
+
+# Seconds until the allocation ends; nothing where it has no end, or Slurm does not say.
+seconds_left() {
+    squeue -h -j "$SLURM_JOB_ID" -o %L 2>/dev/null | awk '/^[0-9]/ {
+        split("1 60 3600 86400", unit, " ")
+        for (n = split($1, part, /[-:]/); n; n--) left += part[n] * unit[++i]
+        print left
+    }'
+}
+
+MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
+# Many ranks: the in-job part is copied to each node once, and removed at the end.
+staged=/tmp/profrun-$SLURM_JOB_ID.$$
+on_nodes() {
+    srun --overlap --job-name=profrun-bundle --nodes="$SLURM_NNODES" --ntasks="$SLURM_NNODES" \
+        --ntasks-per-node=1 sh -c "$1" bundle "$staged" "$run/bundle" </dev/null
+}
+on_nodes 'umask 077; to=$1.$SLURM_NODEID
+    mkdir "$to.part" && cp -r "$2/." "$to.part" && mv "$to.part" "$to"' ||
+    echo "profrun: not every node has a copy of the in-job part: ranks on the others use $run/bundle"
+trap 'on_nodes "rm -rf \"\$1.\$SLURM_NODEID\" \"\$1.\$SLURM_NODEID.part\""' EXIT
+restarted=${SLURM_RESTART_COUNT:-0}
+if [ "$restarted" -gt 0 ]; then say restart; fi
+while read -r id <&3; do
+    trial=$run/trials/$id
+    if [ "$restarted" -gt 0 ] && grep -qsx "begin $id" "$said"; then
+        if [ -e "$trial/exit.json" ] && ! { grep -q '"state": *"timeout"' "$trial/exit.json" &&
+            grep -q '"stopped_by": *"SIG' "$trial/exit.json"; }; then continue; fi
+        aside
+    fi
+    say "begin $id"
+    if [ -e "$trial/cancel" ] || [ -e "$run/cancel" ]; then
+        say "skip $id cancelled"
+        continue
+    fi
+    left=$(seconds_left)
+    if [ -n "$left" ] && [ "$left" -lt 420 ]; then
+        say "skip $id time"
+        continue
+    fi
+    srun --kill-on-bad-exit=0 --wait=360 --job-name="profrun:$id" sh -c 'bundle=$1.$SLURM_NODEID; [ -O "$bundle/run.py" ] || bundle=$2; exec python3 "$bundle/run.py" "$3"' wrapper "$staged" "$run/bundle" "$trial" \
+        >>"$run/slurm/allocation0.$id.log" 2>&1 </dev/null 3<&-
+    say "end $id $?"
+done 3<"$turns"
