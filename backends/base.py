@@ -133,6 +133,10 @@ class Backend(Protocol[P]):
     def submit(self, prepared: P, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
         """Start or queue these trials; returns trial id -> handle."""
 
+    def trace_words(self, plan: Plan, site: str | None) -> tuple[str, ...]:
+        """Words before a command of this Python that carry it out where the traces of trials at this site
+        are to be made; none: in this process. Pure."""
+
     def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
         """State of all of them, with as few questions to the engine as possible.
 

@@ -92,6 +92,10 @@ class LocalBackend:
         """The job sees this machine's paths: nothing changes."""
         return command
 
+    def trace_words(self, plan: Plan, site: str | None) -> tuple[str, ...]:
+        """Traces are made in this process."""
+        return ()
+
     def render(self, prepared: LocalPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         """One shell line for each trial: what to type to do the same by hand."""
         return [_request(wrapper_argv(run, trial.id), prepared) for trial in trials]

@@ -128,6 +128,11 @@ class ClusterSettings:
     poll: float | None = option(
         seconds(5), "Slurm is asked this often, and up to every 30 s while nothing changes.", "5s"
     )
+    normalize: Literal["driver", "node"] | None = option(
+        Word(("driver", "node")),
+        "Where traces are made: where profrun runs, or in a Slurm job of one task on a compute node.",
+        "driver",
+    )
     allocation: Literal["one", "each"] | None = option(
         Word(("one", "each")),
         "One allocation for all trials, one after another on the same nodes, or one for each trial.",

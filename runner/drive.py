@@ -22,9 +22,10 @@ from profrun.errors import ProfrunError, UnavailableError
 from profrun.in_job.repository import Repositories
 from profrun.plans.model import Plan, Trial
 from profrun.runner.interrupt import Interrupts
+from profrun.runner.make_trace import made_elsewhere
 from profrun.runner.placement import Placed, Placer
 from profrun.runner.start_order import StartOrder
-from profrun.runner.trial_files import normalise, prepare
+from profrun.runner.trial_files import Normalised, normalise, prepare
 from profrun.runner.waiting import Waiting
 from profrun.store.documents import read_exit, status_of, with_late_answers, with_the_engines_reason
 from profrun.store.events import NEVER_STARTED, Event, Handle
@@ -337,7 +338,9 @@ class _Driver(Generic[P]):
     def _normalise(self, record: TrialRecord) -> None:
         try:
             with self.interrupts.abortable():
-                done = normalise(self.run, record, lambda done, total: self.observer.tick([record.id]))
+                done = self._made_elsewhere(record) or normalise(
+                    self.run, record, lambda done, total: self.observer.tick([record.id])
+                )
         except KeyboardInterrupt:
             self.observer.note(f"{record.id}: its files are kept, the trace is made on resume")
             return
@@ -350,6 +353,17 @@ class _Driver(Generic[P]):
                 trace=str(done.trace.relative_to(self.run.path)),
                 seconds=round(done.seconds, 3),
             )
+
+    def _made_elsewhere(self, record: TrialRecord) -> Normalised | None:
+        """What another process made of a trial's files, where the backend has a place for it."""
+        words = self.backend.trace_words(self.plan, self.plan.trials[record.index].site)
+        if not words:
+            return None
+        done = made_elsewhere(words, self.run, record, lambda: self.observer.tick([record.id]))
+        if isinstance(done, Normalised):
+            return done
+        self.observer.note(f"{record.id}: its trace is made here, not on a node: {done}")
+        return None
 
     def _write(self, event: str, trial: str | None = None, *, durable: bool = True, **data: Any) -> None:
         self.observer.event(self.log.append(event, trial, durable=durable, **data))

@@ -19,6 +19,7 @@ from profrun.contract.wrapping import Limits, Wrapped, WrapRequest
 from profrun.in_job.repository import Repositories
 from profrun.in_job.sampling import sampler_argv
 from profrun.plans.model import Plan
+from profrun.runner.make_trace import trace_command
 from profrun.runner.scripts import need_programs
 from profrun.runner.trial_files import command
 from profrun.store.runs import Run
@@ -45,6 +46,7 @@ class DryTrial:
         wrapped: one for each profiler that its collector may become: two of ``timeline`` and ``counters``
             while the vendor is not known.
         sampler: how the wrapper starts the sampler beside the program; empty where the job wants none.
+        trace: what makes its trace when it has ended; empty where profrun does it itself.
     """
 
     trial: str
@@ -55,6 +57,7 @@ class DryTrial:
     command: Command
     wrapped: tuple[WrappedCommand, ...]
     sampler: tuple[str, ...] = ()
+    trace: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
     trials, repositories = [], Repositories("submit")
     for trial in plan.trials:
         told = command(run, prepared, trial, engine, repositories)
+        words = engine.trace_words(prepared.plan, trial.site)
         trials.append(
             DryTrial(
                 trial=trial.id,
@@ -98,6 +102,7 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
                 command=told,
                 wrapped=wrapped(told),
                 sampler=sampler(told),
+                trace=tuple(trace_command(words, run, trial.id)) if words else (),
             )
         )
     return DryRun(
@@ -195,6 +200,8 @@ def _trial_lines(trial: DryTrial) -> list[str]:
             lines += [f"# when {_limits_words(way.limits)} are recorded: {sets}{shlex.join(way.limits.stop)}"]
     if trial.sampler:
         lines += [f"# beside it, by the wrapper: {shlex.join(trial.sampler)}"]
+    if trial.trace:
+        lines += [f"# its trace, when it has ended: {shlex.join(trial.trace)}"]
     return lines
 
 

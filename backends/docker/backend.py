@@ -161,6 +161,10 @@ class DockerBackend:
         """Paths are the same inside; only the image is added."""
         return replace(command, image=prepared.image)
 
+    def trace_words(self, plan: Plan, site: str | None) -> tuple[str, ...]:
+        """Traces are made in this process."""
+        return ()
+
     def render(self, prepared: DockerPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         """One `docker run` line for each trial, and the same as arguments of the SDK."""
         made = [_container(prepared, trial, run) for trial in trials]

@@ -134,6 +134,10 @@ class KubernetesBackend:
             image=ImageUsed(image_of(plan.job, whose)),
         )
 
+    def trace_words(self, plan: Plan, site: str | None) -> tuple[str, ...]:
+        """Traces are made in this process."""
+        return ()
+
     def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         """One request for each Job; without the values of secrets."""
         plan = prepared.plan

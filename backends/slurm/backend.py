@@ -23,6 +23,7 @@ from profrun.backends.slurm.script import render_script
 from profrun.backends.slurm.shared_job import begin, read_order, read_turns
 from profrun.backends.slurm.states import Row, ended_status, living_status, parse_sacct, parse_squeue
 from profrun.backends.slurm.tasks import Group, Task, groups, shares
+from profrun.backends.slurm.trace_step import trace_words
 from profrun.backends.slurm.turns import Turn, ended_early, no_exit, skipped, turn_status
 from profrun.backends.tail import trial_lines
 from profrun.contract.codec import from_json
@@ -152,6 +153,10 @@ class SlurmBackend:
             raise
         self.poll_s = self._fastest
         return {trial: task.handle for trial, task in tasks.items()}
+
+    def trace_words(self, plan: Plan, site: str | None) -> tuple[str, ...]:
+        """A job of one task on a compute node, where the job asks for it."""
+        return trace_words(plan.job.cluster.of_site(site))
 
     def _queue(
         self, prepared: SlurmPlan, group: Group, run: Run, secret: Mapping[str, str]

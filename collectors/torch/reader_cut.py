@@ -141,6 +141,7 @@ class EventFile:
         else:
             yield from self._finish()
         self._trailing()
+        self._carry = b""  # the keys stay until the trace is made: hundreds of files would fill the memory
 
     def _ranges(self) -> Iterator[Piece]:
         """Pieces of a plain file, looking only at the surroundings of the cuts; leaves the rest to others."""

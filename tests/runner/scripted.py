@@ -77,12 +77,14 @@ class Scripted:
         refuses: what ``check`` says, None for nothing.
         lanes: trial id -> its lane; those that are not named have the usual one.
         stuck: ids that never end by themselves, only when they are cancelled.
+        elsewhere: what ``trace_words`` says.
     """
 
     concurrent: bool = False
     ends: dict[str, EndState | Literal["lost"]] = field(default_factory=dict)
     stuck: set[str] = field(default_factory=set)
     lanes: Mapping[str, Lane | None] = field(default_factory=dict)
+    elsewhere: tuple[str, ...] = ()
     looks: int = 2
     refuses: str | None = None
     name: str = "scripted"
@@ -103,6 +105,9 @@ class Scripted:
 
     def adapt(self, prepared: PreparedPlan, trial: Trial, run: Run, command: Command) -> Command:
         return command
+
+    def trace_words(self, plan: Plan, site: str | None) -> tuple[str, ...]:
+        return self.elsewhere
 
     def render(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Sequence[Request]:
         return [Request(f"start {trial.id}", {"trial": trial.id}) for trial in trials]

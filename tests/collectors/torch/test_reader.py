@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
+from profrun.collectors.normalize import normalize
 from tests.collectors.torch.kineto import (
     AMD,
     api,
@@ -383,3 +386,46 @@ def test_one_rank_that_needs_repairs_changes_nothing_for_the_others(tmp_path: Pa
     found = "SELECT p.rank, s.name FROM slices s JOIN tracks USING (track) JOIN processes p USING (process)"
     assert trace.sql(f"{found} ORDER BY ALL").rows == [(0, "a"), (0, "k"), (1, "b")]
     assert issues(trace)["unreadable_value"] == 1
+
+
+class _Counting:
+    """A connection that counts statements; one of ``executemany`` counts for each of its rows."""
+
+    def __init__(self, con: Any) -> None:
+        self._con = con
+        self.count = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._con, name)
+
+    def execute(self, *args: Any) -> Any:
+        self.count += 1
+        return self._con.execute(*args)
+
+    def executemany(self, query: str, rows: list[Any]) -> Any:
+        self.count += len(rows)
+        return self._con.executemany(query, rows)
+
+
+def test_more_ranks_with_more_threads_cost_few_more_statements(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """A statement for each thread of each rank took most of the time of 512 ranks."""
+    made: list[_Counting] = []
+    real = duckdb.connect
+
+    def connect(*args: Any, **more: Any) -> _Counting:
+        made.append(_Counting(real(*args, **more)))
+        return made[-1]
+
+    monkeypatch.setattr("profrun.traces.writer.duckdb.connect", connect)
+    for count in (4, 24):
+        events = [op("aten::mm", 10 * tid, 5, tid, tid) for tid in range(1, 41)]
+        ranks = [document(events, distributedInfo={"rank": rank}) for rank in range(count)]
+        paths = [tmp_path / f"{count}-{rank}.json" for rank in range(count)]
+        for path, rank in zip(paths, ranks, strict=True):
+            path.write_text(json.dumps(rank))
+        normalize(paths, tmp_path / f"trace{count}")
+    few, many = (one.count for one in made)
+    # 20 files and 800 threads more: the slow way reads each file by statements of its own
+    assert many - few < (100 if way == "compiled" else 200)

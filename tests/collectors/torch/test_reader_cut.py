@@ -6,6 +6,7 @@ import gzip
 import json
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -134,3 +135,25 @@ def test_what_cutting_raises_reaches_the_reader() -> None:
     assert next(batches) == []
     with pytest.raises(OSError, match="No space left"):
         next(batches)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_file_that_was_read_keeps_its_keys_and_not_its_text(compressed: bool, tmp_path: Path) -> None:
+    """Those of hundreds of ranks are all held until the trace is made."""
+    event = {"ph": "X", "cat": "cpu_op", "name": "x" * 400_000, "pid": 1, "tid": 1, "ts": 1, "dur": 1}
+    text = json.dumps({"schemaVersion": 1, "traceEvents": [event, event]}, indent=1).encode()
+    path = tmp_path / "file"
+    path.write_bytes(gzip.compress(text) if compressed else text)
+    tracemalloc.start()
+    try:
+        files = []
+        for _ in range(20):
+            files.append(reader_cut.EventFile(path, compressed))
+            files[-1].open()
+            assert sum(len(files[-1].text(piece)) for piece in files[-1].pieces())
+            files[-1].blocks.close()
+            assert files[-1].keys == {"schemaVersion": 1}
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 20 * 100_000

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,13 @@ import profrun
 from profrun.backends.slurm.backend import SlurmBackend
 from profrun.backends.slurm.commands import Slurm
 from profrun.backends.slurm.script import render_script
+from profrun.contract.paths import TrialPaths
 from profrun.plans.make import make_plan
+from profrun.runner.trial_files import normalise
+from profrun.store.runs import Run
+from profrun.store.state import read_trial
+from profrun.traces.schema import TABLES
+from profrun.traces.trace import Trace
 from tests.backends.plans import plan
 from tests.backends.slurm.test_script import CASES
 from tests.conftest import need_tool, shared_data
@@ -360,3 +368,31 @@ def test_the_in_job_part_of_many_ranks_lies_on_the_nodes_and_is_removed_at_the_e
     for site, node in places:
         assert re.fullmatch(rf"/tmp/profrun-\d+\.\d+\.{node}/site", str(site))
         wait_for(lambda copy=site.parent: not copy.exists())
+
+
+def test_traces_are_made_on_a_node_where_the_job_says_so(desk: Desk) -> None:
+    desk.write("work.py", WORK)
+    document = desk.submit(
+        spec(
+            f"{sys.executable} work.py 8",
+            "collectors: [none, torch]\ncluster: {partition: gpu, normalize: node}\n"
+            "resources: {nodes: 2, timeout: 120s}",
+        )
+    )
+    trials = desk.run_folder() / "trials"
+    jobs = (desk.cluster.base / "log/jobcomp.txt").read_text()
+    made = [line for line in jobs.splitlines() if "Name=profrun-trace" in line]
+    assert [re.search(r"JobState=(\w+)", line)[1] for line in made] == ["COMPLETED"] * 2, jobs  # type: ignore[index]
+    for trial in document["trials"]:
+        assert (trial["state"], trial["normalise_error"]) == ("finished", None), trial
+        paths = TrialPaths(trials / trial["trial"])
+        with Trace(paths.trace) as trace:
+            assert trace.sql("SELECT DISTINCT rank FROM step_times ORDER BY 1").rows == [(0,), (1,)]
+            meta = {**trace.meta, "files": None}
+            rows = {name: trace.sql(f'FROM "{name}"').rows for name in TABLES}
+        record = read_trial(Run(desk.run_folder()), trial["trial"])
+        shutil.rmtree(paths.trace)
+        assert normalise(Run(desk.run_folder()), record).error is None
+        with Trace(paths.trace) as trace:
+            assert {**trace.meta, "files": None} == meta
+            assert {name: trace.sql(f'FROM "{name}"').rows for name in TABLES} == rows
