@@ -107,13 +107,20 @@ def files(ranks: int) -> None:
             ["normalize", *map(str, paths), "--out", str(trace)],
             ["summary", str(trace), "--json"],
         ):
-            began = time.perf_counter()
+            began, before = time.perf_counter(), _used()
             subprocess.run([sys.executable, "-m", "profrun.cli", *words], check=True, capture_output=True)
-            took = time.perf_counter() - began
+            took, cpu = time.perf_counter() - began, _used() - before
             peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
             print(
-                f"{words[0]}: {ranks} ranks, {len(events)} events each, {took:.1f} s, peak so far {peak} MB"
+                f"{words[0]}: {ranks} ranks, {len(events)} events each, {took:.1f} s, {cpu:.1f} CPU s, "
+                f"peak so far {peak} MB"
             )
+
+
+def _used() -> float:
+    """CPU seconds of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:

@@ -61,6 +61,19 @@ def test_the_sampler_beside_the_program_is_shown(
     assert "sampler.py" not in call(capsys, "submit", "job.yaml", "--dry-run").out
 
 
+def test_what_makes_a_trace_on_a_node_is_shown(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.yaml").write_text(
+        "name: j\ncommand: echo\nimage: none\ncollectors: [none]\n"
+        "cluster: {normalize: node, partition: gpu}\n"
+    )
+    shown = call(capsys, "submit", "job.yaml", "--dry-run", "--backend", "slurm").out
+    assert "# its trace, when it has ended: srun --job-name=profrun-trace --overlap --nodes=1 " in shown
+    assert "/runs/j-dry-run 000-default-none-r1" in shown
+
+
 def test_a_window_that_waits_for_the_steady_state_is_no_number(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
