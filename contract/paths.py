@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+TRIALS = "trials"
+"""Folder of a run that holds one folder for each trial."""
+BUNDLE = "bundle"
+"""Folder of a run that holds the in-job part, as it was shipped."""
+
 
 @dataclass(frozen=True)
 class TrialPaths:

@@ -7,13 +7,18 @@
     site/sitecustomize.py      on PYTHONPATH: loads the hook, then the image's own sitecustomize
     shim/profrun/__init__.py   last on sys.path: profrun.range and profrun.step where there is no profrun
     _profrun/...               in_job, contract, and of each profiler's folder what runs inside the job
+
+``write_pyz`` writes the same files as one file, which ``python3`` runs, for launchers that are not profrun's.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
+import io
+import os
 import shutil
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -136,6 +141,46 @@ def write_bundle(dest: Path, profilers: Iterable[str] = ()) -> None:
     if dest.exists():
         shutil.rmtree(dest)
     partial.rename(dest)
+
+
+PYZ_MAIN = "__main__.py"
+_PYZ_SOURCE = "_profrun/in_job/_pyz.py"
+_SHEBANG = b"#!/usr/bin/env python3\n"
+_OLDEST = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in a zip file: the same tree gives the same bytes."""
+
+
+def pyz_bytes(profilers: Iterable[str] = ()) -> bytes:
+    """The bundle as one file that ``python3`` runs: ``python3 wrap.pyz --out DIR -- COMMAND``.
+
+    Args:
+        profilers: as ``bundle_files`` takes them.
+
+    Raises:
+        UsageError: as of ``bundle_files``.
+    """
+    files = bundle_files(profilers)
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in {PYZ_MAIN: files[_PYZ_SOURCE], **files}.items():
+            entry = zipfile.ZipInfo(name, _OLDEST)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, content)
+    return _SHEBANG + held.getvalue()
+
+
+def write_pyz(dest: Path, profilers: Iterable[str] = ()) -> None:
+    """Write the bundle as one file, whole or not at all; an older one there is replaced.
+
+    Raises:
+        UsageError: as of ``bundle_files``.
+        OSError: it cannot be written.
+    """
+    partial = dest.with_name(f".{dest.name}.{os.getpid()}.tmp")
+    dest.parent.mkdir(parents=True, exist_ok=True)
+    partial.write_bytes(pyz_bytes(profilers))
+    partial.chmod(0o755)
+    partial.replace(dest)
 
 
 def profilers_of(plan: Plan) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profrun.contract.codec import DocumentError
-from profrun.contract.paths import TrialPaths
+from profrun.contract.paths import BUNDLE, TRIALS, TrialPaths
 from profrun.errors import InputError, UsageError
 from profrun.store.events import EventLog, read_events
 from profrun.store.files import explained, make_dir, read_json, write_json, write_text
@@ -67,7 +67,7 @@ class Run:
     @property
     def bundle(self) -> Path:
         """The in-job part, as it was shipped."""
-        return self.path / "bundle"
+        return self.path / BUNDLE
 
     @property
     def driver_log(self) -> Path:
@@ -87,7 +87,7 @@ class Run:
     @property
     def trials(self) -> Path:
         """The trials, one folder each."""
-        return self.path / "trials"
+        return self.path / TRIALS
 
     @property
     def wrapper(self) -> Path:
