@@ -1,7 +1,7 @@
 """``profrun wrap --out DIR [OPTIONS] -- COMMAND``, and ``profrun wrap --bundle PATH``.
 
-What it does is in ``in_job.wrap``, which every image can run without profrun. Here are the options for the help
-page, and the bundle, which only an installed profrun can make.
+What it does is in ``in_job.wrap``, which every image can run without profrun. Here are the options for the
+help page, and the bundle, which only an installed profrun can make.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _write_bundle(place: Path, *, json_: bool) -> None:
     if json_:
         emit({"bundle": str(place), "command": start})
         return
-    say(place)
+    say(str(place))
     note(f"start it in every rank: {start} --out DIR -- COMMAND")
 
 
@@ -186,8 +186,7 @@ def _start(words: list[str], out: str | None, argv: list[str] | tuple[str, ...])
     from profrun.contract.paths import BUNDLE
     from profrun.contract.profilers import names
     from profrun.in_job.wrap_args import WrapError, read_args
-    from profrun.in_job.wrap_bundle import unpack_bytes
-    from profrun.plans.bundle import pyz_bytes
+    from profrun.plans.bundle import place_bundle
     from profrun.store.files import explained
 
     try:
@@ -195,7 +194,7 @@ def _start(words: list[str], out: str | None, argv: list[str] | tuple[str, ...])
     except WrapError as error:
         raise UsageError(str(error)) from None
     with explained(Path(args.out)):
-        bundle = unpack_bytes(pyz_bytes(names()), Path(args.out) / BUNDLE)
+        bundle = place_bundle(Path(args.out) / BUNDLE, names())
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(sys.executable, [sys.executable, str(bundle / "run.py"), "--wrap", *words, "--", *argv])

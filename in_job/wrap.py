@@ -32,7 +32,7 @@ from .launchers import (
 from .prepare import prepare
 from .trial import Trial
 from .wrap_args import WrapArgs, WrapError, read_args
-from .wrap_bundle import unpack_bytes
+from .wrap_bundle import place_from_file
 from .wrap_join import Asked, join, planned
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def main(argv: Sequence[str], program: str = PROGRAM, home: Path | None = None) 
 
 def _from_file(file: Path, out: Path, argv: Sequence[str]) -> int:
     """Unpack the bundle beside the trials and go on from there, as this process."""
-    bundle = unpack_bytes(file.read_bytes(), out / BUNDLE)
+    bundle = place_from_file(file, out / BUNDLE)
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(sys.executable, [sys.executable, str(bundle / "run.py"), "--wrap", *argv])

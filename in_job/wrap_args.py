@@ -123,6 +123,7 @@ def read_args(program: str, argv: Sequence[str], environ: Mapping[str, str], cwd
     name = given.name or _folder_name(out)
     if not re.fullmatch(NAME, name):
         raise WrapError(f"--name {name} cannot be the name of a job: use letters, digits, '.', '_' and '-'")
+    profiler = _known(given.collector)
     settings = _settings(given)
     return WrapArgs(
         out=out,
@@ -133,7 +134,7 @@ def read_args(program: str, argv: Sequence[str], environ: Mapping[str, str], cwd
             variant=variant,
             values=values,
             collector=given.collector,
-            profiler=_known(given.collector),
+            profiler=profiler,
             blocking=given.blocking,
             argv=tuple(command),
             cwd=cwd,
@@ -225,8 +226,16 @@ def _settings(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _neutral(collector: str, options: dict[str, dict[str, object]]) -> dict[str, object]:
-    """Options of all that a vendor-neutral collector may become, with the defaults of ``counters``."""
+    """Options of all that a vendor-neutral collector may become, with the defaults of ``counters``.
+
+    Raises:
+        WrapError: an option makes kernels run one at a time, which a timeline does not.
+    """
     if collector == TIMELINE:
+        for one in profilers.candidates(collector):
+            if one.is_serial(options[one.name]):
+                what = f"{one.name}.{one.serial_option}"
+                raise WrapError(f"--set {what}: it makes kernels run one at a time, and a timeline does not")
         return dict(options)
     return {
         one.name: {**to_json(one.counters_defaults), **options[one.name]}

@@ -1,57 +1,68 @@
-"""The bundle as one file (``wrap.pyz``), unpacked beside the trials of the run that it records.
+"""The in-job part beside the trials of a run: made once, by whichever rank comes first.
 
 The hook must lie in a folder: PYTHONPATH names it, and the sampler is a program of its own.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
 import shutil
 import socket
 import zipfile
-from pathlib import Path
+from typing import TYPE_CHECKING, Callable
 
-MARK = "digest"
-"""File in an unpacked bundle: which file it was unpacked from."""
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DIGEST = "digest"
+"""File in a bundle that tells its content from that of other versions."""
 
 
-def unpack_bytes(content: bytes, bundle: Path) -> Path:
-    """Unpack a bundle, whole or not at all, where it is not there yet; returns its folder.
+def place(bundle: Path, digest: str, write: Callable[[Path], object]) -> Path:
+    """Make a bundle, whole or not at all, where it is not there yet; returns its folder.
 
-    Several ranks may do this at the same time. Another version of profrun may have unpacked its own bundle
-    there, and its trials may still run: then this one is unpacked beside it.
+    Several ranks may do this at the same time. Another version of profrun may have put its own bundle there,
+    and its trials may still run: then this one is made beside it.
 
     Args:
-        content: of the ``.pyz``.
         bundle: the folder to make.
+        digest: of its content.
+        write: fills a folder.
 
     Raises:
         OSError: it cannot be written.
     """
-    digest = hashlib.sha256(content).hexdigest()
-    if bundle.exists() and _digest(bundle) != digest:
-        bundle = bundle.with_name(f"{bundle.name}.{digest[:8]}")
-    if bundle.exists():
-        return bundle
-    made = bundle.with_name(f".{bundle.name}.{socket.gethostname()}.{os.getpid()}")
+    beside = bundle.with_name(f"{bundle.name}.{digest[:8]}")
+    for folder in (bundle, beside):
+        if not folder.exists():
+            _make(folder, digest, write)
+        if _digest(folder) == digest:
+            return folder
+    raise FileExistsError(f"{beside} is another bundle")
+
+
+def _make(folder: Path, digest: str, write: Callable[[Path], object]) -> None:
+    """Make a bundle, unless another rank was faster."""
+    made = folder.with_name(f".{folder.name}.{socket.gethostname()}.{os.getpid()}")
     made.mkdir(parents=True)
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            archive.extractall(made)
-        (made / MARK).write_text(digest, encoding="utf-8")
-        made.rename(bundle)
+        write(made)
+        (made / DIGEST).write_text(digest, encoding="utf-8")
+        made.rename(folder)
     except OSError:
         shutil.rmtree(made, ignore_errors=True)
-        if not bundle.exists():
+        if not folder.exists():
             raise
-        return unpack_bytes(content, bundle.with_name(bundle.name.partition(".")[0]))
-    return bundle
+
+
+def place_from_file(file: Path, bundle: Path) -> Path:
+    """Unpack the bundle that one file (``wrap.pyz``) holds; see ``place``."""
+    with zipfile.ZipFile(file) as archive:
+        return place(bundle, archive.read(DIGEST).decode("utf-8"), archive.extractall)
 
 
 def _digest(bundle: Path) -> str | None:
     try:
-        return (bundle / MARK).read_text(encoding="utf-8")
+        return (bundle / DIGEST).read_text(encoding="utf-8")
     except OSError:
         return None

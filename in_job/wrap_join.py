@@ -1,14 +1,14 @@
 """How ranks that know nothing of each other agree on one trial in a folder that all of them see.
 
 The first rank that comes makes ``launches/<iii>``, with ``launch.json`` in it, by renaming a whole folder to
-that name: of several ranks one succeeds, also on a network filesystem, and the others find the document. Each
-rank then claims its place by making the file ``rank<k>`` there, which must not exist yet. A rank whose place is
-taken is of another launch: that is a trial of its own, a further repeat of the same point.
+that name: of several ranks one succeeds, also on a network filesystem, and the others find the document.
+Each rank then claims its place by making the file ``rank<k>`` there, which must not exist yet. A rank whose
+place is taken is of another launch: that is a trial of its own, a further repeat of the same point.
 
 A rank joins the newest launch of the same variant, collector and blocking mode that has not ended, that was
 started with the same world size, whose place is free, and that has the same launch id. Where the launcher
-gives no id, ranks of two launches of one point that run at the same time could be mixed up: ``--launch`` tells
-them apart.
+gives no id, ranks of two launches of one point that run at the same time could be mixed up: ``--launch``
+tells them apart.
 """
 
 from __future__ import annotations

@@ -14,12 +14,13 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
 import io
 import os
 import shutil
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import profrun.collectors
@@ -27,6 +28,7 @@ import profrun.contract
 import profrun.in_job
 from profrun.contract.profilers import UnknownProfilerError, profiler
 from profrun.errors import UsageError
+from profrun.in_job.wrap_bundle import DIGEST, place
 from profrun.plans.model import Plan
 
 PARTS = ("profiler", "wrap", "in_process", "preflight", "unfinished")
@@ -134,13 +136,30 @@ def write_bundle(dest: Path, profilers: Iterable[str] = ()) -> None:
     """
     partial = dest.with_name(dest.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    for name, content in bundle_files(profilers).items():
-        path = partial / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    _write(partial, bundle_files(profilers))
     if dest.exists():
         shutil.rmtree(dest)
     partial.rename(dest)
+
+
+def digest_of(files: Mapping[str, bytes]) -> str:
+    """What tells the files of a bundle from those of another version."""
+    found = hashlib.sha256()
+    for name, content in files.items():
+        found.update(f"{name} {len(content)}\n".encode())
+        found.update(content)
+    return found.hexdigest()
+
+
+def place_bundle(bundle: Path, profilers: Iterable[str] = ()) -> Path:
+    """Put the bundle beside the trials of a run, as ``profrun wrap`` does in every rank; returns its folder.
+
+    Raises:
+        UsageError: as of ``bundle_files``.
+        OSError: it cannot be written.
+    """
+    files = bundle_files(profilers)
+    return place(bundle, digest_of(files), lambda folder: _write(folder, files))
 
 
 PYZ_MAIN = "__main__.py"
@@ -160,9 +179,10 @@ def pyz_bytes(profilers: Iterable[str] = ()) -> bytes:
         UsageError: as of ``bundle_files``.
     """
     files = bundle_files(profilers)
+    more = {PYZ_MAIN: files[_PYZ_SOURCE], DIGEST: digest_of(files).encode()}
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in {PYZ_MAIN: files[_PYZ_SOURCE], **files}.items():
+        for name, content in {**more, **files}.items():
             entry = zipfile.ZipInfo(name, _OLDEST)
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             archive.writestr(entry, content)
@@ -181,6 +201,13 @@ def write_pyz(dest: Path, profilers: Iterable[str] = ()) -> None:
     partial.write_bytes(pyz_bytes(profilers))
     partial.chmod(0o755)
     partial.replace(dest)
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 def profilers_of(plan: Plan) -> list[str]:

@@ -1,8 +1,8 @@
 """A folder that ``profrun wrap`` has filled, made into a run like any other.
 
-``profrun wrap`` writes the trials, each begun by a launcher that is not profrun's. What only the driver of a run
-writes is missing: the spec, the plan, the log, the traces, the comparisons and the report. ``complete`` adds it.
-It can be called again when more has come: nothing that is there is made twice.
+``profrun wrap`` writes the trials, each begun by a launcher that is not profrun's. What only the driver of a
+run writes is missing: the spec, the plan, the log, the traces, the comparisons and the report. ``complete``
+adds it. It can be called again when more has come: nothing that is there is made twice.
 """
 
 from __future__ import annotations
