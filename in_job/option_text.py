@@ -84,9 +84,21 @@ def _pattern(text: str) -> str:
 
 
 def _many(kind: kinds.Many, text: str) -> list[object]:
-    """``[a, b]`` or ``a,b``."""
+    """``[a, b]`` or ``a,b``; lists of lists as ``[[a, b], [c]]``."""
     inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else text
-    words = [word.strip().strip("'\"") for word in inner.split(",") if word.strip()]
+    words = _items(inner)
     if len(words) < kind.low or (kind.unique and len(set(words)) < len(words)):
         raise ValueError(f"write a list like {kind.example}" if kind.example else "write a list")
     return [read_value(kind.kind, word) for word in words]
+
+
+def _items(text: str) -> list[str]:
+    """The items between commas, of which those inside of brackets divide nothing."""
+    found, depth = [""], 0
+    for char in text:
+        depth += (char == "[") - (char == "]")
+        if char == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += char
+    return [word.strip().strip("'\"") for word in found if word.strip()]

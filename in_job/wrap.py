@@ -124,12 +124,11 @@ def _give(args: WrapArgs, env: dict[str, str], launcher: Launcher | None) -> Non
             )
         rank = int(env[INDEX]) if world > 1 else 0
     if launcher is not None and rank is not None and env[launcher.rank] != str(rank):
-        raise WrapError(
-            f"--rank {rank} contradicts {launcher.rank}={env[launcher.rank]}: leave out one of them"
-        )
+        said = f"{launcher.rank}={env[launcher.rank]}"
+        raise WrapError(f"--rank {rank} contradicts {said}: leave it out, or unset the variable")
     if launcher is not None and world is not None and env.get(launcher.world, str(world)) != str(world):
         said = f"{launcher.world}={env[launcher.world]}"
-        raise WrapError(f"--world-size {world} contradicts {said}: leave out one of them")
+        raise WrapError(f"--world-size {world} contradicts {said}: leave it out, or unset the variable")
     if world is not None:
         env[GIVEN_WORLD] = str(world)
     if rank is not None:

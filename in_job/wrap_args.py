@@ -255,7 +255,7 @@ def _check(may: Mapping[str, profilers.Profiler], options: Mapping[str, Mapping[
 
 
 def _unknown(block: str, collector: str, known: Sequence[str]) -> str:
-    if block in profilers.names():
+    if block in profilers.names() and block not in known:
         return f"the collector is {collector}, so an option of {block} has no effect; leave it out"
     keys = [*_SINGLE, "sample", *(f"{name}.KEY" for name in known)]
     return f"a wrapped command has no such key; there are {', '.join(keys)}"

@@ -5,9 +5,8 @@ The hook must lie in a folder: PYTHONPATH names it, and the sampler is a program
 
 from __future__ import annotations
 
-import os
+import secrets
 import shutil
-import socket
 import zipfile
 from typing import TYPE_CHECKING, Callable
 
@@ -43,7 +42,7 @@ def place(bundle: Path, digest: str, write: Callable[[Path], object]) -> Path:
 
 def _make(folder: Path, digest: str, write: Callable[[Path], object]) -> None:
     """Make a bundle, unless another rank was faster."""
-    made = folder.with_name(f".{folder.name}.{socket.gethostname()}.{os.getpid()}")
+    made = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")  # containers may share a host and a pid
     made.mkdir(parents=True)
     try:
         write(made)

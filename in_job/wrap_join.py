@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 import socket
 import time
@@ -140,7 +141,7 @@ def _begin(out: Path, known: list[_Found], asked: Asked) -> bool:
     """Begin a launch; False where another rank was faster."""
     number, command = _next(out, known, asked)
     document = LaunchFile(command, asked.own.world_size, asked.launch, asked.launcher, time.time_ns())
-    made = out / LAUNCHES / f".{socket.gethostname()}.{os.getpid()}.{asked.own.rank}"
+    made = out / LAUNCHES / f".{secrets.token_hex(8)}"  # containers may share a host name and a pid
     made.mkdir()
     try:
         write_json(made / NAME, to_json(document))
@@ -192,5 +193,7 @@ def _trial(out: Path, document: LaunchFile, asked: Asked) -> tuple[TrialPaths, C
     paths = TrialPaths(out / TRIALS / agreed.trial)
     paths.raw.mkdir(parents=True, exist_ok=True)
     if not paths.command.exists():
-        write_json(paths.command, to_json(agreed))
+        own = paths.folder / f".command.rank{asked.own.rank}.json"  # another rank may do the same just now
+        write_json(own, to_json(agreed))
+        own.replace(paths.command)
     return paths, replace(asked.command, trial=agreed.trial, repeat=agreed.repeat)
