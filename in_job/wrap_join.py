@@ -74,6 +74,17 @@ class _Found:
     document: LaunchFile
 
 
+@dataclass(frozen=True)
+class _Known:
+    """The launches in order, and the number of the next one, by one look at the folder.
+
+    A second look could see a launch that the first one did not, and a rank would begin its launch again.
+    """
+
+    launches: tuple[_Found, ...]
+    number: int
+
+
 def join(out: Path, asked: Asked) -> tuple[TrialPaths, Command]:
     """Join the trial of this launch, which is made where this is the first rank that comes.
 
@@ -87,7 +98,7 @@ def join(out: Path, asked: Asked) -> tuple[TrialPaths, Command]:
     (out / LAUNCHES).mkdir(parents=True, exist_ok=True)
     while True:
         known = _launches(out)
-        for found in reversed(known):
+        for found in reversed(known.launches):
             if _is_ours(out, found, asked) and _claim(found.folder, asked.own.rank):
                 _same_settings(found, asked)
                 return _trial(out, found.document, asked)
@@ -97,19 +108,20 @@ def join(out: Path, asked: Asked) -> tuple[TrialPaths, Command]:
 
 def planned(out: Path, asked: Asked) -> Command:
     """The command that ``join`` would begin if this were the first rank that comes. Nothing is written."""
-    return _next(out, _launches(out), asked)[1]
+    return _next(_launches(out), asked)
 
 
-def _launches(out: Path) -> list[_Found]:
-    """The launches that were begun, in order."""
+def _launches(out: Path) -> _Known:
+    """The launches that were begun."""
     found = []
-    for folder in sorted((out / LAUNCHES).glob("[0-9]*")):
+    folders = {int(path.name): path for path in (out / LAUNCHES).glob("[0-9]*") if path.name.isdigit()}
+    for _, folder in sorted(folders.items()):
         try:
             document = from_json(LaunchFile, read_json(folder / NAME))
         except DocumentError:  # not ours, or damaged: its number stays taken
             continue
         found.append(_Found(folder, document))
-    return found
+    return _Known(tuple(found), max(folders, default=-1) + 1)
 
 
 def _is_ours(out: Path, found: _Found, asked: Asked) -> bool:
@@ -137,32 +149,31 @@ def _claim(folder: Path, rank: int) -> bool:
     return True
 
 
-def _begin(out: Path, known: list[_Found], asked: Asked) -> bool:
+def _begin(out: Path, known: _Known, asked: Asked) -> bool:
     """Begin a launch; False where another rank was faster."""
-    number, command = _next(out, known, asked)
+    command = _next(known, asked)
     document = LaunchFile(command, asked.own.world_size, asked.launch, asked.launcher, time.time_ns())
+    folder = out / LAUNCHES / f"{known.number:03d}"
     made = out / LAUNCHES / f".{secrets.token_hex(8)}"  # containers may share a host name and a pid
     made.mkdir()
     try:
         write_json(made / NAME, to_json(document))
-        made.rename(out / LAUNCHES / f"{number:03d}")
+        made.rename(folder)
     except OSError:
         shutil.rmtree(made, ignore_errors=True)
-        if not (out / LAUNCHES / f"{number:03d}").exists():
+        if not folder.exists():
             raise
         return False
     return True
 
 
-def _next(out: Path, known: list[_Found], asked: Asked) -> tuple[int, Command]:
-    """Number and command of a launch that begins after the known ones."""
-    taken = [int(folder.name) for folder in (out / LAUNCHES).glob("[0-9]*") if folder.name.isdigit()]
-    number = max(taken, default=-1) + 1
-    same = [one for one in known if _point(one.document.command) == _point(asked.command)]
+def _next(known: _Known, asked: Asked) -> Command:
+    """The command of a launch that begins after the known ones."""
+    same = [one for one in known.launches if _point(one.document.command) == _point(asked.command)]
     command = asked.command
     repeat = len(same) + 1
-    name = trial_id(number, command.variant, command.collector, command.blocking, repeat)
-    return number, replace(command, trial=name, repeat=repeat)
+    name = trial_id(known.number, command.variant, command.collector, command.blocking, repeat)
+    return replace(command, trial=name, repeat=repeat)
 
 
 def _same_settings(found: _Found, asked: Asked) -> None:
