@@ -68,7 +68,8 @@ def launches(folder: Path) -> list[Launch]:
         InputError: there is none, or a document is damaged.
     """
     found = []
-    for place in sorted(folder.glob(f"{LAUNCHES}/[0-9]*")):
+    places = [path for path in folder.glob(f"{LAUNCHES}/[0-9]*") if path.name.isdigit()]
+    for place in sorted(places, key=lambda path: int(path.name)):
         try:
             document = from_json(LaunchFile, read_json(place / NAME))
         except DocumentError as error:
@@ -210,10 +211,7 @@ def _lacking(run: Run, launch: Launch) -> list[str]:
         lines.append(f"{trial}: {named(launch.missing)} of {launch.document.world_size} {word} never come")
     silent = [rank for rank in launch.came if not _has_ended(run, trial, rank)]
     if silent:
-        word = "has" if len(silent) == 1 else "have"
-        lines.append(
-            f"{trial}: {named(silent)} {word} not said how it ended: it still runs, or it was killed"
-        )
+        lines.append(f"{trial}: no word of the end of {named(silent)}: still running, or killed")
     return lines
 
 
