@@ -24,7 +24,7 @@ from profrun.backends.base import HERE, Lane, PreparedPlan, Request
 from profrun.backends.environ import secret_env
 from profrun.backends.gpu_choice import visible_env
 from profrun.backends.host import probe_host
-from profrun.backends.local_checks import check_machine, choose_gpus, left_out
+from profrun.backends.local_checks import busy_notes, check_machine, choose_gpus, left_out
 from profrun.backends.tail import trial_lines
 from profrun.contract.command import Command
 from profrun.contract.ends import died_text
@@ -84,7 +84,7 @@ class LocalBackend:
         chosen = choose_gpus(plan.job, os.environ)
         told = tuple(left_out(plan.job))
         if chosen is None:
-            return LocalPlan(plan, cwd, told)
+            return LocalPlan(plan, cwd, (*told, *busy_notes(plan.job, os.environ)))
         environ, unset = visible_env(chosen, probe_host().vendor)
         return LocalPlan(chosen.resolved(plan), cwd, (*told, *chosen.notes), environ, unset)
 

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from profrun.backends.gpu_choice import GpuChoice, GpuSurvey, choose, survey_gpus
+from profrun.backends.gpu_choice import GpuChoice, GpuSurvey, choose, seen_by_caller, survey_gpus
 from profrun.backends.host import probe_host
 from profrun.contract.visible_devices import VISIBLE_DEVICES
 from profrun.errors import UnavailableError, UsageError
@@ -57,6 +57,29 @@ def choose_gpus(
         return None
     chosen = choose(job.resources, found or survey_gpus(facts, root), facts, environ)
     return chosen if facts.gpus else None
+
+
+def busy_notes(
+    job: Job, environ: Mapping[str, str], root: Path = Path("/"), found: GpuSurvey | None = None
+) -> list[str]:
+    """GPUs that are in use and that a program sees for which ``auto`` leaves the choice open, a sentence each.
+
+    Args:
+        environ: the caller's; what the job's own ``env`` lists counts more.
+        root: where this machine's files are.
+        found: who uses the GPUs; None asks.
+    """
+    facts = probe_host(root, environ)
+    if job.resources.gpus != "auto" or not facts.gpus:
+        return []
+    survey = found or survey_gpus(facts, root)
+    seen = seen_by_caller(survey.uses, facts.vendor, {**environ, **job.env})
+    return [
+        f"{use.text()} is in use, and the program sees it: times and memory are not those of a GPU alone; "
+        f"with resources.gpus: 1 it gets a free one"
+        for use in survey.uses
+        if use.index in seen and not use.free
+    ]
 
 
 def surely_no_gpu(root: Path = Path("/")) -> bool:

@@ -44,7 +44,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Set up": {
         "doctor": "Check which profilers work here, and how to fix those that do not.",
-        "images": "List, build and inspect container images.",
+        "images": "List, build, inspect and pin container images.",
         "job": "Check a job spec, print the schema of job specs, or copy a job that comes with profrun.",
         "completion": "Print the script that lets a shell complete commands, options, runs and trials.",
     },

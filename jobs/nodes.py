@@ -175,6 +175,10 @@ def parse(text: str, problems: Problems, label: str | None = None) -> Node:
     try:
         root = builder.build(yaml.parse(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
+        if "nesting depth" in (error.problem or ""):
+            # libyaml 0.2.5 scans ahead and gives up at 1000 levels before it hands out the first ones; the
+            # parser in Python has no such limit, so the builder stops it at the level that is too deep.
+            _Builder(text, problems, label).build(yaml.parse(text, Loader=yaml.SafeLoader))
         raise builder.stop(*_explain(error, text, label)) from None
     except yaml.YAMLError as error:
         raise builder.stop(Where(1, 1, label), " ".join(str(error).split()), "check the YAML") from None

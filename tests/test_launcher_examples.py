@@ -1,4 +1,4 @@
-"""The manifests in docs/examples: each is what its API takes, and its command is what ``profrun wrap`` reads."""
+"""The manifests in docs/examples are what their APIs take, and their commands what ``profrun wrap`` reads."""
 
 from __future__ import annotations
 

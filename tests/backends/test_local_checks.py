@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from profrun.backends.gpu_choice import GpuSurvey
-from profrun.backends.local_checks import choose_gpus
+from profrun.backends.local_checks import busy_notes, choose_gpus
 from profrun.errors import UnavailableError
 from profrun.in_job.gpu_use import GpuUse
 from profrun.jobs.model import Resources
@@ -64,3 +64,20 @@ def test_which_gpus_a_process_sees(tmp_path: Path) -> None:
     assert ids(1, CUDA_VISIBLE_DEVICES="1") == ("1",)
     with pytest.raises(UnavailableError, match="and 0 of 1 are free"):
         ids(1, CUDA_VISIBLE_DEVICES="0")
+
+
+def test_a_gpu_in_use_that_the_program_sees_is_named(tmp_path: Path) -> None:
+    """``auto`` hides no GPU, and most programs take the first one."""
+    two_gpus(tmp_path)
+    busy = GpuSurvey((GpuUse(0, "", 9 << 30), GpuUse(1)))
+
+    def notes(asked: Any, env: Mapping[str, str] | None = None, **environ: str) -> list[str]:
+        plan, *_ = one_trial(tmp_path, 1)
+        job = dataclasses.replace(plan.job, env=env or {}, resources=Resources(gpus=asked))
+        return busy_notes(job, environ, tmp_path, busy)
+
+    (note,) = notes("auto")
+    assert note.startswith("GPU 0 (9.0 GiB in use) is in use, and the program sees it")
+    assert notes("auto", CUDA_VISIBLE_DEVICES="1") == []
+    assert notes("auto", {"CUDA_VISIBLE_DEVICES": "1"}, CUDA_VISIBLE_DEVICES="0") == []
+    assert notes(1) == [], "the choice says it"
