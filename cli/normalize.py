@@ -56,10 +56,12 @@ def _is_of_wrap(files: list[Path]) -> bool:
 
 def _complete(folder: Path, *, json_: bool) -> int:
     """Make a run of the folder of ``profrun wrap`` and show it; returns the exit code."""
+    from profrun.cli.bytes_line import BytesLine
     from profrun.cli.carry_out import conclude
     from profrun.runner.wrapped import complete
 
-    state, plan = complete(folder, note)
+    with BytesLine() as line:
+        state, plan = complete(folder, note, line.update)
     return conclude(state, plan, json_=json_)
 
 

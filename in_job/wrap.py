@@ -37,6 +37,7 @@ from .wrap_join import Asked, join, planned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import NoReturn
 
     from ..contract.recording import Rank
 
@@ -62,7 +63,7 @@ def main(argv: Sequence[str], program: str = PROGRAM, home: Path | None = None) 
             print(json.dumps(shown(args, asked), indent=1))
             return 0
         if home.is_file():
-            return _from_file(home, Path(args.out), argv)
+            _from_file(home, Path(args.out), argv)
         paths, command = join(Path(args.out), asked)
     except WrapError as error:
         print(f"profrun: {error}", file=sys.stderr)
@@ -78,13 +79,12 @@ def main(argv: Sequence[str], program: str = PROGRAM, home: Path | None = None) 
     return code
 
 
-def _from_file(file: Path, out: Path, argv: Sequence[str]) -> int:
+def _from_file(file: Path, out: Path, argv: Sequence[str]) -> NoReturn:
     """Unpack the bundle beside the trials and go on from there, as this process."""
     bundle = place_from_file(file, out / BUNDLE)
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(sys.executable, [sys.executable, str(bundle / "run.py"), "--wrap", *argv])
-    return 70  # never reached: execv does not return
 
 
 def ask(args: WrapArgs, environ: Mapping[str, str]) -> Asked:

@@ -82,14 +82,14 @@ def launches(folder: Path) -> list[Launch]:
 
 
 def complete(
-    folder: Path, tell: Callable[[str], None], progress: Callable[[str], None] = lambda trial: None
+    folder: Path, tell: Callable[[str], None], progress: Callable[[int, int | None], None] | None = None
 ) -> tuple[RunState, Plan]:
     """Make a run of what is there: its documents, its log and its traces; not yet its comparisons and report.
 
     Args:
         folder: what ``profrun wrap --out`` named.
         tell: is told of ranks that are missing.
-        progress: is told the trial whose trace is being made.
+        progress: is told how far the files of a trial have been read, and of how much, in bytes.
 
     Raises:
         InputError: nothing was recorded, or a document is damaged.
@@ -111,8 +111,7 @@ def complete(
             _end(run, log, launch, before[launch.command.trial])
         for record in read_state(run).trials:
             if record.trace is None:
-                progress(record.id)
-                _make_trace(run, log, record)
+                _make_trace(run, log, record, progress)
         log.append("done", state=outcome(read_state(run).trials))
     return read_state(run), plan
 
@@ -247,8 +246,10 @@ def _why_lost(launch: Launch) -> str:
     return "rank 0 has not said how the trial ended: it still runs, or it was killed"
 
 
-def _make_trace(run: Run, log: EventLog, record: TrialRecord) -> None:
-    done = normalise(run, record)
+def _make_trace(
+    run: Run, log: EventLog, record: TrialRecord, progress: Callable[[int, int | None], None] | None
+) -> None:
+    done = normalise(run, record, progress)
     if done.error is not None:
         log.append("error", record.id, message=done.error, seconds=done.seconds)
     elif done.trace is not None:
