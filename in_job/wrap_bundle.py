@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import time
 import zipfile
 from typing import TYPE_CHECKING, Callable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+PATIENCE_S = 30.0
+"""How long a rank waits for the one that makes the bundle."""
 DIGEST = "digest"
 """File in a bundle that tells its content from that of other versions."""
 
@@ -34,10 +37,33 @@ def place(bundle: Path, digest: str, write: Callable[[Path], object]) -> Path:
     beside = bundle.with_name(f"{bundle.name}.{digest[:8]}")
     for folder in (bundle, beside):
         if not folder.exists():
-            _make(folder, digest, write)
+            _make_or_wait(folder, digest, write)
         if _digest(folder) == digest:
             return folder
     raise FileExistsError(f"{beside} is another bundle")
+
+
+def _make_or_wait(folder: Path, digest: str, write: Callable[[Path], object]) -> None:
+    """Make a bundle in the rank that comes first: hundreds of ranks that all make it are a load for the disk.
+
+    The others wait for it; one that waits too long makes it after all: the first may have been killed.
+    """
+    sign = folder.with_name(f".{folder.name}.making")
+    sign.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        sign.mkdir()
+    except FileExistsError:
+        deadline = time.monotonic() + PATIENCE_S
+        while not folder.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        if not folder.exists():
+            _make(folder, digest, write)
+        return
+    try:
+        if not folder.exists():
+            _make(folder, digest, write)
+    finally:
+        sign.rmdir()
 
 
 def _make(folder: Path, digest: str, write: Callable[[Path], object]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
 import zipfile
@@ -12,6 +14,7 @@ import pytest
 
 from profrun.cli.app import load_command
 from profrun.in_job.wrap_args import parser
+from profrun.plans.bundle import write_pyz
 from tests.cli.running import Capture, call, program, start
 
 STEPS = "import profrun, time\nfor _ in range(8):\n    time.sleep(0.002)\n    profrun.step()\n"
@@ -80,6 +83,39 @@ def test_two_ranks_under_torch_make_one_trace(tmp_path: Path, capsys: Capture) -
     question = "select distinct rank from processes order by 1"
     rows = call(capsys, "query", f"{tmp_path}/out/0", question, "--json").json["rows"]
     assert [list(row.values()) if isinstance(row, dict) else row for row in rows] == [[0], [1]]
+
+
+@pytest.mark.thorough
+def test_torchrun_on_two_nodes_is_wrapped_once_per_node(tmp_path: Path, capsys: Capture) -> None:
+    """As Kubeflow Trainer starts it: the wrapper counts nodes, torchrun inside counts processes."""
+    write_pyz(tmp_path / "wrap.pyz")
+    (tmp_path / "x.py").write_text(TORCH)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+    master = {"PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": port}
+    nodes = {"PET_NNODES": "2", "PET_NPROC_PER_NODE": "2", **master}
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "x.py"]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "wrap.pyz", "--out", "out", "--", *torchrun],
+            cwd=tmp_path,
+            env={**os.environ, **nodes, "PET_NODE_RANK": node},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for node in ("1", "0")
+    ]
+    for process in processes:
+        said, _ = process.communicate(timeout=240)
+        assert process.returncode == 0, said
+    told = json.loads((tmp_path / "out/trials/000-default-torch-r1/command.json").read_text())
+    assert told["ranks"] == 4
+    done = call(capsys, "normalize", tmp_path / "out", "--json")
+    assert done.code == 0, done.err
+    question = "select distinct rank from processes order by 1"
+    rows = call(capsys, "query", f"{tmp_path}/out/0", question, "--json").json["rows"]
+    assert [list(row.values()) if isinstance(row, dict) else row for row in rows] == [[0], [1], [2], [3]]
 
 
 def test_a_dry_run_prints_the_document(tmp_path: Path, capsys: Capture) -> None:
