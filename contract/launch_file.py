@@ -12,9 +12,6 @@ from .command import Command
 
 FORMAT = 1
 
-LAUNCHES = "launches"
-"""Folder of the run that holds one folder for each launch: its document, and ``rank<k>`` of each rank that
-has come."""
 NAME = "launch.json"
 
 

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..contract.codec import DocumentError, from_json, to_json
-from ..contract.launch_file import LAUNCHES, NAME, LaunchFile
-from ..contract.paths import TRIALS, TrialPaths
+from ..contract.launch_file import NAME, LaunchFile
+from ..contract.paths import LAUNCHES, TRIALS, TrialPaths
 from ..contract.points import trial_id
 from .files import read_json, write_json
 from .wrap_args import WrapError

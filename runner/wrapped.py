@@ -15,7 +15,8 @@ from pathlib import Path
 from profrun.backends.base import WRAPPED
 from profrun.contract.codec import DocumentError, from_json, given_json, to_json
 from profrun.contract.command import Command
-from profrun.contract.launch_file import LAUNCHES, NAME, LaunchFile
+from profrun.contract.launch_file import NAME, LaunchFile
+from profrun.contract.paths import LAUNCHES
 from profrun.contract.profilers import NEUTRAL, all_names
 from profrun.contract.states import Status
 from profrun.errors import InputError, UsageError

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profrun.contract.codec import DocumentError
-from profrun.contract.paths import BUNDLE, TRIALS, TrialPaths
+from profrun.contract.paths import BUNDLE, LAUNCHES, TRIALS, TrialPaths
 from profrun.errors import InputError, UsageError
 from profrun.store.events import EventLog, read_events
 from profrun.store.files import explained, make_dir, read_json, write_json, write_text
@@ -206,6 +206,12 @@ def find(root: Path, reference: str) -> Run:
             f"{reference!r} is the beginning of {len(matches)} runs",
             why=_some(matches),
             fix="give more of the name, or `last`",
+        )
+    if (path / LAUNCHES).is_dir():
+        raise UsageError(
+            f"{reference} is no run yet",
+            why="`profrun wrap` has recorded into it",
+            fix=f"make a run of it: profrun normalize {reference}",
         )
     raise UsageError(
         f"no run {reference!r} in {root}",

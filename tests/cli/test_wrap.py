@@ -49,6 +49,8 @@ def test_ranks_become_a_run_that_every_command_takes(tmp_path: Path, capsys: Cap
     for variant in ("lr=1", "lr=2"):
         wrap(tmp_path, "-c", "none", "--variant", variant, ranks=2)
     out = tmp_path / "out"
+    early = call(capsys, "status", out)
+    assert (early.code, "make a run of it: profrun normalize" in early.err) == (64, True)
     done = call(capsys, "normalize", out, "--json")
     assert done.code == 0, done.err
     assert done.json["state"] == "finished"
