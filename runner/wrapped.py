@@ -63,7 +63,7 @@ def is_wrapped(folder: Path) -> bool:
 
 
 def launches(folder: Path) -> list[Launch]:
-    """The launches in a folder, in the order in which they began.
+    """The launches in a folder, in the order in which they began; without those whose trial was removed.
 
     Raises:
         InputError: there is none, or a document is damaged.
@@ -75,6 +75,8 @@ def launches(folder: Path) -> list[Launch]:
             document = from_json(LaunchFile, read_json(place / NAME))
         except DocumentError as error:
             raise InputError(f"{place / NAME} is damaged", why=str(error), fix=f"remove {place}") from error
+        if not Run(folder).trial(document.command.trial).folder.is_dir():
+            continue
         came = sorted(int(path.name[4:]) for path in place.glob("rank*") if path.name[4:].isdigit())
         found.append(Launch(document, tuple(came)))
     if not found:
@@ -119,7 +121,7 @@ def complete(
 
 def _write_documents(run: Run, found: Sequence[Launch]) -> Plan:
     job = job_of(found)
-    trials = tuple(_planned(index, launch.command) for index, launch in enumerate(found))
+    trials = tuple(_planned(launch.command) for launch in found)
     plan = Plan(job, trials)
     if not is_run(run.path):
         first = found[0].command
@@ -137,11 +139,11 @@ def _write_documents(run: Run, found: Sequence[Launch]) -> Plan:
     return plan
 
 
-def _planned(index: int, command: Command) -> Trial:
-    """The trial of a plan that a wrapped command was."""
+def _planned(command: Command) -> Trial:
+    """The trial of a plan that a wrapped command was; its number is that of its folder."""
     options = {command.profiler: command.options} if command.profiler else command.options
     return Trial(
-        index=index,
+        index=int(command.trial.partition("-")[0]),
         id=command.trial,
         variant=command.variant,
         values=command.values,  # type: ignore[arg-type] # they are what the command line can hold

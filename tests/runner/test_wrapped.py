@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,18 @@ def test_a_trial_that_ends_later_is_taken_then(tmp_path: Path) -> None:
     state, told = completed(tmp_path)
     assert (state.phase, state.trials[0].state, told) == ("finished", "finished", [])
     assert state.trials[0].trace is not None
+
+
+def test_a_trial_whose_folder_was_removed_is_left_out(tmp_path: Path) -> None:
+    """What failed need not stay in the run; the others keep their numbers."""
+    names = [launch(tmp_path, 0, world=1, variant=variant) for variant in "ab"]
+    completed(tmp_path)
+    shutil.rmtree(Run(tmp_path).trial(names[0]).folder)
+    state, _ = completed(tmp_path)
+    assert [(record.id, record.index) for record in state.trials] == [("001-b-none-r1", 1)]
+    shutil.rmtree(Run(tmp_path).trial(names[1]).folder)
+    with pytest.raises(InputError, match="nothing was recorded"):
+        complete(tmp_path, print)
 
 
 def test_the_spec_of_the_run_describes_its_commands(tmp_path: Path) -> None:
