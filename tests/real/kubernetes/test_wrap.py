@@ -37,6 +37,7 @@ def job_of_example(desk: Desk) -> Object:
         "labels": {"jobset.sigs.k8s.io/jobset-uid": "77aa", "jobset.sigs.k8s.io/restart-attempt": "0"}
     }
     pod["spec"]["subdomain"] = "train"
+    pod["spec"]["automountServiceAccountToken"] = False  # the stand-in kubelet has no such volume
     pod["spec"]["nodeSelector"] = {NODE_LABEL: desk.namespace}
     pod["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] = "runs"
     pod["spec"]["securityContext"] = {
@@ -62,7 +63,7 @@ def finished(desk: Desk) -> Object:
         ]
         if {"Complete", "Failed"} & set(ended):
             return job
-        assert time.monotonic() < deadline, json.dumps(job.get("status"))
+        assert time.monotonic() < deadline, json.dumps([pod["status"] for pod in desk.pods()])
         time.sleep(0.5)
 
 
