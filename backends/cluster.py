@@ -167,5 +167,5 @@ def is_launcher(trial: Trial) -> bool:
 
 
 def phase_of(status: Status, trial: TrialPaths) -> Status:
-    """The status, but ``finalising`` where the wrapper's ``phase`` file says that it writes its report."""
-    return Status("finalising") if status.state == "running" and finalising(trial) else status
+    """The status, but ``finalising`` where the wrapper's ``phase`` file says that the program has ended."""
+    return finalising(trial) or status if status.state == "running" else status

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from profrun.images.engine_kind import EngineKind, guessed_kind
+
 _CAP_SYS_RESOURCE = 24
 Vendor = Literal["nvidia", "amd", "none"]
 
@@ -43,8 +45,9 @@ class HostFacts:
         kfd_gid: numeric group of /dev/kfd, None where there is none.
         amd_runtime: the engine's configuration has AMD's container runtime.
         paranoid: kernel.perf_event_paranoid, or None.
-        rootless: the engine runs as the caller, so that root in a container is the caller outside.
-        podman: the engine is Podman.
+        engine: which kind of engine it is; guessed by its address as long as it was not asked.
+        engine_version: of the engine as numbers, None when no engine was asked.
+        unlimited: what the engine does not limit, of ``memory`` and ``cpus``, by the names of ``resources``.
         selinux: SELinux is enforcing.
         raise_limits: the engine may raise resource limits; it may not when rootless, or without SYS_RESOURCE.
         remote: address of an engine on another machine, or None.
@@ -63,8 +66,9 @@ class HostFacts:
     amd_cdi: bool = False
     amd_runtime: bool = False
     paranoid: int | None = None
-    rootless: bool = False
-    podman: bool = False
+    engine: EngineKind = EngineKind.DOCKER
+    engine_version: tuple[int, ...] | None = None
+    unlimited: tuple[str, ...] = ()
     selinux: bool = False
     raise_limits: bool = True
     remote: str | None = None
@@ -97,7 +101,7 @@ def probe_host(
     uid, gid, user = _caller(environ)
     where = environ.get("DOCKER_HOST") or endpoint or ""
     kfd = root / "dev/kfd"
-    rootless = uid != 0 and "/run/user/" in where
+    kind = guessed_kind(where, uid)
     return HostFacts(
         uid=uid,
         gid=gid,
@@ -111,10 +115,9 @@ def probe_host(
         amd_cdi=_has_cdi(root, "amd.com/gpu"),
         amd_runtime='"amd"' in _text(root / "etc/docker/daemon.json"),
         paranoid=_number(root / "proc/sys/kernel/perf_event_paranoid"),
-        rootless=rootless,
-        podman="podman" in where,
+        engine=kind,
         selinux=_text(root / "sys/fs/selinux/enforce").strip() == "1",
-        raise_limits=not rootless and _may_raise(root),
+        raise_limits=not kind.rootless and _may_raise(root),
         remote=where if where.startswith(("tcp://", "ssh://", "http://", "https://")) else None,
     )
 
@@ -131,10 +134,16 @@ def _caller(environ: Mapping[str, str]) -> tuple[int, int, str]:
 
 
 def _may_raise(root: Path) -> bool:
-    """Whether the engine's process has CAP_SYS_RESOURCE; True when the process is not found."""
+    """Whether Docker's own process has CAP_SYS_RESOURCE; True when it is not found."""
     pid = _number(root / "var/run/docker.pid")
+    may = None if pid is None else may_raise_limits(pid, root)
+    return True if may is None else may
+
+
+def may_raise_limits(pid: int, root: Path = Path("/")) -> bool | None:
+    """Whether a process has CAP_SYS_RESOURCE; None when there is none of this number."""
     found = re.search(r"^CapEff:\s*([0-9a-f]+)", _text(root / f"proc/{pid}/status"), re.MULTILINE)
-    return bool(int(found.group(1), 16) >> _CAP_SYS_RESOURCE & 1) if found else True
+    return bool(int(found.group(1), 16) >> _CAP_SYS_RESOURCE & 1) if found else None
 
 
 def _driver(root: Path) -> tuple[int, ...] | None:

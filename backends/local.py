@@ -143,7 +143,7 @@ class LocalBackend:
             self._reap(handle)
             return status_of(ended)
         if alive:
-            return Status("finalising" if finalising(trial) else "running")
+            return finalising(trial) or Status("running")
         return Status("lost", self._why_lost(handle, trial))
 
     def _alive(self, handle: Handle, trial: TrialPaths) -> bool:

@@ -62,7 +62,7 @@ def choose_gpus(
 def busy_notes(
     job: Job, environ: Mapping[str, str], root: Path = Path("/"), found: GpuSurvey | None = None
 ) -> list[str]:
-    """GPUs that are in use and that a program sees for which ``auto`` leaves the choice open, a sentence each.
+    """GPUs in use that the program sees because ``auto`` leaves the choice to it, a sentence each.
 
     Args:
         environ: the caller's; what the job's own ``env`` lists counts more.

@@ -16,6 +16,8 @@ from profrun.plans.model import Trial
 
 PERFMON, SYS_ADMIN = "PERFMON", "SYS_ADMIN"
 """The capability that suffices with current engines and drivers, and the wider one that older ones want."""
+IPC_LOCK = "IPC_LOCK"
+"""Lets a process lock any amount of memory."""
 PERFMON_API = (1, 42)
 """Docker 23: knows CAP_PERFMON, and its seccomp profile allows perf_event_open with it."""
 PERFMON_DRIVER = (565,)

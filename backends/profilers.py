@@ -11,6 +11,9 @@ from profrun.plans.model import Plan, Trial
 
 ProfilerOptions = Mapping[str, object]
 
+_LEAST_PATIENCE_S = 120.0
+"""Signs of life are 15 s apart, and an NFS client may show one as late as 60 s after it was given."""
+
 
 def profilers_of(trial: Trial, vendor: str) -> list[tuple[Profiler, ProfilerOptions]]:
     """The profilers that a trial may become on these GPUs, each with its options.
@@ -43,6 +46,14 @@ def _finalise_s(plan: Plan, trial: Trial, found: Profiler, options: ProfilerOpti
     command = make_command(plan, trial, "", cwd="/")
     request = WrapRequest.of(command, options, out="raw/rank0", tool=tool, version=None, vendor=vendor)
     return float(found.part("wrap").wrap(request).finalise_s)
+
+
+def patience_s(plan: Plan, trial: Trial) -> float:
+    """Seconds without a sign of life after which another rank of the trial counts as dead.
+
+    A shared file system may be slow as long as hundreds of profilers write to it.
+    """
+    return max(_LEAST_PATIENCE_S, margin_s(plan, [trial]))
 
 
 def margin_s(plan: Plan, trials: Sequence[Trial]) -> int:

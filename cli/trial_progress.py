@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from profrun.contract.units import elapsed_text, time_text
 from profrun.errors import InputError
+from profrun.in_job.rank_answers import rank_list
 from profrun.store.documents import Steps, read_command, read_exit, read_steps
 from profrun.store.files import read_json
 
@@ -146,13 +147,16 @@ class TrialProgress:
         """What is done beside running the program; None while it runs."""
         if self.paths.cancel.exists():
             return "saving profiles"
-        if read_exit(self.paths) is not None:
-            return "making the trace"
+        ended = read_exit(self.paths)
+        if ended is not None:
+            return f"waiting for {rank_list(ended.silent)}" if ended.silent else "making the trace"
         try:
-            phase = (read_json(self.paths.phase) or {}).get("phase")
+            told = read_json(self.paths.phase) or {}
         except InputError:  # an older wrapper was just writing the file
-            phase = None
-        return _PHASES.get(str(phase))
+            told = {}
+        if told.get("phase") == "ranks":
+            return f"waiting for {told.get('waiting')}"
+        return _PHASES.get(str(told.get("phase")))
 
 
 def _of_trial(paths: TrialPaths, schedule: Schedule) -> StepSchedule:

@@ -47,6 +47,7 @@ def add(writer: TraceWriter, documents: Sequence[StepsFile]) -> Mapping[int, str
     first of its rank, one with a GPU before one without. Times become those of the trace (``on_axis``).
     """
     documents = sorted(documents, key=lambda one: (one.rank, one.pid))
+    _name_hosts(writer, documents)
     if writer.meta["replayed"] or not documents:
         return {}  # a replayed recording has no time axis that a step could have a place on
     shifts = [on_axis(writer.meta, one.anchor) for one in documents]
@@ -69,6 +70,16 @@ def add(writer: TraceWriter, documents: Sequence[StepsFile]) -> Mapping[int, str
     writer.issue("step_time_damaged", dropped, "steps whose number or time is impossible, or comes twice")
     pairs = zip(owners, documents, strict=True)
     return {process: one.host for process, one in pairs if process is not None and one.host}
+
+
+def _name_hosts(writer: TraceWriter, documents: Sequence[StepsFile]) -> None:
+    """Name the host of processes whose profiler does not, by their rank; a guessed rank tells nothing."""
+    for rank, host in {one.rank: one.host for one in documents if one.host}.items():
+        writer.con.execute(
+            "UPDATE processes SET host = ? "
+            "WHERE host IS NULL AND rank = ? AND NOT coalesce(rank_guessed, true)",
+            [host, rank],
+        )
 
 
 def _processes(writer: TraceWriter, documents: Sequence[StepsFile]) -> list[int | None]:

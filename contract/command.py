@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from .finding import Finding
+from .git_state import GitState
 from .options import Whole, Word, option
 from .schedule import Schedule
 
 FORMAT = 2
+
+NODE_VARIABLE = "PROFRUN_NODE"
+"""Tells the wrapper the name of its node where the cluster has no variable of its own for it."""
 
 Vendor = Literal["auto", "nvidia", "amd", "none"]
 """Whose GPUs a trial sees; ``auto``: the wrapper finds out inside the job."""
@@ -75,10 +79,12 @@ class Command:
         scratch: folder on a disk of the node in which profilers record, e.g. ``$SLURM_TMPDIR``; None: they
             write into the trial's folder.
         timeout_s, grace_s: seconds until the trial is ended, and then until it is killed.
+        patience_s: seconds without a sign of life after which the wrapper of another rank counts as dead.
         attempt: counts the executions of this trial, from 1.
         sample: samples of the GPUs and the host per second (``sampling``); 0: none.
         findings: what the runner has to say of the trial; the wrapper keeps it among the warnings.
         secrets: names of variables whose values are never written down.
+        git: the commit of the code, as seen where the run was submitted.
         format: number of this document's format.
     """
 
@@ -103,9 +109,11 @@ class Command:
     scratch: str | None = None
     timeout_s: float | None = None
     grace_s: float = 60.0
+    patience_s: float = 120.0
     attempt: int = 1
     sample: float = 10.0  # sampling.DEFAULT_RATE, which every Python process of a job would load
     findings: tuple[Finding, ...] = ()
     secrets: tuple[str, ...] = ()
     image: ImageUsed = field(default_factory=ImageUsed)
+    git: GitState = field(default_factory=GitState)
     format: int = FORMAT

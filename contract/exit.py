@@ -57,13 +57,17 @@ class Exit:
         signal: name of the signal that killed it, like SIGTERM, else None.
         reason: why it did not finish, one sentence for people.
         code: stable short name of the reason, for programs.
-        stopped_by: ``limit``, or the signal that asked the trial to end; None when it ended by itself.
+        stopped_by: ``limit``; ``rank``: another rank had failed; or the signal that asked the trial to end.
+            None when it ended by itself.
         started_ns, ended_ns: unix time, ns.
         collector: as the job names it; ``profiler``: what it became.
         tool, tool_version: the executable, None for a profiler without one.
         argv: what was really started, secrets masked.
         ranges_emitted: ranges that the hook emitted.
         warnings: what is worth saying, each once.
+        nodes: on which its ranks ran, as the cluster names them; empty where no cluster ran it.
+        wrappers: how many wrappers the trial has, one for each rank that the engine started.
+        silent: ranks whose wrappers had not said how they ended. The driver adds what they say later.
     """
 
     trial: str
@@ -88,4 +92,7 @@ class Exit:
     ranges_emitted: int = 0
     artefacts: tuple[Artefact, ...] = ()
     warnings: tuple[Finding, ...] = ()
+    nodes: tuple[str, ...] = ()
+    wrappers: int = 1
+    silent: tuple[int, ...] = ()
     format: int = FORMAT

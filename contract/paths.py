@@ -75,6 +75,10 @@ class TrialPaths:
         """What the hook is told, and what each process that it is in says about itself."""
         return self.folder / "hook"
 
+    def answer(self, rank: int) -> Path:
+        """How one rank ended (``exit.Exit``), as its wrapper says, where the trial has several wrappers."""
+        return self.hook / f"exit.rank{rank}.json"
+
     def rank(self, number: int) -> Path:
         """The profiler's files and ``steps.json`` of one rank."""
         return self.raw / f"rank{number}"

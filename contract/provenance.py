@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from .command import ImageUsed
 from .finding import Finding
+from .git_state import GitState
 from .steps import Anchor
 
 FORMAT = 2
@@ -26,15 +27,6 @@ class TorchVersion:
     version: str
     cuda: str | None = None
     hip: str | None = None
-
-
-@dataclass(frozen=True)
-class GitState:
-    """Commit of the working directory; ``why`` says why it is not known."""
-
-    sha: str | None = None
-    dirty: bool | None = None
-    why: str | None = None
 
 
 @dataclass(frozen=True)

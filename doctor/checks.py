@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from profrun.backends.docker.gpus import CDI_API
 from profrun.backends.docker.survey import ImageAnswer
-from profrun.backends.privileges import HOW_TO_ALLOW, PERFMON_API, who_needs
+from profrun.backends.privileges import HOW_TO_ALLOW, who_needs
 from profrun.contract.finding import Finding, Passed, Severity, gravest_first
 from profrun.contract.preflight import Preflight, Readiness
 from profrun.contract.profilers import Profiler, names, profiler
 from profrun.contract.units import bytes_text
+from profrun.doctor.engine_checks import cannot_ask, check_engine
 from profrun.doctor.model import HOST, CheckResult, Machine, Verdict
-from profrun.errors import ProfrunError
 
 GIB = 1 << 30
 SHM_LOW = GIB
@@ -27,8 +26,7 @@ def check_machine(machine: Machine) -> list[CheckResult]:
     on_host = [
         *_gpus(machine),
         *_gpu_use(machine),
-        *_engine(machine),
-        *_access(machine),
+        *check_engine(machine),
         *_permissions(machine),
         *_room(machine),
     ]
@@ -117,63 +115,6 @@ def _gpu_use(machine: Machine) -> Iterator[Result]:
         yield Finding("gpu-use", "warning", f"{free}; in use: {', '.join(busy)}", why, fix)
     else:
         yield Passed("gpu-use", free)
-
-
-def _cannot(code: str, problem: ProfrunError | None, why: str) -> Finding:
-    """What could not be asked."""
-    if problem is None:
-        return Finding(code, "critical", "not looked at", why)
-    what = f"{problem.what}: {problem.why}" if problem.why else problem.what
-    return Finding(code, "critical", what, why, problem.fix or "")
-
-
-def _engine(machine: Machine) -> Iterator[Result]:
-    engine = machine.found.engine
-    if engine is None:
-        yield _cannot("engine", machine.found.problem, "--backend docker cannot run; local can")
-        return
-    kind = " (rootless)" if machine.host.rootless else ""
-    yield Passed("engine", f"{engine.name} {engine.version}, API {engine.api}, {engine.architecture}{kind}")
-    if not machine.host.raise_limits:
-        yield Finding(
-            "engine-limits",
-            "warning",
-            "the engine may not raise resource limits",
-            "containers keep its limit of locked memory: NCCL over InfiniBand may not register buffers",
-            "raise LimitMEMLOCK for the engine, or the user's memlock limit for a rootless one",
-        )
-    if _number(engine.api) < PERFMON_API:
-        yield Finding(
-            "engine-age",
-            "warning",
-            f"the engine's API is {engine.api}",
-            "it does not know CAP_PERFMON: trials that need it get the wider SYS_ADMIN",
-            "Docker 23 or later",
-        )
-
-
-def _access(machine: Machine) -> Iterator[Result]:
-    """How containers get the GPUs."""
-    host, engine = machine.host, machine.found.engine
-    if engine is None or host.vendor == "none":
-        return
-    cdi = host.nvidia_cdi if host.vendor == "nvidia" else host.amd_cdi
-    if cdi and _number(engine.api) >= CDI_API:
-        yield Passed("gpu-access", f"a CDI specification for {host.vendor}")
-    elif host.vendor == "nvidia" and "nvidia" in engine.runtimes:
-        yield Passed("gpu-access", "the NVIDIA container runtime")
-    elif host.vendor == "nvidia":
-        yield Finding(
-            "gpu-access",
-            "critical",
-            "neither a CDI specification nor NVIDIA's container runtime",
-            "no container gets a GPU: every collector in containers records the CPU only",
-            "install nvidia-container-toolkit, then `nvidia-ctk runtime configure --runtime=docker`",
-        )
-    elif host.amd_runtime:
-        yield Passed("gpu-access", "AMD's container runtime")
-    else:
-        yield Passed("gpu-access", "/dev/kfd and render nodes, by number of their group")
 
 
 def _permissions(machine: Machine) -> Iterator[Result]:
@@ -271,7 +212,7 @@ def _tool(preflight: Preflight, one: Profiler, where: str) -> Result:
 
 def _image(machine: Machine, image: ImageAnswer) -> Iterator[Result]:
     if image.preflight is None or image.contents is None:
-        yield _cannot("image", image.problem, "no collector works in it")
+        yield cannot_ask("image", image.problem, "no collector works in it")
         return
     contents = image.contents
     digest = image.digest.partition("sha256:")[2][:12]
@@ -314,7 +255,3 @@ def _leftovers(machine: Machine) -> Iterator[Result]:
             if running
             else f"docker rm -f {left.id[:12]}",
         )
-
-
-def _number(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())

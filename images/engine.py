@@ -27,7 +27,7 @@ def connect(*, timeout: float = TIMEOUT_S) -> docker.DockerClient:
     Raises:
         UnavailableError: no engine answers, or this user may not talk to it.
     """
-    where = os.environ.get("DOCKER_HOST") or _context_host() or _DEFAULT
+    where = engine_address()
     if where.startswith("unix://"):
         _try_socket(where.removeprefix("unix://"))
     import docker  # only now: it takes longer than a dry run without an engine does
@@ -42,6 +42,11 @@ def connect(*, timeout: float = TIMEOUT_S) -> docker.DockerClient:
         )
         client.ping()
     return client
+
+
+def engine_address() -> str:
+    """Address of the engine that the ``docker`` command would use."""
+    return os.environ.get("DOCKER_HOST") or _context_host() or _DEFAULT
 
 
 def _try_socket(path: str) -> None:
@@ -243,10 +248,41 @@ _KNOWN: tuple[tuple[str, _Make], ...] = (
         "use an image for this machine's architecture",
     ),
     _known(
-        r"error setting rlimit",
+        r"error setting rlimit|setrlimit|RLIMIT_\w+",
         UnavailableError,
         "the engine may not raise limits: {0}",
-        "raise memlock and stack for the engine's user (rootless engines inherit them)",
+        "raise the limits of the engine's user (rootless engines inherit them); for Podman, default_ulimits"
+        " in containers.conf",
+    ),
+    _known(
+        r"failed to exec pid1: No such file",  # catatonit, Podman's init, does not say which
+        UnavailableError,
+        "the image has no python3 or no sh",
+        "use an image with Python 3.9 or later on its PATH",
+    ),
+    _known(
+        r"container-init binary not found|stat \S*catatonit",
+        UnavailableError,
+        "Podman has no init program for containers",
+        "install the package catatonit",
+    ),
+    _known(
+        r"cgroups in hybrid mode not supported",
+        UnavailableError,
+        "crun does not work with cgroup v1 and v2 beside each other",
+        'use runc (runtime = "runc" in containers.conf), or boot with cgroup v2 alone',
+    ),
+    _known(
+        r"requested cgroup controller `?(\w+)`? is not available",
+        UnavailableError,
+        "the engine may not limit {1}",
+        "delegate it to the user (Delegate= in user@.service), or leave the limit out of `resources`",
+    ),
+    _known(
+        r"slirp4netns failed|failed to mount runtime directory for rootless netns",
+        UnavailableError,
+        "the rootless engine cannot make a network: {0}",
+        "use `network: false`, or let the user open /dev/net/tun (chmod 666)",
     ),
     _known(
         r"unauthorized|authentication required|denied: requested access|access forbidden",

@@ -18,7 +18,8 @@ class Outcome:
 
     Attributes:
         status: as os.waitpid gave it; None when it could not be started.
-        stopped_by: None, or why it was ended early: 'limit' or the signal's name.
+        stopped_by: None, or why it was ended early: 'limit', 'rank' (another one had failed) or the signal's
+            name.
         strays: command lines of what the command left running.
         killed: what had to be killed.
         hung: whether it was a profiler that could not start the program and had to be killed.

@@ -30,6 +30,8 @@ class HookConfig:
         scratch: where profilers inside the program write, in one folder per rank; None: the trial's folder.
         recorded: the ranks that a profiler inside the program records; None: all.
         tool_version: the profiler's version as numbers, or empty.
+        wrapper: rank of the wrapper that started the command. Two containers may have the same host name
+            and the same pids, so it is part of the names of files.
     """
 
     folder: str
@@ -48,6 +50,7 @@ class HookConfig:
     recorded: tuple[int, ...] | None = None
     scratch: str | None = None
     tool_version: tuple[int, ...] = ()
+    wrapper: int = 0
 
     @property
     def windowed(self) -> bool:

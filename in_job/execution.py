@@ -188,6 +188,7 @@ class Execution:
         assert prepared.profiler is not None
         orders = config.HookConfig(
             folder=str(self.ranks.paths.folder),
+            wrapper=self.ranks.own.rank,
             collector=command.collector,
             profiler=prepared.profiler.name if prepared.records else "none",
             hook=wrapped.hook,

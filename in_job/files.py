@@ -38,10 +38,14 @@ def read_json(path: Path) -> dict[str, object] | None:
 
 
 class Reserve:
-    """Some room on the disk, held from the start so that exit.json can be written when the disk is full."""
+    """Some room on the disk, held from the start so that exit.json can be written when the disk is full.
 
-    def __init__(self, folder: Path, size: int = RESERVE_BYTES) -> None:
-        self.path = folder / f".reserve.{os.getpid()}"
+    Args:
+        rank: of the wrapper, of which each has its own: in two containers they have the same pid.
+    """
+
+    def __init__(self, folder: Path, size: int = RESERVE_BYTES, *, rank: int = 0) -> None:
+        self.path = folder / f".reserve.rank{rank}"
         try:
             self.path.write_bytes(b"\0" * size)
         except OSError:

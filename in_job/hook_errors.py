@@ -24,13 +24,14 @@ def loaded_mark(orders: str) -> str:
 
 
 def report(error: BaseException) -> None:
-    """Add an error to ``hook/error.<pid>.txt``. Never raises."""
+    """Add an error to ``hook/error.rank<k>.<pid>.txt``, k of the wrapper. Never raises."""
     import traceback
 
     try:
-        folder = os.path.dirname(os.environ[ENV])
+        folder, orders = os.path.split(os.environ[ENV])
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        with open(os.path.join(folder, f"error.{os.getpid()}.txt"), "a", encoding="utf-8") as file:
+        name = f"error.{orders.split('.')[1]}.{os.getpid()}.txt"
+        with open(os.path.join(folder, name), "a", encoding="utf-8") as file:
             file.write(text)
-    except (OSError, KeyError):
+    except (OSError, KeyError, IndexError):
         pass

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..contract.ends import died_text, stopped_text
 from ..contract.finding import Finding
+from .rank_answers import ENDED_WITH_RANK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -151,6 +152,9 @@ def _stopped(by: str, facts: Facts, code: int | None, number: int | None) -> Ver
     """Ended early. Without the file 'cancel' a signal from above means a time limit, SIGINT a person."""
     missing = facts.paths("missing")
     kept = "recorded data was kept" if not missing else f"nothing was recorded ({', '.join(missing)})"
+    if by == "rank":
+        reason = f"another rank had failed, and this one waited for it; {kept}"
+        return Verdict("cancelled", code, number, ENDED_WITH_RANK, reason, 130)
     if facts.cancelled or by == "SIGINT":
         short = "cancelled-without-data" if missing else "cancelled"
         return Verdict("cancelled", code, number, short, f"it was cancelled; {kept}", 130)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..contract.git_state import GitState, chosen
 from ..contract.machine import ROCM, dotted, rocm_version, version_in
-from ..contract.provenance import ClockAnchors, GitState, GpuStates, Provenance
+from ..contract.provenance import ClockAnchors, GpuStates, Provenance
 from . import redact, vendor
+from .repository import Repositories
 from .timing import anchor
 
 if TYPE_CHECKING:
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
     from .process_note import ProcessNote
 
 
-def before(command: Command, env: Mapping[str, str], gpus: str, how: str) -> Provenance:
+def before(command: Command, env: Mapping[str, str], gpus: str, how: str, *, lead: bool = True) -> Provenance:
     """All that is known before the program starts.
 
     Args:
         env: of the program; secrets in it are replaced.
         gpus: the vendor of the GPUs; ``how``: how it was found.
+        lead: this rank writes provenance.json; the others do not ask git, which reads the whole repository.
     """
     return Provenance(
         trial=command.trial,
@@ -47,7 +49,7 @@ def before(command: Command, env: Mapping[str, str], gpus: str, how: str) -> Pro
         cuda=_cuda_version() if gpus == "nvidia" else None,
         rocm=dotted(rocm_version(ROCM)) if gpus == "amd" else None,
         image=command.image,
-        git=git(command.cwd or "."),
+        git=_git(command) if lead else GitState(),
         environment=redact.environment(env, command.secrets),
         clocks=ClockAnchors(start=anchor()),
     )
@@ -71,16 +73,8 @@ def after(value: Provenance, notes: Sequence[ProcessNote]) -> Provenance:
     )
 
 
-def git(folder: str) -> GitState:
-    """Commit of the working directory, and whether tracked files differ from it."""
-    if shutil.which("git") is None:
-        return GitState(why="git is not in this image")
-    base = ["git", "-c", "safe.directory=*", "-C", folder]
-    sha = vendor.output([*base, "rev-parse", "HEAD"], timeout=5.0).strip()
-    if not sha:
-        return GitState(why=f"{folder} is not in a git repository")
-    status = vendor.output([*base, "status", "--porcelain", "--untracked-files=no"], timeout=5.0)
-    return GitState(sha, bool(status.strip()))
+def _git(command: Command) -> GitState:
+    return chosen(Repositories("job").of(command.argv, command.cwd or "."), command.git)
 
 
 def _os_name() -> str | None:

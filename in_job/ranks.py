@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..contract.codec import DocumentError, from_json, to_json
-from ..contract.exit import Exit
-from ..contract.finding import Finding
-from .files import read_json, write_json
+from ..contract.codec import to_json
+from .files import write_json
+from .rank_answers import Stop, gathered, rank_list, read_answers
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
-    from ..contract.exit import EndState
+    from ..contract.exit import Exit
     from ..contract.paths import TrialPaths
     from ..contract.recording import Rank
+    from .rank_signs import RankSigns
 
-_MILDEST_FIRST: tuple[EndState, ...] = ("finished", "cancelled", "timeout", "failed")
-_WAIT_S = 60.0
+    Hear = Callable[[float], "str | None"]
+    """Waits so many seconds; returns the name of a signal to end that came meanwhile, else None."""
+
+_OFTEN_S, _SELDOM_S = 0.1, 2.0
+"""Bounds of the time between two looks for answers; it grows while nothing is found."""
+_SPARE_S = 10.0
+"""Seconds beyond the grace in which the other ranks write how they ended, once all are asked to end."""
+_LAST_S = 2.0
+"""The same after the second signal."""
 
 
 class Ranks:
@@ -38,7 +45,7 @@ class Ranks:
     def prepare(self) -> None:
         """Make this rank's folder; a leftover answer of an earlier attempt goes."""
         self.raw.mkdir(parents=True, exist_ok=True)
-        self._answer(self.own.rank).unlink(missing_ok=True)
+        self.paths.answer(self.own.rank).unlink(missing_ok=True)
 
     def answered_for(self) -> list[int]:
         """The ranks this wrapper answers for: its own, and for the first also those that a launcher made."""
@@ -49,74 +56,58 @@ class Ranks:
         """Whether this wrapper answers for a rank that there is: no other wrapper does."""
         return rank == self.own.rank or (self.own.rank == 0 and rank >= self.own.world_size)
 
-    def conclude(self, document: Exit, grace: float) -> None:
-        """Rank 0 waits for the others' answers (at most ``grace``, 60 s) and writes exit.json.
+    def conclude(
+        self, document: Exit, signs: RankSigns, hear: Hear, grace: float, tell: Callable[[str], None]
+    ) -> None:
+        """Rank 0 waits for the answers of the others and writes exit.json; the others write their answer.
+
+        It waits as long as their wrappers live, and ``grace`` seconds after a signal to end.
+
+        Args:
+            tell: told which ranks it waits for, when that has changed.
 
         Raises:
             OSError: it cannot be written.
         """
+        if self.own.world_size > 1:
+            write_json(self.paths.answer(self.own.rank), to_json(document))
+            if document.state == "failed":
+                signs.say_failed()
         if self.own.rank:
-            write_json(self._answer(self.own.rank), to_json(document))
             return
         if self.own.world_size > 1:
-            document = self._gather(document, min(grace, _WAIT_S))
+            document = self._gather(document, signs, hear, grace, tell)
         write_json(self.paths.exit, to_json(document))
 
-    def _answer(self, rank: int) -> Path:
-        return self.paths.hook / f"exit.rank{rank}.json"
-
-    def _gather(self, document: Exit, patience: float) -> Exit:
-        deadline = time.monotonic() + patience
-        waiting = set(range(1, self.own.world_size))
-        while waiting:
-            for rank in sorted(waiting):
-                answer = self._read(rank)
-                if answer is not None:
-                    waiting.discard(rank)
-                    document = merge(document, answer)
-            if not waiting or time.monotonic() > deadline:
+    def _gather(
+        self, own: Exit, signs: RankSigns, hear: Hear, grace: float, tell: Callable[[str], None]
+    ) -> Exit:
+        began, told = time.monotonic(), ""
+        by = own.stopped_by if str(own.stopped_by).startswith("SIG") else None
+        until = began + grace + _SPARE_S if by else None
+        answers = {0: own}
+        while True:
+            try:
+                signs.look()
+            except OSError:  # the folder does not answer now
+                pass
+            answers.update(read_answers(self.paths, own.attempt, signs.answered - answers.keys()))
+            waiting = set(range(self.own.world_size)) - answers.keys()
+            now = time.monotonic()
+            over = until is not None and now >= until
+            if over or waiting <= signs.dead(waiting, began):
                 break
-            time.sleep(0.1)
-        return silent(document, sorted(waiting)) if waiting else document
-
-    def _read(self, rank: int) -> Exit | None:
-        try:
-            return from_json(Exit, read_json(self._answer(rank)))
-        except DocumentError:  # not there yet
-            return None
-
-
-def silent(document: Exit, ranks: list[int]) -> Exit:
-    """The document when these ranks never said how they ended: that is no success."""
-    listed = ", ".join(map(str, ranks))
-    why = "it was killed, or its node is gone"
-    warnings = (*document.warnings, Finding("rank-silent", "warning", f"no word from rank {listed}", why))
-    if document.state != "finished":
-        return replace(document, warnings=warnings)
-    reason = f"rank {listed} never said how it ended"
-    return replace(document, warnings=warnings, state="failed", code="rank-silent", reason=reason)
+            if rank_list(waiting) != told:
+                tell(told := rank_list(waiting))
+            asked = hear(min(_SELDOM_S, max(_OFTEN_S, (now - began) / 10)))
+            if asked is not None and (by is None or asked != "SIGURG"):
+                left = grace + _SPARE_S if by is None else _LAST_S
+                until = min(until or float("inf"), time.monotonic() + left)
+                by = by or asked
+        stop = Stop(by, self.paths.cancel.exists(), batch_system()) if by else None
+        return gathered(answers, self.own.world_size, stop)
 
 
-def merge(document: Exit, other: Exit) -> Exit:
-    """The document with another rank's answer: the worse state wins, artefacts and warnings add up."""
-    new = [warning for warning in other.warnings if warning not in document.warnings]
-    merged = replace(
-        document,
-        artefacts=document.artefacts + other.artefacts,
-        ranges_emitted=document.ranges_emitted + other.ranges_emitted,
-        tool=document.tool or other.tool,
-        tool_version=document.tool_version or other.tool_version,
-        warnings=document.warnings
-        + tuple(replace(warning, what=f"rank {other.rank}: {warning.what}") for warning in new),
-    )
-    if _MILDEST_FIRST.index(other.state) <= _MILDEST_FIRST.index(document.state):
-        return merged
-    return replace(
-        merged,
-        state=other.state,
-        exit_code=other.exit_code,
-        signal=other.signal,
-        stopped_by=other.stopped_by,
-        code=other.code,
-        reason=f"rank {other.rank}: {other.reason}",
-    )
+def batch_system() -> str | None:
+    """The batch system that runs this wrapper; None when there is none."""
+    return "Slurm" if "SLURM_JOB_ID" in os.environ else None

@@ -99,7 +99,7 @@ class ProcessFiles:
             run=self._run(),
             cpu_ns=time.process_time_ns(),
         )
-        name = f"process.{socket.gethostname()}.{process.pid}.json"
+        name = f"process.rank{process.config.wrapper}.{socket.gethostname()}.{process.pid}.json"
         write_json(process.config.paths.hook / name, to_json(note))
 
     def _steps_path(self, folder: Path) -> Path:

@@ -35,16 +35,26 @@ class Supervisor:
         folder: the trial folder, for the logs.
         suffix: before '.log' in their names, for ranks beyond the first.
         grace: seconds between the request to end and the kill.
+        overdue: whether another rank has failed and the program is not to wait for it any longer.
 
     Attributes:
         aside: pid of the sampler, which is no part of the program: it may end after it and is not killed.
     """
 
-    def __init__(self, folder: Path, *, suffix: str = "", grace: float = 60.0, echo: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        suffix: str = "",
+        grace: float = 60.0,
+        echo: bool = True,
+        overdue: Callable[[], bool] | None = None,
+    ) -> None:
         self.folder = folder
         self.suffix = suffix
         self.grace = grace
         self.echo = echo
+        self.overdue = overdue
         self.stopped_by: str | None = None
         self.aside: int | None = None
         self._tees: list[Tee] = []
@@ -63,6 +73,11 @@ class Supervisor:
                 return self.stopped_by
             if info.si_signo in STOPS:
                 self.stopped_by = self.stopped_by or signal.Signals(info.si_signo).name
+
+    def hear(self, seconds: float) -> str | None:
+        """Wait while nothing runs; returns the name of a signal to end as soon as one comes, else None."""
+        info = signal.sigtimedwait(STOPS, seconds)
+        return None if info is None else signal.Signals(info.si_signo).name
 
     def run(
         self,
@@ -104,6 +119,7 @@ class Supervisor:
             self, child.pid, began, tuple(app or argv), tool, limit, finalise, on_app_end, recording
         )
         watch.tool_start = tool_start
+        watch.overdue = self.overdue if app is not None else None
         outcome.status = watch.loop(outcome)
         child.returncode = 0  # reaped here, not by subprocess
         self._sweep(outcome)
@@ -192,6 +208,7 @@ class _Watch:
         self.owner = owner
         self.recording = recording
         self.tool_start: ToolStart | None = None
+        self.overdue: Callable[[], bool] | None = None
         self.pid = pid
         self.argv = argv
         self.tool = tool
@@ -280,6 +297,8 @@ class _Watch:
         if self.limit is not None and now >= self.limit and self.app_end is None:
             self.limit = None
             self._request("limit", outcome)
+        if self.overdue is not None and self.app_end is None and not self.requests and self.overdue():
+            self._request("rank", outcome)
         if self.again_at is not None and now >= self.again_at:
             self.again_at = None
             if self.app_end is None:

@@ -30,9 +30,11 @@ from . import (
 from .earlier import no_steps_before
 from .execution import Execution, Result
 from .files import Reserve, read_json, set_phase, write_json
+from .node import node_names
 from .outcome import Facts, Verdict, judge
 from .prepare import Prepared, prepare
-from .ranks import Ranks
+from .rank_signs import RankSigns
+from .ranks import Ranks, batch_system
 from .run_time import write_run
 from .scratch import NOT_COPIED, Scratch
 from .second_run import FirstRun, clear, second_run
@@ -65,7 +67,9 @@ class Trial:
         self.bundle = bundle
         self.started_ns = time.time_ns()
         launch.slurm_ranks(environ := dict(os.environ))
-        self.ranks = Ranks(self.paths, process_rank.from_environ(environ))
+        own = process_rank.from_environ(environ)
+        self.ranks = Ranks(self.paths, own)
+        self.signs = RankSigns(self.paths.hook, own, command.patience_s)
         self.scratch = Scratch(self.paths, command.scratch, environ)
 
     def run(self) -> int:
@@ -77,16 +81,26 @@ class Trial:
         except OSError as error:
             print(f"profrun: the trial folder {folder} cannot be written: {error}", file=sys.stderr)
             return 73
-        reserve = Reserve(folder)
-        supervisor = Supervisor(folder, suffix=self.ranks.suffix, grace=self.command.grace_s)
+        reserve = Reserve(folder, rank=self.ranks.own.rank)
+        supervisor = Supervisor(
+            folder, suffix=self.ranks.suffix, grace=self.command.grace_s, overdue=self.signs.overdue
+        )
         try:
-            verdict, result = self._run(supervisor)
+            try:
+                self.signs.begin()
+            except OSError as error:
+                print(f"profrun: {self.paths.hook} cannot be written: {error}", file=sys.stderr)
+                return 73
+            try:
+                verdict, result = self._run(supervisor)
+            finally:
+                self.scratch.deliver()  # of a trial that was refused: nothing
+                reserve.release()
+            self._save_provenance(result)
+            return self._finish(verdict, result, supervisor)
         finally:
-            self.scratch.deliver()  # of a trial that was refused: nothing
-            reserve.release()
+            self.signs.end()
             supervisor.close()
-        self._save_provenance(result)
-        return self._finish(verdict, result)
 
     def _run(self, supervisor: Supervisor) -> tuple[Verdict, Result]:
         self._phase("preflight")
@@ -114,8 +128,9 @@ class Trial:
     ) -> tuple[Verdict, Result]:
         """Run the program while the sampler runs, where there is one."""
         gpus, how = found
-        result = Result(provenance.before(self.command, env, gpus, how), warnings=told)
-        if not self.ranks.own.rank:  # of all ranks, one passes them on
+        lead = not self.ranks.own.rank
+        result = Result(provenance.before(self.command, env, gpus, how, lead=lead), warnings=told)
+        if lead:  # of all ranks, one passes them on
             result.warnings += self.command.findings
         self._record_whole(no_steps_before(self.command, self.paths.folder), result)
         wrapped = self._prepare(gpus, result)
@@ -189,7 +204,7 @@ class Trial:
         facts = Facts(
             cancelled=self.paths.cancel.exists(),
             limit=self.command.timeout_s,
-            batch_system="Slurm" if "SLURM_JOB_ID" in os.environ else None,
+            batch_system=batch_system(),
             tool=result.prepared.tool.name if result.prepared.tool.path else None,
             artefacts=result.artefacts,
             how=result.steps.how if result.steps is not None else "none",
@@ -232,9 +247,10 @@ class Trial:
 
     def _told(self, notes: Sequence[ProcessNote]) -> list[Finding]:
         """What the hooks of the program's processes found, their own errors too."""
-        return [*(finding for note in notes for finding in note.warnings), *_hook_errors(self.paths.hook)]
+        errors = _hook_errors(self.paths.hook, self.ranks.own.rank)
+        return [*(finding for note in notes for finding in note.warnings), *errors]
 
-    def _finish(self, verdict: Verdict, result: Result) -> int:
+    def _finish(self, verdict: Verdict, result: Result, supervisor: Supervisor) -> int:
         """Write exit.json, last of all; returns the wrapper's exit code."""
         prepared, steps = result.prepared, result.steps
         ended_ns = time.time_ns()
@@ -261,9 +277,16 @@ class Trial:
             ranges_emitted=0 if steps is None else steps.ranges_emitted,
             artefacts=tuple(result.artefacts),
             warnings=tuple(dict.fromkeys(result.warnings)),
+            nodes=node_names(os.environ),
         )
         try:
-            self.ranks.conclude(document, self.command.grace_s)
+            self.ranks.conclude(
+                document,
+                self.signs,
+                supervisor.hear,
+                self.command.grace_s,
+                lambda waiting: self._phase("ranks", waiting=waiting),
+            )
         except OSError as error:
             print(f"profrun: exit.json cannot be written: {error}: {document}", file=sys.stderr)
             return 74
@@ -279,9 +302,10 @@ class Trial:
             what = f"provenance.json could not be written: {error}"
             result.warnings.append(Finding("provenance-lost", "warning", what))
 
-    def _phase(self, name: str) -> None:
+    def _phase(self, name: str, **more: object) -> None:
         if not self.ranks.own.rank:
-            set_phase(self.paths.folder, name, time.time_ns(), pid=os.getpid(), trial=self.command.trial)
+            known = {"pid": os.getpid(), "trial": self.command.trial, **more}
+            set_phase(self.paths.folder, name, time.time_ns(), **known)
 
 
 def _refused(prepared: Prepared) -> Verdict:
@@ -300,10 +324,10 @@ def _steps(raw: Path) -> StepsFile | None:
         return None
 
 
-def _hook_errors(folder: Path) -> list[Finding]:
-    """Errors of the hook itself, by the files that it left."""
+def _hook_errors(folder: Path, rank: int) -> list[Finding]:
+    """Errors of the hook in what the wrapper of this rank started, by the files that it left."""
     found = []
-    for path in sorted(folder.glob("error.*.txt")):
+    for path in sorted(folder.glob(f"error.rank{rank}.*.txt")):
         lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         why = f"{lines[-1] if lines else 'no words'} (hook/{path.name})"
         found.append(Finding("hook-failed", "critical", "profrun's hook failed", why))

@@ -9,16 +9,46 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from profrun.contract.options import Flag, Many, Text, Whole, Word, option
+from profrun.jobs.kinds import Text as JobText
 from profrun.jobs.kinds import Variable
 from profrun.jobs.number_kinds import seconds
-from profrun.jobs.tables import Field, ListOf, MapOf, Table, table_of
+from profrun.jobs.tables import AnyMap, Field, ListOf, MapOf, Table, table_of
 
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?"
 _LABELS = MapOf(Variable(), r"\S{1,317}", "a label without spaces", "{disk: nvme}")
 _LINES = Many(Text("one line", r"[^\n]+"), example="['--comment=x']")
+_QUANTITIES = MapOf(
+    JobText("a quantity like 1 or 5120Mi", r"[0-9]+(\.[0-9]+)?(m|[kMGTPE]i?|Ki)?", raw=True),
+    _LABEL,
+    "the name of a resource",
+    "{rdma/ib: 1}",
+    low=1,
+)
+
+Loosening = Literal[
+    "allowPrivilegeEscalation",
+    "appArmorProfile",
+    "automountServiceAccountToken",
+    "capabilities",
+    "hostIPC",
+    "hostNetwork",
+    "hostPID",
+    "hostPath",
+    "hostPort",
+    "privileged",
+    "procMount",
+    "readOnlyRootFilesystem",
+    "runAsNonRoot",
+    "runAsUser",
+    "seLinuxOptions",
+    "seccompProfile",
+    "serviceAccountToken",
+    "sysctls",
+]
+"""Fields of a pod by which a patch can make it less secure; each only where the job names it."""
 
 
 def _text(doc: str, default: str = "", what: str = "a name", pattern: str = r"\S+") -> Any:
@@ -116,7 +146,44 @@ class ClusterSettings:
     gpu_resource: str | None = _text(
         "Resource to ask for instead of nvidia.com/gpu or amd.com/gpu.", pattern=_LABEL
     )
+    pod_resources: Mapping[str, str] | None = option(
+        _QUANTITIES,
+        "Further resources of each pod, requested and limited, such as `rdma/ib`, `vpc.amazonaws.com/efa` "
+        "or `hugepages-2Mi`.",
+    )
     node_selector: Mapping[str, str] | None = option(_LABELS, "Labels that a node must have.")
+    affinity: Mapping[str, object] | None = option(
+        AnyMap("{nodeAffinity: {...}}"), "Affinity of the pods, as Kubernetes writes it."
+    )
+    topology_spread: tuple[Mapping[str, object], ...] | None = option(
+        ListOf(AnyMap("{maxSkew: 1, topologyKey: rack, ...}"), low=1, example="[{topologyKey: rack, ...}]"),
+        "How the pods of a trial are spread: `topologySpreadConstraints` as Kubernetes writes them; without "
+        "a `labelSelector` the pods of the trial's Job are counted.",
+    )
+    scheduler_name: str | None = _text("Scheduler of the pods, such as `volcano`.", "the cluster's default")
+    runtime_class: str | None = _text("Runtime class of the pods, such as `nvidia`.", "the cluster's default")
+    fs_group: int | None = option(
+        Whole(1), "Group that owns the pods' volumes and that their processes are in (`fsGroup`)."
+    )
+    supplemental_groups: tuple[int, ...] | None = option(
+        Many(Whole(1), 1, True, "[2000]"), "Further groups of the pods' processes."
+    )
+    host_ipc: bool | None = option(
+        Flag(), "The pods use the node's shared memory, and its `/dev/shm` instead of their own.", "false"
+    )
+    ipc_lock: bool | None = option(
+        Flag(), "The program may lock any amount of memory (`IPC_LOCK`), as RDMA libraries do.", "false"
+    )
+    pod_patch: Mapping[str, object] | None = option(
+        AnyMap("{spec: {...}}"),
+        "Laid over the pods' template by the rules of a strategic merge patch "
+        "([kubernetes.md](kubernetes.md#any-other-field-of-the-pod)).",
+    )
+    pod_patch_allow: tuple[Loosening, ...] | None = option(
+        Many(Word(get_args(Loosening)), unique=True, example="[hostNetwork]"),
+        "Fields by which `pod_patch` may make the pods less secure.",
+        "none",
+    )
     labels: Mapping[str, str] | None = option(_LABELS, "Labels of the job and its pods.")
     annotations: Mapping[str, str] | None = option(_LABELS, "Annotations of the job and its pods.")
     tolerations: tuple[Toleration, ...] | None = option(

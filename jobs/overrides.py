@@ -9,6 +9,9 @@ from typing import NamedTuple
 from profrun.jobs.nodes import Node, parse, shorten
 from profrun.jobs.problems import Problems, Where, suggest
 
+_DOTTED = (".labels", ".annotations", ".node_selector", ".pod_resources")
+"""Mappings of the cluster block whose keys may hold dots."""
+
 
 class Override(NamedTuple):
     """``path=value``, and what the user typed for it: messages name that."""
@@ -79,7 +82,7 @@ def _lay(node: Node, path: str, value: Node, at: str, where: Where, problems: Pr
 
 def _new_key(path: str, at: str) -> str:
     """A key that is not there yet: a variant's name may hold dots, everything else ends at the next one."""
-    if at == "variants" or (at == "env" or at.endswith((".labels", ".annotations", ".node_selector"))):
+    if at in ("variants", "env") or at.endswith(_DOTTED):
         return path.rpartition(".")[0] if at == "variants" and "." in path else path
     return path.partition(".")[0]
 

@@ -1,4 +1,4 @@
-"""Kinds of compound values: lists, mappings with free keys, and tables with known keys.
+"""Kinds of compound values: lists, mappings with free keys, tables with known keys, and values of any shape.
 
 A table that has a ``model`` gives an object of it: the model's fields then hold the defaults. ``table_of``
 makes the whole table of a dataclass whose fields are declared with ``contract.options.option``.
@@ -146,6 +146,43 @@ class MapOf(Kind[dict[str, T]]):
     def words(self) -> str:
         """See ``Kind.words``."""
         return f"a mapping `{self.example}`"
+
+
+@dataclass(frozen=True)
+class AnyMap(Kind[dict[str, object]]):
+    """A mapping whose keys and values only its reader knows: values may be mappings, lists, scalars and null.
+
+    Attributes:
+        example: what a message shows.
+    """
+
+    example: str
+
+    def read(self, node: Node, at: str, problems: Problems) -> dict[str, object] | Bad:
+        """See ``Kind.read``."""
+        if node.kind != "map":
+            return wrong(node, at, problems, f"write a mapping like {self.example}")
+        values = {key.text: _any(item, f"{at}.{key.text}", problems) for key, item in node.pairs}
+        return BAD if BAD in values.values() else values
+
+    def schema(self) -> Json:
+        """See ``Kind.schema``."""
+        return {"type": "object"}
+
+    def words(self) -> str:
+        """See ``Kind.words``."""
+        return f"a mapping `{self.example}`"
+
+
+def _any(node: Node, at: str, problems: Problems) -> object:
+    """A value of any shape, or BAD where YAML readers would differ in what it is."""
+    if node.kind == "map":
+        return AnyMap("{}").read(node, at, problems)
+    if node.kind == "list":
+        values = [_any(item, f"{at}[{i}]", problems) for i, item in enumerate(node.items)]
+        return BAD if BAD in values else values
+    found = typed(node)
+    return wrong(node, at, problems, found.fix) if found.type == "odd" else found.value
 
 
 @dataclass(frozen=True)

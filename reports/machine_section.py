@@ -42,7 +42,6 @@ def machines_html(machines: Mapping[str, Provenance], used: Mapping[str, UsedGpu
 def _facts(found: Provenance) -> Facts:
     """(name, value) of what is known."""
     cpu = " x ".join(str(part) for part in (found.cpus, found.cpu) if part)
-    dirty = {True: ", with changes", False: ", clean", None: ""}[found.git.dirty]
     rows = [
         ("host", found.host),
         ("system", " ".join(part for part in (found.os, found.kernel, found.machine) if part)),
@@ -51,7 +50,7 @@ def _facts(found: Provenance) -> Facts:
         ("CUDA / ROCm", found.cuda or found.rocm),
         ("Python", found.python),
         ("torch", found.torch.version if found.torch else None),
-        ("git", f"{found.git.sha}{dirty}" if found.git.sha else found.git.why),
+        ("git", found.git.text),
     ]
     return tuple((name, value) for name, value in rows if value)
 

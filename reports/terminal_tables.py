@@ -266,10 +266,15 @@ def _collective(row: CollectiveRow, rank: str) -> str:
 def _ranks(summary: Summary) -> list[Part]:
     if summary.ranks is None:
         return []
-    header = ("rank", "compute", "comm", "exposed", "waited", "at least", "at most", "waited for", "last in")
+    several = len({row.host for row in summary.ranks.ranks}) > 1
+    header = (
+        *("rank", *(("host",) if several else ()), "compute", "comm", "exposed", "waited"),
+        *("at least", "at most", "waited for", "last in"),
+    )
     rows = [
         (
             rank_cell(row.rank, summary.guessed_ranks),
+            *((row.host or "unknown",) if several else ()),
             *map(time_text, (row.compute_ns, row.comm_ns, row.exposed_comm_ns)),
             *map(time_text, (row.waited_ns, row.waited_low_ns, row.waited_high_ns, row.waited_for_ns)),
             f"{row.last} of {row.collectives}",

@@ -18,13 +18,15 @@ from profrun.contract.exit import Exit
 from profrun.contract.finding import Finding
 from profrun.contract.states import TERMINAL, Status
 from profrun.errors import ProfrunError, UnavailableError
+from profrun.in_job.rank_answers import rank_list
+from profrun.in_job.repository import Repositories
 from profrun.plans.model import Plan, Trial
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.placement import Placed, Placer
 from profrun.runner.start_order import StartOrder
 from profrun.runner.trial_files import normalise, prepare
 from profrun.runner.waiting import Waiting
-from profrun.store.documents import read_exit, status_of
+from profrun.store.documents import read_exit, status_of, with_late_answers, with_the_engines_reason
 from profrun.store.events import NEVER_STARTED, Event, Handle
 from profrun.store.files import explained, read_json
 from profrun.store.lock import driving
@@ -169,9 +171,11 @@ class _Driver(Generic[P]):
             self._wait_for_an_end()
 
     def _start(self, prepared: P, trials: Sequence[Trial]) -> None:
-        attempts = {}
+        attempts, repositories = {}, Repositories("submit")
         for trial in trials:
-            attempts[trial.id] = prepare(self.run, prepared, trial, self.backend, self._place(trial))
+            attempts[trial.id] = prepare(
+                self.run, prepared, trial, self.backend, self._place(trial), repositories
+            )
             self._write("queued", trial.id, durable=trial is trials[-1], attempt=attempts[trial.id])
         try:
             handles = self.backend.submit(prepared, trials, self.run)
@@ -237,19 +241,32 @@ class _Driver(Generic[P]):
             self.asked = time.monotonic()
             found = self._ask()
         for trial_id in self.active:
-            if trial_id in found:
+            told = found.get(trial_id)
+            if told is not None and told.state in TERMINAL:
                 continue
-            ended = read_exit(self.run.trial(trial_id))
-            if ended is not None and not self._may_come_again(ended):
+            ended = self._read_exit(trial_id)
+            if ended is None:
+                continue
+            now = told or self.states.get(trial_id)
+            if not self._may_come_again(ended) and (told is None or told.state != "queued"):
                 found[trial_id] = status_of(ended)
+            elif ended.silent and (now is None or now.state != "queued"):  # it is not to start again
+                found[trial_id] = Status("finalising", f"waits for {rank_list(ended.silent)}")
         if self.cancelled_at is not None and time.monotonic() - self.cancelled_at > _KILL_WAIT_S:
             for trial_id in self.active:
                 found.setdefault(trial_id, Status("cancelled", STOPPED_AT_ONCE))
         return found
 
+    def _read_exit(self, trial_id: str) -> Exit | None:
+        """How a trial ended, with the answers of ranks that came late."""
+        trial = self.run.trial(trial_id)
+        ended = read_exit(trial)
+        return None if ended is None else with_late_answers(trial, ended)
+
     def _may_come_again(self, ended: Exit) -> bool:
-        """A queue that ended a trial itself may start it again (requeue, preemption): only it can tell."""
-        return self.backend.concurrent and ended.state == "timeout"
+        """A queue that ended a trial itself may start it again (requeue, preemption), and the silent ranks of
+        one may still run: only it can tell."""
+        return self.backend.concurrent and (ended.state == "timeout" or bool(ended.silent))
 
     def _ask(self) -> dict[str, Status]:
         """The engine's word; nothing while it cannot be reached, which a scheduler may be for minutes.
@@ -304,6 +321,9 @@ class _Driver(Generic[P]):
         """Write down how a trial ended, and make its trace."""
         if status.state == "lost" and self.interrupts.count:
             status = Status("cancelled", STOPPED_AT_ONCE, status.exit_code)
+        ended = self._read_exit(trial_id)
+        if ended is not None and ended.silent:
+            status = status_of(with_the_engines_reason(self.run.trial(trial_id), ended, status))
         self._write(
             "finished",
             trial_id,

@@ -16,6 +16,7 @@ from profrun.contract.recording import Rank
 from profrun.contract.schedule import STEADY
 from profrun.contract.units import bytes_text, counted
 from profrun.contract.wrapping import Limits, Wrapped, WrapRequest
+from profrun.in_job.repository import Repositories
 from profrun.in_job.sampling import sampler_argv
 from profrun.plans.model import Plan
 from profrun.runner.scripts import need_programs
@@ -84,9 +85,9 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
     engine = load(backend)
     run = Run((root / f"{plan.job.name}-dry-run").absolute())
     prepared = engine.prepare(plan, plan.trials, run, cwd, ask=False)
-    trials = []
+    trials, repositories = [], Repositories("submit")
     for trial in plan.trials:
-        told = command(run, prepared, trial, engine)
+        told = command(run, prepared, trial, engine, repositories)
         trials.append(
             DryTrial(
                 trial=trial.id,

@@ -19,6 +19,7 @@ from profrun.contract.command import Command
 from profrun.contract.paths import TrialPaths
 from profrun.contract.schedule import RECORDING_CUT
 from profrun.errors import InputError, ProfrunError
+from profrun.in_job.repository import Repositories
 from profrun.plans.model import Trial
 from profrun.runner.placement import Placed
 from profrun.store.documents import read_command, whole_artefacts
@@ -65,11 +66,19 @@ def _attempt_of(trial: TrialPaths) -> int | None:
     return told.attempt if told is not None else None
 
 
-def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P], placed: Placed | None = None) -> int:
+def prepare(
+    run: Run,
+    prepared: P,
+    trial: Trial,
+    backend: Backend[P],
+    placed: Placed | None = None,
+    repositories: Repositories | None = None,
+) -> int:
     """Make the trial's folder and write what the wrapper is told; returns the attempt's number.
 
     Args:
         placed: where its window lies, where that is not as the job says.
+        repositories: asks git; trials that are started together share one.
 
     Raises:
         UnavailableError: the disk is full or the folder cannot be written.
@@ -77,7 +86,7 @@ def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P], placed: Pl
     paths = run.trial(trial.id)
     attempt = rotate(paths)
     make_dir(paths.raw)
-    told = command(run, prepared, trial, backend, attempt)
+    told = command(run, prepared, trial, backend, repositories or Repositories("submit"), attempt)
     if placed is not None:
         told = replace(told, schedule=placed.schedule.settled(), findings=(placed.finding,))
     hidden = tuple(secret_names(prepared.plan.job, prepared.cwd))
@@ -85,12 +94,24 @@ def prepare(run: Run, prepared: P, trial: Trial, backend: Backend[P], placed: Pl
     return attempt
 
 
-def command(run: Run, prepared: P, trial: Trial, backend: Backend[P], attempt: int = 1) -> Command:
-    """``command.json`` of a trial on this backend: pure, and what ``--dry-run`` shows."""
+def command(
+    run: Run,
+    prepared: P,
+    trial: Trial,
+    backend: Backend[P],
+    repositories: Repositories,
+    attempt: int = 1,
+) -> Command:
+    """``command.json`` of a trial on this backend, and what ``--dry-run`` shows.
+
+    Args:
+        repositories: asks git, with the paths of this machine; a backend may give the job others.
+    """
     from profrun.plans.make import make_command
 
-    told = make_command(prepared.plan, trial, run.name, attempt=attempt, cwd=str(prepared.cwd))
-    return backend.adapt(prepared, trial, run, told)
+    here = make_command(prepared.plan, trial, run.name, attempt=attempt, cwd=str(prepared.cwd))
+    here = replace(here, git=repositories.of(here.argv, here.cwd))
+    return backend.adapt(prepared, trial, run, here)
 
 
 def normalise(
@@ -135,6 +156,7 @@ def job_of(run: Run, record: TrialRecord) -> dict[str, Any]:
         "repeat": record.repeat,
         "attempt": record.attempt,
         "state": record.state,
+        "nodes": list(record.exit.nodes) if record.exit is not None else [],
         "cut": any(one.code == RECORDING_CUT for one in record.warnings),
     }
     for file in record.paths.steps()[:1]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from profrun.contract.codec import DocumentError, from_json
+from profrun.contract.codec import DocumentError, from_json, to_json
 from profrun.contract.command import Command
 from profrun.contract.denominator import Denominator, found_by
 from profrun.contract.exit import Exit
@@ -19,6 +19,7 @@ from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
 from profrun.contract.steps import StepsFile
 from profrun.errors import InputError
+from profrun.in_job.rank_answers import RANK_SILENT, Stop, answered, gathered, read_answers
 from profrun.store.files import read_json, write_json
 
 if TYPE_CHECKING:
@@ -162,13 +163,17 @@ def status_of(found: Exit) -> Status:
     return Status(found.state, found.reason, found.exit_code, found.code)
 
 
-def finalising(trial: TrialPaths) -> bool:
-    """Whether a running trial writes its report now, by the phase that its wrapper wrote last."""
+def finalising(trial: TrialPaths) -> Status | None:
+    """The state of a running trial whose program has ended, by the phase that its wrapper wrote last: the
+    profiler writes its report, or rank 0 waits for other ranks. None while the program runs.
+    """
     try:
-        phase = (read_json(trial.phase) or {}).get("phase")
+        told = read_json(trial.phase) or {}
     except InputError:
-        return False
-    return phase in ("finalise", "export")
+        return None
+    if told.get("phase") == "ranks":
+        return Status("finalising", f"waits for {told.get('waiting')}")
+    return Status("finalising") if told.get("phase") in ("finalise", "export") else None
 
 
 def request_cancel(trial: TrialPaths, grace_s: float, *, durable: bool = True) -> None:
@@ -189,6 +194,48 @@ def interrupted(found: Exit) -> bool:
     trial is started again, only the scheduler knows. Its own time limit is no such end.
     """
     return found.state == "timeout" and str(found.stopped_by).startswith("SIG")
+
+
+def unsettled(found: Exit) -> bool:
+    """Whether only the engine that ran a trial knows that this is its end: it may start it again, or ranks
+    that have said nothing may still run.
+    """
+    return interrupted(found) or bool(found.silent)
+
+
+def with_late_answers(trial: TrialPaths, found: Exit) -> Exit:
+    """How a trial ended, with what silent ranks said after rank 0 had written ``exit.json``: it is written
+    anew then.
+
+    Raises:
+        UnavailableError: it cannot be written.
+    """
+    if not found.silent or not answered(trial) & set(found.silent):
+        return found
+    answers = read_answers(trial, found.attempt, range(found.wrappers))
+    if 0 not in answers or not answers.keys() & set(found.silent):
+        return found
+    by = str(found.stopped_by)
+    stop = Stop(by, trial.cancel.exists()) if by.startswith("SIG") else None
+    settled = gathered(answers, found.wrappers, stop)
+    write_json(trial.exit, to_json(settled))
+    return settled
+
+
+def with_the_engines_reason(trial: TrialPaths, found: Exit, told: Status) -> Exit:
+    """``exit.json`` with what the engine knows of the ranks that stay silent.
+
+    Args:
+        told: its ``code`` is ``RANK_SILENT``; with another one nothing changes.
+
+    Raises:
+        UnavailableError: it cannot be written.
+    """
+    if not found.silent or told.code != RANK_SILENT or told.state not in ("failed", "timeout", "cancelled"):
+        return found
+    settled = replace(found, state=told.state, reason=told.reason, code=told.code)
+    write_json(trial.exit, to_json(settled))
+    return settled
 
 
 def whole_artefacts(trial: TrialPaths, found: Exit | None) -> list[Path]:

@@ -201,6 +201,8 @@ def _record(run: Run, planned: Trial, events: list[Event], notes: list[str]) -> 
             folded.pop("normalise_error", None)
     paths = run.trial(planned.id)
     ended = read_exit(paths, folded.get("attempt")) if folded.get("attempt") else None
+    if ended is not None and ended.silent and "ended_ns" not in folded:
+        ended = None  # ranks may still say how they ended: the driver decides
     if ended is not None:
         status = status_of(ended)
         state = status.state

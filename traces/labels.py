@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from profrun.traces.memo import memoised
@@ -31,14 +31,20 @@ class Labels:
     Attributes:
         gpus: device id -> name of the GPU.
         guessed: ranks that nothing in the recording states.
+        hosts: rank -> its host, where there are several hosts.
     """
 
     gpus: Mapping[int, str]
     guessed: frozenset[int]
+    hosts: Mapping[int, str] = field(default_factory=dict)
 
     def rank(self, rank: int) -> str:
         """``rank 1``, or ``guessed rank 1``."""
         return f"guessed rank {rank}" if rank in self.guessed else f"rank {rank}"
+
+    def rank_on_host(self, rank: int) -> str:
+        """``rank 9 on node2`` where there are several hosts, else as ``rank``."""
+        return self.rank(rank) + (f" on {self.hosts[rank]}" if rank in self.hosts else "")
 
 
 def rank_cell(rank: int, guessed: Collection[int]) -> str:
@@ -78,7 +84,8 @@ def make_labels(
         for row in devices:
             if count[found[row["device"]]] > 1:
                 found[row["device"]] = label(row, more.format(**owner[row["process"]]))
-    return Labels(found, guessed)
+    several = {row["rank"]: row["host"] for row in processes if row["host"]} if len(hosts) > 1 else {}
+    return Labels(found, guessed, several)
 
 
 @memoised

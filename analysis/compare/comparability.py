@@ -330,11 +330,30 @@ def _machines(a: Trials, b: Trials) -> list[Reason]:
         found.append(Reason("ranks", "critical", text, why, fix))
     found += _differ("vendor", "info", "vendors", [left.vendor], [right.vendor])
     found += _differ("device", "info", "GPUs", left.devices, right.devices)
+    nodes = [sorted({node for trial in side for node in trial.conditions.nodes}) for side in (a, b)]
+    if all(nodes) and nodes[0] != nodes[1] and not found:  # other GPUs are on other nodes
+        text = "other nodes: " + " against ".join(map(_some, nodes))
+        fix = "`cluster.allocation: one` runs all trials on the same nodes"
+        found.append(Reason("nodes", "warning", text, "nodes differ in clocks, heat and neighbours", fix))
     for key in sorted({*left.software, *right.software} - {"host"}):
-        if left.software.get(key) != right.software.get(key):
-            pair = f"{left.software.get(key, 'unknown')} against {right.software.get(key, 'unknown')}"
+        if left.software.get(key) != right.software.get(key) or (key == "git" and _one_is_dirty(left, right)):
+            pair = " against ".join(_version(key, one) for one in (left, right))
             found.append(Reason("software", "info", f"{key}: {pair}"))
     return found
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _one_is_dirty(left: RecordingConditions, right: RecordingConditions) -> bool:
+    """Whether the code differs from its commit on one side only."""
+    return {left.git.dirty, right.git.dirty} == {True, False}
+
+
+def _version(key: str, one: RecordingConditions) -> str:
+    told = one.git.text if key == "git" and one.git.sha else None
+    return told or one.software.get(key, "unknown")
 
 
 def _samples(a: Trials, b: Trials) -> list[Reason]:

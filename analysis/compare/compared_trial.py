@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from profrun.analysis.counted_steps import Phase
 from profrun.analysis.json import to_json
 from profrun.contract.denominator import STEP, Denominator
+from profrun.contract.git_state import GitState
 from profrun.contract.window_phase import WindowPhase
 
 TRIAL_FORMAT = 3
@@ -43,9 +44,10 @@ class RecordingConditions:
         program: script and arguments of the program, without the folder of the script. steps_made: steps
             that the program made in all, recorded or not.
         began_ns: unix time at which the first step of the trial began, ns.
+        nodes: names of the nodes of a cluster on which the trial ran; empty where no cluster ran it.
         throttled: throttle reasons that slow a GPU down, of the GPUs that the trial used, before or after it.
         sm_mhz: SM clock after the trial, the lowest of the GPUs that it used, in MHz.
-        software: versions of what changes numbers, by name.
+        software: versions of what changes numbers, by name. git: more of the commit than ``software`` has.
         denominator: whether a sample is a step, the run or its recorded part, or the whole recording.
         doubts: (code, text) of what makes the numbers of steps or kernels of the trace wrong.
         outside_ns: GPU time that no whole step launched. total_gpu_ns: GPU time of the recording.
@@ -74,9 +76,11 @@ class RecordingConditions:
     program: tuple[str, ...] = ()
     steps_made: int | None = None
     began_ns: int | None = None
+    nodes: tuple[str, ...] = ()
     throttled: tuple[str, ...] = ()
     sm_mhz: float | None = None
     software: Mapping[str, str] = field(default_factory=dict)
+    git: GitState = field(default_factory=GitState)
     denominator: Denominator = STEP
     doubts: tuple[tuple[str, str], ...] = ()
     outside_ns: int = 0

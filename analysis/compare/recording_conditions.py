@@ -20,6 +20,7 @@ from profrun.analysis.trace.runtime_calls import launch_waits
 from profrun.analysis.trace.steadiness import window_phase
 from profrun.analysis.trace.steps import StepIndex, denominator
 from profrun.analysis.trace.used_gpus import used_devices, used_gpus
+from profrun.contract.git_state import GitState
 from profrun.contract.provenance import GpuStates, Process, Provenance
 
 if TYPE_CHECKING:
@@ -89,9 +90,11 @@ def recording_conditions(
         program=program_of(provenance) if provenance else (),
         began_ns=_began_ns(trace),
         steps_made=_steps_made(provenance) if provenance else None,
+        nodes=tuple(job.get("nodes") or ()),
         throttled=throttled,
         sm_mhz=clock,
         software=_software(provenance) if provenance else {},
+        git=provenance.git if provenance else GitState(),
         denominator=denominator(trace),
         window=window_phase(trace),
         doubts=_doubts(trace),

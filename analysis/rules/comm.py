@@ -120,16 +120,18 @@ def straggler(ctx: Context) -> Iterator[Hit]:
         },
         gain=gain,
         rows=[
-            FindingRow(ctx.labels.rank(row.rank), row.last, row.waited_for_ns, "came last, and others waited")
+            FindingRow(
+                ctx.labels.rank_on_host(row.rank), row.last, row.waited_for_ns, "came last, and others waited"
+            )
             for row in ranked
         ],
-        extent="" if mutual else ctx.labels.rank(worst.rank),
+        extent="" if mutual else ctx.labels.rank_on_host(worst.rank),
     )
 
 
 def _waits_text(ctx: Context, rank: int, late: Lateness) -> str:
     """Who waits for whom, what that costs, and whether the late rank computes longer."""
-    name = ctx.labels.rank(rank)
+    name = ctx.labels.rank_on_host(rank)
     waits = f"the other ranks wait {time_text(late.waits_ns)} {ctx.per} for {name} inside of collectives"
     if late.bare_ns < late.waits_ns:
         waits += f", {time_text(late.bare_ns)} of it with no other work on the GPU"

@@ -240,18 +240,23 @@ def ranks(trace: Trace) -> Iterator[QualityFinding]:
         )
         return
     off = [clock for clock in found.clocks if not clock.agrees]
-    yield _ranks_off(off, found.clocks[0].rank)
+    yield _ranks_off(off, found.clocks[0])
 
 
-def _ranks_off(off: list[RankClock], first: int) -> QualityFinding:
+def _ranks_off(off: list[RankClock], first: RankClock) -> QualityFinding:
     """One finding for all ranks whose clock is another than that of the first one."""
     worst = max(off, key=lambda clock: abs(clock.offset_ns))
-    whose = f"the clock of rank {worst.rank} is" if len(off) == 1 else f"the clocks of {len(off)} ranks are"
+    hosts = sorted({clock.host for clock in (*off, first) if clock.host} - {first.host})
+    place = f" on {', '.join(hosts)}" if hosts else ""
+    whose = f"the clock of rank {worst.rank}{place} is"
+    if len(off) > 1:
+        whose = f"the clocks of {len(off)} ranks{place} are"
+    own = f"rank {first.rank}" + (f" on {first.host}" if hosts and first.host else "")
     most = "" if len(off) == 1 else f" of rank {worst.rank}, the most"
     return QualityFinding(
         code="rank_clock_offset",
         severity="critical",
-        what=f"{whose} not that of rank {first}: what must be added to the times{most} lies "
+        what=f"{whose} not that of {own}: what must be added to the times{most} lies "
         f"{_between(worst.low_ns, worst.high_ns)}",
         why=f"{worst.collectives} collectives say so: none ends before the last rank has begun it; clocks of "
         "several hosts differ",

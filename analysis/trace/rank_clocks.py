@@ -80,6 +80,7 @@ class RankClock:
         low_ns, high_ns: bounds of what must be added to its times to be on the axis of the first rank; None
             where nothing bounds it. The axis is that of the unix epoch where traces state it.
         collectives: how many of its collectives bound it.
+        host: on which it ran; None where nothing tells.
     """
 
     rank: int
@@ -87,6 +88,7 @@ class RankClock:
     low_ns: int | None
     high_ns: int | None
     collectives: int
+    host: str | None = None
 
     @property
     def offset_ns(self) -> int:
@@ -176,6 +178,7 @@ def _clock(one: Member, place: int, found: RankBounds, count: int) -> RankClock:
         low_ns=low if known and low > -FAR else None,
         high_ns=high if known and high < FAR else None,
         collectives=count,
+        host=one.host,
     )
 
 

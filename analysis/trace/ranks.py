@@ -43,6 +43,7 @@ class RankRow:
         last_low, last_high: in how many matched collectives it came last for certain, and at most.
         clock_low_ns, clock_high_ns: bounds of what must be added to its times to be on the axis of the first
             rank; None where nothing bounds it.
+        host: on which it ran; None where nothing tells.
     """
 
     rank: int
@@ -62,6 +63,7 @@ class RankRow:
     last_high: int | None = None
     clock_low_ns: int | None = None
     clock_high_ns: int | None = None
+    host: str | None = None
     waited_for_share_of: str = field(default="span_ns of the other ranks", init=False)
 
 
@@ -326,6 +328,7 @@ def _rows(traces: Sequence[Trace], tallies: Sequence[_Tally]) -> list[RankRow]:
             last_high=one.last_high,
             clock_low_ns=one.clock.low_ns,
             clock_high_ns=one.clock.high_ns,
+            host=one.member.host,
         )
         for one, rows, span in zip(tallies, mine, spans, strict=True)
     ]

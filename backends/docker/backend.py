@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from profrun.backends.base import HERE, Lane, PreparedPlan, Request
 from profrun.backends.docker.cli_args import docker_run
+from profrun.backends.docker.engine_facts import ask as ask_engine
 from profrun.backends.docker.leftovers import clear_dead, remove
-from profrun.backends.docker.request import Container, container, container_name
+from profrun.backends.docker.request import Container, container, container_name, not_limited
 from profrun.backends.docker.sdk_args import create_container, sdk_arguments
 from profrun.backends.docker.watch import Watch
 from profrun.backends.environ import secret_env
@@ -29,6 +30,7 @@ from profrun.contract.command import Command, ImageUsed
 from profrun.contract.states import Status
 from profrun.errors import UnavailableError
 from profrun.images.engine import connect, docker_errors
+from profrun.images.engine_kind import stated_kind
 from profrun.images.pins import known_pins
 from profrun.images.resolve import find_pinned, moved, reference, resolve
 from profrun.plans.model import Plan, Trial
@@ -84,6 +86,7 @@ class DockerBackend:
         self._gpus = gpus
         self._connection: docker.DockerClient | None = None
         self._watches: dict[str, Watch] = {}
+        self._podman: bool | None = None
 
     def client(self) -> docker.DockerClient:
         """The engine.
@@ -94,6 +97,12 @@ class DockerBackend:
         if self._connection is None:
             self._connection = connect()
         return self._connection
+
+    def _is_podman(self, client: docker.DockerClient) -> bool:
+        if self._podman is None:
+            with docker_errors("the engine does not describe itself"):
+                self._podman = stated_kind(client.version(), {}).podman
+        return self._podman
 
     def lane(self, prepared: PreparedPlan, trial: Trial) -> Lane:
         """One trial at a time."""
@@ -127,7 +136,10 @@ class DockerBackend:
             if ask:
                 raise
             return prepared
-        api = tuple(int(part) for part in str(client.api.api_version).split("."))
+        host = ask_engine(host, client)
+        prepared = replace(prepared, host=host, left_out=(*prepared.left_out, *not_limited(plan.job, host)))
+        for trial in trials[:1]:
+            _container(prepared, trial, run)
         pins = known_pins()
         found = (
             resolve(client, plan.job.image, host.vendor, pins=pins)
@@ -136,12 +148,11 @@ class DockerBackend:
         )
         told = moved(client, named, pins)
         if found is None:
-            return replace(prepared, host=replace(host, api=api))
+            return prepared
         return replace(
             prepared,
             left_out=(*prepared.left_out, *((told,) if told else ())),
             plan=replace(plan, job=replace(plan.job, image=found.digest)),
-            host=replace(host, api=api),
             image=ImageUsed(found.reference, found.digest),
             image_id=found.id,
         )
@@ -174,7 +185,7 @@ class DockerBackend:
         with docker_errors(f"{trial.id} cannot be started in {prepared.image.reference}"):
             made = create_container(client, sdk_arguments(what), hidden)
             try:
-                watch = Watch(client, made)
+                watch = Watch(client, made, podman=self._is_podman(client))
                 client.api.start(made)
             except BaseException:
                 remove(client, made)
@@ -197,7 +208,7 @@ class DockerBackend:
                 watch.until_gone(_LEAVE_WAIT_S)  # the next trial starts on an empty machine
             return status_of(ended)
         if alive:
-            return Status("finalising" if finalising(trial) else "running")
+            return finalising(trial) or Status("running")
         return Status("lost", watch.why_lost() if watch else _GONE)
 
     def _alive(self, run: Run, trial_id: str) -> bool:
@@ -216,7 +227,7 @@ class DockerBackend:
         if found.status == "removing":
             return True
         if found.status in ("running", "paused"):
-            self._watches.setdefault(trial_id, Watch(client, str(found.id)))
+            self._watches.setdefault(trial_id, Watch(client, str(found.id), podman=self._is_podman(client)))
             return True
         remove(client, str(found.id))  # it never started, or is dead
         return False

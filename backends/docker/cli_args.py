@@ -25,8 +25,6 @@ def _words(what: Container) -> Iterator[tuple[str, ...]]:
     yield ("--cap-drop", "ALL")
     yield from (("--cap-add", name) for name in what.cap_add)
     yield from (("--security-opt", option) for option in what.security_opt)
-    if what.userns:
-        yield ("--userns", what.userns)
     yield ("--network", what.network)
     yield from _resources(what)
     yield from _gpus(what)

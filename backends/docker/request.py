@@ -16,6 +16,7 @@ from profrun.backends.mounts import Mount, parse_mount, workdir_outside
 from profrun.backends.privileges import DROP_ROOT, become_caller, capabilities, needs_of, tmpfs
 from profrun.backends.profilers import finalise_s
 from profrun.errors import UnavailableError, UsageError
+from profrun.images.engine_kind import EngineKind
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
 from profrun.store.runs import Run
@@ -34,6 +35,10 @@ LOG_OPTIONS = {"max-size": "10m"}
 MEMLOCK = ("memlock", -1, -1)
 STACK = ("stack", 67108864, 67108864)
 """Limits: name, soft, hard. NCCL registers memory, deep graphs need stack; values are NVIDIA's own advice."""
+_RAISE = f"ulimit -s {STACK[1] // 1024}"
+RAISE_STACK = ("sh", "-c", f'({_RAISE}) 2>/dev/null && {_RAISE}; exec "$0" "$@"')
+"""The words before a command that raise its stack themselves: rootless Podman before 5.5 ignores limits that
+are asked for by its Docker-compatible API. Where it may not be raised, it stays."""
 LEAVE_S = 15.0
 """Seconds that the wrapper needs to end, after the profiler."""
 _PATH = re.compile(r"/[^\x00-\x1f]*")
@@ -89,7 +94,6 @@ class Container:
     stop_s: int = 60
     ulimits: tuple[tuple[str, int, int], ...] = (STACK,)
     gpus: Gpus = field(default_factory=Gpus)
-    userns: str | None = None
 
 
 def container(
@@ -115,7 +119,8 @@ def container(
     given = capabilities(needs_of(trial, facts.vendor), facts)
     devices = gpus(ids, facts)
     user, wrapper = user_and_prefix(given, devices, facts)
-    argv = (*wrapper, "python3", str(run.wrapper), str(folder))
+    itself = facts.engine is EngineKind.ROOTLESS_PODMAN
+    argv = (*wrapper, *(RAISE_STACK if itself else ()), "python3", str(run.wrapper), str(folder))
     return Container(
         name=container_name(run, trial.id),
         image=image,
@@ -130,17 +135,24 @@ def container(
         labels={LABEL_ROLE: "trial", LABEL_RUN: run.name, LABEL_TRIAL: trial.id, LABEL_PATH: str(folder)},
         cap_add=tuple(sorted({*given, *(DROP_ROOT if wrapper else ())})),
         security_opt=("no-new-privileges", *(("label=disable",) if facts.selinux else ())),
-        network="bridge" if job.network else "none",
+        network=_network(facts) if job.network else "none",
         shm=job.resources.shm,
-        memory=job.resources.memory,
+        memory=None if "memory" in facts.unlimited else job.resources.memory,
         read_only=not job.resources.writable_root,
         tmpfs=tmpfs(job.resources),
-        cpus=job.resources.cpus,
+        cpus=None if "cpus" in facts.unlimited else job.resources.cpus,
         stop_s=math.ceil(job.resources.grace + finalise_s(plan, [trial], facts.vendor) + LEAVE_S),
-        ulimits=(MEMLOCK, STACK) if facts.raise_limits else (STACK,),
+        ulimits=(*((MEMLOCK,) if facts.raise_limits else ()), *(() if itself else (STACK,))),
         gpus=devices,
-        userns="keep-id" if facts.podman and facts.rootless else None,
     )
+
+
+def _network(facts: HostFacts) -> str:
+    """The network of a job that wants one. Rootless Podman 4.3 made no bridge where it was tried; what
+    it uses by itself works: slirp4netns, from Podman 5 on pasta."""
+    if facts.engine is not EngineKind.ROOTLESS_PODMAN:
+        return "bridge"
+    return "pasta" if facts.engine_version and facts.engine_version >= (5,) else "slirp4netns"
 
 
 def container_name(run: Run, trial_id: str) -> str:
@@ -166,13 +178,23 @@ def _check_possible(job: Job, facts: HostFacts) -> None:
         )
 
 
+def not_limited(job: Job, facts: HostFacts) -> tuple[str, ...]:
+    """What the job limits and this engine does not, a sentence each."""
+    asked = {"memory": job.resources.memory, "cpus": job.resources.cpus}
+    return tuple(
+        f"resources.{name}: this {facts.engine.value} may not limit it, so the trials run without that limit"
+        for name in facts.unlimited
+        if asked[name] is not None
+    )
+
+
 def user_and_prefix(given: Sequence[str], devices: Gpus, facts: HostFacts) -> tuple[str, tuple[str, ...]]:
     """Who runs inside, as ``uid:gid``, and the words before the command.
 
     Args:
         given: capabilities. A container that needs one starts as root with it and becomes the caller.
     """
-    if facts.rootless and not facts.podman:
+    if facts.engine.rootless:
         return "0:0", ()  # root of a rootless engine is the caller
     if not given or facts.uid == 0:
         return f"{facts.uid}:{facts.gid}", ()

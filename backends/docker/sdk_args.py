@@ -65,8 +65,6 @@ def _host_config(what: Container) -> dict[str, Any]:
         config |= {"mem_limit": what.memory, "memswap_limit": what.memory}
     if what.cpus is not None:
         config["nano_cpus"] = what.cpus * 10**9
-    if what.userns:
-        config["userns_mode"] = what.userns
     return {name: value for name, value in config.items() if value not in ([], None)}
 
 

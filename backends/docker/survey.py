@@ -9,11 +9,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profrun.backends.docker.gpus import first_ids, gpus
+from profrun.backends.docker.engine_facts import ask
+from profrun.backends.docker.gpus import first_ids, gives_gpus, gpus
 from profrun.backends.docker.leftovers import Leftover, our_containers, remove
 from profrun.backends.docker.request import LABEL_ROLE, Container, user_and_prefix
 from profrun.backends.docker.sdk_args import create_container, sdk_arguments
@@ -26,6 +27,7 @@ from profrun.contract.profilers import COUNTERS, become
 from profrun.errors import ProfrunError, UnavailableError
 from profrun.images.catalogue import KINDS
 from profrun.images.engine import connect, docker_errors, one_line
+from profrun.images.engine_kind import stated_kind
 from profrun.images.inspect import Contents, inspect
 from profrun.images.pins import known_pins
 from profrun.images.resolve import Image, resolve
@@ -105,7 +107,7 @@ def survey(host: HostFacts, images: Sequence[str] = (), *, inside: bool = True) 
     except ProfrunError as error:
         return Survey(host, problem=error)
     engine = _describe(client)
-    host = replace(host, api=tuple(int(part) for part in engine.api.split(".")))
+    host = ask(host, client)
     found = tuple(_images(client, host, images)) if inside else ()
     return Survey(host, engine, None, found, tuple(_undriven(client)))
 
@@ -119,7 +121,7 @@ def _describe(client: docker.DockerClient) -> Engine:
         with contextlib.suppress(OSError):
             free = shutil.disk_usage(root).free
     return Engine(
-        name="Podman" if "podman" in json.dumps(version).lower() else "Docker",
+        name="Podman" if stated_kind(version, info).podman else "Docker",
         version=str(version.get("Version", "")),
         api=str(version.get("ApiVersion", "0")),
         architecture=str(version.get("Arch", "")),
@@ -174,7 +176,7 @@ def preflight_inside(client: docker.DockerClient, host: HostFacts, image: Image)
 
 def _preflight_container(host: HostFacts, image: Image, bundle: Path) -> Container:
     """A container as a ``counters`` trial gets it: no other profiler needs more."""
-    devices = gpus(first_ids(host), host)
+    devices = gpus(first_ids(host) if gives_gpus(host) else (), host)
     most = become(COUNTERS, host.vendor)
     needs = needs_with(most, most.counters_defaults, host.vendor) if most else ()
     given = capabilities(needs, host)

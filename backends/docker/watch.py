@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from profrun.contract.ends import died_text
 from profrun.images.engine import explain
@@ -22,10 +22,14 @@ class Watch:
     """Two daemon threads for one container. They only serve the reason that a lost trial gets.
 
     Made before the container starts, as `docker run` attaches: one that ends at once is not missed.
+
+    Args:
+        podman: the engine is Podman, which before 4.6 states 0 as the exit code to who waits for the removal.
     """
 
-    def __init__(self, client: docker.DockerClient, container: str) -> None:
+    def __init__(self, client: docker.DockerClient, container: str, *, podman: bool = False) -> None:
         self.container = container
+        self._podman = podman
         self._client = client
         self._code: int | None = None
         self._end = b""
@@ -55,7 +59,7 @@ class Watch:
             thread.join(_END_S)
         lines = self._end.decode(errors="replace").strip().splitlines()
         line = lines[-1][:200] if lines else ""
-        if line.startswith("[FATAL tini"):  # the engine's init found no program to start
+        if line.startswith(("[FATAL tini", "ERROR (catatonit")):  # the init found no program to start
             return str(explain(RuntimeError(line), "it never began"))
         text = "its container ended without saying how"
         if self._code is not None:
@@ -66,14 +70,21 @@ class Watch:
         import docker.errors
 
         try:
-            answer = self._client.api.wait(self.container, timeout=None, condition="removed")
-            self._code = int(answer["StatusCode"])
+            if self._podman:
+                self._code = self._wait_for("next-exit")
+                self._wait_for("removed")
+            else:
+                self._code = self._wait_for("removed")
         except docker.errors.NotFound:
             pass
         except Exception:  # the engine went away: then it is asked again, each time
             self._blind = True
             return
         self._gone.set()
+
+    def _wait_for(self, condition: Literal["next-exit", "removed"]) -> int:
+        """Exit code, once the container is in this state."""
+        return int(self._client.api.wait(self.container, timeout=None, condition=condition)["StatusCode"])
 
     def _read(self) -> None:
         with contextlib.suppress(Exception):

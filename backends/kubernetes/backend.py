@@ -46,13 +46,14 @@ from profrun.backends.kubernetes.resource_groups import (
 )
 from profrun.backends.kubernetes.same_nodes import choose_nodes, note_nodes, settled
 from profrun.backends.mounts import need_sources
-from profrun.backends.profilers import margin_s
+from profrun.backends.profilers import margin_s, patience_s
 from profrun.backends.tail import has_ended, trial_lines
 from profrun.contract.command import Command, ImageUsed
+from profrun.contract.exit import Exit
 from profrun.contract.states import Status
 from profrun.errors import ProfrunError
 from profrun.plans.model import Plan, Trial
-from profrun.store.documents import interrupted, read_exit, request_cancel, status_of
+from profrun.store.documents import read_exit, request_cancel, status_of, unsettled
 from profrun.store.events import Handle
 from profrun.store.files import explained, make_dir
 from profrun.store.runs import Run
@@ -128,6 +129,7 @@ class KubernetesBackend:
             command,
             vendor=whose,
             scratch=settings.scratch,
+            patience_s=patience_s(plan, trial),
             cwd=workdir(command.cwd, plan.job, settings, run.path),
             image=ImageUsed(image_of(plan.job, whose)),
         )
@@ -214,15 +216,15 @@ class KubernetesBackend:
             UnavailableError: the API server cannot be reached.
         """
         found: dict[str, Status] = {}
-        stopped: dict[str, Status] = {}  # by what took the pod away: it may be started again
+        open_: dict[str, Exit] = {}  # it may be started again, or some of its ranks may still run
         rest: dict[str, PodHandle] = {}
         for trial, handle in handles.items():
             known = pod_handle(trial, handle, run)
             ended = read_exit(run.trial(trial))
             if ended is not None:
                 found[trial] = status_of(ended)
-                if known is not None and interrupted(ended):
-                    stopped[trial], rest[trial] = found.pop(trial), known
+                if known is not None and unsettled(ended):
+                    open_[trial], rest[trial] = ended, known
             elif known is None:
                 found[trial] = Status("lost", "it was never queued")
             else:
@@ -233,16 +235,31 @@ class KubernetesBackend:
             pods, _ = api.pods(_selector(run))
             versions += [pod["metadata"].get("resourceVersion") for pod in pods]
             over = {
-                trial: stopped[trial]
+                trial: self._last_word(api, trial, known, open_[trial], jobs, pods)
                 for trial, known in members.items()
-                if trial in stopped and all_ended(known, jobs, pods)
+                if trial in open_
             }
-            going = {trial: known for trial, known in members.items() if trial not in over}
-            found |= over | self._polling.states(api, going, jobs, pods, run)
+            going = {trial: known for trial, known in members.items() if over.get(trial) is None}
+            found |= self._polling.states(api, going, jobs, pods, run)
+            found |= {trial: status for trial, status in over.items() if status is not None}
             note_images(members, pods, run)
             self._note_nodes(run, pods)
         self._back_off(versions)
         return {trial: found[trial] for trial in handles}
+
+    def _last_word(
+        self,
+        api: Api,
+        trial: str,
+        known: PodHandle,
+        ended: Exit,
+        jobs: Mapping[str, ApiObject],
+        pods: Sequence[ApiObject],
+    ) -> Status | None:
+        """The end of a trial whose ``exit.json`` may not be the last word; None while it is not."""
+        if ended.silent:
+            return self._polling.silent(api, trial, known, ended, jobs, pods)
+        return status_of(ended) if all_ended(known, jobs, pods) else None
 
     def _note_nodes(self, run: Run, pods: Sequence[ApiObject]) -> None:
         """Which nodes the pods have, whenever one has got its own."""

@@ -11,7 +11,7 @@ from profrun.backends.kubernetes.objects import ApiObject, PodHandle, status_par
 from profrun.backends.kubernetes.states import newest_pods
 from profrun.contract.codec import from_json, to_json
 from profrun.errors import InputError
-from profrun.store.documents import interrupted, read_exit
+from profrun.store.documents import read_exit, unsettled
 from profrun.store.events import Handle
 from profrun.store.files import read_json, write_json, write_text
 from profrun.store.runs import Run
@@ -62,7 +62,7 @@ def jobs_that_said_all(run: Run) -> list[PodHandle]:
     found = []
     for trials, handle in kept(run):
         ended = [read_exit(run.trial(trial)) for trial in trials]
-        if all(each is not None and not interrupted(each) for each in ended):
+        if all(each is not None and not unsettled(each) for each in ended):
             found.append(handle)
     return found
 

@@ -11,7 +11,7 @@ from profrun.backends.cluster import phase_of
 from profrun.backends.kubernetes.api import Api
 from profrun.backends.kubernetes.logs import last_line_of_log
 from profrun.backends.kubernetes.objects import ApiObject, PodHandle, name_of, status_part
-from profrun.backends.kubernetes.refusals import forbidden_pod, http_status
+from profrun.backends.kubernetes.refusals import awaited_pod, forbidden_pod, http_status
 from profrun.backends.kubernetes.states import (
     Observed,
     combined,
@@ -20,8 +20,11 @@ from profrun.backends.kubernetes.states import (
     is_restarted,
     newest_pods,
 )
+from profrun.contract.exit import Exit
 from profrun.contract.states import Status
 from profrun.errors import ProfrunError
+from profrun.in_job.rank_answers import RANK_SILENT, rank_list
+from profrun.store.documents import status_of
 from profrun.store.runs import Run
 
 
@@ -85,7 +88,7 @@ class JobPolling:
             message = told.get(handle.job) if handle.job in idle else None
             if message:
                 never = forbidden_pod(message)
-                reason = never or f"the pod cannot be made yet: {' '.join(message.split())}"
+                reason = never or awaited_pod(message)
                 found[trial] = Observed(Status("queued", reason), hopeless=never is not None)
         return found
 
@@ -98,6 +101,8 @@ class JobPolling:
             return self._given_up[job]
         if not observed.ended:
             self._since.pop((trial, "ended"), None)
+            if not observed.stuck:
+                self._since.pop((trial, "stuck"), None)
             if observed.hopeless or (observed.stuck and self._waited(trial, "stuck") >= self._stuck_s):
                 self._given_up[job] = Status("failed", observed.status.reason)
                 api.delete_job(job)
@@ -115,6 +120,41 @@ class JobPolling:
         line = last_line_of_log(api, name_of(pod))
         reason = f"{observed.status.reason}; the last line of its log: {line}" if line else None
         return replace(observed.status, reason=reason or observed.status.reason)
+
+    def silent(
+        self,
+        api: Api,
+        trial: str,
+        handle: PodHandle,
+        ended: Exit,
+        jobs: Mapping[str, ApiObject],
+        pods: Sequence[ApiObject],
+    ) -> Status | None:
+        """How a trial ended whose ``exit.json`` lacks some ranks, by what became of their pods; None while
+        these may still say it themselves. The Job of a node that does not answer is deleted: what runs there
+        may come back.
+
+        Args:
+            ended: the trial's ``exit.json``.
+        """
+        last = newest_pods(pods)
+        seen = [
+            _of_index(last.get((handle.job, index)), jobs.get(handle.job), index, handle)
+            for index in handle.indexes
+            if index in ended.silent
+        ]
+        if not all(each.ended or each.unreachable for each in seen):
+            self._since.pop((trial, "silent"), None)
+            return None
+        if self._waited(trial, "silent") < self._lag_s:
+            return None
+        if any(each.unreachable for each in seen):
+            api.delete_job(handle.job)
+        if ended.state == "cancelled" or not seen:
+            return status_of(ended)
+        worst = next((each.status for each in seen if each.status.reason), Status("lost"))
+        reason = f"{rank_list(ended.silent)}: {worst.reason or 'its pod is gone'}"
+        return Status("failed", reason, worst.exit_code, RANK_SILENT)
 
     def _waited(self, trial: str, what: str) -> float:
         """Seconds since this was first asked."""

@@ -18,12 +18,16 @@ from profrun.backends.cluster import is_launcher
 from profrun.backends.kubernetes.launch import NOT_THERE, script_of_many, script_of_nodes
 from profrun.backends.kubernetes.network import policy
 from profrun.backends.kubernetes.objects import ApiObject, Manifest
+from profrun.backends.kubernetes.placement import placement, topology_spread, with_nodes
+from profrun.backends.kubernetes.pod_patch import TRIAL, patched
 from profrun.backends.kubernetes.pod_paths import CLAIM_PATH, run_in_pod, volume_mounts
-from profrun.backends.kubernetes.resource_groups import Caller, ResourceGroup, gpu_resource, security
+from profrun.backends.kubernetes.pod_resources import pod_resources
+from profrun.backends.kubernetes.resource_groups import Caller, ResourceGroup, security
+from profrun.backends.kubernetes.states import JOB
 from profrun.backends.profilers import margin_s
-from profrun.contract.codec import given_json
+from profrun.contract.command import NODE_VARIABLE
 from profrun.errors import UsageError
-from profrun.jobs.cluster import ClusterSettings, Toleration
+from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
 
@@ -80,21 +84,25 @@ def job_objects(
     Raises:
         UsageError: image, volume, GPUs and cluster block do not fit together.
     """
-    name, settings = job_name(run, number), group.settings
+    name, settings, caller = job_name(run, number), group.settings, caller or Caller.here()
     nodes = plan.job.resources.nodes
     secret = name if plan.job.secrets or plan.job.env_file else None
     job = indexed_job(
         name,
         settings,
         run,
+        caller,
         {
             "completions": nodes if nodes > 1 else len(group.trials),
             "parallelism": nodes if nodes > 1 else min(settings.parallel or 1, len(group.trials)),
             **(_gang_policy() if nodes > 1 else _index_policy()),
             "ttlSecondsAfterFinished": TTL_S if settings.ttl is None else int(settings.ttl),
         },
-        _pod(plan, group, run, cwd, name, secret, caller or Caller.here()),
+        _pod(plan, group, run, cwd, name, secret, caller),
     )
+    if group.nodes.names:
+        pod = job["spec"]["template"]["spec"]
+        pod["affinity"] = with_nodes(pod.get("affinity") or {}, group.nodes)
     metadata = _metadata(settings, run)
     closed = None if plan.job.network else policy(name, metadata, nodes=nodes)
     beside = None if group.nodes.names or group.nodes.note else group.beside
@@ -102,15 +110,25 @@ def job_objects(
     return JobObjects(job, closed, service, secret, group.trials, beside)
 
 
-def indexed_job(name: str, settings: ClusterSettings, run: Path, spec: Manifest, pod: Manifest) -> Manifest:
-    """A Job whose pods have completion indexes.
+def indexed_job(
+    name: str, settings: ClusterSettings, run: Path, caller: Caller, spec: Manifest, pod: Manifest
+) -> Manifest:
+    """A Job whose pods have completion indexes, and the site's patch of them.
 
     Args:
+        caller: as whom the pods run.
         spec: how many pods, and what follows when one fails.
         pod: what each of them runs.
+
+    Raises:
+        UsageError: the patch cannot be taken.
     """
     metadata = _metadata(settings, run)
     labels = {label: value for label, value in metadata["labels"].items() if label != QUEUE_LABEL}
+    template: Manifest = {
+        "metadata": {"labels": labels, "annotations": {**metadata["annotations"]}},
+        "spec": {**pod, **topology_spread(settings, {JOB: name})},
+    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -119,10 +137,7 @@ def indexed_job(name: str, settings: ClusterSettings, run: Path, spec: Manifest,
             "completionMode": "Indexed",
             **spec,
             **({"suspend": True} if settings.queue else {}),
-            "template": {
-                "metadata": {"labels": labels, "annotations": {**metadata["annotations"]}},
-                "spec": pod,
-            },
+            "template": patched(template, settings, caller),
         },
     }
 
@@ -159,8 +174,8 @@ def _index_policy() -> Manifest:
 
     The first rule that fits counts. The script that starts again finds what the first attempt left.
     """
-    codes = {"containerName": "trial", "operator": "In", "values": [NOT_THERE]}
-    failed = {"containerName": "trial", "operator": "NotIn", "values": [0]}
+    codes = {"containerName": TRIAL, "operator": "In", "values": [NOT_THERE]}
+    failed = {"containerName": TRIAL, "operator": "NotIn", "values": [0]}
     return {
         "backoffLimitPerIndex": 0,
         "podFailurePolicy": {
@@ -175,7 +190,7 @@ def _index_policy() -> Manifest:
 
 def _gang_policy() -> Manifest:
     """Nodes of one trial end together: the others are asked to end, and write what they have."""
-    failed = {"containerName": "trial", "operator": "NotIn", "values": [0]}
+    failed = {"containerName": TRIAL, "operator": "NotIn", "values": [0]}
     return {"backoffLimit": 0, "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": failed}]}}
 
 
@@ -188,7 +203,7 @@ def _service(name: str, metadata: ApiObject) -> Manifest:
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
-            "selector": {"batch.kubernetes.io/job-name": name},
+            "selector": {JOB: name},
             "ports": [{"name": "rendezvous", "port": PORT}],
         },
     }
@@ -198,7 +213,8 @@ def _pod(
     plan: Plan, group: ResourceGroup, run: Path, cwd: Path, name: str, secret: str | None, caller: Caller
 ) -> Manifest:
     settings, nodes = group.settings, plan.job.resources.nodes
-    context, before = security(group.capabilities, caller)
+    groups = (settings.fs_group, *(settings.supplemental_groups or ()))
+    context, before = security(group.capabilities, caller, [each for each in groups if each is not None])
     ranks = plan.job.resources.ranks_per_node if is_launcher(group.trials[0]) else None
     if nodes > 1:
         address = f"{name}-0.{name}"
@@ -243,27 +259,25 @@ def pod_spec(job: Job, group: ResourceGroup, context: ApiObject, image: str) -> 
         # The caller's number has no name in the image, and getpass.getuser() fails without these.
         *({"name": name, "value": USER} for name in ("USER", "LOGNAME")),
         {"name": "PROFRUN_POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+        {"name": NODE_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
     ]
     if (
         not group.gpus
     ):  # NVIDIA's images ask for every GPU, which a node may grant to a pod that asked for none
         env.append({"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"})
     container: Manifest = {
-        "name": "trial",
+        "name": TRIAL,
         "image": image,
         "imagePullPolicy": settings.image_pull_policy or "IfNotPresent",
         "env": env,
-        "resources": _resources(job, group),
+        "resources": pod_resources(job, group),
         "securityContext": dict(context),
-        "volumeMounts": [
-            {"name": "runs", "mountPath": settings.pvc_path or CLAIM_PATH},
-            {"name": "shm", "mountPath": "/dev/shm"},
-        ],
+        "volumeMounts": [{"name": "runs", "mountPath": settings.pvc_path or CLAIM_PATH}],
     }
-    volumes = [
-        {"name": "runs", "persistentVolumeClaim": {"claimName": settings.pvc}},
-        {"name": "shm", "emptyDir": _in_memory(job.resources.shm)},
-    ]
+    volumes: list[Manifest] = [{"name": "runs", "persistentVolumeClaim": {"claimName": settings.pvc}}]
+    if not settings.host_ipc:  # the node's /dev/shm is a part of its shared memory
+        container["volumeMounts"].append({"name": "shm", "mountPath": "/dev/shm"})
+        volumes.append({"name": "shm", "emptyDir": _in_memory(job.resources.shm)})
     if not job.resources.writable_root:
         container["securityContext"]["readOnlyRootFilesystem"] = True
         container["volumeMounts"].append({"name": "tmp", "mountPath": "/tmp"})
@@ -272,8 +286,7 @@ def pod_spec(job: Job, group: ResourceGroup, context: ApiObject, image: str) -> 
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        **_placement(settings),
-        **_affinity(group),
+        **placement(settings),
         "containers": [container],
         "volumes": volumes,
     }
@@ -282,52 +295,6 @@ def pod_spec(job: Job, group: ResourceGroup, context: ApiObject, image: str) -> 
 def _in_memory(size: int | None) -> Manifest:
     """A folder in the pod's memory; None: as large as the node allows."""
     return {"medium": "Memory", **({"sizeLimit": str(size)} if size else {})}
-
-
-def _placement(settings: ClusterSettings) -> dict[str, object]:
-    """Where and as whom: only what the cluster block says."""
-    found: dict[str, object] = {
-        "serviceAccountName": settings.service_account,
-        "priorityClassName": settings.priority_class,
-        "nodeSelector": dict(settings.node_selector or {}),
-        "imagePullSecrets": [{"name": name} for name in settings.image_pull_secrets or ()],
-        "tolerations": [_toleration(toleration) for toleration in settings.tolerations or ()],
-    }
-    return {name: value for name, value in found.items() if value}
-
-
-def _affinity(group: ResourceGroup) -> Manifest:
-    """To the nodes that were chosen for the group, whose own names each is one term: any of them will do."""
-    if not group.nodes.names:
-        return {}
-    terms: list[Manifest] = [
-        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
-        for name in group.nodes.names
-    ]
-    if group.nodes.firm:
-        rule: Manifest = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    else:
-        wished = [{"weight": 100, "preference": term} for term in terms]
-        rule = {"preferredDuringSchedulingIgnoredDuringExecution": wished}
-    return {"affinity": {"nodeAffinity": rule}}
-
-
-def _toleration(toleration: Toleration) -> dict[str, object]:
-    """In the words of Kubernetes."""
-    given = given_json(toleration)
-    return {("tolerationSeconds" if name == "seconds" else name): value for name, value in given.items()}
-
-
-def _resources(job: Job, group: ResourceGroup) -> Manifest:
-    """Requests equal limits, so that no other pod's load is measured with the trial."""
-    asked: dict[str, str] = {}
-    if job.resources.cpus is not None:
-        asked["cpu"] = str(job.resources.cpus)
-    if job.resources.memory is not None:
-        asked["memory"] = str(job.resources.memory)
-    if group.gpus:
-        asked[gpu_resource(group)] = str(group.gpus)
-    return {"requests": dict(asked), "limits": asked} if asked else {}
 
 
 def image_of(job: Job, vendor: str) -> str:

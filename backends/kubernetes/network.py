@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from profrun.backends.kubernetes.objects import ApiObject, Manifest
 from profrun.backends.kubernetes.refusals import http_status
+from profrun.backends.kubernetes.states import JOB
 from profrun.errors import ProfrunError, UnavailableError
 
 _DNS = (53, 5353)
@@ -21,7 +22,7 @@ def policy(name: str, metadata: ApiObject, *, nodes: int) -> Manifest:
     Pods of one trial of several nodes reach each other, on any port, and a name service, by which they find
     each other. Which pods are the name service differs between clusters, so only its ports are named.
     """
-    mine = {"matchLabels": {"batch.kubernetes.io/job-name": name}}
+    mine = {"matchLabels": {JOB: name}}
     spec: Manifest = {"podSelector": mine, "policyTypes": ["Ingress", "Egress"]}
     if nodes > 1:
         dns = [{"protocol": protocol, "port": port} for port in _DNS for protocol in ("UDP", "TCP")]

@@ -20,6 +20,7 @@ from profrun.backends.kubernetes.logs import last_line_of_log
 from profrun.backends.kubernetes.manifest import RUN_LABEL, image_of, indexed_job, job_name, pod_spec
 from profrun.backends.kubernetes.objects import ApiObject, Manifest, name_of
 from profrun.backends.kubernetes.pod_paths import run_in_pod
+from profrun.backends.kubernetes.pod_resources import wants_huge_pages
 from profrun.backends.kubernetes.refusals import forbidden_pod
 from profrun.backends.kubernetes.resource_groups import Caller, ResourceGroup, pod_gpus, security, vendor
 from profrun.backends.kubernetes.states import from_pod
@@ -30,6 +31,7 @@ from profrun.plans.model import Plan
 from profrun.store.files import make_dir
 
 _ROUND_S = 2.0
+_MEMORY = 4 << 30
 _SHM = 64 << 20
 """Bytes of /dev/shm; the preflight needs none."""
 
@@ -44,18 +46,21 @@ def probe_manifest(job: Job, folder: Path, caller: Caller | None = None) -> Mani
     Raises:
         UsageError: image, volume and GPUs do not fit together.
     """
-    job = replace(job, resources=replace(job.resources, shm=_SHM))
-    settings, plan = job.cluster.of_site(None), Plan(job, (), "auto")
+    settings = job.cluster.of_site(None)
+    memory = _MEMORY if wants_huge_pages(settings) else None  # Kubernetes takes these only with memory
+    job = replace(job, resources=replace(job.resources, shm=_SHM, memory=memory))
+    plan = Plan(job, (), "auto")
     whose = vendor(plan, settings)
     group = ResourceGroup((), settings, whose, pod_gpus(plan, settings))
-    context, _ = security((), caller or Caller.here())
+    caller = caller or Caller.here()
+    context, _ = security((), caller)
     pod = pod_spec(job, group, context, image_of(job, whose))
     pod["activeDeadlineSeconds"] = int(PATIENCE_S)
     container = pod["containers"][0]
     container["command"] = ["/bin/sh", "-c", PROBE]
     container["env"].append({"name": "PROFRUN_RUN", "value": run_in_pod(settings, folder)})
     spec = {"completions": 1, "parallelism": 1, "backoffLimit": 0, "ttlSecondsAfterFinished": 60}
-    return indexed_job(job_name(folder, 0), settings, folder, spec, pod)
+    return indexed_job(job_name(folder, 0), settings, folder, caller, spec, pod)
 
 
 def probe(job: Job, root: Path, *, patience_s: float = PATIENCE_S, api: Api | None = None) -> NodeAnswer:

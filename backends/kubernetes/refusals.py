@@ -13,6 +13,7 @@ from profrun.backends.privileges import who_needs
 from profrun.errors import ProfrunError, UnavailableError, UsageError
 
 _POD_SECURITY = re.compile(r"violates PodSecurity|pod ?security|securitycontextconstraint", re.IGNORECASE)
+_POD_NAME = re.compile(r'pods? "[^"]+"')
 _CAPABILITY = re.compile(r"capabilit|runAsNonRoot|runAsUser", re.IGNORECASE)
 
 
@@ -101,10 +102,17 @@ def pod_security(said: str) -> tuple[str, str, str]:
     fix = "use a namespace of a lower Pod Security level"
     if _CAPABILITY.search(said):
         fix = (
-            f"only {who_needs()} ask for a capability: leave those out, or use a namespace with "
-            "pod-security.kubernetes.io/enforce=privileged"
+            f"only {who_needs()}, and cluster.ipc_lock, ask for a capability: leave those out, or use a "
+            "namespace with pod-security.kubernetes.io/enforce=privileged"
         )
     return "Pod Security does not allow the pod", said, fix
+
+
+def awaited_pod(message: str) -> str:
+    """A FailedCreate event in words where waiting may help. Each try has another pod name, which is left out:
+    the reason would seem to change with each of them."""
+    said = " ".join(message.split())
+    return f"the pod cannot be made yet: {_POD_NAME.sub('the pod', said)}"
 
 
 def forbidden_pod(message: str) -> str | None:

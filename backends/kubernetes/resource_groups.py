@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from profrun.backends.base import Lane
 from profrun.backends.cluster import by_site, gpus_per_node, is_launcher, vendor_of
 from profrun.backends.kubernetes.objects import Manifest
-from profrun.backends.privileges import DROP_ROOT, PERFMON, become_caller, needs_of
+from profrun.backends.privileges import DROP_ROOT, IPC_LOCK, PERFMON, become_caller, needs_of
 from profrun.contract.command import Vendor
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
@@ -170,17 +170,23 @@ def gpu_resource(group: ResourceGroup) -> str:
 
 
 def _capabilities(plan: Plan, trial: Trial) -> tuple[str, ...]:
-    """What a trial's profilers need. What the nodes allow to everybody is not known here, so all of it."""
-    whose = vendor(plan, plan.job.cluster.of_site(trial.site))
-    return (PERFMON,) if needs_of(trial, whose) else ()
+    """What the job asks for and its profilers need. What the nodes allow to everybody is not known here."""
+    settings = plan.job.cluster.of_site(trial.site)
+    lock = (IPC_LOCK,) if settings.ipc_lock else ()
+    return (*lock, PERFMON) if needs_of(trial, vendor(plan, settings)) else lock
 
 
-def security(capabilities: Sequence[str], caller: Caller) -> tuple[Manifest, tuple[str, ...]]:
+def security(
+    capabilities: Sequence[str], caller: Caller, groups: Sequence[int] = ()
+) -> tuple[Manifest, tuple[str, ...]]:
     """The container's security context, and the words before its command.
 
     Without capabilities it is what the Pod Security level ``restricted`` asks for. Kubernetes gives added
     capabilities to root only, so a container that needs one starts as root with it, and ``setpriv`` becomes
     the caller before anything else runs, keeping just that one (as an ambient capability).
+
+    Args:
+        groups: further groups of the caller in the pod, which ``setpriv`` would leave out.
     """
     context: Manifest = {
         "allowPrivilegeEscalation": False,
@@ -194,4 +200,4 @@ def security(capabilities: Sequence[str], caller: Caller) -> tuple[Manifest, tup
         return context, ()
     context |= {"runAsNonRoot": False, "runAsUser": 0, "runAsGroup": 0}
     context["capabilities"] = {"drop": ["ALL"], "add": sorted({*capabilities, *DROP_ROOT})}
-    return context, become_caller(capabilities, caller.uid, caller.gid)
+    return context, become_caller(capabilities, caller.uid, caller.gid, groups)

@@ -54,13 +54,15 @@ class Observed:
         status: what it means.
         ended: nothing more comes from it but ``exit.json``, perhaps.
         hopeless: it will never start, and no other pod of the Job will.
-        stuck: it may never start.
+        stuck: it may never start, or never end.
+        unreachable: its node does not answer: as things are, nothing more comes from it.
     """
 
     status: Status
     ended: bool = False
     hopeless: bool = False
     stuck: bool = False
+    unreachable: bool = False
 
 
 def job_of(pod: ApiObject) -> str:
@@ -89,6 +91,9 @@ def from_pod(pod: ApiObject) -> Observed:
     state = _container_state(status)
     if phase in ("Succeeded", "Failed"):
         return Observed(_ended(status, state), ended=True)
+    if "running" in state and _is_ready(status) is False:
+        # A pod without probes is ready while it runs, unless its node has fallen silent.
+        return Observed(Status("running", "its node does not answer"), unreachable=True)
     if pod["metadata"].get("deletionTimestamp"):
         return Observed(Status("finalising", "Kubernetes ends the pod"))
     if phase == "Unknown":
@@ -100,8 +105,15 @@ def from_pod(pod: ApiObject) -> Observed:
     return _waiting(status, state)
 
 
+def _is_ready(status: ApiObject) -> bool | None:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "Ready":
+            return bool(condition.get("status") == "True")
+    return None
+
+
 def _waiting(status: ApiObject, state: ApiObject) -> Observed:
-    waiting = state.get("waiting") or {}
+    waiting = _held_by(status) or state.get("waiting") or {}
     reason, message = waiting.get("reason"), _one_line(waiting.get("message"))
     if reason in NEVER or reason in STUCK:
         said = Status("queued", f"{reason}: {message}" if message else str(reason))
@@ -111,6 +123,16 @@ def _waiting(status: ApiObject, state: ApiObject) -> Observed:
             return Observed(Status("queued", f"no node yet: {_one_line(condition.get('message'))}"))
     # Every pod says for a moment that its container is being made: that is no reason to tell.
     return Observed(Status("queued", str(reason) if reason and reason not in STARTING else None))
+
+
+def _held_by(status: ApiObject) -> ApiObject | None:
+    """Why an init container does not start: until it does, the trial's container only says that it waits."""
+    for container in status.get("initContainerStatuses") or ():
+        found: ApiObject = (container.get("state") or {}).get("waiting") or {}
+        if found.get("reason") in NEVER or found.get("reason") in STUCK:
+            said = f"init container {container.get('name')}: {_one_line(found.get('message'))}"
+            return {"reason": found["reason"], "message": said}
+    return None
 
 
 def _container_state(status: ApiObject) -> ApiObject:
@@ -140,12 +162,22 @@ def _ended(status: ApiObject, state: ApiObject) -> Status:
     if over.get("reason") in ("StartError", "ContainerCannotRun"):
         return Status("failed", f"the container could not be started: {_one_line(over.get('message'))}", code)
     if code is None:
-        return Status("lost", "the pod ended and does not say how")
+        return _never_began(status) or Status("lost", "the pod ended and does not say how")
     if code in EXITS:
         return Status(*EXITS[code], code)
     return Status(
         "failed", f"the container ended with exit code {code} and the wrapper left no exit.json", code
     )
+
+
+def _never_began(status: ApiObject) -> Status | None:
+    """The end of a pod whose init container failed, so that the trial's container was not started."""
+    for container in status.get("initContainerStatuses") or ():
+        over = (container.get("state") or {}).get("terminated") or {}
+        if over.get("exitCode"):
+            why = f"the init container {container.get('name')} ended with exit code {over['exitCode']}"
+            return Status("failed", why, over["exitCode"])
+    return None
 
 
 def disrupted(status: ApiObject) -> str | None:
@@ -221,11 +253,17 @@ def combined(observed: Sequence[Observed]) -> Observed:
         reason = f"{len(held)} of {len(observed)} pods cannot start: {said.reason}"
         chosen = [replace(held[0], status=replace(said, reason=reason))]
     first = min(chosen, key=lambda each: order.index(each.status.state))
+    away = [each for each in observed if each.unreachable]
+    if len(observed) > 1 and away and first.status.state == "running":
+        verb = "does" if len(away) == 1 else "do"
+        reason = f"{len(away)} of {len(observed)} nodes {verb} not answer"
+        first = replace(first, status=Status("running", reason))
     return Observed(
         first.status,
         ended=ended,
         hopeless=any(each.hopeless for each in observed),
-        stuck=any(each.stuck for each in observed),
+        stuck=any(each.stuck for each in observed) or (len(observed) > 1 and bool(away)),
+        unreachable=bool(away) and all(each.ended or each.unreachable for each in observed),
     )
 
 

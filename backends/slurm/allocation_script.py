@@ -37,7 +37,8 @@ if [ "$restarted" -gt 0 ]; then say restart; fi
 while read -r id <&3; do
     trial=$run/trials/$id
     if [ "$restarted" -gt 0 ] && grep -qsx "begin $id" "$said"; then
-        if [ -e "$trial/exit.json" ] && ! {{ grep -q '"state": *"timeout"' "$trial/exit.json" &&
+        if [ -e "$trial/exit.json" ] && ! grep -q '"silent": *\[$' "$trial/exit.json" &&
+            ! {{ grep -q '"state": *"timeout"' "$trial/exit.json" &&
             grep -q '"stopped_by": *"SIG' "$trial/exit.json"; }}; then continue; fi
         aside
     fi

@@ -14,6 +14,7 @@ from profrun.backends.base import Lane, Request
 from profrun.backends.cluster import by_site, phase_of, settle, vendor_of
 from profrun.backends.environ import secret_env
 from profrun.backends.mounts import need_sources
+from profrun.backends.profilers import patience_s
 from profrun.backends.slurm.allocation import SlurmPlan, check_fits, inside_of, parse_limits, settled, told
 from profrun.backends.slurm.allocation_script import render_allocation
 from profrun.backends.slurm.commands import Slurm, SlurmError
@@ -118,7 +119,12 @@ class SlurmBackend:
         """The nodes see the same paths; whose GPUs they have, the site says."""
         plan = prepared.plan
         settings = plan.job.cluster.of_site(trial.site)
-        told = replace(command, vendor=vendor_of(settings, plan), scratch=settings.scratch)
+        told = replace(
+            command,
+            vendor=vendor_of(settings, plan),
+            scratch=settings.scratch,
+            patience_s=patience_s(plan, trial),
+        )
         if (settings.runtime or "none") != "none":
             told = replace(told, image=ImageUsed(plan.job.image))
         return told
@@ -250,7 +256,8 @@ class SlurmBackend:
                     living = None  # the job lives, but nothing more comes of this trial
                     row = Row("COMPLETED")
         if ended is not None and living is None:
-            if interrupted(ended) and ended.stopped_by == "SIGTERM" and not self._ending:
+            again = interrupted(ended) and ended.stopped_by == "SIGTERM"
+            if (again or ended.silent) and not self._ending:
                 waited = time.monotonic() - self._since.setdefault(trial, time.monotonic())
                 if waited < _REQUEUE_S:
                     return Status("finalising", "ended from outside; Slurm may start it again")

@@ -248,11 +248,14 @@ def step(
 ) -> str:
     """srun is never signalled and kills no rank because another one failed: each has a report to write.
 
+    It ends the step when a rank has not ended by the time in which its wrapper would have ended it.
+
     Args:
         more: options of srun, quoted for the shell.
     """
     cpus = plan.job.resources.cpus
-    words = ["srun", "--kill-on-bad-exit=0", f"--wait={margin_s(plan, trials)}", *more]
+    wait = math.ceil(plan.job.resources.timeout + margin_s(plan, trials))
+    words = ["srun", "--kill-on-bad-exit=0", f"--wait={wait}", *more]
     # srun does not take it from the job by itself since Slurm 22.05 (man srun, --cpus-per-task).
     words += [f"--cpus-per-task={cpus}"] if cpus is not None else []
     words += [*how.srun, *_srun_extra(settings, how), *how.prefix]

@@ -11,7 +11,7 @@ from typing import Literal
 
 from profrun.contract.exit import Exit
 from profrun.contract.states import WAITS_TURN, Status
-from profrun.store.documents import interrupted, status_of
+from profrun.store.documents import status_of, unsettled
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def turn_status(
         ended: the trial's ``exit.json``.
         cancelled: whether somebody asked for the trial's end.
     """
-    before = ended is not None and not interrupted(ended)
+    before = ended is not None and not unsettled(ended)
     if living.state in ("queued", "failed"):  # not started, or to be started again
         return status_of(ended) if before and ended is not None else None
     if turn is None:

@@ -12,6 +12,7 @@ import os
 import shutil
 import socket
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...contract.codec import from_json
@@ -20,18 +21,44 @@ from ...contract.steps import RUN_RANGE
 from .profiler import Options
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ...contract.recording import RecordingContext
 
 FLAGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 TABLE_FORMAT = 1
 _QUIET_S = 0.05
+_GLOO_WAIT_S = 10.0
+_GLOO = "pt_gloo_runloop"
+"""Name of the threads in which torch runs gloo's collectives; the 15 characters that Linux keeps."""
 
 
 def recorder(context: RecordingContext) -> TorchRecorder:
     """The recorder of this process."""
     return TorchRecorder(context)
+
+
+def wait_for_gloo(patience_s: float = _GLOO_WAIT_S) -> None:
+    """Until no thread of gloo runs any more, which takes long where other programs keep the CPUs busy.
+
+    Args:
+        patience_s: after so many seconds a thread that still runs works on a collective that is not done.
+    """
+    deadline = time.monotonic() + patience_s
+    time.sleep(_QUIET_S)  # enough on an idle machine, and all there is where threads cannot be looked at
+    while _gloo_runs() and time.monotonic() < deadline:
+        time.sleep(_QUIET_S)
+
+
+def _gloo_runs() -> bool:
+    """Whether a thread of gloo in this process is on a CPU or waits for one; False where Linux's /proc is
+    not there."""
+    for file in Path("/proc/self/task").glob("*/stat"):
+        try:
+            head, _, tail = file.read_text(encoding="utf-8", errors="replace").rpartition(")")
+        except OSError:  # the thread has ended
+            continue
+        if head.partition("(")[2] == _GLOO and tail.split()[0] != "S":
+            return True
+    return False
 
 
 class TorchRanges:
@@ -103,7 +130,7 @@ class TorchRecorder:
         if self.context.rank().world_size > 1:
             # A thread of gloo may still be leaving a function that is recorded; torch frees the record's
             # memory when it stops, and the late write corrupts the heap (seen with torch 2.13).
-            time.sleep(_QUIET_S)
+            wait_for_gloo()
         profile, self._profile = self._profile, None
         profile.stop()
 

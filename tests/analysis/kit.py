@@ -77,6 +77,7 @@ def memory_trace(
     side: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     device: Mapping[str, Any] | None = None,
     ranks: int = 1,
+    hosts: Sequence[str] = (),
 ) -> Trace:
     """A trace that lives in memory only: ids are places in the list, parents follow from nesting.
 
@@ -95,7 +96,9 @@ def memory_trace(
     trace._views_wanted = False  # they are in the empty database
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     for rank in range(ranks):
-        tables["processes"].append({"process": rank, "pid": 100 + rank, "rank": rank, "host": "h"})
+        tables["processes"].append(
+            {"process": rank, "pid": 100 + rank, "rank": rank, "host": hosts[rank] if hosts else "h"}
+        )
         gpu = {"device": rank, "process": rank, "ordinal": rank} | H200 | dict(device or {})
         tables["devices"].append(gpu)
     tracks: dict[str, int] = {}

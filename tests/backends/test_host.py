@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from profrun.backends.host import RenderNode, probe_host
+from profrun.images.engine_kind import EngineKind
 
 
 def _write(root: Path, files: Mapping[str, str]) -> Path:
@@ -79,7 +80,9 @@ def test_probe_of_the_caller(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert (behind.uid, behind.gid, behind.user) == (4711, 4712, "user4711")
     assert probe_host(tmp_path, {}).uid == 0
     monkeypatch.setattr("os.getuid", lambda: 1000)
-    assert probe_host(tmp_path, {"DOCKER_HOST": "unix:///run/user/1000/docker.sock"}).rootless
+    assert probe_host(tmp_path, {"DOCKER_HOST": "unix:///run/user/1000/docker.sock"}).engine.rootless
     podman = probe_host(tmp_path, {"DOCKER_HOST": "unix:///run/user/1000/podman/podman.sock"})
-    assert (podman.rootless, podman.podman) == (True, True)
-    assert not probe_host(tmp_path, {"SUDO_UID": "1", "DOCKER_HOST": "unix:///var/run/docker.sock"}).rootless
+    assert podman.engine is EngineKind.ROOTLESS_PODMAN
+    assert not probe_host(
+        tmp_path, {"SUDO_UID": "1", "DOCKER_HOST": "unix:///var/run/docker.sock"}
+    ).engine.rootless

@@ -103,6 +103,10 @@ def test_the_live_line_has_step_of_steps_and_counts_what_is_done(tmp_path: Path)
     ]
     write_json(run.trial(third.id).phase, {"phase": "finalise"})
     assert progress.live_fields([third.id])[4:6] == ["the profiler writes its files, 0 s", ""]
+    write_json(run.trial(third.id).phase, {"phase": "ranks", "waiting": "ranks 1-3"})
+    assert progress.live_fields([third.id])[4] == "waiting for ranks 1-3, 0 s"
+    leave(run.trial(third.id), "failed", wrappers=4, silent=(2,))
+    assert progress.live_fields([third.id])[4] == "waiting for rank 2, 0 s"
     run.trial(third.id).cancel.touch()
     assert progress.live_fields([third.id])[4] == "saving profiles, 0 s"
 

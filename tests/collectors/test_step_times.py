@@ -61,6 +61,25 @@ def test_two_ranks_on_the_axis_of_the_trace(tmp_path: Path) -> None:
     assert (issues, hosts) == ([], {1: "h0", 0: "h1"})
 
 
+def test_hosts_of_processes_that_their_profiler_does_not_name(tmp_path: Path) -> None:
+    """All processes of a stated rank run where the rank ran; a guessed rank, and a stated host, stay."""
+    files = [steps_file(tmp_path, 0, 10, []), steps_file(tmp_path, 1, 11, [])]
+    processes = [
+        (0, 10, 0, False, None),
+        (1, 99, 0, False, None),
+        (2, 11, 1, False, "n9"),
+        (3, 7, 1, True, None),
+    ]
+    with TraceWriter(tmp_path / "t") as writer:
+        writer.meta.update({"source": "synthetic", "collector": "torch", "clock": "epoch", "epoch_ns": EPOCH})
+        writer.insert("processes", ("process", "pid", "rank", "rank_guessed", "host"), processes)
+        step_times.add_files(writer, files)
+        writer.finish(check=True)
+    with Trace(tmp_path / "t") as trace:
+        found = trace.sql("SELECT host FROM processes ORDER BY process").rows
+    assert [host for (host,) in found] == ["h0", "h0", "n9", None]
+
+
 @pytest.mark.parametrize(
     ("processes", "owner"),
     [

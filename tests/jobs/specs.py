@@ -32,6 +32,18 @@ NAME = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
 KEY = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 
 
+TREES = st.dictionaries(
+    TEXT,
+    st.recursive(
+        st.none() | SCALAR,
+        lambda inside: st.lists(inside, max_size=2) | st.dictionaries(TEXT, inside, max_size=2),
+        max_leaves=4,
+    ),
+    max_size=2,
+)
+"""Mappings of any shape."""
+
+
 @st.composite
 def jobs(draw: st.DrawFn) -> dict[str, Any]:
     """The data of a valid spec, using most keys."""
@@ -76,7 +88,15 @@ def jobs(draw: st.DrawFn) -> dict[str, Any]:
             )
         ),
         "cluster": draw(
-            st.fixed_dictionaries({}, optional={"partition": NAME, "time": st.just("1-02:03:04")})
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "partition": NAME,
+                    "time": st.just("1-02:03:04"),
+                    "pod_patch": TREES,
+                    "affinity": TREES,
+                },
+            )
         ),
     }
     return job

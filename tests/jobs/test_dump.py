@@ -45,6 +45,7 @@ ranks: [0, 8]
 cluster:
   time: 1h
   tolerations: [{key: gpu, seconds: 5}]
+  pod_patch: {spec: {priority: null, nodeName: "1", hostAliases: [{ip: 10.0.0.1, hostnames: [a, "no"]}]}}
   sites: {a: {ttl: 60, vendor: amd}, b: {labels: {disk: nvme}}}
 """
     job = load_text(spec)
@@ -56,5 +57,12 @@ cluster:
     assert data["cluster"] == {
         "time": 3600,
         "tolerations": [{"key": "gpu", "seconds": 5}],
+        "pod_patch": {
+            "spec": {
+                "priority": None,
+                "nodeName": "1",
+                "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["a", "no"]}],
+            }
+        },
         "sites": {"a": {"ttl": 60, "vendor": "amd"}, "b": {"labels": {"disk": "nvme"}}},
     }

@@ -28,13 +28,19 @@ def test_overrides_are_laid_over_in_order() -> None:
         "expect.0.step_ms=5",
         "env.A='{n}'",
         "cluster.labels.example.org/team=a",
+        "cluster.pod_resources.vpc.amazonaws.com/efa=4",
+        "cluster.pod_patch.spec.hostNetwork=true",
         "resources.shm=",
     )
     assert job.variants == {"v1.5": {"n": 8}}
     assert (job.repeats, job.collectors, job.env, job.resources.shm) == (3, ("none",), {"A": "{n}"}, None)
     assert job.options["torch"] == profiler("torch").options(with_stack=True)
     assert job.expect[0].checks == {"step_ms": 5.0}
-    assert job.cluster == ClusterSettings(labels={"example.org/team": "a"})
+    assert job.cluster == ClusterSettings(
+        labels={"example.org/team": "a"},
+        pod_resources={"vpc.amazonaws.com/efa": "4"},
+        pod_patch={"spec": {"hostNetwork": True}},
+    )
 
 
 def test_an_override_of_another_option_is_named_as_it_was_typed() -> None:

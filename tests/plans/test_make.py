@@ -274,6 +274,7 @@ workdir: sub
         "ranks": 8,
         "timeout_s": 600.0,
         "grace_s": 5.0,
+        "patience_s": 120.0,
         "sample": 10.0,
         "findings": [],
         "secrets": [],

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from profrun.backends.base import Lane
+from profrun.contract.codec import to_json
+from profrun.contract.exit import Artefact, Exit
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
 from profrun.errors import InputError, UnavailableError, UsageError
+from profrun.in_job.rank_answers import silent
 from profrun.plans.model import Plan
 from profrun.runner.drive import STOPPED_AT_ONCE, drive
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.planning import plan_of
+from profrun.store.documents import read_exit, status_of
 from profrun.store.events import Handle, read_events
+from profrun.store.files import write_json
 from profrun.store.lock import driving
 from profrun.store.runs import Run
 from profrun.store.state import RunState, read_state
 from tests.runner.scripted import Scripted, Watcher, leave, new_run
 
+RUNNING = Status("running")
 A, B = "000-a-none-r1", "001-b-none-r1"
 
 
@@ -339,3 +345,92 @@ def test_an_end_from_outside_counts_when_the_queue_says_so(
     state = drive(run, plan, engine, cwd=tmp_path, observer=Watcher(), interrupts=Interrupts())
     assert [trial.state for trial in state.trials] == ["finished", "finished"]
     assert read_state(run).phase == "finished"
+
+
+@dataclass
+class Late(Scripted):
+    """Trial A's rank 0 has ended; the engine says ``told`` of it, until ``until`` looks have passed."""
+
+    told: Status = RUNNING
+    until: int = 3
+    concurrent: bool = True
+
+    def _one(self, trial_id: str, trial: TrialPaths) -> Status:
+        if trial_id != A:
+            return super()._one(trial_id, trial)
+        seen = self._seen[A] = self._seen.get(A, 0) + 1
+        if seen == 1:
+            leave(trial)
+            own = replace(read(trial), wrappers=2)
+            write_json(make_hook(trial) / "exit.rank0.json", to_json(own))
+            write_json(trial.exit, to_json(silent(replace(own, silent=(1,)), [1])))
+        return self.told if seen < self.until else self.last(trial)
+
+    def last(self, trial: TrialPaths) -> Status:
+        """What the engine says in the end."""
+        return status_of(read(trial))
+
+
+def read(trial: TrialPaths) -> Exit:
+    found = read_exit(trial)
+    assert found is not None
+    return found
+
+
+def make_hook(trial: TrialPaths) -> Path:
+    trial.hook.mkdir(exist_ok=True)
+    return trial.hook
+
+
+def test_a_trial_whose_late_rank_answers_has_finished(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    late = Exit(A, "finished", rank=1, wrappers=2, artefacts=(Artefact("raw/rank1/x", 3, "whole"),))
+
+    def answer() -> None:
+        assert read_state(run).trials[0].state == "finalising"  # exit.json says that it failed
+        write_json(run.trial(A).answer(1), to_json(late))
+
+    watcher = Watcher(at_tick={4: answer})
+    engine = Late(until=10**9)
+    state = _drive(run, plan, engine, watcher)
+    assert [(t.state, t.reason) for t in state.trials] == [("finished", None)] * 2
+    assert ("finalising", "waits for rank 1") in [
+        (event.get("state"), event.get("reason")) for event in watcher.events
+    ]
+    assert state.trials[0].exit is not None
+    assert [artefact.path for artefact in state.trials[0].exit.artefacts] == ["raw/rank1/x"]
+
+
+def test_a_rank_that_stays_silent_fails_the_trial_when_the_engine_has_ended_it(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    state = _drive(run, plan, Late(until=5))
+    assert [(t.state, t.code) for t in state.trials] == [("failed", "rank-silent"), ("finished", None)]
+
+
+def test_the_engine_may_know_why_a_rank_is_silent(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    engine = Late()
+    engine.last = lambda trial: Status("failed", "rank 1: out of memory", 137, "rank-silent")  # type: ignore[method-assign]
+    first = _drive(run, plan, engine).trials[0]
+    assert (first.state, first.reason, first.code) == ("failed", "rank 1: out of memory", "rank-silent")
+
+
+def test_a_trial_with_a_silent_rank_that_waits_to_start_again_stays_queued(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    watcher = Watcher()
+    _drive(run, plan, Late(told=Status("queued", "BeginTime"), until=6), watcher)
+    told = [event["state"] for event in watcher.events if event["event"] == "state" and event["trial"] == A]
+    assert told == ["queued"]
+
+
+def test_a_driver_that_was_killed_while_a_rank_was_late_waits_for_it(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    killed = Watcher(at_tick={3: _killed})
+    with pytest.raises(_Killed):
+        _drive(run, plan, Late(until=10**9), killed)
+    assert read_state(run).trials[0].ended is False
+    write_json(run.trial(A).answer(1), to_json(Exit(A, "finished", rank=1)))
+    again = Late()
+    again._seen[A] = 1
+    assert [t.state for t in _drive(run, plan, again).trials] == ["finished", "finished"]
+    assert A not in again.started

@@ -22,6 +22,7 @@ from profrun.store.state import read_trial
 from profrun.traces.trace import Trace
 from tests.conftest import examples
 from tests.runner.scripted import Scripted, begin, leave, new_run
+from tests.support.repository import commit
 
 A = "000-a-none-r1"
 
@@ -41,6 +42,18 @@ def test_a_backend_may_change_what_the_job_sees(tmp_path: Path) -> None:
     engine.adapt = lambda prepared, trial, run, command: replace(command, cwd="/work")  # type: ignore[method-assign]
     prepare(run, PreparedPlan(plan, Path("/src")), plan.trials[0], engine)
     assert json.loads((run.trial(A).folder / "command.json").read_text())["cwd"] == "/work"
+
+
+def test_the_commit_is_that_of_the_submitting_side(tmp_path: Path) -> None:
+    """Also where the backend gives the job other paths: git is asked here, with the paths of this machine."""
+    source = tmp_path / "src"
+    sha = commit(source, {"x.py": "1"})
+    run, plan = new_run(tmp_path)
+    engine = Scripted()
+    engine.adapt = lambda prepared, trial, run, command: replace(command, cwd="/work")  # type: ignore[method-assign]
+    prepare(run, PreparedPlan(plan, source), plan.trials[0], engine)
+    told = json.loads((run.trial(A).folder / "command.json").read_text())["git"]
+    assert told == {"sha": sha, "dirty": False, "why": None, "seen_by": "submit"}
 
 
 @given(st.lists(st.sets(st.sampled_from(["exit.json", "stdout.log", "raw/rank0/x", "trace/m"])), max_size=4))

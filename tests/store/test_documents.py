@@ -16,8 +16,10 @@ from profrun.contract.schedule import WindowPart
 from profrun.contract.states import Status
 from profrun.contract.steps import Anchor, StepsFile, StepTime
 from profrun.errors import InputError
+from profrun.in_job.rank_answers import gathered
 from profrun.store.documents import (
     Steps,
+    finalising,
     fold_steps,
     median_ns,
     read_command,
@@ -26,6 +28,8 @@ from profrun.store.documents import (
     read_steps,
     status_of,
     whole_artefacts,
+    with_late_answers,
+    with_the_engines_reason,
 )
 from profrun.store.files import write_json
 from tests.conftest import SHARED, missing, unpack
@@ -73,6 +77,49 @@ def test_an_end_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read_exit(paths) == read_exit(paths, 2) == ended
     assert read_exit(paths, 3) is None
     assert status_of(ended) == Status("failed", "it broke", 3, "app-failed")
+
+
+def test_a_late_answer_is_added_to_the_end(tmp_path: Path) -> None:
+    paths = TrialPaths(tmp_path)
+    paths.hook.mkdir()
+    own = Exit("000", "finished", exit_code=0, attempt=2)
+    answers = {0: own, 2: replace(own, rank=2)}
+    ended = gathered(answers, 4)
+    for rank, answer in answers.items():
+        write_json(paths.answer(rank), to_json(answer))
+    assert with_late_answers(paths, ended) == ended
+    write_json(paths.answer(3), to_json(replace(own, rank=3, attempt=1)))  # of an earlier attempt
+    assert with_late_answers(paths, ended) == ended
+    write_json(paths.answer(1), to_json(replace(own, rank=1)))
+    settled = with_late_answers(paths, ended)
+    assert (settled.state, settled.silent, settled.wrappers) == ("failed", (3,), 4)
+    assert read_exit(paths) == settled
+    write_json(paths.answer(3), to_json(replace(own, rank=3)))
+    assert with_late_answers(paths, settled) == replace(own, wrappers=4)
+
+
+def test_what_the_engine_knows_of_a_silent_rank_is_the_reason(tmp_path: Path) -> None:
+    paths = TrialPaths(tmp_path)
+    ended = gathered({0: Exit("000", "finished")}, 2)
+    assert with_the_engines_reason(paths, ended, status_of(ended)) == ended
+    told = Status("failed", "rank 1: out of memory", 137, "rank-silent")
+    assert with_the_engines_reason(paths, ended, told).reason == "rank 1: out of memory"
+    assert with_the_engines_reason(paths, ended, Status("lost")) == ended
+
+
+@pytest.mark.parametrize(
+    ("phase", "status"),
+    [
+        ({"phase": "app"}, None),
+        ({"phase": "export"}, Status("finalising")),
+        ({"phase": "ranks", "waiting": "ranks 1-3"}, Status("finalising", "waits for ranks 1-3")),
+    ],
+)
+def test_what_is_done_when_the_program_has_ended(
+    tmp_path: Path, phase: dict[str, str], status: Status | None
+) -> None:
+    write_json(TrialPaths(tmp_path).phase, phase)
+    assert finalising(TrialPaths(tmp_path)) == status
 
 
 def test_a_damaged_document_is_said_and_a_damaged_end_is_none(tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ caller who is not root. The fixtures are imported by the conftest.py of the fold
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ import pytest
 
 from profrun.errors import ProfrunError
 from profrun.images.engine import connect
+from profrun.images.engine_kind import EngineKind, stated_kind
 from tests.conftest import ROOT, missing, need_tool
 
 STANDIN = "profrun/standin:bookworm"
@@ -46,7 +49,7 @@ class Cli:
         words = [sys.executable, "-m", "profrun.cli", *args]
         if os.getuid() != 0 or self.sudo:
             return words
-        groups = str(Path("/var/run/docker.sock").stat().st_gid) if self.engine else str(CALLER_GID)
+        groups = str(_engine_socket().stat().st_gid) if self.engine else str(CALLER_GID)
         return [
             need_tool("setpriv"),
             f"--reuid={CALLER_UID}",
@@ -98,6 +101,11 @@ class Cli:
         return found
 
 
+def _engine_socket() -> Path:
+    """The socket of the engine under test: $DOCKER_HOST names another one than Docker's own."""
+    return Path((os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock").removeprefix("unix://"))
+
+
 def own(path: Path) -> None:
     """Give a path to the caller."""
     if os.getuid() == 0:
@@ -125,6 +133,26 @@ def engine() -> Iterator[Any]:
         missing(f"a container engine ({error})")
     yield client
     client.close()
+
+
+@pytest.fixture(scope="session")
+def kind(engine: Any) -> EngineKind:
+    """Which kind of engine is under test."""
+    return stated_kind(engine.version(), engine.info())
+
+
+def import_empty(engine: Any, name: str) -> None:
+    """Give the engine an image that has one empty file, under ``repository:tag``."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("nothing"))
+    repository, _, tag = name.partition(":")
+    said = engine.api.import_image_from_data(data.getvalue(), repository=repository, tag=tag)
+    made = engine.images.get(json.loads(said.splitlines()[-1])["status"])
+    made.tag(repository, tag)
+    for other in engine.images.get(made.id).tags:  # Podman 4.3 calls it ``latest``
+        if not other.endswith(name):
+            engine.images.remove(other)
 
 
 @contextmanager

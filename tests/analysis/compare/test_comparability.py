@@ -10,6 +10,7 @@ import pytest
 from profrun.analysis.compare import Reason, compare
 from profrun.analysis.compare.comparability import STOPS, recorded_alike
 from profrun.contract.denominator import RUN, Denominator
+from profrun.contract.git_state import GitState
 from tests.analysis.compare.trials import CONDITIONS, OTHER, stops, trial
 
 
@@ -98,6 +99,51 @@ def test_what_does_not_stop_is_said() -> None:
     assert "50.0 % of its GPU time" in told["window_edge"]
     assert told["few_steps"].startswith("side b: only 5 whole steps")
     assert found.ratio is not None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "told"),
+    [
+        ([("n1", "n2")], [("n1",), ("n2",)], None),
+        ([("n1",)], [()], None),  # a laptop against a cluster: the nodes' names tell nothing
+        ([("n1",)], [("n2",)], "other nodes: n1 against n2"),
+        (
+            [("n1",), ("n2",)],
+            [tuple(f"m{i}" for i in range(9))],
+            "other nodes: n1, n2 against m0, m1, m2, m3 and 5 more",
+        ),
+    ],
+)
+def test_trials_on_other_nodes_are_compared_with_a_warning(
+    a: list[tuple[str, ...]], b: list[tuple[str, ...]], told: str | None
+) -> None:
+    found = compare([trial(nodes=one) for one in a], [trial(OTHER, nodes=one) for one in b])
+    reasons = [one for one in found.reasons if one.code == "nodes"]
+    assert [one.what for one in reasons] == ([told] if told else [])
+    assert {one.severity for one in reasons} <= {"warning"}
+    assert stops(found) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "told"),
+    [
+        (GitState("abc", False, seen_by="job"), GitState("abc", False, seen_by="submit"), None),
+        (GitState("abc", None, seen_by="job"), GitState("abc", True, seen_by="job"), None),
+        (
+            GitState("abc", False, seen_by="job"),
+            GitState("abc", True, "no git", "submit"),
+            "git: abc, clean against abc, with changes (seen where the run was submitted; no git)",
+        ),
+        (GitState(why="git is not in this image"), GitState("abc", False), "git: unknown against abc, clean"),
+    ],
+)
+def test_commits_differ_and_who_saw_them_is_said(one: GitState, two: GitState, told: str | None) -> None:
+    sides = [
+        [trial(ns, git=git, software={"git": git.sha} if git.sha else {})]
+        for ns, git in (((100, 99), one), (OTHER, two))
+    ]
+    found = [reason.what for reason in compare(*sides).reasons if reason.code == "software"]
+    assert found == ([told] if told else [])
 
 
 def _recorded(collector: str, tool: str, **more: Any) -> dict[str, Any]:

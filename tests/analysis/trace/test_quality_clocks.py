@@ -80,6 +80,19 @@ def test_a_contradiction_withholds_what_rests_on_the_joint_timeline_and_leaves_t
     assert summary.steps[0].kernel_ns == 85_000
 
 
+def test_the_host_whose_clock_is_another_is_named() -> None:
+    late: list[Row] = [
+        (kind, name, ts + (10**9 if "r1:" in track else 0), dur, track, *more)
+        for kind, name, ts, dur, track, *more in comm(60_000, 10_000)
+    ]
+    trace = memory_trace(late, ranks=2, hosts=("n1", "n2"))
+    (found,) = [one for one in data_quality(trace) if one.code == "rank_clock_offset"]
+    assert found.what.startswith("the clock of rank 1 on n2 is not that of rank 0 on n1: ")
+    report = summarize(trace).ranks
+    assert report is not None
+    assert [row.host for row in report.ranks] == ["n1", "n2"]
+
+
 def test_a_rank_whose_clock_is_another() -> None:
     """Rank 0 is in the collective from 10 to 70 us, rank 1 a second later for 10 us."""
     rows = comm(60_000, 10_000)

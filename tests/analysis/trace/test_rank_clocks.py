@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from profrun.analysis.rules.diagnose import diagnose
+from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.rank_clocks import members, mutual, rank_clocks, trace_rank_clocks
+from profrun.analysis.trace.summary import summarize
+from profrun.collectors.normalize import normalize
+from profrun.contract.codec import to_json
+from profrun.contract.steps import Anchor, StepsFile
+from profrun.reports.terminal import summary_text
+from profrun.traces.labels import labels
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace
+from tests.conftest import SHARED, missing
 
 
 def collectives(
@@ -73,6 +86,49 @@ def test_files_of_two_hosts_are_compared_on_the_axis_of_the_epoch() -> None:
     low, high = found.clocks[1].low_ns, found.clocks[1].high_ns
     assert (low, high) == (-7_000_034_000, -7_000_000_000 + 9_000)
     assert not found.comparable
+
+
+_USED = "SELECT DISTINCT device FROM tracks WHERE kind = 'stream'"
+
+
+def two_nodes(folder: Path) -> Path:
+    """The trace of a trial: torch.profiler's real files of two ranks, with the hook's note beside each. The
+    second is from a node n2 whose clock is a second ahead."""
+    files = []
+    for rank, ahead_ns in ((0, 0), (1, 10**9)):
+        name = f"h200/ddp/ddp_rank{rank}.json.gz"
+        if not (SHARED / "data" / name).exists():
+            missing(name)
+        text = gzip.decompress((SHARED / "data" / name).read_bytes()).decode()
+        (base,) = re.findall(r'"baseTimeNanoseconds": (\d+)', text)
+        here = folder / f"rank{rank}"
+        here.mkdir()
+        (here / "x.pt.trace.json").write_text(text.replace(base, str(int(base) + ahead_ns)))
+        note = StepsFile(rank, 1, "explicit", "wall", Anchor(1, 2, 3), host=f"n{rank + 1}")
+        (here / "steps.json").write_text(json.dumps(to_json(note)))
+        files.append(here / "x.pt.trace.json")
+    normalize(files, folder / "trace", steps=[file.parent / "steps.json" for file in files])
+    return folder / "trace"
+
+
+def test_torch_traces_of_two_nodes_say_which_node(tmp_path: Path) -> None:
+    """GPUs are named by their node, the clock that is ahead is that of n2, and the late rank runs on n2."""
+    with Trace(two_nodes(tmp_path)) as trace:
+        assert trace.sql("SELECT rank, host FROM processes ORDER BY rank").rows == [(0, "n1"), (1, "n2")]
+        used = {labels(trace).gpus[device] for (device,) in trace.sql(_USED).rows}
+        assert used == {"n1, GPU 0 (rank 0)", "n2, GPU 1 (rank 1)"}
+        found = trace_rank_clocks(trace)
+        assert found is not None
+        assert [clock.host for clock in found.clocks] == ["n1", "n2"]
+        assert not found.comparable
+        assert round(found.clocks[1].offset_ns / 1e9, 3) == -1.0
+        said = {one.code: one.what for one in data_quality(trace)}
+        assert said["rank_clock_offset"].startswith("the clock of rank 1 on n2 is not that of rank 0 on n1: ")
+        (late,) = [one for one in diagnose(trace) if one.code == "straggler"]
+        assert "for rank 1 on n2" in late.what
+        shown = summary_text(summarize(trace))
+        assert re.search(r"rank +host +compute", shown)
+        assert re.search(r"^ *1 +n2 ", shown, re.MULTILINE)
 
 
 def test_two_gpus_of_one_host_have_one_clock(real: Callable[..., Trace]) -> None:

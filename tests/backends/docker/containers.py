@@ -11,6 +11,7 @@ from typing import Any
 from profrun.backends.docker.request import Container, container
 from profrun.backends.gpu_choice import GpuSurvey, choose
 from profrun.backends.host import HostFacts, RenderNode
+from profrun.images.engine_kind import EngineKind
 from profrun.in_job.gpu_use import GpuUse
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
@@ -39,8 +40,24 @@ HOSTS = {
     "amd-cdi": dataclasses.replace(CPU, amd_gpus=AMD_NODES, kfd_gid=993, amd_cdi=True),
     "amd-runtime": dataclasses.replace(CPU, amd_gpus=AMD_NODES, kfd_gid=993, amd_runtime=True),
     "amd-open": dataclasses.replace(CPU, amd_gpus=AMD_NODES, kfd_gid=993, paranoid=2),
-    "rootless": dataclasses.replace(CPU, rootless=True, raise_limits=False),
-    "podman": dataclasses.replace(CPU, rootless=True, raise_limits=False, podman=True),
+    "rootless": dataclasses.replace(CPU, engine=EngineKind.ROOTLESS_DOCKER, raise_limits=False),
+    "podman": dataclasses.replace(CPU, engine=EngineKind.PODMAN, engine_version=(4, 3, 1)),
+    "podman-nvidia": dataclasses.replace(
+        CPU, engine=EngineKind.PODMAN, engine_version=(5, 4, 0), nvidia_gpus=2, nvidia_cdi=True, api=(1, 41)
+    ),
+    "podman-amd": dataclasses.replace(
+        CPU,
+        engine=EngineKind.PODMAN,
+        engine_version=(4, 9, 3),
+        amd_gpus=AMD_NODES,
+        kfd_gid=993,
+        amd_cdi=True,
+        amd_runtime=True,
+        paranoid=2,
+    ),
+    "rootless-podman": dataclasses.replace(
+        CPU, engine=EngineKind.ROOTLESS_PODMAN, raise_limits=False, unlimited=("memory", "cpus")
+    ),
     "weak-engine": dataclasses.replace(CPU, raise_limits=False),
     "selinux": dataclasses.replace(CPU, selinux=True),
     "root": dataclasses.replace(CPU, uid=0, gid=0, user="root", nvidia_gpus=1, nvidia_driver=(570, 1)),

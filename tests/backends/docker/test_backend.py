@@ -11,10 +11,12 @@ import pytest
 
 from profrun.backends.docker import backend as module
 from profrun.backends.docker.backend import DockerBackend
+from profrun.backends.gpu_choice import GpuSurvey
 from profrun.backends.host import HostFacts, RenderNode
 from profrun.contract.codec import to_json
 from profrun.contract.command import Command, ImageUsed
 from profrun.errors import UnavailableError
+from profrun.in_job.gpu_use import GpuUse
 from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
 from profrun.runner.dry_run import dry_run
@@ -28,6 +30,7 @@ NAME = "registry.example/torch:25.12"
 DIGEST = "registry.example/torch@sha256:" + "d" * 64
 SPEC = f"name: t\nimage: {NAME}\ncommand: python x.py\ncollectors: [none]\nresources: {{gpus: 0}}\n"
 CPU = HostFacts()
+UNUSED = GpuSurvey((GpuUse(0), GpuUse(1)))
 AMD = HostFacts(amd_gpus=(RenderNode("/dev/dri/renderD128", 44),), kfd_gid=44)
 
 
@@ -40,10 +43,17 @@ class Engine:
         image = SimpleNamespace(id="sha256:" + "1" * 64, attrs=attrs)
         self.images = SimpleNamespace(get=lambda name: image)
         self.api = self
-        self.api_version = "1.43"
+        self.stated: dict[str, object] = {"Version": "24.0.9", "ApiVersion": "1.43", "Arch": "amd64"}
+        self.base_url = "http+docker://localhost"
 
-    def version(self) -> dict[str, str]:
-        return {"Arch": "amd64"}
+    def version(self) -> dict[str, object]:
+        return self.stated
+
+    def info(self) -> dict[str, object]:
+        return {"MemoryLimit": True, "CpuCfsQuota": True}
+
+    def get(self, url: str, **_: object) -> SimpleNamespace:
+        return SimpleNamespace(ok=False)
 
     def containers(self, **_: object) -> list[object]:
         return []
@@ -72,6 +82,7 @@ class Engine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     """The engine that every backend of the test talks to."""
     made = Engine()
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
     monkeypatch.setattr(module, "connect", lambda: made)
     return made
 
@@ -125,6 +136,26 @@ def test_a_dry_run_needs_no_engine(
     (request,) = backend.render(prepared, plan.trials, Run(tmp_path / "t"))
     assert f"\n  {name} \\\n" in request.text
     assert prepared.image == ImageUsed(name, None)
+
+
+def test_a_podman_without_gpus_is_refused_before_anything_is_made(engine: Engine, tmp_path: Path) -> None:
+    engine.stated |= {"Version": "4.9.3", "Components": [{"Name": "Podman Engine"}]}
+    two = DockerBackend(HostFacts(nvidia_gpus=2, nvidia_driver=(570, 1), nvidia_cdi=True), UNUSED)
+    with pytest.raises(UnavailableError, match=r"CDI devices from 5.4 on; this is 4.9.3; use Podman 5.4"):
+        two.prepare(*one_trial(tmp_path, 1))
+    two.prepare(*one_trial(tmp_path, 0))
+
+
+def test_what_the_engine_does_not_limit_is_said(engine: Engine, tmp_path: Path) -> None:
+    engine.info = lambda: {"MemoryLimit": False, "CpuCfsQuota": True}  # type: ignore[method-assign]
+    plan = make_plan(load_text(SPEC.replace("gpus: 0", "gpus: 0, memory: 2GiB, cpus: 1")))
+    backend = DockerBackend(CPU)
+    prepared = backend.prepare(plan, plan.trials, Run(tmp_path / "t"), tmp_path)
+    said = "resources.memory: this docker may not limit it, so the trials run without that limit"
+    assert said in prepared.left_out
+    (request,) = backend.render(prepared, plan.trials, Run(tmp_path / "t"))
+    assert "--memory" not in request.text
+    assert "--cpus 1" in request.text
 
 
 def test_a_gpu_is_there_or_is_refused_by_number(tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ import pytest
 
 from profrun.backends.docker.cli_args import docker_run
 from profrun.backends.docker.gpus import gpus
+from profrun.backends.docker.request import RAISE_STACK
 from profrun.backends.docker.sdk_args import sdk_arguments
 from profrun.errors import UnavailableError
 from profrun.jobs.model import Resources
 from tests.backends.docker.containers import HOSTS, asked, options_of
+
+WRAPPER = "/runs/t-0a1b/bundle/run.py /runs/t-0a1b/trials/000-a-none-r1"
 
 # What each host changes of the CPU line above: (removed options, added options).
 GPU_CHANGES = {
@@ -44,7 +47,35 @@ GPU_CHANGES = {
         {"--runtime amd", "--env AMD_VISIBLE_DEVICES=0,1", "--group-add 992", "--group-add 993"},
     ),
     "rootless": ({"--user 1001:1002", "--ulimit memlock=-1:-1"}, {"--user 0:0"}),
-    "podman": ({"--ulimit memlock=-1:-1"}, {"--userns keep-id"}),
+    "podman": (set(), set()),
+    "podman-nvidia": (
+        {"--env NVIDIA_VISIBLE_DEVICES=void"},
+        {"--device nvidia.com/gpu=0", "--device nvidia.com/gpu=1"},
+    ),
+    "podman-amd": (
+        set(),
+        {
+            "--device /dev/kfd",
+            "--device /dev/dri/renderD128",
+            "--device /dev/dri/renderD129",
+            "--group-add 992",
+            "--group-add 993",
+        },
+    ),
+    "rootless-podman": (
+        {
+            "--user 1001:1002",
+            "--ulimit memlock=-1:-1",
+            "--ulimit stack=67108864:67108864",
+            "--entrypoint python3",
+            WRAPPER,
+        },
+        {
+            "--user 0:0",
+            "--entrypoint sh",
+            " ".join((RAISE_STACK[1], RAISE_STACK[2], "python3", WRAPPER)),
+        },
+    ),
     "weak-engine": ({"--ulimit memlock=-1:-1"}, set()),
     "selinux": (set(), {"--security-opt label=disable"}),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,17 @@ def test_resources_network_and_shm() -> None:
         8 << 30,
     )
     assert "shm_size" not in config
+
+
+@pytest.mark.parametrize(
+    ("version", "network"), [(None, "slirp4netns"), ((4, 3, 1), "slirp4netns"), ((5, 0), "pasta")]
+)
+def test_the_network_of_rootless_podman(version: tuple[int, ...] | None, network: str) -> None:
+    host = dataclasses.replace(HOSTS["rootless-podman"], engine_version=version)
+    trial = Trial(0, "t", "a", {}, "none", False, 1, ("x",))
+    for wanted, found in ((True, network), (False, "none")):
+        plan = Plan(Job(name="j", command="x", network=wanted), (trial,))
+        assert container(plan, trial, RUN, SOURCE, host, "i").network == found
 
 
 def test_only_tmp_is_writable_beside_the_trial() -> None:

@@ -31,6 +31,34 @@ CASES: dict[str, dict[str, str]] = {
         "resources": "gpus: 8, nodes: 2, ranks_per_node: 8",
         "cluster": "pvc: runs, gpu_resource: nvidia.com/gpu",
     },
+    "rdma": {
+        "image": NGC,
+        "command": "torchrun train.py --batch {batch}",
+        "resources": "gpus: 8, nodes: 2, ranks_per_node: 8, memory: 512GiB",
+        "cluster": (
+            "pvc: runs, vendor: nvidia, ipc_lock: true, fs_group: 2000, supplemental_groups: [3000], "
+            "pod_resources: {rdma/ib: 1, hugepages-2Mi: 5120Mi}, scheduler_name: volcano, "
+            "runtime_class: nvidia, host_ipc: true, "
+            "topology_spread: [{maxSkew: 1, topologyKey: rack, whenUnsatisfiable: ScheduleAnyway}], "
+            "affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, "
+            "podAffinityTerm: {topologyKey: rack, labelSelector: {matchLabels: {team: a}}}}]}}"
+        ),
+    },
+    "patched": {
+        "image": NGC,
+        "command": "torchrun train.py --batch {batch}",
+        "resources": "gpus: 8, nodes: 2, ranks_per_node: 8",
+        "cluster": (
+            "pvc: runs, vendor: nvidia, pod_patch_allow: [hostPath, capabilities, runAsUser, runAsNonRoot], "
+            "pod_patch: {metadata: {annotations: {networking.gke.io/default-interface: eth0}}, spec: {"
+            "volumes: [{name: sys, hostPath: {path: /sys}}, {name: lib, emptyDir: {}}], "
+            "initContainers: [{name: daemon, image: gpu-net/daemon:1, restartPolicy: Always, "
+            "securityContext: {runAsUser: 0, runAsNonRoot: false, capabilities: {add: [NET_ADMIN]}}, "
+            "volumeMounts: [{name: sys, mountPath: /hostsysfs}, {name: lib, mountPath: /lib64}]}], "
+            "containers: [{name: trial, env: [{name: NCCL_NET, value: FasTrak}], "
+            "volumeMounts: [{name: lib, mountPath: /opt/lib64, readOnly: true}]}]}}"
+        ),
+    },
     "cpu": {"image": "python:3.12", "resources": "gpus: 0, shm: 1GiB", "cluster": "pvc: runs"},
 }
 

@@ -215,6 +215,59 @@ def test_a_preempted_trial_that_wrote_how_it_ended_waits_for_its_next_pod(
     assert state() == ("timeout", "ended from outside")
 
 
+def two_nodes(server: Server, backend: KubernetesBackend, run: Run) -> tuple[str, dict[str, Handle]]:
+    """A trial of two nodes whose rank 0 has not heard from rank 1."""
+    ready(server)
+    found = made(run, resources="gpus: 1, nodes: 2")
+    trial = found.trials[0]
+    handles = dict(backend.submit(prepared(found), [trial], run))
+    end(run, Exit(trial.id, "failed", code="rank-silent", reason="rank 1", wrappers=2, silent=(1,)))
+    pod(server, 0, "Succeeded", {"terminated": {"exitCode": 0}})
+    return trial.id, handles
+
+
+@pytest.mark.parametrize(
+    ("phase", "state", "more", "reason"),
+    [
+        ("Failed", {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}, {}, "rank 1: out of memory"),
+        (
+            "Running",
+            {"running": {}},
+            {"conditions": [{"type": "Ready", "status": "False"}]},
+            "rank 1: its node does not answer",
+        ),
+    ],
+)
+def test_what_became_of_the_pod_of_a_silent_rank_is_the_reason(
+    server: Server,
+    backend: KubernetesBackend,
+    run: Run,
+    phase: str,
+    state: dict[str, Any],
+    more: dict[str, Any],
+    reason: str,
+) -> None:
+    trial, handles = two_nodes(server, backend, run)
+    pod(server, 1, "Running", {"running": {}}, conditions=[{"type": "Ready", "status": "True"}])
+    assert backend.status(handles, run)[trial].state == "running"  # it may still say how it ended
+    pod(server, 1, phase, state, **more)
+    status = backend.status(handles, run)[trial]
+    assert (status.state, status.code) == ("failed", "rank-silent")
+    assert (status.reason or "").startswith(reason)
+
+
+def test_a_trial_without_an_end_is_given_up_when_its_node_does_not_answer(
+    server: Server, connect: Connect, run: Run
+) -> None:
+    backend = KubernetesBackend(connect, lag_s=0, stuck_s=0)
+    trial, handles = two_nodes(server, backend, run)
+    run.trial(trial).exit.unlink()
+    pod(server, 0, "Running", {"running": {}}, conditions=[{"type": "Ready", "status": "False"}])
+    pod(server, 1, "Running", {"running": {}})
+    status = backend.status(handles, run)[trial]
+    assert (status.state, status.reason) == ("failed", "1 of 2 nodes does not answer")
+
+
 def test_an_ended_pod_is_given_time_for_its_file(server: Server, connect: Connect, run: Run) -> None:
     ready(server)
     patient = KubernetesBackend(connect, lag_s=60)

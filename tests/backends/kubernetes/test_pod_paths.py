@@ -23,7 +23,9 @@ def test_paths_of_this_machine_become_those_of_the_pod() -> None:
     known = backend.prepare(made, made.trials, Run(RUN), Path("/shared/me/project"), ask=False)
     command = Command("t", "r", "j", "v", "none", ("x",), cwd="/shared/me/project")
     told = backend.adapt(known, made.trials[0], Run(RUN), command)
-    assert told == replace(command, cwd="/data/me/project", vendor="nvidia", image=ImageUsed(NGC))
+    assert told == replace(
+        command, cwd="/data/me/project", vendor="nvidia", image=ImageUsed(NGC), patience_s=130
+    )
     with pytest.raises(UsageError, match="the pods do not see /home/me, where the command is to run"):
         backend.adapt(known, made.trials[0], Run(RUN), replace(command, cwd="/home/me"))
     env = pod(bundles(made)[0])["containers"][0]["env"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from profrun.backends.kubernetes.api import Api
-from profrun.backends.kubernetes.refusals import forbidden_pod
+from profrun.backends.kubernetes.refusals import awaited_pod, forbidden_pod
 from profrun.errors import ProfrunError, UnavailableError, UsageError
 from tests.backends.kubernetes.server import Fault, Server
 
@@ -58,3 +58,9 @@ def test_a_pod_that_policy_forbids_is_told_from_one_that_must_wait() -> None:
     assert "leave those out" in (forbidden_pod(POD_SECURITY) or "")
     assert forbidden_pod('pods "x" is forbidden: exceeded quota: gpus, requested: 8') is None
     assert "cannot make the pod" in (forbidden_pod('pods "x" is forbidden: no PriorityClass high') or "")
+
+
+def test_the_tries_to_make_a_pod_that_must_wait_have_one_reason() -> None:
+    said = 'Error creating: pods "job-0-{}" is forbidden: exceeded quota: full, used: pods=0, limited: pods=0'
+    (reason,) = {awaited_pod(said.format(end)) for end in ("d6kww", "5f9wg")}
+    assert reason.startswith("the pod cannot be made yet: Error creating: the pod is forbidden: exceeded")

@@ -19,6 +19,7 @@ from profrun.backends.kubernetes.states import (
 )
 from profrun.contract.states import TERMINAL, Status
 
+WITHOUT_IMAGE = {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}
 TAKEN = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "more"}
 
 
@@ -55,6 +56,21 @@ def ended(code: int | None, reason: str = "Error") -> dict[str, Any]:
         ("Failed", ended(137), {"reason": "Evicted", "message": "disk"}, "lost", "Evicted: disk"),
         ("Failed", ended(137), {"conditions": [TAKEN]}, "lost", "PreemptionByScheduler: more"),
         ("Failed", {}, {"reason": "NodeLost"}, "lost", "NodeLost"),
+        # The trial's container did not start, because one before it did not.
+        (
+            "Failed",
+            {"waiting": {"reason": "PodInitializing"}},
+            {"initContainerStatuses": [{"name": "net", "state": ended(3)}]},
+            "failed",
+            "the init container net ended with exit code 3",
+        ),
+        (
+            "Pending",
+            {"waiting": {"reason": "PodInitializing"}},
+            {"initContainerStatuses": [{"name": "net", "state": WITHOUT_IMAGE}]},
+            "queued",
+            "ErrImagePull: init container net: no such image",
+        ),
     ],
 )
 def test_pods(
@@ -87,6 +103,21 @@ def test_a_pod_that_is_being_ended_is_finalising() -> None:
     dying = pod("Running", {"running": {}})
     dying["metadata"]["deletionTimestamp"] = "now"
     assert from_pod(dying).status.state == "finalising"
+
+
+def test_a_pod_that_runs_and_is_not_ready_is_on_a_node_that_does_not_answer() -> None:
+    away = from_pod(pod("Running", {"running": {}}, conditions=[{"type": "Ready", "status": "False"}]))
+    assert (away.status, away.ended, away.unreachable) == (
+        Status("running", "its node does not answer"),
+        False,
+        True,
+    )
+    here = from_pod(pod("Running", {"running": {}}, conditions=[{"type": "Ready", "status": "True"}]))
+    assert here.unreachable is False
+    assert combined([here, away]).unreachable is False
+    both = combined([away, Observed(Status("finished"), ended=True)])
+    assert (both.unreachable, both.stuck, both.ended) == (True, True, False)
+    assert combined([away]).stuck is False  # Kubernetes makes the pod again when the node is given up
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from profrun.backends.slurm.commands import explained
 from profrun.backends.slurm.tasks import Task
 from profrun.contract.codec import to_json
 from profrun.contract.exit import Exit
+from profrun.contract.states import Status
 from profrun.errors import UsageError
 from profrun.store.events import Handle
 from profrun.store.files import write_json
@@ -83,6 +84,17 @@ def test_a_requeued_task_looks_ended_for_a_moment_and_is_not_given_up(tmp_path: 
     assert backend.status(one, Run(tmp_path))["000-a"].state == "timeout"  # nobody started it again
     _end(tmp_path, Exit("000-a", "timeout", stopped_by="limit"))
     assert SlurmBackend(slurm).status(one, Run(tmp_path))["000-a"].state == "timeout"
+
+
+def test_silent_ranks_have_time_to_answer_while_their_task_runs_and_a_moment_longer(tmp_path: Path) -> None:
+    _end(tmp_path, Exit("000-a", "failed", code="rank-silent", wrappers=2, silent=(1,)))
+    slurm = Scripted({"squeue": "7_0|RUNNING|None\n"})
+    backend, one = SlurmBackend(slurm), {"000-a": HANDLES["000-a"]}
+    assert backend.status(one, Run(tmp_path))["000-a"].state == "running"
+    slurm.answers["squeue"] = "7_0|COMPLETED|None\n"
+    assert backend.status(one, Run(tmp_path))["000-a"].state == "finalising"
+    backend._since = {"000-a": -1000.0}
+    assert backend.status(one, Run(tmp_path))["000-a"] == Status("failed", code="rank-silent")
 
 
 def test_tasks_of_a_killed_driver_are_found_again(tmp_path: Path) -> None:

@@ -8,9 +8,33 @@ from typing import Any
 
 import pytest
 
-from tests.support.containers import CALLER_GID, CALLER_UID, STANDIN, Cli, cuda, engine, own, standin, until
+from tests.support.containers import (
+    CALLER_GID,
+    CALLER_UID,
+    STANDIN,
+    Cli,
+    cuda,
+    engine,
+    import_empty,
+    kind,
+    own,
+    standin,
+    until,
+)
 
-__all__ = ["CALLER_GID", "CALLER_UID", "STANDIN", "Cli", "cuda", "engine", "own", "standin", "until"]
+__all__ = [
+    "CALLER_GID",
+    "CALLER_UID",
+    "STANDIN",
+    "Cli",
+    "cuda",
+    "engine",
+    "import_empty",
+    "kind",
+    "own",
+    "standin",
+    "until",
+]
 
 
 @pytest.fixture

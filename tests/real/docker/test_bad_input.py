@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import missing
-from tests.real.docker.conftest import Cli
+from tests.real.docker.conftest import Cli, import_empty
 
 pytestmark = pytest.mark.docker
 
@@ -73,13 +73,7 @@ def test_an_image_without_the_profiler(cli: Cli, engine: Any, standin: str, cuda
 
 
 def test_an_image_without_python(cli: Cli, engine: Any) -> None:
-    import io
-    import tarfile
-
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as archive:
-        archive.addfile(tarfile.TarInfo("nothing"))
-    engine.api.import_image_from_data(data.getvalue(), repository="profrun/test-bare", tag="1")
+    import_empty(engine, "profrun/test-bare:1")
     try:
         cli.write("job.yaml", JOB.replace("image: cuda", "image: profrun/test-bare:1"))
         done = cli.run("submit", "job.yaml", "--backend", "docker")

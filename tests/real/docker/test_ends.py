@@ -150,7 +150,9 @@ def test_docker_stop_by_hand_is_a_good_end_too(cli: Cli, engine: Any, cuda: str)
 def test_dead_containers_of_a_killed_profrun_are_found_and_removed(engine: Any, cuda: str) -> None:
     """Killed before its container started, profrun leaves one; the next submit removes it by label."""
     labels = {LABEL_ROLE: "trial", LABEL_RUN: "gone", LABEL_TRIAL: "000-x"}
-    made = engine.containers.create(cuda, command=["true"], labels=labels, entrypoint=["/bin/sh", "-c"])
+    made = engine.containers.create(
+        cuda, command=["true"], labels=labels, entrypoint=["/bin/sh", "-c"], network_mode="none"
+    )
     try:
         assert made.id not in [item.id for item in clear_dead(engine)], "young: it may be about to start"
         made.start()

@@ -127,7 +127,7 @@ class Desk:
         number = self.processes.index(process)
         return (self.folder / f"out{number}").read_text() + (self.folder / f"err{number}").read_text()
 
-    def finish(self, process: subprocess.Popen[str], seconds: float = 240) -> Object:
+    def finish(self, process: subprocess.Popen[str], seconds: float = 600) -> Object:
         """What ``--json`` says when it has ended, with its exit code."""
         process.wait(seconds)
         text = (self.folder / f"out{self.processes.index(process)}").read_text()

@@ -52,6 +52,7 @@ def test_six_trials_on_two_nodes_wait_once_and_run_on_the_same_nodes(desk: Desk)
     assert len({line[1] for line in ran}) == 1
     assert {line[2] for line in ran} == {"n[1-2]"}
     ends = _exits(desk, document["trials"])
+    assert [end["nodes"] for end in ends] == [["n1", "n2"]] * 6
     gaps = [(later["started_ns"] - one["ended_ns"]) / 1e9 for one, later in pairwise(ends)]
     print("gaps between trials in s:", [round(gap, 2) for gap in gaps])
     assert all(0 < gap < GAP_S for gap in gaps), gaps

@@ -275,9 +275,9 @@ def _status(desk: Desk) -> str:
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_golden_scripts_are_accepted_by_sbatch(case: str, cluster: Cluster, tmp_path: Path) -> None:
     """What this cluster lacks (accounts, features, 64 GiB, GPUs of a kind on two nodes) is left out."""
-    drop = ("account", "qos", "constraint", "mem", "gpus-per-node=4", "ntasks-per-node=4", "cpus-per-task")
+    drop = ["account", "qos", "constraint", "mem", "gpus-per-node=4", "ntasks-per-node=4", "cpus-per-task"]
     if case == "docker-nvidia":  # one of the two nodes has H200s
-        drop += ("gpus-per-node=h200:4",)
+        drop.append("gpus-per-node=h200:4")
     made = plan(**CASES[case])
     lines = render_script(made, made.trials, tmp_path, tmp_path).splitlines()
     kept = [line for line in lines if not any(line.startswith(f"#SBATCH --{word}") for word in drop)]

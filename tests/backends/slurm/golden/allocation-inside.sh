@@ -37,7 +37,8 @@ if [ "$restarted" -gt 0 ]; then say restart; fi
 while read -r id <&3; do
     trial=$run/trials/$id
     if [ "$restarted" -gt 0 ] && grep -qsx "begin $id" "$said"; then
-        if [ -e "$trial/exit.json" ] && ! { grep -q '"state": *"timeout"' "$trial/exit.json" &&
+        if [ -e "$trial/exit.json" ] && ! grep -q '"silent": *\[$' "$trial/exit.json" &&
+            ! { grep -q '"state": *"timeout"' "$trial/exit.json" &&
             grep -q '"stopped_by": *"SIG' "$trial/exit.json"; }; then continue; fi
         aside
     fi
@@ -51,7 +52,7 @@ while read -r id <&3; do
         say "skip $id time"
         continue
     fi
-    srun --kill-on-bad-exit=0 --wait=360 --job-name="profrun:$id" --overlap --nodes=2 --ntasks=8 --ntasks-per-node=4 --gpus-per-node=4 python3 "$run/bundle/run.py" "$trial" \
+    srun --kill-on-bad-exit=0 --wait=960 --job-name="profrun:$id" --overlap --nodes=2 --ntasks=8 --ntasks-per-node=4 --gpus-per-node=4 python3 "$run/bundle/run.py" "$trial" \
         >>"$run/slurm/allocation0.$id.log" 2>&1 </dev/null 3<&-
     say "end $id $?"
 done 3<"$turns"

@@ -60,7 +60,8 @@ if [ "$restarted" -gt 0 ]; then say restart; fi
 while read -r id <&3; do
     trial=$run/trials/$id
     if [ "$restarted" -gt 0 ] && grep -qsx "begin $id" "$said"; then
-        if [ -e "$trial/exit.json" ] && ! { grep -q '"state": *"timeout"' "$trial/exit.json" &&
+        if [ -e "$trial/exit.json" ] && ! grep -q '"silent": *\[$' "$trial/exit.json" &&
+            ! { grep -q '"state": *"timeout"' "$trial/exit.json" &&
             grep -q '"stopped_by": *"SIG' "$trial/exit.json"; }; then continue; fi
         aside
     fi
@@ -74,7 +75,7 @@ while read -r id <&3; do
         say "skip $id time"
         continue
     fi
-    srun --kill-on-bad-exit=0 --wait=360 --job-name="profrun:$id" --container-image="$image" --container-mounts=/shared/me/project:/shared/me/project:ro,/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --container-workdir=/shared/me/project --no-container-mount-home --mpi=pmix bash -c 'PET_NODE_RANK=$SLURM_NODEID exec python3 "$1" "$2"' wrapper "$run/bundle/run.py" "$trial" \
+    srun --kill-on-bad-exit=0 --wait=2160 --job-name="profrun:$id" --container-image="$image" --container-mounts=/shared/me/project:/shared/me/project:ro,/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --container-workdir=/shared/me/project --no-container-mount-home --mpi=pmix bash -c 'PET_NODE_RANK=$SLURM_NODEID exec python3 "$1" "$2"' wrapper "$run/bundle/run.py" "$trial" \
         >>"$run/slurm/allocation0.$id.log" 2>&1 </dev/null 3<&-
     say "end $id $?"
 done 3<"$turns"

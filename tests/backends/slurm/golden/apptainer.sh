@@ -59,4 +59,4 @@ if [ ! -e "$image.done" ]; then
     echo "profrun: the image could not be made into a file: $(tail -n 1 /shared/runs/transformer-20260101T000000Z-abcd/slurm/image-c0f6c307.sif.log); each task imports it" >&2
     image=docker://nvcr.io/nvidia/pytorch:25.12-py3
 fi
-srun --kill-on-bad-exit=0 --wait=360 apptainer exec --rocm --no-home --bind=/shared/me/project:/shared/me/project:ro --bind=/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --pwd=/shared/me/project "$image" python3 "$run/bundle/run.py" "$trial"
+srun --kill-on-bad-exit=0 --wait=2160 apptainer exec --rocm --no-home --bind=/shared/me/project:/shared/me/project:ro --bind=/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --pwd=/shared/me/project "$image" python3 "$run/bundle/run.py" "$trial"

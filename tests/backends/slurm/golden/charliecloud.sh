@@ -45,4 +45,4 @@ fi
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
 export USER="${USER:-$(id -un)}"  # ch-run refuses to start without it
-srun --kill-on-bad-exit=0 --wait=360 ch-run --write --bind=/shared/me/project:/shared/me/project --bind=/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --cd=/shared/me/project /images/torch -- python3 "$run/bundle/run.py" "$trial"
+srun --kill-on-bad-exit=0 --wait=2160 ch-run --write --bind=/shared/me/project:/shared/me/project --bind=/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --cd=/shared/me/project /images/torch -- python3 "$run/bundle/run.py" "$trial"

@@ -45,7 +45,7 @@ fi
 
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
-srun --kill-on-bad-exit=0 --wait=360 bash -c 'limits=(--cpuset-cpus="$(awk '"'"'/^Cpus_allowed_list/ {print $2}'"'"' /proc/self/status)")
+srun --kill-on-bad-exit=0 --wait=2160 bash -c 'limits=(--cpuset-cpus="$(awk '"'"'/^Cpus_allowed_list/ {print $2}'"'"' /proc/self/status)")
 memory=${SLURM_MEM_PER_NODE:-$((${SLURM_MEM_PER_CPU:-0} * ${SLURM_CPUS_ON_NODE:-0}))}
 memory=$((memory / ${SLURM_NTASKS_PER_NODE:-1}))
 # NCCL registers memory; an engine without CAP_SYS_RESOURCE (bit 24) may not raise that limit.

@@ -46,4 +46,4 @@ fi
 
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
-srun --kill-on-bad-exit=0 --wait=360 python3 "$run/bundle/run.py" "$trial"
+srun --kill-on-bad-exit=0 --wait=2160 python3 "$run/bundle/run.py" "$trial"

@@ -60,4 +60,4 @@ if [ ! -e "$image.done" ]; then
     echo "profrun: the image could not be made into a file: $(tail -n 1 /shared/runs/transformer-20260101T000000Z-abcd/slurm/image-30572926.sqsh.log); each task imports it" >&2
     image='nvcr.io#nvidia/pytorch:25.12-py3'
 fi
-srun --kill-on-bad-exit=0 --wait=360 --container-image="$image" --container-mounts=/shared/me/project:/shared/me/project:ro,/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --container-workdir=/shared/me/project --no-container-mount-home python3 "$run/bundle/run.py" "$trial"
+srun --kill-on-bad-exit=0 --wait=2160 --container-image="$image" --container-mounts=/shared/me/project:/shared/me/project:ro,/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --container-workdir=/shared/me/project --no-container-mount-home python3 "$run/bundle/run.py" "$trial"

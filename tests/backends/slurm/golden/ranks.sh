@@ -49,4 +49,4 @@ fi
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
 module load cuda/12.4 nccl
-srun --kill-on-bad-exit=0 --wait=360 --cpus-per-task=8 python3 "$run/bundle/run.py" "$trial"
+srun --kill-on-bad-exit=0 --wait=7560 --cpus-per-task=8 python3 "$run/bundle/run.py" "$trial"

@@ -46,4 +46,4 @@ fi
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
 export PET_NNODES=$SLURM_NNODES PET_NPROC_PER_NODE=4 PET_MASTER_ADDR=$MASTER_ADDR PET_MASTER_PORT=$MASTER_PORT
-srun --kill-on-bad-exit=0 --wait=360 bash -c 'PET_NODE_RANK=$SLURM_NODEID exec python3 "$1" "$2"' wrapper "$run/bundle/run.py" "$trial"
+srun --kill-on-bad-exit=0 --wait=2160 bash -c 'PET_NODE_RANK=$SLURM_NODEID exec python3 "$1" "$2"' wrapper "$run/bundle/run.py" "$trial"
