@@ -171,7 +171,7 @@ def _where(own: Rank) -> str:
 
 def _say_why(paths: TrialPaths, own: Rank) -> None:
     """Print why this rank did not finish, and what its recording lacks."""
-    path = paths.hook / f"exit.rank{own.rank}.json" if own.rank else paths.exit
+    path = paths.answer(own.rank) if own.rank else paths.exit
     try:
         ended = from_json(Exit, read_json(path))
     except DocumentError:

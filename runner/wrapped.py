@@ -27,7 +27,7 @@ from profrun.jobs.model import Job
 from profrun.plans.make import plan_file
 from profrun.plans.model import Plan, Trial
 from profrun.runner.trial_files import normalise
-from profrun.store.documents import read_exit, status_of
+from profrun.store.documents import read_exit, status_of, with_late_answers
 from profrun.store.events import EventLog
 from profrun.store.files import explained, read_json, write_json, write_text
 from profrun.store.lock import driving
@@ -211,15 +211,18 @@ def _lacking(run: Run, launch: Launch) -> list[str]:
     if launch.missing:
         word = "has" if len(launch.missing) == 1 else "have"
         lines.append(f"{trial}: {named(launch.missing)} of {launch.document.world_size} {word} never come")
-    silent = [rank for rank in launch.came if not _has_ended(run, trial, rank)]
+    silent = _silent(run, launch)
     if silent:
         lines.append(f"{trial}: no word of the end of {named(silent)}: still running, or killed")
     return lines
 
 
-def _has_ended(run: Run, trial: str, rank: int) -> bool:
-    paths = run.trial(trial)
-    return paths.exit.exists() or (paths.hook / f"exit.rank{rank}.json").exists()
+def _silent(run: Run, launch: Launch) -> list[int]:
+    """The ranks that have come and have not said how they ended; rank 0 may have given up waiting for them."""
+    paths = run.trial(launch.command.trial)
+    ended = read_exit(paths)
+    asked = launch.came if ended is None else ended.silent
+    return [rank for rank in asked if rank in launch.came and not paths.answer(rank).exists()]
 
 
 def _end(run: Run, log: EventLog, launch: Launch, record: TrialRecord) -> None:
@@ -228,6 +231,7 @@ def _end(run: Run, log: EventLog, launch: Launch, record: TrialRecord) -> None:
     if not record.attempt:
         log.append("started", trial, durable=False, attempt=attempt)
     ended = read_exit(run.trial(trial))
+    ended = None if ended is None else with_late_answers(run.trial(trial), ended)
     status = status_of(ended) if ended is not None else Status("lost", _why_lost(launch))
     if record.ended and record.state == status.state:
         return

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from profrun.contract.codec import to_json
 from profrun.contract.command import Command
+from profrun.contract.exit import Exit
 from profrun.contract.recording import Rank
 from profrun.errors import InputError, UsageError
 from profrun.in_job.wrap_join import Asked, join
@@ -17,6 +19,7 @@ from profrun.jobs.load import load_job
 from profrun.plans.make import make_plan
 from profrun.runner.pipeline import finish, reopen
 from profrun.runner.wrapped import complete, is_wrapped, job_of, launches
+from profrun.store.files import write_json
 from profrun.store.runs import Run, read_plan
 from profrun.store.state import RunState
 from tests.runner.scripted import leave
@@ -109,6 +112,23 @@ def test_a_trial_whose_folder_was_removed_is_left_out(tmp_path: Path) -> None:
     shutil.rmtree(Run(tmp_path).trial(names[1]).folder)
     with pytest.raises(InputError, match="nothing was recorded"):
         complete(tmp_path, print)
+
+
+def test_what_a_late_rank_says_is_added(tmp_path: Path) -> None:
+    """Rank 0 had given up on it: it was called failed."""
+    trial = launch(tmp_path, 0, 1)
+    paths = Run(tmp_path).trial(trial)
+    own = Exit(trial, "finished", exit_code=0, wrappers=2)
+    write_json(paths.answer(0), to_json(own))
+    write_json(paths.exit, to_json(replace(own, state="failed", code="rank-silent", silent=(1,))))
+    state, told = completed(tmp_path)
+    assert (state.trials[0].state, told) == (
+        "failed",
+        [f"{trial}: no word of the end of rank 1: still running, or killed"],
+    )
+    write_json(paths.answer(1), to_json(replace(own, rank=1)))
+    state, told = completed(tmp_path)
+    assert (state.phase, state.trials[0].state, told) == ("finished", "finished", [])
 
 
 def test_the_spec_of_the_run_describes_its_commands(tmp_path: Path) -> None:
