@@ -218,7 +218,7 @@ def _lacking(run: Run, launch: Launch) -> list[str]:
 
 
 def _silent(run: Run, launch: Launch) -> list[int]:
-    """The ranks that have come and have not said how they ended; rank 0 may have given up waiting for them."""
+    """The ranks that have come and have not said how they ended; rank 0 may have given up on them."""
     paths = run.trial(launch.command.trial)
     ended = read_exit(paths)
     asked = launch.came if ended is None else ended.silent
