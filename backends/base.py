@@ -28,6 +28,8 @@ from profrun.store.events import Handle
 from profrun.store.runs import Run
 
 BACKENDS = ("local", "docker", "slurm", "kubernetes")
+WRAPPED = "wrap"
+"""What stands for a backend in the log of a run whose trials another launcher started (``profrun wrap``)."""
 """Names of the backends; each is the module of that name here, with ``make() -> Backend``."""
 
 
@@ -158,6 +160,11 @@ def load(name: str) -> Backend[PreparedPlan]:
         UsageError: there is none.
         UnavailableError: it needs a Python package that is not installed.
     """
+    if name == WRAPPED:
+        raise UsageError(
+            "another launcher started the trials of this run with `profrun wrap`",
+            fix="start, watch and end them with that launcher; then `profrun normalize` makes a run of them",
+        )
     if name not in BACKENDS:
         raise UsageError(f"no backend {name!r}", fix=f"choose one of {', '.join(BACKENDS)}")
     try:

@@ -16,6 +16,7 @@ from profrun.cli.asked import add_to
 COMMANDS: dict[str, dict[str, str]] = {
     "Run a job": {
         "run": "Profile a command: profrun run -- python train.py.",
+        "wrap": "Record a command in every rank that another launcher starts.",
         "submit": "Plan a job, run its trials, make traces and a report.",
         "init": "Write a commented job file: profrun init train.py.",
         "demo": "Run the example: a small transformer in two variants, compared.",

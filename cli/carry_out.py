@@ -1,4 +1,4 @@
-"""What ``submit`` and ``resume`` share: execute and finish a run, print its result, return the exit code."""
+"""What commands share that carry out a run or end one: finish it, print its result, return the exit code."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from profrun.cli.progress import Progress
 from profrun.cli.run_text import show_run
 from profrun.contract.codec import to_json
 from profrun.errors import ProfrunError
+from profrun.plans.model import Plan
 from profrun.runner.pipeline import PreparedRun, execute, finish
 from profrun.store.run_result import RunResult, run_result
 from profrun.store.runs import Run
@@ -31,7 +32,12 @@ def carry_out(
     """
     with Progress(prepared.run, prepared.plan, concurrent=prepared.backend.concurrent) as progress:
         state = execute(prepared, progress, repeat_failed=repeat_failed)
-    codes = [_tell(problem) for problem in finish(state, prepared.plan)]
+    return conclude(state, prepared.plan, json_=json_, verbose=verbose)
+
+
+def conclude(state: RunState, plan: Plan, *, json_: bool, verbose: bool = False) -> int:
+    """Finish a run whose trials have ended and show it; arguments and exit code as of ``carry_out``."""
+    codes = [_tell(problem) for problem in finish(state, plan)]
     if json_:
         result = run_result(state)
         emit(to_json(result))

@@ -1,4 +1,4 @@
-"""``profrun normalize FILE... --out DIR``."""
+"""``profrun normalize FILE... --out DIR``; ``profrun normalize DIR`` of what ``profrun wrap`` recorded."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from profrun.cli.options import JsonOption
 from profrun.cli.output import emit, note, say, tell
+from profrun.errors import UsageError
 
 if TYPE_CHECKING:
     from profrun.traces.meta import ClockEntry
@@ -17,6 +18,7 @@ EXAMPLES = (
     ("profrun normalize trace.json.gz -o t", "a file of torch.profiler"),
     ("profrun normalize rank0.json rank1.json -o t", "all ranks of one recording"),
     ("profrun normalize results.db -o t", "a file of another profiler, known by its content"),
+    ("profrun normalize /data/run", "what the ranks of `profrun wrap` have left, as a run"),
 )
 EXAMPLE = 120
 """Most characters of an issue's example that are printed; the trace has the whole example."""
@@ -43,11 +45,41 @@ def clock_lines(clocks: list[ClockEntry]) -> list[str]:
     return lines
 
 
+def _is_of_wrap(files: list[Path]) -> bool:
+    """Whether the one argument is a folder that ``profrun wrap`` has filled."""
+    if len(files) != 1 or not files[0].is_dir():
+        return False
+    from profrun.runner.wrapped import is_wrapped
+
+    return is_wrapped(files[0])
+
+
+def _complete(folder: Path, *, json_: bool) -> int:
+    """Make a run of the folder of ``profrun wrap`` and show it; returns the exit code."""
+    from profrun.cli.bytes_line import BytesLine
+    from profrun.cli.carry_out import conclude
+    from profrun.runner.wrapped import complete
+
+    with BytesLine() as line:
+        state, plan = complete(folder, note, line.update)
+    return conclude(state, plan, json_=json_)
+
+
 def command(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Files of one recording, of any profiler.")
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Files of one recording, of any profiler; or the folder of `profrun wrap`, which becomes a "
+            "run.",
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The trace folder to make.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="The trace folder to make, of files.", show_default=False
+        ),
+    ] = None,
     reader: Annotated[
         str | None,
         typer.Option(
@@ -64,9 +96,18 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """Turn the files of any profiler into one trace."""
+    if _is_of_wrap(files):
+        if out is not None or reader is not None or no_repair:
+            raise UsageError(
+                f"{files[0]} is what `profrun wrap` has recorded",
+                why="it becomes a run where it lies",
+                fix=f"leave out the options: profrun normalize {files[0]}",
+            )
+        raise typer.Exit(_complete(files[0], json_=json_))
+    if out is None:
+        raise UsageError("no --out is given", fix="name the trace folder to make, as with --out t")
     from profrun.cli.bytes_line import BytesLine
     from profrun.collectors.normalize import normalize
-    from profrun.errors import UsageError
 
     places = [file.resolve() for file in files]
     for number, place in enumerate(places):

@@ -52,7 +52,7 @@ def _age_ns(text: str) -> int:
     Raises:
         UsageError: it is no time.
     """
-    from profrun.jobs.units import parse_time
+    from profrun.contract.quantities import parse_time
 
     try:
         return round(parse_time(text) * 1e9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from profrun.backends.base import WRAPPED
 from profrun.cli.output import columns, say, shown_path, tell
 from profrun.contract.ends import asked_text
 from profrun.contract.units import counted, elapsed_text, time_text
@@ -96,7 +97,10 @@ def _go_on(state: RunState, result: RunResult) -> None:
     """The commands that go on, and where the files are."""
     name = state.run.name
     lines = []
-    if state.phase == "interrupted":
+    if state.backend == WRAPPED:
+        if state.count("lost"):
+            lines.append("when more ranks have ended, run `profrun normalize` again")
+    elif state.phase == "interrupted":
         lines.append(f"no process drives this run; continue it with `profrun resume {name}`")
     elif state.phase == "cancelled":
         lines.append(cancelled_text(state))

@@ -5,6 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+TRIALS = "trials"
+"""Folder of a run that holds one folder for each trial."""
+LAUNCHES = "launches"
+"""Folder of a run of ``profrun wrap`` that holds one folder for each launch: its document (``launch_file``),
+and ``rank<k>`` of each rank that has come."""
+BUNDLE = "bundle"
+"""Folder of a run that holds the in-job part, as it was shipped."""
+
 
 @dataclass(frozen=True)
 class TrialPaths:

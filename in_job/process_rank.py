@@ -6,21 +6,29 @@ import os
 from typing import TYPE_CHECKING
 
 from ..contract.recording import Rank
+from .launchers import GIVEN_WORLD, PROCESSES, node_launcher, process_launcher
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from .torch_types import Torch
 
-_RANK = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
-_LOCAL_RANK = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
-_WORLD = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
-
 
 def from_environ(environ: Mapping[str, str] | None = None) -> Rank:
-    """The rank by the launcher's variables: torchrun's win over MPI's, and those over Slurm's."""
+    """The rank by the launcher's variables: torchrun's win over MPI's, and those over Slurm's.
+
+    A launcher that starts one process per node counts where none of these does.
+    """
     env = os.environ if environ is None else environ
-    return Rank(_number(_RANK, 0, env), _number(_LOCAL_RANK, 0, env), _number(_WORLD, 1, env))
+    if process_launcher(env) is None:
+        node = node_launcher(env)
+        if node is not None:
+            return Rank(int(env[node.rank]), 0, int(env[node.world]))
+    return Rank(
+        _number([one.rank for one in PROCESSES], 0, env),
+        _number([one.local_rank for one in PROCESSES], 0, env),
+        _number([*(one.world for one in PROCESSES), GIVEN_WORLD], 1, env),
+    )
 
 
 def current(torch: Torch) -> Rank:
@@ -39,7 +47,7 @@ def current(torch: Torch) -> Rank:
     return found
 
 
-def _number(names: tuple[str, ...], default: int, environ: Mapping[str, str]) -> int:
+def _number(names: Sequence[str], default: int, environ: Mapping[str, str]) -> int:
     """The first of the variables that holds a number of 0 or more, else the default."""
     for name in names:
         value = environ.get(name, "")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..contract import profilers
 from ..contract.codec import DocumentError, from_json, to_json
 from ..contract.command import Command
-from . import preflight
+from . import preflight, wrap
 from .files import read_json
 from .trial import Trial
 
@@ -26,7 +26,11 @@ def main(argv: Sequence[str]) -> int:
     A trial's: the user's own; 128 + n when it died of signal n; 124 at the time limit; 130 when cancelled;
     1 when the program was fine but the collector left nothing; 69 when the collector cannot run here;
     65 when the trial folder cannot be read.
+
+    ``run.py --wrap --out DIR -- COMMAND`` is ``profrun wrap``: see ``wrap.main``.
     """
+    if list(argv[:1]) == ["--wrap"]:
+        return wrap.main(argv[1:])
     parser = argparse.ArgumentParser(
         prog="run.py", description="profrun's wrapper: runs one trial in the job"
     )

@@ -8,11 +8,11 @@ from dataclasses import asdict, replace
 import yaml
 
 from profrun.contract.codec import given_json, to_json
+from profrun.contract.quantities import size_text, time_text
 from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
 from profrun.jobs.nodes import Node, typed
 from profrun.jobs.problems import Where
-from profrun.jobs.units import size_text, time_text
 
 
 class _Dumper(yaml.SafeDumper):

@@ -13,6 +13,7 @@ from typing import Literal
 
 from profrun.contract.command import Ranges
 from profrun.contract.options import REQUIRED, option
+from profrun.contract.points import NAME
 from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
 from profrun.contract.sampling import DEFAULT_RATE
 from profrun.contract.schedule import Schedule
@@ -23,7 +24,6 @@ from profrun.jobs.number_kinds import Rate, Whole, seconds, size
 from profrun.jobs.spec_kinds import (
     IDENTIFIER,
     IDENTIFIER_WORDS,
-    NAME,
     NAME_WORDS,
     POINT,
     Collector,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from profrun.jobs import units
+from profrun.contract import quantities
 from profrun.jobs.kinds import BAD, Bad, Json, Kind, scalar, wrong
 from profrun.jobs.nodes import Node, Typed, shown
 from profrun.jobs.problems import Problems
@@ -173,7 +173,7 @@ class Measure(Kind[Amount]):
 def size(low: int) -> Measure[int]:
     """A size, at least ``low`` bytes."""
     return Measure(
-        int, units.parse_size, units.SIZE_PATTERN, "a size like 16GiB or 512MiB", low, bare="bytes"
+        int, quantities.parse_size, quantities.SIZE_PATTERN, "a size like 16GiB or 512MiB", low, bare="bytes"
     )
 
 
@@ -186,14 +186,19 @@ def has_unit(node: Node) -> bool:
 def seconds(low: float, *, clock: bool = False) -> Measure[float]:
     """A time, at least ``low`` seconds; ``clock`` also takes a scheduler's D-HH:MM:SS."""
     if clock:
-        pattern = f"(({units.TIME_PATTERN})|({units.CLOCK_PATTERN}))"
+        pattern = f"(({quantities.TIME_PATTERN})|({quantities.CLOCK_PATTERN}))"
         return Measure(
-            float, units.parse_clock, pattern, "a time like 30m, 1h30m or 1-12:00:00", low, bare="seconds"
+            float,
+            quantities.parse_clock,
+            pattern,
+            "a time like 30m, 1h30m or 1-12:00:00",
+            low,
+            bare="seconds",
         )
     return Measure(
         float,
-        units.parse_time,
-        units.TIME_PATTERN,
+        quantities.parse_time,
+        quantities.TIME_PATTERN,
         "a time like 30m, 1h30m or 90s",
         low,
         high=3.2e7,

@@ -7,10 +7,10 @@ import fnmatch
 import hashlib
 import itertools
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from profrun.contract.points import value_word
 from profrun.errors import UsageError
 from profrun.jobs.command import text_of
 from profrun.jobs.expectation import Expectation
@@ -79,20 +79,12 @@ def _named(points: list[dict[str, Scalar]]) -> dict[str, Point]:
     """Names that can be folders: ``batch_8-precision_fp16``, with a digest where two would be the same."""
     names: dict[str, Point] = {}
     for point in points:
-        name = "-".join(_word(key, text_of(value)) for key, value in point.items()).lstrip("_")
+        name = "-".join(value_word(key, text_of(value)) for key, value in point.items()).lstrip("_")
         if len(name) > 64 or name in names or not name:
             digest = hashlib.sha256(repr(sorted(point.items())).encode()).hexdigest()[:8]
             name = f"{name[:50]}-{digest}".lstrip("-")
         names[name] = point
     return names
-
-
-def _word(key: str, text: str) -> str:
-    """``batch_8``; a flag that is there or not, ``--compile`` or '', is ``compile`` or ``no_compile``."""
-    if not text:
-        return f"no_{key}"
-    flag = text.startswith("-") and text.lstrip("-").replace("-", "_") == key
-    return key if flag else f"{key}_{_clean(text)}"
 
 
 def keep_only(job: Job, wanted: Iterable[str]) -> Job:
@@ -131,7 +123,3 @@ def _about(item: Expectation, kept: set[str]) -> Expectation | None:
     if globs == () or not kept >= set(item.others.values()):
         return None
     return replace(item, variant=globs)
-
-
-def _clean(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "_", text)

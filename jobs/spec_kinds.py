@@ -14,7 +14,6 @@ from profrun.jobs.number_kinds import Number, Whole
 from profrun.jobs.problems import Problems, nearest
 from profrun.jobs.tables import ListOf, MapOf
 
-NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 NAME_WORDS = "letters, digits, '.', '_' and '-' (64 at most, a letter or digit first): it names a folder"
 IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 IDENTIFIER_WORDS = "letters, digits and '_'"

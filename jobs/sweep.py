@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from profrun.contract.points import scalar_of
 from profrun.errors import UsageError
 from profrun.jobs.command import is_shell, text_of
 from profrun.jobs.nodes import Scalar
@@ -94,17 +95,4 @@ def sweep_of(text: str) -> Sweep:
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None:
         raise UsageError(f"{said}: {twice} is given twice", fix="give each value once")
-    return Sweep(name, option, tuple(_value(value) for value in values), False, text)
-
-
-def _value(text: str) -> Scalar:
-    """A number or a boolean where it is written on a command line as it was typed, else the text."""
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            if str(kind(text)) == text and text.lower().lstrip("-") not in ("inf", "nan"):
-                return kind(text)
-        except ValueError:
-            continue
-    return text
+    return Sweep(name, option, tuple(scalar_of(value) for value in values), False, text)

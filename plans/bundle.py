@@ -7,14 +7,20 @@
     site/sitecustomize.py      on PYTHONPATH: loads the hook, then the image's own sitecustomize
     shim/profrun/__init__.py   last on sys.path: profrun.range and profrun.step where there is no profrun
     _profrun/...               in_job, contract, and of each profiler's folder what runs inside the job
+
+``write_pyz`` writes the same files as one file, which ``python3`` runs, for launchers that are not profrun's.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
+import io
+import os
 import shutil
-from collections.abc import Iterable
+import zipfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import profrun.collectors
@@ -22,6 +28,7 @@ import profrun.contract
 import profrun.in_job
 from profrun.contract.profilers import UnknownProfilerError, profiler
 from profrun.errors import UsageError
+from profrun.in_job.wrap_bundle import DIGEST, place
 from profrun.plans.model import Plan
 
 PARTS = ("profiler", "wrap", "in_process", "preflight", "unfinished")
@@ -129,13 +136,78 @@ def write_bundle(dest: Path, profilers: Iterable[str] = ()) -> None:
     """
     partial = dest.with_name(dest.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    for name, content in bundle_files(profilers).items():
-        path = partial / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    _write(partial, bundle_files(profilers))
     if dest.exists():
         shutil.rmtree(dest)
     partial.rename(dest)
+
+
+def digest_of(files: Mapping[str, bytes]) -> str:
+    """What tells the files of a bundle from those of another version."""
+    found = hashlib.sha256()
+    for name, content in files.items():
+        found.update(f"{name} {len(content)}\n".encode())
+        found.update(content)
+    return found.hexdigest()
+
+
+def place_bundle(bundle: Path, profilers: Iterable[str] = ()) -> Path:
+    """Put the bundle beside the trials of a run, as ``profrun wrap`` does in every rank; returns its folder.
+
+    Raises:
+        UsageError: as of ``bundle_files``.
+        OSError: it cannot be written.
+    """
+    files = bundle_files(profilers)
+    return place(bundle, digest_of(files), lambda folder: _write(folder, files))
+
+
+PYZ_MAIN = "__main__.py"
+_PYZ_SOURCE = "_profrun/in_job/_pyz.py"
+_SHEBANG = b"#!/usr/bin/env python3\n"
+_OLDEST = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in a zip file: the same tree gives the same bytes."""
+
+
+def pyz_bytes(profilers: Iterable[str] = ()) -> bytes:
+    """The bundle as one file that ``python3`` runs: ``python3 wrap.pyz --out DIR -- COMMAND``.
+
+    Args:
+        profilers: as ``bundle_files`` takes them.
+
+    Raises:
+        UsageError: as of ``bundle_files``.
+    """
+    files = bundle_files(profilers)
+    more = {PYZ_MAIN: files[_PYZ_SOURCE], DIGEST: digest_of(files).encode()}
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in {**more, **files}.items():
+            entry = zipfile.ZipInfo(name, _OLDEST)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, content)
+    return _SHEBANG + held.getvalue()
+
+
+def write_pyz(dest: Path, profilers: Iterable[str] = ()) -> None:
+    """Write the bundle as one file, whole or not at all; an older one there is replaced.
+
+    Raises:
+        UsageError: as of ``bundle_files``.
+        OSError: it cannot be written.
+    """
+    partial = dest.with_name(f".{dest.name}.{os.getpid()}.tmp")
+    dest.parent.mkdir(parents=True, exist_ok=True)
+    partial.write_bytes(pyz_bytes(profilers))
+    partial.chmod(0o755)
+    partial.replace(dest)
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 def profilers_of(plan: Plan) -> list[str]:

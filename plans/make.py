@@ -20,6 +20,7 @@ from typing import cast
 
 from profrun.contract.command import Command, ImageUsed, Vendor
 from profrun.contract.launch_blocking import BLOCKING_ENV
+from profrun.contract.points import trial_id
 from profrun.contract.profilers import COUNTERS, NEUTRAL, TIMELINE, all_serial, become, profiler
 from profrun.contract.units import counted
 from profrun.errors import UsageError
@@ -120,7 +121,7 @@ def _trial(
     known = become(collector, vendor)
     return Trial(
         index=index,
-        id=f"{index:0{width}d}-{variant}-{collector}{'-blocking' if blocking else ''}-r{repeat}",
+        id=trial_id(index, variant, collector, blocking, repeat, width),
         variant=variant,
         values=dict(values),
         collector=collector,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profrun.contract.codec import DocumentError
-from profrun.contract.paths import TrialPaths
+from profrun.contract.paths import BUNDLE, LAUNCHES, TRIALS, TrialPaths
 from profrun.errors import InputError, UsageError
 from profrun.store.events import EventLog, read_events
 from profrun.store.files import explained, make_dir, read_json, write_json, write_text
@@ -67,7 +67,7 @@ class Run:
     @property
     def bundle(self) -> Path:
         """The in-job part, as it was shipped."""
-        return self.path / "bundle"
+        return self.path / BUNDLE
 
     @property
     def driver_log(self) -> Path:
@@ -87,7 +87,7 @@ class Run:
     @property
     def trials(self) -> Path:
         """The trials, one folder each."""
-        return self.path / "trials"
+        return self.path / TRIALS
 
     @property
     def wrapper(self) -> Path:
@@ -206,6 +206,12 @@ def find(root: Path, reference: str) -> Run:
             f"{reference!r} is the beginning of {len(matches)} runs",
             why=_some(matches),
             fix="give more of the name, or `last`",
+        )
+    if (path / LAUNCHES).is_dir():
+        raise UsageError(
+            f"{reference} is no run yet",
+            why="`profrun wrap` has recorded into it",
+            fix=f"make a run of it: profrun normalize {reference}",
         )
     raise UsageError(
         f"no run {reference!r} in {root}",

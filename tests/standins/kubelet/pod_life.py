@@ -8,12 +8,11 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from tests.standins.kubelet.docker_words import Unsupported, docker_words
+from tests.standins.kubelet.docker_words import Unsupported, docker_words, expand
 from tests.support.kube_api import CORE, ApiError, KubeApi, Object
 
 _AGAIN_S = 0.5
@@ -82,7 +81,7 @@ class PodLife:
         try:
             words = docker_words(
                 self.pod,
-                dict(self._env(spec)),
+                self._env(spec),
                 self._folders(),
                 name=self.container,
                 network=self._network,
@@ -100,16 +99,19 @@ class PodLife:
             docker("rm", "--force", self.container)
             raise Waits("RunContainerError", done.stderr.strip()[-300:])
 
-    def _env(self, spec: Object) -> Iterator[tuple[str, str]]:
+    def _env(self, spec: Object) -> dict[str, str]:
+        """The container's variables; in a value ``$(NAME)`` is a variable that stands before it."""
+        found: dict[str, str] = {}
         for source in spec.get("envFrom") or ():
             secret = self._api.get(f"{self._namespace}/secrets/{source['secretRef']['name']}")
             for key, value in (secret.get("data") or {}).items():
-                yield key, base64.b64decode(value).decode()
+                found[key] = base64.b64decode(value).decode()
         for item in spec.get("env") or ():
             if "valueFrom" in item:
-                yield item["name"], self._field(item["valueFrom"])
+                found[item["name"]] = self._field(item["valueFrom"])
             else:
-                yield item["name"], item.get("value", "")
+                found[item["name"]] = expand(item.get("value", ""), found)
+        return found
 
     @property
     def _namespace(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profrun.jobs import units
+from profrun.contract import quantities
 
 
 @pytest.mark.parametrize(
@@ -18,10 +18,10 @@ from profrun.jobs import units
     ],
 )
 def test_sizes(text: str, size: int) -> None:
-    assert units.parse_size(text) == size
+    assert quantities.parse_size(text) == size
     assert (
-        units.size_text(size) in (size, text.replace(" ", ""))
-        or units.parse_size(str(units.size_text(size))) == size
+        quantities.size_text(size) in (size, text.replace(" ", ""))
+        or quantities.parse_size(str(quantities.size_text(size))) == size
     )
 
 
@@ -30,4 +30,4 @@ def test_sizes(text: str, size: int) -> None:
     [("30m", 1800), ("1h30m", 5400), ("90s", 90), ("500ms", 0.5), ("2d", 172800), ("1.5s", 1.5)],
 )
 def test_times(text: str, seconds: float) -> None:
-    assert units.parse_time(text) == seconds
+    assert quantities.parse_time(text) == seconds
