@@ -19,8 +19,8 @@ from profrun.contract.launch_file import NAME, LaunchFile
 from profrun.contract.paths import LAUNCHES
 from profrun.contract.profilers import NEUTRAL, all_names
 from profrun.contract.states import Status
+from profrun.contract.units import rank_list
 from profrun.errors import InputError, UsageError
-from profrun.in_job.recorded_ranks import named
 from profrun.jobs.dump import dump_job, yaml_text
 from profrun.jobs.load import load_text
 from profrun.jobs.model import Job
@@ -210,10 +210,12 @@ def _lacking(run: Run, launch: Launch) -> list[str]:
     lines = []
     if launch.missing:
         word = "has" if len(launch.missing) == 1 else "have"
-        lines.append(f"{trial}: {named(launch.missing)} of {launch.document.world_size} {word} never come")
+        lines.append(
+            f"{trial}: {rank_list(launch.missing)} of {launch.document.world_size} {word} never come"
+        )
     silent = _silent(run, launch)
     if silent:
-        lines.append(f"{trial}: no word of the end of {named(silent)}: still running, or killed")
+        lines.append(f"{trial}: no word of the end of {rank_list(silent)}: still running, or killed")
     return lines
 
 
@@ -249,7 +251,7 @@ def _end(run: Run, log: EventLog, launch: Launch, record: TrialRecord) -> None:
 def _why_lost(launch: Launch) -> str:
     """Why a trial has no end: rank 0 writes it."""
     if 0 not in launch.came:
-        return f"rank 0 has never come; {named(launch.came)} did" if launch.came else "no rank has come"
+        return f"rank 0 has never come; {rank_list(launch.came)} did" if launch.came else "no rank has come"
     return "rank 0 has not said how the trial ended: it still runs, or it was killed"
 
 
