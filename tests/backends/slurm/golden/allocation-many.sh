@@ -53,7 +53,8 @@ if [ "$restarted" -gt 0 ]; then say restart; fi
 while read -r id <&3; do
     trial=$run/trials/$id
     if [ "$restarted" -gt 0 ] && grep -qsx "begin $id" "$said"; then
-        if [ -e "$trial/exit.json" ] && ! { grep -q '"state": *"timeout"' "$trial/exit.json" &&
+        if [ -e "$trial/exit.json" ] && ! grep -q '"silent": *\[$' "$trial/exit.json" &&
+            ! { grep -q '"state": *"timeout"' "$trial/exit.json" &&
             grep -q '"stopped_by": *"SIG' "$trial/exit.json"; }; then continue; fi
         aside
     fi
@@ -67,7 +68,7 @@ while read -r id <&3; do
         say "skip $id time"
         continue
     fi
-    srun --kill-on-bad-exit=0 --wait=360 --job-name="profrun:$id" sh -c 'bundle=$1.$SLURM_NODEID; [ -O "$bundle/run.py" ] || bundle=$2; exec python3 "$bundle/run.py" "$3"' wrapper "$staged" "$run/bundle" "$trial" \
+    srun --kill-on-bad-exit=0 --wait=960 --job-name="profrun:$id" sh -c 'bundle=$1.$SLURM_NODEID; [ -O "$bundle/run.py" ] || bundle=$2; exec python3 "$bundle/run.py" "$3"' wrapper "$staged" "$run/bundle" "$trial" \
         >>"$run/slurm/allocation0.$id.log" 2>&1 </dev/null 3<&-
     say "end $id $?"
 done 3<"$turns"

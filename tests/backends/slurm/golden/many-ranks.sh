@@ -54,4 +54,4 @@ on_nodes 'umask 077; to=$1.$SLURM_NODEID
     mkdir "$to.part" && cp -r "$2/." "$to.part" && mv "$to.part" "$to"' ||
     echo "profrun: not every node has a copy of the in-job part: ranks on the others use $run/bundle"
 trap 'on_nodes "rm -rf \"\$1.\$SLURM_NODEID\" \"\$1.\$SLURM_NODEID.part\""' EXIT
-srun --kill-on-bad-exit=0 --wait=360 ch-run --write --bind=/shared/me/project:/shared/me/project --bind=/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --cd=/shared/me/project /images/torch -- sh -c 'bundle=$1.$SLURM_NODEID; [ -O "$bundle/run.py" ] || bundle=$2; exec python3 "$bundle/run.py" "$3"' wrapper "$staged" "$run/bundle" "$trial"
+srun --kill-on-bad-exit=0 --wait=2160 ch-run --write --bind=/shared/me/project:/shared/me/project --bind=/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --cd=/shared/me/project /images/torch -- sh -c 'bundle=$1.$SLURM_NODEID; [ -O "$bundle/run.py" ] || bundle=$2; exec python3 "$bundle/run.py" "$3"' wrapper "$staged" "$run/bundle" "$trial"
