@@ -24,6 +24,9 @@ _TIMEOUT_S = 5.0
 class Repositories:
     """The commits of folders, each folder asked once.
 
+    Inside the job a repository of another user is read, too: in a container the files may belong to somebody
+    else. Where the run is submitted git decides: a repository's own settings can name programs that it runs.
+
     Args:
         side: the side of the job on which this runs.
     """
@@ -51,10 +54,12 @@ class Repositories:
         return self._known[folder]
 
     def _ask(self, folder: str) -> GitState:
-        sha = _git(folder, "rev-parse", "--verify", "HEAD")
+        options = ("-c", "safe.directory=*") if self._side == "job" else ()
+        sha = _git(folder, *options, "rev-parse", "--verify", "HEAD")
         if not sha:
-            return GitState(why=f"{folder} is not in a git repository that has a commit")
-        status = _git(folder, "status", "--porcelain", "--untracked-files=no")
+            whose = "" if options else " of this user"
+            return GitState(why=f"{folder} is not in a git repository{whose} that has a commit")
+        status = _git(folder, *options, "status", "--porcelain", "--untracked-files=no")
         return GitState(sha.strip(), None if status is None else bool(status.strip()), seen_by=self._side)
 
 
@@ -67,10 +72,9 @@ def _program_folder(argv: Sequence[str], cwd: str) -> str | None:
 def _git(folder: str, *words: str) -> str | None:
     """What git prints; None where it fails or takes too long.
 
-    A folder of another user is read, too: in a container the files may belong to somebody else. No lock is
-    taken: the user may work in the repository at the same time.
+    No lock is taken: the user may work in the repository at the same time.
     """
-    argv = ["git", "--no-optional-locks", "-c", "safe.directory=*", "-C", folder, *words]
+    argv = ["git", "--no-optional-locks", "-C", folder, *words]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError):

@@ -43,6 +43,17 @@ def test_no_repository_no_commit_no_folder(tmp_path: Path) -> None:
         assert found == GitState(why=f"{folder} is not in a git repository that has a commit")
 
 
+def test_a_repository_of_another_user_is_read_in_the_job_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its settings can name a program that git runs, as the user who submits."""
+    sha = commit(tmp_path, {"train.py": "1"})
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # git's own switch for its tests
+    assert Repositories("job").of(RUN, str(tmp_path)).sha == sha
+    found = Repositories("submit").of(RUN, str(tmp_path))
+    assert found == GitState(why=f"{tmp_path} is not in a git repository of this user that has a commit")
+
+
 def test_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert Repositories("job").of(RUN, str(tmp_path)).why == "git is not in this image"
@@ -56,7 +67,7 @@ def test_git_that_does_not_answer_in_time_says_nothing_of_changes(
     (tmp_path / "train.py").write_text("2")
     real = repository._git
     monkeypatch.setattr(
-        repository, "_git", lambda folder, *words: None if words[0] == "status" else real(folder, *words)
+        repository, "_git", lambda folder, *words: None if "status" in words else real(folder, *words)
     )
     assert Repositories("job").of(RUN, str(tmp_path)) == GitState(sha, None, seen_by="job")
 

@@ -121,6 +121,8 @@ def test_trials_in_rootless_podman(caller: Cli) -> None:
     """Root inside is the caller outside, the stack is as it was asked for, what is not limited is said, and
     the commit is the one that was seen here: the image has no git."""
     sha = commit(caller.folder, {"sees.py": SEES})
+    for path in caller.folder.rglob("*"):
+        own(path)
     caller.write("job.yaml", JOB + "collectors: [none, torch]\n")
     done = caller.run("submit", "job.yaml", "--backend", "docker")
     assert done.returncode == 0, done.stderr
