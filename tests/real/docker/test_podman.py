@@ -81,6 +81,7 @@ def podman(engine: Any, standin: str) -> Iterator[str]:
             env=environ,
             stdout=log,
             stderr=log,
+            start_new_session=True,
         )
         try:
             until(lambda: (place / "run/podman.sock").exists(), "Podman's socket")
@@ -89,12 +90,14 @@ def podman(engine: Any, standin: str) -> Iterator[str]:
         finally:
             remove = as_caller("podman", "unshare", "rm", "-rf", str(place / "images"))
             subprocess.run(remove, env=environ, cwd=place, check=True, capture_output=True)
-            service.kill()  # on SIGTERM it waited 30 s
+            os.killpg(service.pid, signal.SIGKILL)  # and its other half in the user namespace
             service.wait()
             pause = place / "run/libpod/tmp/pause.pid"  # it keeps the user namespace
             if pause.exists():
                 os.kill(int(pause.read_text()), signal.SIGKILL)
             shutil.rmtree(place)
+    left = subprocess.run(["pgrep", "-f", str(place)], capture_output=True, text=True)
+    assert left.stdout == ""
 
 
 def _copy(engine: Any, image: str, address: str) -> None:
