@@ -7,6 +7,9 @@ line of JSON. A backend says where it runs (``Backend.trace_words``).
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -75,11 +78,23 @@ def _read(process: subprocess.Popen[str], tick: Callable[[], None]) -> tuple[str
 def main(argv: Sequence[str]) -> int:
     """Make the trace of one trial, and print what became of it.
 
+    It is made under a name that no other process uses: a driver that was killed may have left one behind that
+    still works when the next driver starts another.
+
     Args:
         argv: the run's folder and the trial's id.
     """
     run = Run(Path(argv[0]))
-    done = normalise(run, read_trial(run, argv[1]))
+    record = read_trial(run, argv[1])
+    own = record.paths.trace.with_name(f"trace.{socket.gethostname()}.{os.getpid()}")
+    done = normalise(run, record, out=own)
+    if done.trace is not None:
+        try:
+            own.rename(record.paths.trace)
+        except OSError:
+            shutil.rmtree(own)
+            if not (record.paths.trace / "meta.json").is_file():
+                raise
     print(json.dumps({"made": done.trace is not None, "error": done.error, "seconds": done.seconds}))
     return 0
 

@@ -115,13 +115,21 @@ def command(
 
 
 def normalise(
-    run: Run, record: TrialRecord, progress: Callable[[int, int | None], None] | None = None
+    run: Run,
+    record: TrialRecord,
+    progress: Callable[[int, int | None], None] | None = None,
+    *,
+    out: Path | None = None,
 ) -> Normalised:
     """Turn what the trial left into ``trace/``. Never raises for bad files: they are kept, and named.
 
     A trial that was cancelled or failed is normalised too when something whole is there.
+
+    Args:
+        out: where the trace goes instead.
     """
     started = time.perf_counter()
+    out = out or record.paths.trace
     try:
         files = sources(record)
         if not files:
@@ -132,7 +140,7 @@ def normalise(
             shutil.rmtree(record.paths.trace)
         normalize(
             files,
-            record.paths.trace,
+            out,
             job=job_of(run, record),
             steps=record.paths.steps(),
             samples=record.paths.samples(),
@@ -142,7 +150,7 @@ def normalise(
         return Normalised(None, str(error), time.perf_counter() - started)
     except Exception as error:
         return Normalised(None, _crash(record.paths, error), time.perf_counter() - started)
-    return Normalised(record.paths.trace, None, time.perf_counter() - started)
+    return Normalised(out, None, time.perf_counter() - started)
 
 
 def job_of(run: Run, record: TrialRecord) -> dict[str, Any]:

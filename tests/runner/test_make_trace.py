@@ -51,6 +51,20 @@ def test_another_process_makes_the_same_trace(tmp_path: Path) -> None:
             assert one.sql(f'FROM "{table}"').rows == other.sql(f'FROM "{table}"').rows, table
 
 
+def test_a_trace_that_another_process_has_made_meanwhile_stays(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    leave(begin(run.trial(A)))
+    record = read_trial(run, A)
+    assert normalise(run, record).error is None
+    mark = record.paths.trace / "first"
+    mark.touch()
+    done = made_elsewhere(HERE, run, record, _never)
+    assert isinstance(done, Normalised)
+    assert done.trace == record.paths.trace
+    assert mark.exists()
+    assert [path.name for path in record.paths.folder.glob("trace*")] == ["trace"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
