@@ -357,7 +357,7 @@ class _Driver(Generic[P]):
     def _made_elsewhere(self, record: TrialRecord) -> Normalised | None:
         """What another process made of a trial's files, where the backend has a place for it."""
         words = self.backend.trace_words(self.plan, self.plan.trials[record.index].site)
-        if not words:
+        if not words or not any(path.is_file() for path in record.paths.raw.rglob("*")):
             return None
         done = made_elsewhere(words, self.run, record, lambda: self.observer.tick([record.id]))
         if isinstance(done, Normalised):

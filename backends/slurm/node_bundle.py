@@ -13,7 +13,7 @@ from profrun.backends.slurm.runtimes import Runtime
 from profrun.plans.model import Plan
 
 MANY_RANKS = 16
-"""From so many ranks of a trial on the copy is made: for fewer the step that makes it takes longer."""
+"""From so many ranks of a trial on the copy is made; fewer read the run's folder, without another step."""
 
 _COPY = r"""
 # Many ranks: the in-job part is copied to each node once, and removed at the end.

@@ -100,3 +100,14 @@ def test_a_run_has_its_traces_also_where_the_other_place_fails(
     assert [trial.trace is not None for trial in read_state(run).trials] == [True, True]
     noted = f"{A}: its trace is made here, not on a node: it ended with exit code 1"
     assert (noted in watcher.notes) == (words != HERE)
+
+
+def test_a_trial_that_left_nothing_costs_no_job(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    watcher = Watcher()
+    engine = Scripted(
+        elsewhere=("sh", "-c", f"touch {tmp_path}/asked"), ends={trial.id: "lost" for trial in plan.trials}
+    )
+    drive(run, plan, engine, cwd=run.path, observer=watcher, interrupts=Interrupts())
+    assert not (tmp_path / "asked").exists()
+    assert watcher.notes == []
